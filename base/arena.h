@@ -3,8 +3,7 @@
  * Chunks grow by doubling up to ARENA_CHUNK_SIZE_MAX; an allocation larger than a chunk gets one of
  * its own. arena_reset keeps the first chunk, so that a request in the steady state mallocs
  * nothing. */
-#ifndef WEIR_BASE_ARENA_H
-#define WEIR_BASE_ARENA_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -33,5 +32,3 @@ void *arena_alloc(struct arena *a, size_t size);
 void *arena_zalloc(struct arena *a, size_t size);
 
 struct slice arena_copy(struct arena *a, struct slice s);
-
-#endif

@@ -1,6 +1,5 @@
 /* big_endian.h - numbers as bytes whose order is the order of the numbers: for keys. */
-#ifndef WEIR_BASE_BIG_ENDIAN_H
-#define WEIR_BASE_BIG_ENDIAN_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -38,5 +37,3 @@ static inline void buffer_append_be64(struct buffer *b, uint64_t value)
 {
     buffer_append_u64(b, __builtin_bswap64(value));
 }
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Growing aborts when memory runs out: every buffer is bounded by a limit its owner checks first.
  */
-#ifndef WEIR_BASE_BUFFER_H
-#define WEIR_BASE_BUFFER_H
+#pragma once
 
 #include "base/must.h"
 #include "base/slice.h"
@@ -210,5 +209,3 @@ static inline struct slice reader_sized(struct reader *r)
 {
     return reader_take(r, reader_u32(r));
 }
-
-#endif

@@ -14,8 +14,7 @@
  * cannot disagree. Slices that are read borrow from the bytes.
  * For frequent messages see put_u64 and get_u64 (base/buffer.h), which check once a record.
  * Source: the filters of XDR (RFC 4506 has the format, not these bytes). */
-#ifndef WEIR_BASE_CODEC_H
-#define WEIR_BASE_CODEC_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -134,5 +133,3 @@ static inline enum status codec_end(const struct codec *c)
 {
     return codec_failed(c) || c->in->left.size > 0 ? STATUS_MALFORMED : STATUS_OK;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * Why not argp of glibc: each subcommand would parse and check its values by hand; an optional
  * value could only follow a `=`; a mistyped name would get no suggestion.
  * Not here: printing (cmd/usage.h), and settings of the configuration (config.h). */
-#ifndef WEIR_BASE_COMMAND_LINE_H
-#define WEIR_BASE_COMMAND_LINE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -96,5 +95,3 @@ bool option_parse_real(const char *text, double *out);
  * are `count` pointers, each `stride` bytes after the one before. */
 void command_line_suggest(struct slice typed, const char *prefix, const char *const *names,
                           size_t count, size_t stride, struct buffer *out);
-
-#endif

@@ -5,8 +5,7 @@
  * Sizes in bytes take kB, MB, GB and TB too, but not k, which is ambiguous. `profile` comes before
  * the settings it chooses: `partition_policy`, `gac`, `read_cap` and `split_delay_ms`. Only the
  * profile research allows another `partition_policy`. */
-#ifndef WEIR_BASE_CONFIG_H
-#define WEIR_BASE_CONFIG_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/limits.h"
@@ -105,5 +104,3 @@ static inline enum gac_policy gac_policy_of(const struct config *config, uint8_t
 
 bool profile_parse(struct slice name, enum profile *out);
 const char *profile_name(enum profile profile);
-
-#endif

@@ -4,8 +4,7 @@
  * percentile is never reported too low, and at most 1/128 (0.79 %) too high. Integers only: merging
  * is exact, in any order, and equal records give equal reports on every machine.
  * Source: HdrHistogram's bucketing, Gil Tene. */
-#ifndef WEIR_BASE_HISTOGRAM_H
-#define WEIR_BASE_HISTOGRAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ int64_t histogram_percentile(const struct histogram *h, uint32_t per_100000);
 
 /* Rounded down; 0 while empty. */
 int64_t histogram_mean(const struct histogram *h);
-
-#endif

@@ -1,8 +1,7 @@
 /* id_map.h - the hash map: from a number that is never 0 to a pointer, by open addressing, at most
  * 3/4 full. A key that is not a number is entered by its hash; the caller distinguishes equal
  * hashes. */
-#ifndef WEIR_BASE_ID_MAP_H
-#define WEIR_BASE_ID_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void *id_map_any(const struct id_map *m);
 void *id_map_next(const struct id_map *m, size_t *at);
 /* Removes each value for which `gone` is true. */
 void id_map_remove_if(struct id_map *m, bool (*gone)(void *context, void *value), void *context);
-
-#endif

@@ -1,7 +1,6 @@
 /* instant.h - points and spans of monotonic time. Time is always an argument; only host/ asks a
  * clock. */
-#ifndef WEIR_BASE_INSTANT_H
-#define WEIR_BASE_INSTANT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,5 +45,3 @@ static inline struct instant instant_earlier(struct instant a, struct instant b)
 {
     return a.ns < b.ns ? a : b;
 }
-
-#endif

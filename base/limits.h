@@ -4,8 +4,7 @@
  * full sentences. The unit is the end of the name. Below the list are the bounds fixed at compile
  * time.
  * Source of the defaults: the DynamoDB developer guide ("Quotas") where a service limit exists. */
-#ifndef WEIR_BASE_LIMITS_H
-#define WEIR_BASE_LIMITS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -275,5 +274,3 @@ enum {
     NODES_LIMIT = 64,                  /* nodes of a cluster; GAC servers, too */
     FRAME_SIZE_MAX = 24 * 1024 * 1024, /* bytes of one message between processes */
 };
-
-#endif

@@ -6,8 +6,7 @@
  * Invariants, which unit_metrics_test checks:
  *   METRIC-1  A name occurs once in its group; it consists of small letters, digits and _.
  *   METRIC-2  A help text is one or more whole sentences. */
-#ifndef WEIR_BASE_METRICS_H
-#define WEIR_BASE_METRICS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -113,5 +112,3 @@ enum metrics_partition_by {
 };
 
 extern const struct metric_group metric_groups[METRIC_GROUPS];
-
-#endif

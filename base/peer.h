@@ -1,6 +1,5 @@
 /* peer.h - the kinds of processes in a cluster, and the process at the other end of a link. */
-#ifndef WEIR_BASE_PEER_H
-#define WEIR_BASE_PEER_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -22,5 +21,3 @@ struct link_peer {
     enum peer_kind kind;
     uint32_t id; /* unique among processes of its kind */
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* prng.h - seeded pseudo-random numbers that replay on every machine.
  * Source: xoshiro256** with splitmix64 seeding, Blackman and Vigna, 2018. */
-#ifndef WEIR_BASE_PRNG_H
-#define WEIR_BASE_PRNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -58,5 +57,3 @@ static inline double prng_unit(struct prng *p)
 {
     return (double)(prng_next(p) >> 11) * 0x1.0p-53;
 }
-
-#endif

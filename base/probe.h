@@ -3,8 +3,7 @@
  * PROBE("a torn tail was cut off") is a statement. Without WEIR_PROBES the statement is empty. With
  * WEIR_PROBES every mark has a counter in a section of its own, and `weir sim --probes` lists them.
  * Only builds for tests define WEIR_PROBES. */
-#ifndef WEIR_BASE_PROBE_H
-#define WEIR_BASE_PROBE_H
+#pragma once
 
 #ifdef WEIR_PROBES
 
@@ -29,7 +28,5 @@ struct probe {
 #define PROBE(text) \
     do {            \
     } while (0)
-
-#endif
 
 #endif

@@ -1,6 +1,5 @@
 /* slice.h - borrowed bytes. */
-#ifndef WEIR_BASE_SLICE_H
-#define WEIR_BASE_SLICE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,5 +59,3 @@ static inline uint64_t slice_head(struct slice s)
 
 /* Whether the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates). */
 bool slice_is_utf8(struct slice text);
-
-#endif

@@ -1,6 +1,5 @@
 /* square_root.h - square roots of whole numbers, the same on every machine. */
-#ifndef WEIR_BASE_ROOT_H
-#define WEIR_BASE_ROOT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -16,5 +15,3 @@ static inline uint64_t square_root(unsigned __int128 value)
     }
     return root;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* status.h - failures that are not bugs of weir. A code exists only if a caller acts on it. */
-#ifndef WEIR_BASE_STATUS_H
-#define WEIR_BASE_STATUS_H
+#pragma once
 
 #define STATUS_LIST(X)                          \
     X(STATUS_OK, "ok")                          \
@@ -21,5 +20,3 @@ enum status {
 
 /* The code's text: a static string. */
 const char *status_text(enum status status);
-
-#endif

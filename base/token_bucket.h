@@ -12,8 +12,7 @@
  *   BUCKET-4  updated_at never moves back.
  *
  * Not here: the payer, and the fate of a refused request (engine/admission). */
-#ifndef WEIR_BASE_TOKEN_BUCKET_H
-#define WEIR_BASE_TOKEN_BUCKET_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -53,5 +52,3 @@ struct duration token_bucket_wait(const struct token_bucket *b, int64_t cost);
  * Debt is kept; the new debt limit is at least the debt. */
 void token_bucket_set_rate(struct token_bucket *b, int64_t capacity, int64_t rate,
                            int64_t debt_max);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Two runs from the same seed must end with the same hash, which proves the replay. The latest
  * events are for people, after a failure. The machine defines the kinds, subjects and values. */
-#ifndef WEIR_BASE_TRACE_H
-#define WEIR_BASE_TRACE_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -28,5 +27,3 @@ void trace_add(struct trace *t, struct instant at, uint32_t kind, uint32_t subje
 
 /* The event `back` places before the last. NULL: not kept any more, or no such event. */
 const struct trace_event *trace_last(const struct trace *t, uint64_t back);
-
-#endif

@@ -1,6 +1,5 @@
 /* bench.h - the benches of `weir-bench NAME`: each measures one part of weir on this machine. */
-#ifndef WEIR_BENCH_BENCH_H
-#define WEIR_BENCH_BENCH_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -28,5 +27,3 @@ void bench_print(struct buffer *out);
 
 /* Sorts `values`. */
 double bench_median(double *values, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* raw_lmdb.h - raw LMDB, the peer that `weir-bench embedded` is measured against. */
-#ifndef WEIR_BENCH_RAW_LMDB_H
-#define WEIR_BENCH_RAW_LMDB_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -17,5 +16,3 @@ bool raw_lmdb_put(struct raw_lmdb *b, const struct slice *keys, const struct sli
 /* Reads in one long snapshot; begin anew to see later puts. */
 bool raw_lmdb_begin(struct raw_lmdb *b);
 bool raw_lmdb_get(struct raw_lmdb *b, struct slice key, struct slice *value);
-
-#endif

@@ -1,6 +1,5 @@
 /* server.h - a `weir local` of our own as another process, to be measured over HTTP. */
-#ifndef WEIR_BENCH_SERVER_H
-#define WEIR_BENCH_SERVER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -21,5 +20,3 @@ void bench_server_stop(struct bench_server *s);
 
 /* The calling thread and what it starts. */
 void bench_pin(int cpu);
-
-#endif

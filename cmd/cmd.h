@@ -1,6 +1,5 @@
 /* cmd.h - the subcommands of the `weir` executable, one file each. */
-#ifndef WEIR_CMD_CMD_H
-#define WEIR_CMD_CMD_H
+#pragma once
 
 /* argv[0] is the subcommand's name, with - for _. Each returns the exit code: 0 done, 1 failed, 2
  * wrong usage. */
@@ -19,5 +18,3 @@
 #define X(name, help) int cmd_##name(int argc, char **argv);
 COMMAND_LIST(X)
 #undef X
-
-#endif

@@ -2,8 +2,7 @@
  *
  * In-memory data are real files on the tmpfs of /dev/shm: logs and LMDB as on a disk. The process
  * removes them at its end. A killed process leaves the directory behind. */
-#ifndef WEIR_CMD_LOCAL_DATA_H
-#define WEIR_CMD_LOCAL_DATA_H
+#pragma once
 
 #include "cmd/options.h"
 
@@ -20,5 +19,3 @@ void local_data_close(struct local_data *d);
 
 /* One line on standard output: the count of nodes and replicas, and the place of the data. */
 void local_data_describe(const struct options *o, const struct local_data *d);
-
-#endif

@@ -1,6 +1,5 @@
 /* options.h - options shared by the daemons' command lines. */
-#ifndef WEIR_CMD_OPTIONS_H
-#define WEIR_CMD_OPTIONS_H
+#pragma once
 
 #include "base/command_line.h"
 #include "base/config.h"
@@ -119,5 +118,3 @@ enum status options_admin(const struct options *o, struct admin *out, struct buf
 
 /* One line with the profile in force and its meaning. */
 const char *options_profile_meaning(enum profile profile);
-
-#endif

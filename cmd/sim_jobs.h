@@ -2,8 +2,7 @@
  *
  * Each seed runs twice, and the traces must agree. A run that aborts or does not end also ends its
  * process. Such a run counts as a violation, and another process continues with the next seed. */
-#ifndef WEIR_CMD_SIM_JOBS_H
-#define WEIR_CMD_SIM_JOBS_H
+#pragma once
 
 #include "sim/sim.h"
 
@@ -45,5 +44,3 @@ void sim_jobs_run(const struct sim_jobs_options *options, struct sim_summary *ou
 /* The name of a mark in this build; NULL after the last. */
 const char *sim_probe_name(size_t i);
 size_t sim_probe_count(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* usage.h - a subcommand's command line: help to standard output, errors to standard error. */
-#ifndef WEIR_CMD_USAGE_H
-#define WEIR_CMD_USAGE_H
+#pragma once
 
 #include "base/command_line.h"
 
@@ -17,5 +16,3 @@ int usage_tell(const char *command, enum command_line_result result, const struc
 
 /* Prints a fault that the parser cannot find. Returns 2, the exit code. */
 int usage_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

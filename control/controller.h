@@ -16,8 +16,7 @@
  * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
  * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c), merges
  * (merge.c), balance (balance.c), leadership (leaders.c). */
-#ifndef WEIR_CONTROL_CONTROLLER_H
-#define WEIR_CONTROL_CONTROLLER_H
+#pragma once
 
 #include "base/config.h"
 #include "engine/node/control_port.h"
@@ -45,5 +44,3 @@ struct control_request {
 const struct control_request *controller_next_request(struct controller *c);
 /* The answer to one of the requests. */
 void controller_reply(struct controller *c, const struct reply *reply);
-
-#endif

@@ -11,8 +11,7 @@
  *   merge.c       merges neighbours that have long been cold
  *   balance.c     replicas leave overloaded nodes
  *   leaders.c     leadership is spread over the nodes */
-#ifndef WEIR_CONTROL_CONTROLLER_INTERNAL_H
-#define WEIR_CONTROL_CONTROLLER_INTERNAL_H
+#pragma once
 
 #include "control/controller.h"
 #include "engine/heat/split_point.h"
@@ -213,5 +212,3 @@ void control_split_tell_refusal(struct controller *c, const struct table *t,
  * of a split goes on. */
 void control_split_describe(const struct table *t, const struct split_job *j,
                             const struct split_advice *a, struct buffer *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* weir_internal.h - declarations shared by the files behind include/weir.h. */
-#ifndef WEIR_EMBED_WEIR_INTERNAL_H
-#define WEIR_EMBED_WEIR_INTERNAL_H
+#pragma once
 
 #include "engine/catalog/table.h"
 #include "engine/item/item.h"
@@ -97,5 +96,3 @@ struct node *weir_node(struct weir *db);
 /* Completes the item. Returns NULL and its bytes, or the fault. The key of a read is checked less
  * strictly than an item to be stored. */
 const char *weir_item_finish(struct weir_item *item, bool stored, struct slice *out);
-
-#endif

@@ -17,8 +17,7 @@
  *             for something cheaper than what was denied.
  * Promises: no I/O, no clock; taking allocates nothing once the key is known.
  * Not here: links (host), requests that wait (router). */
-#ifndef WEIR_GAC_CLIENT_H
-#define WEIR_GAC_CLIENT_H
+#pragma once
 
 #include "gac/gac_message.h"
 
@@ -97,5 +96,3 @@ struct gac_holding {
 /* False: no tokens of the key were taken within ten minutes. */
 bool gac_client_holding(const struct gac_client *c, struct instant now, struct gac_key key,
                         struct gac_holding *out);
-
-#endif

@@ -5,8 +5,7 @@
  * does no harm. Frame: u8 kind | u64 sender | u64 view or routers | u32 count | asks or answers. A
  * frame without asks or answers is a sign of life. Units: mcu, mcu a second, ns; spans of time,
  * never points. */
-#ifndef WEIR_GAC_GAC_MESSAGE_H
-#define WEIR_GAC_GAC_MESSAGE_H
+#pragma once
 
 #include "base/config.h"
 #include "base/instant.h"
@@ -97,5 +96,3 @@ enum status gac_asks_read(struct reader *r, struct gac_asks *out);
 enum status gac_ask_read(struct reader *r, struct gac_ask *out);
 enum status gac_answers_read(struct reader *r, struct gac_answers *out);
 enum status gac_answer_read(struct reader *r, struct gac_answer *out);
-
-#endif

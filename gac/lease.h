@@ -1,7 +1,6 @@
 /* lease.h - the tokens of one key that a router holds, and the demand of its clients. Internal to
  * client.c. */
-#ifndef WEIR_GAC_LEASE_H
-#define WEIR_GAC_LEASE_H
+#pragma once
 
 #include "base/token_bucket.h"
 #include "gac/client.h"
@@ -50,5 +49,3 @@ struct lease {
 /* Counts a request's cost as demand. lease_demand returns the demand, mcu a second. */
 void lease_want(struct lease *l, struct instant now, int64_t cost);
 int64_t lease_demand(struct lease *l, struct instant now);
-
-#endif

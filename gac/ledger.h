@@ -22,8 +22,7 @@
  *             servers both act as the owner, both together vend one rate. Their savings together
  *             are one bank, plus two grants: so the refill is useful whatever other routers hold.
  * Not here: the size of grants (vend.h), who is alive (server.h). */
-#ifndef WEIR_GAC_LEDGER_H
-#define WEIR_GAC_LEDGER_H
+#pragma once
 
 #include "base/token_bucket.h"
 #include "gac/gac_message.h"
@@ -110,5 +109,3 @@ static inline bool holder_is_live(const struct holder *h, struct instant now)
 {
     return instant_before(now, instant_add(h->asked_at, h->answer.lifetime));
 }
-
-#endif

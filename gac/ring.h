@@ -4,8 +4,7 @@
  * behind its own hash whose server is alive. So if a server fails, only its own keys move, and they
  * spread over all other servers. All processes that know the same number of servers have the same
  * ring. Source: Karger et al., "Consistent Hashing and Random Trees", STOC 1997. */
-#ifndef WEIR_GAC_RING_H
-#define WEIR_GAC_RING_H
+#pragma once
 
 #include "gac/gac_message.h"
 
@@ -28,5 +27,3 @@ void ring_init(struct ring *r, uint32_t servers);
 
 /* 0: no server is alive. `alive`: bit number - 1. */
 uint32_t ring_owner(const struct ring *r, struct gac_key key, uint64_t alive);
-
-#endif

@@ -9,8 +9,7 @@
  * Invariants: LEDGER-4 (ledger.h).  LEDGER-5  a server knows about a table what routers tell it,
  * and forgets it. Bounds: ledgers, routers (options). Not here: sockets (host), when to ask
  * (client.h). */
-#ifndef WEIR_GAC_SERVER_H
-#define WEIR_GAC_SERVER_H
+#pragma once
 
 #include "base/config.h"
 #include "gac/vend.h"
@@ -37,5 +36,3 @@ void gac_server_link_closed(struct gac_server *s, uint64_t link);
 
 /* What the server vends, for people: a line of JSON for each ledger. */
 void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out);
-
-#endif

@@ -8,8 +8,7 @@
  *             A richer bank gives larger grants (docs/decisions/0010).
  *
  * Promises: a policy decides, ledger.c moves the tokens; deciding allocates nothing. */
-#ifndef WEIR_GAC_VEND_H
-#define WEIR_GAC_VEND_H
+#pragma once
 
 #include "gac/ledger.h"
 
@@ -30,5 +29,3 @@ const struct vend_policy *vend_policy_of(enum gac_policy policy);
  * can be met. */
 int64_t vend_level(const struct ledger *l, struct instant now, const struct ledger_terms *terms,
                    int64_t rate);
-
-#endif

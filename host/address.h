@@ -1,6 +1,5 @@
 /* address.h - where a socket listens or connects to. */
-#ifndef WEIR_HOST_ADDRESS_H
-#define WEIR_HOST_ADDRESS_H
+#pragma once
 
 #include <netinet/in.h>
 
@@ -33,5 +32,3 @@ void socket_set_options(int fd);
 /* One line for people: why listening on or connecting to `host` failed with `error`, an errno. */
 void address_explain(const char *verb, const char *host, uint16_t port, int error,
                      struct buffer *out);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * The kernel releases a lock when its process has ended. A killed process with much memory takes
  * seconds to end: the kernel frees the memory first. */
-#ifndef WEIR_HOST_FILE_LOCK_H
-#define WEIR_HOST_FILE_LOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ int64_t file_lock_owner(int fd);
  * locked. */
 enum status file_lock_take(int fd, int64_t wait_ms, void (*note)(void *context, int64_t owner),
                            void *context);
-
-#endif

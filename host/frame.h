@@ -6,8 +6,7 @@
  * several pieces is collected in a buffer. The buffer grows with the bytes that have arrived, never
  * with the length that a header promises. is lent out of that piece, uncopied;
  * Not here: what a frame means. */
-#ifndef WEIR_HOST_FRAME_H
-#define WEIR_HOST_FRAME_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/limits.h"
@@ -34,5 +33,3 @@ void frame_reader_deinit(struct frame_reader *r);
  * both. */
 enum status frame_reader_feed(struct frame_reader *r, struct slice bytes,
                               bool (*frame)(void *context, struct slice bytes), void *context);
-
-#endif

@@ -18,8 +18,7 @@
  * MAC are arguments. Every input up to GREETING_FRAME_MAX bytes has an answer.
  * Not here: sockets and deadlines (transport.c), what a role may say afterwards
  * (server/link_rights.h). Frames after the greeting are neither encrypted nor signed. */
-#ifndef WEIR_HOST_GREETING_H
-#define WEIR_HOST_GREETING_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/peer.h"
@@ -91,5 +90,3 @@ enum greeting_state greeting_take(struct greeting *g, struct slice frame, struct
 void greeting_refuse_duplicate(struct buffer *out);
 /* The reason in a refusal frame; NULL for any other frame. */
 const char *greeting_refusal(struct slice frame);
-
-#endif

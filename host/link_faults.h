@@ -4,8 +4,7 @@
  * and keep their order. The connection stays up.
  * Bounds: LINK_RULES_MAX rules; LINK_DELAYED_MAX bytes held back; frames beyond them are lost.
  * Not here: where frames come from and go to (host/transport.c). */
-#ifndef WEIR_HOST_LINK_FAULTS_H
-#define WEIR_HOST_LINK_FAULTS_H
+#pragma once
 
 #include "base/instant.h"
 #include "base/slice.h"
@@ -49,5 +48,3 @@ struct instant link_faults_deadline(const struct link_faults *f);
 /* The next frame that is due; lends until the next call. False: no frame is due. */
 bool link_faults_next(struct link_faults *f, struct instant now, uint64_t *link,
                       struct slice *frame);
-
-#endif

@@ -5,8 +5,7 @@
  * that block again: the same bytes, the new bytes, then zeros. Written bytes are never overwritten
  * with different bytes, so a torn block loses none of them.
  * Not here: which segment, and its content (host/log_dir.h, replication/log_record.h). */
-#ifndef WEIR_HOST_LOG_APPEND_H
-#define WEIR_HOST_LOG_APPEND_H
+#pragma once
 
 #include "host/loop.h"
 
@@ -24,5 +23,3 @@ void log_append_init(struct log_append *a);
  * caller waits. */
 void log_append(struct log_append *a, struct loop *l, int fd, int64_t offset, struct slice bytes,
                 void (*done)(void *context, int error), void *context);
-
-#endif

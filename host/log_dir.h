@@ -5,8 +5,7 @@
  * An append to blocks that were written before is cheapest: merely allocated blocks change the
  * inode too, a second write. So up to LOG_DIR_SPARES unneeded segments are kept for reuse.
  * Not here: the content of segments (replication/log_record.h). */
-#ifndef WEIR_HOST_LOG_DIR_H
-#define WEIR_HOST_LOG_DIR_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/status.h"
@@ -54,5 +53,3 @@ enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, u
 
 /* Segments below `segment` are not needed any more. */
 void log_dir_trim(struct log_dir *d, uint64_t segment);
-
-#endif

@@ -5,8 +5,7 @@
  * go to the kernel in one call, just before the next turn waits.
  * Needs Linux 5.19; Debian 12 has 6.1.
  * Not here: what the bytes mean. */
-#ifndef WEIR_HOST_LOOP_H
-#define WEIR_HOST_LOOP_H
+#pragma once
 
 #include "base/instant.h"
 #include "base/slice.h"
@@ -136,5 +135,3 @@ struct loop_faults *loop_faults(struct loop *l);
  * microseconds a second. A clock that would go back stands still until the faulty time catches
  * up. */
 void loop_set_clock_fault(struct loop *l, struct duration skew, int64_t drift_ppm);
-
-#endif

@@ -4,8 +4,7 @@
  * Every submission carries an enum operation in the low four bits of its user data. The bits above
  * hold a connection's id (for OPERATION_CONNECT to OPERATION_SEND) or a pointer, which malloc
  * aligns to 16. */
-#ifndef WEIR_HOST_LOOP_INTERNAL_H
-#define WEIR_HOST_LOOP_INTERNAL_H
+#pragma once
 
 #include <liburing.h>
 #include <pthread.h>
@@ -114,5 +113,3 @@ void workers_deinit(struct loop *l);
 /* stop_signal.c */
 void stop_signal_complete(struct loop *l, int result);
 void stop_signal_deinit(struct loop *l);
-
-#endif

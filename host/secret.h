@@ -1,6 +1,5 @@
 /* secret.h - reading the secret of a cluster. */
-#ifndef WEIR_HOST_SECRET_H
-#define WEIR_HOST_SECRET_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -10,5 +9,3 @@
  *   - others may read it (its mode is not 0600 or less)
  *   - it is shorter than SECRET_SIZE_MIN or longer than SECRET_SIZE_MAX (greeting.h) */
 enum status secret_read(const char *path, struct buffer *out, struct buffer *error);
-
-#endif

@@ -15,8 +15,7 @@
  * links, GREETING_FRAME_MAX bytes a frame of the greeting. A link is closed with a note if it
  * breaks a bound, if its greeting takes too long, or if a frame's checksum does not match.
  * Not here: the meaning of frames (engine/message), retries, who talks to whom. */
-#ifndef WEIR_HOST_TRANSPORT_H
-#define WEIR_HOST_TRANSPORT_H
+#pragma once
 
 #include "base/limits.h"
 #include "host/greeting.h"
@@ -95,5 +94,3 @@ void transport_tick(struct transport *t);
 struct link_faults *transport_faults(struct transport *t);
 /* Removes all rules. Links that could not be made are tried again at once. */
 void transport_heal(struct transport *t);
-
-#endif

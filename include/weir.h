@@ -7,8 +7,7 @@
  * Units: mcu = 1/1000 of a read or write capacity unit.
  * Errors: every function that can fail returns an enum weir_status; weir_error has the text.
  * Lifetimes: what a result lends stays until the next call with the same database. */
-#ifndef WEIR_H
-#define WEIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -180,6 +179,4 @@ WEIR_API size_t weir_attr_number(const struct weir_attr *number, char *out);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -19,8 +19,7 @@
  * Promises: pure; no I/O, no clock. Not here: what groups do with it (raft.h), sending (the node).
  * Source: Ongaro, "Consensus: Bridging Theory and Practice", 2014, section 6.4.1 (leases);
  * the division per pair of nodes is ours. */
-#ifndef WEIR_REPLICATION_LIVENESS_H
-#define WEIR_REPLICATION_LIVENESS_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/instant.h"
@@ -106,5 +105,3 @@ uint64_t liveness_got(const struct liveness *l, struct instant now, uint32_t nod
 
 void liveness_beat_encode(struct buffer *out, const struct liveness_beat *b);
 enum status liveness_beat_decode(struct reader *r, struct liveness_beat *out);
-
-#endif

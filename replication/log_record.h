@@ -13,8 +13,7 @@
  *             record. Remains of torn batches behind the end are zeroed before the log goes on.
  *
  * Not here: files (host), the meaning of payloads (engine/node). */
-#ifndef WEIR_REPLICATION_LOG_RECORD_H
-#define WEIR_REPLICATION_LOG_RECORD_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -90,5 +89,3 @@ struct log_segment_reader {
 /* STATUS_OK: a record. STATUS_NOT_FOUND: the end, clean or torn (`r->ended` tells). STATUS_CORRUPT:
  * the unreadable bytes were once on disk (RECORD-1). */
 enum status log_segment_next(struct log_segment_reader *r, struct log_record *out);
-
-#endif

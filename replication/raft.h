@@ -32,8 +32,7 @@
  * (pipelining, writing in parallel).
  * Not here: payloads (engine/node), log bytes (log_record.h), who is alive (liveness.h), snapshots'
  * contents and streams (engine/node). */
-#ifndef WEIR_REPLICATION_RAFT_H
-#define WEIR_REPLICATION_RAFT_H
+#pragma once
 
 #include "base/arena.h"
 #include "replication/liveness.h"
@@ -357,5 +356,3 @@ bool raft_is_whole(const struct raft *r, uint64_t id);
 uint64_t raft_memory_bytes(const struct raft *r);
 /* The lowest lsn of an unapplied entry: the log before it must stay. UINT64_MAX: no such entry. */
 uint64_t raft_pinned_lsn(const struct raft *r);
-
-#endif

@@ -8,8 +8,7 @@
  *   raft_replicate.c  a leader and its peers
  *   raft_lead.c       requests to a leader
  *   raft_message.c    messages as bytes */
-#ifndef WEIR_REPLICATION_RAFT_INTERNAL_H
-#define WEIR_REPLICATION_RAFT_INTERNAL_H
+#pragma once
 
 #include "base/must.h"
 #include "base/prng.h"
@@ -254,5 +253,3 @@ void raft_set_hard_state(struct raft *r, uint64_t term, uint64_t vote);
 /* The caller fills in the fields that are not zero. */
 struct raft_message *raft_push(struct raft *r, enum raft_message_kind kind, uint64_t to);
 struct duration raft_random(struct raft *r, int64_t from_ns, int64_t to_ns);
-
-#endif

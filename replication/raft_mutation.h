@@ -1,8 +1,7 @@
 /* raft_mutation.h - deliberate mistakes, one at a time, to show that a test detects them.
  *
  * Only test builds with WEIR_MUTATIONS can activate a mistake; elsewhere MUTATED is false. */
-#ifndef WEIR_REPLICATION_RAFT_MUTATION_H
-#define WEIR_REPLICATION_RAFT_MUTATION_H
+#pragma once
 
 enum raft_mutation {
     RAFT_MUTATION_NONE = 0,
@@ -31,6 +30,4 @@ extern enum raft_mutation raft_mutation;
 #define MUTATED(which) (raft_mutation == (which))
 #else
 #define MUTATED(which) false
-#endif
-
 #endif

@@ -1,8 +1,7 @@
 /* api_error.h - the errors that a client sees: kind, HTTP status, the service's type name, text.
  *
  * A function that can refuse takes a fault. To refuse, it sets the fault and returns false. */
-#ifndef WEIR_ROUTER_FAULT_H
-#define WEIR_ROUTER_FAULT_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -71,5 +70,3 @@ enum {
 };
 int fault_shown_size(struct slice s);
 #define SHOWN(s) fault_shown_size(s), (const char *)(s).data
-
-#endif

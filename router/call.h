@@ -4,8 +4,7 @@
  *   CALL-1  a call that ended holds no timer, no reply slot, no table and no place in a queue. Its
  *           memory stays until call_reap: a node may answer while it still reads a lent request.
  * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
-#ifndef WEIR_ROUTER_CALL_H
-#define WEIR_ROUTER_CALL_H
+#pragma once
 
 #include "base/arena.h"
 #include "router/http/http.h"
@@ -74,5 +73,3 @@ void call_route_refused(struct call *c, const struct reply *refusal);
 void call_reap(struct router *r, bool all);
 void call_destroy(struct call *c);
 void call_account(struct call *c);
-
-#endif

@@ -3,8 +3,7 @@
  * Invariants:
  *   CLIENT-1  a client has at most one call. Bytes that come during a call wait in the backlog.
  * Not here: parsing (http/http.h), what requests mean (endpoints.h). */
-#ifndef WEIR_ROUTER_CLIENT_H
-#define WEIR_ROUTER_CLIENT_H
+#pragma once
 
 #include "router/http/http.h"
 #include "router/timer.h"
@@ -65,5 +64,3 @@ void client_resume_all(struct router *r);
  * NULL: nothing was throttled. */
 void client_answer(struct client *c, int status, const char *type, struct slice body,
                    const char *request_id, const struct http_throttle *throttle);
-
-#endif

@@ -7,8 +7,7 @@
  *   *         all pages
  *   a list    pages of these origins
  * Admin requests are never allowed. */
-#ifndef WEIR_ROUTER_CORS_H
-#define WEIR_ROUTER_CORS_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -18,5 +17,3 @@ struct router;
 /* The Origin of the client's request, if a page of that origin may read the answer; otherwise
  * empty. Lends until the client's next request begins. */
 struct slice cors_allowed(const struct router *r, const struct client *c);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The public listener serves DynamoDB at /, and the pages below /weir/ that change nothing. The
  * admin listener serves all pages below /weir/. */
-#ifndef WEIR_ROUTER_ENDPOINTS_H
-#define WEIR_ROUTER_ENDPOINTS_H
+#pragma once
 
 #include "router/api_error.h"
 #include "router/http/http.h"
@@ -39,5 +38,3 @@ void endpoints_answer_fault(struct router *r, struct client *c, const char *type
 bool endpoints_refuse(struct router *r, struct client *c, enum fault_kind kind, const char *text);
 /* The Content-Type of the answer to the client's request. */
 const char *endpoints_answer_type(const struct client *c);
-
-#endif

@@ -4,8 +4,7 @@
  * being created, but the cache does not keep it. A route is stale after a node has refused a
  * request because of the route. Users of a route keep it until they are done.
  * Bound: tables_max routes, and the fetches in flight. */
-#ifndef WEIR_ROUTER_ROUTE_H
-#define WEIR_ROUTER_ROUTE_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -58,5 +57,3 @@ void route_each(const struct router *r, void *context,
 void route_fetched(struct router *r, struct route_entry *e, const struct reply *reply);
 
 void route_cache_deinit(struct router *r);
-
-#endif

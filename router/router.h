@@ -6,8 +6,7 @@
  * Bounds: connections, header and body bytes, bytes held at once. What exceeds a bound is refused
  * with an error that names the setting.
  * Not here: sockets (host), admission of requests (engine/admission, at the nodes). */
-#ifndef WEIR_ROUTER_ROUTER_H
-#define WEIR_ROUTER_ROUTER_H
+#pragma once
 
 #include "base/config.h"
 #include "base/instant.h"
@@ -117,5 +116,3 @@ struct router_effect {
 
 /* False: there are no more effects. */
 bool router_next_effect(struct router *r, struct router_effect *out);
-
-#endif

@@ -7,8 +7,7 @@
  * Invariants:
  *   CORE-1  held_bytes is the sum of the bytes that clients, calls and the scratch buffer account
  *           for. */
-#ifndef WEIR_ROUTER_CORE_H
-#define WEIR_ROUTER_CORE_H
+#pragma once
 
 #include "base/id_map.h"
 #include "base/metrics.h"
@@ -105,5 +104,3 @@ static inline int64_t router_wall_ms(const struct router *r)
 
 /* The Date of an answer: HTTP_DATE_SIZE characters, made once a second. */
 const char *router_date(struct router *r);
-
-#endif

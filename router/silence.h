@@ -17,8 +17,7 @@
  *   SILENCE-1  a node is looked at while an answer is awaited or a ping is unanswered.
  *   SILENCE-2  a router that awaits no answer sends no ping, unless an earlier ping is unanswered.
  * Not here: what happens to requests to a silent node (subrequest.c). */
-#ifndef WEIR_ROUTER_SILENCE_H
-#define WEIR_ROUTER_SILENCE_H
+#pragma once
 
 #include "base/must.h"
 #include "router/router_internal.h"
@@ -86,5 +85,3 @@ void silence_link_lost(struct router *r, uint32_t node);
 void silence_look(struct router *r, struct node_watch *w);
 /* The next ping for the host to send. False: none. */
 bool silence_next_ping(struct router *r, struct router_effect *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* subrequest.h - one request to a node or to the catalog, with its deadline, retries and tokens.
  *
  * Not here: the answer to the client (call.h). */
-#ifndef WEIR_ROUTER_SUBREQUEST_H
-#define WEIR_ROUTER_SUBREQUEST_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -77,5 +76,3 @@ void subrequest_queue_remove(struct subrequest *s);
 void subrequest_routed(struct router *r, struct subrequest *s, struct route *route,
                        const struct reply *refusal);
 bool subrequest_next_effect(struct router *r, struct router_effect *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Promise: starting, stopping and expiring a timer take constant time, because the first timer of
  * a queue is always the earliest. */
-#ifndef WEIR_ROUTER_TIMER_H
-#define WEIR_ROUTER_TIMER_H
+#pragma once
 
 #include <stddef.h>
 #include <sys/queue.h>
@@ -39,5 +38,3 @@ static inline struct instant timer_queue_next(const struct timer_queue *q)
 }
 
 #define TIMER_OWNER(timer, type, member) ((type *)((char *)(timer)-offsetof(type, member)))
-
-#endif

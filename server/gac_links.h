@@ -1,7 +1,6 @@
 /* gac_links.h - a server of global admission control (gac/server.h) behind links. It answers each
  * frame over the link of that frame. */
-#ifndef WEIR_SERVER_GAC_LINKS_H
-#define WEIR_SERVER_GAC_LINKS_H
+#pragma once
 
 #include "gac/server.h"
 #include "server/ports.h"
@@ -20,5 +19,3 @@ void gac_links_frame(struct gac_links *l, const struct link_peer *from, struct s
 /* `gone`: the other end closed the link. Otherwise the router may be active and spend its tokens:
  * its part is left to it for a while. */
 void gac_links_down(struct gac_links *l, uint64_t link, bool gone);
-
-#endif

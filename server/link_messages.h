@@ -1,6 +1,5 @@
 /* link_messages.h - requests and replies as frames over a link. */
-#ifndef WEIR_SERVER_LINK_MESSAGES_H
-#define WEIR_SERVER_LINK_MESSAGES_H
+#pragma once
 
 #include "engine/message/message.h"
 #include "server/ports.h"
@@ -12,5 +11,3 @@ bool link_send_request(const struct link_port *p, uint64_t link, struct buffer *
 /* A reply larger than a frame is replaced by a refusal. */
 bool link_send_reply(const struct link_port *p, uint64_t link, struct buffer *scratch,
                      const struct reply *r);
-
-#endif

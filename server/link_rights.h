@@ -10,8 +10,7 @@
  *                  from tools: statistics, descriptions of tables, events
  *   to a GAC server  from routers: asks (gac/gac_message.h)
  *   to a router    nobody connects; replies come on the links it made */
-#ifndef WEIR_SERVER_LINK_RIGHTS_H
-#define WEIR_SERVER_LINK_RIGHTS_H
+#pragma once
 
 #include "base/peer.h"
 #include "engine/message/message.h"
@@ -25,5 +24,3 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
 /* link_rights_request for a reply and an envelope. */
 const char *link_rights_frame(const struct link_peer *from, enum message_kind kind,
                               struct slice frame);
-
-#endif

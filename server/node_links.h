@@ -1,6 +1,5 @@
 /* node_links.h - a node behind links: its messages as frames, and the rights of each link. */
-#ifndef WEIR_SERVER_NODE_LINKS_H
-#define WEIR_SERVER_NODE_LINKS_H
+#pragma once
 
 #include "server/node_server.h"
 
@@ -18,5 +17,3 @@ struct message_port node_links_messages(struct node_links *l);
 /* A frame came over a link. A forbidden frame closes its link. */
 void node_links_frame(struct node_links *l, struct node_server *s, const struct link_peer *from,
                       struct slice frame);
-
-#endif

@@ -3,8 +3,7 @@
  * NODE-RECOVERY-1  every record that was acknowledged is replayed, or the start fails: what cannot
  *                  be read before the end of the log is damage.
  * NODE-RECOVERY-2 remains of torn batches behind the end are zeroed before the log goes on. */
-#ifndef WEIR_SERVER_NODE_RECOVERY_H
-#define WEIR_SERVER_NODE_RECOVERY_H
+#pragma once
 
 #include "engine/node/node.h"
 #include "server/ports.h"
@@ -22,5 +21,3 @@ struct node_recovery {
 /* STATUS_CORRUPT, STATUS_MALFORMED, STATUS_IO, STATUS_FULL: `error` gets the fault and the
  * remedy. */
 enum status node_recover(struct node_recovery *r, struct buffer *error);
-
-#endif

@@ -7,8 +7,7 @@
  * Use: open, start, then events. Call node_server_turn after the events of a turn, and at
  * node_server_deadline. It does the work due by time, and writes the turn's records to the log.
  * After a server is destroyed, its owner must not deliver answers to it. */
-#ifndef WEIR_SERVER_NODE_SERVER_H
-#define WEIR_SERVER_NODE_SERVER_H
+#pragma once
 
 #include "engine/node/node.h"
 #include "server/ports.h"
@@ -59,5 +58,3 @@ struct instant node_server_deadline(const struct node_server *s);
 
 struct node *node_server_node(struct node_server *s);
 uint64_t node_server_replayed(const struct node_server *s); /* records read back at the start */
-
-#endif

@@ -4,8 +4,7 @@
  *               one, and from the middle of a segment on the one after.
  * NODE-SPACE-2 the node is told how far it may write, and why no further (node_log_space). A failed
  * attempt to make a segment is repeated every half second. */
-#ifndef WEIR_SERVER_NODE_SPACE_H
-#define WEIR_SERVER_NODE_SPACE_H
+#pragma once
 
 #include "engine/node/node.h"
 #include "server/ports.h"
@@ -30,5 +29,3 @@ void node_space_prepare(struct node_space *s, struct instant now);
 void node_space_made(struct node_space *s, struct instant now, int error);
 /* The time of node_space_prepare's next attempt. */
 struct instant node_space_deadline(const struct node_space *s);
-
-#endif

@@ -8,8 +8,7 @@
  * PORT-2  an answer comes on the driver's thread, outside of other calls to the driver; but
  *         log_port.make and log_port.append may answer before they return, if they failed.
  * `context` is the first argument of every function of its port. */
-#ifndef WEIR_SERVER_PORTS_H
-#define WEIR_SERVER_PORTS_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/instant.h"
@@ -110,5 +109,3 @@ struct link_port {
     /* Closes the link: the other end sent something forbidden. `why` says what. */
     void (*refuse)(void *context, uint64_t link, const char *why);
 };
-
-#endif

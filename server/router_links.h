@@ -1,8 +1,7 @@
 /* router_links.h - a router behind links: its messages to nodes and GAC servers as frames.
  *
  * A router makes all its links itself, to the nodes and GAC servers of its command line. */
-#ifndef WEIR_SERVER_ROUTER_LINKS_H
-#define WEIR_SERVER_ROUTER_LINKS_H
+#pragma once
 
 #include "base/limits.h"
 #include "server/router_server.h"
@@ -25,5 +24,3 @@ void router_links_up(struct router_links *l, const struct link_peer *to);
 void router_links_down(struct router_links *l, const struct link_peer *to, bool gone);
 /* A frame came over a link. A forbidden frame closes its link. */
 void router_links_frame(struct router_links *l, const struct link_peer *from, struct slice frame);
-
-#endif

@@ -3,8 +3,7 @@
  * The only driver of struct router (router/router.h), in daemons and in the simulator. Connections
  * have numbers that are never reused. The router's effects are taken after every event except
  * router_server_reply. */
-#ifndef WEIR_SERVER_ROUTER_SERVER_H
-#define WEIR_SERVER_ROUTER_SERVER_H
+#pragma once
 
 #include "router/router.h"
 #include "server/ports.h"
@@ -53,5 +52,3 @@ void router_server_turn(struct router_server *s);
 struct instant router_server_deadline(const struct router_server *s);
 
 const struct router *router_server_router(const struct router_server *s);
-
-#endif

@@ -5,8 +5,7 @@
  *   - No node owes more than one second of its rate for each node of the cluster. The other nodes
  *     may each have spent the second that this node once told them of. With write_check = off no
  *     node checks its members, and there is no bound. */
-#ifndef WEIR_SIM_ADMISSION_WATCH_H
-#define WEIR_SIM_ADMISSION_WATCH_H
+#pragma once
 
 #include "base/trace.h"
 #include "sim/plan.h"
@@ -22,5 +21,3 @@ bool admission_watch_saw(const struct admission_watch *w, uint32_t node,
                          const struct trace_event *e, struct buffer *why);
 /* Checks the debts of all nodes. May be called at any time. False: `why` tells. */
 bool admission_watch_look(const struct admission_watch *w, struct buffer *why);
-
-#endif

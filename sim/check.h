@@ -1,6 +1,5 @@
 /* check.h - at the end of a run: is the data of the nodes whole, and do the replicas agree? */
-#ifndef WEIR_SIM_CHECK_H
-#define WEIR_SIM_CHECK_H
+#pragma once
 
 #include "sim/node_process.h"
 
@@ -33,5 +32,3 @@ void leaders_deinit(struct leaders *l);
 /* Notes a leader. Returns the node that was noted first for this group and term. Raft allows only
  * `node` itself. */
 uint32_t leaders_add(struct leaders *l, uint32_t group, uint64_t term, uint32_t node);
-
-#endif

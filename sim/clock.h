@@ -1,8 +1,7 @@
 /* clock.h - the clock of a process: it starts at any reading, and runs a little fast or slow.
  *
  * Its reading never moves back, whatever the rate is set to. Units: drift in parts per million. */
-#ifndef WEIR_SIM_CLOCK_H
-#define WEIR_SIM_CLOCK_H
+#pragma once
 
 #include "base/instant.h"
 #include "base/prng.h"
@@ -67,5 +66,3 @@ static inline void sim_clock_set_drift(struct sim_clock *c, struct instant now, 
     c->base = now;
     c->drift_ppm = drift_ppm;
 }
-
-#endif

@@ -12,8 +12,7 @@
  *           breaks DISK-1 on purpose: the checks must find the loss.
  * Not here: how long a write takes, and when the disk is full or fails (sim/node_process,
  * sim/faults). */
-#ifndef WEIR_SIM_DISK_H
-#define WEIR_SIM_DISK_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/prng.h"
@@ -103,5 +102,3 @@ uint64_t disk_write_fail(struct disk *d, uint64_t lsn);
  * flight is freed. */
 void disk_crash(struct disk *d, bool power);
 void disk_wipe(struct disk *d);
-
-#endif

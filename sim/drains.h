@@ -2,8 +2,7 @@
  *
  * The nodes that are not drained are always enough for the replicas. After drains_end every node
  * may hold replicas again. */
-#ifndef WEIR_SIM_DRAINS_H
-#define WEIR_SIM_DRAINS_H
+#pragma once
 
 #include "sim/plan.h"
 #include "sim/world.h"
@@ -24,5 +23,3 @@ void drains_end(struct drains *d);
 /* Since drains_end every node was told often enough that it may hold replicas. True also if no node
  * was ever drained. */
 bool drains_are_over(const struct drains *d);
-
-#endif

@@ -4,8 +4,7 @@
  * `v`. A key is a number. The partition key begins with the number of the key's collection; the
  * sort key holds the key's own number. Without a sort key each key is a collection. The answers
  * come from our own routers: they are searched, not parsed. */
-#ifndef WEIR_SIM_DYNAMO_H
-#define WEIR_SIM_DYNAMO_H
+#pragma once
 
 #include "engine/item/item.h"
 
@@ -109,5 +108,3 @@ bool dynamo_next(const struct dynamo_table *t, struct slice *rest, struct dynamo
 void dynamo_split(struct slice body, struct slice *done, struct slice *left);
 /* Whether the body contains the text. */
 bool dynamo_says(struct slice body, const char *text);
-
-#endif

@@ -3,8 +3,7 @@
  * After faults_end all processes are started, all ways are open, and no disk is slow, full or about
  * to fail. Pauses that have begun still end by themselves, clocks keep their rates, and a lying
  * disk goes on lying. */
-#ifndef WEIR_SIM_FAULTS_H
-#define WEIR_SIM_FAULTS_H
+#pragma once
 
 #include "sim/plan.h"
 #include "sim/world.h"
@@ -34,5 +33,3 @@ void faults_end(struct faults *f);
  * over, or the node is down. */
 bool faults_kill(struct faults *f, uint32_t node, bool power);
 uint64_t faults_strikes(const struct faults *f);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Routers make the links. The server answers each frame over the link of the frame. A crash loses
  * everything that the server knew. */
-#ifndef WEIR_SIM_GAC_PROCESS_H
-#define WEIR_SIM_GAC_PROCESS_H
+#pragma once
 
 #include "base/config.h"
 #include "sim/process.h"
@@ -32,5 +31,3 @@ void gac_process_crash(struct gac_process *p);
 struct process *gac_process_base(struct gac_process *p);
 /* Appends what the server vends (gac/server.h). Appends nothing while the server is down. */
 void gac_process_report(struct gac_process *p, struct buffer *out);
-
-#endif

@@ -2,8 +2,7 @@
  * rate. Over-admission is what the ideal bucket would have refused.
  *
  * The part of a cost that was not known at admission is debt, and does not count. */
-#ifndef WEIR_SIM_GAC_WATCH_H
-#define WEIR_SIM_GAC_WATCH_H
+#pragma once
 
 #include "base/token_bucket.h"
 #include "gac/gac_message.h"
@@ -27,5 +26,3 @@ void gac_watch_init(struct gac_watch *w, struct instant now, struct gac_key key,
 /* Call it after every event. */
 void gac_watch_look(struct gac_watch *w, struct instant now, struct router_process *const *routers,
                     uint32_t count);
-
-#endif

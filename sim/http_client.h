@@ -5,8 +5,7 @@
  *
  * Requests and answers take every form that HTTP allows (struct http_manners). A client may send
  * other requests before its own, without waiting, and it gives up some requests half-way. */
-#ifndef WEIR_SIM_HTTP_CLIENT_H
-#define WEIR_SIM_HTTP_CLIENT_H
+#pragma once
 
 #include "sim/network.h"
 
@@ -67,5 +66,3 @@ void http_client_deinit(struct http_client *c);
 /* `done` may be called before this returns only with HTTP_CLIENT_NOT_SENT or HTTP_CLIENT_CUT. */
 void http_client_call(struct http_client *c, const char *operation, struct slice body,
                       struct duration timeout, http_client_done *done, void *context);
-
-#endif

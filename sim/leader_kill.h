@@ -3,8 +3,7 @@
  *
  * Watches the traces of nodes: from the moment when a leader has put a split into its log until
  * LOG_SPLIT_DONE is durable at every replica. */
-#ifndef WEIR_SIM_LEADER_KILL_H
-#define WEIR_SIM_LEADER_KILL_H
+#pragma once
 
 #include "base/prng.h"
 #include "sim/plan.h"
@@ -41,5 +40,3 @@ struct leader_kill {
 void leader_kill_init(struct leader_kill *k, const struct leader_kill_options *options);
 /* An event of a node's trace. */
 void leader_kill_saw(struct leader_kill *k, uint32_t node, const struct trace_event *e);
-
-#endif

@@ -5,8 +5,7 @@
  * run the job of a checkpoint takes no time. So no crash and no loss of power falls into a commit;
  * tests/fault tests that.
  * Not here: how long a write takes (sim/node_process), and the log (sim/disk). */
-#ifndef WEIR_SIM_MEDIUM_H
-#define WEIR_SIM_MEDIUM_H
+#pragma once
 
 #include "engine/store/backing.h"
 
@@ -25,5 +24,3 @@ struct medium {
 struct backing *medium_open(struct medium *m);
 /* Removes directory and data. */
 void medium_wipe(struct medium *m);
-
-#endif

@@ -9,8 +9,7 @@
  *          (network_reset) does not wait for the way or the process.
  *   NET-2  After `closed`, or after it closed itself, an end hears nothing more of its link.
  *   NET-3  A handle is never used twice. */
-#ifndef WEIR_SIM_NETWORK_H
-#define WEIR_SIM_NETWORK_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/prng.h"
@@ -128,5 +127,3 @@ void network_close(struct network *n, uint64_t link);
 /* ---- datagrams ---- */
 
 void network_datagram(struct network *n, uint32_t from, uint32_t to, struct slice frame);
-
-#endif

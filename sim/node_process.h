@@ -4,8 +4,7 @@
  * about the same time share one turn of the driver. Log writes, new segments, checkpoints and page
  * reads take time. After a crash the node has what its disk and its backing hold, and nothing else.
  * Not here: which faults happen when (sim/faults). */
-#ifndef WEIR_SIM_NODE_PROCESS_H
-#define WEIR_SIM_NODE_PROCESS_H
+#pragma once
 
 #include "base/peer.h"
 #include "engine/node/node.h"
@@ -99,5 +98,3 @@ struct medium *node_process_medium(struct node_process *p);
 /* A hash of the node's traces in all lives so far. */
 uint64_t node_process_hash(const struct node_process *p);
 struct process *node_process_base(struct node_process *p);
-
-#endif

@@ -1,7 +1,6 @@
 /* plan.h - everything that a seed decides before a run: the cluster's shape, timings, settings, the
  * work, and the faults and how often they strike. */
-#ifndef WEIR_SIM_PLAN_H
-#define WEIR_SIM_PLAN_H
+#pragma once
 
 #include "base/config.h"
 #include "sim/network.h"
@@ -137,5 +136,3 @@ void plan_make(const struct sim_options *options, struct plan *out);
  * heartbeat_ms stays below the support_ms of all nodes. */
 void plan_vary_settings(const struct config *base, struct config *c, struct prng *p);
 void plan_describe(const struct plan *p, struct buffer *out);
-
-#endif

@@ -3,8 +3,7 @@
  * Nodes, routers and GAC servers share this part (sim/node_process.h, router_process.h,
  * gac_process.h). Each start of a process begins a life. An event that was scheduled in one life
  * does nothing in the next. An event that falls into a pause happens at the end of the pause. */
-#ifndef WEIR_SIM_PROCESS_H
-#define WEIR_SIM_PROCESS_H
+#pragma once
 
 #include "base/prng.h"
 #include "sim/clock.h"
@@ -81,5 +80,3 @@ void process_link_accept(void *context, uint64_t link, uint32_t from);
 void process_datagram_refuse(void *context, uint32_t from, struct slice frame);
 /* Closes a link because of what came over it. */
 void process_refuse(struct process *p, uint64_t link, const char *why);
-
-#endif

@@ -10,8 +10,7 @@
  *   - No answer was wrong in itself (recording_wrong).
  * A value is the number of the operation that wrote it; 0 means absent. A table's deletion is a
  * write of 0 to each of its keys. */
-#ifndef WEIR_SIM_RECORDING_H
-#define WEIR_SIM_RECORDING_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/instant.h"
@@ -69,5 +68,3 @@ void recording_wrong(struct recording *h, const struct recording_ticket *t, cons
 
 /* False: `why` gets the error and the key's history. */
 bool recording_verify(struct recording *h, struct buffer *why);
-
-#endif

@@ -3,8 +3,7 @@
  * Links of clients carry HTTP bytes. Links to nodes and to GAC servers carry frames. The router
  * keeps up a link to each node and to each GAC server. A request for a node whose link is down
  * counts as lost at once. */
-#ifndef WEIR_SIM_ROUTER_PROCESS_H
-#define WEIR_SIM_ROUTER_PROCESS_H
+#pragma once
 
 #include "gac/client.h"
 #include "router/router.h"
@@ -38,5 +37,3 @@ struct process *router_process_base(struct router_process *p);
  * taken no tokens within ten minutes. */
 bool router_process_holding(const struct router_process *p, struct gac_key key,
                             struct gac_holding *out);
-
-#endif

@@ -4,8 +4,7 @@
  * run in the order in which they were scheduled: the same calls give the same run. With `tick_ns`
  * events come in batches, like the events of one turn of a real loop.
  * Not here: what the events do, and the clocks that processes see (sim/clock.h). */
-#ifndef WEIR_SIM_SCHEDULER_H
-#define WEIR_SIM_SCHEDULER_H
+#pragma once
 
 #include <stddef.h>
 
@@ -59,5 +58,3 @@ static inline void scheduler_in(struct scheduler *s, struct duration delay, sche
 
 /* Runs the next event. False: there is none up to `until`, and the time is now `until`. */
 bool scheduler_step(struct scheduler *s, struct instant until);
-
-#endif

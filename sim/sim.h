@@ -4,8 +4,7 @@
  * faults end, and every key must be written and read within a bound of virtual time. Then the
  * judgement: histories are possible, every node's data is whole, nothing acknowledged is lost.
  * The same options give the same run, event for event; `hash` shows whether they do. */
-#ifndef WEIR_SIM_SIM_H
-#define WEIR_SIM_SIM_H
+#pragma once
 
 #include "sim/plan.h"
 
@@ -32,5 +31,3 @@ void sim_run(struct sim *s, struct sim_result *out);
 struct slice sim_violation(const struct sim *s);
 /* The plan, and the last events of the world and of the nodes. May be called during a run. */
 void sim_describe(struct sim *s, struct buffer *out);
-
-#endif

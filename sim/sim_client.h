@@ -1,7 +1,6 @@
 /* sim_client.h - one simulated client: makes the first table, works on a few hot keys, or tests
  * that every key answers. All its requests and answers go into the history. */
-#ifndef WEIR_SIM_SIM_CLIENT_H
-#define WEIR_SIM_SIM_CLIENT_H
+#pragma once
 
 #include "sim/dynamo.h"
 #include "sim/http_client.h"
@@ -72,5 +71,3 @@ bool sim_client_is_done(const struct sim_client *c);
 struct client_counters sim_client_counters(const struct sim_client *c);
 /* Tells people what the client waits for. */
 void sim_client_describe(const struct sim_client *c, struct buffer *out);
-
-#endif

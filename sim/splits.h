@@ -3,8 +3,7 @@
  * Each time it asks the catalog for a table, and checks that the partitions are the whole key
  * space. Then it asks for a split or a merge. Many requests come to nothing: another split is under
  * way, the catalog has no leader, or the epoch has passed. */
-#ifndef WEIR_SIM_SPLITS_H
-#define WEIR_SIM_SPLITS_H
+#pragma once
 
 #include "sim/plan.h"
 #include "sim/world.h"
@@ -24,5 +23,3 @@ struct splits *splits_create(const struct splits_options *options);
 void splits_destroy(struct splits *s);
 void splits_begin(struct splits *s);
 void splits_end(struct splits *s);
-
-#endif

@@ -11,8 +11,7 @@
  *   TABLES-1  Once a table is known to be gone, a write or strong read that begins before the next
  *             CreateTable is not answered 200. An eventual read may see a replica that does not
  *             know of the deletion. */
-#ifndef WEIR_SIM_TABLES_H
-#define WEIR_SIM_TABLES_H
+#pragma once
 
 #include "sim/http_client.h"
 #include "sim/recording.h"
@@ -44,5 +43,3 @@ const char *tables_name(uint32_t table);
 uint64_t tables_mark(const struct tables *t, uint32_t table);
 /* A request was answered 200. Checks TABLES-1. */
 void tables_answered(struct tables *t, uint32_t table, uint64_t mark);
-
-#endif

@@ -6,8 +6,7 @@
  * Processes have numbers: nodes 1 .. nodes, then routers, GAC servers and clients. A client is
  * whatever the caller attaches to its number (sim/network.h).
  * The same plan and the same calls give the same world. */
-#ifndef WEIR_SIM_WORLD_H
-#define WEIR_SIM_WORLD_H
+#pragma once
 
 #include "sim/gac_process.h"
 #include "sim/http_client.h"
@@ -98,5 +97,3 @@ void world_heal(struct world *w, uint32_t node);
 void world_ask(struct world *w, const struct request *r, struct buffer *answer);
 /* A hash of everything that has happened so far. */
 uint64_t world_hash(const struct world *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* check.h - cmocka with what it needs before it, and what most of our tests share. */
-#ifndef WEIR_TESTS_CHECK_H
-#define WEIR_TESTS_CHECK_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,5 +52,3 @@ static inline void check_seeds(uint64_t runs, void (*property)(struct prng *p))
         property(&p);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* temporary.h - a directory of its own for each test, removed afterwards. */
-#ifndef WEIR_TESTS_TEMPORARY_H
-#define WEIR_TESTS_TEMPORARY_H
+#pragma once
 
 #include <ftw.h>
 #include <stdio.h>
@@ -32,5 +31,3 @@ static inline int temporary_teardown(void **state)
     free(*state);
     return result;
 }
-
-#endif

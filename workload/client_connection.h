@@ -3,8 +3,7 @@
  * A lost connection is opened again, to the next URL: a dead router is not waited for. The pause
  * doubles from 10 to 500 ms while no router answers.
  * Not here: the requests in flight. A loss ends all of them. */
-#ifndef WEIR_WORKLOAD_CLIENT_CONNECTION_H
-#define WEIR_WORKLOAD_CLIENT_CONNECTION_H
+#pragma once
 
 #include "host/loop.h"
 #include "workload/client_request.h"
@@ -43,5 +42,3 @@ void client_connection_send(struct client_connection *c, struct slice request);
 void client_connection_give_up(struct client_connection *c, const char *why);
 /* Call every few milliseconds: opens a connection again after its pause. */
 void client_connection_check(struct client_connection *c, int64_t now_ns);
-
-#endif

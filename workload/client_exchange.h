@@ -1,8 +1,7 @@
 /* client_exchange.h - one request and its answer over a blocking socket.
  *
  * For rare requests: subcommands, and the tables before a load. At most 30 s a step. */
-#ifndef WEIR_WORKLOAD_CLIENT_EXCHANGE_H
-#define WEIR_WORKLOAD_CLIENT_EXCHANGE_H
+#pragma once
 
 #include "base/status.h"
 #include "router/json/json.h"
@@ -16,5 +15,3 @@ enum status client_exchange(const struct client_url *url, struct slice request, 
 /* client_exchange for a DynamoDB operation. */
 enum status client_call(const struct client_url *url, const char *operation, struct slice body,
                         int *http_status, struct buffer *answer, struct buffer *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* client_request.h - client requests as bytes in a buffer; no I/O.
  *
  * Used by the load generator, by subcommands that ask a router, and by the simulator's clients. */
-#ifndef WEIR_WORKLOAD_CLIENT_REQUEST_H
-#define WEIR_WORKLOAD_CLIENT_REQUEST_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -38,5 +37,3 @@ void client_write_operation(struct buffer *out, const struct client_url *url, co
  * of the admin listener; NULL or empty: none. */
 void client_write_plain(struct buffer *out, const struct client_url *url,
                         const char *method_and_path, const char *bearer);
-
-#endif

@@ -1,8 +1,7 @@
 /* client_response.h - HTTP answers from a stream of bytes; no I/O.
  *
  * Used with client_request.h. The meaning of an answer for a load: load_verdict.h. */
-#ifndef WEIR_WORKLOAD_CLIENT_RESPONSE_H
-#define WEIR_WORKLOAD_CLIENT_RESPONSE_H
+#pragma once
 
 #include <llhttp.h>
 
@@ -34,5 +33,3 @@ void client_response_deinit(struct client_response *r);
 
 /* STATUS_MALFORMED: not HTTP; the connection must be closed. */
 enum status client_response_feed(struct client_response *r, struct slice bytes);
-
-#endif

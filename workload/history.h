@@ -3,8 +3,7 @@
  * Bounds: HISTORY_LINE_SIZE_MAX bytes a line. Unknown members are ignored. Any other unexpected
  * text is an error that names the line.
  * Not here: whether a history is linearizable (workload/linearizability.h). */
-#ifndef WEIR_WORKLOAD_HISTORY_H
-#define WEIR_WORKLOAD_HISTORY_H
+#pragma once
 
 #include "base/buffer.h"
 #include "workload/linearizability.h"
@@ -56,5 +55,3 @@ const struct history_entry *history_false_read(const struct history *h, uint32_t
 
 /* An entry as a line for people. */
 void history_describe(const struct history_entry *e, struct buffer *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* history_check.h - judges a whole history: could clients have seen it?
  *
  * Not here: lines and operations (history.h), the search (linearizability.h), texts for people. */
-#ifndef WEIR_WORKLOAD_HISTORY_CHECK_H
-#define WEIR_WORKLOAD_HISTORY_CHECK_H
+#pragma once
 
 #include <stdio.h>
 
@@ -35,5 +34,3 @@ typedef void history_check_progress(void *context, uint32_t key);
 
 /* Counts outcomes and judges every key. `progress`, if not NULL, is called before each key. */
 void history_check_judge(struct history_check *c, history_check_progress *progress, void *context);
-
-#endif

@@ -8,8 +8,7 @@
  * Source: Lowe, "Testing for linearizability", 2017 (just-in-time linearization), after Wing and
  * Gong, 1993. linearizability.c describes the additions for a register of unique values.
  * Not here: where histories come from (workload/history.h, sim/recording.c). */
-#ifndef WEIR_WORKLOAD_LINEARIZABILITY_H
-#define WEIR_WORKLOAD_LINEARIZABILITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ struct history_verdict {
  * with deletes, more by a factor that depends on their overlap. Memory: O(n), and a fixed limit for
  * the search. */
 void history_check(const struct history_op *ops, size_t count, struct history_verdict *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* load_history.h - writes the history of a load, as JSON lines for history.h. */
-#ifndef WEIR_WORKLOAD_LOAD_HISTORY_H
-#define WEIR_WORKLOAD_LOAD_HISTORY_H
+#pragma once
 
 #include <stdio.h>
 
@@ -21,5 +20,3 @@ void load_history_invoke(struct load_history *h, const struct load_workload_opti
 /* Writes the line of the request's end. `answer` is the body, JSON_ABSENT if no answer came. */
 void load_history_return(struct load_history *h, const struct load_request *r, int64_t now_ns,
                          const struct load_verdict *v, const struct json_value *answer);
-
-#endif

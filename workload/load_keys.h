@@ -1,6 +1,5 @@
 /* load_keys.h - chooses the key of the next request. */
-#ifndef WEIR_WORKLOAD_LOAD_KEYS_H
-#define WEIR_WORKLOAD_LOAD_KEYS_H
+#pragma once
 
 #include "base/prng.h"
 #include "base/slice.h"
@@ -48,5 +47,3 @@ uint64_t load_keys_next(struct load_keys *k, struct prng *random);
 
 /* The text of a key: `key-` and ten digits, or the single key. Returns its size. */
 size_t load_keys_text(const struct load_keys *k, uint64_t number, char out[LOAD_KEY_SIZE_MAX]);
-
-#endif

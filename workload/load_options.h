@@ -1,6 +1,5 @@
 /* load_options.h - the options of `weir load`. */
-#ifndef WEIR_WORKLOAD_LOAD_OPTIONS_H
-#define WEIR_WORKLOAD_LOAD_OPTIONS_H
+#pragma once
 
 #include "base/command_line.h"
 #include "base/limits.h"
@@ -61,5 +60,3 @@ struct load_options {
 /* As command_line_read: `text` gets the help, or one line that tells the fault. */
 enum command_line_result load_options_parse(struct load_options *o, int argc, char **argv,
                                             struct buffer *text);
-
-#endif

@@ -3,8 +3,7 @@
  * An item is {key, "v": the write's own number in 16 hexadecimal digits, "data": filling}, and its
  * size counts names and values as DynamoDB does. Everything except key, number and filling is
  * written once, at the start. */
-#ifndef WEIR_WORKLOAD_LOAD_REQUEST_H
-#define WEIR_WORKLOAD_LOAD_REQUEST_H
+#pragma once
 
 #include "workload/client_request.h"
 #include "workload/load_options.h"
@@ -51,5 +50,3 @@ void load_number_text(uint64_t number, char out[LOAD_NUMBER_DIGITS]);
 
 void load_request_write(const struct load_template *t, const struct load_request *r,
                         struct buffer *out);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Every request that was due counts once: offered = admitted + refused + failed + client_overrun +
  * unfinished. Latencies are nanoseconds from the moment a request was due to its answer. */
-#ifndef WEIR_WORKLOAD_LOAD_RESULT_H
-#define WEIR_WORKLOAD_LOAD_RESULT_H
+#pragma once
 
 #include "base/histogram.h"
 #include "workload/load_options.h"
@@ -63,5 +62,3 @@ void load_progress_line(const struct load_workload_result *all, int count, int64
 void load_summary(const struct load_workload_result *all, int count, struct buffer *out);
 void load_json(const struct load_options *o, const struct load_workload_result *all, int count,
                int64_t started_wall_ms, struct buffer *out);
-
-#endif

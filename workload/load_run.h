@@ -7,8 +7,7 @@
  * Invariants, per workload:
  *   LOAD-1  outstanding = waiting + on a connection, <= outstanding_max (or concurrency).
  *   LOAD-2  every offered request is counted exactly once at its end (load_result.h). */
-#ifndef WEIR_WORKLOAD_LOAD_RUN_H
-#define WEIR_WORKLOAD_LOAD_RUN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -47,5 +46,3 @@ const struct load_workload_result *load_run_results(const struct load_run *run);
 uint64_t load_run_next_number(const struct load_run *run);
 int64_t load_run_started_wall_ms(const struct load_run *run);
 bool load_run_was_stopped(const struct load_run *run); /* by SIGINT or SIGTERM */
-
-#endif

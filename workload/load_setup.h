@@ -1,6 +1,5 @@
 /* load_setup.h - creates or finds the tables before a run, over blocking connections. */
-#ifndef WEIR_WORKLOAD_LOAD_SETUP_H
-#define WEIR_WORKLOAD_LOAD_SETUP_H
+#pragma once
 
 #include "workload/load_options.h"
 
@@ -9,5 +8,3 @@
  * --preload, a table to be read must be empty. STATUS_IO or STATUS_MALFORMED: `error` gets one
  * line. */
 enum status load_setup_tables(const struct load_options *o, struct buffer *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* load_verdict.h - the outcome of a request, from its answer. */
-#ifndef WEIR_WORKLOAD_LOAD_VERDICT_H
-#define WEIR_WORKLOAD_LOAD_VERDICT_H
+#pragma once
 
 #include "router/json/json.h"
 
@@ -26,5 +25,3 @@ struct load_verdict {
 
 /* `answer` is the body; JSON_ABSENT: not JSON. */
 void load_verdict_of(int http_status, const struct json_value *answer, struct load_verdict *out);
-
-#endif

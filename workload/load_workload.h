@@ -1,7 +1,6 @@
 /* load_workload.h - one workload of a run: arrivals, waiting requests, connections.
  * Not here: the loop's turns, and the end of the run (load_run.c). */
-#ifndef WEIR_WORKLOAD_LOAD_WORKLOAD_H
-#define WEIR_WORKLOAD_LOAD_WORKLOAD_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -74,5 +73,3 @@ bool load_workload_is_over(const struct load_workload *w, int64_t now_ns);
 void load_workload_stop(struct load_workload *w, int64_t now_ns); /* no more arrivals */
 void load_workload_abandon(
     struct load_workload *w); /* the remaining requests count as unfinished */
-
-#endif

@@ -10,8 +10,7 @@
  * cost is debited, and the balance may go below zero.
  *
  * Not here: the limit of a whole table (router/limiter/limit.h, gac/). */
-#ifndef WEIR_ENGINE_ADMISSION_ADMISSION_H
-#define WEIR_ENGINE_ADMISSION_ADMISSION_H
+#pragma once
 
 #include "base/config.h"
 #include "base/instant.h"
@@ -224,5 +223,3 @@ struct admit_levels admission_levels(const struct admission *a, const struct nod
 int64_t read_cost_mcu(int64_t size_bytes, bool consistent);
 /* The cost of a write: one unit per 1 KiB, rounded up, at least one unit. */
 int64_t write_cost_mcu(int64_t size_bytes);
-
-#endif

@@ -1,8 +1,7 @@
 /* admission_internal.h - the interface of a partition policy; for engine/admission only.
  *
  * A policy decides on buckets that are refilled up to now, and debits them. It has no state. */
-#ifndef WEIR_ENGINE_ADMISSION_ADMISSION_INTERNAL_H
-#define WEIR_ENGINE_ADMISSION_ADMISSION_INTERNAL_H
+#pragma once
 
 #include "engine/admission/admission.h"
 
@@ -74,5 +73,3 @@ static inline struct duration duration_shorter(struct duration a, struct duratio
 {
     return a.ns < b.ns ? a : b;
 }
-
-#endif

@@ -18,8 +18,7 @@
  * tokens expire.
  *
  * Promises: pure; O(1) per member; no allocation after init. Units: mcu of writes. */
-#ifndef WEIR_ENGINE_ADMISSION_MEMBER_H
-#define WEIR_ENGINE_ADMISSION_MEMBER_H
+#pragma once
 
 #include "base/config.h"
 #include "base/instant.h"
@@ -80,5 +79,3 @@ void member_granted(struct members *m, uint32_t node, struct instant now, uint64
 /* Sets tokens aside: debits the node's bucket, and returns the amount. A holder gets at most half
  * of the balance. */
 int64_t member_grant(struct token_bucket *node, struct instant now, int64_t wanted_mcu);
-
-#endif

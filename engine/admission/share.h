@@ -2,8 +2,7 @@
  *
  * Source: DynamoDB, USENIX ATC 2022, section 4.1: provisioned throughput is divided equally. It is
  * divided again whenever the throughput or the number of partitions changes. */
-#ifndef WEIR_ENGINE_ADMISSION_SHARE_H
-#define WEIR_ENGINE_ADMISSION_SHARE_H
+#pragma once
 
 #include "base/config.h"
 
@@ -14,5 +13,3 @@ int64_t share_equal_mcu(int64_t total_units, uint32_t partitions, uint32_t index
 /* The number of partitions of a new table: the fewest that can serve the throughput within the
  * partition maxima, max(ceil(wcu / partition_max_wcu), ceil(rcu / partition_max_rcu), 1). */
 uint32_t share_partitions_initial(const struct config *config, int64_t rcu, int64_t wcu);
-
-#endif

@@ -12,8 +12,7 @@
  *
  * Persistence: the state is a set of rows in the storage-key space under table id 0. catalog_apply
  * tells which rows changed. catalog_load_row takes a row back. */
-#ifndef WEIR_ENGINE_CATALOG_CATALOG_H
-#define WEIR_ENGINE_CATALOG_CATALOG_H
+#pragma once
 
 #include "base/config.h"
 #include "engine/catalog/decision.h"
@@ -153,5 +152,3 @@ void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
 /* A node's report of a partition's items and bytes. They are not part of the replicated state. */
 void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
                     int64_t bytes);
-
-#endif

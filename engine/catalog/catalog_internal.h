@@ -7,8 +7,7 @@
  *   cut.c        a partition is cut into several
  *   merge.c      two neighbouring partitions become one
  *   decisions.c  decisions of the controller: moves, allocations, drained nodes, events */
-#ifndef WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
-#define WEIR_ENGINE_CATALOG_CATALOG_INTERNAL_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 
@@ -135,5 +134,3 @@ void catalog_keep_boosts(struct catalog *c, const struct catalog_command *comman
                          const struct table *before, const struct table_split *split, uint32_t at);
 /* Loads the row of an event. */
 enum status catalog_load_event(struct catalog *c, struct slice bytes);
-
-#endif

@@ -5,8 +5,7 @@
  * A decision may rest on an old view of the cluster. So it names what it rests on, and is refused
  * if that is no longer true. Applied twice, RATES, PEAK and EVENT record their event twice. All
  * others are refused or change nothing the second time. */
-#ifndef WEIR_ENGINE_CATALOG_DECISION_H
-#define WEIR_ENGINE_CATALOG_DECISION_H
+#pragma once
 
 #include "engine/catalog/event.h"
 #include "engine/catalog/table.h"
@@ -57,5 +56,3 @@ struct decision {
 void decision_encode(struct buffer *out, const struct decision *d);
 /* Borrows from the bytes. */
 enum status decision_decode(struct slice bytes, struct decision *out);
-
-#endif

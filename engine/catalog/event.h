@@ -3,8 +3,7 @@
  *
  * The last EVENTS_MAX events are part of the catalog: they are replicated, and numbered from 1
  * without a gap. */
-#ifndef WEIR_ENGINE_CATALOG_EVENT_H
-#define WEIR_ENGINE_CATALOG_EVENT_H
+#pragma once
 
 #include "base/codec.h"
 
@@ -56,5 +55,3 @@ void event_walk(struct codec *c, struct event *e);
 void event_encode(struct buffer *out, const struct event *e);
 /* Borrows from the bytes. STATUS_MALFORMED: also too long texts, and kinds above the last one. */
 enum status event_decode(struct reader *r, struct event *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* key_text.h - writes a storage key for people. */
-#ifndef WEIR_ENGINE_CATALOG_KEY_TEXT_H
-#define WEIR_ENGINE_CATALOG_KEY_TEXT_H
+#pragma once
 
 #include "engine/catalog/table.h"
 
@@ -12,5 +11,3 @@ enum {
  * part is shown up to its end, then "..". A byte that is not text is shown as a dot. Binary values
  * are in hexadecimal. Appends nothing for a key that ends inside its hash. */
 void key_text_append(struct buffer *out, const struct table *t, struct slice key);
-
-#endif

@@ -4,8 +4,7 @@
  * have changed since the last report. A replica that knows no leader has a record, which asks
  * whether its group still exists. Consumption and refusals are totals since the node started, in
  * mcu. The receiver computes rates, so a lost report does no harm. */
-#ifndef WEIR_ENGINE_CATALOG_REPORT_H
-#define WEIR_ENGINE_CATALOG_REPORT_H
+#pragma once
 
 #include "base/buffer.h"
 #include "engine/message/message.h"
@@ -32,5 +31,3 @@ void node_report_encode(struct buffer *out, const struct node_report *r);
 enum status node_report_decode(struct reader *r, struct node_report *out);
 void partition_report_encode(struct buffer *out, const struct partition_report *r);
 enum status partition_report_decode(struct reader *r, struct partition_report *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* split.h - a partition is cut into several: the request to the catalog, and the request of the
  * catalog to the partition's group, as bytes. */
-#ifndef WEIR_ENGINE_CATALOG_SPLIT_H
-#define WEIR_ENGINE_CATALOG_SPLIT_H
+#pragma once
 
 #include "engine/catalog/table.h"
 #include "engine/heat/split_point.h"
@@ -38,5 +37,3 @@ enum status partition_split_decode(struct slice bytes, struct partition_split *o
 /* Each piece's share of a load of this kind, the parent's first. */
 void partition_split_shares(const struct partition_split *s, uint32_t kind,
                             uint32_t share_ppm[SPLIT_CUTS_MAX + 1]);
-
-#endif

@@ -1,6 +1,5 @@
 /* table.h - tables and their partitions, as the catalog knows them and as bytes. */
-#ifndef WEIR_ENGINE_CATALOG_TABLE_H
-#define WEIR_ENGINE_CATALOG_TABLE_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/codec.h"
@@ -195,5 +194,3 @@ const struct partition_info *table_partition_for(const struct table *t, const st
  * order or against it. False: nothing is left. The changed bound lends from the table. */
 bool table_range_past(const struct table *t, uint32_t partition, bool reverse, struct slice *lo,
                       struct slice *hi);
-
-#endif

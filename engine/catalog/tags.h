@@ -6,8 +6,7 @@
  *
  * In a table every entry is set. In a change an entry that is not set removes the tag of that key;
  * its value is empty. */
-#ifndef WEIR_ENGINE_CATALOG_TAGS_H
-#define WEIR_ENGINE_CATALOG_TAGS_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -36,5 +35,3 @@ bool tags_valid(struct slice list, bool change);
 
 /* Appends `tags` with the change made. Returns the number of tags. Both lists must be valid. */
 uint32_t tags_merge(struct buffer *out, struct slice tags, struct slice change);
-
-#endif

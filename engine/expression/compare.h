@@ -3,8 +3,7 @@
  * item_check or attr_is_sound must have accepted the values.
  * Promise: nothing is allocated, with one exception: two sets or maps of more than COMPARE_FEW
  * elements, of the same size but of different bytes, are sorted. */
-#ifndef WEIR_ENGINE_EXPRESSION_COMPARE_H
-#define WEIR_ENGINE_EXPRESSION_COMPARE_H
+#pragma once
 
 #include "engine/item/item.h"
 
@@ -28,5 +27,3 @@ bool attr_begins_with(const struct attr *whole, const struct attr *start);
 /* size(): the bytes of a string or binary, the elements of a set, list or map. False: other types
  * have no size. Source for bytes, not characters, of a string: documentation of PartiQL's size. */
 bool attr_length(const struct attr *value, uint32_t *length);
-
-#endif

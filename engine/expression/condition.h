@@ -8,8 +8,7 @@
  * Not here: the program, which is the tree as bytes, to be sent and evaluated (program.h).
  * Source: DynamoDB developer guide, "Condition and filter expressions, operators, and functions".
  */
-#ifndef WEIR_ENGINE_EXPRESSION_CONDITION_H
-#define WEIR_ENGINE_EXPRESSION_CONDITION_H
+#pragma once
 
 #include "engine/expression/expression.h"
 #include "engine/expression/token.h"
@@ -59,5 +58,3 @@ struct condition {
  * `text` and from `names`. NULL: the fault says why. */
 const struct condition *condition_parse(struct slice text, struct expression_names *names,
                                         struct arena *arena, struct expression_fault *fault);
-
-#endif

@@ -2,8 +2,7 @@
  * stand for, and the faults of a text.
  *
  * Not here: JSON, and the service's texts for a fault (router/expression). */
-#ifndef WEIR_ENGINE_EXPRESSION_EXPRESSION_H
-#define WEIR_ENGINE_EXPRESSION_EXPRESSION_H
+#pragma once
 
 #include "base/arena.h"
 #include "engine/item/item.h"
@@ -83,5 +82,3 @@ struct expression_fault {
     enum attr_type type;
     size_t count;
 };
-
-#endif

@@ -2,8 +2,7 @@
  * on the sort key.
  *
  * Not here: whether the conditions fit a table's key schema (router/expression/key_schema.h). */
-#ifndef WEIR_ENGINE_EXPRESSION_KEY_CONDITION_H
-#define WEIR_ENGINE_EXPRESSION_KEY_CONDITION_H
+#pragma once
 
 #include "engine/expression/condition.h"
 
@@ -44,5 +43,3 @@ void key_condition_append_lo(struct buffer *out, uint32_t table_id,
 void key_condition_append_hi(struct buffer *out, uint32_t table_id,
                              const struct key_condition *partition,
                              const struct key_condition *sort);
-
-#endif

@@ -1,7 +1,6 @@
 /* parser.h - functions that the parsers of expressions share: tokens with look-ahead, paths and
  * values, faults. For the files of engine/expression only. */
-#ifndef WEIR_ENGINE_EXPRESSION_PARSER_H
-#define WEIR_ENGINE_EXPRESSION_PARSER_H
+#pragma once
 
 #include "engine/expression/expression.h"
 #include "engine/expression/token.h"
@@ -57,5 +56,3 @@ void operand_check_distinct(struct parser *p, const struct condition *c);
 void operand_check_between(struct parser *p, const struct condition *c);
 /* Sets c->function. Notes an unknown name, and a wrong number or type of operands. */
 void operand_check_function(struct parser *p, struct condition *c);
-
-#endif

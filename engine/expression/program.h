@@ -15,8 +15,7 @@
  *
  * Promises: program_check accepts a program exactly if it can be evaluated. It bounds the depth and
  * the work of an evaluation. Evaluation allocates nothing except as compare.h says. */
-#ifndef WEIR_ENGINE_EXPRESSION_PROGRAM_H
-#define WEIR_ENGINE_EXPRESSION_PROGRAM_H
+#pragma once
 
 #include "engine/expression/condition.h"
 
@@ -29,5 +28,3 @@ enum status program_check(struct slice program);
 /* Whether the item fulfils the condition. The program must have passed program_check. An empty
  * `item` means that there is no item: no path has a value. */
 bool program_holds(struct slice program, struct slice item);
-
-#endif

@@ -1,6 +1,5 @@
 /* program_internal.h - the byte values of a program's operations (program.h). */
-#ifndef WEIR_ENGINE_EXPRESSION_PROGRAM_INTERNAL_H
-#define WEIR_ENGINE_EXPRESSION_PROGRAM_INTERNAL_H
+#pragma once
 
 enum program_op {
     PROGRAM_OR = 1,
@@ -31,5 +30,3 @@ enum program_part {
     PROGRAM_NAME = 1,
     PROGRAM_INDEX,
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* token.h - the tokens of DynamoDB expressions. */
-#ifndef WEIR_ENGINE_EXPRESSION_TOKEN_H
-#define WEIR_ENGINE_EXPRESSION_TOKEN_H
+#pragma once
 
 #include "base/slice.h"
 
@@ -42,5 +41,3 @@ struct token token_at(struct slice expression, size_t from);
 
 /* Whether the word is reserved and therefore no attribute name, in upper or lower case. */
 bool token_is_reserved(struct slice name);
-
-#endif

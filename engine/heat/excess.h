@@ -14,8 +14,7 @@
  * maximum is above it for moments, never for long.
  *
  * `now` must not move back. O(1), no allocation. */
-#ifndef WEIR_ENGINE_HEAT_EXCESS_H
-#define WEIR_ENGINE_HEAT_EXCESS_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -37,5 +36,3 @@ void excess_add(struct excess *e, struct instant now, int64_t cost_mcu,
 
 /* How long the excess has lasted. 0: there is none. */
 int64_t excess_ms(const struct excess *e, struct instant now);
-
-#endif

@@ -20,8 +20,7 @@
  * be zero is not named.
  *
  * `now` must not move back. Units: mcu = 1/1000 capacity unit. */
-#ifndef WEIR_ENGINE_HEAT_HEAT_H
-#define WEIR_ENGINE_HEAT_HEAT_H
+#pragma once
 
 #include "base/arena.h"
 #include "base/config.h"
@@ -99,5 +98,3 @@ struct heat_key {
  * left out. `lo` as in heat_init. */
 uint32_t heat_top(struct heat *h, struct instant now, enum admit_kind kind, struct slice lo,
                   struct arena *arena, struct heat_key *out, uint32_t max);
-
-#endif

@@ -19,8 +19,7 @@
  * Sources: Karnin, Lang, Liberty, "Optimal quantile approximation in streams", FOCS 2016; halves
  * taken alternately, Ivkin et al., "Streaming quantiles algorithms with small space and update
  * time", 2019. Decay, the fixed height and the direction are ours. */
-#ifndef WEIR_ENGINE_HEAT_SKETCH_H
-#define WEIR_ENGINE_HEAT_SKETCH_H
+#pragma once
 
 #include "base/prng.h"
 #include "base/slice.h"
@@ -96,5 +95,3 @@ uint32_t sketch_items(const struct sketch *s, struct sketch_item *out);
 int64_t sketch_error(const struct sketch *s);
 
 enum sketch_direction sketch_direction(const struct sketch *s);
-
-#endif

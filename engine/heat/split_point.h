@@ -9,8 +9,7 @@
  * Shares are of the heat (cost-weighted, decayed) that `heat.h` has seen, in parts per million.
  * Source: DynamoDB, USENIX ATC 2022, section 3.2 (split for consumption, and when not to). The test
  * for benefit and the refusals beyond the popular key are ours. */
-#ifndef WEIR_ENGINE_HEAT_SPLIT_POINT_H
-#define WEIR_ENGINE_HEAT_SPLIT_POINT_H
+#pragma once
 
 #include "engine/heat/heat.h"
 
@@ -78,5 +77,3 @@ void split_advice_encode(struct buffer *out, const struct split_advice *a);
 /* Borrows from the bytes. STATUS_MALFORMED: also cuts out of order, and shares that do not add up
  * to the whole. */
 enum status split_advice_decode(struct slice bytes, struct split_advice *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* split_point_internal.h - what split_point.c and split_place.c share. */
-#ifndef WEIR_ENGINE_HEAT_SPLIT_POINT_INTERNAL_H
-#define WEIR_ENGINE_HEAT_SPLIT_POINT_INTERNAL_H
+#pragma once
 
 #include "engine/heat/split_point.h"
 
@@ -67,5 +66,3 @@ struct slice split_whole_key(const struct division *d, struct slice rest);
 
 /* Puts the cuts into `d`: as many equal parts as the question wants, or as the rate needs. */
 void split_place(struct division *d);
-
-#endif

@@ -5,8 +5,7 @@
  * carries its length: a reader skips it in one step.
  * Size: as DynamoDB counts, the bytes of names and values (attr_measure in item.c).
  * Not here: which attributes are the key (storage_key.h), JSON (router). */
-#ifndef WEIR_ENGINE_ITEM_ITEM_H
-#define WEIR_ENGINE_ITEM_ITEM_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/limits.h"
@@ -103,5 +102,3 @@ struct attr_cursor attr_elements(const struct attr *container);
 bool attr_next(struct attr_cursor *c, struct slice *name, struct attr *value);
 
 bool item_find(struct slice item, struct slice name, struct attr *out);
-
-#endif

@@ -9,8 +9,7 @@
  *           null              nothing
  *           set, list         u32 length | values
  *           map               u32 length | (name value)s */
-#ifndef WEIR_ENGINE_ITEM_ITEM_INTERNAL_H
-#define WEIR_ENGINE_ITEM_ITEM_INTERNAL_H
+#pragma once
 
 #include "engine/item/item.h"
 
@@ -29,5 +28,3 @@ enum attr_type attr_set_element(enum attr_type type);
 /* Adds the value's size, as the service counts, to `size`. `depth`: the lists and maps around the
  * value. False: the writer would not write this body there. */
 bool attr_measure(const struct attr *value, uint32_t depth, uint64_t *size);
-
-#endif

@@ -3,8 +3,7 @@
  * The byte order of encodings is the order of the numbers. An encoding tells where it ends, and can
  * stand inside a storage key. Equal numbers have the same encoding: 1, 1.0 and 10E-1 do.
  * Source: DynamoDB developer guide, "Supported data types and naming rules", Number. */
-#ifndef WEIR_ENGINE_ITEM_NUMBER_H
-#define WEIR_ENGINE_ITEM_NUMBER_H
+#pragma once
 
 #include "base/slice.h"
 #include "base/status.h"
@@ -49,5 +48,3 @@ enum status number_decode(struct slice bytes, struct number *out, size_t *used);
 
 /* The bytes that the service counts for the number in an item's size. */
 uint32_t number_size(const struct number *n);
-
-#endif

@@ -5,8 +5,7 @@
  * Each key part is escaped (00 becomes 00 FF) and ends in 00 01; the hash is of unescaped bytes.
  * Numbers are encoded by number.h first. A partition is a range [lo, hi) of such strings. Its
  * bounds may be any strings, also inside an item collection. */
-#ifndef WEIR_ENGINE_ITEM_STORAGE_KEY_H
-#define WEIR_ENGINE_ITEM_STORAGE_KEY_H
+#pragma once
 
 #include "engine/item/item.h"
 
@@ -60,5 +59,3 @@ void storage_key_successor(struct buffer *key);
 size_t storage_key_collection_size(struct slice key);
 
 uint64_t storage_key_hash(const struct attr *partition);
-
-#endif

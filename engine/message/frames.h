@@ -2,8 +2,7 @@
  *
  * Frame: u32 length | u8 kind | the fields of every message | the fields of the message's kind
  * (request_traits.h has the table of fields). */
-#ifndef WEIR_ENGINE_MESSAGE_FRAMES_H
-#define WEIR_ENGINE_MESSAGE_FRAMES_H
+#pragma once
 
 #include "engine/message/message.h"
 
@@ -20,5 +19,3 @@ void reply_encode(struct buffer *out, const struct reply *r);
 enum status message_kind_of(struct slice frame, enum message_kind *out);
 enum status request_decode(struct slice frame, struct request *out);
 enum status reply_decode(struct slice frame, struct reply *out);
-
-#endif

@@ -3,8 +3,7 @@
  * Messages are structs. Within a process they are handed over as they are. Between processes they
  * travel in frames (frames.h). Every request gets exactly one reply, with the same id. If the
  * connection is lost, its open requests get no reply. */
-#ifndef WEIR_ENGINE_MESSAGE_MESSAGE_H
-#define WEIR_ENGINE_MESSAGE_MESSAGE_H
+#pragma once
 
 #include "base/buffer.h"
 #include "engine/admission/admission.h"
@@ -228,5 +227,3 @@ struct partition_stats {
 
 void partition_stats_encode(struct buffer *out, const struct partition_stats *s);
 enum status partition_stats_decode(struct reader *r, struct partition_stats *out);
-
-#endif

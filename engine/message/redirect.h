@@ -1,6 +1,5 @@
 /* redirect.h - which node to ask after a refusal: one rule for routers and for nodes. */
-#ifndef WEIR_ENGINE_MESSAGE_REDIRECT_H
-#define WEIR_ENGINE_MESSAGE_REDIRECT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ static inline uint32_t redirect_to(uint32_t leader, uint32_t asked, uint32_t nod
 {
     return leader <= node_count && leader != asked ? leader : 0;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* request_traits.h - one table of all kinds of requests: their fields, answers and senders, and how
  * a router treats them. */
-#ifndef WEIR_ENGINE_MESSAGE_REQUEST_TRAITS_H
-#define WEIR_ENGINE_MESSAGE_REQUEST_TRAITS_H
+#pragma once
 
 #include "base/peer.h"
 #include "engine/message/message.h"
@@ -111,5 +110,3 @@ static inline struct slice reply_bytes(const struct reply *r)
     const struct slice *s = message_next_slice(answer_fields[r->kind], r, &at);
     return s != NULL ? *s : (struct slice){NULL, 0};
 }
-
-#endif

@@ -4,8 +4,7 @@
  *
  * apply.c: entries and own records. split.c: a partition becomes several. merge.c: two neighbouring
  * partitions become one. rebuild.c: a replica takes a snapshot. */
-#ifndef WEIR_ENGINE_NODE_APPLIER_H
-#define WEIR_ENGINE_NODE_APPLIER_H
+#pragma once
 
 #include "engine/node/background.h"
 #include "engine/node/settling.h"
@@ -52,5 +51,3 @@ void applier_stepped(struct applier *applier, struct partition *p);
 void applier_offered(struct applier *applier, const struct snapshot_offer *offer);
 /* A checkpoint is in the backing, with the snapshots that were complete. */
 void applier_stored(struct applier *applier);
-
-#endif

@@ -1,6 +1,5 @@
 /* applier_internal.h - what apply.c, split.c, merge.c and rebuild.c share. */
-#ifndef WEIR_ENGINE_NODE_APPLIER_INTERNAL_H
-#define WEIR_ENGINE_NODE_APPLIER_INTERNAL_H
+#pragma once
 
 #include "engine/node/applier.h"
 
@@ -43,5 +42,3 @@ void merge_apply(struct applier *applier, struct partition *p, const struct raft
  * range. */
 bool merge_give_way(struct applier *applier, const struct partition *to, struct slice lo,
                     struct slice hi);
-
-#endif

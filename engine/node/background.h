@@ -4,8 +4,7 @@
  * slice. A job works on one partition after the other. A slice reads the store on the loop, at most
  * SCAN_ITEMS or SCAN_BYTES. If data is not resident, a reader thread first touches the slice's
  * pages. So the loop never waits for a page. */
-#ifndef WEIR_ENGINE_NODE_BACKGROUND_H
-#define WEIR_ENGINE_NODE_BACKGROUND_H
+#pragma once
 
 #include "engine/node/partitions.h"
 #include "engine/node/waiters.h"
@@ -38,5 +37,3 @@ void background_wake(struct background *background, enum background_job job);
 void background_touched(struct background *background, uint64_t subject);
 void background_tick(struct background *background);
 struct instant background_deadline(const struct background *background);
-
-#endif

@@ -2,8 +2,7 @@
  * restart.
  *
  * The leader of a partition has its buckets. Followers have mirrors of them (buckets.c). */
-#ifndef WEIR_ENGINE_NODE_BUCKETS_H
-#define WEIR_ENGINE_NODE_BUCKETS_H
+#pragma once
 
 #include "engine/node/partitions.h"
 #include "engine/node/peers.h"
@@ -48,5 +47,3 @@ bool buckets_receive_levels(struct buckets *buckets, struct reader *r);
 void buckets_finish(struct buckets *buckets);
 /* Before the start: a LOG_BUCKETS record of an earlier life. */
 enum status buckets_replay(struct buckets *buckets, struct slice payload);
-
-#endif

@@ -15,8 +15,7 @@
  * Not here: which partition has a key. Today's callers know the partition from the catalog's
  * replica beside them, and answer REPLY_STALE_MAP themselves. A cache of the catalog's maps will
  * turn a table and a key into the candidates of a call, and take that answer. */
-#ifndef WEIR_ENGINE_NODE_CALLS_H
-#define WEIR_ENGINE_NODE_CALLS_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -80,5 +79,3 @@ bool calls_take_reply(struct calls *calls, const struct reply *reply, struct cal
 /* Asks again for each call that is due. True: a call has reached its deadline. Call calls_tick
  * again. */
 bool calls_tick(struct calls *calls, struct call_answer *out);
-
-#endif

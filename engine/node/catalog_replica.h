@@ -1,6 +1,5 @@
 /* catalog_replica.h - this node's replica of the catalog (group 0), if there is one. */
-#ifndef WEIR_ENGINE_NODE_CATALOG_REPLICA_H
-#define WEIR_ENGINE_NODE_CATALOG_REPLICA_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/node/groups.h"
@@ -31,5 +30,3 @@ void catalog_replica_propose(struct catalog_replica *catalog, const struct opera
 enum status catalog_replica_load(struct catalog_replica *catalog);
 /* The replica is gone. */
 void catalog_replica_forget(struct catalog_replica *catalog);
-
-#endif

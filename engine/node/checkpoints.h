@@ -1,6 +1,5 @@
 /* checkpoints.h - when the memtable is written to the backing, and how much is erased then. */
-#ifndef WEIR_ENGINE_NODE_CHECKPOINTS_H
-#define WEIR_ENGINE_NODE_CHECKPOINTS_H
+#pragma once
 
 #include "engine/node/node_log.h"
 
@@ -26,5 +25,3 @@ void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn);
 bool checkpoints_ended(struct checkpoints *checkpoints, enum status status);
 
 struct instant checkpoints_deadline(const struct checkpoints *checkpoints);
-
-#endif

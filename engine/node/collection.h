@@ -13,8 +13,7 @@
  *   COLLECTION-3  No cut divides a collection. So all entries of a collection are in the same log.
  *
  * Value: XXH3 of key and bytes, u64 | bytes, u64. */
-#ifndef WEIR_ENGINE_NODE_COLLECTION_H
-#define WEIR_ENGINE_NODE_COLLECTION_H
+#pragma once
 
 #include "base/slice.h"
 #include "base/status.h"
@@ -31,5 +30,3 @@ bool collection_is_row(struct slice key);
 void collection_encode(struct slice row_key, int64_t bytes, uint8_t out[COLLECTION_ROW_SIZE]);
 /* STATUS_CORRUPT: the value is not what was written. */
 enum status collection_decode(struct slice row_key, struct slice value, int64_t *bytes);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The controller (control/controller.h) reads this view. It acts by ordinary requests:
  * REQUEST_DECIDE to this node, with CONTROL_FROM as sender. */
-#ifndef WEIR_ENGINE_NODE_CONTROL_PORT_H
-#define WEIR_ENGINE_NODE_CONTROL_PORT_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/node/loads.h"
@@ -33,5 +32,3 @@ void node_control_view(const struct node *n, struct control_view *out);
 /* The catalog as applied here, on a leader or a follower. NULL: no replica here. Lends until the
  * node's next event. */
 const struct catalog *node_catalog(const struct node *n);
-
-#endif

@@ -3,8 +3,7 @@
  * Each replica counts its keys from the first key on. Meanwhile a write changes the count only if
  * its key comes before the position reached. So the final count is exact and the same on every
  * replica. No turn waits for a big partition. */
-#ifndef WEIR_ENGINE_NODE_COUNTING_H
-#define WEIR_ENGINE_NODE_COUNTING_H
+#pragma once
 
 #include "engine/node/env.h"
 #include "engine/node/partition.h"
@@ -13,5 +12,3 @@
 bool counting_wants(const struct partition *p);
 struct slice counting_from(const struct partition *p);
 void counting_slice(struct node_env *env, struct partition *p);
-
-#endif

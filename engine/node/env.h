@@ -4,8 +4,7 @@
  * A component is a struct with a header of its own. It holds pointers to the components below it,
  * never to a component above. It returns what happened. node.c composes all components and acts on
  * the results. */
-#ifndef WEIR_ENGINE_NODE_ENV_H
-#define WEIR_ENGINE_NODE_ENV_H
+#pragma once
 
 #include "base/prng.h"
 #include "engine/node/node_effect.h"
@@ -69,5 +68,3 @@ struct reply *env_refuse(struct node_env *env, const struct operation *o, enum r
 
 /* Stops the node: it writes and promises nothing more. node.c answers the requests in flight. */
 void env_stop(struct node_env *env, int error);
-
-#endif

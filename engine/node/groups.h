@@ -10,8 +10,7 @@
  *   GROUPS-2  p->led is the term in which this node may propose. All p->proposals are of that
  *             term, in index order.
  *   GROUPS-3  Everything that the log holds before groups_pinned_lsn is in the store too. */
-#ifndef WEIR_ENGINE_NODE_GROUPS_H
-#define WEIR_ENGINE_NODE_GROUPS_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "engine/node/buckets.h"
@@ -83,5 +82,3 @@ uint64_t groups_pinned_lsn(const struct groups *groups);
 /* Writes entries again that lie before `lsn` and keep the log from being trimmed. */
 void groups_relog(struct groups *groups, uint64_t lsn);
 void groups_compact(struct groups *groups);
-
-#endif

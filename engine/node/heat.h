@@ -1,6 +1,5 @@
 /* heat.h - counts the heat of the partitions that this node leads. */
-#ifndef WEIR_ENGINE_NODE_HEAT_H
-#define WEIR_ENGINE_NODE_HEAT_H
+#pragma once
 
 #include "engine/node/reports.h"
 
@@ -15,5 +14,3 @@ struct node_heat {
 void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind kind,
                    struct slice key, int64_t cost_mcu);
 void node_heat_tick(struct node_heat *heat);
-
-#endif

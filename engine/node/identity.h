@@ -3,8 +3,7 @@
  * A node that starts on an empty directory draws a generation. The generation, support_kept and
  * closed_as_of survive restarts: own records in the log (LOG_NODE, LOG_PARTITION_CLOSE), and rows
  * in the store (rows.h). */
-#ifndef WEIR_ENGINE_NODE_IDENTITY_H
-#define WEIR_ENGINE_NODE_IDENTITY_H
+#pragma once
 
 #include "base/instant.h"
 
@@ -22,5 +21,3 @@ struct identity {
      * replica: a request may arrive late, and a deposed leader of the catalog goes on asking. */
     uint64_t closed_as_of;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * Totals count from the time this node became the catalog's leader. A partition's totals continue
  * when its leader changes, although the new leader counts from its own start. Loads are not part of
  * the replicated state: the next leader of the catalog starts without them. */
-#ifndef WEIR_ENGINE_NODE_LOADS_H
-#define WEIR_ENGINE_NODE_LOADS_H
+#pragma once
 
 #include "base/id_map.h"
 #include "base/instant.h"
@@ -53,5 +52,3 @@ void loads_take_partition(struct loads *l, struct instant now, const struct part
 const struct partition_load *loads_of(const struct loads *l, uint32_t partition);
 /* The totals by kind, since the first report. */
 const struct load_total *loads_totals(const struct partition_load *p);
-
-#endif

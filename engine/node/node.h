@@ -15,8 +15,7 @@
  *
  * Use: create the node, replay the log, start the node. Then give it events, and take the effects
  * after each event. A turn ends with node_end_turn and the writing of the next batch. */
-#ifndef WEIR_ENGINE_NODE_NODE_H
-#define WEIR_ENGINE_NODE_NODE_H
+#pragma once
 
 #include "engine/node/node_effect.h"
 #include "engine/store/log_writer.h"
@@ -132,5 +131,3 @@ enum status node_verify_replicas(struct node *n, struct node_verification *out,
                                  void (*replica)(void *context,
                                                  const struct replica_verification *r),
                                  void *context);
-
-#endif

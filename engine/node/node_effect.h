@@ -1,6 +1,5 @@
 /* node_effect.h - the options of a node, its effects, and the events of its trace. */
-#ifndef WEIR_ENGINE_NODE_NODE_EFFECT_H
-#define WEIR_ENGINE_NODE_NODE_EFFECT_H
+#pragma once
 
 #include "base/config.h"
 #include "base/trace.h"
@@ -71,5 +70,3 @@ enum node_trace {
     NODE_TRACE_LIST(X)
 #undef X
 };
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Only these files include it: node.c (life, events, turns), receive.c (envelopes), restore.c
  * (loads the state of an earlier life from the store), verify.c and control_view.c (only read). */
-#ifndef WEIR_ENGINE_NODE_NODE_INTERNAL_H
-#define WEIR_ENGINE_NODE_NODE_INTERNAL_H
+#pragma once
 
 #include "engine/node/node.h"
 #include "engine/node/requests.h"
@@ -42,5 +41,3 @@ enum status node_load(struct node *n, struct buffer *error);
 enum status node_receive_envelope(struct node *n, struct slice frame);
 /* Opens group 0 here once all its founders have met. */
 void node_begin_cluster(struct node *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* node_log.h - the single log of a node, and the free space in it. */
-#ifndef WEIR_ENGINE_NODE_NODE_LOG_H
-#define WEIR_ENGINE_NODE_NODE_LOG_H
+#pragma once
 
 #include "engine/node/env.h"
 
@@ -19,5 +18,3 @@ struct node_log {
 
 /* Whether the log has space for an entry of replication with `bytes` of payload. */
 bool node_log_has_space(const struct node_log *log, size_t bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* operation.h - a request inside the node. It is being run, or waits for a page, for a round of
  * heartbeats, or for the disks. */
-#ifndef WEIR_ENGINE_NODE_OPERATION_H
-#define WEIR_ENGINE_NODE_OPERATION_H
+#pragma once
 
 #include "engine/message/message.h"
 
@@ -19,5 +18,3 @@ struct operation {
     unsigned touched;   /* set of enum touched */
     uint64_t confirmed; /* the term in which leadership was confirmed after the read came */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * key_space), in further ranges that follow from lo and hi. Snapshots, erasing and verifying go
  * over all owned ranges (key_ranges_of). Code that reads items uses an items_cursor, which skips
  * other rows. */
-#ifndef WEIR_ENGINE_NODE_RANGES_H
-#define WEIR_ENGINE_NODE_RANGES_H
+#pragma once
 
 #include "engine/node/partition.h"
 #include "engine/store/store.h"
@@ -56,5 +55,3 @@ void items_seek(const struct partition *p, struct store *store, struct slice lo,
                 bool reverse, struct items_cursor *out);
 /* As store_next. Does not check the item's checksum. */
 enum status items_next(struct items_cursor *c, struct slice *key, struct slice *item);
-
-#endif

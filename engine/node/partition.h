@@ -1,8 +1,7 @@
 /* partition.h - a replica of a partition on this node: its range, its part in the replication
  * group, its buckets, its counters. The catalog (group 0) is a partition
  * too, but is not read or written by key. */
-#ifndef WEIR_ENGINE_NODE_PARTITION_H
-#define WEIR_ENGINE_NODE_PARTITION_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -170,5 +169,3 @@ void partition_keep_buckets(struct partition *p, const struct kept_buckets *kept
 /* Counts a decision. */
 void partition_count(struct partition *p, enum admit_kind kind, const struct admit_verdict *v,
                      int64_t cost_mcu);
-
-#endif

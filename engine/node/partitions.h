@@ -2,8 +2,7 @@
  *
  * Ids are never used again, so a few replicas may have ids in the millions. A hash map finds a
  * replica by id. A loop goes over the existing replicas, by ascending id. */
-#ifndef WEIR_ENGINE_NODE_PARTITIONS_H
-#define WEIR_ENGINE_NODE_PARTITIONS_H
+#pragma once
 
 #include "engine/node/partition.h"
 
@@ -30,5 +29,3 @@ bool partitions_hold_range(const struct partitions *partitions, struct slice lo,
 /* Makes the replicas that hold keys of the range ask the catalog whether they are still members.
  * Their groups may have removed them while this node was away. */
 void partitions_doubt_range(struct partitions *partitions, struct slice lo, struct slice hi);
-
-#endif

@@ -9,8 +9,7 @@
  * The headroom counts as a report if the flags have PEER_REPORT, or after a silence.
  *
  * Not here: what the messages mean (receive.c), when support lapses (replication/liveness.h). */
-#ifndef WEIR_ENGINE_NODE_PEERS_H
-#define WEIR_ENGINE_NODE_PEERS_H
+#pragma once
 
 #include "engine/node/env.h"
 #include "engine/node/identity.h"
@@ -92,5 +91,3 @@ bool peers_tick(struct peers *peers);
 void peers_end_turn(struct peers *peers);
 /* The next event begins: takes back the envelopes that were lent out. */
 void peers_reclaim(struct peers *peers);
-
-#endif

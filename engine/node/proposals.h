@@ -2,8 +2,7 @@
  *
  * A write is evaluated against all proposals before it. So the newest proposal of a key shadows
  * memtable and backing for later writes. Proposals and own records share a pool of fixed size. */
-#ifndef WEIR_ENGINE_NODE_PROPOSALS_H
-#define WEIR_ENGINE_NODE_PROPOSALS_H
+#pragma once
 
 #include "engine/node/node_log.h"
 #include "engine/node/operation.h"
@@ -98,5 +97,3 @@ void proposals_shadow_add(struct proposals *proposals, struct inflight *e, uint6
  * count. */
 bool proposals_open_range(const struct proposals *proposals, uint32_t but, struct slice lo,
                           struct slice hi);
-
-#endif

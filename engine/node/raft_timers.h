@@ -2,8 +2,7 @@
  *
  * A node with thousands of idle replicas calls only the replicas that are due. Equal deadlines are
  * ordered by partition id, so that a simulated run replays. */
-#ifndef WEIR_ENGINE_NODE_DEADLINES_H
-#define WEIR_ENGINE_NODE_DEADLINES_H
+#pragma once
 
 #include "engine/node/partition.h"
 
@@ -21,5 +20,3 @@ void raft_timers_set(struct raft_timers *timers, struct partition *p, struct ins
 struct instant raft_timers_first_at(const struct raft_timers *timers);
 /* Takes out the first partition if it is due. NULL: no partition is due. */
 struct partition *raft_timers_take_due(struct raft_timers *timers, struct instant now);
-
-#endif

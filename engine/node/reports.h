@@ -1,6 +1,5 @@
 /* reports.h - what this node tells the catalog's leader about its replicas, and when. */
-#ifndef WEIR_ENGINE_NODE_REPORTS_H
-#define WEIR_ENGINE_NODE_REPORTS_H
+#pragma once
 
 #include "engine/catalog/report.h"
 #include "engine/node/calls.h"
@@ -29,5 +28,3 @@ bool reports_answered(struct reports *reports, const struct call_answer *answer,
                       struct reader *named);
 /* The next named replica that must be closed here. NULL: no more. */
 struct partition *reports_next_named(struct reports *reports, struct reader *named);
-
-#endif

@@ -3,8 +3,7 @@
  * item_requests.c: items. advice.c: what partitions did, and where to cut them. replicas.c: opens
  * and closes replicas, changes the members of groups. tables.c: tables, where the catalog is led.
  * requests.c: the table of all kinds. */
-#ifndef WEIR_ENGINE_NODE_REQUESTS_H
-#define WEIR_ENGINE_NODE_REQUESTS_H
+#pragma once
 
 #include "engine/node/applier.h"
 #include "engine/node/heat.h"
@@ -40,5 +39,3 @@ void requests_close_orphan(struct requests *requests, struct partition *p, uint6
 /* At the end of a turn in which the partition was stepped: closes the replica if its table is
  * deleted and no promise holds it. */
 void requests_close_ended(struct requests *requests, struct partition *p);
-
-#endif

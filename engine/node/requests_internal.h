@@ -1,6 +1,5 @@
 /* requests_internal.h - what the files behind requests.h share: a function per kind of request. */
-#ifndef WEIR_ENGINE_NODE_REQUESTS_INTERNAL_H
-#define WEIR_ENGINE_NODE_REQUESTS_INTERNAL_H
+#pragma once
 
 #include "engine/node/requests.h"
 
@@ -31,5 +30,3 @@ void requests_get_table(struct requests *requests, struct operation *o);
 void requests_list_tables(struct requests *requests, struct operation *o);
 void requests_list_events(struct requests *requests, struct operation *o);
 void requests_take_report(struct requests *requests, struct operation *o);
-
-#endif

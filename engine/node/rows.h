@@ -1,8 +1,7 @@
 /* rows.h - the node's own rows in its store, beside the items: its replicas, identity and erasures.
  *
  * Every change of a row is part of the next checkpoint. */
-#ifndef WEIR_ENGINE_NODE_ROWS_H
-#define WEIR_ENGINE_NODE_ROWS_H
+#pragma once
 
 #include "engine/node/env.h"
 #include "engine/node/identity.h"
@@ -59,5 +58,3 @@ enum status rows_load(const struct rows_loader *loader);
 /* Calls `row` for every row of [lo, hi), until a call fails. */
 enum status rows_each(struct node_env *env, struct slice lo, struct slice hi, void *context,
                       enum status (*row)(void *context, struct slice key, struct slice value));
-
-#endif

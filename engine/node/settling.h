@@ -1,6 +1,5 @@
 /* settling.h - the catalog's leader makes replicas exist where the catalog says (settling.c). */
-#ifndef WEIR_ENGINE_NODE_SETTLING_H
-#define WEIR_ENGINE_NODE_SETTLING_H
+#pragma once
 
 #include "engine/node/calls.h"
 #include "engine/node/catalog_replica.h"
@@ -29,5 +28,3 @@ bool settling_rests(struct settling *settling, uint32_t table_id);
 void settling_answered(struct settling *settling, const struct call_answer *answer);
 void settling_tick(struct settling *settling);
 struct instant settling_deadline(const struct settling *settling);
-
-#endif

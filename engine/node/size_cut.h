@@ -1,6 +1,5 @@
 /* size_cut.h - finds the middle of a partition's bytes: the cut of a partition that is too big. */
-#ifndef WEIR_ENGINE_NODE_MIDDLES_H
-#define WEIR_ENGINE_NODE_MIDDLES_H
+#pragma once
 
 #include "engine/heat/split_point.h"
 #include "engine/node/env.h"
@@ -14,5 +13,3 @@ bool size_cut_advise(const struct node_env *env, struct partition *p, struct spl
 bool size_cut_wants(const struct partition *p);
 struct slice size_cut_from(const struct partition *p);
 void size_cut_slice(struct node_env *env, struct partition *p);
-
-#endif

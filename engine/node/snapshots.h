@@ -2,8 +2,7 @@
  *
  * snapshots.c has both ends of the transfer. Not here: whether a replica takes a snapshot, and what
  * happens once the snapshot is whole (rebuild.c). */
-#ifndef WEIR_ENGINE_NODE_SNAPSHOTS_H
-#define WEIR_ENGINE_NODE_SNAPSHOTS_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -74,5 +73,3 @@ struct partition *snapshots_next_stored(struct snapshots *snapshots);
 void snapshots_installed(struct snapshots *snapshots, struct partition *p);
 /* Offers the snapshots that were waiting for a checkpoint. */
 void snapshots_offer_held(struct snapshots *snapshots);
-
-#endif

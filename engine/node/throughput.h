@@ -1,6 +1,5 @@
 /* throughput.h - the node's buckets, its consumption, and the headroom of the other nodes. */
-#ifndef WEIR_ENGINE_NODE_THROUGHPUT_H
-#define WEIR_ENGINE_NODE_THROUGHPUT_H
+#pragma once
 
 #include "engine/admission/admission.h"
 
@@ -10,5 +9,3 @@ struct throughput {
     struct admit_group group;          /* of the request that is being run */
     int64_t consumed_mcu[ADMIT_KINDS]; /* total, as leader and as follower */
 };
-
-#endif

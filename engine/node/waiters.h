@@ -1,8 +1,7 @@
 /* waiters.h - requests and scans that wait for pages, reads that wait for confirmed leadership.
  *
  * A reader thread reads the pages. A round of heartbeats confirms leadership. */
-#ifndef WEIR_ENGINE_NODE_WAITERS_H
-#define WEIR_ENGINE_NODE_WAITERS_H
+#pragma once
 
 #include "engine/node/env.h"
 #include "engine/node/operation.h"
@@ -83,5 +82,3 @@ static inline struct instant waiters_scan_again_at(const struct waiters *waiters
 /* The pages of a ticket have been read: returns what waited for them. Lends until waiters_free. */
 const struct deferred *waiters_resume(const struct waiters *waiters, uint32_t ticket);
 void waiters_free(struct waiters *waiters, uint32_t ticket);
-
-#endif

@@ -4,8 +4,7 @@
  * Threads: the owner reads (get, seek, step), in a snapshot that `refresh` renews. One other thread
  * writes (`write`). Any thread may call `touch`.
  * Lifetimes: results of reads lend until `refresh`, `grow` or the cursor's next step. */
-#ifndef WEIR_ENGINE_STORE_BACKING_H
-#define WEIR_ENGINE_STORE_BACKING_H
+#pragma once
 
 #include "base/slice.h"
 #include "base/status.h"
@@ -98,5 +97,3 @@ struct backing_options {
 
 /* engine/store/backing_lmdb.c. STATUS_IO (errno set), STATUS_CORRUPT, STATUS_FULL. */
 enum status backing_open_lmdb(const struct backing_options *options, struct backing **out);
-
-#endif

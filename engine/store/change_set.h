@@ -3,8 +3,7 @@
  * Bytes: head of CHANGE_SET_HEAD_SIZE: i64 cost_mcu | u32 number of changes | u32 burst; then each
  * change: head of CHANGE_HEAD_SIZE: i32 old_size | u32 key size | u32 value size | u8 space |
  * u8 flags | u16 0; its key; its value; with CHANGE_HAS_OLD: u32 size, the replaced value. */
-#ifndef WEIR_ENGINE_STORE_CHANGE_SET_H
-#define WEIR_ENGINE_STORE_CHANGE_SET_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -52,5 +51,3 @@ bool change_set_open(struct slice payload, struct change_set *out);
 void change_set_reopen(struct slice payload, struct change_set *out);
 /* Reads the next change. False: no more. */
 bool change_set_next(struct change_set *set, struct change *out);
-
-#endif

@@ -8,8 +8,7 @@
  *   WRITER-1  Batches in flight lie in one segment, and no two of them share a block.
  *   WRITER-2  A batch lies in one segment.
  *   WRITER-3  A batch that failed is never written again: the owner stops. */
-#ifndef WEIR_ENGINE_STORE_LOG_WRITER_H
-#define WEIR_ENGINE_STORE_LOG_WRITER_H
+#pragma once
 
 #include <sys/queue.h>
 
@@ -59,5 +58,3 @@ const struct log_batch *log_writer_next(struct log_writer *w);
 /* The batch in flight that begins at `lsn` is on disk. Moves `written_lsn` to the first byte that
  * is not on disk. */
 void log_writer_written(struct log_writer *w, uint64_t lsn);
-
-#endif

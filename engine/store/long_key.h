@@ -5,8 +5,7 @@
  * record, a bucket: its value lists them and their values in key order. So LMDB's order is the key
  * order. Each write of a long key rewrites its bucket. Buckets are small unless many long keys
  * share a long prefix. */
-#ifndef WEIR_ENGINE_STORE_LONG_KEY_H
-#define WEIR_ENGINE_STORE_LONG_KEY_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -46,5 +45,3 @@ void bucket_change(struct slice bucket, struct slice key, struct slice value, st
  * of erased entries, and adds their erase_cost (backing.h) to `cost`. */
 uint32_t bucket_erase(struct slice bucket, struct slice lo, struct slice hi, struct buffer *out,
                       uint64_t *cost);
-
-#endif

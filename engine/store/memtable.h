@@ -8,8 +8,7 @@
  * Lifetimes: keys and values lend until memtable_destroy, replaced values too.
  * Source: Pugh, "Skip lists", 1990. Levels come from the key's hash, so that the same writes give
  * the same shape. */
-#ifndef WEIR_ENGINE_STORE_MEMTABLE_H
-#define WEIR_ENGINE_STORE_MEMTABLE_H
+#pragma once
 
 #include "base/arena.h"
 
@@ -43,5 +42,3 @@ const struct mem_entry *memtable_seek(struct memtable *m, struct slice key);
 const struct mem_entry *memtable_seek_before(struct memtable *m, struct slice key);
 const struct mem_entry *memtable_next(const struct memtable *m, const struct mem_entry *e);
 const struct mem_entry *memtable_prev(const struct memtable *m, const struct mem_entry *e);
-
-#endif

@@ -12,8 +12,7 @@
  *            checkpoint is tried again.
  * Threads: all functions belong to the owner's thread, except store_checkpoint_write and
  * store_touch. */
-#ifndef WEIR_ENGINE_STORE_STORE_H
-#define WEIR_ENGINE_STORE_STORE_H
+#pragma once
 
 #include "base/instant.h"
 #include "engine/store/backing.h"
@@ -99,5 +98,3 @@ enum status store_snapshot_seek(struct store *s, struct backing_snapshot *snapsh
 /* Makes the map bigger. No checkpoint may be running. STATUS_FULL: the map is as big as it may be,
  * or the last checkpoint did not lack map. */
 enum status store_grow(struct store *s);
-
-#endif

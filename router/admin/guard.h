@@ -1,6 +1,5 @@
 /* guard.h - decides which requests the admin listener takes (docs/decisions/0015). */
-#ifndef WEIR_ROUTER_ADMIN_GUARD_H
-#define WEIR_ROUTER_ADMIN_GUARD_H
+#pragma once
 
 struct client;
 struct router;
@@ -9,5 +8,3 @@ struct router;
  * web pages: a browser adds Origin to a page's POST, and asks the server before a page may send
  * application/json. The admin listener never allows this. */
 const char *admin_refusal(const struct router *r, const struct client *c);
-
-#endif

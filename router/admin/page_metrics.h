@@ -1,6 +1,5 @@
 /* page_metrics.h - writes metrics of the registry (base/metrics.h) as members of a JSON page. */
-#ifndef WEIR_ROUTER_ADMIN_PAGE_METRICS_H
-#define WEIR_ROUTER_ADMIN_PAGE_METRICS_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/metrics.h"
@@ -12,5 +11,3 @@ void page_write_metrics(struct buffer *out, enum metric_group_id group, const vo
  * is left out. */
 void page_write_labelled(struct buffer *out, enum metrics_partition_by which,
                          const char *const labels[], const int64_t values[], size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* pages.h - the pages below /weir/; each page is an operation (docs/pages.md). */
-#ifndef WEIR_ROUTER_ADMIN_PAGES_H
-#define WEIR_ROUTER_ADMIN_PAGES_H
+#pragma once
 
 #include "router/operations/operation.h"
 
@@ -13,5 +12,3 @@ extern const struct operation operation_split;
 /* Reads the parameters of the page's address: values[i] gets the value of names[i]; data NULL:
  * absent. `names` ends in NULL. */
 bool page_read_query(struct call *c, const char *const names[], struct slice values[]);
-
-#endif

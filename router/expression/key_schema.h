@@ -1,7 +1,6 @@
 /* key_schema.h - checks KeyConditionExpression in the service's order: first alone, before the
  * table is looked up; then against the table's key schema. */
-#ifndef WEIR_ROUTER_EXPRESSION_KEY_SCHEMA_H
-#define WEIR_ROUTER_EXPRESSION_KEY_SCHEMA_H
+#pragma once
 
 #include "engine/catalog/table.h"
 #include "engine/expression/key_condition.h"
@@ -17,5 +16,3 @@ bool key_conditions_read(struct slice text, struct expression_names *names, stru
 bool key_conditions_match(const struct key_conditions *c, const struct table *t,
                           struct key_condition *partition, struct key_condition *sort,
                           struct fault *fault);
-
-#endif

@@ -1,7 +1,6 @@
 /* names.h - expressions in requests: ExpressionAttributeNames, ExpressionAttributeValues, and the
  * service's texts for faults of an expression. */
-#ifndef WEIR_ROUTER_EXPRESSION_NAMES_H
-#define WEIR_ROUTER_EXPRESSION_NAMES_H
+#pragma once
 
 #include "engine/expression/expression.h"
 #include "router/api_error.h"
@@ -24,5 +23,3 @@ bool expression_names_all_used(const struct expression_names *n, struct fault *f
 /* Sets the fault. `parameter` held the expression, such as "KeyConditionExpression". Always
  * false. */
 bool expression_refuse(struct fault *f, const char *parameter, const struct expression_fault *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* gzip.h - packs and unpacks whole bodies by content codings (RFC 9110 8.4.1). */
-#ifndef WEIR_ROUTER_HTTP_GZIP_H
-#define WEIR_ROUTER_HTTP_GZIP_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -18,5 +17,3 @@ enum status coding_unpack(struct buffer *out, enum content_coding coding, struct
 
 /* Appends the packed `bytes`. */
 void coding_pack(struct buffer *out, enum content_coding coding, struct slice bytes);
-
-#endif

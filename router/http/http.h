@@ -15,8 +15,7 @@
  *   HTTP-5  Transfer-Encoding is absent or `chunked`
  *   HTTP-6  nothing of a head is cut: a head or value that is too long is refused
  * Not here: time (router.c), what requests mean (endpoints.c). */
-#ifndef WEIR_ROUTER_HTTP_HTTP_H
-#define WEIR_ROUTER_HTTP_HTTP_H
+#pragma once
 
 #include <llhttp.h>
 
@@ -213,5 +212,3 @@ enum content_coding http_accepted_coding(const struct http_head *head);
 void http_date(int64_t wall_s, char out[HTTP_DATE_SIZE]);
 
 void http_write_answer(struct buffer *out, const struct http_answer *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* http_internal.h - functions that the files of the HTTP parser share. */
-#ifndef WEIR_ROUTER_HTTP_HTTP_INTERNAL_H
-#define WEIR_ROUTER_HTTP_HTTP_INTERNAL_H
+#pragma once
 
 #include "router/http/http.h"
 
@@ -35,5 +34,3 @@ enum http_refusal http_head_check(struct http_head *head);
 bool http_plain_begins(struct http *h, struct slice bytes, size_t *taken);
 /* Takes the body of the plain request whose head was taken. */
 enum http_event http_plain_ends(struct http *h, struct slice bytes, size_t *taken);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The string comes from outside and may hold any bytes. Names and values are percent-decoded; `+`
  * stands for itself. A name without `=` has an empty value. */
-#ifndef WEIR_ROUTER_HTTP_QUERY_STRING_H
-#define WEIR_ROUTER_HTTP_QUERY_STRING_H
+#pragma once
 
 #include "base/arena.h"
 #include "router/api_error.h"
@@ -15,5 +14,3 @@ bool query_string_read(struct slice query, struct arena *arena, const char *cons
 
 /* A number of at most 18 digits, without a sign. -1: the value is no such number. */
 int64_t query_string_number(struct slice value);
-
-#endif

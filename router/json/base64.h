@@ -1,6 +1,5 @@
 /* base64.h - strict base64 of RFC 4648 section 4: padded, without white space. */
-#ifndef WEIR_ROUTER_JSON_BASE64_H
-#define WEIR_ROUTER_JSON_BASE64_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -19,5 +18,3 @@ enum base64_error base64_check(struct slice text);
 size_t base64_decode(struct slice text, uint8_t *out);
 
 void base64_append(struct buffer *out, struct slice bytes);
-
-#endif

@@ -6,8 +6,7 @@
  * Lifetime: values and strings lend from the parser until its next json_parse.
  * Duplicate members of an object all come, in order; the caller decides what they mean.
  * Why simdjson: docs/decisions/0002-json.md. Not here: writing (json_writer.h). */
-#ifndef WEIR_ROUTER_JSON_JSON_H
-#define WEIR_ROUTER_JSON_JSON_H
+#pragma once
 
 #include "base/slice.h"
 #include "base/status.h"
@@ -93,6 +92,4 @@ static inline bool json_is_text(const struct json_value *v, const char *text)
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

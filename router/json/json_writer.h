@@ -2,8 +2,7 @@
  *
  * These functions write the commas: the last byte in the buffer tells whether a comma is needed.
  * The caller opens and closes in pairs, and gives strings that are valid UTF-8. */
-#ifndef WEIR_ROUTER_JSON_JSON_WRITER_H
-#define WEIR_ROUTER_JSON_JSON_WRITER_H
+#pragma once
 
 #include "base/buffer.h"
 
@@ -69,5 +68,3 @@ static inline void json_member_real(struct buffer *out, const char *name, double
 {
     json_member_thousandths(out, name, (int64_t)(value * 1000 + (value < 0 ? -0.5 : 0.5)));
 }
-
-#endif

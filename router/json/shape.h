@@ -8,8 +8,7 @@
  * support yet are refused by name.
  *
  * Not here: what values mean together (operations), the contents of attribute values (value.h). */
-#ifndef WEIR_ROUTER_JSON_SHAPE_H
-#define WEIR_ROUTER_JSON_SHAPE_H
+#pragma once
 
 #include "router/api_error.h"
 #include "router/json/json.h"
@@ -83,5 +82,3 @@ bool shape_boolean(const struct json_value *v, bool otherwise);
 /* The value must have passed shape_check as SHAPE_INTEGER or SHAPE_LONG. Fractions are rounded
  * down. Absent: `otherwise`. */
 int64_t shape_integer(const struct json_value *v, int64_t otherwise);
-
-#endif

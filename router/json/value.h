@@ -3,8 +3,7 @@
  * The JSON must have passed shape_check, which checks types. These functions check what the service
  * checks next: one datatype per value, numbers, sets, nesting. The texts of errors are the
  * service's. */
-#ifndef WEIR_ROUTER_JSON_VALUE_H
-#define WEIR_ROUTER_JSON_VALUE_H
+#pragma once
 
 #include "base/arena.h"
 #include "engine/item/item.h"
@@ -35,5 +34,3 @@ bool value_read_item_of_one(struct buffer *out, struct arena *arena, const struc
 void value_write_item(struct buffer *out, struct slice item);
 /* Appends {"S":...}. */
 void value_write(struct buffer *out, const struct attr *value);
-
-#endif

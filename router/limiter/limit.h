@@ -13,8 +13,7 @@
  *   LIMIT-3  a request that waits or is refused holds no tokens of any limit.
  * Promise: a request that finds enough tokens waits for no message.
  * Not here: where tokens come from (gac/client.h), the texts of refusals (throttle.h). */
-#ifndef WEIR_ROUTER_LIMITER_LIMIT_H
-#define WEIR_ROUTER_LIMITER_LIMIT_H
+#pragma once
 
 #include "router/router_internal.h"
 
@@ -57,5 +56,3 @@ int64_t limit_waiting(const struct router *r, struct gac_key key);
 bool limit_run(struct router *r);
 
 void limit_deinit(struct router *r);
-
-#endif

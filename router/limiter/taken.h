@@ -1,6 +1,5 @@
 /* taken.h - the tokens that a subrequest holds, by limit. */
-#ifndef WEIR_ROUTER_LIMITER_TAKEN_H
-#define WEIR_ROUTER_LIMITER_TAKEN_H
+#pragma once
 
 #include "gac/client.h"
 
@@ -20,5 +19,3 @@ struct limits_taken {
     struct gac_key short_of; /* the key whose tokens are short */
     struct duration wait;    /* of a refusal: a second try may succeed after this time */
 };
-
-#endif

@@ -4,8 +4,7 @@
  * fails with the gravest failure of an entry. A write whose collection is full fails the call, even
  * if other entries were done. The service documents this exception for the call. Its precedence
  * over the other results is a guess. */
-#ifndef WEIR_ROUTER_OPERATIONS_BATCH_H
-#define WEIR_ROUTER_OPERATIONS_BATCH_H
+#pragma once
 
 #include "router/plan/items.h"
 
@@ -57,5 +56,3 @@ bool batch_succeeded(struct call *c, const struct batch *b);
 
 /* Writes "ConsumedCapacity":[...] if the client has asked for it. */
 void batch_write_capacity(struct buffer *out, const struct call *c, const struct batch *b);
-
-#endif

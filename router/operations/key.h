@@ -1,6 +1,5 @@
 /* key.h - the key of an item by a table's key schema, with the service's errors. */
-#ifndef WEIR_ROUTER_OPERATIONS_KEY_H
-#define WEIR_ROUTER_OPERATIONS_KEY_H
+#pragma once
 
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
@@ -35,5 +34,3 @@ void key_write(struct buffer *out, const struct table *t, const struct key *key)
 /* Checks the size of one key attribute: not empty, not too large. */
 bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,
                    struct fault *fault);
-
-#endif

@@ -6,8 +6,7 @@
  * finish   All requests have. Completes call->body, or sends further requests. May be NULL.
  *
  * To refuse, a step sets the fault that answers the call, and returns false. */
-#ifndef WEIR_ROUTER_OPERATIONS_OPERATION_H
-#define WEIR_ROUTER_OPERATIONS_OPERATION_H
+#pragma once
 
 #include "router/json/shape.h"
 #include "router/json/value.h"
@@ -89,5 +88,3 @@ bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply 
 
 /* arn:aws:dynamodb:region:account:table/name */
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name);
-
-#endif

@@ -1,6 +1,5 @@
 /* operations.h - every operation. */
-#ifndef WEIR_ROUTER_OPERATIONS_OPERATIONS_H
-#define WEIR_ROUTER_OPERATIONS_OPERATIONS_H
+#pragma once
 
 #include "router/operations/operation.h"
 
@@ -21,5 +20,3 @@ extern const struct operation operation_untag_resource;
 extern const struct operation operation_list_tags_of_resource;
 extern const struct operation operation_describe_limits;
 extern const struct operation operation_describe_endpoints;
-
-#endif

@@ -1,6 +1,5 @@
 /* query_scan.h - functions that Query and Scan share: members of their inputs, and the answer. */
-#ifndef WEIR_ROUTER_OPERATIONS_PAGE_H
-#define WEIR_ROUTER_OPERATIONS_PAGE_H
+#pragma once
 
 #include "router/plan/ranges.h"
 
@@ -23,5 +22,3 @@ void page_start(struct call *c, struct page *p);
 /* call->state must begin with a struct page. */
 bool page_reply(struct call *c, struct subrequest *s, const struct reply *r);
 bool page_finish(struct call *c);
-
-#endif

@@ -1,7 +1,6 @@
 /* serve.h - from a whole HTTP request to an operation: makes the checks that the service makes
  * before an operation's own checks, in the service's order. */
-#ifndef WEIR_ROUTER_OPERATIONS_SERVE_H
-#define WEIR_ROUTER_OPERATIONS_SERVE_H
+#pragma once
 
 #include "router/endpoints.h"
 
@@ -9,5 +8,3 @@
 void serve_body(struct router *r, struct client *c, const struct endpoint *e);
 /* Runs the endpoint's operation. It reads its parameters from the query of the path. */
 void serve_query(struct router *r, struct client *c, const struct endpoint *e);
-
-#endif

@@ -2,8 +2,7 @@
  * the index of Key among the members of GetItemInput.
  *
  * Generated: tools/shapes writes shapes.inc from the service model and tools/shapes.json. */
-#ifndef WEIR_ROUTER_OPERATIONS_SHAPES_H
-#define WEIR_ROUTER_OPERATIONS_SHAPES_H
+#pragma once
 
 #include "router/json/shape.h"
 
@@ -21,5 +20,3 @@
 #undef STRUCTURE
 #undef MEMBER
 #undef END
-
-#endif

@@ -1,7 +1,6 @@
 /* table_description.h - a table as the service describes it, and the answer of the operations that
  * answer with a description. */
-#ifndef WEIR_ROUTER_OPERATIONS_TABLE_DESCRIPTION_H
-#define WEIR_ROUTER_OPERATIONS_TABLE_DESCRIPTION_H
+#pragma once
 
 #include "router/operations/operation.h"
 
@@ -38,5 +37,3 @@ struct table_settings {
     const struct json_value *table_class;
 };
 bool table_settings_read(struct call *c, const struct table_settings *s, struct table_spec *spec);
-
-#endif

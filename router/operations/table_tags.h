@@ -2,8 +2,7 @@
  *
  * The tags weir:gac and weir:item-collections are settings of a table; only CreateTable may set
  * them. Other keys that begin with weir: are refused: they may be misspelled. */
-#ifndef WEIR_ROUTER_OPERATIONS_TABLE_TAGS_H
-#define WEIR_ROUTER_OPERATIONS_TABLE_TAGS_H
+#pragma once
 
 #include "router/operations/operation.h"
 
@@ -17,5 +16,3 @@ bool table_tags_change(struct call *c, const struct json_value *list, bool remov
 
 /* Writes [{"Key": ..., "Value": ...}, ...]. */
 void table_tags_write(struct buffer *out, const struct table *t);
-
-#endif

@@ -1,7 +1,6 @@
 /* table_throughput.h - ProvisionedThroughput, OnDemandThroughput and WarmThroughput of a table, in
  * requests and in descriptions. */
-#ifndef WEIR_ROUTER_OPERATIONS_TABLE_THROUGHPUT_H
-#define WEIR_ROUTER_OPERATIONS_TABLE_THROUGHPUT_H
+#pragma once
 
 #include "router/operations/operation.h"
 
@@ -27,5 +26,3 @@ bool table_refuse_provisioned(struct call *c);
 
 /* Writes OnDemandThroughput and WarmThroughput. */
 void table_throughput_write(struct buffer *out, const struct config *config, const struct table *t);
-
-#endif

@@ -8,8 +8,7 @@
  * ProvisionedThroughputExceeded, or MaxOnDemandThroughputExceeded for the maximum of a table. The
  * message and the header lines tell the exact reason, the place, and when to try again.
  * Source: DynamoDB developer guide, "Diagnosing throttling issues". */
-#ifndef WEIR_ROUTER_OPERATIONS_THROTTLE_H
-#define WEIR_ROUTER_OPERATIONS_THROTTLE_H
+#pragma once
 
 #include "engine/catalog/table.h"
 #include "engine/message/message.h"
@@ -26,5 +25,3 @@ void throttle_note(struct call *c, const struct subrequest *s, const struct admi
 /* Sets the fault of a call whose request was refused. Always false. */
 bool throttle_refuse(struct call *c, const struct subrequest *s,
                      const struct admit_verdict *verdict);
-
-#endif

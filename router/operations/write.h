@@ -1,6 +1,5 @@
 /* write.h - functions that PutItem, DeleteItem and BatchWriteItem share. */
-#ifndef WEIR_ROUTER_OPERATIONS_WRITE_H
-#define WEIR_ROUTER_OPERATIONS_WRITE_H
+#pragma once
 
 #include "router/operations/operation.h"
 
@@ -12,5 +11,3 @@ bool write_wants_collection(const struct json_value *member);
 /* Writes {"ItemCollectionKey":...} for an item or its key. `bytes`: the size of the collection. The
  * estimate is a range of whole GiB. */
 void write_collection(struct buffer *out, const struct table *t, struct slice item, int64_t bytes);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * Single operations and batches fill in a plan, which has no JSON. The plan looks up the tables,
  * makes storage keys, and sends all requests at once. The operation takes the replies. */
-#ifndef WEIR_ROUTER_PLAN_ITEMS_H
-#define WEIR_ROUTER_PLAN_ITEMS_H
+#pragma once
 
 #include "router/operations/operation.h"
 
@@ -37,5 +36,3 @@ void items_begin(struct call *c, struct item_plan *p);
 /* `ready`: sends all requests, or refuses a key that does not fit its table. A reply belongs to
  * p->items[subrequest->index]. */
 bool items_ready(struct call *c, struct item_plan *p);
-
-#endif

@@ -4,8 +4,7 @@
  * the same time; their items come in the order of their storage keys. A page ends after `limit`
  * items, after PAGE_SIZE_MAX bytes of items, or at the end of its ranges. Items that were read but
  * lie after the page's end are dropped; their capacity was consumed. */
-#ifndef WEIR_ROUTER_PLAN_RANGES_H
-#define WEIR_ROUTER_PLAN_RANGES_H
+#pragma once
 
 #include "router/operations/operation.h"
 
@@ -50,5 +49,3 @@ bool ranges_finish(struct call *c, struct ranges_plan *p);
 
 /* Excludes the key, and all storage keys before it in the direction of the page. */
 void plan_range_skip_past(struct call *c, struct plan_range *range, bool reverse, struct slice key);
-
-#endif

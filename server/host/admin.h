@@ -1,6 +1,5 @@
 /* admin.h - the admin listener of a router: its address and its token. */
-#ifndef WEIR_SERVER_HOST_ADMIN_H
-#define WEIR_SERVER_HOST_ADMIN_H
+#pragma once
 
 #include "host/address.h"
 #include "router/http/http.h"
@@ -38,5 +37,3 @@ struct admin_wanted {
 /* Borrows the address. STATUS_MALFORMED: the listener would be open to other machines without a
  * token, or the token cannot be read. `error` says which. */
 enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buffer *error);
-
-#endif

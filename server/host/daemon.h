@@ -1,6 +1,5 @@
 /* daemon.h - functions shared by the processes of a cluster: messages over a transport. */
-#ifndef WEIR_SERVER_HOST_DAEMON_H
-#define WEIR_SERVER_HOST_DAEMON_H
+#pragma once
 
 #include "base/config.h"
 #include "engine/message/message.h"
@@ -57,5 +56,3 @@ void daemon_tell_stopped(const struct node *n, uint32_t id, bool *told);
 
 /* transport_handler.note: a line on standard error. */
 void daemon_note(void *context, const char *text);
-
-#endif

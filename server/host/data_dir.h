@@ -3,8 +3,7 @@
  * No other process uses a claimed directory, and its data has the format of this program. The file
  * LOCK ensures both: it is locked, and contains the format in one line.
  * Not here: the log (host/log_dir.h), LMDB (engine/store). */
-#ifndef WEIR_SERVER_HOST_DATA_DIR_H
-#define WEIR_SERVER_HOST_DATA_DIR_H
+#pragma once
 
 #include "base/buffer.h"
 #include "base/status.h"
@@ -21,5 +20,3 @@ enum {
  * STATUS_CORRUPT: another format. */
 enum status data_dir_claim(const char *path, void (*note)(void *context, const char *text),
                            void *context, struct buffer *error, int *fd);
-
-#endif

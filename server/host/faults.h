@@ -5,8 +5,7 @@
  * the fault. After an error the connection is closed, so that a client of another protocol cannot
  * give a command. Any client can break the process, so the port exists only on request.
  * Bounds: FAULTS_LINE_SIZE_MAX bytes a line, FAULTS_CLIENTS_MAX connections. */
-#ifndef WEIR_SERVER_HOST_FAULTS_H
-#define WEIR_SERVER_HOST_FAULTS_H
+#pragma once
 
 #include "base/buffer.h"
 #include "host/transport.h"
@@ -56,5 +55,3 @@ enum status faults_open(struct loop *l, struct transport *t, uint16_t port, stru
 uint16_t faults_port(const struct faults *f);
 /* Call before the loop is destroyed. NULL: does nothing. */
 void faults_close(struct faults *f);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * HTTP-SERVER-1  every byte passes this layer in two places, one a direction: a filter between
  *                socket and router, such as TLS, stands there. */
-#ifndef WEIR_SERVER_HOST_HTTP_SERVER_H
-#define WEIR_SERVER_HOST_HTTP_SERVER_H
+#pragma once
 
 #include "host/loop.h"
 #include "server/router_server.h"
@@ -35,5 +34,3 @@ enum status http_server_listen(struct http_server *s, struct router_server *r,
                                const struct http_address *admin, struct buffer *error);
 uint16_t http_server_port(const struct http_server *s);
 uint16_t http_server_admin_port(const struct http_server *s);
-
-#endif

@@ -2,8 +2,7 @@
  *
  * The host gives the node's driver (server/node_server.h) its ports. The owner passes events to the
  * driver, and calls node_server_turn after every turn of the loop. */
-#ifndef WEIR_SERVER_HOST_NODE_HOST_H
-#define WEIR_SERVER_HOST_NODE_HOST_H
+#pragma once
 
 #include "host/loop.h"
 #include "server/node_server.h"
@@ -28,5 +27,3 @@ void node_host_close(struct node_host *h);
 
 /* Lends until node_host_close. */
 struct node_server *node_host_server(struct node_host *h);
-
-#endif

@@ -4,12 +4,9 @@
  * key in parentheses, HTTP status, units consumed, milliseconds, and for an error its type, its
  * text and its reasons. Items are not logged. A request refused before its operation is known has
  * no line. */
-#ifndef WEIR_SERVER_HOST_REQUEST_LOG_H
-#define WEIR_SERVER_HOST_REQUEST_LOG_H
+#pragma once
 
 #include "router/router.h"
 
 /* router_options.answered; the context is the struct loop whose connections the clients are. */
 void request_log(void *context, const struct router_answer *a);
-
-#endif

@@ -1,6 +1,5 @@
 /* verbose.h - `--verbose`: prints a node's work besides requests on standard error. */
-#ifndef WEIR_SERVER_HOST_VERBOSE_H
-#define WEIR_SERVER_HOST_VERBOSE_H
+#pragma once
 
 #include "engine/node/node.h"
 
@@ -16,5 +15,3 @@ struct verbose {
 /* Prints new events. At most TRACE_EVENTS events are kept between two calls; the count of lost
  * events is printed. */
 void verbose_tell(struct verbose *v, const struct node *n, uint32_t id, struct instant now);
-
-#endif

@@ -1,7 +1,6 @@
 /* catalog_world.h - a catalog with one table "t", the commands that change it, and the rows that
  * would be on disk. */
-#ifndef WEIR_TESTS_SUPPORT_CATALOG_WORLD_H
-#define WEIR_TESTS_SUPPORT_CATALOG_WORLD_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 
@@ -62,5 +61,3 @@ void catalog_world_covers(const struct table *t);
 void catalog_world_is_whole(const struct table *t);
 /* Checks that a catalog loaded from the rows has the same table. */
 void catalog_world_reloads(const struct catalog_world *w);
-
-#endif

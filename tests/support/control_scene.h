@@ -1,7 +1,6 @@
 /* control_scene.h - a catalog, loads, and a controller that looks at them. Its decisions are
  * kept. */
-#ifndef WEIR_TESTS_SUPPORT_CONTROL_SCENE_H
-#define WEIR_TESTS_SUPPORT_CONTROL_SCENE_H
+#pragma once
 
 #include "control/controller.h"
 
@@ -52,5 +51,3 @@ struct demand {
 void scene_serve(struct scene *w, const struct table *t, struct demand *d, int64_t ms);
 /* Seconds of that demand until the controller sends a request that is no decision; -1: none. */
 int scene_seconds_to_question(struct scene *w, const char *name, struct demand *d, int most);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * A request costs one unit: a write of an item of less than 1 KB, or a strong read of an item that
  * does not exist. Outcomes are counted by router. */
-#ifndef WEIR_TESTS_SUPPORT_CROWD_H
-#define WEIR_TESTS_SUPPORT_CROWD_H
+#pragma once
 
 #include "base/prng.h"
 #include "tests/support/lab.h"
@@ -42,5 +41,3 @@ void crowd_run(struct crowd *c, int64_t ns);
 struct counts crowd_counts(const struct crowd *c);
 /* Sets the counts to zero. */
 void crowd_measure(struct crowd *c);
-
-#endif

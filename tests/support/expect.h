@@ -1,6 +1,5 @@
 /* expect.h - for tests of operations: this request must get that answer. Include after check.h. */
-#ifndef WEIR_TESTS_SUPPORT_EXPECT_H
-#define WEIR_TESTS_SUPPORT_EXPECT_H
+#pragma once
 
 #include "base/buffer.h"
 #include "tests/support/fake_cluster.h"
@@ -48,5 +47,3 @@ static inline void expect_invalid(struct fake_cluster *f, const char *operation,
 {
     expect_fault(f, operation, request, "ValidationException", message);
 }
-
-#endif

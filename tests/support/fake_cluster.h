@@ -8,8 +8,7 @@
  * The double is no kinder than the cluster. A request needs a partition of the right epoch with a
  * replica on that node and a key inside its range. An item is checked. A request that the router
  * may not send fails a must. */
-#ifndef WEIR_TESTS_SUPPORT_FAKE_CLUSTER_H
-#define WEIR_TESTS_SUPPORT_FAKE_CLUSTER_H
+#pragma once
 
 #include "engine/catalog/table.h"
 #include "router/router.h"
@@ -145,5 +144,3 @@ struct slice fake_header(struct fake_answer a, const char *name);
 struct fake_answer fake_call(struct fake_cluster *f, const char *operation, const char *body);
 /* Appends the request that fake_call sends. */
 void fake_request_text(struct buffer *out, const char *operation, struct slice body);
-
-#endif

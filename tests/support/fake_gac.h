@@ -1,7 +1,6 @@
 /* fake_gac.h - GAC servers for routers in fake clusters. The servers are real (gac/server.h); they
  * answer in memory and at once. Several clusters may share them. */
-#ifndef WEIR_TESTS_SUPPORT_FAKE_GAC_H
-#define WEIR_TESTS_SUPPORT_FAKE_GAC_H
+#pragma once
 
 #include "gac/server.h"
 
@@ -27,5 +26,3 @@ void fake_gac_start(struct fake_gac *g, uint32_t server);
 /* False: the server is dead. */
 bool fake_gac_ask(struct fake_gac *g, struct instant now, uint32_t server, uint64_t link,
                   struct slice frame, struct buffer *answer);
-
-#endif

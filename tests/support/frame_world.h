@@ -5,8 +5,7 @@
  * a router is recorded. A tampered frame reaches a node as if a link had carried it. If the frame
  * does not decode, or its link may not send it, the node closes the link, and nothing else happens.
  * One world at a time; the same calls give the same world. */
-#ifndef WEIR_TESTS_SUPPORT_FRAME_WORLD_H
-#define WEIR_TESTS_SUPPORT_FRAME_WORLD_H
+#pragma once
 
 #include "base/peer.h"
 #include "base/prng.h"
@@ -49,5 +48,3 @@ bool frame_world_is_available(struct frame_world *w);
 /* Changes `frame`, a copy, at random: bytes, numbers, lengths, cuts, insertions, pieces of other
  * recorded frames. */
 void frame_world_mutate(const struct frame_world *w, struct prng *p, struct buffer *frame);
-
-#endif

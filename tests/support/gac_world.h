@@ -5,8 +5,7 @@
  * A router admits a request if it has tokens, lets the request wait if tokens are on their way, and
  * refuses it otherwise. An ideal bucket has the rate and the capacity of the table. What the ideal
  * bucket could not have admitted is over-admission. */
-#ifndef WEIR_TESTS_SUPPORT_GAC_WORLD_H
-#define WEIR_TESTS_SUPPORT_GAC_WORLD_H
+#pragma once
 
 #include "base/prng.h"
 #include "base/token_bucket.h"
@@ -100,5 +99,3 @@ void gac_world_cut(struct gac_world *w, uint32_t router, uint32_t server, bool c
 int64_t gac_world_held(const struct gac_world *w);
 /* The server that answers for the table, by the first router that knows. 0: no router knows. */
 uint32_t gac_world_owner(const struct gac_world *w);
-
-#endif

@@ -1,6 +1,5 @@
 /* lab.h - a simulated cluster for tests (sim/world.h). Its clients send requests at a pace. */
-#ifndef WEIR_TESTS_SUPPORT_LAB_H
-#define WEIR_TESTS_SUPPORT_LAB_H
+#pragma once
 
 #include "engine/catalog/catalog.h"
 #include "sim/gac_watch.h"
@@ -78,5 +77,3 @@ uint32_t lab_leader_of(struct lab *l, uint32_t table);
 uint32_t lab_catalog_leader(struct lab *l);
 /* The catalog of the node that leads the catalog. Lends until time passes. */
 const struct catalog *lab_catalog(struct lab *l);
-
-#endif

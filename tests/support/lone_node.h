@@ -6,8 +6,7 @@
  * Clusters and drivers are tested in a simulated world (tests/support/lab.h, frame_world.h).
  * One table `t` with a partition key `id`; items have numbers as names, and versions. With
  * `collections` the table has a sort key `n`, and names are spread over that many collections. */
-#ifndef WEIR_TESTS_SUPPORT_LONE_NODE_H
-#define WEIR_TESTS_SUPPORT_LONE_NODE_H
+#pragma once
 
 #include "base/arena.h"
 #include "engine/catalog/table.h"
@@ -111,5 +110,3 @@ void lone_fetch_table(struct lone_node *w);
 void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu);
 /* Checks that every item is whole and every count true. */
 void lone_assert_verified(struct lone_node *w, int64_t items);
-
-#endif

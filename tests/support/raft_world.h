@@ -5,8 +5,7 @@
  * wait until the test syncs. Only liveness beats pass by themselves, if the link is not cut.
  * Automatic: paper_run lets time pass, and everything arrives after a random delay.
  * The checks run on the way (raft_check.c). `violation` keeps the first violation. */
-#ifndef WEIR_TESTS_SUPPORT_RAFT_WORLD_H
-#define WEIR_TESTS_SUPPORT_RAFT_WORLD_H
+#pragma once
 
 #include "base/prng.h"
 #include "base/trace.h"
@@ -253,5 +252,3 @@ void paper_check_logs(struct paper *w);
 void paper_check_snapshot(struct paper *w, const struct paper_row *row);
 void paper_answer(struct paper *w, struct paper_node *n);
 uint64_t paper_entry_id(const struct raft_entry *e);
-
-#endif
