@@ -64,12 +64,9 @@ void reports_tick(struct reports *reports)
     bool all = reports->all || reports->waiting;
     buffer_clear(b);
     reports_append_head(reports, b);
-    size_t head_size = b->size;
     for (uint32_t i = 0; i < reports->partitions->count; i++)
         reports_append(reports, b, reports->partitions->all[i], all);
     reports->at = instant_add(reports->env->now, duration_ms(reports->env->config->load_report_ms));
-    if (b->size == head_size)
-        return;
     if (reports->waiting)
         calls_end(reports->calls, CALL_REPORT, 0);
     reports->waiting = true;

@@ -17,8 +17,9 @@ struct reports {
     struct instant at;       /* the next report */
 };
 
-/* Sends the report that is due: what the partitions led here hold and consume, if that changed. The
- * report also asks about replicas that know no leader, are doubted or frozen. */
+/* Sends the report that is due: what the node can serve and has consumed, and what the partitions
+ * led here hold and consume, if that changed. The report also asks about replicas that know no
+ * leader, are doubted or frozen. */
 void reports_tick(struct reports *reports);
 /* Brings the next report forward: there is urgent news. */
 void reports_soon(struct reports *reports);

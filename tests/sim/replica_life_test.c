@@ -122,6 +122,32 @@ a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(voi
     lab_deinit(&l);
 }
 
+/* A node that leads nothing does the writes of others, and has a capacity. */
+static void a_node_that_only_follows_reports_what_it_consumes(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct control_view view;
+    lab_init(&l);
+    lab_start(&l);
+    lab_pass(&l, 2 * NS_PER_S);
+    lab_create_table(&l, "tab", 1000, 1000);
+    put_items(&l, "tab", 10, 100);
+    uint32_t leader = lab_catalog_leader(&l), node = lab_leader_of(&l, TABLE) % 3 + 1;
+    node = node == leader ? node % 3 + 1 : node;
+    assert_int_not_equal(node, leader);
+    set_at(&l, node, "node_wcu", "7777");
+    put_items(&l, "tab", 10, 100);
+    lab_pass(&l, 2 * NS_PER_S);
+    assert_int_not_equal(lab_leader_of(&l, TABLE), node);
+    node_control_view(node_process_node(l.world.nodes[leader]), &view);
+    const struct node_load *load = &view.loads->nodes[node];
+    assert_true(load->heard);
+    assert_int_equal(load->capacity_mcu[ADMIT_WRITE], 7777 * MCU_PER_UNIT);
+    assert_true(load->totals_mcu[ADMIT_WRITE] >= 10 * MCU_PER_UNIT);
+    lab_deinit(&l);
+}
+
 /* A node that was cut off does not know what its successor has decided. */
 static void a_catalog_leader_without_lease_names_no_replica_to_be_closed(void **state)
 {
@@ -603,6 +629,7 @@ int main(void)
         cmocka_unit_test(a_table_is_deleted_while_its_leader_sends_a_snapshot),
         cmocka_unit_test(
             a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed),
+        cmocka_unit_test(a_node_that_only_follows_reports_what_it_consumes),
         cmocka_unit_test(a_catalog_leader_without_lease_names_no_replica_to_be_closed),
         cmocka_unit_test(a_read_that_waits_twice_keeps_its_range),
         cmocka_unit_test(a_snapshot_passes_items_larger_than_a_slice),
