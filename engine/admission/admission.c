@@ -160,7 +160,8 @@ void admission_join(struct admission *a, struct table_share *share, struct insta
     share->partitions++;
 }
 
-/* Takes the partition's allocation, and what is left of it, out of the table's promise. */
+/* Takes the partition's allocation, and its balance, out of the table's promise. A debt goes too:
+ * admission_join brings it back. */
 void admission_leave(struct admission *a, struct instant now)
 {
     struct table_share *share = a->table;
@@ -170,7 +171,10 @@ void admission_leave(struct admission *a, struct instant now)
         struct token_bucket *b = &share->buckets[kind];
         const struct token_bucket *own = &a->meters[kind].allocation;
         token_bucket_refill(b, now);
-        token_bucket_debit(b, own->balance > 0 ? own->balance : 0);
+        if (own->balance > 0)
+            token_bucket_debit(b, own->balance);
+        else
+            token_bucket_add(b, -own->balance);
         token_bucket_set_rate(b, b->capacity - own->capacity, b->rate - own->rate, b->debt_max);
     }
     share->partitions--;

@@ -14,6 +14,7 @@ void members_init(struct members *m, const struct config *config, uint32_t node_
                           .dead = (enum dead_member)config->dead_member,
                           .deadline = duration_ms(config->report_deadline_ms),
                           .lease = duration_ms(config->member_lease_ms),
+                          .depth = duration_ms(config->node_depth_ms),
                           .count = node_count};
     m->nodes = calloc(node_count + 1, sizeof m->nodes[0]);
     must(m->nodes != NULL);
@@ -57,11 +58,12 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
 }
 
 /* The time in which the node's bucket gets `lacking_mcu`. */
-static struct duration refill_time(const struct member *member, int64_t lacking_mcu)
+static struct duration refill_time(const struct members *m, const struct member *member,
+                                   int64_t lacking_mcu)
 {
     if (member->capacity_mcu <= 0)
         return (struct duration){INT64_MAX};
-    __int128 ns = (__int128)lacking_mcu * NS_PER_S / member->capacity_mcu + 1;
+    __int128 ns = (__int128)lacking_mcu * m->depth.ns / member->capacity_mcu + 1;
     return (struct duration){ns > INT64_MAX ? INT64_MAX : (int64_t)ns};
 }
 
@@ -78,8 +80,8 @@ static bool lease_has(struct members *m, struct member *member, struct instant n
 
 /* Whether the last report has headroom. On a shared node as much as the partition has taken must
  * remain for the others: node_admission.c. */
-static bool gauge_has(const struct member *member, int64_t cost_mcu, int64_t taken_mcu,
-                      struct duration *wait)
+static bool gauge_has(const struct members *m, const struct member *member, int64_t cost_mcu,
+                      int64_t taken_mcu, struct duration *wait)
 {
     int64_t needed = cost_mcu;
     if (member->shared && __builtin_add_overflow(cost_mcu, taken_mcu, &needed))
@@ -88,7 +90,7 @@ static bool gauge_has(const struct member *member, int64_t cost_mcu, int64_t tak
         needed = member->capacity_mcu;
     if (member->balance_mcu >= needed)
         return true;
-    *wait = refill_time(member, needed - member->balance_mcu);
+    *wait = refill_time(m, member, needed - member->balance_mcu);
     return false;
 }
 
@@ -105,15 +107,15 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
     if (m->mode == WRITE_CHECK_OFF)
         return true;
     if (is_leased(m, member, now)) {
-        bool fair = !member->shared || gauge_has(member, cost_mcu, taken_mcu, wait);
+        bool fair = !member->shared || gauge_has(m, member, cost_mcu, taken_mcu, wait);
         return fair && lease_has(m, member, now, cost_mcu, wait);
     }
     if (!is_silent(m, member, now))
-        return gauge_has(member, cost_mcu, taken_mcu, wait);
+        return gauge_has(m, member, cost_mcu, taken_mcu, wait);
     if (m->dead == DEAD_MEMBER_EXCLUDE)
         return true;
     if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard &&
-        gauge_has(member, cost_mcu, taken_mcu, wait))
+        gauge_has(m, member, cost_mcu, taken_mcu, wait))
         return true;
     *wait = m->deadline; /* by then the member may be heard again, or be replaced */
     return false;

@@ -31,7 +31,7 @@ struct member {
     bool back;   /* has set no tokens aside since its last silence */
     struct instant heard_at;
     int64_t balance_mcu;
-    int64_t capacity_mcu; /* also taken as the refill per second */
+    int64_t capacity_mcu;
     /* tokens that the member has set aside for this node */
     int64_t held_mcu;
     struct instant held_until;
@@ -48,6 +48,7 @@ struct members {
     enum dead_member dead;
     struct duration deadline; /* of reports */
     struct duration lease;
+    struct duration depth; /* in which an empty bucket of a node fills up */
     uint32_t count;
     struct member *nodes; /* owns; by node, 1 .. count */
 };

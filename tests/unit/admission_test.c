@@ -54,6 +54,52 @@ static void levels_show_the_present_and_change_nothing(void **state)
     assert_memory_equal(&before, &a, sizeof a);
 }
 
+static void a_members_headroom_comes_back_at_the_rate_of_its_bucket(void **state)
+{
+    (void)state;
+    struct config config;
+    struct members m;
+    struct duration wait = {0};
+    const struct instant now = {NS_PER_S};
+    config_init(&config, PROFILE_AWS);
+    config.write_check = WRITE_CHECK_GAUGE;
+    config.node_depth_ms = 250;
+    members_init(&m, &config, 3);
+    members_reported(&m, 2, now, 0, 1000, false); /* 1000 mcu in 250 ms */
+    assert_false(member_has(&m, 2, now, 400, 0, &wait));
+    assert_int_equal(wait.ns, 100 * NS_PER_MS + 1);
+    members_deinit(&m);
+}
+
+static void a_debt_is_in_the_promise_to_the_table_once(void **state)
+{
+    (void)state;
+    struct config config;
+    struct node_admission node;
+    struct admission rich, poor;
+    struct table_share share = {.table_id = 1};
+    const struct admission_rates rates = {.rate_mcu = {10 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+    const struct admission_policy *policy = admission_policy_find(slice_of("always-burst"));
+    const struct instant start = {0};
+    const struct token_bucket *b = &share.buckets[ADMIT_WRITE];
+    config_init(&config, PROFILE_AWS);
+    node_admission_init(&node, &config, start);
+    admission_init(&rich, policy, &config, &rates, start);
+    admission_init(&poor, policy, &config, &rates, start);
+    admission_join(&rich, &share, start);
+    admission_join(&poor, &share, start);
+    struct admit_verdict v = admission_try(&poor, &node, ADMIT_WRITE, start, MCU_PER_UNIT, NULL);
+    admission_settle(&poor, &node, ADMIT_WRITE, start, &v, 14 * MCU_PER_UNIT, NULL);
+    assert_int_equal(poor.meters[ADMIT_WRITE].allocation.balance, -5 * MCU_PER_UNIT);
+    assert_int_equal(b->balance, 5 * MCU_PER_UNIT);
+    for (int i = 0; i < 3; i++) {
+        admission_change(&poor, policy, &config, &rates, start);
+        assert_int_equal(b->balance, 10 * MCU_PER_UNIT);
+        admission_join(&poor, &share, start);
+        assert_int_equal(b->balance, 5 * MCU_PER_UNIT);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -61,6 +107,8 @@ int main(void)
         cmocka_unit_test(every_profiles_policy_exists),
         cmocka_unit_test(reasons_have_names_of_their_own),
         cmocka_unit_test(levels_show_the_present_and_change_nothing),
+        cmocka_unit_test(a_members_headroom_comes_back_at_the_rate_of_its_bucket),
+        cmocka_unit_test(a_debt_is_in_the_promise_to_the_table_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
