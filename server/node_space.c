@@ -28,18 +28,17 @@ void node_space_prepare(struct node_space *s, struct instant now)
     uint64_t wanted = (node_log_end(s->node) + s->segment_bytes / 2) / s->segment_bytes + 1;
     while (s->last < wanted && s->log->has(s->log->context, s->last + 1))
         s->last++;
-    bool waits = s->is_short && instant_before(now, s->retry_at);
+    bool waits = s->error != 0 && instant_before(now, s->retry_at);
     if (s->last < wanted && !s->making && !waits)
         space_make(s, s->last + 1);
-    node_log_space(s->node, (s->last + 1) * s->segment_bytes, s->is_short);
+    node_log_space(s->node, (s->last + 1) * s->segment_bytes, s->error);
 }
 
 void node_space_made(struct node_space *s, struct instant now, int error)
 {
     must(s->making);
     s->making = false;
-    s->is_short = error != 0;
-    node_log_error(s->node, error);
+    s->error = error;
     if (error != 0) {
         PROBE("a log segment cannot be made");
         s->retry_at = instant_add(now, duration_ms(RETRY_SPACE_MS));
@@ -49,5 +48,5 @@ void node_space_made(struct node_space *s, struct instant now, int error)
 
 struct instant node_space_deadline(const struct node_space *s)
 {
-    return s->is_short ? s->retry_at : INSTANT_NEVER;
+    return s->error != 0 ? s->retry_at : INSTANT_NEVER;
 }

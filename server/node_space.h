@@ -16,7 +16,7 @@ struct node_space {
     uint64_t first; /* segment in which this process began to write */
     uint64_t last;  /* the last existing segment */
     bool making;    /* the next segment is being made */
-    bool is_short;  /* the next segment could not be made */
+    int error;      /* of the last attempt to make one: errno, or 0 */
     struct instant retry_at;
 };
 

@@ -363,15 +363,10 @@ const struct log_batch *node_next_batch(struct node *n)
     return n->env.stop_error != 0 ? NULL : log_writer_next(&n->log.writer);
 }
 
-void node_log_space(struct node *n, uint64_t end_lsn, bool disk_full)
+void node_log_space(struct node *n, uint64_t end_lsn, int error)
 {
     n->log.space_end = end_lsn;
-    n->log.disk_full = disk_full;
-}
-
-void node_log_error(struct node *n, int error)
-{
-    n->log.error = error;
+    n->log.segment_error = error;
 }
 
 /* Applies the node's own records that are durable. */

@@ -7,8 +7,7 @@ struct node_log {
     struct node_env *env;
     struct log_writer writer;
     uint64_t space_end;    /* segments exist up to here */
-    bool disk_full;        /* the last attempt to make a segment failed, for any reason */
-    int error;             /* errno of that attempt, ENOSPC included; 0: success, or no attempt */
+    int segment_error;     /* errno of the last attempt to make a segment; 0: success, or none */
     bool map_full;         /* the last checkpoint found no room in the store */
     uint64_t local_lsn;    /* own records before it are in the store: where the log was durable to
                               at the last checkpoint */

@@ -129,15 +129,15 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
         return false;
     }
     bool log_short = !node_log_has_space(proposals->log, payload);
-    bool no_space = proposals->log->error == 0 || proposals->log->error == ENOSPC ||
-                    proposals->log->error == EDQUOT || proposals->log->error == EFBIG;
-    if (!proposals->log->map_full && log_short && proposals->log->disk_full && !no_space) {
+    int error = log_short ? proposals->log->segment_error : 0;
+    bool disk_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+    if (!proposals->log->map_full && error != 0 && !disk_full) {
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u cannot make a segment of its log (%s); reads are served",
-                   proposals->env->id, strerror(proposals->log->error));
+                   proposals->env->id, strerror(error));
         return false;
     }
-    if (proposals->log->map_full || (log_short && proposals->log->disk_full)) {
+    if (proposals->log->map_full || disk_full) {
         env_refuse(proposals->env, o, REPLY_FULL,
                    "node %u has no space left for writes (%s); reads are served",
                    proposals->env->id,

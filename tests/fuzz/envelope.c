@@ -24,7 +24,7 @@ static void open_node(void)
     must(node_create(&options, store_create(medium_open(&medium), UINT64_MAX), &error, &node) ==
          STATUS_OK);
     node_start(node, now, SEGMENT, 0);
-    node_log_space(node, SEGMENT * UINT64_C(1000), false);
+    node_log_space(node, SEGMENT * UINT64_C(1000), 0);
 }
 
 static void take_effects(void)

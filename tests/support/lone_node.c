@@ -131,7 +131,7 @@ void lone_start(struct lone_node *w, uint64_t log_space)
     assert_int_equal(node_recover(&recovery, &error), STATUS_OK);
     assert_int_equal(recovery.next_lsn, w->log.size);
     node_start(w->node, w->now, SEGMENT_BYTES, w->log.size);
-    node_log_space(w->node, log_space, false);
+    node_log_space(w->node, log_space, 0);
     node_tick(w->node, w->now);
     lone_take_effects(w);
 }

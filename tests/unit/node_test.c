@@ -203,14 +203,18 @@ static void a_log_without_space_refuses_and_takes_writes_again(void **state)
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);
     lone_open_table(&w, 100, 100);
-    node_log_space(w.node, node_log_end(w.node), true);
+    node_log_space(w.node, node_log_end(w.node), ENOSPC);
     lone_put(&w, 1, 1);
     lone_assert_answer(&w, REPLY_FULL);
-    node_log_space(w.node, node_log_end(w.node), false);
+    node_log_space(w.node, node_log_end(w.node), EIO);
+    lone_put(&w, 1, 1);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
+    assert_non_null(strstr((const char *)lone_answer(&w)->text.data, "cannot make a segment"));
+    node_log_space(w.node, node_log_end(w.node), 0);
     lone_put(&w, 1, 2);
     lone_assert_answer(&w, REPLY_OVERLOADED);
     assert_int_equal(lone_get(&w, 1), 0);
-    node_log_space(w.node, SEGMENT_BYTES, false);
+    node_log_space(w.node, SEGMENT_BYTES, 0);
     lone_put(&w, 1, 3);
     lone_write_all(&w);
     assert_int_equal(lone_get(&w, 1), 3);
@@ -369,23 +373,23 @@ static void a_table_waits_for_space_to_settle(void **state)
     lone_init(&w, PROFILE_OFF);
     lone_open(&w);
     ask_for_table(&w);
-    node_log_space(w.node, node_log_end(w.node), true);
+    node_log_space(w.node, node_log_end(w.node), ENOSPC);
     lone_write_all(&w);
     for (int i = 0; i < 5; i++) {
         lone_pass(&w, 300);
         assert_null(node_next_batch(w.node));
         assert_true(instant_before(w.now, node_deadline(w.node)));
     }
-    node_log_space(w.node, SEGMENT_BYTES, false);
+    node_log_space(w.node, SEGMENT_BYTES, 0);
     lone_pass(&w, 300);
     lone_write_begin(&w); /* the partition is open; now there is no room to settle */
-    node_log_space(w.node, node_log_end(w.node), true);
+    node_log_space(w.node, node_log_end(w.node), ENOSPC);
     lone_write_end(&w, 0);
     for (int i = 0; i < 5; i++) {
         lone_pass(&w, 300);
         assert_true(instant_before(w.now, node_deadline(w.node)));
     }
-    node_log_space(w.node, SEGMENT_BYTES, false);
+    node_log_space(w.node, SEGMENT_BYTES, 0);
     lone_pass(&w, 300);
     lone_write_all(&w);
     lone_fetch_table(&w);
