@@ -47,8 +47,7 @@ static bool check_ranges(const struct table *t, struct buffer *why)
     be32_put(hi, t->id + 1);
     must(t->partition_count > 0);
     const struct partition_info *last = &t->partitions[t->partition_count - 1];
-    bool whole = slice_compare(t->partitions[0].lo, slice_make(lo, sizeof lo)) <= 0 ||
-                 slice_equal(t->partitions[0].lo, slice_make(lo, sizeof lo));
+    bool whole = slice_compare(t->partitions[0].lo, slice_make(lo, sizeof lo)) <= 0;
     whole &= last->hi.size == 0 || slice_compare(last->hi, slice_make(hi, sizeof hi)) >= 0;
     for (uint32_t i = 1; i < t->partition_count; i++)
         whole &= slice_equal(t->partitions[i - 1].hi, t->partitions[i].lo);

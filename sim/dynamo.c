@@ -105,10 +105,14 @@ void dynamo_storage_key(struct buffer *out, uint32_t table_id, const struct dyna
 {
     struct key_text partition, sort;
     make_partition(k, key, &partition);
-    make_sort(k, key, &sort);
     const struct attr first = stored(k->partition, &partition);
-    const struct attr second = k->sort == 0 ? (struct attr){0} : stored(k->sort, &sort);
-    storage_key_append(out, table_id, &first, k->sort == 0 ? NULL : &second);
+    if (k->sort == 0) {
+        storage_key_append(out, table_id, &first, NULL);
+        return;
+    }
+    make_sort(k, key, &sort);
+    const struct attr second = stored(k->sort, &sort);
+    storage_key_append(out, table_id, &first, &second);
 }
 
 int dynamo_order(const struct dynamo_keys *k, uint32_t a, uint32_t b)

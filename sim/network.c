@@ -455,15 +455,15 @@ void network_reset(struct network *n, uint32_t a, uint32_t b)
     }
 }
 
-/* Messages that could not go on are on their way again, with a new delay. */
-static void resume_links(struct network *n)
+/* Messages that could not go on are on their way again, with a new delay unless `at_once`. */
+static void resume_links(struct network *n, bool at_once)
 {
     for (uint32_t i = 0; i < n->link_count; i++) {
         struct link *l = n->links[i];
         for (int end = 0; l->used && end < 2; end++) {
             struct direction *d = &l->toward[end];
             if (!STAILQ_EMPTY(&d->messages) && !d->scheduled)
-                schedule_pump(l, end, n->options.scheduler->now.ns + delay(n));
+                schedule_pump(l, end, n->options.scheduler->now.ns + (at_once ? 0 : delay(n)));
         }
     }
 }
@@ -606,7 +606,7 @@ void network_pause(struct network *n, uint32_t process, bool paused)
     if (paused)
         return;
     release_held(n, p);
-    resume_links(n);
+    resume_links(n, false);
 }
 
 void network_resume_links_first(struct network *n, uint32_t process)
@@ -614,7 +614,7 @@ void network_resume_links_first(struct network *n, uint32_t process)
     struct process *p = &n->processes[process];
     must(p->paused);
     p->paused = false;
-    resume_links(n);
+    resume_links(n, true);
     release_held(n, p);
 }
 
@@ -633,7 +633,7 @@ void network_heal(struct network *n, uint32_t from, uint32_t to)
 {
     must(*cut_at(n, from, to) > 0);
     if (--*cut_at(n, from, to) == 0)
-        resume_links(n);
+        resume_links(n, false);
 }
 
 bool network_is_cut(const struct network *n, uint32_t from, uint32_t to)

@@ -95,8 +95,8 @@ void network_kill(struct network *n, uint32_t process);
 bool network_is_alive(const struct network *n, uint32_t process);
 /* What arrives during a pause waits. */
 void network_pause(struct network *n, uint32_t process, bool paused);
-/* Ends a pause: lets the links go on, then the held datagrams. network_pause lets the datagrams go
- * on first. */
+/* Ends a pause. What waits in links arrives now, then the held datagrams. After network_pause the
+ * held datagrams arrive first. */
 void network_resume_links_first(struct network *n, uint32_t process);
 
 /* ---- ways ---- */

@@ -18,7 +18,8 @@ enum {
 /* What is known of a table. Gone: it certainly does not exist. Otherwise it may exist. */
 struct slot {
     bool gone;
-    bool create_unknown; /* a CreateTable may still happen: from now on nothing is certain */
+    bool create_unknown;         /* a CreateTable may still happen: nothing is certain */
+    struct instant create_until; /* that CreateTable happens before, or not at all */
     uint64_t gone_count;
     uint64_t incarnations;
     struct recording_ticket *clears; /* owns; by key; the present deletion */
@@ -170,6 +171,8 @@ static void tables_run(void *context, uint64_t argument)
         tables_change(t, name);
         break;
     case WORK_DELETE:
+        if (!instant_before(tables_now(t), t->slots[t->at].create_until))
+            t->slots[t->at].create_unknown = false; /* what it made, this deletes */
         if (!t->slots[t->at].clearing)
             tables_clear_begin(t);
         t->slots[t->at].clearing = true;
@@ -188,8 +191,10 @@ static void tables_run(void *context, uint64_t argument)
 
 static void create_or_retry(struct tables *t, int status, struct slice body)
 {
-    if (outcome_is_unknown(status))
+    if (outcome_is_unknown(status)) {
         t->slots[t->at].create_unknown = true;
+        t->slots[t->at].create_until = instant_add(tables_now(t), duration_ms(QUIET_MS));
+    }
     if (status == 200) {
         t->slots[t->at].incarnations++;
         if (t->slots[t->at].incarnations > 1)
@@ -247,9 +252,9 @@ static bool tables_choose(struct tables *t)
     if (!t->on)
         return false;
     t->at = 1 + (uint32_t)prng_below(&t->prng, count - 1);
-    const struct slot *s = &t->slots[t->at];
-    bool there = s->incarnations > 0 && !s->gone;
-    t->work = !there ? WORK_CREATE : prng_below(&t->prng, 3) == 0 ? WORK_UPDATE : WORK_DELETE;
+    t->work = t->slots[t->at].gone           ? WORK_CREATE
+              : prng_below(&t->prng, 3) == 0 ? WORK_UPDATE
+                                             : WORK_DELETE;
     return true;
 }
 

@@ -189,6 +189,28 @@ static void an_end_that_sends_nothing_more_still_reads(void **state)
     world_destroy(w);
 }
 
+static void a_resumed_process_hears_held_datagrams_or_its_links_first(void **state)
+{
+    (void)state;
+    for (int links_first = 0; links_first <= 1; links_first++) {
+        struct world *w = world_create((struct network_speed){0});
+        world_run(w);
+        network_pause(w->network, RECEIVER, true);
+        network_datagram(w->network, SENDER, RECEIVER, bytes_of(1));
+        network_send(w->network, w->link, bytes_of(2));
+        world_run(w);
+        assert_int_equal(w->receiver.count, 0);
+        if (links_first)
+            network_resume_links_first(w->network, RECEIVER);
+        else
+            network_pause(w->network, RECEIVER, false);
+        world_run(w);
+        assert_int_equal(w->receiver.count, 2);
+        assert_int_equal(w->receiver.size[0], links_first ? 2 : 1);
+        world_destroy(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -196,6 +218,7 @@ int main(void)
         cmocka_unit_test(a_process_gets_to_one_event_after_the_other),
         cmocka_unit_test(what_a_slow_reader_has_not_taken_waits),
         cmocka_unit_test(an_end_that_sends_nothing_more_still_reads),
+        cmocka_unit_test(a_resumed_process_hears_held_datagrams_or_its_links_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
