@@ -1,7 +1,7 @@
 /* catalog.h - tables, partitions and placement: the state machine of replication group 0.
  *
- * Commands are applied in log order. The same commands give the same state on every replica. A
- * command carries everything that is decided outside: settings, a random uuid, the wall clock. Only
+ * Commands are applied in log order. The same commands give the same state on every replica, except
+ * for the sums of catalog_report. A command carries everything that is decided outside: settings, a random uuid, the wall clock. Only
  * the catalog keeps facts about tables: routers cache them, nodes keep what they host.
  *
  * A table is CREATING, UPDATING or DELETING until the nodes have taken over its partitions. The
@@ -149,6 +149,8 @@ struct slice catalog_event(const struct catalog *c, uint64_t number);
 void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
                         uint32_t *partitions);
 
-/* A node's report of a partition's items and bytes. They are not part of the replicated state. */
+/* A node's report of a partition's items and bytes, on the catalog's leader. The sums are not part
+ * of the replicated state. A table's row holds the sums that its replica knew when it wrote the row:
+ * no command reads them, and new reports replace them after a restart or a change of leader. */
 void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
                     int64_t bytes);

@@ -245,6 +245,21 @@ static void swap_rates(struct entry *e, struct decision *d)
     }
 }
 
+/* NULL: the decision may set its rate `i`. */
+static const char *why_not_rate(const struct table *t, const struct partition_info *p,
+                                const struct decision *d, uint32_t i)
+{
+    if (p == NULL)
+        return "a partition is not as the decision saw it";
+    if (table_partition_is_changing(t, p))
+        return "a partition is being split or merged";
+    for (uint32_t before = 0; before < i; before++) {
+        if (d->rates[before].partition == d->rates[i].partition)
+            return "the decision names a partition twice";
+    }
+    return NULL;
+}
+
 static void set_rates(struct catalog *c, const struct catalog_command *command, struct decision *d,
                       struct catalog_result *out)
 {
@@ -254,10 +269,9 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
     for (uint32_t i = 0; i < d->rate_count; i++) {
         const struct partition_info *p =
             find_partition(e, d->rates[i].partition, d->rates[i].epoch);
-        if (p == NULL || table_partition_is_changing(&e->table, p)) {
-            catalog_refuse_stale(c, out,
-                                 p == NULL ? "a partition is not as the decision saw it"
-                                           : "a partition is being split or merged");
+        const char *why = why_not_rate(&e->table, p, d, i);
+        if (why != NULL) {
+            catalog_refuse_stale(c, out, why);
             return;
         }
     }

@@ -3,14 +3,16 @@
 
 #include "base/limits.h"
 
+/* NULL: the number is not in use. */
+static const char *const event_names[EVENT_KINDS] = {
+#define X(code, number, name) [code] = name,
+    EVENT_LIST(X)
+#undef X
+};
+
 const char *event_kind_name(enum event_kind kind)
 {
-    static const char *const names[EVENT_KINDS] = {
-#define X(code, number, name) [code] = name,
-        EVENT_LIST(X)
-#undef X
-    };
-    return kind < EVENT_KINDS && names[kind] != NULL ? names[kind] : "unknown";
+    return event_names[kind];
 }
 
 void event_walk(struct codec *c, struct event *e)
@@ -18,6 +20,7 @@ void event_walk(struct codec *c, struct event *e)
     codec_u64(c, &e->number);
     codec_i64(c, &e->wall_ms, INT64_MIN, INT64_MAX);
     e->kind = (enum event_kind)codec_choice(c, e->kind, 1, EVENT_KINDS - 1);
+    codec_check(c, event_names[e->kind] != NULL);
     codec_u32(c, &e->table_id);
     codec_u32(c, &e->partition);
     codec_sized(c, &e->table, TABLE_NAME_SIZE_MAX);

@@ -53,5 +53,5 @@ struct event {
 /* The bytes of an event (base/codec.h). */
 void event_walk(struct codec *c, struct event *e);
 void event_encode(struct buffer *out, const struct event *e);
-/* Borrows from the bytes. STATUS_MALFORMED: also too long texts, and kinds above the last one. */
+/* Borrows from the bytes. STATUS_MALFORMED: also too long texts, and unknown kinds. */
 enum status event_decode(struct reader *r, struct event *out);

@@ -139,7 +139,7 @@ struct table {
     enum table_encryption encryption;
     struct slice encryption_key;
     struct slice tags;
-    int64_t item_count; /* from the nodes' last reports */
+    int64_t item_count; /* from the nodes' last reports: only shown, not the same on replicas */
     int64_t size_bytes;
     uint32_t partition_count;
     struct partition_info *partitions; /* in key order; together they cover the table */

@@ -3,6 +3,7 @@
 
 #include "engine/item/storage_key.h"
 
+#include "tests/support/catalog_world.h"
 #include "tests/support/control_scene.h"
 
 /* ---- what nodes and operators do ---- */
@@ -574,6 +575,28 @@ static void a_stale_move_is_refused_and_tells_nothing(void **state)
     scene_deinit(&w);
 }
 
+/* DECISIONS-3. The second rate is more than the nodes have. */
+static void a_decision_that_names_a_partition_twice_changes_no_rate(void **state)
+{
+    (void)state;
+    struct catalog_world w;
+    struct buffer before = {0}, after = {0};
+    catalog_world_init(&w, NODES);
+    const struct partition_info *p = catalog_world_at(&w, 0);
+    table_encode(&before, catalog_world_table(&w));
+    struct decision d = {.table_id = p->table_id, .rate_count = 2};
+    for (int64_t i = 0; i < 2; i++)
+        d.rates[i] = (struct decision_rate){p->id, p->epoch, {1 + i * INT64_C(1000000000000), 1}};
+    enum reply_code code = catalog_world_decide(&w, CATALOG_RATES, &d);
+    table_encode(&after, catalog_world_table(&w));
+    assert_true(slice_equal(buffer_slice(&before), buffer_slice(&after)));
+    assert_int_equal(code, REPLY_WRONG_PARTITION);
+    assert_non_null(memmem(w.text.data, w.text.size, "names a partition twice", 23));
+    buffer_deinit(&before);
+    buffer_deinit(&after);
+    catalog_world_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -597,6 +620,7 @@ int main(void)
         cmocka_unit_test(a_look_that_is_full_adds_no_replica),
         cmocka_unit_test(a_node_that_is_used_up_gives_away_what_costs_it_most),
         cmocka_unit_test(a_stale_move_is_refused_and_tells_nothing),
+        cmocka_unit_test(a_decision_that_names_a_partition_twice_changes_no_rate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,21 @@ static void damaged_reports_are_refused(void **state)
     buffer_deinit(&b);
 }
 
+static void an_event_of_a_kind_that_is_not_in_use_is_refused(void **state)
+{
+    (void)state;
+    struct buffer b = {0};
+    for (int kind = 0; kind <= EVENT_KINDS; kind++) {
+        const bool used = kind >= EVENT_REPLICA_ADDED && kind != 7 && kind < EVENT_KINDS;
+        struct event e = {.kind = (enum event_kind)kind}, out;
+        buffer_clear(&b);
+        event_encode(&b, &e);
+        struct reader reader = {buffer_slice(&b), false};
+        assert_int_equal(event_decode(&reader, &out), used ? STATUS_OK : STATUS_MALFORMED);
+    }
+    buffer_deinit(&b);
+}
+
 static void the_last_thousand_events_are_kept(void **state)
 {
     (void)state;
@@ -96,6 +111,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_go_on_over_a_restart_and_a_change_of_leader),
         cmocka_unit_test(damaged_reports_are_refused),
+        cmocka_unit_test(an_event_of_a_kind_that_is_not_in_use_is_refused),
         cmocka_unit_test(the_last_thousand_events_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
