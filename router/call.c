@@ -121,7 +121,8 @@ static void call_tell(const struct call *c, int status, const struct fault *f)
     while (s != NULL && s->route == NULL)
         s = s->next_of_call;
     struct buffer key = {0};
-    if (s != NULL) {
+    if (s != NULL) { /* partition and key are of this table */
+        a.table = s->route->table.name;
         a.partition = s->request.partition;
         key_text_append(&key, &s->route->table, request_key(&s->request));
     }

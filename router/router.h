@@ -25,8 +25,9 @@ struct router_answer {
     const char *request_id;
     const char *operation;
     struct slice table; /* one of the request's tables; empty: none */
-    uint32_t partition; /* one of the partitions that were asked; 0: none */
-    struct slice key;   /* its key, as text (engine/catalog/key_text.h); empty: none */
+    uint32_t partition; /* one of the table's partitions that were asked; 0: none */
+    struct slice key;   /* the key that it was asked for, as text (engine/catalog/key_text.h);
+                         * empty: none */
     int64_t consumed_mcu;
     int http_status;
     const char *error;        /* its type; empty: the request was done */

@@ -2,13 +2,16 @@
  *
  *   a node's watch:  idle --a request is sent--> watched --no answer since the last look--> pinged
  *                    pinged --silent_heartbeats looks without an answer--> silent
- *                    silent --looks without an answer make support_ms in all--> given up
+ *                    silent --looks since the first ping make support_ms--> given up
  *                    any --an answer--> watched --nothing awaited at a look--> idle
  *                    any --the link is lost--> idle
  *
  * Once per heartbeat_ms a router looks at each node that owes an answer. If the node has answered
  * nothing since the last look, the router sends a ping. A working node answers a ping at once, even
  * while requests take long: slow requests cause no silence. Every answer ends a silence.
+ *
+ * silent_heartbeats looks take less than support_ms (base/config.c): no node is given up before it
+ * is silent.
  *
  * Why looks are counted, not time: a router that itself stood still counts one look. It then reads
  * the answers that have come before it looks again.

@@ -11,7 +11,7 @@
  *   - new requests go to other nodes. The followers refuse writes until one of them leads, and the
  *     router tries again until the deadline. A false alarm costs a pause, but causes no error;
  *   - a write that was sent to the node waits. If the node answers, the client gets the answer.
- *     Once the node was silent for support_ms, another node may lead: the outcome is unknown.
+ *     Once a ping was unanswered for support_ms, another node may lead: the outcome is unknown.
  * A request that no other node can serve waits until the deadline.
  *
  * Writes and strong reads go to the leader that a node named last. If no leader is known, the

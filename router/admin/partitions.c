@@ -5,27 +5,29 @@
  * 3. All nodes send their statistics.
  *
  * Statistics are counters of the nodes since their start. The replicas of a node that does not
- * answer are missing; the node is named under "silent_nodes". */
+ * answer are missing; the node is named under "silent_nodes". A catalog that does not answer, and a
+ * table that does not exist, are errors. */
 #include <stdio.h>
 
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/json/json_writer.h"
 #include "router/limiter/limit.h"
+#include "router/operations/table_description.h"
 
 enum {
     LIST_PAGE = 1000
 };
 
 struct partitions {
-    struct slice only; /* a table's name; empty: all */
+    struct slice only; /* a table's name; data NULL: all */
     STAILQ_HEAD(, table_name) names;
     bool nodes_asked;
 };
 
 struct table_name {
     struct slice name;
-    struct table *table; /* NULL: the catalog has not described it */
+    struct table *table; /* NULL: deleted since the catalog has listed it */
     STAILQ_ENTRY(table_name) entry;
 };
 
@@ -67,6 +69,9 @@ static bool partitions_begin(struct call *c, const struct json_value m[])
     STAILQ_INIT(&p->names);
     if (!page_read_query(c, NAMES, &p->only))
         return false;
+    if (p->only.data != NULL && !shape_is_table_name(p->only))
+        return fault_set(call_fault(c), FAULT_VALIDATION,
+                         "table: the name of a table is expected, not '%.*s'", SHOWN(p->only));
     if (p->only.data == NULL) {
         partitions_ask_names(c, slice_make(NULL, 0));
     } else {
@@ -92,19 +97,20 @@ static bool partitions_take_names(struct call *c, struct partitions *p, const st
     return true;
 }
 
-static void partitions_take_table(struct call *c, struct partitions *p, const struct subrequest *s,
+static bool partitions_take_table(struct call *c, struct partitions *p, const struct subrequest *s,
                                   const struct reply *r)
 {
     struct table_name *n;
+    struct table *t = arena_alloc(&c->arena, sizeof *t);
+    if (r->code == REPLY_TABLE_NOT_FOUND && p->only.data == NULL)
+        return true;
+    if (!table_take_reply(c, s, r, t))
+        return false;
     STAILQ_FOREACH (n, &p->names, entry) {
         if (slice_equal(n->name, s->request.table.name))
-            break;
+            n->table = t;
     }
-    if (n == NULL || r->code != REPLY_OK)
-        return;
-    struct table *t = arena_alloc(&c->arena, sizeof *t);
-    if (table_decode(arena_copy(&c->arena, r->table.bytes), &c->arena, t) == STATUS_OK)
-        n->table = t;
+    return true;
 }
 
 static const struct partition_info *partitions_find_partition(const struct partitions *p,
@@ -247,10 +253,7 @@ static bool partitions_reply(struct call *c, struct subrequest *s, const struct 
     case REQUEST_TABLE_LIST:
         return r->code == REPLY_OK ? partitions_take_names(c, p, r) : call_refuse(c, s, r);
     case REQUEST_TABLE_GET:
-        if (r->code == REPLY_TABLE_NOT_FOUND && p->only.size > 0)
-            return call_refuse(c, s, r);
-        partitions_take_table(c, p, s, r);
-        return true;
+        return partitions_take_table(c, p, s, r);
     default:
         partitions_take_stats(c, p, s, r);
         return true;

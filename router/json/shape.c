@@ -673,7 +673,7 @@ int64_t shape_integer(const struct json_value *v, int64_t otherwise)
         return json_integer(v);
     if (v->type != JSON_DECIMAL)
         return otherwise;
-    double value = floor(json_decimal(v));
+    double value = trunc(json_decimal(v));
     if (value >= 9.2e18)
         return INT64_MAX;
     return value <= -9.2e18 ? INT64_MIN : (int64_t)value;

@@ -79,6 +79,6 @@ bool shape_is_table_name(struct slice text);
 
 /* The value must have passed shape_check as SHAPE_BOOLEAN. Absent: `otherwise`. */
 bool shape_boolean(const struct json_value *v, bool otherwise);
-/* The value must have passed shape_check as SHAPE_INTEGER or SHAPE_LONG. Fractions are rounded
- * down. Absent: `otherwise`. */
+/* The value must have passed shape_check as SHAPE_INTEGER or SHAPE_LONG. Fractions are cut off, as
+ * Java does when it makes a number an integer. Absent: `otherwise`. */
 int64_t shape_integer(const struct json_value *v, int64_t otherwise);

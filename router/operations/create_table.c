@@ -169,12 +169,9 @@ static bool create_read(struct call *c, const struct json_value m[], struct tabl
     struct table_settings settings = {
         &m[CREATE_TABLE_DELETION_PROTECTION_ENABLED], &m[CREATE_TABLE_STREAM_SPECIFICATION],
         &m[CREATE_TABLE_SSE_SPECIFICATION], &m[CREATE_TABLE_TABLE_CLASS]};
-    bool indexes = m[CREATE_TABLE_LOCAL_SECONDARY_INDEXES].type == JSON_LIST ||
-                   m[CREATE_TABLE_GLOBAL_SECONDARY_INDEXES].type == JSON_LIST;
     spec->name = arena_copy(&c->arena, json_string(&m[CREATE_TABLE_TABLE_NAME]));
-    return create_read_billing(c, m, spec) && (!indexes || create_refuse_lists(c, m)) &&
-           create_read_keys(c, m, spec) && create_refuse_lists(c, m) &&
-           table_tags_create(c, &m[CREATE_TABLE_TAGS], spec) &&
+    return create_read_billing(c, m, spec) && create_refuse_lists(c, m) &&
+           create_read_keys(c, m, spec) && table_tags_create(c, &m[CREATE_TABLE_TAGS], spec) &&
            table_settings_read(c, &settings, spec);
 }
 

@@ -153,7 +153,7 @@ bool table_take_reply(struct call *c, const struct subrequest *s, const struct r
                          SHOWN(request_table_name(&s->request)));
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    return table_decode(r->table.bytes, &c->arena, out) == STATUS_OK ||
+    return table_decode(arena_copy(&c->arena, r->table.bytes), &c->arena, out) == STATUS_OK ||
            fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
 }
 
@@ -178,7 +178,7 @@ static void table_change_follow(struct call *c, const struct table *t)
         return;
     c->follow_until = instant_add(c->router->now, duration_ms(TABLE_CHANGE_WAIT_MS));
     c->follow_table = t->id;
-    table_change_ask(c, arena_copy(&c->arena, t->name), 0);
+    table_change_ask(c, t->name, 0);
 }
 
 /* Whether the change has happened. A reply that does not tell counts as: not yet. */

@@ -30,6 +30,8 @@ void fake_start(struct fake_cluster *f)
                                      .seed = f->seed,
                                      .on_loopback = f->on_loopback,
                                      .admin_token = f->admin_token,
+                                     .answered = f->answered,
+                                     .answered_context = f,
                                      .gac_servers = f->gac == NULL ? 0 : f->gac->count};
     f->router = router_create(&options);
     router_set_wall_clock(f->router, f->now, INT64_C(1700000000123));

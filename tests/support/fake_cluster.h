@@ -62,6 +62,7 @@ struct fake_cluster {
     size_t item_room;
     bool on_loopback;
     const char *admin_token;
+    void (*answered)(void *context, const struct router_answer *a); /* the context is the cluster */
     uint32_t down;     /* bit i: node i cannot be reached */
     uint32_t hung;     /* bit i: node i does not answer; requests to it are held */
     uint32_t leader;   /* leads partitions and catalog; 0: each node does, node 1 the catalog */

@@ -3,11 +3,28 @@
 #include "tests/support/expect.h"
 
 static struct fake_cluster f;
+static uint32_t tables_told;
+
+/* The partition that is told is one of the table that is told. */
+static void told(void *context, const struct router_answer *a)
+{
+    const struct fake_cluster *cluster = context;
+    bool fits = false;
+    for (uint32_t t = 0; t < cluster->table_count; t++) {
+        for (uint32_t p = 0; p < cluster->tables[t].partition_count; p++)
+            fits |= slice_equal(cluster->tables[t].name, a->table) &&
+                    cluster->tables[t].partitions[p].id == a->partition;
+    }
+    assert_true(fits || a->partition == 0);
+    tables_told += fits;
+}
 
 static int start(void **state)
 {
     (void)state;
     fake_init(&f);
+    f.answered = told;
+    tables_told = 0;
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 4);
     fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 2);
@@ -61,6 +78,16 @@ static void gets_of_several_tables_come_back_by_table(void **state)
                   "\"events\":[{\"who\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}}]},"
                   "\"UnprocessedKeys\":{},\"ConsumedCapacity\":[{\"TableName\":\"users\","
                   "\"CapacityUnits\":1.5},{\"TableName\":\"events\",\"CapacityUnits\":1.0}]}");
+}
+
+/* The router knows the table that is asked last before it knows the first. */
+static void the_log_of_requests_names_a_partition_of_the_table_that_it_names(void **state)
+{
+    (void)state;
+    fake_call(&f, "GetItem",
+              "{\"TableName\":\"events\",\"Key\":{\"who\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}}}");
+    fake_call(&f, "BatchWriteItem", PUTS);
+    assert_int_equal(tables_told, 2);
 }
 
 static void what_was_throttled_comes_back_as_unprocessed(void **state)
@@ -289,6 +316,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(puts_and_deletes_of_several_tables_are_done_and_counted),
         T(gets_of_several_tables_come_back_by_table),
+        T(the_log_of_requests_names_a_partition_of_the_table_that_it_names),
         T(what_was_throttled_comes_back_as_unprocessed),
         T(an_unknown_outcome_of_a_part_is_unprocessed_too),
         T(a_batch_says_what_throttled_its_parts),

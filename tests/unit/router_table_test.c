@@ -206,6 +206,11 @@ static void tables_are_listed_page_by_page(void **state)
                 "{\"TableNames\":[\"zoo\"]}");
     expect_call(&f, "ListTables", "{\"Limit\":3}", 200,
                 "{\"TableNames\":[\"abc\",\"users\",\"zoo\"]}");
+    expect_call(&f, "ListTables", "{\"Limit\":2.9}", 200,
+                "{\"TableNames\":[\"abc\",\"users\"],\"LastEvaluatedTableName\":\"users\"}");
+    expect_invalid(&f, "ListTables", "{\"Limit\":-0.9}", /* as Java cuts off */
+                   "1 validation error detected: Value '0' at 'limit' failed to satisfy "
+                   "constraint: Member must have value greater than or equal to 1");
     expect_invalid(&f, "ListTables", "{\"Limit\":101}",
                    "1 validation error detected: Value '101' at 'limit' failed to satisfy "
                    "constraint: Member must have value less than or equal to 100");
@@ -465,8 +470,38 @@ static void the_partitions_page_shows_every_partition_and_one_table_if_asked(voi
     a = fake_take_answer(&f, 2);
     assert_null(memmem(a.body.data, a.body.size, "users", 5));
     assert_non_null(memmem(a.body.data, a.body.size, "\"table\":\"zoo\"", 13));
-    fake_send_text(&f, 2, "GET /weir/partitions?table=none HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_int_equal(fake_take_answer(&f, 2).status, 400);
+}
+
+static struct fake_answer page(const char *path)
+{
+    char text[256];
+    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path);
+    if (!f.clients[2].open)
+        fake_open(&f, 2);
+    fake_send_text(&f, 2, text);
+    return fake_take_answer(&f, 2);
+}
+
+static void expect_page_refused(struct fake_answer a, int status, const char *says)
+{
+    assert_int_equal(a.status, status);
+    assert_non_null(memmem(a.body.data, a.body.size, says, strlen(says)));
+}
+
+static void the_partitions_page_tells_what_it_cannot_show(void **state)
+{
+    (void)state;
+    expect_page_refused(page("/weir/partitions?table=none"), 400, "Table: none not found");
+    expect_page_refused(page("/weir/partitions?table="), 400,
+                        "table: the name of a table is expected, not ''");
+    f.hold = true;
+    page("/weir/partitions");
+    fake_answer(&f, 0); /* the list of the tables */
+    assert_int_equal(f.held_count, 1);
+    f.down = UINT32_MAX;
+    fake_answer_code(&f, 0, REPLY_NOT_LEADER);
+    fake_advance_ms(&f, f.config.request_deadline_ms);
+    expect_page_refused(fake_take_answer(&f, 2), 503, "ServiceUnavailable");
 }
 
 /* What is being merged, and in which step; nothing of other partitions. */
@@ -493,16 +528,6 @@ static void the_partitions_page_tells_what_is_being_merged(void **state)
         assert_non_null(memmem(body.data, body.size, cases[i].text, strlen(cases[i].text)));
         assert_non_null(memmem(body.data, body.size, LOWER, sizeof LOWER - 1));
     }
-}
-
-static struct fake_answer page(const char *path)
-{
-    char text[256];
-    snprintf(text, sizeof text, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", path);
-    if (!f.clients[2].open)
-        fake_open(&f, 2);
-    fake_send_text(&f, 2, text);
-    return fake_take_answer(&f, 2);
 }
 
 static void pages_refuse_parameters_they_do_not_know_and_are_listed(void **state)
@@ -552,6 +577,7 @@ int main(void)
         T(unknown_tables_are_not_found),
         T(limits_and_endpoints_are_told),
         T(the_partitions_page_shows_every_partition_and_one_table_if_asked),
+        T(the_partitions_page_tells_what_it_cannot_show),
         T(the_partitions_page_tells_what_is_being_merged),
         T(pages_refuse_parameters_they_do_not_know_and_are_listed),
     };
