@@ -19,13 +19,13 @@ struct sim_arguments {
 };
 
 static const char about[] =
-    "Runs whole clusters, routers, nodes, disks, network and clients, in virtual time, and breaks "
-    "them. A seed decides everything, and is run twice to prove it. After the faults every key "
-    "must "
-    "answer; what clients saw must be linearizable, and every node's data whole.\n\n"
-    "Exit code 1 if a seed fails, or if its history is too tangled to judge. The seed is named, "
-    "and "
-    "does the same again with --seed and the same options.\n\n"
+    "Simulates clusters: routers, nodes, disks, network and clients run in virtual time while "
+    "faults strike them. The seed decides everything that happens. Each seed is run twice, and "
+    "both runs must be the same.\n\n"
+    "When the faults have ended, every key must answer. What the clients saw must be "
+    "linearizable, and the data of every node must be whole.\n\n"
+    "Exit code 1: a seed failed, or its history could not be judged in time. The output names the "
+    "seed. The same seed with the same options fails again.\n\n"
     "The faults:\n";
 
 /* ---- arguments ---- */

@@ -8,26 +8,26 @@
 #include "sim/sim_client.h"
 
 /* Code, name on the command line, help. */
-#define FAULT_LIST_SIM(X)                                                                     \
-    X(SIM_CRASH, "crash", "a node's process ends; what it wrote stays")                       \
-    X(SIM_POWER, "power", "a node's machine goes down; unsynced writes tear")                 \
-    X(SIM_PAUSE, "pause", "a process stands still while its clock goes on")                   \
-    X(SIM_CUT, "cut", "processes cannot reach each other")                                    \
-    X(SIM_ONE_WAY, "one-way", "they cannot in one direction")                                 \
-    X(SIM_RESET, "reset", "connections go down")                                              \
-    X(SIM_DROP, "drop", "envelopes between nodes are lost")                                   \
-    X(SIM_DUPLICATE, "duplicate", "they come twice")                                          \
-    X(SIM_REORDER, "reorder", "they overtake each other")                                     \
-    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")               \
-    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                          \
-    X(SIM_FAILING_DISK, "failing-disk", "a log write or checkpoint fails, once")              \
-    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows")          \
-    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")                     \
-    X(SIM_WIPE, "wipe", "a node loses its disk, while a majority has theirs")                 \
-    X(SIM_LYING_DISK, "lying-disk", "syncs are acknowledged and not done: must be found out") \
-    X(SIM_SUSPEND, "suspend", "a machine stands still; its clock does not")                   \
-    X(SIM_DRAIN, "drain", "a node is to hold nothing, and may again")                         \
-    X(SIM_SETTINGS, "settings", "a node is started anew with other settings")                 \
+#define FAULT_LIST_SIM(X)                                                                          \
+    X(SIM_CRASH, "crash", "a node's process ends; its disk keeps what was written")                \
+    X(SIM_POWER, "power", "a node's machine loses power; writes that were not synced tear")        \
+    X(SIM_PAUSE, "pause", "a process stands still; its clock goes on")                             \
+    X(SIM_CUT, "cut", "processes cannot reach each other")                                         \
+    X(SIM_ONE_WAY, "one-way", "processes cannot reach each other in one direction")                \
+    X(SIM_RESET, "reset", "connections are closed")                                                \
+    X(SIM_DROP, "drop", "envelopes between nodes are lost")                                        \
+    X(SIM_DUPLICATE, "duplicate", "envelopes between nodes arrive twice")                          \
+    X(SIM_REORDER, "reorder", "envelopes between nodes overtake each other")                       \
+    X(SIM_SLOW_DISK, "slow-disk", "a disk takes up to a hundred times as long")                    \
+    X(SIM_FULL_DISK, "full-disk", "a disk has no space for a while")                               \
+    X(SIM_FAILING_DISK, "failing-disk", "one write of a log or a checkpoint fails")                \
+    X(SIM_CLOCK, "clock", "clocks run fast or slow, within what the cluster allows")               \
+    X(SIM_ROUTER, "router", "the process of a router or GAC server ends")                          \
+    X(SIM_WIPE, "wipe", "a node loses its disk; a majority keeps theirs")                          \
+    X(SIM_LYING_DISK, "lying-disk", "a disk acknowledges syncs and skips them: the run must fail") \
+    X(SIM_SUSPEND, "suspend", "a machine stands still; its clock goes on")                         \
+    X(SIM_DRAIN, "drain", "a node is drained, and later takes replicas again")                     \
+    X(SIM_SETTINGS, "settings", "a node starts again with other settings")                         \
     X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")
 
 enum sim_fault {
