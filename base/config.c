@@ -539,14 +539,12 @@ static void describe_numbers(const struct config *c, struct buffer *out)
 {
     for (size_t i = 0; i < SETTINGS; i++) {
         const struct setting *s = &settings[i];
-        int64_t number;
         char value[32], least[32], most[32], range[80];
         for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
             if (strcmp(groups[g].first, s->name) == 0)
                 buffer_append_format(out, "\n%s\n", groups[g].title);
         }
-        memcpy(&number, (const char *)c + s->at, sizeof number);
-        value_text(s->name, number, value);
+        value_text(s->name, value_at(c, s->at), value);
         value_text(s->name, s->least, least);
         value_text(s->name, s->most, most);
         snprintf(range, sizeof range, "%s to %s", least, most);
@@ -563,12 +561,9 @@ void config_describe(const struct config *c, struct buffer *out)
     config_describe_setting(
         out, "partition_policy", c->partition_policy, "", "the name of a policy",
         "The profile chooses how a partition admits requests. It is free under research.");
-    for (size_t i = 0; i < CHOICES; i++) {
-        int64_t value;
-        memcpy(&value, (const char *)c + choices[i].at, sizeof value);
-        config_describe_setting(out, choices[i].name, choices[i].names[value], "",
-                                choices[i].names_text, choices[i].help);
-    }
+    for (size_t i = 0; i < CHOICES; i++)
+        config_describe_setting(out, choices[i].name, choices[i].names[value_at(c, choices[i].at)],
+                                "", choices[i].names_text, choices[i].help);
     buffer_append_text(out, "\nTrust\n");
     config_describe_setting(out, "cluster_id", c->cluster_id, "", "at most 63 characters",
                             "All daemons of a cluster have this name of the cluster.");
@@ -577,4 +572,20 @@ void config_describe(const struct config *c, struct buffer *out)
     config_describe_setting(out, "cors_origins", c->cors_origins, "", "none, loopback, * or a list",
                             CORS_HELP);
     describe_numbers(c, out);
+}
+
+void config_describe_changes(const struct config *c, const struct config *from, struct buffer *out)
+{
+    for (size_t i = 0; i < SETTINGS; i++) {
+        const int64_t value = value_at(c, settings[i].at);
+        char text[32];
+        value_text(settings[i].name, value, text);
+        if (value != value_at(from, settings[i].at))
+            buffer_append_format(out, " %s=%s", settings[i].name, text);
+    }
+    for (size_t i = 0; i < CHOICES; i++) {
+        const int64_t value = value_at(c, choices[i].at);
+        if (value != value_at(from, choices[i].at))
+            buffer_append_format(out, " %s=%s", choices[i].name, choices[i].names[value]);
+    }
 }

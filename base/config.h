@@ -93,6 +93,8 @@ enum status config_check(const struct config *c, struct buffer *error);
 
 /* Every setting, in groups: a line with value, unit and bounds, and a line with the meaning. */
 void config_describe(const struct config *c, struct buffer *out);
+/* The numbers and choices in which `c` differs from `from`: " name=value" for each. */
+void config_describe_changes(const struct config *c, const struct config *from, struct buffer *out);
 
 /* The policy of a table with the choice `said`. The profile off has no limits. */
 static inline enum gac_policy gac_policy_of(const struct config *config, uint8_t said)

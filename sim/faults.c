@@ -105,15 +105,24 @@ static void ambush_power(void *context, uint64_t id)
 }
 
 /* Strikes at once, or waits for one of the short moments in enum node_point. */
-static void strike_crash(struct faults *f, enum sim_fault fault)
+static void strike_end(struct faults *f, bool power)
 {
     uint32_t id = some_node(f);
     enum node_point point = (enum node_point)prng_below(&f->prng, 2 * NODE_POINTS);
     if (point > NODE_POINT_NONE && point < NODE_POINTS)
-        node_process_arm(node_at(f, id), point, fault == SIM_POWER ? ambush_power : ambush_crash,
-                         f);
+        node_process_arm(node_at(f, id), point, power ? ambush_power : ambush_crash, f);
     else
-        crash(f, id, fault == SIM_POWER);
+        crash(f, id, power);
+}
+
+static void strike_crash(struct faults *f)
+{
+    strike_end(f, false);
+}
+
+static void strike_power(struct faults *f)
+{
+    strike_end(f, true);
 }
 
 /* The limit lets a majority of each group keep its disks, whatever else happens. */
@@ -385,78 +394,51 @@ static void strike_lying(struct faults *f)
 
 /* ---- striking ---- */
 
-static void strike_one(struct faults *f, enum sim_fault fault)
+static void (*const STRIKES[SIM_FAULTS])(struct faults *f) = {
+    [SIM_CRASH] = strike_crash,
+    [SIM_POWER] = strike_power,
+    [SIM_PAUSE] = strike_pause,
+    [SIM_CUT] = strike_cut,
+    [SIM_ONE_WAY] = strike_one_way,
+    [SIM_RESET] = strike_reset,
+    [SIM_SLOW_DISK] = strike_slow,
+    [SIM_FULL_DISK] = strike_full,
+    [SIM_FAILING_DISK] = strike_failing,
+    [SIM_CLOCK] = strike_clock,
+    [SIM_ROUTER] = strike_router,
+    [SIM_LYING_DISK] = strike_lying,
+    [SIM_WIPE] = strike_wipe,
+    [SIM_SUSPEND] = strike_suspend,
+    [SIM_SETTINGS] = strike_settings,
+    [SIM_READ_ERROR] = strike_read_error,
+    /* NULL: SIM_DRAIN is in sim/drains; SIM_DROP, SIM_DUPLICATE and SIM_REORDER are in
+     * sim/network, all the time. */
+};
+
+/* Draws one of the faults from `first` to before `end`. True: the plan has the fault, and it
+ * strikes. */
+static void strike_among(struct faults *f, struct prng *p, unsigned first, unsigned end)
 {
-    switch (fault) {
-    case SIM_CRASH:
-    case SIM_POWER:
-        strike_crash(f, fault);
-        break;
-    case SIM_PAUSE:
-        strike_pause(f);
-        break;
-    case SIM_CUT:
-        strike_cut(f);
-        break;
-    case SIM_ONE_WAY:
-        strike_one_way(f);
-        break;
-    case SIM_RESET:
-        strike_reset(f);
-        break;
-    case SIM_SLOW_DISK:
-        strike_slow(f);
-        break;
-    case SIM_FULL_DISK:
-        strike_full(f);
-        break;
-    case SIM_FAILING_DISK:
-        strike_failing(f);
-        break;
-    case SIM_CLOCK:
-        strike_clock(f);
-        break;
-    case SIM_ROUTER:
-        strike_router(f);
-        break;
-    case SIM_LYING_DISK:
-        strike_lying(f);
-        break;
-    case SIM_WIPE:
-        strike_wipe(f);
-        break;
-    case SIM_SUSPEND:
-        strike_suspend(f);
-        break;
-    case SIM_SETTINGS:
-        strike_settings(f);
-        break;
-    case SIM_READ_ERROR:
-        strike_read_error(f);
-        break;
-    case SIM_DRAIN: /* sim/drains */
-    case SIM_DROP:  /* in sim/network, all the time */
-    case SIM_DUPLICATE:
-    case SIM_REORDER:
-    case SIM_FAULTS:
-        break;
-    }
+    const unsigned fault = first + (unsigned)prng_below(p, end - first);
+    if ((f->options.plan->faults & SIM_FAULT_BIT(fault)) != 0 && STRIKES[fault] != NULL)
+        STRIKES[fault](f);
 }
 
+static void strike_next(struct faults *f, struct prng *p, int64_t mean_ns, scheduler_run *run)
+{
+    scheduler_in(&f->options.world->scheduler, (struct duration){prng_between(p, 0, 2 * mean_ns)},
+                 run, f, 0);
+}
+
+/* Most draws hit a fault that the plan does not have. So there are four draws for each strike. */
 static void strike(void *context, uint64_t argument)
 {
     struct faults *f = context;
     (void)argument;
     if (!f->on)
         return;
-    enum sim_fault fault = (enum sim_fault)prng_below(&f->prng, SIM_FAULTS_FIRST);
-    if (f->options.plan->faults & SIM_FAULT_BIT(fault))
-        strike_one(f, fault);
-    /* Most draws hit a fault that the plan does not have. So there are four draws for each
-     * strike. */
-    int64_t mean = f->options.plan->strike_ns / 4;
-    scheduler_in(&f->options.world->scheduler,
-                 (struct duration){prng_between(&f->prng, 0, 2 * mean)}, strike, f, 0);
+    strike_among(f, &f->prng, 0, SIM_FAULTS_FIRST);
+    strike_next(f, &f->prng, f->options.plan->strike_ns / 4, strike);
 }
 
 static void strike_more(void *context, uint64_t argument)
@@ -465,14 +447,8 @@ static void strike_more(void *context, uint64_t argument)
     (void)argument;
     if (!f->on)
         return;
-    enum sim_fault fault =
-        SIM_FAULTS_FIRST +
-        (enum sim_fault)prng_below(&f->more_prng, SIM_FAULTS_MORE - SIM_FAULTS_FIRST);
-    if (f->options.plan->faults & SIM_FAULT_BIT(fault))
-        strike_one(f, fault);
-    int64_t mean = f->options.plan->strike_ns;
-    scheduler_in(&f->options.world->scheduler,
-                 (struct duration){prng_between(&f->more_prng, 0, 2 * mean)}, strike_more, f, 0);
+    strike_among(f, &f->more_prng, SIM_FAULTS_FIRST, SIM_FAULTS_MORE);
+    strike_next(f, &f->more_prng, f->options.plan->strike_ns, strike_more);
 }
 
 static void strike_reads(void *context, uint64_t argument)
@@ -481,9 +457,8 @@ static void strike_reads(void *context, uint64_t argument)
     (void)argument;
     if (!f->on)
         return;
-    strike_one(f, SIM_READ_ERROR);
-    const int64_t ns = prng_between(&f->read_prng, 0, 16 * f->options.plan->strike_ns);
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, strike_reads, f, 0);
+    strike_read_error(f);
+    strike_next(f, &f->read_prng, 8 * f->options.plan->strike_ns, strike_reads);
 }
 
 void faults_begin(struct faults *f)

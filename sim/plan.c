@@ -453,17 +453,6 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->mistake = o->mistake;
 }
 
-static void describe_limits(const struct plan *p, struct buffer *out)
-{
-    buffer_append_format(out,
-                         "; limits: policy %s, %u units/s a partition, node %lld and %lld, dead "
-                         "member %lld, write check %lld, read cap %lld, split delay %lld ms",
-                         p->config.partition_policy, p->workload.units,
-                         (long long)p->config.node_rcu, (long long)p->config.node_wcu,
-                         (long long)p->config.dead_member, (long long)p->config.write_check,
-                         (long long)p->config.read_cap, (long long)p->config.split_delay_ms);
-}
-
 static void describe_world(const struct plan *p, struct buffer *out)
 {
     const struct http_manners *m = &p->manners;
@@ -488,22 +477,20 @@ static void describe_tables(const struct plan *p, struct buffer *out)
             out, " %s+%s of %u keys a collection, %u%% long,", attr_type_name(k->partition),
             k->sort == 0 ? "none" : attr_type_name(k->sort), k->collection, k->long_percent);
     }
-    buffer_append_format(out,
-                         " filler %u; queries %u%%, %u%% in ranges, big items %u%%, budget of "
-                         "routers %lld",
-                         w->filler.most, w->query_percent, w->range_percent, w->filler.big_percent,
-                         (long long)p->config.http_memory_max_bytes);
+    buffer_append_format(out, " filler %u; queries %u%%, %u%% in ranges, big items %u%%",
+                         w->filler.most, w->query_percent, w->range_percent, w->filler.big_percent);
 }
 
 void plan_describe(const struct plan *p, struct buffer *out)
 {
     const struct workload *w = &p->workload;
-    buffer_append_format(out,
-                         "cluster: %u nodes, %u replicas, %u routers, %u clients on %u keys in %u "
-                         "partitions%s, profile %s\n",
-                         p->nodes, p->replicas, p->routers, p->clients, w->keys, w->partitions,
-                         w->whole_collections ? " of whole collections" : "",
-                         profile_name(p->config.profile));
+    buffer_append_format(
+        out,
+        "cluster: %u nodes, %u replicas, %u routers, %u GAC servers, %u clients on %u "
+        "keys in %u partitions%s of %u units/s, profile %s, policy %s\n",
+        p->nodes, p->replicas, p->routers, p->gac, p->clients, w->keys, w->partitions,
+        w->whole_collections ? " of whole collections" : "", w->units,
+        profile_name(p->config.profile), p->config.partition_policy);
     buffer_append_format(
         out, "faults, one in %lld ms for %lld ms:", (long long)(p->strike_ns / NS_PER_MS),
         (long long)(p->length_ns / NS_PER_MS));
@@ -513,15 +500,6 @@ void plan_describe(const struct plan *p, struct buffer *out)
     }
     describe_tables(p, out);
     describe_world(p, out);
-    if (p->gac > 0)
-        buffer_append_format(
-            out,
-            "; %u GAC servers, policy %s: %u units/s a partition, bank %lld ms, lifetime %lld, "
-            "timeout %lld, wait %lld",
-            p->gac, gac_policy_name((enum gac_policy)p->config.gac), w->units,
-            (long long)p->config.gac_bank_ms, (long long)p->config.gac_lifetime_ms,
-            (long long)p->config.gac_timeout_ms, (long long)p->config.gac_wait_ms);
-    describe_limits(p, out);
     if (p->tick_ns > 0)
         buffer_append_format(out, "; a tick is %lld us", (long long)(p->tick_ns / NS_PER_US));
     if (p->cut_ns > 0)
@@ -537,26 +515,13 @@ void plan_describe(const struct plan *p, struct buffer *out)
         (long long)(p->timings.write_spread_ns / NS_PER_US),
         (long long)(p->timings.write_tail_ns / NS_PER_MS), p->network_faults.drop_per_million,
         p->network_faults.duplicate_per_million);
-    buffer_append_format(
-        out,
-        "settings: segment %lld, log %lld, memtable %lld, checkpoint %lld ms, queue %lld, "
-        "resident %lld, deadline %lld ms\n",
-        (long long)p->config.log_segment_bytes, (long long)p->config.log_max_bytes,
-        (long long)p->config.memtable_max_bytes, (long long)p->config.checkpoint_ms,
-        (long long)p->config.node_queue_max, (long long)p->config.resident_max_bytes,
-        (long long)p->config.request_deadline_ms);
-    buffer_append_format(
-        out,
-        "replication: heartbeat %lld ms, support %lld, election %lld, retry %lld; "
-        "follower %lld, group %lld, entries %lld, snapshots %lld; drift %lld ppm\n",
-        (long long)p->config.heartbeat_ms, (long long)p->config.support_ms,
-        (long long)p->config.election_ms, (long long)p->config.append_retry_ms,
-        (long long)p->config.follower_max_bytes, (long long)p->config.group_max_bytes,
-        (long long)p->config.entries_max_bytes, (long long)p->config.snapshot_bytes_s,
-        (long long)p->drift_ppm);
-    for (uint32_t id = 1; id <= p->nodes; id++)
-        buffer_append_format(
-            out, "node %u: heartbeat %lld ms, support %lld, election %lld, resident %lld\n", id,
-            (long long)p->configs[id].heartbeat_ms, (long long)p->configs[id].support_ms,
-            (long long)p->configs[id].election_ms, (long long)p->configs[id].resident_max_bytes);
+    struct config initial;
+    config_init(&initial, p->config.profile);
+    buffer_append_format(out, "drift: %lld ppm\nsettings:", (long long)p->drift_ppm);
+    config_describe_changes(&p->config, &initial, out);
+    for (uint32_t id = 1; id <= p->nodes; id++) {
+        buffer_append_format(out, "\nnode %u:", id);
+        config_describe_changes(&p->configs[id], &p->config, out);
+    }
+    buffer_append_u8(out, '\n');
 }

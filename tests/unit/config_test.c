@@ -158,6 +158,19 @@ static void the_description_has_every_setting(void **state)
     assert_non_null(strstr(all, "aws"));
 }
 
+static void what_differs_is_told_as_it_can_be_set(void **state)
+{
+    (void)state;
+    struct config other = c;
+    config_describe_changes(&c, &other, &text);
+    assert_int_equal(text.size, 0);
+    c.log_segment_bytes = 3 * MIB;
+    c.election_ms = 77;
+    c.dead_member = DEAD_MEMBER_ZERO;
+    config_describe_changes(&c, &other, &text);
+    assert_slice_is(buffer_slice(&text), " election_ms=77 log_segment_bytes=3MiB dead_member=zero");
+}
+
 static void every_help_text_is_made_of_whole_sentences(void **state)
 {
     (void)state;
@@ -273,6 +286,7 @@ int main(void)
         cmocka_unit_test_setup(a_file_has_settings_comments_and_empty_lines, fresh),
         cmocka_unit_test_setup(a_files_error_starts_with_its_line, fresh),
         cmocka_unit_test_setup(the_description_has_every_setting, fresh),
+        cmocka_unit_test_setup(what_differs_is_told_as_it_can_be_set, fresh),
         cmocka_unit_test_setup(every_help_text_is_made_of_whole_sentences, fresh),
         cmocka_unit_test_setup(the_description_has_groups_and_units, fresh),
         cmocka_unit_test(settings_that_do_not_fit_are_refused_by_both_names),
