@@ -46,15 +46,30 @@ uint8_t *put_decimal(uint8_t *at, uint64_t value)
     return put_bytes(at, slice_make(first, (size_t)(digits + sizeof digits - first)));
 }
 
-void buffer_append_format(struct buffer *b, const char *format, ...)
+static void append_arguments(struct buffer *b, const char *format, va_list arguments)
 {
-    va_list arguments, again;
-    va_start(arguments, format);
+    va_list again;
     va_copy(again, arguments);
     int size = vsnprintf(NULL, 0, format, arguments);
     must(size >= 0);
     vsnprintf((char *)buffer_reserve(b, (size_t)size + 1), (size_t)size + 1, format, again);
     b->size += (size_t)size;
     va_end(again);
+}
+
+void buffer_append_format(struct buffer *b, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    append_arguments(b, format, arguments);
     va_end(arguments);
+}
+
+enum status buffer_explain(struct buffer *error, enum status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    append_arguments(error, format, arguments);
+    va_end(arguments);
+    return status;
 }

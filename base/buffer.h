@@ -81,6 +81,10 @@ static inline void buffer_append_sized(struct buffer *b, struct slice s)
 void buffer_append_format(struct buffer *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Appends the text of a fault, and returns `status`: the function that failed returns the call. */
+enum status buffer_explain(struct buffer *error, enum status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The cheap way to append many fields: buffer_reserve makes room for all of them. Each put_
  * function writes at `at` and returns the next place. buffer_end sets the new size. Only buffer_end
  * checks the bounds. */

@@ -226,8 +226,7 @@ static enum status config_refuse(struct buffer *error, struct slice name, struct
     buffer_append_text(error, " = ");
     append_shown(error, value);
     buffer_append_text(error, ": ");
-    buffer_append_text(error, why);
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED, "%s", why);
 }
 
 static enum status set_number(struct config *c, const struct setting *s, struct slice value,
@@ -240,11 +239,10 @@ static enum status set_number(struct config *c, const struct setting *s, struct 
         return STATUS_OK;
     }
     config_refuse(error, slice_of(s->name), value, "must be a whole number from ");
-    buffer_append_format(error, "%lld to %lld (suffixes: %s)", (long long)s->least,
-                         (long long)s->most,
-                         bytes ? "KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB of 1000"
-                               : "k, M, G, T are powers of 1000");
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED, "%lld to %lld (suffixes: %s)",
+                          (long long)s->least, (long long)s->most,
+                          bytes ? "KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB of 1000"
+                                : "k, M, G, T are powers of 1000");
 }
 
 static enum status set_choice(struct config *c, const struct choice *choice, struct slice value,
@@ -257,8 +255,7 @@ static enum status set_choice(struct config *c, const struct choice *choice, str
         }
     }
     config_refuse(error, slice_of(choice->name), value, "must be ");
-    buffer_append_text(error, choice->names_text);
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED, "%s", choice->names_text);
 }
 
 static enum status set_policy(struct config *c, struct slice value, struct buffer *error)
@@ -267,8 +264,7 @@ static enum status set_policy(struct config *c, struct slice value, struct buffe
     if (c->profile != PROFILE_RESEARCH) {
         config_refuse(error, name, value,
                       "the profile chooses it: only profile research may, not ");
-        buffer_append_text(error, profile_name(c->profile));
-        return STATUS_MALFORMED;
+        return buffer_explain(error, STATUS_MALFORMED, "%s", profile_name(c->profile));
     }
     bool fits = value.size > 0 && value.size < sizeof c->partition_policy;
     for (size_t i = 0; i < value.size && fits; i++) {
@@ -389,8 +385,7 @@ enum status config_parse(struct config *c, struct slice text, struct buffer *err
         buffer_append_format(error, "line %d: ", line_number);
         if (!split_at(line, '=', &name, &value)) {
             append_shown(error, line);
-            buffer_append_text(error, ": must be name = value");
-            return STATUS_MALFORMED;
+            return buffer_explain(error, STATUS_MALFORMED, ": must be name = value");
         }
         if (config_set(c, config_trimmed(name), config_trimmed(value), error) != STATUS_OK)
             return STATUS_MALFORMED;
@@ -477,8 +472,8 @@ enum status config_check(const struct config *c, struct buffer *error)
             buffer_append_format(error, "%s = %lld times ", r->factor, (long long)times);
         else if (times > 1)
             buffer_append_format(error, "%lld times ", (long long)times);
-        buffer_append_format(error, "%s = %lld (%s)", r->lesser, (long long)lesser, r->why);
-        return STATUS_MALFORMED;
+        return buffer_explain(error, STATUS_MALFORMED, "%s = %lld (%s)", r->lesser,
+                              (long long)lesser, r->why);
     }
     return STATUS_OK;
 }

@@ -36,8 +36,7 @@ static void id_map_grow(struct id_map *m)
 {
     struct id_map old = *m;
     m->size = old.size == 0 ? 64 : old.size * 2;
-    m->slots = calloc(m->size, sizeof *m->slots);
-    must(m->slots != NULL);
+    m->slots = must_calloc(m->size, sizeof *m->slots);
     for (size_t i = 0; i < old.size; i++) {
         if (old.slots[i].id != 0)
             *id_map_slot_of(m, old.slots[i].id) = old.slots[i];

@@ -1,4 +1,4 @@
-/* must.c - prints a broken invariant and aborts the process. */
+/* must.c - prints a broken invariant and aborts the process; allocates. */
 #include "base/must.h"
 
 #include <stdio.h>
@@ -8,4 +8,21 @@ _Noreturn void must_fail(const char *condition, const char *file, int line)
 {
     fprintf(stderr, "weir: invariant broken: %s (%s:%d)\n", condition, file, line);
     abort();
+}
+
+void *must_calloc(size_t count, size_t size)
+{
+    void *memory = calloc(count, size);
+    must(memory != NULL);
+    return memory;
+}
+
+void *must_grow(void *array, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return array;
+    *capacity = *capacity == 0 ? 16 : *capacity * 2;
+    array = reallocarray(array, *capacity, size);
+    must(array != NULL);
+    return array;
 }

@@ -1,11 +1,20 @@
-/* must.h - assertions that stay on in production.
+/* must.h - assertions that stay on in production, and memory that is never missing.
  *
  * must() guards against our own bugs only: one condition each, arguments first, then invariants.
  * Bytes from outside never reach a must(): bad bytes get a status and an error text. */
 #pragma once
+
+#include <stddef.h>
 
 #define must(condition) \
     (__builtin_expect(!!(condition), 1) ? (void)0 : must_fail(#condition, __FILE__, __LINE__))
 
 /* Prints condition and place to standard error, then aborts. */
 _Noreturn void must_fail(const char *condition, const char *file, int line);
+
+/* calloc. The process ends if there is no memory. */
+void *must_calloc(size_t count, size_t size);
+
+/* Makes room for one more element of `size` bytes after the first `count`: a full array doubles.
+ * The process ends if there is no memory. */
+void *must_grow(void *array, size_t count, size_t *capacity, size_t size);

@@ -45,10 +45,8 @@ struct check_run {
 static enum status read_file(struct check_run *r, struct buffer *error)
 {
     FILE *f = strcmp(r->path, "-") == 0 ? stdin : fopen(r->path, "re");
-    if (f == NULL) {
-        buffer_append_format(error, "%s", strerror(errno));
-        return STATUS_IO;
-    }
+    if (f == NULL)
+        return buffer_explain(error, STATUS_IO, "%s", strerror(errno));
     enum status status = history_check_read(&r->check, f, error);
     if (f != stdin)
         fclose(f);
@@ -229,8 +227,7 @@ static const char *take_file(void *target, const char *word, struct buffer *erro
 
 int cmd_check_history(int argc, char **argv)
 {
-    struct check_options o = {.files = calloc((size_t)argc, sizeof(const char *))};
-    must(o.files != NULL);
+    struct check_options o = {.files = must_calloc((size_t)argc, sizeof(const char *))};
     const struct command_line line = {
         .command = "weir check-history",
         .usage = "[--json] [--quiet] FILE...",

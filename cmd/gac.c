@@ -63,8 +63,8 @@ static enum status place_self(struct options *o, struct buffer *error)
         }
         return STATUS_OK;
     }
-    buffer_append_format(error, "--id %u is none of --gac: it names 1 to %u", o->id, o->gac.count);
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED, "--id %u is none of --gac: it names 1 to %u",
+                          o->id, o->gac.count);
 }
 
 static enum status gac_daemon_open(struct gac_process *p, struct buffer *error)
@@ -90,11 +90,9 @@ static enum status gac_daemon_open(struct gac_process *p, struct buffer *error)
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p});
     p->links = (struct gac_links){
         .server = p->server, .clock = loop_clock(p->loop), .links = transport_links(p->transport)};
-    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
-        buffer_append_format(error, "cannot listen on %s:%u: %s", o->address, o->port,
-                             strerror(errno));
-        return STATUS_IO;
-    }
+    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK)
+        return buffer_explain(error, STATUS_IO, "cannot listen on %s:%u: %s", o->address, o->port,
+                              strerror(errno));
     return o->faults ? daemon_open_faults(p->loop, p->transport, o->faults_port, error, &p->faults)
                      : STATUS_OK;
 }

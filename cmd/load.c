@@ -77,8 +77,7 @@ static enum status open_file(const char *path, FILE **out, struct buffer *error)
     *out = fopen(path, "we");
     if (*out != NULL)
         return STATUS_OK;
-    buffer_append_format(error, "%s: %s", path, strerror(errno));
-    return STATUS_IO;
+    return buffer_explain(error, STATUS_IO, "%s: %s", path, strerror(errno));
 }
 
 static enum status write_text(FILE *f, const char *path, const struct buffer *text,
@@ -86,8 +85,7 @@ static enum status write_text(FILE *f, const char *path, const struct buffer *te
 {
     if (fwrite(text->data, 1, text->size, f) == text->size && fflush(f) == 0)
         return STATUS_OK;
-    buffer_append_format(error, "%s: %s", path, strerror(errno));
-    return STATUS_IO;
+    return buffer_explain(error, STATUS_IO, "%s: %s", path, strerror(errno));
 }
 
 static enum status load_report(const struct load_options *o, const struct load_run *run,
@@ -127,8 +125,7 @@ static enum status check_answers(const struct load_options *o, const struct load
     }
     if (sent == 0 || answered > 0 || load_run_was_stopped(run))
         return STATUS_OK;
-    buffer_append_format(error, "none of %lld requests succeeded", (long long)sent);
-    return STATUS_IO;
+    return buffer_explain(error, STATUS_IO, "none of %lld requests succeeded", (long long)sent);
 }
 
 static enum status load_run_all(const struct load_options *o, struct progress *p,
@@ -149,10 +146,8 @@ static enum status load_run_all(const struct load_options *o, struct progress *p
 static enum status close_history(const struct load_options *o, struct progress *p,
                                  enum status status, struct buffer *error)
 {
-    if (p->history != NULL && fclose(p->history) != 0 && status == STATUS_OK) {
-        buffer_append_format(error, "%s: %s", o->history_path, strerror(errno));
-        return STATUS_IO;
-    }
+    if (p->history != NULL && fclose(p->history) != 0 && status == STATUS_OK)
+        return buffer_explain(error, STATUS_IO, "%s: %s", o->history_path, strerror(errno));
     return status;
 }
 
@@ -177,8 +172,7 @@ static int load_from_options(const struct load_options *o)
 int cmd_load(int argc, char **argv)
 {
     struct buffer text = {0};
-    struct load_options *o = calloc(1, sizeof *o);
-    must(o != NULL);
+    struct load_options *o = must_calloc(1, sizeof *o);
     int code = usage_tell("weir load", load_options_parse(o, argc, argv, &text), &text);
     if (code == USAGE_GO_ON)
         code = load_from_options(o);

@@ -88,11 +88,7 @@ static uint64_t link_of(uint32_t process)
 
 static void local_post(struct local *l, uint32_t from, uint32_t to, struct slice frame)
 {
-    if (l->mail_count == l->mail_capacity) {
-        l->mail_capacity = l->mail_capacity == 0 ? 16 : l->mail_capacity * 2;
-        l->mail = realloc(l->mail, l->mail_capacity * sizeof l->mail[0]);
-        must(l->mail != NULL);
-    }
+    l->mail = must_grow(l->mail, l->mail_count, &l->mail_capacity, sizeof l->mail[0]);
     struct mail *m = &l->mail[l->mail_count++];
     *m = (struct mail){.from = from, .to = to};
     buffer_append_slice(&m->frame, frame);

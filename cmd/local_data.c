@@ -34,16 +34,13 @@ static uint32_t highest_node(const char *path)
 
 static enum status open_memory(struct options *o, struct local_data *out, struct buffer *error)
 {
-    if (o->data != NULL) {
-        buffer_append_text(error, "give --data or --in-memory, not both");
-        return STATUS_MALFORMED;
-    }
+    if (o->data != NULL)
+        return buffer_explain(error, STATUS_MALFORMED, "give --data or --in-memory, not both");
     memcpy(out->path, memory_template, sizeof memory_template);
-    if (mkdtemp(out->path) == NULL) {
-        buffer_append_format(error, "--in-memory: cannot create a directory in /dev/shm: %s",
-                             strerror(errno));
-        return STATUS_IO;
-    }
+    if (mkdtemp(out->path) == NULL)
+        return buffer_explain(error, STATUS_IO,
+                              "--in-memory: cannot create a directory in /dev/shm: %s",
+                              strerror(errno));
     out->in_memory = true;
     /* Every node has several segments from the start, and memory is scarcer than disk. */
     if (o->config.follower_max_bytes <= 8 * MIB)
@@ -54,35 +51,27 @@ static enum status open_memory(struct options *o, struct local_data *out, struct
 enum status local_data_open(struct options *o, struct local_data *out, struct buffer *error)
 {
     *out = (struct local_data){0};
-    if (o->replicas_given && o->config.replicas > o->nodes) {
-        buffer_append_format(
-            error,
-            "--replicas %lld needs as many nodes: start with --nodes %lld, or with "
-            "--replicas %u",
+    if (o->replicas_given && o->config.replicas > o->nodes)
+        return buffer_explain(
+            error, STATUS_MALFORMED,
+            "--replicas %lld needs as many nodes: start with --nodes %lld, or with --replicas %u",
             (long long)o->config.replicas, (long long)o->config.replicas, o->nodes);
-        return STATUS_MALFORMED;
-    }
     if (o->in_memory)
         return open_memory(o, out, error);
     if (o->data == NULL)
         o->data = "weir-data";
-    if (strlen(o->data) >= sizeof out->path) {
-        buffer_append_text(error, "--data: the path is too long");
-        return STATUS_MALFORMED;
-    }
+    if (strlen(o->data) >= sizeof out->path)
+        return buffer_explain(error, STATUS_MALFORMED, "--data: the path is too long");
     memcpy(out->path, o->data, strlen(o->data) + 1);
-    if (mkdir(o->data, 0755) != 0 && errno != EEXIST) {
-        buffer_append_format(error, "cannot create %s: %s", o->data, strerror(errno));
-        return STATUS_IO;
-    }
+    if (mkdir(o->data, 0755) != 0 && errno != EEXIST)
+        return buffer_explain(error, STATUS_IO, "cannot create %s: %s", o->data, strerror(errno));
     uint32_t held = highest_node(o->data);
     if (held <= o->nodes)
         return STATUS_OK;
-    buffer_append_format(error,
-                         "%s holds nodes 1 to %u: start with --nodes %u, or name another directory "
-                         "with --data",
-                         o->data, held, held);
-    return STATUS_MALFORMED;
+    return buffer_explain(
+        error, STATUS_MALFORMED,
+        "%s holds nodes 1 to %u: start with --nodes %u, or name another directory with --data",
+        o->data, held, held);
 }
 
 static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)

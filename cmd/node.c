@@ -56,10 +56,9 @@ static enum status node_daemon_open(struct node_process *p, struct buffer *error
     const struct options *o = &p->options;
     if (!daemon_list_valid(&o->peers, "--peers", error))
         return STATUS_MALFORMED;
-    if (o->id == 0 || o->id > o->peers.count || o->data == NULL) {
-        buffer_append_text(error, "--id and --data are needed, and --id must be one of --peers");
-        return STATUS_MALFORMED;
-    }
+    if (o->id == 0 || o->id > o->peers.count || o->data == NULL)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "--id and --data are needed, and --id must be one of --peers");
     enum status status = daemon_open_loop(&p->loop, node_daemon_stop, p, error);
     if (status == STATUS_OK) /* links to and from other nodes, and links of callers */
         status = daemon_fit_descriptors(&p->options.config, 1, 2 * o->peers.count + CALLERS, false,
@@ -88,11 +87,9 @@ static enum status node_daemon_open(struct node_process *p, struct buffer *error
     if (status != STATUS_OK)
         return status;
     p->server = node_host_server(p->host);
-    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
-        buffer_append_format(error, "cannot listen on %s:%u: %s", o->address, o->port,
-                             strerror(errno));
-        return STATUS_IO;
-    }
+    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK)
+        return buffer_explain(error, STATUS_IO, "cannot listen on %s:%u: %s", o->address, o->port,
+                              strerror(errno));
     daemon_add_peers(p->transport, PEER_NODE, &o->peers, o->id);
     return o->faults ? daemon_open_faults(p->loop, p->transport, o->faults_port, error, &p->faults)
                      : STATUS_OK;

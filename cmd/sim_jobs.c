@@ -295,8 +295,7 @@ static void sim_jobs_hear(struct job *j, const struct sim_jobs_options *o, struc
     j->begun = !w.ended;
     if (!w.ended)
         return;
-    char *text = malloc(w.report_size + 1);
-    must(text != NULL);
+    char *text = must_calloc(w.report_size + 1, 1);
     if (read_all(j->fd, text, w.report_size))
         tell_report(o, text, w.report_size);
     free(text);

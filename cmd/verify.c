@@ -56,11 +56,7 @@ static void ignore_envelope(void *context, uint32_t node, struct slice frame)
 static void on_replica(void *context, const struct replica_verification *r)
 {
     struct verify_run *run = context;
-    if (run->count == run->capacity) {
-        run->capacity = run->capacity == 0 ? 64 : run->capacity * 2;
-        run->replicas = realloc(run->replicas, run->capacity * sizeof run->replicas[0]);
-        must(run->replicas != NULL);
-    }
+    run->replicas = must_grow(run->replicas, run->count, &run->capacity, sizeof run->replicas[0]);
     run->replicas[run->count++] = (struct replica){run->node, *r};
 }
 

@@ -10,8 +10,7 @@ _Static_assert(WEIR_MAP == (int)ATTR_MAP && WEIR_STRING == (int)ATTR_STRING, "th
 
 struct weir_item *weir_item_create(void)
 {
-    struct weir_item *item = calloc(1, sizeof *item);
-    must(item != NULL);
+    struct weir_item *item = must_calloc(1, sizeof *item);
     weir_item_clear(item);
     return item;
 }

@@ -182,10 +182,9 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
                 slice_make(equals + 1, (size_t)(line.data + line.size - equals) - 1);
             while (value.size > 0 && value.data[0] == ' ')
                 value = slice_make(value.data + 1, value.size - 1);
-            if (!profile_parse(value, &profile)) {
-                buffer_append_text(error, "profile is off, aws, aws-measured, strict or research");
-                return STATUS_MALFORMED;
-            }
+            if (!profile_parse(value, &profile))
+                return buffer_explain(error, STATUS_MALFORMED,
+                                      "profile is off, aws, aws-measured, strict or research");
             config_init(&db->config, profile);
         }
         at = end + 1;
@@ -201,10 +200,8 @@ static enum status open_all(struct weir *db, const char *directory, const char *
     enum status status = configure(db, settings, error);
     if (status != STATUS_OK)
         return status;
-    if (loop_create(&db->loop) != STATUS_OK) {
-        buffer_append_format(error, "cannot set up io_uring: %s", strerror(errno));
-        return STATUS_IO;
-    }
+    if (loop_create(&db->loop) != STATUS_OK)
+        return buffer_explain(error, STATUS_IO, "cannot set up io_uring: %s", strerror(errno));
     uint64_t seed;
     must(getrandom(&seed, sizeof seed, 0) == sizeof seed);
     struct node_host_options options = {
@@ -221,19 +218,16 @@ static enum status open_all(struct weir *db, const char *directory, const char *
     while (status == STATUS_OK && !node_is_ready(node_server_node(db->server)) &&
            !node_is_stopped(node_server_node(db->server)) && db->broken == 0)
         weir_turn(db, INSTANT_NEVER);
-    if (db->broken != 0) {
-        buffer_append_format(error, "the loop of system calls has failed: %s",
-                             strerror(db->broken));
-        return STATUS_IO;
-    }
+    if (db->broken != 0)
+        return buffer_explain(error, STATUS_IO, "the loop of system calls has failed: %s",
+                              strerror(db->broken));
     return status;
 }
 
 enum weir_status weir_open(const char *directory, const char *settings, struct weir **out,
                            char **error)
 {
-    struct weir *db = calloc(1, sizeof *db);
-    must(db != NULL);
+    struct weir *db = must_calloc(1, sizeof *db);
     db->started_free = db->stale = -1;
     struct buffer text = {0};
     enum status status = open_all(db, directory, settings, &text);
@@ -352,8 +346,7 @@ enum weir_status weir_table_open(struct weir *db, const char *name, struct weir_
     while (t != NULL && !slice_is(t->table.name, name))
         t = t->next;
     if (t == NULL) {
-        t = calloc(1, sizeof *t);
-        must(t != NULL);
+        t = must_calloc(1, sizeof *t);
         enum weir_status status = weir_fetch_table(db, slice_of(name), t);
         if (status != WEIR_OK) {
             buffer_deinit(&t->bytes);

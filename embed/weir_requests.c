@@ -167,8 +167,7 @@ static void push_done(struct weir *db, struct started *s, const struct reply *r)
 {
     if (db->done_count == db->done_size) {
         size_t size = db->done_size == 0 ? 64 : db->done_size * 2;
-        struct weir_result *done = calloc(size, sizeof *done);
-        must(done != NULL);
+        struct weir_result *done = must_calloc(size, sizeof *done);
         for (size_t i = 0; i < db->done_count; i++)
             done[i] = db->done[(db->done_head + i) % db->done_size];
         free(db->done);

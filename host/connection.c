@@ -108,13 +108,9 @@ void connections_shut(struct connection_table *table)
 static struct connection *new_slot(struct connection_table *table)
 {
     must(table->count < SLOTS_MAX);
-    if (table->count == table->capacity) {
-        table->capacity = table->capacity ? table->capacity * 2 : 64;
-        table->slots = realloc(table->slots, table->capacity * sizeof(struct connection *));
-        must(table->slots != NULL);
-    }
-    struct connection *c = calloc(1, sizeof *c);
-    must(c != NULL);
+    table->slots =
+        must_grow(table->slots, table->count, &table->capacity, sizeof(struct connection *));
+    struct connection *c = must_calloc(1, sizeof *c);
     c->id = table->count;
     table->slots[table->count++] = c;
     return c;

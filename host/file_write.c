@@ -81,8 +81,7 @@ void loop_write_sync(struct loop *l, int fd, int64_t offset, uint8_t *memory, si
 {
     must(offset >= 0);
     must(done != NULL);
-    struct file_write *w = calloc(1, sizeof *w);
-    must(w != NULL);
+    struct file_write *w = must_calloc(1, sizeof *w);
     struct loop_faults *f = &l->faults;
     *w = (struct file_write){
         .loop = l,

@@ -26,8 +26,7 @@ struct link_faults {
 
 struct link_faults *link_faults_create(void)
 {
-    struct link_faults *f = calloc(1, sizeof *f);
-    must(f != NULL);
+    struct link_faults *f = must_calloc(1, sizeof *f);
     TAILQ_INIT(&f->held);
     return f;
 }
@@ -101,8 +100,7 @@ void link_faults_hold(struct link_faults *f, uint64_t link, struct slice frame, 
 {
     if (f->held_bytes + frame.size > LINK_DELAYED_MAX)
         return;
-    struct held *h = calloc(1, sizeof *h), *before;
-    must(h != NULL);
+    struct held *h = must_calloc(1, sizeof *h), *before;
     h->link = link;
     h->due = due;
     TAILQ_FOREACH_REVERSE(before, &f->held, held_list, entry)

@@ -158,8 +158,7 @@ enum status loop_listen(struct loop *l, const char *address, uint16_t port, int6
     int fd = bound_socket(&wanted, &actual);
     if (fd < 0)
         return STATUS_IO;
-    struct listener *li = calloc(1, sizeof *li);
-    must(li != NULL);
+    struct listener *li = must_calloc(1, sizeof *li);
     *li = (struct listener){
         .loop = l,
         .fd = fd,

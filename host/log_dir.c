@@ -66,11 +66,7 @@ static int compare_segments(const void *a, const void *b)
 
 static void add_segment(struct log_dir *d, uint64_t number, int fd)
 {
-    if (d->count == d->capacity) {
-        d->capacity = d->capacity == 0 ? 16 : d->capacity * 2;
-        d->segments = realloc(d->segments, d->capacity * sizeof d->segments[0]);
-        must(d->segments != NULL);
-    }
+    d->segments = must_grow(d->segments, d->count, &d->capacity, sizeof d->segments[0]);
     d->segments[d->count++] = (struct segment){number, fd};
     qsort(d->segments, d->count, sizeof d->segments[0], compare_segments);
 }
@@ -105,8 +101,7 @@ static enum status log_dir_scan(struct log_dir *d)
 
 enum status log_dir_open(const char *path, uint64_t segment_bytes, struct log_dir **out)
 {
-    struct log_dir *d = calloc(1, sizeof *d);
-    must(d != NULL);
+    struct log_dir *d = must_calloc(1, sizeof *d);
     d->segment_bytes = segment_bytes;
     d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (d->fd < 0 || log_dir_scan(d) != STATUS_OK) {
@@ -268,8 +263,7 @@ enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, u
     int fd = open_buffered(d, segment, O_WRONLY);
     if (fd < 0)
         return STATUS_IO;
-    uint8_t *zeros = calloc(1, size);
-    must(zeros != NULL);
+    uint8_t *zeros = must_calloc(1, size);
     size_t done = 0;
     while (done < size) {
         ssize_t n = pwrite(fd, zeros + done, size - done, (off_t)(offset + done));

@@ -43,7 +43,7 @@ LIST_HEAD(file_write_list, file_write);
 struct connection_table {
     struct connection **slots; /* owns; a slot's struct is reused under a new generation */
     uint32_t count;
-    uint32_t capacity;
+    size_t capacity;
     struct connection_list unused;
     struct connection_list queued;    /* to be serviced before the loop waits */
     struct connection_list lingering; /* in the order of linger_until */

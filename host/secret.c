@@ -13,15 +13,13 @@
 static enum status check_mode(int fd, const char *path, struct buffer *error)
 {
     struct stat s;
-    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode)) {
-        buffer_append_format(error, "secret_file %s is not a file", path);
-        return STATUS_IO;
-    }
+    if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
+        return buffer_explain(error, STATUS_IO, "secret_file %s is not a file", path);
     if ((s.st_mode & 077) == 0)
         return STATUS_OK;
-    buffer_append_format(error, "secret_file %s has mode %04o, others may read it: chmod 600 %s",
-                         path, (unsigned)s.st_mode & 07777, path);
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED,
+                          "secret_file %s has mode %04o, others may read it: chmod 600 %s", path,
+                          (unsigned)s.st_mode & 07777, path);
 }
 
 static enum status read_open(int fd, const char *path, struct buffer *out, struct buffer *error)
@@ -32,10 +30,9 @@ static enum status read_open(int fd, const char *path, struct buffer *out, struc
         ssize_t n = read(fd, buffer_reserve(out, SECRET_SIZE_MAX + 1), SECRET_SIZE_MAX + 1);
         if (n == 0)
             break;
-        if (n < 0) {
-            buffer_append_format(error, "cannot read secret_file %s: %s", path, strerror(errno));
-            return STATUS_IO;
-        }
+        if (n < 0)
+            return buffer_explain(error, STATUS_IO, "cannot read secret_file %s: %s", path,
+                                  strerror(errno));
         out->size += (size_t)n;
     }
     while (out->size > start &&
@@ -44,18 +41,17 @@ static enum status read_open(int fd, const char *path, struct buffer *out, struc
     size_t size = out->size - start;
     if (status != STATUS_OK || (size >= SECRET_SIZE_MIN && size <= SECRET_SIZE_MAX))
         return status;
-    buffer_append_format(error, "secret_file %s holds %zu bytes: it must be %d to %d", path, size,
-                         SECRET_SIZE_MIN, SECRET_SIZE_MAX);
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED,
+                          "secret_file %s holds %zu bytes: it must be %d to %d", path, size,
+                          SECRET_SIZE_MIN, SECRET_SIZE_MAX);
 }
 
 enum status secret_read(const char *path, struct buffer *out, struct buffer *error)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        buffer_append_format(error, "cannot open secret_file %s: %s", path, strerror(errno));
-        return STATUS_IO;
-    }
+    if (fd < 0)
+        return buffer_explain(error, STATUS_IO, "cannot open secret_file %s: %s", path,
+                              strerror(errno));
     enum status status = read_open(fd, path, out, error);
     close(fd);
     return status;

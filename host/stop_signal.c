@@ -22,8 +22,7 @@ enum status loop_on_stop(struct loop *l, void (*stop)(void *context), void *cont
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
-    l->signal_info = calloc(1, sizeof *l->signal_info);
-    must(l->signal_info != NULL);
+    l->signal_info = must_calloc(1, sizeof *l->signal_info);
     l->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
     if (l->signal_fd < 0)
         return STATUS_IO;

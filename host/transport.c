@@ -218,8 +218,7 @@ static void take_greeting(struct link *link, struct slice bytes)
 
 static struct link *add_link(struct transport *t, struct peer *peer, int64_t wait_ms)
 {
-    struct link *link = calloc(1, sizeof *link);
-    must(link != NULL);
+    struct link *link = must_calloc(1, sizeof *link);
     link->transport = t;
     link->peer = peer;
     link->deadline = instant_add(loop_now(t->options.loop), duration_ms(wait_ms));
@@ -393,8 +392,7 @@ static void connect_peer(struct transport *t, struct peer *peer)
 void transport_add_peer(struct transport *t, enum peer_kind kind, uint32_t id, const char *address,
                         uint16_t port)
 {
-    struct peer *peer = calloc(1, sizeof *peer);
-    must(peer != NULL);
+    struct peer *peer = must_calloc(1, sizeof *peer);
     *peer = (struct peer){.kind = kind, .id = id, .address = strdup(address), .port = port};
     must(peer->address != NULL);
     LIST_INSERT_HEAD(&t->peers, peer, entry);
@@ -549,8 +547,7 @@ void transport_heal(struct transport *t)
 struct transport *transport_create(const struct transport_options *options)
 {
     must(options->handler->frame != NULL);
-    struct transport *t = calloc(1, sizeof *t);
-    must(t != NULL);
+    struct transport *t = must_calloc(1, sizeof *t);
     t->options = *options;
     t->handler = *options->handler;
     t->random = prng_seeded(options->seed);

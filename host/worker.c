@@ -103,8 +103,7 @@ enum status worker_create(struct loop *l, const char *name, struct worker **out)
 {
     if (open_wake(l) != STATUS_OK)
         return STATUS_IO;
-    struct worker *w = calloc(1, sizeof *w);
-    must(w != NULL);
+    struct worker *w = must_calloc(1, sizeof *w);
     w->loop = l;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->wake, NULL);
@@ -146,8 +145,7 @@ void worker_destroy(struct worker *w)
 void worker_submit(struct worker *w, void (*job)(void *context), void (*done)(void *context),
                    void *context)
 {
-    struct job *j = calloc(1, sizeof *j);
-    must(j != NULL);
+    struct job *j = must_calloc(1, sizeof *j);
     *j = (struct job){.run = job, .done = done, .context = context};
     pthread_mutex_lock(&w->lock);
     STAILQ_INSERT_TAIL(&w->waiting, j, link);

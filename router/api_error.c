@@ -105,7 +105,7 @@ bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
 
 bool fault_set_later(struct fault *f, const char *what)
 {
-    return fault_set(f, FAULT_VALIDATION, "%s is not supported by weir yet", what);
+    return fault_invalid(f, "%s is not supported by weir yet", what);
 }
 
 const char *fault_type(enum fault_kind kind)

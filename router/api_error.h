@@ -53,6 +53,10 @@ void fault_deinit(struct fault *f);
 bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* fault_set with FAULT_VALIDATION. INVALID begins many of the service's texts. */
+#define fault_invalid(fault, ...) fault_set(fault, FAULT_VALIDATION, __VA_ARGS__)
+#define INVALID                   "One or more parameter values were invalid: "
+
 int fault_status(enum fault_kind kind);
 /* The type without its namespace, such as ValidationException. */
 const char *fault_type(enum fault_kind kind);

@@ -16,8 +16,7 @@ struct call *call_create(struct router *r, struct client *client, const struct o
         r->spare_calls = c->next;
         r->spare_call_count--;
     } else {
-        c = calloc(1, sizeof *c);
-        must(c != NULL);
+        c = must_calloc(1, sizeof *c);
         c->router = r;
     }
     c->client = client;

@@ -152,8 +152,7 @@ static void client_turn_away(struct client *c)
 void client_open(struct router *r, uint64_t id, bool admin)
 {
     must(id_map_find(&r->clients, id) == NULL);
-    struct client *c = calloc(1, sizeof *c);
-    must(c != NULL);
+    struct client *c = must_calloc(1, sizeof *c);
     c->id = id;
     c->router = r;
     c->admin = admin;

@@ -37,8 +37,7 @@ static struct route_entry *route_entry_find(struct router *r, struct slice name)
 
 static struct route_entry *route_entry_add(struct router *r, struct slice name)
 {
-    struct route_entry *e = calloc(1, sizeof *e + name.size);
-    must(e != NULL);
+    struct route_entry *e = must_calloc(1, sizeof *e + name.size);
     TAILQ_INIT(&e->waiters);
     e->name_size = name.size;
     memcpy(e->name, name.data, name.size);
@@ -167,8 +166,7 @@ void route_each(const struct router *r, void *context,
 /* NULL: the reply holds no table with partitions. */
 static struct route *route_create(const struct reply *reply)
 {
-    struct route *route = calloc(1, sizeof *route);
-    must(route != NULL);
+    struct route *route = must_calloc(1, sizeof *route);
     route->uses = 1;
     buffer_append_slice(&route->bytes, reply->table.bytes);
     if (table_decode(buffer_slice(&route->bytes), &route->arena, &route->table) == STATUS_OK &&

@@ -16,8 +16,7 @@ static const int64_t BACKOFF_MS[BACKOFFS] = {1, 2, 10, 25, 50, 100}; /* the last
 
 struct router *router_create(const struct router_options *options)
 {
-    struct router *r = calloc(1, sizeof *r);
-    must(r != NULL);
+    struct router *r = must_calloc(1, sizeof *r);
     r->options = *options;
     r->config = options->config;
     r->prng = prng_seeded(options->seed);

@@ -19,8 +19,7 @@ void silence_init(struct router *r)
     const int64_t heartbeat_ms = r->config->heartbeat_ms;
     timer_queue_init(&r->looks, duration_ms(heartbeat_ms));
     r->looks_to_give_up = (r->config->support_ms + heartbeat_ms - 1) / heartbeat_ms;
-    r->watches = calloc((size_t)r->options.node_count + 1, sizeof *r->watches);
-    must(r->watches != NULL);
+    r->watches = must_calloc((size_t)r->options.node_count + 1, sizeof *r->watches);
     for (uint32_t node = 1; node <= r->options.node_count; node++)
         r->watches[node].node = node;
 }

@@ -86,10 +86,8 @@ enum status client_exchange(const struct client_url *url, struct slice request, 
     }
     bool ok = exchange_run(fd, request, &c);
     close(fd);
-    if (!ok) {
-        buffer_append_format(error, "no answer from %s:%u", url->host, url->port);
-        return STATUS_IO;
-    }
+    if (!ok)
+        return buffer_explain(error, STATUS_IO, "no answer from %s:%u", url->host, url->port);
     *http_status = c.http_status;
     return STATUS_OK;
 }

@@ -26,8 +26,7 @@ struct line {
 
 void history_init(struct history *h)
 {
-    *h = (struct history){.index = calloc(1, sizeof *h->index)};
-    must(h->index != NULL);
+    *h = (struct history){.index = must_calloc(1, sizeof *h->index)};
     h->index->json = json_parser_create();
 }
 
@@ -158,11 +157,7 @@ static uint32_t find_key(struct history *h, struct slice table, struct slice nam
         if (slice_is(name, h->keys[k - 1].name) && slice_is(table, h->keys[k - 1].table))
             return k - 1;
     }
-    if (h->key_count == h->key_capacity) {
-        h->key_capacity = h->key_capacity == 0 ? 64 : h->key_capacity * 2;
-        h->keys = realloc(h->keys, h->key_capacity * sizeof h->keys[0]);
-        must(h->keys != NULL);
-    }
+    h->keys = must_grow(h->keys, h->key_count, &h->key_capacity, sizeof h->keys[0]);
     h->keys[h->key_count++] =
         (struct history_key){.table = copy_text(table), .name = copy_text(name), .next = first};
     if (first != 0)
@@ -188,11 +183,7 @@ static const char *add_invocation(struct history *h, const struct line *l)
         return "this `op` was invoked before";
     if (h->count == INT32_MAX - 1)
         return "more operations than can be checked at once";
-    if (h->count == h->capacity) {
-        h->capacity = h->capacity == 0 ? 1024 : h->capacity * 2;
-        h->entries = realloc(h->entries, h->capacity * sizeof h->entries[0]);
-        must(h->entries != NULL);
-    }
+    h->entries = must_grow(h->entries, h->count, &h->capacity, sizeof h->entries[0]);
     h->entries[h->count++] =
         (struct history_entry){.op = {.id = (uint64_t)l->op,
                                       .invoked_ns = l->t,
@@ -245,8 +236,7 @@ enum status history_add_line(struct history *h, struct slice text, struct buffer
         wrong = slice_is(l.type, "invoke") ? add_invocation(h, &l) : add_return(h, &l);
     if (wrong == NULL)
         return STATUS_OK;
-    buffer_append_format(error, "line %lld: %s", (long long)h->lines, wrong);
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED, "line %lld: %s", (long long)h->lines, wrong);
 }
 
 /* ---- keys' operations ---- */
@@ -273,8 +263,7 @@ static size_t writes_by_value(const struct history *h, uint32_t key,
                               const struct history_entry ***out)
 {
     const struct history_key *k = &h->keys[key];
-    const struct history_entry **writes = malloc((k->count + 1) * sizeof(struct history_entry *));
-    must(writes != NULL);
+    const struct history_entry **writes = must_calloc(k->count + 1, sizeof writes[0]);
     size_t count = 0;
     for (size_t i = k->first; i < k->first + k->count; i++) {
         const struct history_op *op = &h->entries[i].op;
@@ -302,12 +291,11 @@ enum status history_group(struct history *h, struct buffer *error)
         for (size_t i = 1; i < count && status == STATUS_OK; i++) {
             if (writes[i - 1]->op.value != writes[i]->op.value)
                 continue;
-            buffer_append_format(error,
-                                 "lines %lld and %lld write the same value to key %s: every write "
-                                 "must write another one",
-                                 (long long)writes[i - 1]->invoked_line,
-                                 (long long)writes[i]->invoked_line, h->keys[key].name);
-            status = STATUS_MALFORMED;
+            status = buffer_explain(error, STATUS_MALFORMED,
+                                    "lines %lld and %lld write the same value to key %s: every "
+                                    "write must write another one",
+                                    (long long)writes[i - 1]->invoked_line,
+                                    (long long)writes[i]->invoked_line, h->keys[key].name);
         }
         free(writes);
     }
@@ -326,18 +314,11 @@ size_t history_strong_ops(const struct history *h, uint32_t key, struct history_
 }
 
 static bool was_begun(const struct history_entry *const *writes, size_t count,
-                      const struct history_op *read)
+                      const struct history_entry *read)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (writes[middle]->op.value < read->value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < count && writes[low]->op.value == read->value &&
-           writes[low]->op.invoked_ns <= read->returned_ns;
+    const struct history_entry *const *write =
+        bsearch(&read, writes, count, sizeof writes[0], compare_values);
+    return write != NULL && (*write)->op.invoked_ns <= read->op.returned_ns;
 }
 
 const struct history_entry *history_false_read(const struct history *h, uint32_t key)
@@ -348,7 +329,7 @@ const struct history_entry *history_false_read(const struct history *h, uint32_t
     for (size_t i = k->first; i < k->first + k->count && found == NULL; i++) {
         const struct history_entry *e = &h->entries[i];
         bool read = e->eventual && e->op.outcome == HISTORY_OK && e->op.value != 0;
-        if (read && !was_begun(writes, count, &e->op))
+        if (read && !was_begun(writes, count, e))
             found = e;
     }
     free(writes);

@@ -31,7 +31,8 @@ struct history {
     struct history_entry *entries; /* owns; in order of invocation until history_group */
     size_t count, capacity;
     struct history_key *keys; /* owns */
-    uint32_t key_count, key_capacity;
+    uint32_t key_count;
+    size_t key_capacity;
     int64_t lines;
     struct history_index *index; /* owns */
 };

@@ -48,11 +48,9 @@ static enum status add_lines(struct history_check *c, struct buffer *text, struc
     }
     text->size -= at;
     memmove(text->data, text->data + at, text->size);
-    if (status == STATUS_OK && text->size > HISTORY_LINE_SIZE_MAX) {
-        buffer_append_format(error, "line %lld: longer than %d bytes",
-                             (long long)c->history.lines + 1, HISTORY_LINE_SIZE_MAX);
-        status = STATUS_MALFORMED;
-    }
+    if (status == STATUS_OK && text->size > HISTORY_LINE_SIZE_MAX)
+        status = buffer_explain(error, STATUS_MALFORMED, "line %lld: longer than %d bytes",
+                                (long long)c->history.lines + 1, HISTORY_LINE_SIZE_MAX);
     return status;
 }
 
@@ -67,17 +65,13 @@ enum status history_check_read(struct history_check *c, FILE *f, struct buffer *
         text.size += n;
         status = add_lines(c, &text, error);
     }
-    if (status == STATUS_OK && ferror(f)) {
-        buffer_append_format(error, "%s", strerror(errno));
-        status = STATUS_IO;
-    }
+    if (status == STATUS_OK && ferror(f))
+        status = buffer_explain(error, STATUS_IO, "%s", strerror(errno));
     if (status == STATUS_OK)
         add_last_line(c, buffer_slice(&text));
     buffer_deinit(&text);
-    if (status == STATUS_OK && c->history.count == 0) {
-        buffer_append_text(error, "holds no operations");
-        status = STATUS_MALFORMED;
-    }
+    if (status == STATUS_OK && c->history.count == 0)
+        status = buffer_explain(error, STATUS_MALFORMED, "holds no operations");
     return status == STATUS_OK ? history_group(&c->history, error) : status;
 }
 
@@ -121,8 +115,7 @@ void history_check_judge(struct history_check *c, history_check_progress *progre
     count_outcomes(c);
     for (uint32_t key = 0; key < c->history.key_count; key++)
         most = c->history.keys[key].count > most ? c->history.keys[key].count : most;
-    struct history_op *ops = malloc((most + 1) * sizeof *ops);
-    must(ops != NULL);
+    struct history_op *ops = must_calloc(most + 1, sizeof *ops);
     for (uint32_t key = 0; key < c->history.key_count; key++) {
         if (progress != NULL)
             progress(context, key);

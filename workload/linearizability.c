@@ -93,13 +93,6 @@ struct check {
 
 /* ---- preparation ---- */
 
-static void *linear_allocate(size_t count, size_t size)
-{
-    void *p = calloc(count + 1, size);
-    must(p != NULL);
-    return p;
-}
-
 static int compare_clusters(const void *a, const void *b)
 {
     uint64_t x = ((const struct cluster *)a)->value, y = ((const struct cluster *)b)->value;
@@ -118,15 +111,10 @@ static int compare_events(const void *a, const void *b)
 
 static uint32_t find_cluster(const struct check *c, uint64_t value)
 {
-    uint32_t low = 0, high = c->cluster_count;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (c->clusters[middle].value < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < c->cluster_count && c->clusters[low].value == value ? low : UNKNOWN;
+    const struct cluster key = {.value = value};
+    const struct cluster *found =
+        bsearch(&key, c->clusters, c->cluster_count, sizeof key, compare_clusters);
+    return found != NULL ? (uint32_t)(found - c->clusters) : UNKNOWN;
 }
 
 /* Whether the operation matters: failed operations do not, nor reads without an answer. */
@@ -225,8 +213,7 @@ static void index_resize(struct config_set *s, size_t size, size_t words)
 {
     if (size > s->index_size || s->index == NULL) {
         free(s->index);
-        s->index = malloc(size * sizeof s->index[0]);
-        must(s->index != NULL);
+        s->index = must_calloc(size, sizeof s->index[0]);
     }
     s->index_size = size;
     memset(s->index, 0, size * sizeof s->index[0]);
@@ -236,11 +223,7 @@ static void index_resize(struct config_set *s, size_t size, size_t words)
 
 static void set_append(struct config_set *s, const struct config *k, size_t words)
 {
-    if (s->count == s->capacity) {
-        s->capacity = s->capacity == 0 ? 16 : s->capacity * 2;
-        s->items = realloc(s->items, s->capacity * sizeof s->items[0]);
-        must(s->items != NULL);
-    }
+    s->items = must_grow(s->items, s->count, &s->capacity, sizeof s->items[0]);
     s->items[s->count++] = *k;
     if (s->count * 2 > s->index_size)
         index_resize(s, s->index_size * 2, words);
@@ -532,15 +515,15 @@ static size_t linear_run(struct check *c)
 
 static struct check *linear_prepare(const struct history_op *ops, size_t count)
 {
-    struct check *c = linear_allocate(1, sizeof *c);
+    struct check *c = must_calloc(1, sizeof *c);
     c->ops = ops;
     c->count = count;
-    c->clusters = linear_allocate(count, sizeof c->clusters[0]);
-    c->cluster_of = linear_allocate(count, sizeof c->cluster_of[0]);
-    c->events = linear_allocate(2 * count, sizeof c->events[0]);
-    c->slot_of = linear_allocate(count, sizeof c->slot_of[0]);
-    c->absent_reads = linear_allocate(count, sizeof c->absent_reads[0]);
-    c->invoked_at = linear_allocate(count, sizeof c->invoked_at[0]);
+    c->clusters = must_calloc(count + 1, sizeof c->clusters[0]);
+    c->cluster_of = must_calloc(count + 1, sizeof c->cluster_of[0]);
+    c->events = must_calloc(2 * count + 1, sizeof c->events[0]);
+    c->slot_of = must_calloc(count + 1, sizeof c->slot_of[0]);
+    c->absent_reads = must_calloc(count + 1, sizeof c->absent_reads[0]);
+    c->invoked_at = must_calloc(count + 1, sizeof c->invoked_at[0]);
     memset(c->slot_op, 0xff, sizeof c->slot_op);
     collect_clusters(c);
     collect_events(c);
@@ -590,7 +573,7 @@ static bool prefix_fails(const struct check *whole, size_t last, struct history_
  * operation at whose return no order is left. */
 static size_t find_culprit(const struct check *c, size_t noticed)
 {
-    struct history_op *scratch = linear_allocate(c->count, sizeof scratch[0]);
+    struct history_op *scratch = must_calloc(c->count + 1, sizeof scratch[0]);
     size_t low = noticed, width = 64; /* `low` is no later than the culprit */
     while (low + width < c->event_count && !prefix_fails(c, low + width, scratch)) {
         low += width;

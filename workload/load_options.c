@@ -184,10 +184,9 @@ static enum status take_assignment(struct load_workload_options *w, char *assign
     const struct option *o =
         option_find(workload_options, WORKLOAD_OPTIONS, slice_make(assignment, name_size));
     buffer_append_format(error, "workload %s: ", w->name);
-    if (o == NULL) {
-        buffer_append_format(error, "there is no option `%.*s`", (int)name_size, assignment);
-        return STATUS_MALFORMED;
-    }
+    if (o == NULL)
+        return buffer_explain(error, STATUS_MALFORMED, "there is no option `%.*s`", (int)name_size,
+                              assignment);
     if (!option_take(o, w, value ? value + 1 : "", "", error))
         return STATUS_MALFORMED;
     buffer_clear(error);
@@ -203,13 +202,11 @@ static enum status parse_group(struct load_workload_options *w, const char *text
     for (size_t i = 0; ok && i < size; i++)
         ok = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z') ||
              (text[i] >= '0' && text[i] <= '9') || text[i] == '-' || text[i] == '_';
-    if (!ok) {
-        buffer_append_format(error,
-                             "--workload %s: expected NAME:option=value,... with a name of up to "
-                             "31 letters, digits, - and _",
-                             text);
-        return STATUS_MALFORMED;
-    }
+    if (!ok)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "--workload %s: expected NAME:option=value,... with a name of up to "
+                              "31 letters, digits, - and _",
+                              text);
     memcpy(w->name, text, size);
     w->name[size] = 0;
     char *copy = strdup(colon ? colon + 1 : ""), *rest = copy, *assignment;
@@ -229,18 +226,15 @@ static enum status check_workload(struct load_workload_options *w, struct buffer
         wrong = "collection:KEY and append:KEY need a table with a sort key: --sort-key NAME";
     if (w->path[0] != 0 && w->path[0] != '/')
         wrong = "a path begins with /";
-    if (wrong != NULL) {
-        buffer_append_format(error, "workload %s: %s", w->name, wrong);
-        return STATUS_MALFORMED;
-    }
+    if (wrong != NULL)
+        return buffer_explain(error, STATUS_MALFORMED, "workload %s: %s", w->name, wrong);
     int64_t least = load_item_bytes_min(w);
     if (w->path[0] != 0 || w->item_bytes_min >= least)
         return STATUS_OK;
-    buffer_append_format(error,
-                         "workload %s: item-bytes=%lld: an item with this key has at least "
-                         "%lld bytes",
-                         w->name, (long long)w->item_bytes_min, (long long)least);
-    return STATUS_MALFORMED;
+    return buffer_explain(
+        error, STATUS_MALFORMED,
+        "workload %s: item-bytes=%lld: an item with this key has at least %lld bytes", w->name,
+        (long long)w->item_bytes_min, (long long)least);
 }
 
 /* Workload groups come last: options on the command line itself hold for all groups. */
@@ -254,10 +248,9 @@ static enum status add_workloads(struct load_parse *p, struct buffer *error)
         if (p->group_count && parse_group(w, p->groups[i], error) != STATUS_OK)
             return STATUS_MALFORMED;
         for (int other = 0; other < i; other++)
-            if (strcmp(w->name, o->workloads[other].name) == 0) {
-                buffer_append_format(error, "two workloads are called %s", w->name);
-                return STATUS_MALFORMED;
-            }
+            if (strcmp(w->name, o->workloads[other].name) == 0)
+                return buffer_explain(error, STATUS_MALFORMED, "two workloads are called %s",
+                                      w->name);
         if (w->concurrency == 0)
             w->concurrency = w->connections * w->pipeline;
         if (check_workload(w, error) != STATUS_OK)

@@ -78,11 +78,8 @@ void load_result_count(struct load_result *r, const struct load_verdict *v, bool
 
 void load_result_end_second(struct load_result *r)
 {
-    if (r->second_count == r->second_capacity) {
-        r->second_capacity = r->second_capacity ? r->second_capacity * 2 : 64;
-        r->seconds = realloc(r->seconds, (size_t)r->second_capacity * sizeof r->seconds[0]);
-        must(r->seconds != NULL);
-    }
+    r->seconds =
+        must_grow(r->seconds, (size_t)r->second_count, &r->second_capacity, sizeof r->seconds[0]);
     r->current.p50_ns = histogram_percentile(&r->latency_second, 50000);
     r->current.p99_ns = histogram_percentile(&r->latency_second, 99000);
     r->seconds[r->second_count++] = r->current;

@@ -36,7 +36,8 @@ struct load_result {
     struct histogram latency_second; /* of the current second */
     struct load_second current;
     struct load_second *seconds; /* owns */
-    int64_t second_count, second_capacity;
+    int64_t second_count;
+    size_t second_capacity;
     int64_t elapsed_ns; /* from its start to its end, or to the stop */
 };
 

@@ -41,8 +41,7 @@ static enum status load_run_turn(struct load_run *run, int64_t deadline_ns, stru
 {
     if (loop_turn(run->shared.loop, (struct instant){deadline_ns}) == STATUS_OK)
         return STATUS_OK;
-    buffer_append_format(error, "io_uring: %s", strerror(errno));
-    return STATUS_IO;
+    return buffer_explain(error, STATUS_IO, "io_uring: %s", strerror(errno));
 }
 
 static bool all_connected(const struct load_run *run)
@@ -136,8 +135,7 @@ static enum status run_workloads(struct load_run *run, struct buffer *error)
 
 static struct load_run *create_run(const struct load_run_options *options, struct loop *loop)
 {
-    struct load_run *run = calloc(1, sizeof *run);
-    must(run != NULL);
+    struct load_run *run = must_calloc(1, sizeof *run);
     run->options = options;
     run->count = options->workload_count;
     run->shared = (struct load_shared){.loop = loop,
@@ -147,10 +145,8 @@ static struct load_run *create_run(const struct load_run_options *options, struc
                                        .try_again = options->try_again};
     if (options->first_number > 0)
         run->shared.last_number = options->first_number - 1;
-    run->workloads = calloc((size_t)run->count, sizeof run->workloads[0]);
-    run->results = calloc((size_t)run->count, sizeof run->results[0]);
-    must(run->workloads != NULL);
-    must(run->results != NULL);
+    run->workloads = must_calloc((size_t)run->count, sizeof run->workloads[0]);
+    run->results = must_calloc((size_t)run->count, sizeof run->results[0]);
     for (int i = 0; i < run->count; i++) {
         struct load_workload *w = &run->workloads[i];
         load_workload_init(w, &run->shared, &options->workloads[i], options->requests_max,
@@ -238,10 +234,8 @@ enum status load_preload(const struct load_run_options *options, uint64_t *next_
     o.requests_max = (int64_t)w.keys.count;
     o.try_again = true;
     enum status status = load_run(&o, &run, error);
-    if (status == STATUS_OK && load_run_was_stopped(run)) {
-        buffer_append_text(error, "stopped during the preload");
-        status = STATUS_IO;
-    }
+    if (status == STATUS_OK && load_run_was_stopped(run))
+        status = buffer_explain(error, STATUS_IO, "stopped during the preload");
     if (status == STATUS_OK)
         *next_number = load_run_next_number(run);
     load_run_destroy(run);

@@ -58,10 +58,9 @@ static bool setup_failed_with(const struct setup_call *c, const char *type)
 static enum status setup_refused(const struct setup_call *c, const char *operation,
                                  const char *table, struct buffer *error)
 {
-    buffer_append_format(error, "%s %s: the server answered %.*s", operation, table,
-                         (int)(c->answer.size < 500 ? c->answer.size : 500),
-                         (const char *)c->answer.data);
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED, "%s %s: the server answered %.*s", operation,
+                          table, (int)(c->answer.size < 500 ? c->answer.size : 500),
+                          (const char *)c->answer.data);
 }
 
 static void write_attribute(struct buffer *body, const char *name, const char *member,
@@ -118,10 +117,9 @@ static enum status wait_until_active(const struct client_url *url, const char *t
         else if (!json_is_text(&state, "ACTIVE"))
             status = STATUS_PENDING;
     }
-    if (status == STATUS_PENDING) {
-        buffer_append_format(error, "table %s did not become active within 30 s", table);
-        status = STATUS_IO;
-    }
+    if (status == STATUS_PENDING)
+        status =
+            buffer_explain(error, STATUS_IO, "table %s did not become active within 30 s", table);
     setup_end(&c);
     return status;
 }
@@ -155,11 +153,10 @@ static enum status find_table(const struct client_url *url, const struct load_wo
     setup_end(&c);
     if (!missing)
         return STATUS_OK;
-    buffer_append_format(error,
-                         "there is no table `%s`: create it with --create-table, or name another "
-                         "with --table",
-                         w->table);
-    return STATUS_MALFORMED;
+    return buffer_explain(
+        error, STATUS_MALFORMED,
+        "there is no table `%s`: create it with --create-table, or name another with --table",
+        w->table);
 }
 
 /* A history contains only the writes of its run: a checker cannot explain older values. If the Scan

@@ -284,10 +284,8 @@ void load_workload_init(struct load_workload *w, struct load_shared *shared,
     w->random = prng_seeded(seed);
     w->requests_left = requests_max ? requests_max : INT64_MAX;
     w->outstanding_max = options->rate > 0 ? options->outstanding_max : options->concurrency;
-    w->waiting = calloc((size_t)w->outstanding_max, sizeof w->waiting[0]);
-    w->connections = calloc((size_t)options->connections, sizeof w->connections[0]);
-    must(w->waiting != NULL);
-    must(w->connections != NULL);
+    w->waiting = must_calloc((size_t)w->outstanding_max, sizeof w->waiting[0]);
+    w->connections = must_calloc((size_t)options->connections, sizeof w->connections[0]);
     load_template_init(&w->request, &w->options, &shared->load->urls[0],
                        shared->load->unsigned_requests);
     load_result_init(&w->result);
@@ -302,8 +300,7 @@ void load_workload_init(struct load_workload *w, struct load_shared *shared,
                                                 .events = &load_events,
                                                 .context = lc,
                                                 .keep_body = shared->history.file != NULL};
-        lc->sent = calloc((size_t)options->pipeline, sizeof lc->sent[0]);
-        must(lc->sent != NULL);
+        lc->sent = must_calloc((size_t)options->pipeline, sizeof lc->sent[0]);
     }
 }
 

@@ -18,8 +18,8 @@ static bool begin_events(struct call *c, const struct json_value m[])
         return false;
     int64_t after = query_string_number(text);
     if (text.data != NULL && after < 0)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "after: the number of an event is expected, not '%.*s'", SHOWN(text));
+        return call_invalid(c, "after: the number of an event is expected, not '%.*s'",
+                            SHOWN(text));
     struct subrequest *s = call_catalog_request(c, REQUEST_EVENTS);
     s->request.events.after = after > 0 ? (uint64_t)after : 0;
     call_send(c, s);
@@ -81,9 +81,8 @@ static bool begin_drain(struct call *c, const struct json_value m[])
         return false;
     int64_t node = query_string_number(values[0]);
     if (node < 1 || node > c->router->options.node_count)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "There is no node %.*s; nodes are 1 to %u", SHOWN(values[0]),
-                         c->router->options.node_count);
+        return call_invalid(c, "There is no node %.*s; nodes are 1 to %u", SHOWN(values[0]),
+                            c->router->options.node_count);
     bool undo = query_string_number(values[1]) == 1;
     struct decision d = {.to_node = (uint32_t)node,
                          .drain = !undo,

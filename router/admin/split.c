@@ -46,7 +46,7 @@ static bool split_begin(struct call *c, const struct json_value m[])
     if (m[SPLIT_CUT].type == JSON_STRING) {
         struct slice text = json_string(&m[SPLIT_CUT]);
         if (text.size == 0 || base64_check(text) != BASE64_OK)
-            return fault_set(call_fault(c), FAULT_VALIDATION, "Cut is not base64");
+            return call_invalid(c, "Cut is not base64");
         uint8_t *bytes = arena_alloc(&c->arena, text.size);
         p->cut = slice_make(bytes, base64_decode(text, bytes));
     }
@@ -60,8 +60,7 @@ static bool split_find_middle(struct call *c, const struct partition_info *info,
     uint64_t lo = storage_key_bound_hash(info->lo, 0);
     uint64_t hi = storage_key_bound_hash(info->hi, UINT64_MAX);
     if (hi - lo < 2)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The partition is a range within one hash: name a Cut");
+        return call_invalid(c, "The partition is a range within one hash: name a Cut");
     *cut = storage_key_write_bound(arena_alloc(&c->arena, STORAGE_KEY_BOUND_SIZE), info->table_id,
                                    storage_key_even_cut(lo, hi, 1, 2));
     return true;
@@ -79,8 +78,7 @@ static bool send_split(struct call *c, const struct subrequest *asked, const str
             info = &t.partitions[i];
     }
     if (info == NULL)
-        return fault_set(call_fault(c), FAULT_VALIDATION, "The table has no partition %u",
-                         p->partition);
+        return call_invalid(c, "The table has no partition %u", p->partition);
     struct table_split split = {
         .table_id = t.id, .partition = info->id, .epoch = info->epoch, .cut_count = 1};
     if (p->cut.size == 0 && !split_find_middle(c, info, &p->cut))
@@ -101,7 +99,7 @@ static bool split_reply(struct call *c, struct subrequest *s, const struct reply
     if (s->request.op == REQUEST_TABLE_GET)
         return send_split(c, s, r);
     if (r->code == REPLY_MALFORMED)
-        return fault_set(call_fault(c), FAULT_VALIDATION, "%.*s", SHOWN(r->text));
+        return call_invalid(c, "%.*s", SHOWN(r->text));
     if (r->code == REPLY_TABLE_BUSY)
         return fault_set(call_fault(c), FAULT_IN_USE, "%.*s", SHOWN(r->text));
     if (!table_take_reply(c, s, r, &t))

@@ -28,8 +28,7 @@ static const struct key_condition *key_condition_find(const struct key_condition
 
 static bool key_missed(const struct key_attr *k, struct fault *fault)
 {
-    return fault_set(fault, FAULT_VALIDATION, "Query condition missed key schema element: %.*s",
-                     SHOWN(k->name));
+    return fault_invalid(fault, "Query condition missed key schema element: %.*s", SHOWN(k->name));
 }
 
 static bool key_values_fit(const struct key_condition *c, const struct key_attr *k, bool partition,
@@ -37,9 +36,8 @@ static bool key_values_fit(const struct key_condition *c, const struct key_attr 
 {
     for (int i = 0; i < (c->op == KEY_BETWEEN ? 2 : 1); i++) {
         if (c->values[i].type != k->type)
-            return fault_set(fault, FAULT_VALIDATION,
-                             "One or more parameter values were invalid: Condition parameter type "
-                             "does not match schema type");
+            return fault_invalid(fault,
+                                 INVALID "Condition parameter type does not match schema type");
         if (!key_attr_fits(k, partition, &c->values[i], fault))
             return false;
     }
@@ -51,14 +49,14 @@ bool key_conditions_match(const struct key_conditions *c, const struct table *t,
                           struct fault *fault)
 {
     if (!table_has_sort_key(t) && c->count > 1)
-        return fault_set(fault, FAULT_VALIDATION, "Query key condition not supported");
+        return fault_invalid(fault, "Query key condition not supported");
     const struct key_condition *found = key_condition_find(c, t->partition_key.name);
     if (found == NULL)
         return key_missed(&t->partition_key, fault);
     if (!key_values_fit(found, &t->partition_key, true, fault))
         return false;
     if (found->op != KEY_EQUAL)
-        return fault_set(fault, FAULT_VALIDATION, "Query key condition not supported");
+        return fault_invalid(fault, "Query key condition not supported");
     *partition = *found;
     *sort = (struct key_condition){0};
     if (c->count == 1)

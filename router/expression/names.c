@@ -25,25 +25,23 @@ static bool names_read_keys(struct arena *arena, const struct json_value *map, c
     *count = 0;
     size_t room = json_count(map);
     if (room == 0)
-        return fault_set(fault, FAULT_VALIDATION, "%s must not be empty", what);
+        return fault_invalid(fault, "%s must not be empty", what);
     if (room > EXPRESSION_SIZE_MAX)
-        return fault_set(fault, FAULT_VALIDATION, "%s has %zu keys: more than any expression uses",
-                         what, room);
+        return fault_invalid(fault, "%s has %zu keys: more than any expression uses", what, room);
     *out = arena_zalloc(arena, room * sizeof **out);
     struct json_cursor cursor = json_members(map);
     struct json_value value;
     struct slice key;
     while (*count < room && json_next_member(&cursor, &key, &value)) {
         if (!names_key_is_valid(key, sign))
-            return fault_set(fault, FAULT_VALIDATION,
-                             "%s contains invalid key: Syntax error; key: \"%.*s\"", what,
-                             SHOWN(key));
+            return fault_invalid(fault, "%s contains invalid key: Syntax error; key: \"%.*s\"",
+                                 what, SHOWN(key));
         struct expression_name *n = &(*out)[(*count)++];
         n->key = arena_copy(arena, key);
         if (value.type == JSON_STRING && json_string(&value).size == 0)
-            return fault_set(fault, FAULT_VALIDATION,
-                             "%s contains invalid value: Empty attribute name; key: \"%.*s\"", what,
-                             SHOWN(key));
+            return fault_invalid(fault,
+                                 "%s contains invalid value: Empty attribute name; key: \"%.*s\"",
+                                 what, SHOWN(key));
         if (value.type == JSON_STRING)
             n->name = arena_copy(arena, json_string(&value));
     }
@@ -64,9 +62,8 @@ static bool names_read_value(struct arena *arena, struct slice key, const struct
         attr_next(&cursor, &name, out);
     } else if (fault->kind == FAULT_VALIDATION) {
         struct slice text = arena_copy(arena, buffer_slice(&fault->text));
-        fault_set(fault, FAULT_VALIDATION,
-                  "ExpressionAttributeValues contains invalid value: %.*s for key %.*s",
-                  SHOWN(text), SHOWN(key));
+        fault_invalid(fault, "ExpressionAttributeValues contains invalid value: %.*s for key %.*s",
+                      SHOWN(text), SHOWN(key));
     }
     buffer_deinit(&encoded);
     return read;
@@ -103,12 +100,12 @@ bool expression_names_absent(const struct json_value *names, const struct json_v
                              const char *missing, struct fault *fault)
 {
     if (names->type != JSON_ABSENT)
-        return fault_set(fault, FAULT_VALIDATION,
-                         "ExpressionAttributeNames can only be specified when using expressions");
+        return fault_invalid(
+            fault, "ExpressionAttributeNames can only be specified when using expressions");
     return values == NULL || values->type == JSON_ABSENT ||
-           fault_set(fault, FAULT_VALIDATION,
-                     "ExpressionAttributeValues can only be specified when using expressions: %s",
-                     missing);
+           fault_invalid(
+               fault, "ExpressionAttributeValues can only be specified when using expressions: %s",
+               missing);
 }
 
 static bool names_all_used(const struct expression_name *list, size_t count, const char *what,
@@ -124,9 +121,8 @@ static bool names_all_used(const struct expression_name *list, size_t count, con
     }
     bool all = unused.size == 0;
     if (!all)
-        fault_set(fault, FAULT_VALIDATION,
-                  "Value provided in %s unused in expressions: keys: {%.*s}", what,
-                  (int)unused.size, (const char *)unused.data);
+        fault_invalid(fault, "Value provided in %s unused in expressions: keys: {%.*s}", what,
+                      (int)unused.size, (const char *)unused.data);
     buffer_deinit(&unused);
     return all;
 }

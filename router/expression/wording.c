@@ -135,18 +135,16 @@ bool expression_refuse(struct fault *f, const char *parameter, const struct expr
 {
     struct buffer more = {0};
     if (why->error == EXPRESSION_KEY_VALUE_TYPE)
-        return fault_set(f, FAULT_VALIDATION,
-                         "One or more parameter values were invalid: ComparisonOperator %.*s is "
-                         "not valid for %s AttributeValue type",
-                         SHOWN(why->text), attr_type_name(why->type));
+        return fault_invalid(
+            f, INVALID "ComparisonOperator %.*s is not valid for %s AttributeValue type",
+            SHOWN(why->text), attr_type_name(why->type));
     if (why->error >= EXPRESSION_KEY_OPERATOR)
-        return fault_set(f, FAULT_VALIDATION, "%s%.*s", KEY_TEXTS[why->error], SHOWN(why->text));
+        return fault_invalid(f, "%s%.*s", KEY_TEXTS[why->error], SHOWN(why->text));
     if (why->error < sizeof TEXTS / sizeof TEXTS[0] && TEXTS[why->error] != NULL)
-        return fault_set(f, FAULT_VALIDATION, "Invalid %s: %s%.*s", parameter, TEXTS[why->error],
-                         SHOWN(why->text));
+        return fault_invalid(f, "Invalid %s: %s%.*s", parameter, TEXTS[why->error],
+                             SHOWN(why->text));
     wording_append(&more, why);
-    fault_set(f, FAULT_VALIDATION, "Invalid %s: %.*s", parameter, (int)more.size,
-              (const char *)more.data);
+    fault_invalid(f, "Invalid %s: %.*s", parameter, (int)more.size, (const char *)more.data);
     buffer_deinit(&more);
     return false;
 }

@@ -36,11 +36,10 @@ static bool query_unknown(struct fault *fault, const char *const names[], struct
     for (size_t i = 0; names[i] != NULL; i++)
         buffer_append_format(&known, "%s%s", i > 0 ? ", " : "", names[i]);
     if (known.size == 0)
-        fault_set(fault, FAULT_VALIDATION, "Unknown parameter '%.*s': this path takes none",
-                  SHOWN(name));
+        fault_invalid(fault, "Unknown parameter '%.*s': this path takes none", SHOWN(name));
     else
-        fault_set(fault, FAULT_VALIDATION, "Unknown parameter '%.*s': this path takes %.*s",
-                  SHOWN(name), (int)known.size, (const char *)known.data);
+        fault_invalid(fault, "Unknown parameter '%.*s': this path takes %.*s", SHOWN(name),
+                      (int)known.size, (const char *)known.data);
     buffer_deinit(&known);
     return false;
 }
@@ -52,8 +51,7 @@ static bool query_bind(const char *const names[], struct slice values[], struct 
         if (!slice_is(name, names[i]))
             continue;
         if (values[i].data != NULL)
-            return fault_set(fault, FAULT_VALIDATION, "The parameter '%s' is given twice",
-                             names[i]);
+            return fault_invalid(fault, "The parameter '%s' is given twice", names[i]);
         values[i] = value;
         return true;
     }

@@ -610,17 +610,16 @@ static bool shape_check_value(struct check *c, const struct shape *shape,
 static bool shape_check_name_first(const struct json_value *name, struct fault *fault)
 {
     if (name->type == JSON_ABSENT)
-        return fault_set(fault, FAULT_VALIDATION,
-                         "The parameter 'TableName' is required but was not present in the "
-                         "request");
+        return fault_invalid(
+            fault, "The parameter 'TableName' is required but was not present in the request");
     int64_t length = shape_string_length(json_string(name));
     if (length < TABLE_NAME_SIZE_MIN || length > TABLE_NAME_SIZE_MAX)
-        return fault_set(fault, FAULT_VALIDATION,
-                         "1 validation error detected: Value '%.*s' at 'tableName' failed to "
-                         "satisfy constraint: Member must have length %s than or equal to %d",
-                         SHOWN(json_string(name)),
-                         length < TABLE_NAME_SIZE_MIN ? "greater" : "less",
-                         length < TABLE_NAME_SIZE_MIN ? TABLE_NAME_SIZE_MIN : TABLE_NAME_SIZE_MAX);
+        return fault_invalid(
+            fault,
+            "1 validation error detected: Value '%.*s' at 'tableName' failed to satisfy "
+            "constraint: Member must have length %s than or equal to %d",
+            SHOWN(json_string(name)), length < TABLE_NAME_SIZE_MIN ? "greater" : "less",
+            length < TABLE_NAME_SIZE_MIN ? TABLE_NAME_SIZE_MIN : TABLE_NAME_SIZE_MAX);
     return true;
 }
 
@@ -635,8 +634,8 @@ bool shape_check(const struct shape *shape, const struct json_value *input, bool
     if (fits && name_first)
         fits = shape_check_name_first(&members[0], fault);
     if (fits && c.errors > 0)
-        fits = fault_set(fault, FAULT_VALIDATION, "%u validation error%s detected: %.*s", c.errors,
-                         c.errors == 1 ? "" : "s", (int)c.list.size, (const char *)c.list.data);
+        fits = fault_invalid(fault, "%u validation error%s detected: %.*s", c.errors,
+                             c.errors == 1 ? "" : "s", (int)c.list.size, (const char *)c.list.data);
     buffer_deinit(&c.list);
     return fits;
 }

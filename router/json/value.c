@@ -20,13 +20,12 @@ static bool value_read_members(struct value_reader *r, const struct json_value *
 
 static bool value_refuse(struct value_reader *r, const char *text)
 {
-    return fault_set(r->fault, FAULT_VALIDATION, "%s", text);
+    return fault_invalid(r->fault, "%s", text);
 }
 
 static bool value_refuse_parameter(struct value_reader *r, const char *text)
 {
-    return fault_set(r->fault, FAULT_VALIDATION, "One or more parameter values were invalid: %s",
-                     text);
+    return fault_invalid(r->fault, INVALID "%s", text);
 }
 
 static bool value_read_digits(struct value_reader *r, struct slice text, struct number *out)
@@ -49,8 +48,8 @@ static bool value_read_digits(struct value_reader *r, struct slice text, struct 
     }
     if (text.size == 0)
         return value_refuse(r, "The parameter cannot be converted to a numeric value");
-    return fault_set(r->fault, FAULT_VALIDATION,
-                     "The parameter cannot be converted to a numeric value: %.*s", SHOWN(text));
+    return fault_invalid(r->fault, "The parameter cannot be converted to a numeric value: %.*s",
+                         SHOWN(text));
 }
 
 static bool value_read_number(struct value_reader *r, struct slice text)
@@ -188,11 +187,9 @@ static bool value_duplicate_elements(struct value_reader *r, enum attr_type set,
             buffer_append_text(&shown, ", ");
         buffer_append(&shown, text.data, (size_t)fault_shown_size(text));
     }
-    fault_set(r->fault, FAULT_VALIDATION,
-              "One or more parameter values were invalid: Input collection [%.*s]%s contains "
-              "duplicates.",
-              (int)shown.size, (const char *)shown.data,
-              set == ATTR_BINARY_SET ? "of type BS" : "");
+    fault_invalid(r->fault, INVALID "Input collection [%.*s]%s contains duplicates.",
+                  (int)shown.size, (const char *)shown.data,
+                  set == ATTR_BINARY_SET ? "of type BS" : "");
     buffer_deinit(&shown);
     return false;
 }
@@ -363,10 +360,9 @@ static bool value_name_fits(struct value_reader *r, struct slice name)
     if (name.size == 0)
         return value_refuse_parameter(r, "Empty attribute name");
     return name.size <= ATTRIBUTE_NAME_SIZE_MAX ||
-           fault_set(r->fault, FAULT_VALIDATION,
-                     "One or more parameter values were invalid: Attribute name is too large, must "
-                     "be less than %d bytes",
-                     ATTRIBUTE_NAME_SIZE_MAX + 1);
+           fault_invalid(r->fault,
+                         INVALID "Attribute name is too large, must be less than %d bytes",
+                         ATTRIBUTE_NAME_SIZE_MAX + 1);
 }
 
 static bool value_read_members(struct value_reader *r, const struct json_value *map)

@@ -91,8 +91,7 @@ static void limit_park(struct router *r, struct subrequest *s)
     if (LIST_EMPTY(&r->limit_queues))
         r->limit_changes = gac_client_changes(r->gac);
     if (w == NULL) {
-        w = calloc(1, sizeof *w);
-        must(w != NULL);
+        w = must_calloc(1, sizeof *w);
         TAILQ_INIT(&w->queue);
         w->id = gac_key_number(s->limits.short_of);
         LIST_INSERT_HEAD(&r->limit_queues, w, place);

@@ -16,8 +16,7 @@ bool batch_read(struct call *c, const struct json_value *request_items, uint32_t
     struct slice name;
     c->state = b;
     if (tables == 0)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The requestItems parameter is required for %s", c->operation->name);
+        return call_invalid(c, "The requestItems parameter is required for %s", c->operation->name);
     b->plan = item_plan_create(c, tables, entries_max);
     b->plan->distinct = true;
     b->plan->table_count = b->plan->count = 0; /* reading counts them up */
@@ -36,8 +35,7 @@ struct item_request *batch_add(struct call *c, struct batch *b)
 {
     struct item_plan *plan = b->plan;
     if (plan->count == b->entries_max) {
-        fault_set(call_fault(c), FAULT_VALIDATION, "Too many items requested for the %s call",
-                  c->operation->name);
+        call_invalid(c, "Too many items requested for the %s call", c->operation->name);
         return NULL;
     }
     struct item_request *q = &plan->items[plan->count++];

@@ -32,8 +32,7 @@ static bool batch_keys_differ(struct call *c, const struct item_plan *plan, uint
         for (uint32_t j = first; j < i; j++) {
             if (batch_keys_equal(span_in(&c->bytes, plan->items[i].item),
                                  span_in(&c->bytes, plan->items[j].item)))
-                return fault_set(call_fault(c), FAULT_VALIDATION,
-                                 "Provided list of item keys contains duplicates");
+                return call_invalid(c, "Provided list of item keys contains duplicates");
         }
     }
     return true;

@@ -17,9 +17,8 @@ static bool batch_read_write(struct call *c, struct batch *b, const struct json_
     shape_bind(&shape_write_request, value, m);
     bool put = m[WRITE_REQUEST_PUT_REQUEST].type != JSON_ABSENT;
     if (put == (m[WRITE_REQUEST_DELETE_REQUEST].type != JSON_ABSENT))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "Supplied AttributeValue has more than one datatypes set, must contain "
-                         "exactly one of the supported datatypes");
+        return call_invalid(c, "Supplied AttributeValue has more than one datatypes set, must "
+                               "contain exactly one of the supported datatypes");
     if (put)
         shape_bind(&shape_put_request, &m[WRITE_REQUEST_PUT_REQUEST], inner);
     else

@@ -18,10 +18,8 @@ static bool create_read_billing(struct call *c, const struct json_value m[],
         spec->billing = BILLING_ON_DEMAND;
     if (spec->billing == BILLING_PROVISIONED &&
         m[CREATE_TABLE_PROVISIONED_THROUGHPUT].type == JSON_ABSENT)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "One or more parameter values were invalid: ReadCapacityUnits and "
-                         "WriteCapacityUnits must both be specified when BillingMode is "
-                         "PROVISIONED");
+        return call_invalid(c, INVALID "ReadCapacityUnits and WriteCapacityUnits must both be "
+                                       "specified when BillingMode is PROVISIONED");
     return table_read_throughput(c, &m[CREATE_TABLE_PROVISIONED_THROUGHPUT],
                                  &m[CREATE_TABLE_ON_DEMAND_THROUGHPUT],
                                  &m[CREATE_TABLE_WARM_THROUGHPUT], &asked) &&
@@ -50,8 +48,7 @@ static bool create_undefined(struct call *c, const struct json_value m[])
 {
     struct buffer text = {0};
     if (json_count(&m[CREATE_TABLE_KEY_SCHEMA]) == 2)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "Invalid KeySchema: Some index key attribute have no definition");
+        return call_invalid(c, "Invalid KeySchema: Some index key attribute have no definition");
     buffer_append_text(&text, "One or more parameter values were invalid: Some index key "
                               "attributes are not defined in AttributeDefinitions. Keys: [");
     create_append_names(&text, &m[CREATE_TABLE_KEY_SCHEMA], &shape_key_schema_element,
@@ -60,7 +57,7 @@ static bool create_undefined(struct call *c, const struct json_value m[])
     create_append_names(&text, &m[CREATE_TABLE_ATTRIBUTE_DEFINITIONS], &shape_attribute_definition,
                         ATTRIBUTE_DEFINITION_ATTRIBUTE_NAME);
     buffer_append_u8(&text, ']');
-    fault_set(call_fault(c), FAULT_VALIDATION, "%.*s", (int)text.size, (const char *)text.data);
+    call_invalid(c, "%.*s", (int)text.size, (const char *)text.data);
     buffer_deinit(&text);
     return false;
 }
@@ -92,8 +89,7 @@ static bool create_definitions_differ(struct call *c, const struct json_value *l
         names[i] = json_string(&m[ATTRIBUTE_DEFINITION_ATTRIBUTE_NAME]);
         for (size_t j = 0; j < i; j++) {
             if (slice_equal(names[i], names[j]))
-                return fault_set(call_fault(c), FAULT_VALIDATION,
-                                 "Attribute Name is duplicated: %.*s", SHOWN(names[i]));
+                return call_invalid(c, "Attribute Name is duplicated: %.*s", SHOWN(names[i]));
         }
     }
     return true;
@@ -103,11 +99,11 @@ static bool create_check_key_types(struct call *c, bool first_is_hash, size_t co
                                    bool second_is_range)
 {
     if (!first_is_hash)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
+        return call_invalid(c,
+                            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
     if (count == 2 && !second_is_range)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type");
+        return call_invalid(
+            c, "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type");
     return true;
 }
 
@@ -132,15 +128,13 @@ static bool create_read_keys(struct call *c, const struct json_value m[], struct
     if (count > definitions)
         return create_undefined(c, m);
     if (count == 2 && slice_equal(keys[0]->name, keys[1]->name))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "Both the Hash Key and the Range Key element in the KeySchema have the "
-                         "same name");
+        return call_invalid(
+            c, "Both the Hash Key and the Range Key element in the KeySchema have the same name");
     if (!create_check_key_types(c, is_hash[0], count, !is_hash[1]))
         return false;
     return count == definitions ||
-           fault_set(call_fault(c), FAULT_VALIDATION,
-                     "One or more parameter values were invalid: Number of attributes in KeySchema "
-                     "does not exactly match number of attributes defined in AttributeDefinitions");
+           call_invalid(c, INVALID "Number of attributes in KeySchema does not exactly match "
+                                   "number of attributes defined in AttributeDefinitions");
 }
 
 /* ---- the rest ---- */
@@ -155,9 +149,7 @@ static bool create_refuse_lists(struct call *c, const struct json_value m[])
     for (size_t i = 0; i < 2; i++) {
         const struct json_value *v = &m[LISTS[i].member];
         if (v->type == JSON_LIST && json_count(v) == 0)
-            return fault_set(call_fault(c), FAULT_VALIDATION,
-                             "One or more parameter values were invalid: List of %s is empty",
-                             LISTS[i].name);
+            return call_invalid(c, INVALID "List of %s is empty", LISTS[i].name);
         if (v->type == JSON_LIST)
             return fault_set_later(call_fault(c), LISTS[i].name);
     }

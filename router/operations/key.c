@@ -4,31 +4,29 @@
 #include "router/json/json_writer.h"
 #include "router/json/value.h"
 
-static const char INVALID[] = "One or more parameter values were invalid: ";
-
 static bool key_mismatch(struct fault *fault)
 {
-    return fault_set(fault, FAULT_VALIDATION, "The provided key element does not match the schema");
+    return fault_invalid(fault, "The provided key element does not match the schema");
 }
 
 bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,
                    struct fault *fault)
 {
     if (value->type != ATTR_NUMBER && value->body.size == 0)
-        return fault_set(fault, FAULT_VALIDATION,
-                         "%sThe AttributeValue for a key attribute cannot contain an empty %s "
-                         "value. Key: %.*s",
-                         INVALID, value->type == ATTR_STRING ? "string" : "binary",
-                         SHOWN(schema->name));
+        return fault_invalid(
+            fault,
+            INVALID
+            "The AttributeValue for a key attribute cannot contain an empty %s value. Key: %.*s",
+            value->type == ATTR_STRING ? "string" : "binary", SHOWN(schema->name));
     if (partition && value->body.size > PARTITION_KEY_SIZE_MAX)
-        return fault_set(fault, FAULT_VALIDATION,
-                         "%sSize of hashkey has exceeded the maximum size limit of%d bytes",
-                         INVALID, PARTITION_KEY_SIZE_MAX);
+        return fault_invalid(
+            fault, INVALID "Size of hashkey has exceeded the maximum size limit of%d bytes",
+            PARTITION_KEY_SIZE_MAX);
     if (!partition && value->body.size > SORT_KEY_SIZE_MAX)
-        return fault_set(fault, FAULT_VALIDATION,
-                         "%sAggregated size of all range keys has exceeded the size limit of %d "
-                         "bytes",
-                         INVALID, SORT_KEY_SIZE_MAX);
+        return fault_invalid(
+            fault,
+            INVALID "Aggregated size of all range keys has exceeded the size limit of %d bytes",
+            SORT_KEY_SIZE_MAX);
     return true;
 }
 
@@ -36,12 +34,12 @@ static bool key_attr_of_item(const struct key_attr *schema, struct slice item, s
                              struct fault *fault)
 {
     if (!item_find(item, schema->name, out))
-        return fault_set(fault, FAULT_VALIDATION, "%sMissing the key %.*s in the item", INVALID,
-                         SHOWN(schema->name));
+        return fault_invalid(fault, INVALID "Missing the key %.*s in the item",
+                             SHOWN(schema->name));
     if (out->type != schema->type)
-        return fault_set(
-            fault, FAULT_VALIDATION, "%sType mismatch for key %.*s expected: %s actual: %s",
-            INVALID, SHOWN(schema->name), attr_type_name(schema->type), attr_type_name(out->type));
+        return fault_invalid(fault, INVALID "Type mismatch for key %.*s expected: %s actual: %s",
+                             SHOWN(schema->name), attr_type_name(schema->type),
+                             attr_type_name(out->type));
     return true;
 }
 

@@ -45,6 +45,9 @@ static inline struct fault *call_fault(struct call *c)
     return &c->router->fault;
 }
 
+/* Sets the fault to FAULT_VALIDATION. Always false. */
+#define call_invalid(c, ...) fault_invalid(call_fault(c), __VA_ARGS__)
+
 /* `*out` gets the table, now or before `ready`. If there is no such table, the call fails. */
 void call_want_table(struct call *c, struct slice name, struct route **out);
 

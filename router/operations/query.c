@@ -38,9 +38,8 @@ static bool query_read_condition(struct call *c, struct query *q, const struct j
 {
     struct expression_names names;
     if (m[QUERY_KEY_CONDITION_EXPRESSION].type == JSON_ABSENT)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "Either the KeyConditions or KeyConditionExpression parameter must be "
-                         "specified in the request.");
+        return call_invalid(c, "Either the KeyConditions or KeyConditionExpression parameter must "
+                               "be specified in the request.");
     if (!expression_names_read(&names, &c->arena, &m[QUERY_EXPRESSION_ATTRIBUTE_NAMES],
                                &m[QUERY_EXPRESSION_ATTRIBUTE_VALUES], call_fault(c)))
         return false;
@@ -77,7 +76,7 @@ static bool query_begin(struct call *c, const struct json_value m[])
 
 static bool query_start_key_invalid(struct call *c)
 {
-    return fault_set(call_fault(c), FAULT_VALIDATION, "The provided starting key is invalid");
+    return call_invalid(c, "The provided starting key is invalid");
 }
 
 static bool query_start_key_element(struct call *c, struct slice item,
@@ -87,8 +86,7 @@ static bool query_start_key_element(struct call *c, struct slice item,
     if (!item_find(item, schema->name, &value))
         return query_start_key_invalid(c);
     return value.type == schema->type ||
-           fault_set(call_fault(c), FAULT_VALIDATION,
-                     "The provided key element does not match the schema");
+           call_invalid(c, "The provided key element does not match the schema");
 }
 
 static bool query_start_key_counts(struct call *c, struct slice item, const struct table *t)
@@ -109,14 +107,11 @@ static bool query_start_key_inside(struct call *c, const struct key *key,
 {
     bool same = slice_equal(key->partition.body, partition->values[0].body);
     if (sort->op == KEY_ANY)
-        return same || fault_set(call_fault(c), FAULT_VALIDATION,
-                                 "The provided starting key is outside query boundaries based on "
-                                 "provided conditions");
+        return same || call_invalid(c, "The provided starting key is outside query boundaries "
+                                       "based on provided conditions");
     if (!key_condition_holds(sort, &key->sort))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The provided starting key does not match the range key predicate");
-    return same || fault_set(call_fault(c), FAULT_VALIDATION,
-                             "The query can return at most one row and cannot be restarted");
+        return call_invalid(c, "The provided starting key does not match the range key predicate");
+    return same || call_invalid(c, "The query can return at most one row and cannot be restarted");
 }
 
 static bool query_skip_to_start(struct call *c, struct query *q, struct slice item,

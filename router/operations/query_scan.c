@@ -11,9 +11,9 @@ bool page_read(struct call *c, struct page *p, const struct json_value *select,
     p->plan.consistent = shape_boolean(consistent, false);
     p->count_only = slice_is(what, "COUNT");
     if (slice_is(what, "ALL_PROJECTED_ATTRIBUTES"))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "One or more parameter values were invalid: ALL_PROJECTED_ATTRIBUTES can "
-                         "be used only when Querying using an IndexName");
+        return call_invalid(
+            c,
+            INVALID "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName");
     if (slice_is(what, "SPECIFIC_ATTRIBUTES"))
         return fault_set_later(call_fault(c), "Select SPECIFIC_ATTRIBUTES");
     return true;

@@ -19,18 +19,16 @@ static bool scan_check_segments(struct call *c, const struct scan *s, const stru
     bool total = m[SCAN_TOTAL_SEGMENTS].type != JSON_ABSENT,
          segment = m[SCAN_SEGMENT].type != JSON_ABSENT;
     if (segment && !total)
-        return fault_set(f, FAULT_VALIDATION,
-                         "The TotalSegments parameter is required but was not present in the "
-                         "request when Segment parameter is present");
+        return fault_invalid(f, "The TotalSegments parameter is required but was not present in "
+                                "the request when Segment parameter is present");
     if (total && !segment)
-        return fault_set(f, FAULT_VALIDATION,
-                         "The Segment parameter is required but was not present in the request "
-                         "when parameter TotalSegments is present");
+        return fault_invalid(f, "The Segment parameter is required but was not present in the "
+                                "request when parameter TotalSegments is present");
     if (total && s->segment >= s->segments)
-        return fault_set(f, FAULT_VALIDATION,
-                         "The Segment parameter is zero-based and must be less than parameter "
-                         "TotalSegments: Segment: %lld is not less than TotalSegments: %lld",
-                         (long long)s->segment, (long long)s->segments);
+        return fault_invalid(f,
+                             "The Segment parameter is zero-based and must be less than parameter "
+                             "TotalSegments: Segment: %lld is not less than TotalSegments: %lld",
+                             (long long)s->segment, (long long)s->segments);
     return true;
 }
 
@@ -97,11 +95,11 @@ static bool scan_skip_to_start(struct call *c, struct scan *s)
         return page_blame_start_key(c);
     struct slice at = call_storage_key(c, t, &key);
     if (slice_compare(at, s->page.range.lo) < 0 || slice_compare(at, s->page.range.hi) >= 0)
-        return fault_set(f, FAULT_VALIDATION,
-                         "The provided starting key is invalid: Invalid ExclusiveStartKey. Please "
-                         "use ExclusiveStartKey with correct Segment. TotalSegments: %lld Segment: "
-                         "%lld",
-                         (long long)s->segments, (long long)s->segment);
+        return fault_invalid(
+            f,
+            "The provided starting key is invalid: Invalid ExclusiveStartKey. Please use "
+            "ExclusiveStartKey with correct Segment. TotalSegments: %lld Segment: %lld",
+            (long long)s->segments, (long long)s->segment);
     plan_range_skip_past(c, &s->page.range, false, at);
     return true;
 }

@@ -252,23 +252,18 @@ static bool table_read_encryption(struct call *c, const struct json_value *v,
     bool enabled = shape_boolean(&m[SSE_SPECIFICATION_ENABLED], false);
     bool named = m[SSE_SPECIFICATION_KMS_MASTER_KEY_ID].type == JSON_STRING;
     if (!enabled && (named || m[SSE_SPECIFICATION_SSE_TYPE].type == JSON_STRING))
-        return fault_set(f, FAULT_VALIDATION,
-                         "One or more parameter values were invalid: SSEType and KMSMasterKeyId "
-                         "of SSESpecification need Enabled to be true");
+        return fault_invalid(
+            f, INVALID "SSEType and KMSMasterKeyId of SSESpecification need Enabled to be true");
     if (m[SSE_SPECIFICATION_SSE_TYPE].type == JSON_STRING &&
         !slice_is(json_string(&m[SSE_SPECIFICATION_SSE_TYPE]), "KMS"))
-        return fault_set(f, FAULT_VALIDATION,
-                         "One or more parameter values were invalid: SSEType AES256 is not "
-                         "supported");
+        return fault_invalid(f, INVALID "SSEType AES256 is not supported");
     spec->encryption = enabled ? ENCRYPTION_WITH_KEY : ENCRYPTION_BY_DEFAULT;
     if (!named)
         return true;
     struct slice key = json_string(&m[SSE_SPECIFICATION_KMS_MASTER_KEY_ID]);
     if (key.size == 0 || key.size > ENCRYPTION_KEY_SIZE_MAX)
-        return fault_set(f, FAULT_VALIDATION,
-                         "One or more parameter values were invalid: KMSMasterKeyId has %zu bytes, "
-                         "and may have 1 to %d",
-                         key.size, ENCRYPTION_KEY_SIZE_MAX);
+        return fault_invalid(f, INVALID "KMSMasterKeyId has %zu bytes, and may have 1 to %d",
+                             key.size, ENCRYPTION_KEY_SIZE_MAX);
     spec->encryption_key = arena_copy(&c->arena, key);
     return true;
 }

@@ -16,14 +16,11 @@ static bool tag_list_add(struct call *c, struct tag_list *list, const struct tag
 {
     uint32_t at = list->count;
     if (list->count == TAGS_MAX)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "One or more parameter values were invalid: more than %d tags", TAGS_MAX);
+        return call_invalid(c, INVALID "more than %d tags", TAGS_MAX);
     while (at > 0 && slice_compare(tag->key, list->tags[at - 1].key) < 0)
         at--;
     if (at > 0 && slice_equal(tag->key, list->tags[at - 1].key))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "One or more parameter values were invalid: Duplicate tag key: %.*s",
-                         SHOWN(tag->key));
+        return call_invalid(c, INVALID "Duplicate tag key: %.*s", SHOWN(tag->key));
     memmove(&list->tags[at + 1], &list->tags[at], (list->count - at) * sizeof list->tags[0]);
     list->tags[at] = *tag;
     list->count++;
@@ -44,29 +41,25 @@ static struct slice tag_list_encode(struct call *c, const struct tag_list *list)
 
 static bool tag_refuse_reserved(struct call *c, struct slice key)
 {
-    return fault_set(call_fault(c), FAULT_VALIDATION,
-                     "One or more parameter values were invalid: the tag key %.*s begins with "
-                     "aws:, which is reserved",
-                     SHOWN(key));
+    return call_invalid(c, INVALID "the tag key %.*s begins with aws:, which is reserved",
+                        SHOWN(key));
 }
 
 static bool tag_refuse_unknown(struct call *c, struct slice key)
 {
-    return fault_set(call_fault(c), FAULT_VALIDATION,
-                     "The tag %.*s is not known: of the tags that begin with weir: there are "
-                     "weir:gac and weir:item-collections",
-                     SHOWN(key));
+    return call_invalid(c,
+                        "The tag %.*s is not known: of the tags that begin with weir: there are "
+                        "weir:gac and weir:item-collections",
+                        SHOWN(key));
 }
 
 static bool tag_read_collections_tag(struct call *c, struct slice value, struct table_spec *spec)
 {
     if (!slice_is(value, "whole"))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The tag weir:item-collections is '%.*s' and may only be 'whole'",
-                         SHOWN(value));
+        return call_invalid(c, "The tag weir:item-collections is '%.*s' and may only be 'whole'",
+                            SHOWN(value));
     if (spec->sort_key.name.size == 0)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The tag weir:item-collections needs a table with a sort key");
+        return call_invalid(c, "The tag weir:item-collections needs a table with a sort key");
     spec->whole_collections = true;
     return true;
 }
@@ -75,17 +68,15 @@ static bool tag_read_gac_tag(struct call *c, struct slice value, struct table_sp
 {
     enum gac_policy policy;
     if (!gac_policy_find(value, &policy))
-        return fault_set(
-            call_fault(c), FAULT_VALIDATION,
-            "The tag weir:gac is '%.*s' and may only be 'off', 'static', 'periodic' or "
-            "'lease'",
+        return call_invalid(
+            c, "The tag weir:gac is '%.*s' and may only be 'off', 'static', 'periodic' or 'lease'",
             SHOWN(value));
     bool asks = policy == GAC_PERIODIC || policy == GAC_LEASE;
     if (asks && c->router->options.gac_servers == 0)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The tag weir:gac is '%.*s', which needs servers of global admission "
-                         "control, and the cluster has none",
-                         SHOWN(value));
+        return call_invalid(c,
+                            "The tag weir:gac is '%.*s', which needs servers of global admission "
+                            "control, and the cluster has none",
+                            SHOWN(value));
     spec->gac = (uint8_t)(1 + policy);
     return true;
 }
@@ -104,9 +95,8 @@ static bool tag_read_created(struct call *c, const struct tag *tag, struct table
 static bool tag_check_changed(struct call *c, const struct tag *tag)
 {
     if (slice_is(tag->key, "weir:item-collections") || slice_is(tag->key, "weir:gac"))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "The tag %.*s can only be given to CreateTable, and stays",
-                         SHOWN(tag->key));
+        return call_invalid(c, "The tag %.*s can only be given to CreateTable, and stays",
+                            SHOWN(tag->key));
     if (slice_starts_with(tag->key, slice_of("weir:")))
         return tag_refuse_unknown(c, tag->key);
     return !slice_starts_with(tag->key, slice_of("aws:")) || tag_refuse_reserved(c, tag->key);
@@ -149,9 +139,8 @@ bool table_tags_change(struct call *c, const struct json_value *list, bool remov
             return false;
     }
     if (tags.count == 0) /* the service's texts */
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         remove ? "Atleast one Tag Key needs to be provided as Input."
-                                : "Atleast one Tag needs to be provided as Input.");
+        return call_invalid(c, remove ? "Atleast one Tag Key needs to be provided as Input."
+                                      : "Atleast one Tag needs to be provided as Input.");
     spec->tags = tag_list_encode(c, &tags);
     return true;
 }

@@ -25,15 +25,12 @@ static const char *warm_name(enum admit_kind kind)
     return shape_warm_throughput.members[WARM[kind]].name;
 }
 
-#define INVALID "One or more parameter values were invalid: "
-
 /* ---- the request ---- */
 
 static bool throughput_check_bounds(struct call *c, const char *name, int64_t units)
 {
     return units <= TABLE_UNITS_MAX ||
-           fault_set(call_fault(c), FAULT_VALIDATION, "Given value %lld for %s is out of bounds",
-                     (long long)units, name);
+           call_invalid(c, "Given value %lld for %s is out of bounds", (long long)units, name);
 }
 
 static bool throughput_read_provisioned(struct call *c, const struct json_value *member,
@@ -66,9 +63,9 @@ static bool throughput_read_pair(struct call *c, const struct shape *shape,
             return false;
     }
     return has[ADMIT_READ] || has[ADMIT_WRITE] ||
-           fault_set(call_fault(c), FAULT_VALIDATION, INVALID "%s must have %s, %s or both",
-                     shape->java, shape->members[index[ADMIT_READ]].name,
-                     shape->members[index[ADMIT_WRITE]].name);
+           call_invalid(c, INVALID "%s must have %s, %s or both", shape->java,
+                        shape->members[index[ADMIT_READ]].name,
+                        shape->members[index[ADMIT_WRITE]].name);
 }
 
 bool table_read_throughput(struct call *c, const struct json_value *provisioned,
@@ -93,16 +90,15 @@ static bool throughput_take_maximum(struct call *c, const struct throughput_aske
     if (!asked->has_maximum[kind])
         return true;
     if (spec->billing == BILLING_PROVISIONED)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         INVALID "%s for OnDemandThroughput cannot be specified when the table "
-                                 "BillingMode is PROVISIONED",
-                         name);
+        return call_invalid(c,
+                            INVALID "%s for OnDemandThroughput cannot be specified when the table "
+                                    "BillingMode is PROVISIONED",
+                            name);
     spec->maximum[kind] = asked->maximum[kind];
     return spec->maximum[kind] >= 1 || (t != NULL && spec->maximum[kind] == MAXIMUM_NONE) ||
-           fault_set(call_fault(c), FAULT_VALIDATION,
-                     INVALID "Requested %s for OnDemandThroughput for table is outside of valid "
-                             "range",
-                     name);
+           call_invalid(
+               c, INVALID "Requested %s for OnDemandThroughput for table is outside of valid range",
+               name);
 }
 
 /* Warm throughput can only grow. A new table has at least its initial throughput. */
@@ -127,16 +123,14 @@ static bool throughput_take_warm(struct call *c, const struct throughput_asked *
                     : "lower than WriteCapacityUnits of ProvisionedThroughput";
     }
     return asked->warm[kind] == 0 || asked->warm[kind] >= least ||
-           fault_set(call_fault(c), FAULT_VALIDATION,
-                     INVALID "Requested %s for WarmThroughput for table is %s", warm_name(kind),
-                     why);
+           call_invalid(c, INVALID "Requested %s for WarmThroughput for table is %s",
+                        warm_name(kind), why);
 }
 
 bool table_refuse_provisioned(struct call *c)
 {
-    return fault_set(call_fault(c), FAULT_VALIDATION,
-                     INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
-                             "when BillingMode is PAY_PER_REQUEST");
+    return call_invalid(c, INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be "
+                                   "specified when BillingMode is PAY_PER_REQUEST");
 }
 
 bool table_take_throughput(struct call *c, const struct throughput_asked *asked,

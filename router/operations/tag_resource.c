@@ -25,9 +25,8 @@ static bool resource_table_of(struct call *c, const struct json_value *arn, stru
     if (good)
         left = slice_make(left.data + 6, left.size - 6);
     if (!good || left.size > TABLE_NAME_SIZE_MAX || !shape_is_table_name(left))
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "Invalid TableArn: Invalid ResourceArn provided as input %.*s",
-                         SHOWN(json_string(arn)));
+        return call_invalid(c, "Invalid TableArn: Invalid ResourceArn provided as input %.*s",
+                            SHOWN(json_string(arn)));
     c->state = arena_alloc(&c->arena, sizeof(struct slice));
     *(struct slice *)c->state = arena_copy(&c->arena, json_string(arn));
     *name = arena_copy(&c->arena, left);
@@ -83,7 +82,7 @@ static bool list_tags_begin(struct call *c, const struct json_value m[])
     if (!resource_table_of(c, &m[LIST_TAGS_OF_RESOURCE_RESOURCE_ARN], &name))
         return false;
     if (m[LIST_TAGS_OF_RESOURCE_NEXT_TOKEN].type == JSON_STRING) /* one page has all tags */
-        return fault_set(call_fault(c), FAULT_VALIDATION, "Invalid NextToken");
+        return call_invalid(c, "Invalid NextToken");
     call_get_table(c, name);
     return true;
 }

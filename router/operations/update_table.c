@@ -21,10 +21,9 @@ static bool update_read_change(struct call *c, struct update_table *u, const str
     for (int i = 0; i < SHAPE_MEMBERS_OF_update_table; i++)
         any |= i != UPDATE_TABLE_TABLE_NAME && m[i].type != JSON_ABSENT;
     if (!any)
-        return fault_set(f, FAULT_VALIDATION,
-                         "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-                         "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is "
-                         "required");
+        return fault_invalid(
+            f, "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+               "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required");
     if (m[UPDATE_TABLE_BILLING_MODE].type == JSON_STRING)
         u->spec.billing = slice_is(json_string(&m[UPDATE_TABLE_BILLING_MODE]), "PROVISIONED")
                               ? BILLING_PROVISIONED
@@ -38,9 +37,8 @@ static bool update_read_change(struct call *c, struct update_table *u, const str
         return table_refuse_provisioned(c);
     if (m[UPDATE_TABLE_PROVISIONED_THROUGHPUT].type == JSON_ABSENT &&
         u->spec.billing == BILLING_PROVISIONED)
-        return fault_set(f, FAULT_VALIDATION,
-                         "One or more parameter values were invalid: ProvisionedThroughput must be "
-                         "specified when BillingMode is PROVISIONED");
+        return fault_invalid(
+            f, INVALID "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
     return table_read_throughput(c, &m[UPDATE_TABLE_PROVISIONED_THROUGHPUT],
                                  &m[UPDATE_TABLE_ON_DEMAND_THROUGHPUT],
                                  &m[UPDATE_TABLE_WARM_THROUGHPUT], &u->asked);
@@ -69,8 +67,8 @@ static bool update_begin(struct call *c, const struct json_value m[])
 static bool update_unchanged(struct call *c, const struct table *t,
                              const struct throughput_asked *asked)
 {
-    return fault_set(
-        call_fault(c), FAULT_VALIDATION,
+    return call_invalid(
+        c,
         "The provisioned throughput for the table will not change. The requested value equals the "
         "current value. Current ReadCapacityUnits provisioned for the table: %lld. Requested "
         "ReadCapacityUnits: %lld. Current WriteCapacityUnits provisioned for the table: %lld. "
@@ -109,9 +107,8 @@ static bool update_found(struct call *c, struct subrequest *get, const struct re
     if (!table_take_reply(c, get, r, &t))
         return false;
     if (u->stream_off)
-        return fault_set(call_fault(c), FAULT_VALIDATION,
-                         "Table does not have a stream to disable: TableName: %.*s",
-                         SHOWN(spec.name));
+        return call_invalid(c, "Table does not have a stream to disable: TableName: %.*s",
+                            SHOWN(spec.name));
     if (u->throughput && spec.billing == BILLING_AS_IT_IS)
         spec.billing = t.billing;
     if (u->throughput && !table_take_throughput(c, &u->asked, &t, &spec))

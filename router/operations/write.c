@@ -17,7 +17,7 @@ struct write {
 bool write_item_fits(struct slice item, struct fault *fault)
 {
     return item_size(item) <= ITEM_SIZE_MAX ||
-           fault_set(fault, FAULT_VALIDATION, "Item size has exceeded the maximum allowed size");
+           fault_invalid(fault, "Item size has exceeded the maximum allowed size");
 }
 
 bool write_wants_collection(const struct json_value *member)
@@ -49,7 +49,7 @@ static bool write_read_return_values(struct call *c, struct item_request *q,
     q->want_old = member->type == JSON_STRING && slice_is(json_string(member), "ALL_OLD");
     if (member->type == JSON_ABSENT || q->want_old || slice_is(json_string(member), "NONE"))
         return true;
-    return fault_set(call_fault(c), FAULT_VALIDATION, "Return values set to invalid value");
+    return call_invalid(c, "Return values set to invalid value");
 }
 
 /* The indexes of members in the inputs of PutItem and DeleteItem. */

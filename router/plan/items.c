@@ -24,8 +24,7 @@ static bool items_differ(struct call *c, const struct item_plan *p)
     for (uint32_t i = 1; i < p->count; i++) {
         for (uint32_t j = 0; j < i; j++) {
             if (slice_equal(p->items[i].key, p->items[j].key))
-                return fault_set(call_fault(c), FAULT_VALIDATION,
-                                 "Provided list of item keys contains duplicates");
+                return call_invalid(c, "Provided list of item keys contains duplicates");
         }
     }
     return true;
