@@ -23,7 +23,7 @@ struct call *call_create(struct router *r, struct client *client, const struct o
     c->operation = operation;
     c->begun = r->now;
     client->call = c;
-    request_id_make(&r->prng, c->request_id);
+    router_make_id(r, c->request_id);
     return c;
 }
 
@@ -88,7 +88,7 @@ void call_end(struct call *c)
     for (struct subrequest *s = c->subrequests; s != NULL; s = s->next_of_call)
         subrequest_cancel(r, s);
     for (struct route_waiter *w = c->waiters; w != NULL; w = w->next_of_call)
-        route_cancel(r, w);
+        route_cancel(w);
     for (struct route_use *u = c->routes; u != NULL; u = u->next)
         route_release(u->route);
     c->routes = NULL;
@@ -164,21 +164,11 @@ static bool call_may_have_written(const struct call *c)
     return false;
 }
 
-static bool call_within_budget(struct call *c)
-{
-    if (client_make_room(c->router, 0) || call_may_have_written(c))
-        return true;
-    c->router->counters.refused_memory++;
-    return fault_set(call_fault(c), FAULT_UNAVAILABLE,
-                     "The router holds as many requests and answers as its memory budget allows "
-                     "(http_memory_max_bytes); please try again");
-}
-
 /* False: the call has failed. */
 static bool call_step(struct call *c)
 {
-    if (!call_within_budget(c))
-        return false;
+    if (!client_make_room(c->router, 0) && !call_may_have_written(c))
+        return router_refuse_memory(c->router);
     if (!c->ready) {
         c->ready = true;
         return c->operation->ready == NULL || c->operation->ready(c);
@@ -270,9 +260,4 @@ struct subrequest *call_catalog_request(struct call *c, enum request_op op)
     struct subrequest *s = call_new_request(c, op);
     s->node = c->router->catalog_node;
     return s;
-}
-
-void call_send(struct call *c, struct subrequest *s)
-{
-    subrequest_start(c->router, s);
 }

@@ -9,10 +9,10 @@
 #include "base/arena.h"
 #include "router/http/http.h"
 #include "router/json/json.h"
-#include "router/request_id.h"
 #include "router/route.h"
 
 struct client;
+struct item_plan;
 struct operation;
 struct subrequest;
 
@@ -33,15 +33,16 @@ struct call {
     struct router *router; /* borrows */
     struct client *client; /* borrows; NULL: the client is gone */
     const struct operation *operation;
-    struct arena arena;  /* owns; all that needs no buffer */
-    struct buffer bytes; /* owns; items and keys; complete before the first subrequest is made */
-    struct buffer body;  /* owns; the answer */
-    void *state;         /* of the operation; from the arena */
+    struct arena arena;     /* owns; all that needs no buffer */
+    struct buffer bytes;    /* owns; items and keys; complete before the first subrequest is made */
+    struct buffer body;     /* owns; the answer */
+    void *state;            /* of the operation; from the arena */
+    struct item_plan *plan; /* of an operation on items by their keys; from the arena */
     enum return_consumed consumed;
     int64_t consumed_mcu; /* by all subrequests so far */
     struct instant begun;
     const char *content_type;
-    char request_id[REQUEST_ID_SIZE];
+    char request_id[HTTP_REQUEST_ID_SIZE];
     struct http_throttle throttle; /* why a part was throttled, even if the call succeeds */
     struct subrequest *subrequests;
     struct route_use *routes;

@@ -33,16 +33,10 @@ static void client_account(struct client *c)
 
 static void client_output_add(struct client *c)
 {
-    struct router *r = c->router;
     if (c->in_output)
         return;
     c->in_output = true;
-    c->next_output = NULL;
-    if (r->output_last != NULL)
-        r->output_last->next_output = c;
-    else
-        r->output_first = c;
-    r->output_last = c;
+    TAILQ_INSERT_TAIL(&c->router->output, c, output);
 }
 
 static struct buffer *client_output(struct client *c)
@@ -86,7 +80,7 @@ static void client_abort(struct client *c)
 bool client_next_effect(struct router *r, struct router_effect *out)
 {
     client_give_back_buffer(r, &r->lent);
-    struct client *c = r->output_first;
+    struct client *c = TAILQ_FIRST(&r->output);
     if (c == NULL)
         return false;
     if (c->out.size > 0 && !c->aborting) {
@@ -100,9 +94,7 @@ bool client_next_effect(struct router *r, struct router_effect *out)
         *out = (struct router_effect){.kind = c->aborting ? ROUTER_ABORT : ROUTER_CLOSE,
                                       .connection = c->id};
     }
-    r->output_first = c->next_output;
-    if (r->output_first == NULL)
-        r->output_last = NULL;
+    TAILQ_REMOVE(&r->output, c, output);
     c->in_output = false;
     if (out->kind == ROUTER_SEND_BYTES)
         return true;
@@ -128,14 +120,6 @@ bool client_make_room(struct router *r, uint64_t more)
 }
 
 /* ---- life ---- */
-
-static void client_list_remove(struct client **first, struct client *c, size_t next)
-{
-    while (*first != NULL && *first != c)
-        first = (struct client **)((char *)*first + next);
-    if (*first == c)
-        *first = *(struct client **)((char *)c + next);
-}
 
 /* Sends the refusal at once; the client need not have sent a request. */
 static void client_turn_away(struct client *c)
@@ -172,14 +156,10 @@ void client_destroy(struct client *c)
     struct router *r = c->router;
     if (c->call != NULL)
         call_end(c->call);
-    if (c->in_output) {
-        client_list_remove(&r->output_first, c, offsetof(struct client, next_output));
-        r->output_last = r->output_first;
-        while (r->output_last != NULL && r->output_last->next_output != NULL)
-            r->output_last = r->output_last->next_output;
-    }
+    if (c->in_output)
+        TAILQ_REMOVE(&r->output, c, output);
     if (c->in_resume)
-        client_list_remove(&r->resume, c, offsetof(struct client, next_resume));
+        LIST_REMOVE(c, resume);
     timer_stop(&c->timer);
     timer_stop(&c->unread);
     r->client_count -= c->counted;
@@ -275,10 +255,7 @@ static void client_request_came(struct client *c)
     timer_stop(&c->timer);
     if (c->over_budget) {
         c->over_budget = false;
-        r->counters.refused_memory++;
-        fault_set(&r->fault, FAULT_UNAVAILABLE,
-                  "The router holds as many requests and answers as its memory budget allows "
-                  "(http_memory_max_bytes); please try again");
+        router_refuse_memory(r);
         endpoints_answer_fault(r, c, "application/x-amz-json-1.0");
         return;
     }
@@ -448,9 +425,9 @@ bool client_unsent(struct router *r, uint64_t id, size_t bytes)
 
 void client_resume_all(struct router *r)
 {
-    while (r->resume != NULL) {
-        struct client *c = r->resume;
-        r->resume = c->next_resume;
+    struct client *c;
+    while ((c = LIST_FIRST(&r->resume)) != NULL) {
+        LIST_REMOVE(c, resume);
         c->in_resume = false;
         client_resume(c);
         client_close_if_ended(c);
@@ -482,8 +459,7 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
         client_start_closing(c);
     if (!c->feeding && !c->in_resume) {
         c->in_resume = true;
-        c->next_resume = r->resume;
-        r->resume = c;
+        LIST_INSERT_HEAD(&r->resume, c, resume);
     }
 }
 

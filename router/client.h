@@ -20,11 +20,11 @@ struct client {
     struct buffer backlog; /* owns; received and not yet read by http */
     size_t backlog_at;
     struct call *call;
-    size_t unsent;       /* bytes for the client that the host still holds */
-    struct timer timer;  /* for an idle client, or for bytes that arrive */
-    struct timer unread; /* runs while the client takes no unsent bytes */
-    struct client *next_output;
-    struct client *next_resume;
+    size_t unsent;              /* bytes for the client that the host still holds */
+    struct timer timer;         /* for an idle client, or for bytes that arrive */
+    struct timer unread;        /* runs while the client takes no unsent bytes */
+    TAILQ_ENTRY(client) output; /* in router.output */
+    LIST_ENTRY(client) resume;  /* in router.resume */
     bool in_output;
     bool in_resume;
     bool feeding;        /* client_feed is running */

@@ -15,8 +15,8 @@ static const char AMZ_JSON[] = "application/x-amz-json-1.0";
 void endpoints_answer(struct router *r, struct client *c, int status, const char *type,
                       struct slice body)
 {
-    char id[REQUEST_ID_SIZE];
-    request_id_make(&r->prng, id);
+    char id[HTTP_REQUEST_ID_SIZE];
+    router_make_id(r, id);
     client_answer(c, status, type, body, id, NULL);
 }
 
@@ -57,59 +57,23 @@ enum {
 };
 
 static const struct endpoint ALL[] = {
-    {.method = HTTP_GET,
-     .path = "/",
-     .public_only = true,
-     .serve = serve_health,
-     .shown = "/",
-     .about = "whether the server is healthy"},
-    {.method = HTTP_POST,
-     .path = "/",
-     .public_only = true,
-     .service = &service_dynamodb,
-     .types = JSON_TYPES,
-     .serve = serve_body,
-     .shown = "/",
-     .about = "DynamoDB's operations"},
-    {.method = HTTP_POST, /* X-Amz-Target names no service */
-     .path = "/",
-     .public_only = true,
-     .types = JSON_TYPES,
-     .serve = serve_body},
-    {.method = HTTP_GET,
-     .path = "/weir/partitions",
-     .serve = serve_query,
-     .operation = &operation_partitions,
-     .shown = "/weir/partitions",
+    {HTTP_GET, "/", serve_health, .about = "whether the server is healthy"},
+    {HTTP_POST, "/", serve_body, .about = "DynamoDB's operations", .target = "DynamoDB_20120810.",
+     .types = JSON_TYPES},
+    {HTTP_POST, "/", serve_body, .types = JSON_TYPES}, /* X-Amz-Target names no service */
+    {HTTP_GET, "/weir/partitions", serve_query, &operation_partitions,
      .about = "what each partition consumed, and refused why; ?table=NAME"},
-    {.method = HTTP_GET,
-     .path = "/weir/gac",
-     .serve = serve_query,
-     .operation = &operation_gac,
-     .shown = "/weir/gac",
+    {HTTP_GET, "/weir/gac", serve_query, &operation_gac,
      .about = "what this router holds of tables' limits"},
-    {.method = HTTP_GET,
-     .path = "/weir/events",
-     .serve = serve_query,
-     .operation = &operation_events,
-     .shown = "/weir/events",
+    {HTTP_GET, "/weir/events", serve_query, &operation_events,
      .about = "what the controller has decided, and why; ?after=NUMBER"},
-    {.method = HTTP_POST,
-     .path = "/weir/split",
-     .changes = true,
-     .serve = serve_body,
-     .operation = &operation_split,
-     .shown = "/weir/split",
-     .about = "admin listener: cuts a partition"},
-    {.method = HTTP_POST,
-     .path = "/weir/drain",
-     .changes = true,
-     .serve = serve_query,
-     .operation = &operation_drain,
-     .shown = "/weir/drain?node=NUMBER",
-     .about = "admin listener: empties a node; &undo=1 takes it back"},
-    {.method = HTTP_GET, .path = "/weir", .serve = serve_list},
-    {.method = HTTP_GET, .path = "/weir/", .serve = serve_list},
+    {HTTP_POST, "/weir/split", serve_body, &operation_split,
+     .about = "admin listener: cuts a partition", .changes = true},
+    {HTTP_POST, "/weir/drain", serve_query, &operation_drain,
+     .about = "admin listener: empties a node; &undo=1 takes it back",
+     .shown = "/weir/drain?node=NUMBER", .changes = true},
+    {HTTP_GET, "/weir", serve_list, .about = NULL},
+    {HTTP_GET, "/weir/", serve_list, .about = NULL},
 };
 
 static bool endpoint_takes_type(const struct endpoint *e, const struct client *c)
@@ -119,9 +83,8 @@ static bool endpoint_takes_type(const struct endpoint *e, const struct client *c
 
 static bool endpoint_takes_target(const struct endpoint *e, const struct client *c)
 {
-    return e->service == NULL ||
-           slice_starts_with(http_text(&c->http.head, c->http.head.amz_target),
-                             slice_of(e->service->target));
+    return e->target == NULL || slice_starts_with(http_text(&c->http.head, c->http.head.amz_target),
+                                                  slice_of(e->target));
 }
 
 static const struct endpoint *endpoint_find(const struct client *c)
@@ -131,7 +94,7 @@ static const struct endpoint *endpoint_find(const struct client *c)
     const struct slice path = http_text(head, head->path);
     for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
         const struct endpoint *e = &ALL[i];
-        if (e->method == method && slice_is(path, e->path) && !(e->public_only && c->admin) &&
+        if (e->method == method && slice_is(path, e->path) && !(c->admin && slice_is(path, "/")) &&
             endpoint_takes_type(e, c) && endpoint_takes_target(e, c))
             return e;
     }
@@ -145,7 +108,7 @@ static void endpoints_list(struct buffer *out)
     for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
         if (ALL[i].about != NULL)
             buffer_append_format(out, "%-4s %-24s %s\n", ALL[i].method == HTTP_GET ? "GET" : "POST",
-                                 ALL[i].shown, ALL[i].about);
+                                 ALL[i].shown != NULL ? ALL[i].shown : ALL[i].path, ALL[i].about);
     }
 }
 

@@ -10,20 +10,17 @@
 struct client;
 struct operation;
 struct router;
-struct service;
 
 struct endpoint {
     llhttp_method_t method; /* GET: HEAD too */
-    const char *path;
-    const struct service
-        *service;     /* X-Amz-Target begins with the service's target; NULL: any X-Amz-Target */
-    uint32_t types;   /* types that a body may have: bits 1 << enum http_content_type; 0: any */
-    bool public_only; /* not on the admin listener */
-    bool changes;     /* changes the cluster: only on the admin listener */
+    const char *path;       /* / is not on the admin listener */
     void (*serve)(struct router *r, struct client *c, const struct endpoint *e);
     const struct operation *operation; /* for `serve` */
-    const char *shown;                 /* the path in the list of pages */
-    const char *about;                 /* NULL: not listed */
+    const char *about;                 /* in the list of pages; NULL: not listed */
+    const char *shown;                 /* the path in the list of pages; NULL: `path` */
+    const char *target;                /* X-Amz-Target begins so; NULL: any X-Amz-Target */
+    uint32_t types; /* types that a body may have: bits 1 << enum http_content_type; 0: any */
+    bool changes;   /* changes the cluster: only on the admin listener */
 };
 
 /* A whole request of the client has come. */

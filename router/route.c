@@ -125,9 +125,8 @@ struct route *route_want(struct router *r, struct slice name, bool fresh, struct
     return NULL;
 }
 
-void route_cancel(struct router *r, struct route_waiter *w)
+void route_cancel(struct route_waiter *w)
 {
-    (void)r; /* the fetch goes on: the cache keeps its table */
     struct route_entry *e = w->entry;
     if (e == NULL)
         return;
@@ -195,7 +194,7 @@ static void route_keep_leaders(struct route *route, const struct route *before)
 static void route_tell(struct router *r, struct route_waiter *w, struct route *route,
                        const struct reply *refusal)
 {
-    route_cancel(r, w);
+    route_cancel(w);
     if (w->subrequest != NULL) {
         subrequest_routed(r, w->subrequest, route, refusal);
         return;

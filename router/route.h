@@ -39,7 +39,8 @@ struct route_waiter {
 /* The route. The caller must give it back with route_release. NULL: the waiter is told later.
  * `fresh`: a stale route will not do. */
 struct route *route_want(struct router *r, struct slice name, bool fresh, struct route_waiter *w);
-void route_cancel(struct router *r, struct route_waiter *w);
+/* The fetch goes on: the cache keeps its table. */
+void route_cancel(struct route_waiter *w);
 void route_release(struct route *route);
 
 /* A node has refused a request because of the route, which becomes stale: the next route_want asks

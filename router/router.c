@@ -26,6 +26,7 @@ struct router *router_create(const struct router_options *options)
     r->gac = gac_client_create(&(struct gac_client_options){.config = options->config,
                                                             .servers = options->gac_servers,
                                                             .router = prng_next(&lives) | 1});
+    TAILQ_INIT(&r->output);
     TAILQ_INIT(&r->sending);
     TAILQ_INIT(&r->limit_refused);
     timer_queue_init(&r->idle, duration_ms(r->config->http_idle_ms));
@@ -88,6 +89,27 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
     r->wall_ms = wall_ms;
     r->wall_at = now;
     r->date_until = now;
+}
+
+bool router_refuse_memory(struct router *r)
+{
+    r->counters.refused_memory++;
+    return fault_set(&r->fault, FAULT_UNAVAILABLE,
+                     "The router holds as many requests and answers as its memory budget allows "
+                     "(http_memory_max_bytes); please try again");
+}
+
+void router_make_id(struct router *r, char out[HTTP_REQUEST_ID_SIZE])
+{
+    static const char DIGITS[] = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
+    static const char END[] = "VV4KQNSO5AEMVJF66Q9ASUAAJG"; /* ends every id of the service */
+    const int drawn = HTTP_REQUEST_ID_SIZE - (int)(sizeof END - 1), digits_each = 13;
+    for (int i = 0; i < drawn; i += digits_each) {
+        uint64_t bits = prng_next(&r->prng);
+        for (int k = i; k < i + digits_each; k++, bits >>= 5)
+            out[k] = DIGITS[bits & 31];
+    }
+    memcpy(out + drawn, END, sizeof END - 1);
 }
 
 const char *router_date(struct router *r)

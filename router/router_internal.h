@@ -69,10 +69,9 @@ struct router {
     struct subrequest_queue limit_refused;   /* told at the end of the event */
     uint64_t limit_changes; /* gac_client_changes when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
-    struct client *output_first;
-    struct client *output_last;
-    struct client *resume; /* clients that were answered during the event */
-    struct buffer lent;    /* the bytes of the last effect */
+    TAILQ_HEAD(, client) output; /* clients with bytes or a close for the host */
+    LIST_HEAD(, client) resume;  /* clients that were answered during the event */
+    struct buffer lent;          /* the bytes of the last effect */
     struct buffer spare[SPARE_BUFFERS];
     uint32_t spare_count;
     struct call *spare_calls;
@@ -101,6 +100,12 @@ static inline int64_t router_wall_ms(const struct router *r)
 {
     return r->wall_ms + instant_since(r->now, r->wall_at).ns / NS_PER_MS;
 }
+
+/* Sets the fault of a request or an answer that exceeds the memory budget. Always false. */
+bool router_refuse_memory(struct router *r);
+
+/* Writes an x-amzn-RequestId of HTTP_REQUEST_ID_SIZE characters, 130 random bits in it. */
+void router_make_id(struct router *r, char out[HTTP_REQUEST_ID_SIZE]);
 
 /* The Date of an answer: HTTP_DATE_SIZE characters, made once a second. */
 const char *router_date(struct router *r);

@@ -212,7 +212,7 @@ static void subrequest_withdraw(struct router *r, struct subrequest *s)
         silence_withdrawn(r, s->node);
     timer_stop(&s->backoff);
     timer_stop(&s->patience);
-    route_cancel(r, &s->waiter);
+    route_cancel(&s->waiter);
 }
 
 void subrequest_cancel(struct router *r, struct subrequest *s)

@@ -22,7 +22,7 @@ static bool begin_events(struct call *c, const struct json_value m[])
                             SHOWN(text));
     struct subrequest *s = call_catalog_request(c, REQUEST_EVENTS);
     s->request.events.after = after > 0 ? (uint64_t)after : 0;
-    call_send(c, s);
+    subrequest_start(c->router, s);
     return true;
 }
 
@@ -98,7 +98,7 @@ static bool begin_drain(struct call *c, const struct json_value m[])
     s->request.decide.op = CATALOG_DRAIN;
     s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);
-    call_send(c, s);
+    subrequest_start(c->router, s);
     return true;
 }
 

@@ -48,7 +48,7 @@ static void partitions_ask_names(struct call *c, struct slice after)
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
     s->request.list.after = after;
     s->request.list.names_max = LIST_PAGE;
-    call_send(c, s);
+    subrequest_start(c->router, s);
 }
 
 static void partitions_ask_nodes(struct call *c)
@@ -56,7 +56,7 @@ static void partitions_ask_nodes(struct call *c)
     for (uint32_t node = 1; node <= c->router->options.node_count; node++) {
         struct subrequest *s = call_catalog_request(c, REQUEST_STATS);
         s->node = node;
-        call_send(c, s);
+        subrequest_start(c->router, s);
     }
 }
 

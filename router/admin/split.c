@@ -89,7 +89,7 @@ static bool send_split(struct call *c, const struct subrequest *asked, const str
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_SPLIT);
     s->request.cut.name = p->name;
     s->request.cut.split = buffer_slice(&c->bytes);
-    call_send(c, s);
+    subrequest_start(c->router, s);
     return true;
 }
 

@@ -8,28 +8,20 @@
 
 static struct slice answer_reason_of(int status)
 {
-    switch (status) {
-    case 200:
+    static const struct {
+        int status;
+        const char *reason;
+    } REASONS[] = {{403, "403 Forbidden"},       {404, "404 Not Found"},
+                   {408, "408 Request Timeout"}, {413, "413 Payload Too Large"},
+                   {414, "414 URI Too Long"},    {500, "500 Internal Server Error"},
+                   {501, "501 Not Implemented"}, {503, "503 Service Unavailable"}};
+    if (status == 200)
         return slice_of("200 OK");
-    case 403:
-        return slice_of("403 Forbidden");
-    case 404:
-        return slice_of("404 Not Found");
-    case 408:
-        return slice_of("408 Request Timeout");
-    case 413:
-        return slice_of("413 Payload Too Large");
-    case 414:
-        return slice_of("414 URI Too Long");
-    case 500:
-        return slice_of("500 Internal Server Error");
-    case 501:
-        return slice_of("501 Not Implemented");
-    case 503:
-        return slice_of("503 Service Unavailable");
-    default:
-        return slice_of("400 Bad Request");
+    for (size_t i = 0; i < sizeof REASONS / sizeof REASONS[0]; i++) {
+        if (REASONS[i].status == status)
+            return slice_of(REASONS[i].reason);
     }
+    return slice_of("400 Bad Request");
 }
 
 /* Tells a browser which page may read the answer, and which requests the page may send. */

@@ -1,19 +1,7 @@
 /* head.c - the header lines that the router reads, and the lines that it refuses.
  *
  * Both parsers give every line to http_head_take: a line means the same to both. */
-#include <strings.h>
-
 #include "router/http/http_internal.h"
-
-bool http_is_field(const char *field, const char *name, size_t size)
-{
-    return (name[size - 1] | 0x20) == field[size - 1] && strncasecmp(field, name, size) == 0;
-}
-
-static bool head_is(struct slice s, const char *text)
-{
-    return s.size == strlen(text) && strncasecmp((const char *)s.data, text, s.size) == 0;
-}
 
 struct slice http_trimmed(struct slice s)
 {
@@ -91,8 +79,8 @@ static void head_take_type(struct http_head *head, struct slice value)
         return;
     }
     struct slice rest = value, type = head_next(&rest, ';');
-    head->type = head_is(type, "application/x-amz-json-1.0") ? HTTP_TYPE_AMZ_JSON
-                 : head_is(type, "application/json")         ? HTTP_TYPE_JSON
+    head->type = http_is(type, "application/x-amz-json-1.0") ? HTTP_TYPE_AMZ_JSON
+                 : http_is(type, "application/json")         ? HTTP_TYPE_JSON
                                                              : HTTP_TYPE_OTHER;
 }
 
@@ -100,12 +88,12 @@ static void head_take_coding(struct http_head *head, struct slice value)
 {
     while (value.size > 0) {
         struct slice name = head_next(&value, ',');
-        if (name.size == 0 || head_is(name, "identity"))
+        if (name.size == 0 || http_is(name, "identity"))
             continue;
         head->unknown_coding |= head->body_coding != CODING_IDENTITY; /* packed twice */
-        if (head_is(name, "gzip") || head_is(name, "x-gzip"))
+        if (http_is(name, "gzip") || http_is(name, "x-gzip"))
             head->body_coding = CODING_GZIP;
-        else if (head_is(name, "deflate"))
+        else if (http_is(name, "deflate"))
             head->body_coding = CODING_DEFLATE;
         else
             head->unknown_coding = true;
@@ -135,7 +123,7 @@ static int head_weight_of(struct slice parameters)
     int weight = 1000;
     while (parameters.size > 0) {
         struct slice value = head_next(&parameters, ';'), name = head_next(&value, '=');
-        if (head_is(name, "q"))
+        if (http_is(name, "q"))
             weight = head_weight(http_trimmed(value));
     }
     return weight < 0 ? 0 : weight;
@@ -146,10 +134,10 @@ static void head_take_accept(struct http_head *head, struct slice value)
     static const char *const NAMES[HTTP_ACCEPTED] = {"identity", "gzip", "deflate", "*"};
     while (value.size > 0) {
         struct slice rest = head_next(&value, ','), name = head_next(&rest, ';');
-        if (head_is(name, "x-gzip"))
+        if (http_is(name, "x-gzip"))
             name = slice_of("gzip");
         for (int i = 0; i < HTTP_ACCEPTED; i++) {
-            if (head_is(name, NAMES[i]))
+            if (http_is(name, NAMES[i]))
                 head->accepted[i] = (uint16_t)(1 + head_weight_of(rest));
         }
     }
@@ -180,7 +168,7 @@ static void head_take_transfer(struct http_head *head, struct slice value)
     do {
         struct slice name = head_next(&value, ',');
         head->malformed |= head->chunked; /* no coding may follow chunked */
-        if (head_is(name, "chunked"))
+        if (http_is(name, "chunked"))
             head->chunked = true;
         else
             head->other_coding = true;
@@ -207,17 +195,17 @@ static void head_take_length(struct http_head *head, struct slice value)
 
 static void head_take_expect(struct http_head *head, struct slice value)
 {
-    head->expects_continue = head_is(value, "100-continue");
+    head->expects_continue = http_is(value, "100-continue");
 }
 
 typedef void head_taker(struct http_head *head, struct slice value);
 
-static head_taker *head_taker_of(const char *field, size_t size)
+static head_taker *head_taker_of(struct slice name)
 {
-#define FIELD(text, take)                                            \
-    if (size == sizeof text - 1 && http_is_field(text, field, size)) \
+#define FIELD(text, take)    \
+    if (http_is(name, text)) \
     return take
-    switch (size) {
+    switch (name.size) {
     case 4:
         FIELD("host", head_take_host);
         break;
@@ -254,7 +242,7 @@ static head_taker *head_taker_of(const char *field, size_t size)
 
 bool http_head_take(struct http_head *head, struct slice name, struct slice value, size_t at)
 {
-    head_taker *take = head_taker_of((const char *)name.data, name.size);
+    head_taker *take = head_taker_of(name);
     if (take == NULL)
         return false;
     take(head, value);
@@ -333,7 +321,7 @@ struct slice http_find(const struct http_head *head, const char *name)
 {
     struct slice rest = http_lines(head), field, value;
     while (http_next_line(&rest, &field, &value)) {
-        if (field.size == strlen(name) && http_is_field(name, (const char *)field.data, field.size))
+        if (http_is(field, name))
             return value;
     }
     return slice_make(NULL, 0);

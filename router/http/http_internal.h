@@ -1,6 +1,8 @@
 /* http_internal.h - functions that the files of the HTTP parser share. */
 #pragma once
 
+#include <strings.h>
+
 #include "router/http/http.h"
 
 /* ---- http.c ---- */
@@ -14,9 +16,13 @@ void http_request_end(struct http *h);
 
 void http_head_clear(struct http_head *head);
 
-/* Whether `name` is `field`, which is in lower case; both have `size` characters. Compares the last
+/* Whether `s` is `text`, which is in lower case and not empty, in any case. Compares the last
  * characters first: most names differ there. */
-bool http_is_field(const char *field, const char *name, size_t size);
+static inline bool http_is(struct slice s, const char *text)
+{
+    return s.size == strlen(text) && (s.data[s.size - 1] | 0x20) == (text[s.size - 1] | 0x20) &&
+           strncasecmp((const char *)s.data, text, s.size) == 0;
+}
 
 /* The slice without blanks at its ends. */
 struct slice http_trimmed(struct slice s);

@@ -3,15 +3,8 @@
  * A plain request is "POST / HTTP/1.1", usual header lines and a body of a given length, all in the
  * bytes at hand. This file refuses nothing: llhttp reads all other requests, malformed ones too,
  * from their first byte. */
-#include <strings.h>
-
 #include "base/must.h"
 #include "router/http/http_internal.h"
-
-static bool plain_is(struct slice s, const char *text)
-{
-    return s.size == strlen(text) && http_is_field(text, (const char *)s.data, s.size);
-}
 
 static bool plain_name(struct slice s)
 {
@@ -71,10 +64,10 @@ static bool plain_line(struct http *h, const uint8_t *start, struct slice line, 
         return false;
     if (http_head_take(&h->head, name, value, (size_t)(text - start)))
         return !h->head.malformed && !h->head.chunked && !h->head.other_coding &&
-               (!plain_is(name, "content-length") || plain_length(value, length));
-    if (plain_is(name, "connection"))
-        return plain_is(value, "keep-alive");
-    return plain_name(name) && !plain_is(name, "upgrade") && !plain_is(name, "proxy-connection");
+               (!http_is(name, "content-length") || plain_length(value, length));
+    if (http_is(name, "connection"))
+        return http_is(value, "keep-alive");
+    return plain_name(name) && !http_is(name, "upgrade") && !http_is(name, "proxy-connection");
 }
 
 static bool plain_head(struct http *h, struct slice bytes, size_t *taken)

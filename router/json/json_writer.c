@@ -5,12 +5,8 @@
 
 /* How a byte is written: 0 = itself, 'u' = \u00XX, else a backslash and this character. */
 static const char ESCAPES[256] = {
-    ['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r',
-    ['\t'] = 't', [0x00] = 'u',  [0x01] = 'u', [0x02] = 'u', [0x03] = 'u', [0x04] = 'u',
-    [0x05] = 'u', [0x06] = 'u',  [0x07] = 'u', [0x0b] = 'u', [0x0e] = 'u', [0x0f] = 'u',
-    [0x10] = 'u', [0x11] = 'u',  [0x12] = 'u', [0x13] = 'u', [0x14] = 'u', [0x15] = 'u',
-    [0x16] = 'u', [0x17] = 'u',  [0x18] = 'u', [0x19] = 'u', [0x1a] = 'u', [0x1b] = 'u',
-    [0x1c] = 'u', [0x1d] = 'u',  [0x1e] = 'u', [0x1f] = 'u',
+    ['"'] = '"',  ['\\'] = '\\', ['\b'] = 'b',          ['\f'] = 'f', ['\n'] = 'n',
+    ['\r'] = 'r', ['\t'] = 't',  [0x00 ... 0x07] = 'u', [0x0b] = 'u', [0x0e ... 0x1f] = 'u',
 };
 
 static void json_write_comma(struct buffer *out)

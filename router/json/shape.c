@@ -162,7 +162,7 @@ static int64_t shape_string_length(struct slice text)
     return length;
 }
 
-static bool shape_choice_matches(const char *choices, struct slice text)
+bool shape_choice_matches(const char *choices, struct slice text)
 {
     const char *at = choices;
     while (text.size > 0) {
@@ -220,14 +220,13 @@ static const char *shape_token_name(const struct json_value *v)
 }
 
 /* Refuses a value where a scalar was expected. `java`: the scalar's class without its package. */
-static bool shape_refuse_scalar(struct check *c, const struct json_value *v, const char *package,
-                                const char *java)
+static bool shape_refuse_scalar(struct check *c, const struct json_value *v, const char *java)
 {
     if (v->type == JSON_OBJECT)
         return shape_wrong_type(c, "Start of structure or map found where not expected");
     if (v->type == JSON_LIST)
-        return fault_set(c->fault, FAULT_SERIALIZATION, "Unrecognized collection type class %s%s",
-                         package, java);
+        return fault_set(c->fault, FAULT_SERIALIZATION,
+                         "Unrecognized collection type class java.lang.%s", java);
     return fault_set(c->fault, FAULT_SERIALIZATION, "%s cannot be converted to %s",
                      shape_token_name(v), java);
 }
@@ -256,7 +255,12 @@ static bool shape_check_boolean(struct check *c, const struct json_value *v)
     if (v->type == JSON_STRING)
         return shape_text_is_boolean(json_string(v), &value) ||
                shape_wrong_type(c, "Unexpected token received from parser");
-    return shape_refuse_scalar(c, v, "java.lang.", "Boolean");
+    return shape_refuse_scalar(c, v, "Boolean");
+}
+
+static bool shape_check_text(struct check *c, const struct json_value *v)
+{
+    return v->type == JSON_STRING || shape_refuse_scalar(c, v, "String");
 }
 
 static bool shape_check_blob(struct check *c, const struct json_value *v)
@@ -322,31 +326,16 @@ static bool shape_check_structure_type(struct check *c, const struct json_value 
 
 static bool shape_check_attribute(struct check *c, const struct json_value *v);
 
-static bool shape_check_attribute_set(struct check *c, const struct json_value *v, bool blobs)
+/* The elements of a set or of a list. */
+static bool shape_check_elements(struct check *c, const struct json_value *v,
+                                 bool (*check)(struct check *c, const struct json_value *element))
 {
     if (!shape_check_list_type(c, v))
         return false;
     struct json_cursor cursor = json_elements(v);
     struct json_value element;
     while (json_next_element(&cursor, &element)) {
-        if (element.type == JSON_NULL)
-            continue;
-        if (blobs ? !shape_check_blob(c, &element)
-                  : element.type != JSON_STRING &&
-                        !shape_refuse_scalar(c, &element, "java.lang.", "String"))
-            return false;
-    }
-    return true;
-}
-
-static bool shape_check_attribute_list(struct check *c, const struct json_value *v)
-{
-    if (!shape_check_list_type(c, v))
-        return false;
-    struct json_cursor cursor = json_elements(v);
-    struct json_value element;
-    while (json_next_element(&cursor, &element)) {
-        if (element.type != JSON_NULL && !shape_check_attribute(c, &element))
+        if (element.type != JSON_NULL && !check(c, &element))
             return false;
     }
     return true;
@@ -372,17 +361,17 @@ static bool shape_check_attribute_member(struct check *c, struct slice type,
     if (v->type == JSON_NULL)
         return true;
     if (slice_is(type, "S") || slice_is(type, "N"))
-        return v->type == JSON_STRING || shape_refuse_scalar(c, v, "java.lang.", "String");
+        return shape_check_text(c, v);
     if (slice_is(type, "B"))
         return shape_check_blob(c, v);
     if (slice_is(type, "BOOL") || slice_is(type, "NULL"))
         return shape_check_boolean(c, v);
     if (slice_is(type, "SS") || slice_is(type, "NS"))
-        return shape_check_attribute_set(c, v, false);
+        return shape_check_elements(c, v, shape_check_text);
     if (slice_is(type, "BS"))
-        return shape_check_attribute_set(c, v, true);
+        return shape_check_elements(c, v, shape_check_blob);
     if (slice_is(type, "L"))
-        return shape_check_attribute_list(c, v);
+        return shape_check_elements(c, v, shape_check_attribute);
     if (slice_is(type, "M"))
         return shape_check_attribute_map(c, v);
     return true;
@@ -579,8 +568,8 @@ static bool shape_check_value(struct check *c, const struct shape *shape,
 {
     switch (shape->kind) {
     case SHAPE_STRING:
-        if (v->type != JSON_STRING)
-            return shape_refuse_scalar(c, v, "java.lang.", "String");
+        if (!shape_check_text(c, v))
+            return false;
         shape_check_string(c, shape, v, path);
         return true;
     case SHAPE_BOOLEAN:
@@ -588,8 +577,7 @@ static bool shape_check_value(struct check *c, const struct shape *shape,
     case SHAPE_INTEGER:
     case SHAPE_LONG:
         if (v->type != JSON_INTEGER && v->type != JSON_DECIMAL)
-            return shape_refuse_scalar(c, v, "java.lang.",
-                                       shape->kind == SHAPE_LONG ? "Long" : "Integer");
+            return shape_refuse_scalar(c, v, shape->kind == SHAPE_LONG ? "Long" : "Integer");
         shape_check_bounds(c, shape, v, path, shape_integer(v, 0), false);
         return true;
     case SHAPE_ATTRIBUTE:

@@ -73,6 +73,9 @@ void shape_bind(const struct shape *shape, const struct json_value *structure,
 bool shape_refuse_later(const struct shape *shape, const struct json_value members[],
                         struct fault *fault);
 
+/* Whether the text is one of `choices`, such as "A, B". */
+bool shape_choice_matches(const char *choices, struct slice text);
+
 /* Whether all characters may occur in a table's name. Of the length checks only that it is not
  * 0. */
 bool shape_is_table_name(struct slice text);

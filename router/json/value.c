@@ -103,13 +103,13 @@ struct strings {
 };
 
 enum {
-    STRINGS_FEW = 8 /* up to so many are compared pair by pair */
+    STRINGS_FEW = 8 /* up to so many are compared pair by pair; more are sorted */
 };
 
-static struct slice strings_at(const struct strings *s, size_t i)
+static struct slice strings_at(const struct strings *s, uint32_t at)
 {
     const struct buffer *b = s->item;
-    struct attr_cursor cursor = {slice_make(b->data + s->at[i], b->size - s->at[i]), s->named};
+    struct attr_cursor cursor = {slice_make(b->data + at, b->size - at), s->named};
     struct slice name;
     struct attr value;
     if (!attr_next(&cursor, &name, &value))
@@ -117,54 +117,22 @@ static struct slice strings_at(const struct strings *s, size_t i)
     return s->named ? name : value.body;
 }
 
-static int strings_compare(const struct strings *s, size_t a, size_t b)
+/* For qsort_r. */
+static int strings_compare(const void *a, const void *b, void *strings)
 {
-    return slice_compare(strings_at(s, a), strings_at(s, b));
-}
-
-static void strings_swap(struct strings *s, size_t a, size_t b)
-{
-    uint32_t at = s->at[a];
-    s->at[a] = s->at[b];
-    s->at[b] = at;
-}
-
-static void strings_sift(struct strings *s, size_t root, size_t count)
-{
-    for (size_t child; (child = 2 * root + 1) < count; root = child) {
-        if (child + 1 < count && strings_compare(s, child, child + 1) < 0)
-            child++;
-        if (strings_compare(s, root, child) >= 0)
-            return;
-        strings_swap(s, root, child);
-    }
-}
-
-/* Why heapsort: it needs no further memory, and n log n steps for any input. */
-static void strings_sort(struct strings *s)
-{
-    for (size_t i = s->count / 2; i-- > 0;)
-        strings_sift(s, i, s->count);
-    for (size_t i = s->count; i-- > 1;) {
-        strings_swap(s, 0, i);
-        strings_sift(s, 0, i);
-    }
+    const uint32_t *x = a, *y = b;
+    return slice_compare(strings_at(strings, *x), strings_at(strings, *y));
 }
 
 /* Whether two strings are equal. May change the order of the positions. */
 static bool strings_repeat(struct strings *s)
 {
-    if (s->count > STRINGS_FEW) {
-        strings_sort(s);
-        for (size_t i = 1; i < s->count; i++) {
-            if (strings_compare(s, i - 1, i) == 0)
-                return true;
-        }
-        return false;
-    }
+    const bool few = s->count <= STRINGS_FEW;
+    if (!few)
+        qsort_r(s->at, s->count, sizeof s->at[0], strings_compare, s);
     for (size_t i = 1; i < s->count; i++) {
-        for (size_t j = 0; j < i; j++) {
-            if (strings_compare(s, i, j) == 0)
+        for (size_t j = few ? 0 : i - 1; j < i; j++) {
+            if (strings_compare(&s->at[i], &s->at[j], s) == 0)
                 return true;
         }
     }

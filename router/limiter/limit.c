@@ -50,11 +50,12 @@ static uint32_t limit_needs(const struct router *r, const struct subrequest *s,
 
 /* ---- taking ---- */
 
-static void limits_give_back(struct gac_client *gac, struct limits_taken *taken)
+/* `used_mcu` below 0: what was taken. */
+static void limits_settle(struct gac_client *gac, struct limits_taken *taken, int64_t used_mcu)
 {
     while (taken->count > 0) {
         const struct limit_share *share = &taken->list[--taken->count];
-        gac_client_settle(gac, share->key, share->mcu, 0);
+        gac_client_settle(gac, share->key, share->mcu, used_mcu < 0 ? share->mcu : used_mcu);
     }
 }
 
@@ -67,7 +68,7 @@ enum gac_verdict limits_take(struct gac_client *gac, struct instant now, struct 
         struct limit_need *need = &needs[i];
         enum gac_verdict verdict = gac_client_take(gac, now, &need->limit, need->mcu, &taken->wait);
         if (verdict != GAC_TAKEN) {
-            limits_give_back(gac, taken);
+            limits_settle(gac, taken, 0);
             taken->short_of = need->limit.key;
             return verdict;
         }
@@ -163,20 +164,12 @@ bool limit_take(struct router *r, struct subrequest *s)
 
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu)
 {
-    struct limits_taken *taken = &s->limits;
-    while (taken->count > 0) {
-        const struct limit_share *share = &taken->list[--taken->count];
-        gac_client_settle(r->gac, share->key, share->mcu, used_mcu);
-    }
+    limits_settle(r->gac, &s->limits, used_mcu);
 }
 
 void limit_keep(struct router *r, struct subrequest *s)
 {
-    struct limits_taken *taken = &s->limits;
-    while (taken->count > 0) {
-        const struct limit_share *share = &taken->list[--taken->count];
-        gac_client_settle(r->gac, share->key, share->mcu, share->mcu);
-    }
+    limits_settle(r->gac, &s->limits, -1);
 }
 
 void limit_tell(struct router *r, const struct table *t, bool created)

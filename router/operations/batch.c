@@ -44,12 +44,6 @@ struct item_request *batch_add(struct call *c, struct batch *b)
     return q;
 }
 
-bool batch_ready(struct call *c)
-{
-    struct batch *b = c->state;
-    return items_ready(c, b->plan);
-}
-
 /* ---- replies ---- */
 
 /* An entry that may have been done is graver than an entry that was not done: the call must not say

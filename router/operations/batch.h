@@ -43,9 +43,6 @@ bool batch_read(struct call *c, const struct json_value *request_items, uint32_t
 /* Adds an entry to the table that is being read; the caller sets op and item. NULL: too many. */
 struct item_request *batch_add(struct call *c, struct batch *b);
 
-/* Sends all entries. Refuses a key that does not fit its table, and a key that occurs twice. */
-bool batch_ready(struct call *c);
-
 /* The entry of the reply. NULL: the node did not do the request. */
 struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const struct reply *r);
 /* Marks the entry as done: it will not come back as unprocessed. */

@@ -160,9 +160,5 @@ static bool batch_get_finish(struct call *c)
     return true;
 }
 
-const struct operation operation_batch_get_item = {.name = "BatchGetItem",
-                                                   .input = &shape_batch_get_item,
-                                                   .begin = batch_get_begin,
-                                                   .ready = batch_ready,
-                                                   .reply = batch_get_reply,
-                                                   .finish = batch_get_finish};
+OPERATION(batch_get_item, "BatchGetItem", .begin = batch_get_begin, .ready = items_ready,
+          .reply = batch_get_reply, .finish = batch_get_finish);

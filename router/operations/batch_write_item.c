@@ -130,9 +130,5 @@ static bool batch_write_finish(struct call *c)
     return true;
 }
 
-const struct operation operation_batch_write_item = {.name = "BatchWriteItem",
-                                                     .input = &shape_batch_write_item,
-                                                     .begin = batch_write_begin,
-                                                     .ready = batch_ready,
-                                                     .reply = batch_write_reply,
-                                                     .finish = batch_write_finish};
+OPERATION(batch_write_item, "BatchWriteItem", .begin = batch_write_begin, .ready = items_ready,
+          .reply = batch_write_reply, .finish = batch_write_finish);

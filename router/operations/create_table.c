@@ -176,8 +176,5 @@ static bool create_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-const struct operation operation_create_table = {.name = "CreateTable",
-                                                 .input = &shape_create_table,
-                                                 .name_first = true,
-                                                 .begin = create_begin,
-                                                 .reply = table_description_reply};
+OPERATION(create_table, "CreateTable", .name_first = true, .begin = create_begin,
+          .reply = table_description_reply);

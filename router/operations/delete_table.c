@@ -7,12 +7,9 @@ static bool delete_table_begin(struct call *c, const struct json_value m[])
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_DELETE);
     s->request.table.name = arena_copy(&c->arena, json_string(&m[DELETE_TABLE_TABLE_NAME]));
-    call_send(c, s);
+    subrequest_start(c->router, s);
     return true;
 }
 
-const struct operation operation_delete_table = {.name = "DeleteTable",
-                                                 .input = &shape_delete_table,
-                                                 .name_first = true,
-                                                 .begin = delete_table_begin,
-                                                 .reply = table_description_reply};
+OPERATION(delete_table, "DeleteTable", .name_first = true, .begin = delete_table_begin,
+          .reply = table_description_reply);

@@ -36,8 +36,7 @@ static bool describe_endpoints(struct call *c, const struct json_value m[])
     return true;
 }
 
-const struct operation operation_describe_limits = {
-    .name = "DescribeLimits", .input = &shape_describe_limits, .begin = describe_limits};
+OPERATION(describe_limits, "DescribeLimits", .begin = describe_limits);
 const struct operation operation_describe_endpoints = {.name = "DescribeEndpoints",
                                                        .input = &shape_describe_endpoints_request,
                                                        .begin = describe_endpoints};

@@ -14,8 +14,5 @@ static bool describe_table_reply(struct call *c, struct subrequest *s, const str
     return table_description_answer(c, s, r, "Table");
 }
 
-const struct operation operation_describe_table = {.name = "DescribeTable",
-                                                   .input = &shape_describe_table,
-                                                   .name_first = true,
-                                                   .begin = describe_table_begin,
-                                                   .reply = describe_table_reply};
+OPERATION(describe_table, "DescribeTable", .name_first = true, .begin = describe_table_begin,
+          .reply = describe_table_reply);

@@ -21,16 +21,10 @@ static bool get_item_read(struct call *c, const struct json_value m[], struct it
 static bool get_item_begin(struct call *c, const struct json_value m[])
 {
     struct item_plan *plan = item_plan_create(c, 1, 1);
-    c->state = plan;
     if (!get_item_read(c, m, plan))
         return false;
     items_begin(c, plan);
     return true;
-}
-
-static bool get_item_ready(struct call *c)
-{
-    return items_ready(c, c->state);
 }
 
 static bool get_item_reply(struct call *c, struct subrequest *s, const struct reply *r)
@@ -41,8 +35,5 @@ static bool get_item_reply(struct call *c, struct subrequest *s, const struct re
     return true;
 }
 
-const struct operation operation_get_item = {.name = "GetItem",
-                                             .input = &shape_get_item,
-                                             .begin = get_item_begin,
-                                             .ready = get_item_ready,
-                                             .reply = get_item_reply};
+OPERATION(get_item, "GetItem", .begin = get_item_begin, .ready = items_ready,
+          .reply = get_item_reply);

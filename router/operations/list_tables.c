@@ -14,7 +14,7 @@ static bool list_tables_begin(struct call *c, const struct json_value m[])
         s->request.list.after =
             arena_copy(&c->arena, json_string(&m[LIST_TABLES_EXCLUSIVE_START_TABLE_NAME]));
     s->request.list.names_max = (uint32_t)shape_integer(&m[LIST_TABLES_LIMIT], NAMES_MAX);
-    call_send(c, s);
+    subrequest_start(c->router, s);
     return true;
 }
 
@@ -39,7 +39,4 @@ static bool list_tables_reply(struct call *c, struct subrequest *s, const struct
            fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
 }
 
-const struct operation operation_list_tables = {.name = "ListTables",
-                                                .input = &shape_list_tables,
-                                                .begin = list_tables_begin,
-                                                .reply = list_tables_reply};
+OPERATION(list_tables, "ListTables", .begin = list_tables_begin, .reply = list_tables_reply);

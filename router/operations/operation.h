@@ -24,19 +24,10 @@ struct operation {
     bool (*finish)(struct call *c);
 };
 
-/* The operations behind a prefix of X-Amz-Target. */
-struct service {
-    const char *target;                        /* "DynamoDB_20120810." */
-    const struct operation *const *operations; /* NULL ends the list */
-    const char *const *later; /* operations that weir does not have yet; NULL ends the list */
-};
-
-extern const struct service service_dynamodb;
-
 /* NULL: weir has no such operation. */
-const struct operation *service_find(const struct service *s, struct slice name);
+const struct operation *operation_find(struct slice name);
 /* Whether the service has the operation and weir does not support it yet. */
-bool service_has_later(const struct service *s, struct slice name);
+bool operation_comes_later(struct slice name);
 
 /* ---- shared functions ---- */
 
@@ -62,10 +53,9 @@ struct slice call_storage_key(struct call *c, const struct table *t, const struc
 bool call_find_key(struct call *c, const struct table *t, enum request_op op, struct slice item,
                    struct slice *out);
 
-/* Makes a request for the table's data, or for the catalog. Fill it in, then call_send. */
+/* Makes a request for the table's data, or for the catalog. Fill it in, then subrequest_start. */
 struct subrequest *call_data_request(struct call *c, struct route *route, enum request_op op);
 struct subrequest *call_catalog_request(struct call *c, enum request_op op);
-void call_send(struct call *c, struct subrequest *s);
 
 /* Asks the catalog for a table. */
 void call_get_table(struct call *c, struct slice name);

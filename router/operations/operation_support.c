@@ -78,7 +78,7 @@ void call_get_table(struct call *c, struct slice name)
 {
     struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
     s->request.table.name = name;
-    call_send(c, s);
+    subrequest_start(c->router, s);
 }
 
 void call_send_spec(struct call *c, enum request_op op, const struct table_spec *spec)
@@ -87,7 +87,7 @@ void call_send_spec(struct call *c, enum request_op op, const struct table_spec 
     struct subrequest *s = call_catalog_request(c, op);
     s->request.table.name = spec->name;
     s->request.table.spec = buffer_slice(&c->bytes);
-    call_send(c, s);
+    subrequest_start(c->router, s);
 }
 
 /* ---- refusals ---- */

@@ -3,20 +3,18 @@
 
 #include "router/operations/operation.h"
 
-extern const struct operation operation_get_item;
-extern const struct operation operation_put_item;
-extern const struct operation operation_delete_item;
-extern const struct operation operation_query;
-extern const struct operation operation_scan;
-extern const struct operation operation_batch_get_item;
-extern const struct operation operation_batch_write_item;
-extern const struct operation operation_create_table;
-extern const struct operation operation_describe_table;
-extern const struct operation operation_list_tables;
-extern const struct operation operation_update_table;
-extern const struct operation operation_delete_table;
-extern const struct operation operation_tag_resource;
-extern const struct operation operation_untag_resource;
-extern const struct operation operation_list_tags_of_resource;
-extern const struct operation operation_describe_limits;
-extern const struct operation operation_describe_endpoints;
+/* clang-format off */
+#define OPERATION_LIST(X)                                                                          \
+    X(get_item) X(put_item) X(delete_item) X(query) X(scan) X(batch_get_item) X(batch_write_item)  \
+    X(create_table) X(describe_table) X(list_tables) X(update_table) X(delete_table)               \
+    X(tag_resource) X(untag_resource) X(list_tags_of_resource) X(describe_limits)                  \
+    X(describe_endpoints)
+/* clang-format on */
+
+/* Defines an operation, whose input is the shape of that name. */
+#define OPERATION(id, api_name, ...) \
+    const struct operation operation_##id = {.name = api_name, .input = &shape_##id, __VA_ARGS__}
+
+#define X(name) extern const struct operation operation_##name;
+OPERATION_LIST(X)
+#undef X

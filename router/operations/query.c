@@ -162,9 +162,5 @@ static bool query_ready(struct call *c)
     return true;
 }
 
-const struct operation operation_query = {.name = "Query",
-                                          .input = &shape_query,
-                                          .begin = query_begin,
-                                          .ready = query_ready,
-                                          .reply = page_reply,
-                                          .finish = page_finish};
+OPERATION(query, "Query", .begin = query_begin, .ready = query_ready, .reply = page_reply,
+          .finish = page_finish);

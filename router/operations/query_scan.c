@@ -26,12 +26,6 @@ bool page_blame_start_key(struct call *c)
     return fault_set(f, f->kind, "The provided starting key is invalid: %.*s", SHOWN(text));
 }
 
-static void page_count_item(struct call *c, struct slice item)
-{
-    (void)c;
-    (void)item;
-}
-
 static void page_write_item(struct call *c, struct slice item)
 {
     value_write_item(&c->body, item);
@@ -42,7 +36,7 @@ void page_start(struct call *c, struct page *p)
     json_write_open(&c->body, '{');
     if (!p->count_only)
         json_member_open(&c->body, "Items", '[');
-    p->plan.take = p->count_only ? page_count_item : page_write_item;
+    p->plan.take = p->count_only ? NULL : page_write_item;
     p->plan.ranges = &p->range;
     p->plan.count = 1;
     ranges_start(c, &p->plan);

@@ -116,9 +116,5 @@ static bool scan_ready(struct call *c)
     return true;
 }
 
-const struct operation operation_scan = {.name = "Scan",
-                                         .input = &shape_scan,
-                                         .begin = scan_begin,
-                                         .ready = scan_ready,
-                                         .reply = page_reply,
-                                         .finish = page_finish};
+OPERATION(scan, "Scan", .begin = scan_begin, .ready = scan_ready, .reply = page_reply,
+          .finish = page_finish);

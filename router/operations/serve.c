@@ -64,19 +64,19 @@ static bool body_take(struct router *r, struct client *c)
 }
 
 /* The operation that X-Amz-Target names. */
-static bool serve_find(struct router *r, struct client *c, const struct service *service,
+static bool serve_find(struct router *r, struct client *c, const char *target,
                        const struct operation **out)
 {
     const struct http_head *head = &c->http.head;
     struct slice name = http_text(head, head->amz_target);
-    if (service == NULL)
+    if (target == NULL)
         return endpoints_refuse(r, c, FAULT_UNKNOWN_OPERATION, "");
-    const size_t prefix = strlen(service->target);
+    const size_t prefix = strlen(target);
     name = slice_make(name.data + prefix, name.size - prefix);
-    *out = service_find(service, name);
+    *out = operation_find(name);
     if (*out != NULL)
         return true;
-    if (!service_has_later(service, name))
+    if (!operation_comes_later(name))
         return endpoints_refuse(r, c, FAULT_UNKNOWN_OPERATION, "");
     fault_set(&r->fault, FAULT_UNKNOWN_OPERATION, "%.*s is not supported by weir yet", SHOWN(name));
     endpoints_answer_fault(r, c, endpoints_answer_type(c));
@@ -116,7 +116,7 @@ void serve_body(struct router *r, struct client *c, const struct endpoint *e)
         endpoints_refuse(r, c, FAULT_SERIALIZATION, "");
         return;
     }
-    if (o != NULL || serve_find(r, c, e->service, &o))
+    if (o != NULL || serve_find(r, c, e->target, &o))
         serve_run(r, c, o, &root);
 }
 

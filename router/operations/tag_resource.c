@@ -99,15 +99,7 @@ static bool list_tags_reply(struct call *c, struct subrequest *s, const struct r
     return true;
 }
 
-const struct operation operation_tag_resource = {.name = "TagResource",
-                                                 .input = &shape_tag_resource,
-                                                 .begin = tag_begin,
-                                                 .reply = resource_changed};
-const struct operation operation_untag_resource = {.name = "UntagResource",
-                                                   .input = &shape_untag_resource,
-                                                   .begin = untag_begin,
-                                                   .reply = resource_changed};
-const struct operation operation_list_tags_of_resource = {.name = "ListTagsOfResource",
-                                                          .input = &shape_list_tags_of_resource,
-                                                          .begin = list_tags_begin,
-                                                          .reply = list_tags_reply};
+OPERATION(tag_resource, "TagResource", .begin = tag_begin, .reply = resource_changed);
+OPERATION(untag_resource, "UntagResource", .begin = untag_begin, .reply = resource_changed);
+OPERATION(list_tags_of_resource, "ListTagsOfResource", .begin = list_tags_begin,
+          .reply = list_tags_reply);

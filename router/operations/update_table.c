@@ -128,8 +128,5 @@ static bool update_reply(struct call *c, struct subrequest *s, const struct repl
                                               : table_description_reply(c, s, r);
 }
 
-const struct operation operation_update_table = {.name = "UpdateTable",
-                                                 .input = &shape_update_table,
-                                                 .name_first = true,
-                                                 .begin = update_begin,
-                                                 .reply = update_reply};
+OPERATION(update_table, "UpdateTable", .name_first = true, .begin = update_begin,
+          .reply = update_reply);

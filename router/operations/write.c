@@ -106,12 +106,6 @@ static bool delete_item_begin(struct call *c, const struct json_value m[])
     return write_begin(c, m, &OF);
 }
 
-static bool write_ready(struct call *c)
-{
-    const struct write *w = c->state;
-    return items_ready(c, w->plan);
-}
-
 static bool write_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     const struct write *w = c->state;
@@ -127,13 +121,6 @@ static bool write_reply(struct call *c, struct subrequest *s, const struct reply
     return true;
 }
 
-const struct operation operation_put_item = {.name = "PutItem",
-                                             .input = &shape_put_item,
-                                             .begin = put_item_begin,
-                                             .ready = write_ready,
-                                             .reply = write_reply};
-const struct operation operation_delete_item = {.name = "DeleteItem",
-                                                .input = &shape_delete_item,
-                                                .begin = delete_item_begin,
-                                                .ready = write_ready,
-                                                .reply = write_reply};
+OPERATION(put_item, "PutItem", .begin = put_item_begin, .ready = items_ready, .reply = write_reply);
+OPERATION(delete_item, "DeleteItem", .begin = delete_item_begin, .ready = items_ready,
+          .reply = write_reply);

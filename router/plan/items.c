@@ -14,6 +14,7 @@ struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t ite
 
 void items_begin(struct call *c, struct item_plan *p)
 {
+    c->plan = p;
     for (uint32_t i = 0; i < p->table_count; i++)
         call_want_table(c, p->tables[i].name, &p->tables[i].route);
 }
@@ -44,11 +45,12 @@ static void items_send(struct call *c, const struct item_plan *p, uint32_t index
     }
     if (q->op == REQUEST_PUT)
         s->request.write.item = span_in(&c->bytes, q->item);
-    call_send(c, s);
+    subrequest_start(c->router, s);
 }
 
-bool items_ready(struct call *c, struct item_plan *p)
+bool items_ready(struct call *c)
 {
+    struct item_plan *p = c->plan;
     for (uint32_t i = 0; i < p->count; i++) {
         struct item_request *q = &p->items[i];
         if (!call_find_key(c, &p->tables[q->table].route->table, q->op, span_in(&c->bytes, q->item),

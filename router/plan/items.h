@@ -31,8 +31,8 @@ struct item_plan {
 /* A plan in the call's arena, with zeroed tables and items. */
 struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t items);
 
-/* `begin`: asks for the tables. */
+/* `begin`: asks for the tables. The plan becomes the call's. */
 void items_begin(struct call *c, struct item_plan *p);
 /* `ready`: sends all requests, or refuses a key that does not fit its table. A reply belongs to
- * p->items[subrequest->index]. */
-bool items_ready(struct call *c, struct item_plan *p);
+ * call->plan->items[subrequest->index]. */
+bool items_ready(struct call *c);

@@ -38,7 +38,7 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
         s->request.range.items_max = left < INT32_MAX ? (uint32_t)left : INT32_MAX;
     }
     s->request.range.bytes_max = (uint32_t)(PAGE_SIZE_MAX - p->read_bytes);
-    call_send(c, s);
+    subrequest_start(c->router, s);
 }
 
 /* For each range that has no unread items and has not ended. */
@@ -89,7 +89,8 @@ static bool ranges_take_all(struct call *c, struct ranges_plan *p, const struct 
         struct slice item = reader_sized(&items);
         if (items.failed)
             return ranges_cut_short(c);
-        p->take(c, item);
+        if (p->take != NULL)
+            p->take(c, item);
         last = item;
     }
     if (r->range.count > 0)
@@ -176,7 +177,8 @@ static bool ranges_merge(struct call *c, struct ranges_plan *p)
     struct slice last = {NULL, 0};
     while (!p->truncated && (range = ranges_first(p)) != NULL) {
         last = reader_sized(&range->unread);
-        p->take(c, last);
+        if (p->take != NULL)
+            p->take(c, last);
         p->taken++;
         p->read_bytes += item_size(last);
         p->truncated = ranges_is_full(p);

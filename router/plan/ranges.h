@@ -24,7 +24,8 @@ struct ranges_plan {
     int64_t limit; /* items; 0: no limit */
     bool consistent;
     bool reverse;
-    /* Gets each item of the page, in order. The item lends until the function returns. */
+    /* Gets each item of the page, in order. The item lends until the function returns. NULL: the
+     * items are only counted. */
     void (*take)(struct call *c, struct slice item);
 
     /* results */

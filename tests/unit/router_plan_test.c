@@ -310,7 +310,7 @@ static bool two_begin(struct call *c, const struct json_value m[])
 
 static bool two_ready(struct call *c)
 {
-    return items_ready(c, c->state);
+    return items_ready(c);
 }
 
 static bool two_reply(struct call *c, struct subrequest *s, const struct reply *r)
