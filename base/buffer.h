@@ -50,6 +50,15 @@ static inline void buffer_append_slice(struct buffer *b, struct slice s)
     buffer_append(b, s.data, s.size);
 }
 
+/* The buffer contains only these bytes from now on. They may be a part of it. */
+static inline void buffer_set(struct buffer *b, struct slice s)
+{
+    b->size = 0;
+    if (s.size > 0)
+        memmove(buffer_reserve(b, s.size), s.data, s.size);
+    b->size = s.size;
+}
+
 static inline void buffer_append_text(struct buffer *b, const char *text)
 {
     buffer_append(b, text, strlen(text));

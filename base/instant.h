@@ -30,6 +30,11 @@ static inline struct instant instant_add(struct instant t, struct duration d)
     return (struct instant){__builtin_add_overflow(t.ns, d.ns, &sum) ? INT64_MAX : sum};
 }
 
+static inline struct instant instant_add_ms(struct instant t, int64_t ms)
+{
+    return instant_add(t, duration_ms(ms));
+}
+
 /* later - earlier */
 static inline struct duration instant_since(struct instant later, struct instant earlier)
 {

@@ -18,3 +18,13 @@ void *must_calloc(size_t count, size_t size);
 /* Makes room for one more element of `size` bytes after the first `count`: a full array doubles.
  * The process ends if there is no memory. */
 void *must_grow(void *array, size_t count, size_t *capacity, size_t size);
+
+/* The memory that malloc, calloc or realloc returned: a process without memory cannot go on. */
+#define must_have(memory) must_have_at((memory), #memory, __FILE__, __LINE__)
+
+static inline void *must_have_at(void *memory, const char *call, const char *file, int line)
+{
+    if (__builtin_expect(!memory, 0))
+        must_fail(call, file, line);
+    return memory;
+}

@@ -110,7 +110,7 @@ static void adaptive_change(struct controller *c, struct demand *d, const struct
         c->promises.loads_mcu[partition_node(p, m)][d->kind] += rate_mcu - p->rate_mcu[d->kind];
     if (w == NULL || instant_before(c->now, w->quiet_until) || d->decision->has_event)
         return;
-    w->quiet_until = instant_add(c->now, duration_ms(QUIET_MS));
+    w->quiet_until = instant_add_ms(c->now, QUIET_MS);
     control_tell(c, d->decision, event, d->table, p->id,
                  "%s; the table uses %lld of its %lld %s units a second", why,
                  (long long)(d->uses_mcu / MCU_PER_UNIT), (long long)(d->limit_mcu / MCU_PER_UNIT),
@@ -147,7 +147,7 @@ static void adaptive_decay(struct controller *c, struct demand *d)
             instant_before(w->throttled_since[d->kind], INSTANT_NEVER) ||
             use_of(c, d, i) > rate / 100 * c->config->adaptive_used_percent)
             continue;
-        w->decay_at[d->kind] = instant_add(c->now, duration_ms(c->config->adaptive_decay_ms));
+        w->decay_at[d->kind] = instant_add_ms(c->now, c->config->adaptive_decay_ms);
         int64_t less = boost * c->config->adaptive_decay_percent / 100;
         if (boost - less < LEAST_RAISE_MCU)
             less = boost;
@@ -202,8 +202,8 @@ static int64_t lack_of(const struct controller *c, const struct demand *d, uint3
     const struct watched *w = control_watched(c, p->id);
     int64_t units =
         d->kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu;
-    if (w == NULL || instant_before(c->now, instant_add(w->throttled_since[d->kind],
-                                                        duration_ms(c->config->adaptive_after_ms))))
+    if (w == NULL || instant_before(c->now, instant_add_ms(w->throttled_since[d->kind],
+                                                           c->config->adaptive_after_ms)))
         return 0;
     struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
     int64_t rate = p->rate_mcu[d->kind], most = units * MCU_PER_UNIT - rate;
@@ -265,7 +265,7 @@ void control_adapt(struct controller *c)
 {
     if (instant_before(c->now, c->adapted_at))
         return;
-    c->adapted_at = instant_add(c->now, duration_ms(c->config->adaptive_every_ms));
+    c->adapted_at = instant_add_ms(c->now, c->config->adaptive_every_ms);
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
          name = t->name) {

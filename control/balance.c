@@ -82,7 +82,7 @@ static void balance_relieve(struct controller *c, uint32_t node, enum admit_kind
                  (long long)(best.cost_mcu / MCU_PER_UNIT), best.to);
     control_figures(&d, "node", node, best.to);
     control_move(c, best.table, best.partition, node, best.to, &d);
-    c->balanced_at = instant_add(c->now, duration_ms(AGAIN_MS));
+    c->balanced_at = instant_add_ms(c->now, AGAIN_MS);
 }
 
 bool control_is_above(const struct controller *c, uint32_t node)

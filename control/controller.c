@@ -14,8 +14,7 @@ enum {
 
 struct controller *controller_create(const struct config *config)
 {
-    struct controller *c = calloc(1, sizeof *c);
-    must(c != NULL);
+    struct controller *c = must_have(calloc(1, sizeof *c));
     c->config = config;
     return c;
 }
@@ -117,7 +116,7 @@ static void control_begin(struct controller *c, const struct control_view *view)
     control_split_forget(c);
     c->unanswered = 0;
     c->adapted_at = c->balanced_at = c->peaks_at = c->peaks_quiet_until = c->now;
-    c->spread_at = instant_add(c->now, duration_ms(SPREAD_AFTER_MS));
+    c->spread_at = instant_add_ms(c->now, SPREAD_AFTER_MS);
     for (uint32_t node = 0; node <= NODES_MAX; node++)
         c->nodes[node] = (struct watched_node){
             .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
@@ -130,7 +129,7 @@ void controller_look(struct controller *c, struct instant now, const struct cont
     c->view = view;
     if (view->term != c->term)
         control_begin(c, view);
-    c->next_at = instant_add(now, duration_ms(c->config->control_ms));
+    c->next_at = instant_add_ms(now, c->config->control_ms);
     control_watch(c);
     if (c->config->control_merge)
         control_note_cold(c);
@@ -138,7 +137,7 @@ void controller_look(struct controller *c, struct instant now, const struct cont
     if (c->kept_waiting)
         return;
     c->unanswered = c->request_count = c->request_next = 0;
-    c->forget_at = instant_add(now, duration_ms(c->config->control_answer_ms));
+    c->forget_at = instant_add_ms(now, c->config->control_answer_ms);
     arena_reset(&c->arena);
     control_count_promises(c);
     if (c->config->control_placement)

@@ -37,7 +37,7 @@ static bool leaders_is_silent(const struct controller *c, uint32_t node, int64_t
 {
     struct instant since = c->nodes[node].silent_since;
     return instant_before(since, INSTANT_NEVER) &&
-           !instant_before(c->now, instant_add(since, duration_ms(ms)));
+           !instant_before(c->now, instant_add_ms(since, ms));
 }
 
 static int64_t cost_ppm(const struct controller *c, const struct partition_info *p, uint32_t node)
@@ -189,7 +189,7 @@ void control_lead(struct controller *c)
             leaders_shift(c, &s, all, (enum rule)rule);
             if (rule != FOR_LOAD)
                 continue;
-            c->spread_at = instant_add(c->now, duration_ms(AGAIN_MS));
+            c->spread_at = instant_add_ms(c->now, AGAIN_MS);
             return;
         }
     }

@@ -94,7 +94,7 @@ static void note_pair(struct controller *c, const struct partition_info *lower)
         w->cold_since = c->now;
     w->above_epoch = upper->epoch;
     if (upper->merge == MERGE_FREEZE || upper->merge == MERGE_THAW) /* the merge may be given up */
-        w->merge_at = instant_add(c->now, duration_ms(c->config->merge_backoff_ms));
+        w->merge_at = instant_add_ms(c->now, c->config->merge_backoff_ms);
 }
 
 void control_note_cold(struct controller *c)
@@ -154,8 +154,7 @@ static bool are_due(const struct controller *c, const struct partition_info *low
 {
     const struct watched *w = control_watched(c, lower->id);
     return w != NULL &&
-           !instant_before(c->now,
-                           instant_add(w->cold_since, duration_ms(c->config->merge_cold_ms))) &&
+           !instant_before(c->now, instant_add_ms(w->cold_since, c->config->merge_cold_ms)) &&
            !instant_before(c->now, w->merge_at) &&
            bytes_together(c, lower) <= c->config->partition_max_bytes / 2 &&
            catalog_stand_together(c->view->catalog, lower, lower + 1) &&
@@ -224,7 +223,7 @@ static bool merge_one(struct controller *c, const struct table *t)
         const struct asked a = asked_together(c, lower);
         bool suffices = shares_suffice(c, t, lower, &a);
         control_watched(c, lower->id)->merge_at =
-            instant_add(c->now, duration_ms(c->config->merge_backoff_ms));
+            instant_add_ms(c->now, c->config->merge_backoff_ms);
         if (suffices)
             control_merge_pair(c, t, lower, &a);
         return suffices; /* the next pair at the next look */

@@ -48,7 +48,7 @@ static void tell_full(struct controller *c, const struct table *t)
     struct decision d = {0};
     if (instant_before(c->now, c->peaks_quiet_until))
         return;
-    c->peaks_quiet_until = instant_add(c->now, duration_ms(TELL_AGAIN_MS));
+    c->peaks_quiet_until = instant_add_ms(c->now, TELL_AGAIN_MS);
     control_tell(c, &d, EVENT_STUCK, t, 0,
                  "the table is at a new peak, but its nodes are promised to others: add nodes, or "
                  "capacity");
@@ -87,7 +87,7 @@ void control_on_demand(struct controller *c)
 {
     if (instant_before(c->now, c->peaks_at))
         return;
-    c->peaks_at = instant_add(c->now, duration_ms(c->config->on_demand_peak_ms));
+    c->peaks_at = instant_add_ms(c->now, c->config->on_demand_peak_ms);
     struct slice name = {NULL, 0};
     for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
          name = t->name) {

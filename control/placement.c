@@ -14,7 +14,7 @@ enum {
 static bool is_gone(const struct controller *c, uint32_t node)
 {
     const struct watched_node *w = &c->nodes[node];
-    struct instant long_ago = instant_add(w->silent_since, duration_ms(c->config->node_silent_ms));
+    struct instant long_ago = instant_add_ms(w->silent_since, c->config->node_silent_ms);
     return instant_before(w->silent_since, INSTANT_NEVER) && !instant_before(c->now, long_ago);
 }
 
@@ -35,7 +35,7 @@ static void tell_no_place(struct controller *c, const struct table *t,
     struct watched_node *w = &c->nodes[node];
     if (instant_before(c->now, w->quiet_until) || !control_has_room(c))
         return;
-    w->quiet_until = instant_add(c->now, duration_ms(TELL_AGAIN_MS));
+    w->quiet_until = instant_add_ms(c->now, TELL_AGAIN_MS);
     control_tell(
         c, &d, EVENT_STUCK, t, p->id,
         "cannot move this replica off node %u: every other node lacks room or has a copy. Add "

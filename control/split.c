@@ -34,7 +34,7 @@ static void control_split_rest(struct controller *c, const struct split_job *j, 
 {
     struct watched *w = control_watched(c, j->partition);
     if (w != NULL)
-        w->split_at = instant_add(c->now, duration_ms(ms));
+        w->split_at = instant_add_ms(c->now, ms);
 }
 
 /* ---- when ---- */
@@ -58,7 +58,7 @@ static bool is_above_maximum(const struct controller *c, const struct watched *w
 {
     const struct partition_load *l = w->load;
     int64_t hold_ms = c->config->split_hold_ms;
-    struct instant late = instant_add(l->heard_at, duration_ms(2 * c->config->load_report_ms));
+    struct instant late = instant_add_ms(l->heard_at, 2 * c->config->load_report_ms);
     if (l->excess_ms[kind] < hold_ms || instant_before(late, c->now))
         return false;
     struct rates r = control_rates(c, w, kind, hold_ms);
@@ -69,7 +69,7 @@ static bool is_above_maximum(const struct controller *c, const struct watched *w
 static bool consumes_much(const struct controller *c, const struct watched *w, enum admit_kind kind)
 {
     int64_t window_ms = c->config->split_window_ms;
-    return !instant_before(c->now, instant_add(w->born_at, duration_ms(window_ms))) &&
+    return !instant_before(c->now, instant_add_ms(w->born_at, window_ms)) &&
            control_rates(c, w, kind, window_ms).consumed_mcu >
                control_split_maximum_mcu(c, kind) / 100 * c->config->split_percent;
 }
@@ -106,8 +106,7 @@ static bool is_delayed(const struct controller *c, const struct split_job *j)
     if (instant_since(c->now, w->wanted_at).ns > c->config->split_window_ms * NS_PER_MS)
         w->wanted_since = c->now;
     w->wanted_at = c->now;
-    return instant_before(c->now,
-                          instant_add(w->wanted_since, duration_ms(c->config->split_delay_ms)));
+    return instant_before(c->now, instant_add_ms(w->wanted_since, c->config->split_delay_ms));
 }
 
 /* `wanted`: the count of partitions that the table should have; 0: the partition itself needs the
@@ -143,7 +142,7 @@ static struct request *control_split_ask(struct controller *c, struct split_job 
     r->epoch = j->epoch;
     j->id = r->id;
     j->answered = false;
-    j->lost_at = instant_add(c->now, duration_ms(c->config->control_answer_ms));
+    j->lost_at = instant_add_ms(c->now, c->config->control_answer_ms);
     return r;
 }
 

@@ -38,8 +38,7 @@ static struct watched *watch_find_or_add(struct controller *c, uint32_t partitio
 {
     struct watched *w = control_watched(c, partition);
     if (w == NULL) {
-        w = calloc(1, sizeof *w);
-        must(w != NULL);
+        w = must_have(calloc(1, sizeof *w));
         w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
         w->born_at = c->now;
         id_map_add(&c->watched, partition + UINT64_C(1), w);
@@ -60,7 +59,7 @@ static bool watch_differ(const struct sample *s, const struct load_total totals[
 /* Unchanged figures are not reported: they hold as of now. */
 static struct instant as_of(const struct controller *c, const struct partition_load *l)
 {
-    struct instant due = instant_add(l->heard_at, duration_ms(2 * c->config->load_report_ms));
+    struct instant due = instant_add_ms(l->heard_at, 2 * c->config->load_report_ms);
     return instant_before(c->now, due) ? l->heard_at : c->now;
 }
 
@@ -71,8 +70,7 @@ static void set_room(const struct controller *c, struct watched *w, uint32_t roo
     if (w->room > 0)
         last = *sample_at(w, 0);
     free(w->samples);
-    w->samples = calloc(room, sizeof *w->samples);
-    must(w->samples != NULL);
+    w->samples = must_have(calloc(room, sizeof *w->samples));
     w->room = room;
     for (uint32_t back = 0; back < room && back < w->seen; back++) {
         struct sample *s = sample_at(w, back);
@@ -87,8 +85,7 @@ static void add_sample(const struct controller *c, struct watched *w)
     const struct load_total *totals = loads_totals(w->load);
     if (w->room < SAMPLES && watch_differ(w->room == 0 ? &unused : sample_at(w, 0), totals))
         set_room(c, w, SAMPLES);
-    else if (w->seen > 0 &&
-             instant_before(c->now, instant_add(w->sampled_at, duration_ms(SPACING_MS))))
+    else if (w->seen > 0 && instant_before(c->now, instant_add_ms(w->sampled_at, SPACING_MS)))
         return;
     w->seen++;
     w->sampled_at = c->now;

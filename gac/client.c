@@ -59,8 +59,7 @@ static struct duration gac_client_lifetime(const struct gac_client *c)
 struct gac_client *gac_client_create(const struct gac_client_options *options)
 {
     must(options->servers <= GAC_SERVERS_MAX && options->router != 0);
-    struct gac_client *c = calloc(1, sizeof *c);
-    must(c != NULL);
+    struct gac_client *c = must_have(calloc(1, sizeof *c));
     c->options = *options;
     c->routers = 1;
     ring_init(&c->ring, options->servers);
@@ -114,8 +113,7 @@ static void gac_client_make_room(struct gac_client *c, struct instant now)
     if (c->leases.count < c->lease_capacity / 2)
         return;
     c->lease_capacity *= 2;
-    c->active = realloc(c->active, c->lease_capacity * sizeof c->active[0]);
-    must(c->active != NULL);
+    c->active = must_have(realloc(c->active, c->lease_capacity * sizeof c->active[0]));
 }
 
 static void refill_reserve(const struct gac_client *c, struct instant now, struct lease *l)
@@ -165,8 +163,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
         return l;
     if (c->leases.count == c->lease_capacity)
         gac_client_make_room(c, now);
-    l = calloc(1, sizeof *l);
-    must(l != NULL);
+    l = must_have(calloc(1, sizeof *l));
     l->limit = *limit;
     l->slot_at = l->taken_at = now;
     l->lifetime = gac_client_lifetime(c);
@@ -315,7 +312,7 @@ static bool gac_client_counts(const struct gac_client *c, struct instant now,
                               const struct server *v)
 {
     if (v->state == SERVER_UNKNOWN)
-        return instant_before(now, instant_add(c->begun_at, duration_ms(REACH_MS)));
+        return instant_before(now, instant_add_ms(c->begun_at, REACH_MS));
     if (v->state == SERVER_SILENT)
         return instant_before(now, instant_add(v->silent_at, gac_client_lifetime(c)));
     return v->state == SERVER_UP;

@@ -104,8 +104,7 @@ static struct holder *ledger_add(struct ledger *l, struct instant now, uint64_t 
 {
     if (l->count == l->capacity) {
         l->capacity = l->capacity == 0 ? 4 : l->capacity * 2;
-        l->holders = realloc(l->holders, l->capacity * sizeof l->holders[0]);
-        must(l->holders != NULL);
+        l->holders = must_have(realloc(l->holders, l->capacity * sizeof l->holders[0]));
     }
     struct holder *h = &l->holders[l->count++];
     *h = (struct holder){.router = router, .credited_at = now};

@@ -64,8 +64,7 @@ static void block_add(struct raft_log *l, size_t size)
     size_t had = l->newest == NULL ? 0 : raft_log_bytes_to(l, raft_log_last(l)) - l->base_bytes_to;
     had = had < BLOCK_SIZE_MAX ? had : BLOCK_SIZE_MAX;
     size = size < had ? had : size;
-    struct raft_block *b = malloc(sizeof *b + size);
-    must(b != NULL);
+    struct raft_block *b = must_have(malloc(sizeof *b + size));
     struct raft_block *newest = l->newest == NULL ? b : l->newest;
     struct raft_block *oldest = l->newest == NULL ? b : l->newest->next;
     *b = (struct raft_block){.previous = newest, .next = oldest, .size = size};
@@ -124,8 +123,7 @@ static void raft_log_make_room(struct raft_log *l)
     }
     must(l->capacity <= UINT32_MAX / 2);
     l->capacity = l->capacity == 0 ? 8 : l->capacity * 2;
-    l->slots = realloc(l->slots, l->capacity * sizeof *l->slots);
-    must(l->slots != NULL);
+    l->slots = must_have(realloc(l->slots, l->capacity * sizeof *l->slots));
 }
 
 void raft_log_append(struct raft_log *l, uint64_t term, enum log_kind kind, struct slice head,

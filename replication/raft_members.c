@@ -56,8 +56,7 @@ void raft_history_push(struct raft *r, uint64_t index, const struct raft_members
     must(r->history_count == 0 || r->history[r->history_count - 1].index < index);
     if (r->history_count == r->history_capacity) {
         r->history_capacity = r->history_capacity == 0 ? 1 : r->history_capacity * 2;
-        r->history = realloc(r->history, r->history_capacity * sizeof *r->history);
-        must(r->history != NULL);
+        r->history = must_have(realloc(r->history, r->history_capacity * sizeof *r->history));
     }
     r->history[r->history_count++] = (struct raft_members_at){index, *m};
     raft_peers_sync(r);
@@ -86,8 +85,7 @@ void raft_history_compact(struct raft *r, uint64_t index)
     r->history_count -= first;
     memmove(r->history, r->history + first, r->history_count * sizeof *r->history);
     if (r->history_count == 1) {
-        struct raft_members_at *less = realloc(r->history, sizeof *less);
-        must(less != NULL);
+        struct raft_members_at *less = must_have(realloc(r->history, sizeof *less));
         r->history = less;
         r->history_capacity = 1;
     }

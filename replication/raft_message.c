@@ -116,8 +116,7 @@ struct raft_message *raft_push(struct raft *r, enum raft_message_kind kind, uint
     struct raft_outbox *o = r->shared->outbox;
     if (o->count == o->capacity) {
         o->capacity = o->capacity == 0 ? 16 : o->capacity * 2;
-        o->messages = realloc(o->messages, o->capacity * sizeof *o->messages);
-        must(o->messages != NULL);
+        o->messages = must_have(realloc(o->messages, o->capacity * sizeof *o->messages));
     }
     struct raft_message *m = &o->messages[o->count++];
     *m = (struct raft_message){.kind = kind, .group = r->group, .from = r->self, .to = to};

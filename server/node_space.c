@@ -41,7 +41,7 @@ void node_space_made(struct node_space *s, struct instant now, int error)
     s->error = error;
     if (error != 0) {
         PROBE("a log segment cannot be made");
-        s->retry_at = instant_add(now, duration_ms(RETRY_SPACE_MS));
+        s->retry_at = instant_add_ms(now, RETRY_SPACE_MS);
     }
     node_space_prepare(s, now);
 }

@@ -12,8 +12,7 @@
 
 struct catalog *catalog_create(void)
 {
-    struct catalog *c = calloc(1, sizeof *c);
-    must(c != NULL);
+    struct catalog *c = must_have(calloc(1, sizeof *c));
     c->next_table_id = CATALOG_TABLE_ID + 1;
     c->next_partition_id = CATALOG_GROUP + 1;
     return c;
@@ -232,11 +231,9 @@ static void entry_set(struct entry *e, const struct table *t)
 
 static struct entry *catalog_entry_create(const struct table *t)
 {
-    struct entry *e = calloc(1, sizeof *e);
-    must(e != NULL);
+    struct entry *e = must_have(calloc(1, sizeof *e));
     entry_set(e, t);
-    e->sizes = calloc(t->partition_count, sizeof e->sizes[0]);
-    must(e->sizes != NULL);
+    e->sizes = must_have(calloc(t->partition_count, sizeof e->sizes[0]));
     return e;
 }
 
@@ -247,8 +244,7 @@ static struct entry *catalog_add(struct catalog *c, const struct table *t)
         return c->itself = e;
     if (c->count == c->capacity) {
         c->capacity = c->capacity == 0 ? 16 : c->capacity * 2;
-        c->entries = realloc(c->entries, c->capacity * sizeof(struct entry *));
-        must(c->entries != NULL);
+        c->entries = must_have(realloc(c->entries, c->capacity * sizeof(struct entry *)));
     }
     size_t at = lower_bound(c, t->name);
     memmove(c->entries + at + 1, c->entries + at, (c->count - at) * sizeof(struct entry *));
@@ -588,8 +584,7 @@ static void catalog_found(struct catalog *c, const struct catalog_command *comma
 static void spread_sizes(struct entry *e, uint32_t before, uint32_t at)
 {
     uint32_t more = e->table.partition_count - before;
-    e->sizes = realloc(e->sizes, e->table.partition_count * sizeof e->sizes[0]);
-    must(e->sizes != NULL);
+    e->sizes = must_have(realloc(e->sizes, e->table.partition_count * sizeof e->sizes[0]));
     memmove(e->sizes + at + 1 + more, e->sizes + at + 1, (before - at - 1) * sizeof e->sizes[0]);
     memset(e->sizes + at + 1, 0, more * sizeof e->sizes[0]);
 }

@@ -32,8 +32,7 @@ enum status catalog_load_event(struct catalog *c, struct slice bytes)
     if (event_decode(&r, &e) != STATUS_OK || r.left.size > 0 || e.number == 0)
         return STATUS_CORRUPT;
     struct buffer *kept = &c->events[e.number % EVENTS_MAX];
-    buffer_clear(kept);
-    buffer_append_slice(kept, bytes);
+    buffer_set(kept, bytes);
     if (e.number > c->last_event)
         c->last_event = e.number;
     return STATUS_OK;
@@ -333,8 +332,7 @@ static void take_peak(struct catalog *c, const struct catalog_command *command,
     }
     struct table t = e->table;
     size_t size = t.partition_count * sizeof t.partitions[0];
-    t.partitions = malloc(size);
-    must(t.partitions != NULL);
+    t.partitions = must_have(malloc(size));
     memcpy(t.partitions, e->table.partitions, size);
     catalog_reach_peak(command, &t, d->peak);
     if (catalog_allocate(c, command, &t, false)) {

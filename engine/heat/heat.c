@@ -65,8 +65,7 @@ void heat_deinit(struct heat *h)
 
 static void *heat_allocate(size_t size)
 {
-    void *memory = malloc(size);
-    must(memory != NULL);
+    void *memory = must_have(malloc(size));
     return memory;
 }
 

@@ -65,7 +65,7 @@ static void background_run(struct background *background, enum background_job jo
     if (p == NULL)
         return;
     state->last = p->info.id;
-    state->at = instant_add(background->env->now, duration_ms(SCAN_MS));
+    state->at = instant_add_ms(background->env->now, SCAN_MS);
     struct slice from = kinds[job].from(p);
     const uint64_t subject = (uint64_t)job << 32 | p->info.id;
     if (waiters_may_scan(background->waiters, &state->scan, RESUME_BACKGROUND, subject, from))

@@ -156,8 +156,7 @@ void buckets_deinit(struct buckets *buckets)
 static struct mirror *buckets_mirror_of(struct partition *p)
 {
     if (p->mirror == NULL) {
-        p->mirror = calloc(1, sizeof *p->mirror);
-        must(p->mirror != NULL);
+        p->mirror = must_have(calloc(1, sizeof *p->mirror));
         p->mirror->partition = p;
         p->mirror->heard_at.ns = -HEARD_MS * NS_PER_MS;
     }
@@ -215,9 +214,9 @@ static void buckets_note_change(struct buckets *buckets, struct partition *p, in
         return;
     m->unsaid_mcu += reads_mcu;
     if (!m->listed)
-        buckets_say_at(buckets, p, instant_add(buckets->env->now, duration_ms(c->report_ms)));
+        buckets_say_at(buckets, p, instant_add_ms(buckets->env->now, c->report_ms));
     if (buckets_is_urgent(buckets, p))
-        buckets_say_at(buckets, p, instant_add(m->said_at, duration_ms(c->report_quick_ms)));
+        buckets_say_at(buckets, p, instant_add_ms(m->said_at, c->report_quick_ms));
 }
 
 void buckets_spent(struct buckets *buckets, struct partition *p, enum admit_kind kind,
@@ -298,9 +297,8 @@ static void buckets_say(struct buckets *buckets, struct partition *p)
     struct mirror *m = p->mirror;
     uint32_t leader = raft_member_node(raft_leader(p->raft));
     if (p->led == 0 && !buckets_is_peer(buckets, leader)) { /* wait for the next leader */
-        buckets_say_at(
-            buckets, p,
-            instant_add(buckets->env->now, duration_ms(buckets->env->config->report_ms)));
+        buckets_say_at(buckets, p,
+                       instant_add_ms(buckets->env->now, buckets->env->config->report_ms));
         return;
     }
     m->said_at = buckets->env->now;
@@ -401,9 +399,8 @@ static void buckets_take_levels(struct buckets *buckets, struct partition *p,
         return;
     int64_t own = buckets_uncounted(buckets, p, l);
     if (own > 0) /* the last message to the leader was lost, or is on its way */
-        buckets_say_at(
-            buckets, p,
-            instant_add(buckets->env->now, duration_ms(buckets->env->config->report_ms)));
+        buckets_say_at(buckets, p,
+                       instant_add_ms(buckets->env->now, buckets->env->config->report_ms));
     admission_restore(&p->admission, ADMIT_READ, buckets->env->now, &l->balances[ADMIT_READ]);
     admission_spend(&p->admission, &buckets->throughput->admission, ADMIT_READ, buckets->env->now,
                     own);

@@ -65,7 +65,7 @@ static void call_send(struct calls *calls, const struct call *c)
 
 static void call_wait(struct calls *calls, struct call *c, int64_t ms)
 {
-    c->at = instant_earlier(instant_add(calls->env->now, duration_ms(ms)), c->deadline);
+    c->at = instant_earlier(instant_add_ms(calls->env->now, ms), c->deadline);
     calls->at = instant_earlier(calls->at, c->at);
 }
 
@@ -95,8 +95,7 @@ void calls_begin(struct calls *calls, const struct call_options *options,
     named.id = ++calls->last_id;
     buffer_clear(b);
     request_encode(b, &named);
-    struct call *c = calloc(1, sizeof *c + b->size - LENGTH_SIZE);
-    must(c != NULL);
+    struct call *c = must_have(calloc(1, sizeof *c + b->size - LENGTH_SIZE));
     c->id = named.id;
     c->op = named.op;
     c->options = *options;

@@ -14,7 +14,7 @@ enum {
 
 static struct instant checkpoints_next(const struct checkpoints *checkpoints)
 {
-    return instant_add(checkpoints->env->now, duration_ms(checkpoints->env->config->checkpoint_ms));
+    return instant_add_ms(checkpoints->env->now, checkpoints->env->config->checkpoint_ms);
 }
 
 /* How many bytes a checkpoint that begins now may erase. */
@@ -23,7 +23,7 @@ static uint64_t checkpoints_erase_share(struct checkpoints *checkpoints)
     if (!store_erase_pending(checkpoints->env->store) ||
         instant_before(checkpoints->env->now, checkpoints->erase_at))
         return 0;
-    checkpoints->erase_at = instant_add(checkpoints->env->now, duration_ms(ERASE_MS));
+    checkpoints->erase_at = instant_add_ms(checkpoints->env->now, ERASE_MS);
     return (uint64_t)(checkpoints->env->config->erase_bytes_s * ERASE_MS / 1000);
 }
 
@@ -35,7 +35,7 @@ static void checkpoints_pace_next_ranges(struct checkpoints *checkpoints)
     int64_t ms = (int64_t)(store_erased_bytes(checkpoints->env->store) * 1000 /
                            (uint64_t)checkpoints->env->config->erase_bytes_s);
     struct instant next =
-        instant_add(checkpoints->env->now, duration_ms(ms > ERASE_MS_MIN ? ms : ERASE_MS_MIN));
+        instant_add_ms(checkpoints->env->now, ms > ERASE_MS_MIN ? ms : ERASE_MS_MIN);
     checkpoints->erase_at = instant_earlier(checkpoints->erase_at, next);
 }
 
@@ -105,7 +105,7 @@ bool checkpoints_ended(struct checkpoints *checkpoints, enum status status)
     }
     checkpoints->log->map_full = status == STATUS_FULL;
     if (checkpoints->log->map_full) {
-        checkpoints->retry_at = instant_add(env->now, duration_ms(RETRY_MS));
+        checkpoints->retry_at = instant_add_ms(env->now, RETRY_MS);
         return false;
     }
     if (status != STATUS_OK) {

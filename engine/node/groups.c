@@ -150,7 +150,7 @@ static void groups_tick_group(struct groups *groups, struct partition *p)
 {
     struct node_env *env = groups->env;
     if (!node_log_has_space(groups->log, 0)) { /* a tick may write a term and a vote */
-        struct instant again = instant_add(env->now, duration_ms(env->config->append_retry_ms));
+        struct instant again = instant_add_ms(env->now, env->config->append_retry_ms);
         raft_timers_set(&groups->timers, p, again);
         return;
     }
@@ -185,7 +185,7 @@ void groups_hand_back(struct groups *groups)
     uint32_t left = HAND_BACK_MAX;
     if (instant_before(groups->env->now, groups->hand_back_at))
         return;
-    groups->hand_back_at = instant_add(groups->env->now, duration_ms(HAND_BACK_MS));
+    groups->hand_back_at = instant_add_ms(groups->env->now, HAND_BACK_MS);
     for (uint32_t i = 0; i < groups->partitions->count && left > 0; i++) {
         struct partition *p = groups->partitions->all[i];
         if (p->led == 0 || groups->env->stop_error != 0)

@@ -6,7 +6,7 @@
 
 static struct instant node_heat_cool_at(const struct node_heat *heat)
 {
-    return instant_add(heat->env->now, duration_ms(heat->env->config->heat_half_life_ms));
+    return instant_add_ms(heat->env->now, heat->env->config->heat_half_life_ms);
 }
 
 static int64_t node_heat_maximum_mcu(const struct node_heat *heat, enum admit_kind kind)

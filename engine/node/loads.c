@@ -7,8 +7,7 @@
 
 struct loads *loads_create(void)
 {
-    struct loads *l = calloc(1, sizeof *l);
-    must(l != NULL);
+    struct loads *l = must_have(calloc(1, sizeof *l));
     return l;
 }
 
@@ -57,8 +56,7 @@ static struct partition_load *find_or_add(struct loads *l, uint32_t partition)
 {
     struct partition_load *p = id_map_find(&l->partitions, partition + UINT64_C(1));
     if (p == NULL) {
-        p = calloc(1, sizeof *p);
-        must(p != NULL);
+        p = must_have(calloc(1, sizeof *p));
         p->partition = partition;
         id_map_add(&l->partitions, partition + UINT64_C(1), p);
     }
@@ -74,8 +72,7 @@ static void loads_count(struct partition_load *p, const struct partition_report 
     if (p->counts == NULL && memcmp(r->totals, nothing.totals, sizeof r->totals) == 0)
         return;
     if (p->counts == NULL) {
-        p->counts = calloc(1, sizeof *p->counts);
-        must(p->counts != NULL);
+        p->counts = must_have(calloc(1, sizeof *p->counts));
     }
     for (int kind = 0; kind < ADMIT_KINDS && known; kind++) {
         struct load_total *total = &p->counts->totals[kind], *last = &p->counts->reported[kind];

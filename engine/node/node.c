@@ -134,8 +134,7 @@ enum status node_create(const struct node_options *options, struct store *store,
         store_destroy(store);
         return STATUS_MALFORMED;
     }
-    struct node *n = calloc(1, sizeof *n);
-    must(n != NULL);
+    struct node *n = must_have(calloc(1, sizeof *n));
     env_init(&n->env, options, store);
     node_compose_lower(n);
     node_compose_upper(n);

@@ -8,8 +8,7 @@
 
 struct partition *partition_create(const struct partition_info *info)
 {
-    struct partition *p = calloc(1, sizeof *p);
-    must(p != NULL);
+    struct partition *p = must_have(calloc(1, sizeof *p));
     partition_set(p, info);
     STAILQ_INIT(&p->proposals);
     p->reads_first = p->reads_last = -1;
@@ -89,8 +88,7 @@ void partition_count_anew(struct partition *p)
     p->counting = true;
     p->item_count = p->item_bytes = 0;
     p->reported = 0;
-    buffer_clear(&p->counted_to);
-    buffer_append_slice(&p->counted_to, p->info.lo);
+    buffer_set(&p->counted_to, p->info.lo);
 }
 
 void split_history_push(struct split_history *h, uint64_t index, uint64_t term)
@@ -111,8 +109,7 @@ void partition_set_splits(struct partition *p, const struct split_history *split
 {
     struct split_history *copy = NULL;
     if (splits->count > 0) {
-        copy = malloc(sizeof *copy);
-        must(copy != NULL);
+        copy = must_have(malloc(sizeof *copy));
         *copy = *splits;
     }
     free(p->splits);
@@ -178,7 +175,6 @@ void balances_decode(struct reader *r, struct admission_balances out[ADMIT_KINDS
 void partition_keep_buckets(struct partition *p, const struct kept_buckets *kept)
 {
     if (p->kept == NULL)
-        p->kept = malloc(sizeof *p->kept);
-    must(p->kept != NULL);
+        p->kept = must_have(malloc(sizeof *p->kept));
     *p->kept = *kept;
 }

@@ -29,8 +29,7 @@ static void slots_rebuild(struct partitions *partitions)
     while (size < 2 * partitions->count)
         size *= 2;
     free(partitions->slots);
-    partitions->slots = calloc(size, sizeof partitions->slots[0]);
-    must(partitions->slots != NULL);
+    partitions->slots = must_have(calloc(size, sizeof partitions->slots[0]));
     partitions->slot_mask = size - 1;
     for (uint32_t i = 0; i < partitions->count; i++)
         slots_put(partitions, partitions->all[i]);

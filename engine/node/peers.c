@@ -22,8 +22,7 @@ void peers_init(struct peers *peers, struct node_env *env, struct partitions *pa
     peers->partitions = partitions;
     peers->identity = identity;
     peers->throughput = throughput;
-    peers->nodes = calloc(env->node_count + 1, sizeof peers->nodes[0]);
-    must(peers->nodes != NULL);
+    peers->nodes = must_have(calloc(env->node_count + 1, sizeof peers->nodes[0]));
 }
 
 void peers_start(struct peers *peers)
@@ -98,7 +97,7 @@ static void peers_close_envelope(struct peers *peers, uint32_t node)
     must(peer->envelope.size == HEAD_SIZE);
     peer->envelope.size = size;
     if (!instant_before(peers->env->now, peer->report_at))
-        peer->report_at = instant_add(peers->env->now, duration_ms(peers->env->config->report_ms));
+        peer->report_at = instant_add_ms(peers->env->now, peers->env->config->report_ms);
     struct node_effect *e = env_push(peers->env, NODE_SEND);
     e->to = node;
     e->frame = buffer_slice(&peer->envelope);
@@ -210,7 +209,7 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
     if (change.answer && peers_may_speak(peers))
         peers_begin_envelope(peers, from);
     if (change.got || change.restarted) /* after a start a node is quiet for as long as support */
-        peer->settled_at = instant_add(env->now, duration_ms(2 * env->config->support_ms));
+        peer->settled_at = instant_add_ms(env->now, 2 * env->config->support_ms);
     out->life = change.believed ? beat.incarnation : 0;
     out->fresh = change.believed && peer->fresh;
     out->got = change.got;

@@ -17,10 +17,9 @@ void proposals_init(struct proposals *proposals, struct node_env *env, struct no
     proposals->size = 16;
     while (proposals->size < env->config->node_queue_max + OWN_MIN)
         proposals->size *= 2;
-    proposals->slots = calloc(proposals->size, sizeof proposals->slots[0]);
-    must(proposals->slots != NULL);
-    proposals->shadow_buckets = malloc(proposals->size * sizeof proposals->shadow_buckets[0]);
-    must(proposals->shadow_buckets != NULL);
+    proposals->slots = must_have(calloc(proposals->size, sizeof proposals->slots[0]));
+    proposals->shadow_buckets =
+        must_have(malloc(proposals->size * sizeof proposals->shadow_buckets[0]));
     proposals->shadow_free = NO_ENTRY;
     STAILQ_INIT(&proposals->free);
     STAILQ_INIT(&proposals->own);
@@ -62,8 +61,8 @@ const struct shadow *proposals_shadow(const struct proposals *proposals, struct 
 static void shadows_grow(struct proposals *proposals)
 {
     uint32_t size = proposals->shadows_size == 0 ? 64 : 2 * proposals->shadows_size;
-    proposals->shadows = realloc(proposals->shadows, size * sizeof proposals->shadows[0]);
-    must(proposals->shadows != NULL);
+    proposals->shadows =
+        must_have(realloc(proposals->shadows, size * sizeof proposals->shadows[0]));
     for (uint32_t i = size; i-- > proposals->shadows_size;) {
         proposals->shadows[i].older = proposals->shadow_free;
         proposals->shadow_free = (int32_t)i;
@@ -272,8 +271,7 @@ struct inflight *proposals_append_own(struct proposals *proposals, enum log_kind
     e->group = group;
     e->index = index;
     e->lsn = log_writer_append(&proposals->log->writer, kind, group, 0, index, payload);
-    uint8_t *copy = malloc(payload.size + 1);
-    must(copy != NULL);
+    uint8_t *copy = must_have(malloc(payload.size + 1));
     if (payload.size > 0)
         memcpy(copy, payload.data, payload.size);
     e->payload = slice_make(copy, payload.size);

@@ -66,7 +66,7 @@ void reports_tick(struct reports *reports)
     reports_append_head(reports, b);
     for (uint32_t i = 0; i < reports->partitions->count; i++)
         reports_append(reports, b, reports->partitions->all[i], all);
-    reports->at = instant_add(reports->env->now, duration_ms(reports->env->config->load_report_ms));
+    reports->at = instant_add_ms(reports->env->now, reports->env->config->load_report_ms);
     if (reports->waiting)
         calls_end(reports->calls, CALL_REPORT, 0);
     reports->waiting = true;

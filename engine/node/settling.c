@@ -184,15 +184,15 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
     s->status = status;
     s->count = count;
     s->send_at = settling->env->now;
-    s->show_until = old != NULL && old->status == status
-                        ? old->show_until
-                        : instant_add(settling->env->now,
-                                      duration_ms(settling->env->config->table_change_delay_ms));
+    s->show_until =
+        old != NULL && old->status == status
+            ? old->show_until
+            : instant_add_ms(settling->env->now, settling->env->config->table_change_delay_ms);
     for (uint32_t i = 0; i < count; i++) {
         s->at[i].partition = partitions[i].id;
         s->at[i].hash = settling_hash_of(settling, status, &partitions[i]);
         s->at[i].freeze_until =
-            instant_add(settling->env->now, duration_ms(settling->env->config->merge_freeze_ms));
+            instant_add_ms(settling->env->now, settling->env->config->merge_freeze_ms);
     }
     if (old != NULL && status != TABLE_DELETING)
         settling_carry_over(s, old);
@@ -560,7 +560,7 @@ static void settling_send_missing(struct settling *settling, struct settling_tab
             settling_propose_left(settling, CATALOG_LEFT, p);
     }
     s->attempt++;
-    s->send_at = instant_add(settling->env->now, duration_ms(SEND_AGAIN_MS));
+    s->send_at = instant_add_ms(settling->env->now, SEND_AGAIN_MS);
 }
 
 /* Whether the open replicas are too few to elect a leader or to support a leader's lease. While the
@@ -621,12 +621,10 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
     const struct partition_info *partitions;
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
     if (slot == MEMBERS_SLOT && reply->members.too_many_voters)
-        s->send_at =
-            instant_earlier(s->send_at, instant_add(settling->env->now, duration_ms(MEMBERS_MS)));
+        s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MEMBERS_MS));
     enum merge_step merge = settling_merge_of(s, &partitions[index]);
     if (merge != MERGE_NONE && s->attempt < MERGE_QUICK)
-        s->send_at =
-            instant_earlier(s->send_at, instant_add(settling->env->now, duration_ms(MERGE_MS)));
+        s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MERGE_MS));
     if (reply->code != REPLY_OK)
         return; /* the request is sent again */
     if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT) {
@@ -639,7 +637,7 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
     if (merge != MERGE_NONE)
         settling_propose_merge(settling, s, &partitions[index], &s->at[index]);
     if (slot == SPLIT_SLOT)
-        s->send_at = instant_add(settling->env->now, duration_ms(SPLIT_MS));
+        s->send_at = instant_add_ms(settling->env->now, SPLIT_MS);
     if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT)
         s->send_at = settling->env->now; /* other slots waited for this one */
     settling_advance(settling, s);
@@ -682,7 +680,7 @@ static void settling_watch_nodes(struct settling *settling)
         settling_propose_found(settling);
     else
         settling_replace_lost(settling, catalog_itself(settling->catalog->state));
-    settling->nodes_at = instant_add(settling->env->now, duration_ms(NODES_MS));
+    settling->nodes_at = instant_add_ms(settling->env->now, NODES_MS);
 }
 
 /* ---- life and time ---- */

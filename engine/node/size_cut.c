@@ -109,8 +109,7 @@ void size_cut_slice(struct node_env *env, struct partition *p)
 static void size_cut_begin(struct partition *p)
 {
     size_cut_give_up(p);
-    p->middle = calloc(1, sizeof *p->middle);
-    must(p->middle != NULL);
+    p->middle = must_have(calloc(1, sizeof *p->middle));
     p->middle->step = MIDDLE_SOUGHT;
     p->middle->epoch = p->info.epoch;
 }
@@ -140,7 +139,7 @@ bool size_cut_advise(const struct node_env *env, struct partition *p, struct spl
     if (p->counting || (known && m->step == MIDDLE_SOUGHT))
         return false; /* the caller asks again */
     bool fresh = known && m->step == MIDDLE_FOUND &&
-                 instant_before(env->now, instant_add(m->found_at, duration_ms(KEPT_MS)));
+                 instant_before(env->now, instant_add_ms(m->found_at, KEPT_MS));
     if (!fresh) {
         size_cut_begin(p);
         return true;

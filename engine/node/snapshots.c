@@ -210,8 +210,7 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
         running++;
     if (running >= SNAPSHOTS_OUT_MAX)
         return;
-    s = calloc(1, sizeof *s);
-    must(s != NULL);
+    s = must_have(calloc(1, sizeof *s));
     if (!snapshot_open_source(snapshots, p, s)) {
         free(s);
         p->hold = raft_applied(p->raft);
@@ -263,8 +262,7 @@ static bool snapshot_append_items(struct snapshots *snapshots, const struct part
     struct slice from = after ? buffer_slice(&s->key) : p->info.lo;
     const struct key_ranges ranges = key_ranges_of(p->info.lo, buffer_slice(&s->hi));
     struct backing_change item;
-    buffer_clear(&s->sent);
-    buffer_append_slice(&s->sent, from);
+    buffer_set(&s->sent, from);
     s->sent_last = false;
     while (out->size - start < CHUNK_BYTES) {
         enum status status = snapshot_next_item(snapshots, s, ranges, from, after, &item);
@@ -276,8 +274,7 @@ static bool snapshot_append_items(struct snapshots *snapshots, const struct part
         buffer_append_sized(out, item.key);
         buffer_append_sized(out, item.value);
         count++;
-        buffer_clear(&s->sent);
-        buffer_append_slice(&s->sent, item.key);
+        buffer_set(&s->sent, item.key);
         from = buffer_slice(&s->sent);
         after = true;
     }
@@ -310,8 +307,7 @@ static bool snapshot_send_next(struct snapshots *snapshots, struct partition *p,
     snapshot_post(snapshots, s->to);
     s->on_its_way = true;
     s->tries++;
-    s->again_at =
-        instant_add(snapshots->env->now, duration_ms(5 * snapshots->env->config->append_retry_ms));
+    s->again_at = instant_add_ms(snapshots->env->now, 5 * snapshots->env->config->append_retry_ms);
     return true;
 }
 
@@ -343,8 +339,7 @@ static void snapshot_receive_ack(struct snapshots *snapshots, uint64_t id, uint6
     if (sequence != s->sequence + 1 || !s->on_its_way)
         return; /* a late or repeated message */
     if (s->sequence > 0) {
-        buffer_clear(&s->key);
-        buffer_append_slice(&s->key, buffer_slice(&s->sent));
+        buffer_set(&s->key, buffer_slice(&s->sent));
     }
     s->sequence = sequence;
     s->on_its_way = false;
@@ -393,8 +388,7 @@ void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *
     struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
     if (s != NULL)
         snapshot_drop_in(s);
-    s = calloc(1, sizeof *s);
-    must(s != NULL);
+    s = must_have(calloc(1, sizeof *s));
     s->group = p->info.id;
     s->from = offer->from;
     s->id = offer->id;
@@ -527,12 +521,10 @@ static void snapshot_finish(struct snapshots *snapshots, struct partition *p, st
     p->item_count = s->item_count;
     p->item_bytes = s->item_bytes;
     p->counting = s->counting;
-    buffer_clear(&p->counted_to);
-    buffer_append_slice(&p->counted_to, buffer_slice(&s->counted_to));
+    buffer_set(&p->counted_to, buffer_slice(&s->counted_to));
     partition_set_splits(p, &s->splits);
     p->frozen = s->as_frozen;
-    p->installing = malloc(sizeof *p->installing);
-    must(p->installing != NULL);
+    p->installing = must_have(malloc(sizeof *p->installing));
     *p->installing = s->base;
     rows_store_partition(snapshots->env, p);
     checkpoints_soon(snapshots->checkpoints);
@@ -551,16 +543,14 @@ static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
     bool all;
     if (snapshot_collect_gone(snapshots, p, s, &gone, &at, &all) != STATUS_OK) {
         PROBE("what a snapshot replaces cannot be read");
-        s->again_at =
-            instant_add(snapshots->env->now, duration_ms(snapshots->env->config->append_retry_ms));
+        s->again_at = instant_add_ms(snapshots->env->now, snapshots->env->config->append_retry_ms);
         buffer_deinit(&gone);
         buffer_deinit(&at);
         return;
     }
     snapshot_put_items(snapshots, s, buffer_slice(&gone), buffer_slice(&at));
     buffer_deinit(&gone);
-    buffer_clear(&s->key);
-    buffer_append_slice(&s->key, buffer_slice(all ? &s->to : &at));
+    buffer_set(&s->key, buffer_slice(all ? &s->to : &at));
     buffer_deinit(&at);
     s->again_at = snapshots->env->now;
     if (!all)
@@ -602,8 +592,7 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
     s->has_chunk = true;
     s->chunk_last = last;
     s->chunk_count = count;
-    buffer_clear(&s->chunk);
-    buffer_append_slice(&s->chunk, r->left);
+    buffer_set(&s->chunk, r->left);
     struct buffer end = {0}; /* `to` may be s->key */
     buffer_append_slice(&end, to);
     buffer_deinit(&s->to);

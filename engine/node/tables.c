@@ -162,7 +162,7 @@ static bool tables_has_heard_everyone(const struct requests *requests)
 {
     int64_t wait_ms = requests->env->config->support_ms + requests->env->config->load_report_ms;
     return !instant_before(requests->env->now,
-                           instant_add(requests->catalog->led_since, duration_ms(wait_ms)));
+                           instant_add_ms(requests->catalog->led_since, wait_ms));
 }
 
 /* Whether another node answers, may hold replicas, and has no replica of the partition. A node that

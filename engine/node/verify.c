@@ -53,16 +53,14 @@ static void verify_enter_collection(struct collection_tally *c, const struct par
         return;
     c->counted = true;
     c->told = c->bytes = 0;
-    buffer_clear(&c->key);
-    buffer_append_slice(&c->key, prefix);
+    buffer_set(&c->key, prefix);
 }
 
 static void verify_damaged(struct node *n, struct slice key, struct node_verification *out)
 {
     if (out->damaged++ > 0)
         return;
-    buffer_clear(&n->env.scratch);
-    buffer_append_slice(&n->env.scratch, key);
+    buffer_set(&n->env.scratch, key);
     out->first_damaged_key = buffer_slice(&n->env.scratch);
 }
 

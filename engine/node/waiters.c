@@ -15,8 +15,7 @@ void waiters_init(struct waiters *waiters, struct node_env *env)
 {
     waiters->env = env;
     waiters->size = (uint32_t)env->config->node_queue_max;
-    waiters->slots = calloc(waiters->size, sizeof waiters->slots[0]);
-    must(waiters->slots != NULL);
+    waiters->slots = must_have(calloc(waiters->size, sizeof waiters->slots[0]));
 }
 
 void waiters_deinit(struct waiters *waiters)

@@ -75,8 +75,7 @@ bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resum
 static inline struct instant waiters_scan_again_at(const struct waiters *waiters,
                                                    const struct scan *s)
 {
-    return s->state == SCAN_WAITING ? INSTANT_NEVER
-                                    : instant_add(waiters->env->now, duration_ms(SCAN_MS));
+    return s->state == SCAN_WAITING ? INSTANT_NEVER : instant_add_ms(waiters->env->now, SCAN_MS);
 }
 
 /* The pages of a ticket have been read: returns what waited for them. Lends until waiters_free. */

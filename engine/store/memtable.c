@@ -70,13 +70,11 @@ static struct node *node_alloc(struct arena *arena, struct slice key, int levels
 
 struct memtable *memtable_create(void)
 {
-    struct memtable *m = calloc(1, sizeof *m);
-    must(m != NULL);
+    struct memtable *m = must_have(calloc(1, sizeof *m));
     m->head = node_alloc(&m->arena, (struct slice){NULL, 0}, LEVELS_MAX);
     m->levels = 1;
     m->slot_count = SLOTS_MIN;
-    m->slots = calloc(m->slot_count, sizeof m->slots[0]);
-    must(m->slots != NULL);
+    m->slots = must_have(calloc(m->slot_count, sizeof m->slots[0]));
     return m;
 }
 
@@ -144,8 +142,7 @@ static struct node *memtable_descend(const struct memtable *m, struct slice key,
 static void grow_slots(struct memtable *m)
 {
     size_t count = m->slot_count * 2;
-    struct slot *slots = calloc(count, sizeof slots[0]);
-    must(slots != NULL);
+    struct slot *slots = must_have(calloc(count, sizeof slots[0]));
     for (const struct slot *s = m->slots; s < m->slots + m->slot_count; s++) {
         if (s->node == NULL)
             continue;

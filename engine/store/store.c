@@ -41,8 +41,7 @@ struct store {
 
 struct store *store_create(struct backing *backing, uint64_t resident_max_bytes)
 {
-    struct store *s = calloc(1, sizeof *s);
-    must(s != NULL);
+    struct store *s = must_have(calloc(1, sizeof *s));
     struct backing_info info = backing->methods->info(backing);
     s->backing = backing;
     STAILQ_INIT(&s->erasures);
@@ -231,8 +230,7 @@ bool store_is_frozen(const struct store *s)
 void store_erase(struct store *s, struct slice lo, struct slice hi)
 {
     must(lo.size > 0);
-    struct erasure *e = calloc(1, sizeof *e);
-    must(e != NULL);
+    struct erasure *e = must_have(calloc(1, sizeof *e));
     buffer_append_slice(&e->lo, lo);
     buffer_append_slice(&e->hi, hi);
     STAILQ_INSERT_TAIL(&s->erasures, e, place);

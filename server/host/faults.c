@@ -270,8 +270,7 @@ struct faults {
 static void on_opened(void *context, struct connection *c)
 {
     struct faults *f = context;
-    struct fault_client *client = calloc(1, sizeof *client);
-    must(client != NULL);
+    struct fault_client *client = must_have(calloc(1, sizeof *client));
     client->faults = f;
     client->connection = c;
     connection_set_user(c, client);
@@ -337,8 +336,7 @@ static const struct connection_handler handler = {
 enum status faults_open(struct loop *l, struct transport *t, uint16_t port, struct buffer *error,
                         struct faults **out)
 {
-    struct faults *f = calloc(1, sizeof *f);
-    must(f != NULL);
+    struct faults *f = must_have(calloc(1, sizeof *f));
     f->loop = l;
     f->transport = t;
     TAILQ_INIT(&f->clients);

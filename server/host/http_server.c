@@ -144,8 +144,7 @@ static enum status listen_on(struct http_server *s, const struct http_address *a
 
 struct http_server *http_server_create(struct loop *l)
 {
-    struct http_server *s = calloc(1, sizeof *s);
-    must(s != NULL);
+    struct http_server *s = must_have(calloc(1, sizeof *s));
     s->loop = l;
     return s;
 }
