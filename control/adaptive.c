@@ -16,7 +16,6 @@
  * and demand. Demand does not depend on these decisions. So a change counts in full at the next
  * look, and one step ends at the limit. Within adaptive_margin_percent of the limit nothing
  * changes. Saved burst is not counted: a table may exceed its limit by burst. */
-#include "base/must.h"
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
 

@@ -18,7 +18,6 @@
  * (merge.c), balance (balance.c), leadership (leaders.c). */
 #pragma once
 
-#include "base/config.h"
 #include "engine/node/control_port.h"
 
 struct controller;

@@ -14,7 +14,6 @@
 #pragma once
 
 #include "control/controller.h"
-#include "engine/heat/split_point.h"
 
 enum {
     SAMPLES = 36,       /* samples kept of a used partition */

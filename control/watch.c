@@ -10,7 +10,6 @@
  * differ only in time. The missing samples are made up once a request comes. */
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "control/controller_internal.h"
 
 enum {

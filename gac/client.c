@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/id_map.h"
-#include "base/must.h"
 #include "gac/lease.h"
 #include "gac/ring.h"
 

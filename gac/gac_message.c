@@ -2,7 +2,6 @@
 #include "gac/gac_message.h"
 
 #include "base/codec.h"
-#include "base/must.h"
 
 enum {
     ASKS = 1,

@@ -9,7 +9,6 @@
 
 #include "base/config.h"
 #include "base/instant.h"
-#include "base/status.h"
 
 enum {
     GAC_SERVERS_MAX = 64,

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/must.h"
-
 static int64_t ledger_scaled(int64_t amount, int64_t by, int64_t of)
 {
     __int128 product = (__int128)amount * by / of;

@@ -5,8 +5,6 @@
 
 #include <xxhash.h>
 
-#include "base/must.h"
-
 static int compare_points(const void *a, const void *b)
 {
     const struct ring_point *x = a, *y = b;

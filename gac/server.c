@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/must.h"
 #include "gac/ring.h"
 
 enum {

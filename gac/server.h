@@ -11,7 +11,6 @@
  * (client.h). */
 #pragma once
 
-#include "base/config.h"
 #include "gac/vend.h"
 
 struct gac_server;

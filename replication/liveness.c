@@ -16,7 +16,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/prng.h"
 #include "replication/raft_mutation.h"
 

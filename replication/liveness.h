@@ -23,7 +23,6 @@
 
 #include "base/buffer.h"
 #include "base/instant.h"
-#include "base/status.h"
 
 enum {
     LIVENESS_ROUNDS = 16, /* unacknowledged heartbeats whose send times are remembered */

@@ -3,8 +3,6 @@
 
 #include <xxhash.h>
 
-#include "base/must.h"
-
 /* Layout: checksum u64 over all that follows, padding excluded | lsn u64 | durable lsn u64 |
  * payload size u32 | group u32 | term u64 | index u64 | kind u8 and 3 zero bytes | gap u32 |
  * payload. */

@@ -10,7 +10,6 @@
  *   raft_message.c    messages as bytes */
 #pragma once
 
-#include "base/must.h"
 #include "base/prng.h"
 #include "replication/raft.h"
 #include "replication/raft_mutation.h"

@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/limits.h"
 #include "engine/message/frames.h"
 
 enum {

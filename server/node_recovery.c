@@ -3,8 +3,6 @@
 
 #include <errno.h>
 
-#include "base/must.h"
-
 /* Reports `status` of the operation `what`, with errno. */
 static enum status recovery_fail(const struct node_recovery *r, struct buffer *error,
                                  enum status status, const char *what)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#include "base/must.h"
 #include "control/controller.h"
 #include "server/node_recovery.h"
 #include "server/node_space.h"

@@ -1,7 +1,6 @@
 /* node_space.c - makes one segment at a time. */
 #include "server/node_space.h"
 
-#include "base/must.h"
 #include "base/probe.h"
 
 enum {

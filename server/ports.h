@@ -13,7 +13,6 @@
 #include "base/buffer.h"
 #include "base/instant.h"
 #include "base/peer.h"
-#include "base/status.h"
 
 struct reply;
 struct request;

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 struct router_server {
     struct router_server_options options;
     struct router *router; /* owns */

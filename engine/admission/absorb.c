@@ -4,7 +4,6 @@
  *   SUM-1  A balance is the sum of both balances, or the capacity if the sum is more. A debt is
  *          never cut.
  *   SUM-2  If two replicas have the same buckets, they get the same merged buckets. */
-#include "base/must.h"
 #include "engine/admission/admission_internal.h"
 
 static int64_t saturated_sum(int64_t a, int64_t b)

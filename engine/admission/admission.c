@@ -7,7 +7,6 @@
  *   ADMIT-3  Refilling forgives no debt. */
 #include "engine/admission/admission.h"
 
-#include "base/must.h"
 #include "engine/admission/admission_internal.h"
 
 static const struct admission_policy *const policies[] = {

@@ -12,9 +12,6 @@
  * Not here: the limit of a whole table (router/limiter/limit.h, gac/). */
 #pragma once
 
-#include "base/config.h"
-#include "base/instant.h"
-#include "base/token_bucket.h"
 #include "engine/admission/member.h"
 
 #define MCU_PER_UNIT INT64_C(1000)

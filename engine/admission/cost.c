@@ -1,5 +1,4 @@
 /* cost.c - the cost of a request, by the bytes that it reads or writes. */
-#include "base/must.h"
 #include "engine/admission/admission.h"
 
 enum {

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 /* The least amount of a request for tokens. As units per second it would be a very small burst. */
 #define LEASE_LEAST_MCU INT64_C(20000)
 

@@ -21,7 +21,6 @@
 #pragma once
 
 #include "base/config.h"
-#include "base/instant.h"
 #include "base/token_bucket.h"
 
 struct member {

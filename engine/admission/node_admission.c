@@ -28,7 +28,6 @@
  *   RESIDUAL-2  If only one partition bursts, its burst needs only its cost.
  *   RESIDUAL-3  A full node admits every cost.
  *   RESIDUAL-4  A burst within the promise to the table needs only its cost. */
-#include "base/must.h"
 #include "engine/admission/admission_internal.h"
 
 /* "Lately" is the time of one round before now. Two counters estimate it: all that this round took,

@@ -1,7 +1,6 @@
 /* share.c - divides a table's throughput among its partitions. */
 #include "engine/admission/share.h"
 
-#include "base/must.h"
 #include "engine/admission/admission.h"
 
 int64_t share_equal_mcu(int64_t total_units, uint32_t partitions, uint32_t index)

@@ -8,7 +8,6 @@
  * The nodes of all members carry the writes. The leader's node carries the reads. */
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 

@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include "base/big_endian.h"
-#include "base/must.h"
 #include "base/probe.h"
 #include "engine/catalog/catalog_internal.h"
 #include "engine/item/storage_key.h"

@@ -14,7 +14,6 @@
  * tells which rows changed. catalog_load_row takes a row back. */
 #pragma once
 
-#include "base/config.h"
 #include "engine/catalog/decision.h"
 #include "engine/catalog/split.h"
 #include "engine/message/message.h"

@@ -8,7 +8,6 @@
  *   DECISIONS-3  A refused decision changes nothing and records no event. */
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 

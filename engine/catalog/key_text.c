@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "engine/item/number.h"
 #include "engine/item/storage_key.h"
 
 /* Does not cut inside a UTF-8 character. */

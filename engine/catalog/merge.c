@@ -19,7 +19,6 @@
  * docs/decisions/0022 tells why that is safe. */
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 

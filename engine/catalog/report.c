@@ -1,7 +1,6 @@
 /* report.c - what a node tells the catalog's leader about itself, as bytes. */
 #include "engine/catalog/report.h"
 
-#include "base/codec.h"
 #include "engine/catalog/table.h"
 
 /* Limits under which sums never overflow: a petabyte, and a century of the largest cluster. */

@@ -6,7 +6,6 @@
  * mcu. The receiver computes rates, so a lost report does no harm. */
 #pragma once
 
-#include "base/buffer.h"
 #include "engine/message/message.h"
 
 struct node_report {

@@ -1,9 +1,6 @@
 /* split.c - the requests of a split as bytes, and shares of a load. */
 #include "engine/catalog/split.h"
 
-#include "base/must.h"
-#include "engine/admission/admission.h"
-
 _Static_assert((int)SPLIT_KINDS == (int)ADMIT_KINDS, "a share for each kind");
 
 static void table_split_walk(struct codec *c, struct table_split *s)

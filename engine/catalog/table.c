@@ -1,8 +1,6 @@
 /* table.c - tables and their partitions, as the catalog knows them and as bytes. */
 #include "engine/catalog/table.h"
 
-#include "base/must.h"
-#include "engine/admission/admission.h"
 #include "engine/message/request_traits.h"
 
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");

@@ -1,7 +1,6 @@
 /* table.h - tables and their partitions, as the catalog knows them and as bytes. */
 #pragma once
 
-#include "base/arena.h"
 #include "base/codec.h"
 #include "engine/catalog/tags.h"
 #include "engine/item/item.h"

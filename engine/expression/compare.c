@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 bool attr_is_ordered(enum attr_type type)
 {
     return type == ATTR_STRING || type == ATTR_NUMBER || type == ATTR_BINARY;

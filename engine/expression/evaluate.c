@@ -5,7 +5,6 @@
  * order. */
 #include <stdio.h>
 
-#include "base/must.h"
 #include "engine/expression/compare.h"
 #include "engine/expression/program.h"
 #include "engine/expression/program_internal.h"

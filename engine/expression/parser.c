@@ -1,8 +1,6 @@
 /* parser.c - reads tokens, paths and values of an expression, and keeps the fault to tell. */
 #include "engine/expression/parser.h"
 
-#include "base/limits.h"
-
 bool parser_init(struct parser *p, struct slice text, struct expression_names *names,
                  struct arena *arena, struct expression_fault *fault)
 {

@@ -1,7 +1,6 @@
 /* program.c - turns a condition's tree into bytes, and checks bytes from outside. */
 #include "engine/expression/program.h"
 
-#include "base/must.h"
 #include "engine/expression/program_internal.h"
 
 /* ---- encoding ---- */

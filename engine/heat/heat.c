@@ -12,8 +12,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 struct heat_meter {
     struct sketch *sketch; /* owns; NULL: nothing was asked for */
     int64_t total_mcu;     /* decayed; exact, except for the rounding of halves */

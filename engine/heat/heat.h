@@ -23,8 +23,6 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/config.h"
-#include "base/instant.h"
 #include "engine/admission/admission.h"
 #include "engine/heat/sketch.h"
 

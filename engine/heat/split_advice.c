@@ -6,8 +6,6 @@
  *             | u32 size, key that is cut out | u32 share
  *             | for reads, then for writes: u64 served before, u64 after, u64 of the key */
 #include "base/codec.h"
-#include "base/limits.h"
-#include "base/must.h"
 #include "engine/heat/split_point.h"
 
 const char *split_verdict_name(enum split_verdict v)

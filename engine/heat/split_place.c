@@ -8,8 +8,6 @@
  *
  * Equal parts are placed from the left. Each cut is where the rest would divide equally: a heavy
  * key takes its child, and the others share the rest. */
-#include "base/limits.h"
-#include "base/must.h"
 #include "engine/heat/split_point_internal.h"
 #include "engine/item/storage_key.h"
 

@@ -6,8 +6,6 @@
  * maximum. */
 #include "engine/heat/split_point.h"
 
-#include "base/limits.h"
-#include "base/must.h"
 #include "engine/heat/split_point_internal.h"
 #include "engine/item/storage_key.h"
 

@@ -7,7 +7,6 @@
  * as not made. */
 #include "engine/item/item.h"
 
-#include "base/must.h"
 #include "engine/item/item_internal.h"
 
 #define XXH_INLINE_ALL

@@ -6,7 +6,6 @@
  * Invariants:
  *   ITEM-1  open[0] is the item; open[depth] is the innermost container.
  *   ITEM-2  in a map, names and values alternate, beginning with a name. */
-#include "base/must.h"
 #include "engine/item/item_internal.h"
 
 #define XXH_INLINE_ALL

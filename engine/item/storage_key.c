@@ -2,7 +2,6 @@
 #include "engine/item/storage_key.h"
 
 #include "base/big_endian.h"
-#include "base/must.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

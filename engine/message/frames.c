@@ -1,7 +1,6 @@
 /* frames.c - encodes and decodes frames: the fields of every message, then those of its kind. */
 #include "engine/message/frames.h"
 
-#include "base/must.h"
 #include "engine/message/request_traits.h"
 
 enum {

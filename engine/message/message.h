@@ -5,7 +5,6 @@
  * connection is lost, its open requests get no reply. */
 #pragma once
 
-#include "base/buffer.h"
 #include "engine/admission/admission.h"
 
 enum request_op {

@@ -1,8 +1,6 @@
 /* apply.c - applies committed entries to replicas, and durable own records to the node. In service
  * and in replay the effect is the same. */
-#include "base/must.h"
 #include "base/probe.h"
-#include "engine/item/item.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/applier_internal.h"
 #include "engine/node/collection.h"

@@ -19,7 +19,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/store/change_set.h"
 
 enum {

@@ -4,7 +4,6 @@
  * The leader of a partition has its buckets. Followers have mirrors of them (buckets.c). */
 #pragma once
 
-#include "engine/node/partitions.h"
 #include "engine/node/peers.h"
 #include "engine/node/proposals.h"
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/message/frames.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"

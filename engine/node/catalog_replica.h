@@ -1,7 +1,6 @@
 /* catalog_replica.h - this node's replica of the catalog (group 0), if there is one. */
 #pragma once
 
-#include "engine/catalog/catalog.h"
 #include "engine/node/groups.h"
 #include "engine/node/loads.h"
 

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/must.h"
 #include "engine/node/rows.h"
 
 enum {

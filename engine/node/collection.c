@@ -3,7 +3,6 @@
 
 #include <xxhash.h>
 
-#include "base/must.h"
 #include "engine/item/storage_key.h"
 
 struct slice collection_key(struct slice key)

@@ -1,5 +1,4 @@
 /* control_view.c - what the catalog leader's node shows to the controller beside it. */
-#include "base/must.h"
 #include "engine/node/control_port.h"
 #include "engine/node/node_internal.h"
 

@@ -1,7 +1,6 @@
 /* counting.c - counts a partition's items and bytes again, a slice at a time. */
 #include "engine/node/counting.h"
 
-#include "engine/item/item.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/waiters.h"
 

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
-
 enum {
     EFFECTS_KEPT = 1024 /* a larger array is freed at the next event */
 };

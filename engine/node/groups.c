@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/must.h"
-
 enum {
     COMPACT_STEP_BYTES = 256 * 1024,
     HAND_BACK_MAX = 16,

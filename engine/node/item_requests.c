@@ -1,7 +1,5 @@
 /* item_requests.c - reads and writes: route, admit, evaluate, settle, then propose or answer. */
-#include "base/must.h"
 #include "base/probe.h"
-#include "engine/item/item.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 struct loads *loads_create(void)
 {
     struct loads *l = must_have(calloc(1, sizeof *l));

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/id_map.h"
-#include "base/instant.h"
 #include "engine/catalog/report.h"
 #include "engine/catalog/table.h"
 

@@ -18,7 +18,6 @@
  *             from before the entry. A replica that was opened after the entry takes none. */
 #include <errno.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "engine/node/applier_internal.h"
 #include "replication/raft_mutation.h"

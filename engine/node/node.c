@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/node/node_internal.h"
-#include "engine/node/rows.h"
 
 /* ---- life ---- */
 

@@ -1,7 +1,6 @@
 /* node_effect.h - the options of a node, its effects, and the events of its trace. */
 #pragma once
 
-#include "base/config.h"
 #include "base/trace.h"
 #include "engine/message/message.h"
 

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/node/collection.h"
 
 struct partition *partition_create(const struct partition_info *info)

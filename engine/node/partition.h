@@ -9,7 +9,6 @@
 #include "engine/heat/excess.h"
 #include "engine/heat/heat.h"
 #include "engine/message/message.h"
-#include "replication/raft.h"
 
 struct inflight;
 struct mirror;

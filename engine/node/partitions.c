@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 enum {
     SLOTS_MIN = 16
 };

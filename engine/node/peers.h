@@ -15,7 +15,6 @@
 #include "engine/node/identity.h"
 #include "engine/node/partitions.h"
 #include "engine/node/throughput.h"
-#include "replication/liveness.h"
 
 enum peer_message {
     PEER_RAFT = 1,

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/must.h"
-
 enum {
     OWN_MIN = 8 /* at least so many slots for own records when the queue is full */
 };

@@ -5,7 +5,6 @@
 #pragma once
 
 #include "engine/node/node_log.h"
-#include "engine/node/operation.h"
 #include "engine/node/partition.h"
 
 enum {

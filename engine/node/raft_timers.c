@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 void raft_timers_deinit(struct raft_timers *timers)
 {
     free(timers->heap);

@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "engine/node/applier_internal.h"
 

@@ -4,7 +4,6 @@
  * The catalog's leader repeats an order until it is acknowledged, and an order may come late. So
  * each order says up to where its sender knew the catalog's log (`as_of`). An order from before the
  * last close opens nothing. The record of a replica is on disk before the answer. */
-#include "base/must.h"
 #include "base/probe.h"
 #include "engine/node/requests_internal.h"
 

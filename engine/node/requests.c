@@ -1,5 +1,4 @@
 /* requests.c - the table of all kinds of requests: the function of each, and where it may run. */
-#include "base/must.h"
 #include "engine/node/requests_internal.h"
 
 /* Where a request is answered. Elsewhere it is refused before its `run` is called. */

@@ -1,6 +1,5 @@
 /* restore.c - loads the state of a node's earlier life from the store. */
 #include "engine/node/node_internal.h"
-#include "engine/node/rows.h"
 
 static void load_partition(void *context, const struct partition_row *row,
                            const struct partition_info *info)

@@ -4,7 +4,6 @@
 #include <xxhash.h>
 
 #include "base/big_endian.h"
-#include "base/must.h"
 #include "engine/node/owned_keys.h"
 
 enum {

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-#include "base/must.h"
 #include "replication/raft_mutation.h"
 
 enum {

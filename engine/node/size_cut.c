@@ -8,8 +8,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-#include "engine/item/item.h"
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/waiters.h"

@@ -17,7 +17,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 #include "engine/node/owned_keys.h"
 

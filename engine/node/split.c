@@ -20,7 +20,6 @@
  *   SPLIT-4  While the parent's leader may serve a child's keys by lease, only the replica on that
  *       leader's node can be elected in the child (raft_start_child). A member that became a voter
  *       of the parent after the entry has applied the entry before it serves: it blocks nothing. */
-#include "base/must.h"
 #include "base/probe.h"
 #include "engine/node/applier_internal.h"
 

@@ -1,5 +1,4 @@
 /* tables.c - requests about tables, decisions, events and reports, at the catalog's leader. */
-#include "engine/catalog/report.h"
 #include "engine/node/requests_internal.h"
 
 enum {

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
 

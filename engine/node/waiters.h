@@ -4,7 +4,6 @@
 #pragma once
 
 #include "engine/node/env.h"
-#include "engine/node/operation.h"
 #include "engine/node/partition.h"
 
 /* What goes on once the pages have been read. */

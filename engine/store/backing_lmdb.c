@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/must.h"
 #include "engine/store/backing.h"
 #include "engine/store/long_key.h"
 #include "replication/raft_mutation.h"

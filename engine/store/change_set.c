@@ -1,8 +1,6 @@
 /* change_set.c - writes and reads the payload of a write's log entry. */
 #include "engine/store/change_set.h"
 
-#include "base/must.h"
-
 enum {
     CHANGE_DELETES = 1,
     CHANGE_HAS_OLD = 2,

@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
-
 enum {
     END_SIZE_MAX = LOG_BLOCK_SIZE + LOG_HEADER_SIZE /* a LOG_END record and the gap before it */
 };

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "base/must.h"
 #include "host/address.h"
 #include "host/descriptors.h"
 #include "host/secret.h"

@@ -1,8 +1,6 @@
 /* daemon.h - functions shared by the processes of a cluster: messages over a transport. */
 #pragma once
 
-#include "base/config.h"
-#include "engine/message/message.h"
 #include "engine/node/node.h"
 #include "host/transport.h"
 #include "server/host/faults.h"

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "base/status.h"
 
 enum {
     /* Raised by every change of the format of items, rows or log records. */

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
-#include "base/must.h"
-
 /* ---- commands ---- */
 
 enum {

@@ -7,7 +7,6 @@
  * Bounds: FAULTS_LINE_SIZE_MAX bytes a line, FAULTS_CLIENTS_MAX connections. */
 #pragma once
 
-#include "base/buffer.h"
 #include "host/transport.h"
 
 enum {

@@ -7,8 +7,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/must.h"
-
 enum {
     UNSENT_PAUSE = 64 * 1024,
     UNSENT_RESUME = 16 * 1024,

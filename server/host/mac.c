@@ -4,8 +4,6 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-#include "base/must.h"
-
 void mac_sha256(struct slice secret, struct slice bytes, uint8_t out[GREETING_MAC_SIZE])
 {
     unsigned size = 0;

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "host/log_append.h"
 #include "host/log_dir.h"
 #include "server/host/data_dir.h"

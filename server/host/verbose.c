@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/trace.h"
-
 enum {
     SUM_MS = 1000
 };
