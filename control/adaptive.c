@@ -265,9 +265,7 @@ void control_adapt(struct controller *c)
     if (instant_before(c->now, c->adapted_at))
         return;
     c->adapted_at = instant_add_ms(c->now, c->config->adaptive_every_ms);
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
+    for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (!control_has_room(c))
             return;
         if (t->status == TABLE_ACTIVE && t->billing == BILLING_PROVISIONED)

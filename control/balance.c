@@ -65,9 +65,7 @@ static void balance_consider(const struct controller *c, const struct table *t, 
 static void balance_relieve(struct controller *c, uint32_t node, enum admit_kind kind)
 {
     struct candidate best = {0};
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
+    for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (t->status == TABLE_ACTIVE)
             balance_consider(c, t, node, kind, &best);
     }

@@ -106,9 +106,7 @@ uint32_t control_moving(const struct controller *c)
 {
     const struct table *itself = catalog_itself(c->view->catalog);
     uint32_t moving = itself != NULL && itself->partitions[0].leaving != 0;
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
+    for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         for (uint32_t i = 0; i < t->partition_count; i++)
             moving += t->partitions[i].leaving != 0;
     }

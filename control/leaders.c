@@ -117,9 +117,7 @@ static struct shift find_shift(const struct controller *c, const struct leading 
                                enum rule rule, const struct shift *chosen, uint32_t count)
 {
     struct shift best = {.score = INT64_MAX};
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
+    for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         for (uint32_t i = 0; i < t->partition_count; i++) {
             if (!was_chosen(chosen, count, t->partitions[i].id))
                 leaders_consider(c, t, &t->partitions[i], all, rule, &best);
@@ -130,9 +128,7 @@ static struct shift find_shift(const struct controller *c, const struct leading 
 
 static void count_leaders(const struct controller *c, struct leading *all)
 {
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
+    for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         for (uint32_t i = 0; i < t->partition_count; i++) {
             uint32_t node = partition_node(&t->partitions[i], 0);
             all[node].count++;

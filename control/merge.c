@@ -99,9 +99,7 @@ static void note_pair(struct controller *c, const struct partition_info *lower)
 
 void control_note_cold(struct controller *c)
 {
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
+    for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         for (uint32_t i = 0; i + 1 < t->partition_count; i++)
             note_pair(c, &t->partitions[i]);
     }
@@ -233,10 +231,8 @@ static bool merge_one(struct controller *c, const struct table *t)
 
 void control_merge(struct controller *c)
 {
-    struct slice name = {NULL, 0};
     bool merged = false;
-    for (const struct table *t;
-         !merged && control_has_room(c) && (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name)
+    for (const struct table *t = NULL;
+         !merged && control_has_room(c) && (t = catalog_next(c->view->catalog, t)) != NULL;)
         merged = has_one_to_spare(c, t) && merge_one(c, t);
 }

@@ -88,9 +88,7 @@ void control_on_demand(struct controller *c)
     if (instant_before(c->now, c->peaks_at))
         return;
     c->peaks_at = instant_add_ms(c->now, c->config->on_demand_peak_ms);
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
+    for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (!control_has_room(c))
             return;
         if (t->status == TABLE_ACTIVE && t->billing == BILLING_ON_DEMAND && !table_is_changing(t))

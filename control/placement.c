@@ -120,9 +120,8 @@ void control_place(struct controller *c)
 {
     const struct catalog *catalog = c->view->catalog;
     uint32_t usable = usable_nodes(c), moving = control_moving(c);
-    struct slice name = {NULL, 0};
     if (catalog_itself(catalog) != NULL)
         placement_place(c, catalog_itself(catalog), usable, &moving);
-    for (const struct table *t; (t = catalog_after(catalog, name)) != NULL; name = t->name)
+    for (const struct table *t = NULL; (t = catalog_next(catalog, t)) != NULL;)
         placement_place(c, t, usable, &moving);
 }

@@ -339,9 +339,7 @@ static void make_ready(struct controller *c, const struct table *t)
 
 void control_split(struct controller *c)
 {
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(c->view->catalog, name)) != NULL;
-         name = t->name) {
+    for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
             const struct partition_info *p = &t->partitions[i];
             if (p->leaving == 0 && !table_partition_is_changing(t, p))

@@ -115,6 +115,11 @@ const struct table *catalog_after(const struct catalog *c, struct slice name)
     return at < c->count ? &c->entries[at]->table : NULL;
 }
 
+const struct table *catalog_next(const struct catalog *c, const struct table *t)
+{
+    return catalog_after(c, t == NULL ? slice_make(NULL, 0) : t->name);
+}
+
 uint32_t catalog_generation(const struct catalog *c, uint32_t node)
 {
     return node <= NODES_MAX ? c->generations[node] : 0;

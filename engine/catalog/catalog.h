@@ -133,6 +133,8 @@ void catalog_apply(struct catalog *c, struct slice command, struct catalog_resul
 const struct table *catalog_find(const struct catalog *c, struct slice name);
 const struct table *catalog_find_id(const struct catalog *c, uint32_t id);
 const struct table *catalog_after(const struct catalog *c, struct slice name);
+/* The table after `t`; for NULL the first table. */
+const struct table *catalog_next(const struct catalog *c, const struct table *t);
 
 /* The catalog's own group, as a table of one partition whose replicas may be moved. NULL: the group
  * is not founded yet. */

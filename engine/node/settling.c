@@ -671,9 +671,7 @@ static void settling_watch_nodes(struct settling *settling)
         if (generation != catalog_generation(settling->catalog->state, node))
             settling_propose(settling, CATALOG_NODE, 0, node, generation);
     }
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(settling->catalog->state, name)) != NULL;
-         name = t->name)
+    for (const struct table *t = NULL; (t = catalog_next(settling->catalog->state, t)) != NULL;)
         settling_replace_lost(settling, t);
     if (catalog_itself(settling->catalog->state) == NULL)
         settling_propose_found(settling);
@@ -689,9 +687,7 @@ void settling_start(struct settling *settling)
     settling_end(settling);
     settling->catalog->loads = loads_create();
     settling->catalog->led_since = settling->env->now;
-    struct slice name = {NULL, 0};
-    for (const struct table *t; (t = catalog_after(settling->catalog->state, name)) != NULL;
-         name = t->name)
+    for (const struct table *t = NULL; (t = catalog_next(settling->catalog->state, t)) != NULL;)
         settling_settle_table(settling, t->id, t->status, NULL);
     settling_settle_table(settling, CATALOG_TABLE_ID, TABLE_ACTIVE, NULL);
     settling_watch_nodes(settling);

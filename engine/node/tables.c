@@ -195,8 +195,7 @@ static bool tables_drain_has_room(struct requests *requests, const struct operat
 {
     const struct table *t = catalog_itself(requests->catalog->state);
     const struct partition_info *p = tables_stuck_on(requests, t, node);
-    for (struct slice name = {NULL, 0};
-         p == NULL && (t = catalog_after(requests->catalog->state, name)) != NULL; name = t->name)
+    for (t = NULL; p == NULL && (t = catalog_next(requests->catalog->state, t)) != NULL;)
         p = tables_stuck_on(requests, t, node);
     if (p == NULL)
         return true;

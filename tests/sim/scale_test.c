@@ -56,11 +56,6 @@ struct scale {
 
 /* ---- what must hold ---- */
 
-static const struct table *next_table(const struct catalog *c, const struct table *t)
-{
-    return catalog_after(c, t == NULL ? slice_make(NULL, 0) : t->name);
-}
-
 static void check_table(const struct table *t)
 {
     uint32_t lo = __builtin_bswap32(t->id), hi = __builtin_bswap32(t->id + 1);
@@ -144,7 +139,7 @@ static void check_overlaps(struct scale *s, uint32_t node, uint32_t partitions)
 static uint32_t partitions_of(const struct catalog *c, uint32_t *highest)
 {
     uint32_t count = 0;
-    for (const struct table *t = NULL; (t = next_table(c, t)) != NULL;) {
+    for (const struct table *t = NULL; (t = catalog_next(c, t)) != NULL;) {
         count += t->partition_count;
         for (uint32_t i = 0; i < t->partition_count; i++)
             *highest = t->partitions[i].id > *highest ? t->partitions[i].id : *highest;
@@ -161,7 +156,7 @@ static void look(struct scale *s)
         const struct catalog *c = n == NULL ? NULL : node_catalog(n);
         if (c == NULL)
             continue;
-        for (const struct table *t = NULL; (t = next_table(c, t)) != NULL;)
+        for (const struct table *t = NULL; (t = catalog_next(c, t)) != NULL;)
             check_table(t);
         check_promises(c);
         partitions_of(c, &highest);
@@ -176,7 +171,7 @@ static void look(struct scale *s)
     for (uint32_t node = 1; node <= NODES; node++)
         check_overlaps(s, node, highest);
     const struct catalog *c = leader == 0 ? NULL : lab_catalog(&s->lab);
-    for (const struct table *t = NULL; c != NULL && (t = next_table(c, t)) != NULL;)
+    for (const struct table *t = NULL; c != NULL && (t = catalog_next(c, t)) != NULL;)
         check_existence(s, t);
 }
 
