@@ -250,9 +250,7 @@ static void take_split(struct controller *c, const struct table *t, struct split
 static void control_split_advance(struct controller *c, struct split_job *j)
 {
     const struct table *t = catalog_find_id(c->view->catalog, j->table_id);
-    const struct partition_info *p = NULL;
-    for (uint32_t i = 0; t != NULL && i < t->partition_count; i++)
-        p = t->partitions[i].id == j->partition ? &t->partitions[i] : p;
+    const struct partition_info *p = t == NULL ? NULL : table_find_partition(t, j->partition);
     if (p == NULL || (j->id != 0 && !j->answered && !instant_before(c->now, j->lost_at))) {
         control_split_rest(c, j, c->config->split_retry_ms);
         j->step = SPLIT_FREE;

@@ -151,8 +151,8 @@ void catalog_share(const struct catalog_command *command, struct table *t)
 
 /* Halves all shares until the nodes can carry them: after a split they may be promised more than
  * before. The table must burst for what is missing. */
-void catalog_share_what_fits(struct catalog *c, const struct catalog_command *command,
-                             struct table *t)
+static void catalog_share_what_fits(struct catalog *c, const struct catalog_command *command,
+                                    struct table *t)
 {
     catalog_share(command, t);
     while (!catalog_nodes_fit(c, command, t)) {
@@ -179,4 +179,45 @@ bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
 {
     struct table same = *t;
     return allocate_carry(c, command, &same, false);
+}
+
+/* What a partition had beyond its equal share is its boost. The pieces of a cut partition get its
+ * boost by their shares of the load. */
+static void add_boosts(struct table *t, const struct table *before, uint32_t at,
+                       const struct table_split *split)
+{
+    for (uint32_t i = 0; i < before->partition_count; i++) {
+        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+            int64_t units = kind == ADMIT_READ ? t->rcu : t->wcu;
+            int64_t boost = before->partitions[i].rate_mcu[kind] -
+                            share_equal_mcu(units, before->partition_count, i);
+            if (boost <= 0)
+                continue;
+            for (uint32_t k = 0; split != NULL && i == at && k <= split->cut_count; k++)
+                t->partitions[at + k].rate_mcu[kind] +=
+                    boost * split->share_ppm[kind][k] / SPLIT_WHOLE_PPM;
+            if (split == NULL || i != at)
+                t->partitions[i <= at         ? i
+                              : split == NULL ? i - 1
+                                              : i + split->cut_count]
+                    .rate_mcu[kind] += boost;
+        }
+    }
+}
+
+bool catalog_share_anew(struct catalog *c, const struct catalog_command *command, struct table *t,
+                        const struct table *before, uint32_t at, const struct table_split *split)
+{
+    if (t->billing == BILLING_ON_DEMAND) {
+        catalog_share_what_fits(c, command, t);
+        return true;
+    }
+    if (!catalog_allocate(c, command, t, false))
+        return false;
+    add_boosts(t, before, at, split);
+    if (!catalog_nodes_fit(c, command, t)) {
+        buffer_clear(&c->text);
+        catalog_share(command, t);
+    }
+    return true;
 }

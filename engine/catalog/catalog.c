@@ -79,7 +79,7 @@ static struct entry *catalog_find_named(const struct catalog *c, struct slice na
     return found ? c->entries[at] : NULL;
 }
 
-static struct entry *find_id(const struct catalog *c, uint32_t id)
+struct entry *catalog_entry(const struct catalog *c, uint32_t id)
 {
     if (id == CATALOG_TABLE_ID)
         return c->itself;
@@ -98,7 +98,7 @@ const struct table *catalog_find(const struct catalog *c, struct slice name)
 
 const struct table *catalog_find_id(const struct catalog *c, uint32_t id)
 {
-    struct entry *e = find_id(c, id);
+    struct entry *e = catalog_entry(c, id);
     return e == NULL ? NULL : &e->table;
 }
 
@@ -159,16 +159,12 @@ bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
 /* NULL: there is no such group. */
 static const struct partition_info *find_group(const struct catalog *c, uint32_t group)
 {
+    const struct partition_info *p = NULL;
     if (group == CATALOG_GROUP)
         return c->itself == NULL ? NULL : &c->itself->table.partitions[0];
-    for (size_t i = 0; i < c->count; i++) {
-        const struct table *t = &c->entries[i]->table;
-        for (uint32_t p = 0; p < t->partition_count; p++) {
-            if (t->partitions[p].id == group)
-                return &t->partitions[p];
-        }
-    }
-    return NULL;
+    for (size_t i = 0; i < c->count && p == NULL; i++)
+        p = table_find_partition(&c->entries[i]->table, group);
+    return p;
 }
 
 /* Whether the partition has left the map, but the lower one's last replicas may still need it. */
@@ -208,7 +204,7 @@ bool catalog_has(const struct catalog *c, uint32_t table_id, uint32_t partition,
 void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
                     int64_t bytes)
 {
-    struct entry *e = find_id(c, table_id);
+    struct entry *e = catalog_entry(c, table_id);
     if (e == NULL)
         return;
     e->table.item_count = e->table.size_bytes = 0;
@@ -278,8 +274,8 @@ static struct slice row_key(uint8_t out[KEY_SIZE_MAX], uint8_t kind, uint32_t id
     return slice_make(out, 9);
 }
 
-static struct buffer *row_open(struct catalog *c, struct catalog_result *result, uint8_t kind,
-                               uint32_t id)
+struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *result, uint8_t kind,
+                                uint32_t id)
 {
     must(result->row_count < CATALOG_ROWS_MAX);
     uint32_t i = result->row_count++;
@@ -290,7 +286,7 @@ static struct buffer *row_open(struct catalog *c, struct catalog_result *result,
 }
 
 /* A row's value: the XXH3 of the bytes, then the bytes. */
-static void row_close(struct catalog *c, struct catalog_result *result)
+void catalog_row_close(struct catalog *c, struct catalog_result *result)
 {
     struct buffer *b = &c->row_values[result->row_count - 1];
     uint64_t checksum = XXH3_64bits(b->data + 8, b->size - 8);
@@ -300,22 +296,30 @@ static void row_close(struct catalog *c, struct catalog_result *result)
 
 static void row_table(struct catalog *c, struct catalog_result *result, const struct entry *e)
 {
-    struct buffer *b = row_open(c, result, ROW_TABLE, e->table.id);
+    struct buffer *b = catalog_row_open(c, result, ROW_TABLE, e->table.id);
     buffer_append_slice(b, buffer_slice(&e->bytes));
-    row_close(c, result);
+    catalog_row_close(c, result);
+}
+
+void catalog_entry_change(struct catalog *c, struct entry *e, const struct table *t,
+                          struct catalog_result *out)
+{
+    entry_set(e, t);
+    out->table = &e->table;
+    row_table(c, out, e);
 }
 
 static void row_counters(struct catalog *c, struct catalog_result *result)
 {
-    struct buffer *b = row_open(c, result, ROW_COUNTERS, 0);
+    struct buffer *b = catalog_row_open(c, result, ROW_COUNTERS, 0);
     buffer_append_u32(b, c->next_table_id);
     buffer_append_u32(b, c->next_partition_id);
-    row_close(c, result);
+    catalog_row_close(c, result);
 }
 
 static void row_remove(struct catalog *c, struct catalog_result *result, uint32_t table_id)
 {
-    row_open(c, result, ROW_TABLE, table_id);
+    catalog_row_open(c, result, ROW_TABLE, table_id);
     result->rows[result->row_count - 1].value = slice_make(NULL, 0);
 }
 
@@ -354,8 +358,7 @@ enum status catalog_load_row(struct catalog *c, struct slice key, struct slice v
 
 /* ---- commands ---- */
 
-static void catalog_refuse_change(struct catalog *c, struct catalog_result *out,
-                                  enum reply_code code)
+void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
 {
     out->code = code;
     out->text = buffer_slice(&c->text);
@@ -390,7 +393,7 @@ static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_r
         return true;
     buffer_append_format(&c->text, "The cluster has used up the %d partitions of its life",
                          PARTITION_ID_MAX);
-    catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
+    catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     return false;
 }
 
@@ -432,7 +435,7 @@ static void create_partitions(struct catalog *c, const struct catalog_command *c
         row_counters(c, out);
     } else {
         c->next_partition_id = first_partition_id;
-        catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
+        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     }
 }
 
@@ -442,9 +445,9 @@ static void catalog_create_table(struct catalog *c, const struct catalog_command
     struct table t;
     struct arena arena = {0};
     if (catalog_find_named(c, command->spec.name) != NULL)
-        catalog_refuse_change(c, out, REPLY_TABLE_EXISTS);
+        catalog_refuse(c, out, REPLY_TABLE_EXISTS);
     else if (!create_table(c, command, &t, &arena))
-        catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
+        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     else
         create_partitions(c, command, &t, &arena, out);
     arena_deinit(&arena);
@@ -455,10 +458,10 @@ static struct entry *find_active(struct catalog *c, const struct catalog_command
 {
     struct entry *e = catalog_find_named(c, command->spec.name);
     if (e == NULL) {
-        catalog_refuse_change(c, out, REPLY_TABLE_NOT_FOUND);
+        catalog_refuse(c, out, REPLY_TABLE_NOT_FOUND);
     } else if (e->table.status != TABLE_ACTIVE) {
         out->table = &e->table;
-        catalog_refuse_change(c, out, REPLY_TABLE_BUSY);
+        catalog_refuse(c, out, REPLY_TABLE_BUSY);
         e = NULL;
     }
     return e;
@@ -498,11 +501,9 @@ static void catalog_update(struct catalog *c, const struct catalog_command *comm
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
     memcpy(t.partitions, e->table.partitions, t.partition_count * sizeof t.partitions[0]);
     if (catalog_change_labels(c, command, &t, &arena) && update_throughput(c, command, &t)) {
-        entry_set(e, &t);
-        out->table = &e->table;
-        row_table(c, out, e);
+        catalog_entry_change(c, e, &t, out);
     } else {
-        catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
+        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     }
     arena_deinit(&arena);
 }
@@ -510,27 +511,17 @@ static void catalog_update(struct catalog *c, const struct catalog_command *comm
 static void set_status(struct catalog *c, struct entry *e, enum table_status status,
                        struct catalog_result *out)
 {
-    struct table t = e->table;
-    t.status = status;
-    entry_set(e, &t);
-    out->table = &e->table;
-    row_table(c, out, e);
+    e->table.status = status;
+    catalog_entry_change(c, e, &e->table, out);
 }
 
 void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *out)
 {
-    struct buffer *b = row_open(c, out, ROW_NODE, node);
+    struct buffer *b = catalog_row_open(c, out, ROW_NODE, node);
     buffer_append_u32(b, c->generations[node]);
     if (c->drained[node])
         buffer_append_u8(b, 1);
-    row_close(c, out);
-}
-
-static void set_node(struct catalog *c, const struct catalog_command *command,
-                     struct catalog_result *out)
-{
-    c->generations[command->node] = command->generation;
-    catalog_node_row(c, command->node, out);
+    catalog_row_close(c, out);
 }
 
 void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t generation)
@@ -545,7 +536,7 @@ void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t 
 static void catalog_replace(struct catalog *c, const struct catalog_command *command,
                             struct catalog_result *out)
 {
-    struct entry *e = find_id(c, command->table_id);
+    struct entry *e = catalog_entry(c, command->table_id);
     if (e == NULL || e->table.status == TABLE_CREATING)
         return;
     for (uint32_t p = 0; p < e->table.partition_count; p++) {
@@ -556,10 +547,7 @@ static void catalog_replace(struct catalog *c, const struct catalog_command *com
                 catalog_join(info, i, node, catalog_generation(c, node));
         }
     }
-    struct table t = e->table;
-    entry_set(e, &t);
-    out->table = &e->table;
-    row_table(c, out, e);
+    catalog_entry_change(c, e, &e->table, out);
 }
 
 static void catalog_found(struct catalog *c, const struct catalog_command *command,
@@ -577,9 +565,7 @@ static void catalog_found(struct catalog *c, const struct catalog_command *comma
                             .billing = BILLING_PROVISIONED,
                             .partition_count = 1,
                             .partitions = &group};
-    struct entry *e = catalog_add(c, &t);
-    out->table = &e->table;
-    row_table(c, out, e);
+    catalog_entry_change(c, catalog_add(c, &t), &t, out);
 }
 
 /* ---- splits ---- */
@@ -598,40 +584,30 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
 {
     struct table_split split;
     must(table_split_decode(command->split, &split) == STATUS_OK);
-    struct entry *e = find_id(c, split.table_id);
+    struct entry *e = catalog_entry(c, split.table_id);
     if (e == NULL) {
-        catalog_refuse_change(c, out, REPLY_TABLE_NOT_FOUND);
+        catalog_refuse(c, out, REPLY_TABLE_NOT_FOUND);
         return;
     }
     const struct partition_info *p = catalog_find_split(c, command, &split, e, out);
     if (p == NULL || !catalog_has_ids(c, split.cut_count, out))
         return;
     struct arena arena = {0};
-    struct table t = e->table, before = e->table;
+    struct table t = e->table;
     uint32_t at = (uint32_t)(p - t.partitions), first_id = c->next_partition_id;
-    size_t size = before.partition_count * sizeof before.partitions[0];
-    before.partitions = arena_alloc(&arena, size); /* catalog_keep_boosts reads their rates */
-    memcpy(before.partitions, e->table.partitions, size);
     t.partition_count += split.cut_count;
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
     memcpy(t.partitions, e->table.partitions, (at + 1) * sizeof t.partitions[0]);
     memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
            (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
     catalog_cut_partition(c, &split, &t.partitions[at]);
-    bool on_demand = t.billing == BILLING_ON_DEMAND;
-    if (on_demand) /* a table on demand grows even if its nodes cannot be promised more */
-        catalog_share_what_fits(c, command, &t);
-    if (on_demand || catalog_allocate(c, command, &t, false)) {
-        entry_set(e, &t);
-        spread_sizes(e, before.partition_count, at);
-        if (!on_demand)
-            catalog_keep_boosts(c, command, e, &before, &split, at);
-        t = e->table;
+    if (catalog_share_anew(c, command, &t, &e->table, at, &split)) {
         catalog_entry_change(c, e, &t, out);
+        spread_sizes(e, t.partition_count - split.cut_count, at);
         row_counters(c, out);
     } else {
         c->next_partition_id = first_id;
-        catalog_refuse_change(c, out, REPLY_LIMIT_EXCEEDED);
+        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     }
     arena_deinit(&arena);
 }
@@ -648,7 +624,7 @@ static void end_split(struct entry *e)
 static void catalog_settle(struct catalog *c, const struct catalog_command *command,
                            struct catalog_result *out)
 {
-    struct entry *e = find_id(c, command->table_id);
+    struct entry *e = catalog_entry(c, command->table_id);
     if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
         return; /* settled already: a new leader settles every table once */
     if (e->table.status != command->status) {
@@ -665,37 +641,6 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
     row_remove(c, out, e->table.id);
     take_out(c, e);
     out->table = &e->table;
-}
-
-/* ---- for the other files of the catalog ---- */
-
-struct entry *catalog_entry(const struct catalog *c, uint32_t table_id)
-{
-    return find_id(c, table_id);
-}
-
-void catalog_entry_change(struct catalog *c, struct entry *e, const struct table *t,
-                          struct catalog_result *out)
-{
-    entry_set(e, t);
-    out->table = &e->table;
-    row_table(c, out, e);
-}
-
-void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code)
-{
-    catalog_refuse_change(c, out, code);
-}
-
-struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, uint8_t kind,
-                                uint32_t id)
-{
-    return row_open(c, out, kind, id);
-}
-
-void catalog_row_close(struct catalog *c, struct catalog_result *out)
-{
-    row_close(c, out);
 }
 
 void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result *out)
@@ -721,7 +666,8 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         catalog_settle(c, &command, out);
         break;
     case CATALOG_NODE:
-        set_node(c, &command, out);
+        c->generations[command.node] = command.generation;
+        catalog_node_row(c, command.node, out);
         break;
     case CATALOG_REPLACE:
         catalog_replace(c, &command, out);

@@ -88,9 +88,6 @@ void catalog_reach_peak(const struct catalog_command *command, struct table *t,
 
 /* Sets the allocation of each partition: its equal share. */
 void catalog_share(const struct catalog_command *command, struct table *t);
-/* For a table on demand: catalog_share, but no more than its nodes can be promised. */
-void catalog_share_what_fits(struct catalog *c, const struct catalog_command *command,
-                             struct table *t);
 /* catalog_share. `placing`: also chooses the nodes. False: a node would be promised more than it
  * has, or too few nodes are known; `c->text` says so. */
 bool catalog_allocate(struct catalog *c, const struct catalog_command *command, struct table *t,
@@ -98,6 +95,14 @@ bool catalog_allocate(struct catalog *c, const struct catalog_command *command, 
 /* Whether the nodes can carry the table in this form, with all other tables. */
 bool catalog_nodes_fit(struct catalog *c, const struct catalog_command *command,
                        const struct table *t);
+
+/* Call it after a partition of `before` was cut or merged, which made `t`: shares the throughput.
+ * `split`: how partition `at` was cut; NULL: partition at + 1 was merged into it. A table on demand
+ * never gets more than its nodes can be promised, and is never refused. In a provisioned table the
+ * boosts are kept, or all of them go if the nodes cannot carry them. False: the nodes cannot carry
+ * the equal shares; `c->text` says so. */
+bool catalog_share_anew(struct catalog *c, const struct catalog_command *command, struct table *t,
+                        const struct table *before, uint32_t at, const struct table_split *split);
 
 /* ---- cut.c ---- */
 
@@ -121,16 +126,13 @@ void catalog_merge(struct catalog *c, const struct catalog_command *command,
 struct entry *catalog_find_entry(struct catalog *c, uint32_t table_id, struct catalog_result *out);
 /* Refuses a decision that rests on something which is no longer true. */
 void catalog_refuse_stale(struct catalog *c, struct catalog_result *out, const char *why);
-/* Records the decision's event, if it has one. */
-void catalog_tell(struct catalog *c, const struct catalog_command *command,
-                  const struct decision *d, struct catalog_result *out);
+/* Replaces the entry's table by `t`, and records the decision's event, if it has one. */
+void catalog_record(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                    const struct table *t, const struct decision *d, struct catalog_result *out);
+/* The partition at that epoch. NULL: there is none. */
+struct partition_info *catalog_find_partition(const struct table *t, uint32_t partition,
+                                              uint64_t epoch);
 void catalog_decide(struct catalog *c, const struct catalog_command *command,
                     struct catalog_result *out);
-/* Call it after the table was cut at partition `at` and its throughput divided equally. What a
- * partition had beyond its equal share `before` is its boost. Boosts are kept: the boost of the cut
- * partition goes to its pieces by their shares of the load. No boost is kept if the nodes cannot
- * carry all of them. */
-void catalog_keep_boosts(struct catalog *c, const struct catalog_command *command, struct entry *e,
-                         const struct table *before, const struct table_split *split, uint32_t at);
 /* Loads the row of an event. */
 enum status catalog_load_event(struct catalog *c, struct slice bytes);

@@ -38,11 +38,7 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
                                           struct catalog_result *out)
 {
     const struct table *t = &e->table;
-    struct partition_info *p = NULL;
-    for (uint32_t i = 0; i < t->partition_count; i++) {
-        if (t->partitions[i].id == split->partition)
-            p = &t->partitions[i];
-    }
+    struct partition_info *p = table_find_partition(t, split->partition);
     const char *why = why_not_now(t, p);
     if (why != NULL) {
         buffer_append_text(&c->text, why);

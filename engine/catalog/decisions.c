@@ -8,7 +8,6 @@
  *   DECISIONS-3  A refused decision changes nothing and records no event. */
 #include <stdlib.h>
 
-#include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
 /* ---- events ---- */
@@ -37,8 +36,8 @@ enum status catalog_load_event(struct catalog *c, struct slice bytes)
     return STATUS_OK;
 }
 
-void catalog_tell(struct catalog *c, const struct catalog_command *command,
-                  const struct decision *d, struct catalog_result *out)
+static void decisions_tell(struct catalog *c, const struct catalog_command *command,
+                           const struct decision *d, struct catalog_result *out)
 {
     if (!d->has_event)
         return;
@@ -51,6 +50,13 @@ void catalog_tell(struct catalog *c, const struct catalog_command *command,
     struct buffer *row = catalog_row_open(c, out, ROW_EVENT, (uint32_t)(e.number % EVENTS_MAX));
     buffer_append_slice(row, buffer_slice(kept));
     catalog_row_close(c, out);
+}
+
+void catalog_record(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                    const struct table *t, const struct decision *d, struct catalog_result *out)
+{
+    catalog_entry_change(c, e, t, out);
+    decisions_tell(c, command, d, out);
 }
 
 /* ---- what decisions rest on ---- */
@@ -73,14 +79,11 @@ struct entry *catalog_find_entry(struct catalog *c, uint32_t table_id, struct ca
     return NULL;
 }
 
-static struct partition_info *find_partition(struct entry *e, uint32_t partition, uint64_t epoch)
+struct partition_info *catalog_find_partition(const struct table *t, uint32_t partition,
+                                              uint64_t epoch)
 {
-    for (uint32_t i = 0; i < e->table.partition_count; i++) {
-        struct partition_info *p = &e->table.partitions[i];
-        if (p->id == partition)
-            return p->epoch == epoch ? p : NULL;
-    }
-    return NULL;
+    struct partition_info *p = table_find_partition(t, partition);
+    return p != NULL && p->epoch == epoch ? p : NULL;
 }
 
 /* What each node is promised to carry, and the work of its replicas. */
@@ -109,10 +112,20 @@ static bool within_capacity(const struct catalog_command *command, const struct 
     return true;
 }
 
-static void refuse_capacity(struct catalog *c, struct catalog_result *out)
+/* Records the changed table. False: the decision is refused, take the change back. */
+static bool record_within_capacity(struct catalog *c, const struct catalog_command *command,
+                                   struct entry *e, const struct promises *before,
+                                   const struct decision *d, struct catalog_result *out)
 {
+    struct promises after;
+    count_promises(c, &after);
+    if (within_capacity(command, before, &after)) {
+        catalog_record(c, command, e, &e->table, d, out);
+        return true;
+    }
     buffer_append_text(&c->text, "a node would be promised to more than it has");
     catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    return false;
 }
 
 /* ---- moves ---- */
@@ -156,27 +169,20 @@ static void decisions_move(struct catalog *c, const struct catalog_command *comm
     struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
-    struct partition_info *p = find_partition(e, d->partition, d->epoch);
+    struct partition_info *p = catalog_find_partition(&e->table, d->partition, d->epoch);
     const char *why = why_not_move(c, command, d, &e->table, p);
     if (why != NULL) {
         catalog_refuse_stale(c, out, why);
         return;
     }
-    struct promises before, after;
+    struct promises before;
     struct partition_info was = *p;
     count_promises(c, &before);
     uint32_t i = d->from_node == 0 ? p->member_count++ : member_index(p, d->from_node);
     p->leaving = d->from_node == 0 ? 0 : p->members[i];
     catalog_join(p, i, d->to_node, catalog_generation(c, d->to_node));
-    count_promises(c, &after);
-    if (!within_capacity(command, &before, &after)) {
+    if (!record_within_capacity(c, command, e, &before, d, out))
         *p = was;
-        refuse_capacity(c, out);
-        return;
-    }
-    struct table t = e->table;
-    catalog_entry_change(c, e, &t, out);
-    catalog_tell(c, command, d, out);
 }
 
 /* First the group lets go of the replica, then the replica is erased. In between the replica must
@@ -185,7 +191,8 @@ static void decisions_left(struct catalog *c, const struct catalog_command *comm
                            const struct decision *d, struct catalog_result *out)
 {
     struct entry *e = catalog_entry(c, d->table_id);
-    struct partition_info *p = e == NULL ? NULL : find_partition(e, d->partition, d->epoch);
+    struct partition_info *p =
+        e == NULL ? NULL : catalog_find_partition(&e->table, d->partition, d->epoch);
     bool lets_go = command->op == CATALOG_LET_GO;
     if (p == NULL || p->leaving == 0 || raft_member_node(p->leaving) != d->from_node ||
         (lets_go && p->let_go))
@@ -193,9 +200,7 @@ static void decisions_left(struct catalog *c, const struct catalog_command *comm
     p->let_go = lets_go;
     if (!lets_go)
         p->leaving = 0;
-    struct table t = e->table;
-    catalog_entry_change(c, e, &t, out);
-    catalog_tell(c, command, d, out);
+    catalog_record(c, command, e, &e->table, d, out);
 }
 
 /* The first replica should lead: this changes the order of the replicas. */
@@ -205,28 +210,21 @@ static void decisions_lead(struct catalog *c, const struct catalog_command *comm
     struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
         return;
-    struct partition_info *p = find_partition(e, d->partition, d->epoch);
+    struct partition_info *p = catalog_find_partition(&e->table, d->partition, d->epoch);
     uint32_t i = p == NULL ? 0 : member_index(p, d->to_node);
     if (i == 0 || i == p->member_count || p->leaving != 0 || table_is_changing(&e->table)) {
         catalog_refuse_stale(c, out, "the partition is not as the decision saw it, or is changing");
         return;
     }
-    struct promises before, after;
+    struct promises before;
     struct partition_info was = *p;
     count_promises(c, &before);
     p->members[0] = was.members[i];
     p->members[i] = was.members[0];
     p->joined &= ~(1U << i | 1U);
     p->joined |= (was.joined & 1U) << i | (was.joined >> i & 1U);
-    count_promises(c, &after);
-    if (!within_capacity(command, &before, &after)) {
+    if (!record_within_capacity(c, command, e, &before, d, out))
         *p = was;
-        refuse_capacity(c, out);
-        return;
-    }
-    struct table t = e->table;
-    catalog_entry_change(c, e, &t, out);
-    catalog_tell(c, command, d, out);
 }
 
 /* ---- allocations ---- */
@@ -234,7 +232,8 @@ static void decisions_lead(struct catalog *c, const struct catalog_command *comm
 static void swap_rates(struct entry *e, struct decision *d)
 {
     for (uint32_t i = 0; i < d->rate_count; i++) {
-        struct partition_info *p = find_partition(e, d->rates[i].partition, d->rates[i].epoch);
+        struct partition_info *p =
+            catalog_find_partition(&e->table, d->rates[i].partition, d->rates[i].epoch);
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
             int64_t rate = p->rate_mcu[kind];
             p->rate_mcu[kind] = d->rates[i].rate_mcu[kind];
@@ -266,56 +265,18 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
         return;
     for (uint32_t i = 0; i < d->rate_count; i++) {
         const struct partition_info *p =
-            find_partition(e, d->rates[i].partition, d->rates[i].epoch);
+            catalog_find_partition(&e->table, d->rates[i].partition, d->rates[i].epoch);
         const char *why = why_not_rate(&e->table, p, d, i);
         if (why != NULL) {
             catalog_refuse_stale(c, out, why);
             return;
         }
     }
-    struct promises before, after;
+    struct promises before;
     count_promises(c, &before);
     swap_rates(e, d);
-    count_promises(c, &after);
-    if (!within_capacity(command, &before, &after)) {
+    if (!record_within_capacity(c, command, e, &before, d, out))
         swap_rates(e, d);
-        refuse_capacity(c, out);
-        return;
-    }
-    struct table t = e->table;
-    catalog_entry_change(c, e, &t, out);
-    catalog_tell(c, command, d, out);
-}
-
-/* Adds the boosts, `sign` 1, or takes them away again, `sign` -1. */
-static void add_boosts(struct table *t, const struct table *before, const struct table_split *split,
-                       uint32_t at, int64_t sign)
-{
-    for (uint32_t i = 0; i < before->partition_count; i++) {
-        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-            int64_t boost =
-                before->partitions[i].rate_mcu[kind] -
-                share_equal_mcu(kind == ADMIT_READ ? t->rcu : t->wcu, before->partition_count, i);
-            if (boost <= 0)
-                continue;
-            if (i != at)
-                t->partitions[i < at ? i : i + split->cut_count].rate_mcu[kind] += sign * boost;
-            for (uint32_t piece = 0; i == at && piece <= split->cut_count; piece++)
-                t->partitions[at + piece].rate_mcu[kind] +=
-                    sign * (boost * split->share_ppm[kind][piece] / SPLIT_WHOLE_PPM);
-        }
-    }
-}
-
-void catalog_keep_boosts(struct catalog *c, const struct catalog_command *command, struct entry *e,
-                         const struct table *before, const struct table_split *split, uint32_t at)
-{
-    struct promises without, with;
-    count_promises(c, &without);
-    add_boosts(&e->table, before, split, at, 1);
-    count_promises(c, &with);
-    if (!within_capacity(command, &without, &with))
-        add_boosts(&e->table, before, split, at, -1);
 }
 
 static void take_peak(struct catalog *c, const struct catalog_command *command,
@@ -335,8 +296,7 @@ static void take_peak(struct catalog *c, const struct catalog_command *command,
     memcpy(t.partitions, e->table.partitions, size);
     catalog_reach_peak(command, &t, d->peak);
     if (catalog_allocate(c, command, &t, false)) {
-        catalog_entry_change(c, e, &t, out);
-        catalog_tell(c, command, d, out);
+        catalog_record(c, command, e, &t, d, out);
     } else {
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     }
@@ -358,7 +318,7 @@ static void decisions_drain(struct catalog *c, const struct catalog_command *com
         return;
     c->drained[d->to_node] = d->drain;
     catalog_node_row(c, d->to_node, out);
-    catalog_tell(c, command, d, out);
+    decisions_tell(c, command, d, out);
 }
 
 void catalog_decide(struct catalog *c, const struct catalog_command *command,
@@ -387,6 +347,6 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
         decisions_lead(c, command, &d, out);
         break;
     default:
-        catalog_tell(c, command, &d, out);
+        decisions_tell(c, command, &d, out);
     }
 }

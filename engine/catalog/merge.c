@@ -19,18 +19,7 @@
  * docs/decisions/0022 tells why that is safe. */
 #include <stdlib.h>
 
-#include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
-
-/* Index of the partition at that epoch. partition_count: there is none. */
-static uint32_t find_at(const struct table *t, uint32_t partition, uint64_t epoch)
-{
-    uint32_t i = 0;
-    while (i < t->partition_count &&
-           (t->partitions[i].id != partition || t->partitions[i].epoch != epoch))
-        i++;
-    return i;
-}
 
 bool catalog_stand_together(const struct catalog *c, const struct partition_info *a,
                             const struct partition_info *b)
@@ -49,15 +38,15 @@ bool catalog_stand_together(const struct catalog *c, const struct partition_info
 }
 
 /* NULL: the merge can begin. */
-static const char *why_not_begin(const struct catalog *c, const struct table *t, uint32_t upper,
-                                 const struct decision *d)
+static const char *why_not_begin(const struct catalog *c, const struct table *t,
+                                 const struct partition_info *upper, const struct decision *d)
 {
-    if (upper == t->partition_count || upper == 0 || t->partitions[upper - 1].id != d->merge_with ||
-        t->partitions[upper - 1].epoch != d->merge_with_epoch)
+    if (upper == NULL || upper == t->partitions || upper[-1].id != d->merge_with ||
+        upper[-1].epoch != d->merge_with_epoch)
         return "the partitions are not as the decision saw them";
     if (t->status != TABLE_ACTIVE || table_is_changing(t))
         return "the table is being updated, or partitions of it are being split or merged";
-    if (!catalog_stand_together(c, &t->partitions[upper - 1], &t->partitions[upper]))
+    if (!catalog_stand_together(c, upper - 1, upper))
         return "the partitions are not on the same nodes";
     return NULL;
 }
@@ -65,17 +54,15 @@ static const char *why_not_begin(const struct catalog *c, const struct table *t,
 static void merge_begin(struct catalog *c, const struct catalog_command *command, struct entry *e,
                         const struct decision *d, struct catalog_result *out)
 {
-    struct table t = e->table;
-    uint32_t upper = find_at(&t, d->partition, d->epoch);
-    const char *why = why_not_begin(c, &t, upper, d);
+    struct partition_info *upper = catalog_find_partition(&e->table, d->partition, d->epoch);
+    const char *why = why_not_begin(c, &e->table, upper, d);
     if (why != NULL) {
         catalog_refuse_stale(c, out, why);
         return;
     }
-    t.partitions[upper].merge = MERGE_FREEZE;
-    t.partitions[upper].merge_with = d->merge_with;
-    catalog_entry_change(c, e, &t, out);
-    catalog_tell(c, command, d, out);
+    upper->merge = MERGE_FREEZE;
+    upper->merge_with = d->merge_with;
+    catalog_record(c, command, e, &e->table, d, out);
 }
 
 /* The upper partition's reported size goes to the lower one until there are new reports. */
@@ -105,56 +92,28 @@ static void merge_join(const struct table *before, uint32_t upper, const struct 
     lower->absorbed = false;
 }
 
-/* The throughput was just divided equally. What a partition had beyond its equal share before stays
- * its own. The lower partition gets the upper one's. All is kept, or nothing if the nodes cannot
- * carry it. */
-static void keep_boosts(struct catalog *c, const struct catalog_command *command,
-                        const struct table *before, uint32_t upper, struct table *t)
-{
-    for (uint32_t i = 0; i < before->partition_count; i++) {
-        struct partition_info *p = &t->partitions[i < upper ? i : i - 1];
-        for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-            int64_t units = kind == ADMIT_READ ? t->rcu : t->wcu;
-            int64_t boost = before->partitions[i].rate_mcu[kind] -
-                            share_equal_mcu(units, before->partition_count, i);
-            if (boost > 0)
-                p->rate_mcu[kind] += boost;
-        }
-    }
-    if (catalog_nodes_fit(c, command, t))
-        return;
-    buffer_clear(&c->text);
-    catalog_share(command, t);
-}
-
 static void merge_absorb_upper(struct catalog *c, const struct catalog_command *command,
                                struct entry *e, const struct decision *d,
                                struct catalog_result *out)
 {
-    const struct table before = e->table;
-    uint32_t upper = find_at(&before, d->partition, d->epoch);
-    if (upper == before.partition_count || before.partitions[upper].merge != MERGE_FREEZE)
+    const struct table *before = &e->table;
+    const struct partition_info *upper = catalog_find_partition(before, d->partition, d->epoch);
+    if (upper == NULL || upper->merge != MERGE_FREEZE)
         return; /* recorded before, or given up */
-    const struct partition_info *lower = upper == 0 ? NULL : &before.partitions[upper - 1];
-    if (lower == NULL || lower->id != before.partitions[upper].merge_with ||
-        lower->merge != MERGE_NONE || lower->parent != 0 || before.partitions[upper].parent != 0 ||
-        !catalog_stand_together(c, lower, &before.partitions[upper])) {
+    const struct partition_info *lower = upper == before->partitions ? NULL : upper - 1;
+    if (lower == NULL || lower->id != upper->merge_with || lower->merge != MERGE_NONE ||
+        lower->parent != 0 || upper->parent != 0 || !catalog_stand_together(c, lower, upper)) {
         catalog_refuse_stale(c, out, "the partitions are no longer as they were");
         return;
     }
     struct arena arena = {0};
-    struct table t = before;
-    t.partitions = arena_alloc(&arena, before.partition_count * sizeof t.partitions[0]);
-    merge_join(&before, upper, d, &t);
-    bool on_demand = t.billing == BILLING_ON_DEMAND;
-    if (on_demand)
-        catalog_share_what_fits(c, command, &t);
-    if (on_demand || catalog_allocate(c, command, &t, false)) {
-        if (!on_demand)
-            keep_boosts(c, command, &before, upper, &t);
-        join_sizes(e, upper, before.partition_count);
-        catalog_entry_change(c, e, &t, out);
-        catalog_tell(c, command, d, out);
+    struct table t = *before;
+    uint32_t at = (uint32_t)(lower - before->partitions);
+    t.partitions = arena_alloc(&arena, before->partition_count * sizeof t.partitions[0]);
+    merge_join(before, at + 1, d, &t);
+    if (catalog_share_anew(c, command, &t, before, at, NULL)) {
+        join_sizes(e, at + 1, before->partition_count);
+        catalog_record(c, command, e, &t, d, out);
     } else {
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
     }
@@ -165,9 +124,7 @@ static void merge_absorb_upper(struct catalog *c, const struct catalog_command *
 static void merge_take_step(struct catalog *c, const struct catalog_command *command,
                             struct entry *e, const struct decision *d, struct catalog_result *out)
 {
-    struct table t = e->table;
-    uint32_t at = find_at(&t, d->partition, d->epoch);
-    struct partition_info *p = at == t.partition_count ? NULL : &t.partitions[at];
+    struct partition_info *p = catalog_find_partition(&e->table, d->partition, d->epoch);
     enum merge_step from = d->merge == MERGE_GIVE_UP  ? MERGE_FREEZE
                            : d->merge == MERGE_THAWED ? MERGE_THAW
                                                       : MERGE_ABSORB;
@@ -183,8 +140,7 @@ static void merge_take_step(struct catalog *c, const struct catalog_command *com
         p->merge_with = 0;
         p->absorbed = false;
     }
-    catalog_entry_change(c, e, &t, out);
-    catalog_tell(c, command, d, out);
+    catalog_record(c, command, e, &e->table, d, out);
 }
 
 void catalog_merge(struct catalog *c, const struct catalog_command *command,

@@ -243,6 +243,14 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     return codec_end(&c);
 }
 
+struct partition_info *table_find_partition(const struct table *t, uint32_t id)
+{
+    struct partition_info *p = t->partitions, *end = p + t->partition_count;
+    while (p < end && p->id != id)
+        p++;
+    return p < end ? p : NULL;
+}
+
 const struct partition_info *table_partition_of(const struct table *t, struct slice key)
 {
     must(t->partition_count > 0);
@@ -272,10 +280,8 @@ const struct partition_info *table_partition_for(const struct table *t, const st
 bool table_range_past(const struct table *t, uint32_t partition, bool reverse, struct slice *lo,
                       struct slice *hi)
 {
-    const struct partition_info *at = t->partitions, *end = t->partitions + t->partition_count;
-    while (at < end && at->id != partition)
-        at++;
-    if (at == end)
+    const struct partition_info *at = table_find_partition(t, partition);
+    if (at == NULL)
         return false;
     if (reverse)
         *hi = at->lo;

@@ -183,6 +183,8 @@ static inline bool table_partition_is_changing(const struct table *t,
     return table_partition_is_splitting(t, p) || table_partition_is_merging(t, p);
 }
 
+/* The partition with this id. NULL: the table has none. */
+struct partition_info *table_find_partition(const struct table *t, uint32_t id);
 /* The partition that holds a storage key. */
 const struct partition_info *table_partition_of(const struct table *t, struct slice key);
 /* The partition that holds the keys just before `key`. */
