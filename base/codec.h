@@ -133,3 +133,32 @@ static inline enum status codec_end(const struct codec *c)
 {
     return codec_failed(c) || c->in->left.size > 0 ? STATUS_MALFORMED : STATUS_OK;
 }
+
+/* Defines `void point_encode(struct buffer *out, const struct point *p)` for a point_walk. */
+#define CODEC_ENCODE(record)                                         \
+    void record##_encode(struct buffer *out, const struct record *r) \
+    {                                                                \
+        struct record copy = *r;                                     \
+        record##_walk(&(struct codec){.out = out}, &copy);           \
+    }
+
+/* Defines `enum status point_decode(struct reader *r, struct point *out)`: reads the next record. */
+#define CODEC_DECODE(record)                                          \
+    enum status record##_decode(struct reader *r, struct record *out) \
+    {                                                                 \
+        struct codec c = {.in = r};                                   \
+        *out = (struct record){0};                                    \
+        record##_walk(&c, out);                                       \
+        return codec_status(&c);                                      \
+    }
+
+/* Defines `enum status point_decode(struct slice bytes, struct point *out)`: the record must take
+ * all of the bytes. */
+#define CODEC_DECODE_ALL(record)                                        \
+    enum status record##_decode(struct slice bytes, struct record *out) \
+    {                                                                   \
+        struct codec c = {.in = &(struct reader){bytes, false}};        \
+        *out = (struct record){0};                                      \
+        record##_walk(&c, out);                                         \
+        return codec_end(&c);                                           \
+    }

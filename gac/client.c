@@ -409,7 +409,7 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
         return STATUS_MALFORMED;
     one = all;
     for (uint32_t i = 0; i < answers.count; i++) {
-        if (gac_answer_read(&one, &answer) != STATUS_OK)
+        if (gac_answer_decode(&one, &answer) != STATUS_OK)
             return STATUS_MALFORMED;
     }
     struct server *v = &c->servers[server];
@@ -418,7 +418,7 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
     v->routers = answers.routers;
     look_around(c, now);
     for (uint32_t i = 0; i < answers.count; i++) {
-        must(gac_answer_read(&all, &answer) == STATUS_OK);
+        must(gac_answer_decode(&all, &answer) == STATUS_OK);
         gac_client_take_answer(c, now, &answer);
     }
     return STATUS_OK;
@@ -522,7 +522,7 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
     l->asked_need = l->need;
     l->told = l->tokens + l->pending;
     l->need = 0;
-    gac_ask_append(&c->frame, &ask);
+    gac_ask_encode(&c->frame, &ask);
 }
 
 static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)

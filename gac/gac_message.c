@@ -71,6 +71,9 @@ static void gac_ask_walk(struct codec *c, struct gac_ask *ask)
     codec_i64(c, &ask->cost, 0, GAC_AMOUNT_MAX);
 }
 
+CODEC_ENCODE(gac_ask)
+CODEC_DECODE(gac_ask)
+
 static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
 {
     gac_key_walk(c, &answer->key);
@@ -82,17 +85,14 @@ static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
     codec_i64(c, &answer->wait.ns, 0, span_max_ns);
 }
 
+CODEC_ENCODE(gac_answer)
+CODEC_DECODE(gac_answer)
+
 void gac_asks_begin(struct buffer *out, const struct gac_asks *asks)
 {
     must(asks->count <= GAC_BATCH_MAX);
     struct gac_asks a = *asks;
     head_walk(&(struct codec){.out = out}, ASKS, ASK_SIZE, &a.router, &a.view, &a.count);
-}
-
-void gac_ask_append(struct buffer *out, const struct gac_ask *ask)
-{
-    struct gac_ask copy = *ask;
-    gac_ask_walk(&(struct codec){.out = out}, &copy);
 }
 
 void gac_answers_begin(struct buffer *out, const struct gac_answers *answers)
@@ -103,23 +103,10 @@ void gac_answers_begin(struct buffer *out, const struct gac_answers *answers)
     head_walk(&(struct codec){.out = out}, ANSWERS, ANSWER_SIZE, &server, &routers, &count);
 }
 
-void gac_answer_append(struct buffer *out, const struct gac_answer *answer)
-{
-    struct gac_answer copy = *answer;
-    gac_answer_walk(&(struct codec){.out = out}, &copy);
-}
-
 enum status gac_asks_read(struct reader *r, struct gac_asks *out)
 {
     struct codec c = {.in = r};
     head_walk(&c, ASKS, ASK_SIZE, &out->router, &out->view, &out->count);
-    return codec_status(&c);
-}
-
-enum status gac_ask_read(struct reader *r, struct gac_ask *out)
-{
-    struct codec c = {.in = r};
-    gac_ask_walk(&c, out);
     return codec_status(&c);
 }
 
@@ -130,12 +117,5 @@ enum status gac_answers_read(struct reader *r, struct gac_answers *out)
     head_walk(&c, ANSWERS, ANSWER_SIZE, &out->server, &routers, &out->count);
     codec_check(&c, routers >= 1 && routers <= UINT32_MAX);
     out->routers = (uint32_t)routers;
-    return codec_status(&c);
-}
-
-enum status gac_answer_read(struct reader *r, struct gac_answer *out)
-{
-    struct codec c = {.in = r};
-    gac_answer_walk(&c, out);
     return codec_status(&c);
 }

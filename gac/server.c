@@ -250,7 +250,7 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
         again = &h->answer;
     }
     if (again != NULL) {
-        gac_answer_append(out, again);
+        gac_answer_encode(out, again);
         (*count)++;
     }
 }
@@ -273,7 +273,7 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
         return gac_server_refuse(error, "not a frame of asks");
     one = all;
     for (uint32_t i = 0; i < asks.count; i++) {
-        if (gac_ask_read(&one, &ask) != STATUS_OK)
+        if (gac_ask_decode(&one, &ask) != STATUS_OK)
             return gac_server_refuse(error, "an ask with a value out of range");
     }
     notice_silence(s, now);
@@ -283,7 +283,7 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
     struct buffer answers = {0};
     uint32_t count = 0;
     for (uint32_t i = 0; i < asks.count; i++) {
-        must(gac_ask_read(&all, &ask) == STATUS_OK);
+        must(gac_ask_decode(&all, &ask) == STATUS_OK);
         gac_server_answer(s, now, asks.router, &ask, &answers, &count);
     }
     gac_answers_begin(out, &(struct gac_answers){.server = s->options.incarnation,

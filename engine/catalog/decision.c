@@ -48,16 +48,5 @@ static void decision_walk(struct codec *c, struct decision *d)
         event_walk(c, &d->event);
 }
 
-void decision_encode(struct buffer *out, const struct decision *d)
-{
-    struct decision copy = *d;
-    decision_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status decision_decode(struct slice bytes, struct decision *out)
-{
-    struct codec c = {.in = &(struct reader){bytes, false}};
-    *out = (struct decision){0};
-    decision_walk(&c, out);
-    return codec_end(&c);
-}
+CODEC_ENCODE(decision)
+CODEC_DECODE_ALL(decision)

@@ -30,15 +30,5 @@ void event_walk(struct codec *c, struct event *e)
     codec_i64(c, &e->after, INT64_MIN, INT64_MAX);
 }
 
-void event_encode(struct buffer *out, const struct event *e)
-{
-    struct event copy = *e;
-    event_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status event_decode(struct reader *r, struct event *out)
-{
-    struct codec c = {.in = r};
-    event_walk(&c, out);
-    return codec_status(&c);
-}
+CODEC_ENCODE(event)
+CODEC_DECODE(event)

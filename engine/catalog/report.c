@@ -17,18 +17,8 @@ static void node_report_walk(struct codec *c, struct node_report *r)
     }
 }
 
-void node_report_encode(struct buffer *out, const struct node_report *r)
-{
-    struct node_report copy = *r;
-    node_report_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status node_report_decode(struct reader *r, struct node_report *out)
-{
-    struct codec c = {.in = r};
-    node_report_walk(&c, out);
-    return codec_status(&c);
-}
+CODEC_ENCODE(node_report)
+CODEC_DECODE(node_report)
 
 static void partition_report_walk(struct codec *c, struct partition_report *r)
 {
@@ -49,16 +39,5 @@ static void partition_report_walk(struct codec *c, struct partition_report *r)
     }
 }
 
-void partition_report_encode(struct buffer *out, const struct partition_report *r)
-{
-    struct partition_report copy = *r;
-    partition_report_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status partition_report_decode(struct reader *r, struct partition_report *out)
-{
-    struct codec c = {.in = r};
-    *out = (struct partition_report){0};
-    partition_report_walk(&c, out);
-    return codec_status(&c);
-}
+CODEC_ENCODE(partition_report)
+CODEC_DECODE(partition_report)

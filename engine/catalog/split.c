@@ -24,19 +24,8 @@ static void table_split_walk(struct codec *c, struct table_split *s)
     }
 }
 
-void table_split_encode(struct buffer *out, const struct table_split *s)
-{
-    struct table_split copy = *s;
-    table_split_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status table_split_decode(struct slice bytes, struct table_split *out)
-{
-    struct codec c = {.in = &(struct reader){bytes, false}};
-    *out = (struct table_split){0};
-    table_split_walk(&c, out);
-    return codec_end(&c);
-}
+CODEC_ENCODE(table_split)
+CODEC_DECODE_ALL(table_split)
 
 void table_split_share_equally(struct table_split *s)
 {
@@ -67,24 +56,13 @@ static void children_walk(struct codec *c, struct partition_split *s)
 static void partition_split_walk(struct codec *c, struct partition_split *s)
 {
     partition_info_walk(c, &s->parent);
+    must(codec_reads(c) || (s->child_count > 0 && s->child_count <= SPLIT_CUTS_MAX));
     codec_count(c, &s->child_count, 1, SPLIT_CUTS_MAX);
     children_walk(c, s);
 }
 
-void partition_split_encode(struct buffer *out, const struct partition_split *s)
-{
-    must(s->child_count > 0 && s->child_count <= SPLIT_CUTS_MAX);
-    struct partition_split copy = *s;
-    partition_split_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status partition_split_decode(struct slice bytes, struct partition_split *out)
-{
-    struct codec c = {.in = &(struct reader){bytes, false}};
-    *out = (struct partition_split){0};
-    partition_split_walk(&c, out);
-    return codec_end(&c);
-}
+CODEC_ENCODE(partition_split)
+CODEC_DECODE_ALL(partition_split)
 
 void partition_split_shares(const struct partition_split *s, uint32_t kind,
                             uint32_t share_ppm[SPLIT_CUTS_MAX + 1])

@@ -80,18 +80,8 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
                        is_key_name(s->sort_key.name));
 }
 
-void table_spec_encode(struct buffer *out, const struct table_spec *spec)
-{
-    struct table_spec copy = *spec;
-    table_spec_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status table_spec_decode(struct slice bytes, struct table_spec *out)
-{
-    struct codec c = {.in = &(struct reader){bytes, false}};
-    table_spec_walk(&c, out);
-    return codec_end(&c);
-}
+CODEC_ENCODE(table_spec)
+CODEC_DECODE_ALL(table_spec)
 
 enum {
     INFO_LEAVING = 1 << REPLICAS_MAX, /* in the byte `joined`: `leaving` follows the members */
@@ -172,19 +162,8 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     table_merge_walk(c, p);
 }
 
-void partition_info_encode(struct buffer *out, const struct partition_info *p)
-{
-    struct partition_info copy = *p;
-    partition_info_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status partition_info_decode(struct reader *r, struct partition_info *out)
-{
-    struct codec c = {.in = r};
-    *out = (struct partition_info){0};
-    partition_info_walk(&c, out);
-    return codec_status(&c);
-}
+CODEC_ENCODE(partition_info)
+CODEC_DECODE(partition_info)
 
 static void table_walk(struct codec *c, struct table *t)
 {

@@ -79,16 +79,5 @@ static void split_advice_walk(struct codec *c, struct split_advice *a)
     }
 }
 
-void split_advice_encode(struct buffer *out, const struct split_advice *a)
-{
-    struct split_advice copy = *a;
-    split_advice_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status split_advice_decode(struct slice bytes, struct split_advice *out)
-{
-    struct codec c = {.in = &(struct reader){bytes, false}};
-    *out = (struct split_advice){0};
-    split_advice_walk(&c, out);
-    return codec_end(&c);
-}
+CODEC_ENCODE(split_advice)
+CODEC_DECODE_ALL(split_advice)

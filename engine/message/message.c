@@ -8,7 +8,7 @@ static void stats_walk_number(struct codec *c, int64_t *value)
     codec_i64(c, value, INT64_MIN, INT64_MAX);
 }
 
-static void stats_walk(struct codec *c, struct partition_stats *s)
+static void partition_stats_walk(struct codec *c, struct partition_stats *s)
 {
     codec_u32(c, &s->partition);
     codec_u32(c, &s->node);
@@ -34,15 +34,5 @@ static void stats_walk(struct codec *c, struct partition_stats *s)
     }
 }
 
-void partition_stats_encode(struct buffer *out, const struct partition_stats *s)
-{
-    struct partition_stats copy = *s;
-    stats_walk(&(struct codec){.out = out}, &copy);
-}
-
-enum status partition_stats_decode(struct reader *r, struct partition_stats *out)
-{
-    struct codec c = {.in = r};
-    stats_walk(&c, out);
-    return codec_status(&c);
-}
+CODEC_ENCODE(partition_stats)
+CODEC_DECODE(partition_stats)

@@ -58,11 +58,11 @@ static void what_is_written_is_read_back(void **state)
     struct gac_ask ask = an_ask;
     ask.pending = 700;
     gac_asks_begin(&b, &(struct gac_asks){11, 5, 1});
-    gac_ask_append(&b, &ask);
+    gac_ask_encode(&b, &ask);
     struct reader r = {buffer_slice(&b), false};
     ask = (struct gac_ask){0};
     assert_int_equal(gac_asks_read(&r, &asks), STATUS_OK);
-    assert_int_equal(gac_ask_read(&r, &ask), STATUS_OK);
+    assert_int_equal(gac_ask_decode(&r, &ask), STATUS_OK);
     assert_true(asks.router == 11 && asks.view == 5 && asks.count == 1);
     assert_true(gac_key_equal(ask.key, an_ask.key) && ask.policy == GAC_LEASE);
     assert_true(ask.epoch == 2 && ask.number == 3 && ask.version == 9 && ask.rate == 1000000);
@@ -87,12 +87,12 @@ static void answers_are_read_back_too(void **state)
                                        .wait = {NS_PER_MS}};
     struct buffer b = {0};
     gac_answers_begin(&b, &(struct gac_answers){11, 5, 1});
-    gac_answer_append(&b, &written);
+    gac_answer_encode(&b, &written);
     struct reader r = {buffer_slice(&b), false};
     struct gac_answers answers;
     struct gac_answer read;
     assert_int_equal(gac_answers_read(&r, &answers), STATUS_OK);
-    assert_int_equal(gac_answer_read(&r, &read), STATUS_OK);
+    assert_int_equal(gac_answer_decode(&r, &read), STATUS_OK);
     assert_true(answers.server == 11 && answers.routers == 5 && answers.count == 1);
     assert_true(gac_key_equal(read.key, written.key) && read.epoch == 2 && read.number == 3);
     assert_true(read.version == 9 && read.granted == 5000);
@@ -689,7 +689,7 @@ static void a_router_that_claims_more_than_there_is_ends_no_server(void **state)
             ask.pending = pending[number - 1];
             ask.held = router % 2 == 0 ? ask.pending : 0;
             gac_asks_begin(&frame, &(struct gac_asks){router, 1, 1});
-            gac_ask_append(&frame, &ask);
+            gac_ask_encode(&frame, &ask);
             now.ns += NS_PER_MS;
             assert_int_equal(
                 gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error),
@@ -709,9 +709,9 @@ static void an_ask_beyond_every_table_is_refused(void **state)
         int64_t *fields[] = {&ask.rate, &ask.pending, &ask.held, &ask.demand, &ask.need, &ask.cost};
         *fields[field] = GAC_AMOUNT_MAX + 1;
         struct buffer b = {0};
-        gac_ask_append(&b, &ask);
+        gac_ask_encode(&b, &ask);
         struct reader r = {buffer_slice(&b), false};
-        assert_int_equal(gac_ask_read(&r, &ask), STATUS_MALFORMED);
+        assert_int_equal(gac_ask_decode(&r, &ask), STATUS_MALFORMED);
         buffer_deinit(&b);
     }
 }
