@@ -199,13 +199,11 @@ static int64_t lack_of(const struct controller *c, const struct demand *d, uint3
 {
     const struct partition_info *p = &d->table->partitions[i];
     const struct watched *w = control_watched(c, p->id);
-    int64_t units =
-        d->kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu;
     if (w == NULL || instant_before(c->now, instant_add_ms(w->throttled_since[d->kind],
                                                            c->config->adaptive_after_ms)))
         return 0;
     struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
-    int64_t rate = p->rate_mcu[d->kind], most = units * MCU_PER_UNIT - rate;
+    int64_t rate = p->rate_mcu[d->kind], most = partition_max_mcu(c->config, d->kind) - rate;
     int64_t lack = (r.consumed_mcu + r.refused_mcu - rate) * c->config->adaptive_step_percent / 100;
     lack = lack < LEAST_RAISE_MCU ? LEAST_RAISE_MCU : lack;
     lack = lack < most ? lack : most;

@@ -14,8 +14,7 @@ void control_count_promises(struct controller *c)
 int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum admit_kind kind)
 {
     const struct node_load *l = &c->view->loads->nodes[node];
-    int64_t units = kind == ADMIT_READ ? c->config->node_rcu : c->config->node_wcu;
-    return l->heard ? l->capacity_mcu[kind] : units * MCU_PER_UNIT;
+    return l->heard ? l->capacity_mcu[kind] : node_capacity_mcu(c->config, kind);
 }
 
 /* Promises `more_mcu` more for one partition. False: a node's capacity is too small. */

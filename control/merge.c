@@ -61,17 +61,6 @@ static struct asked asked_together(const struct controller *c, const struct part
     return a;
 }
 
-/* The maximum of one partition. */
-static int64_t control_merge_maximum_mcu(const struct controller *c, const struct partition_info *p,
-                                         enum admit_kind kind)
-{
-    int64_t most =
-        (kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu) *
-        MCU_PER_UNIT;
-    int64_t own = p->maximum_mcu[kind];
-    return own > 0 && own < most ? own : most;
-}
-
 /* ---- for how long ---- */
 
 static bool are_cold(const struct controller *c, const struct partition_info *lower)
@@ -79,8 +68,8 @@ static bool are_cold(const struct controller *c, const struct partition_info *lo
     struct asked a = asked_together(c, lower);
     bool cold = a.known && !a.refused;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
-        cold &= a.mcu[kind] <=
-                control_merge_maximum_mcu(c, lower, kind) / 100 * c->config->merge_fill_percent;
+        cold &= a.mcu[kind] <= partition_cap_mcu(c->config, kind, lower->maximum_mcu[kind]) / 100 *
+                                   c->config->merge_fill_percent;
     return cold;
 }
 
@@ -125,9 +114,9 @@ static bool has_one_to_spare(const struct controller *c, const struct table *t)
         return false;
     shared_units(t, units);
     return share_equal_mcu(units[ADMIT_READ], left, 0) <=
-               c->config->partition_max_rcu * MCU_PER_UNIT &&
+               partition_max_mcu(c->config, ADMIT_READ) &&
            share_equal_mcu(units[ADMIT_WRITE], left, 0) <=
-               c->config->partition_max_wcu * MCU_PER_UNIT;
+               partition_max_mcu(c->config, ADMIT_WRITE);
 }
 
 /* All replicas must stop before the merge, so all must be alive. */
@@ -184,7 +173,7 @@ static int64_t fill_percent(const struct controller *c, const struct partition_i
 {
     int64_t most = 0;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t maximum = control_merge_maximum_mcu(c, lower, kind);
+        int64_t maximum = partition_cap_mcu(c->config, kind, lower->maximum_mcu[kind]);
         int64_t percent = (a->mcu[kind] * 100 + maximum - 1) / maximum;
         most = percent > most ? percent : most;
     }

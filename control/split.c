@@ -39,12 +39,6 @@ static void control_split_rest(struct controller *c, const struct split_job *j, 
 
 /* ---- when ---- */
 
-static int64_t control_split_maximum_mcu(const struct controller *c, enum admit_kind kind)
-{
-    return (kind == ADMIT_READ ? c->config->partition_max_rcu : c->config->partition_max_wcu) *
-           MCU_PER_UNIT;
-}
-
 /* Whether partitions have limits: otherwise a cut adds nothing. */
 static bool is_limited(const struct controller *c)
 {
@@ -63,7 +57,7 @@ static bool is_above_maximum(const struct controller *c, const struct watched *w
         return false;
     struct rates r = control_rates(c, w, kind, hold_ms);
     return r.refused[ADMIT_REFUSED_KEY_RANGE] > 0 ||
-           r.consumed_mcu > control_split_maximum_mcu(c, kind) / 100 * c->config->split_percent;
+           r.consumed_mcu > partition_max_mcu(c->config, kind) / 100 * c->config->split_percent;
 }
 
 static bool consumes_much(const struct controller *c, const struct watched *w, enum admit_kind kind)
@@ -71,7 +65,7 @@ static bool consumes_much(const struct controller *c, const struct watched *w, e
     int64_t window_ms = c->config->split_window_ms;
     return !instant_before(c->now, instant_add_ms(w->born_at, window_ms)) &&
            control_rates(c, w, kind, window_ms).consumed_mcu >
-               control_split_maximum_mcu(c, kind) / 100 * c->config->split_percent;
+               partition_max_mcu(c->config, kind) / 100 * c->config->split_percent;
 }
 
 /* Writes the reason for a cut into the job. False: no reason. */

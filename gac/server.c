@@ -221,10 +221,9 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
                               const struct gac_ask *ask, struct buffer *out, uint32_t *count)
 {
     const struct config *config = s->options.config;
-    const struct vend_policy *policy = vend_policy_of(ask->policy);
     const struct duration grant = duration_ms(config->gac_grant_ms);
     const struct duration period = duration_ms(config->gac_period_ms);
-    bool periodic = policy == &vend_periodic;
+    bool periodic = ask->policy == GAC_PERIODIC;
     const struct ledger_terms terms = {
         .bank = duration_ms(config->gac_bank_ms),
         .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
@@ -246,7 +245,7 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
     const struct gac_answer *again;
     struct holder *h = ledger_take(l, now, &terms, router, ask, &again);
     if (h != NULL) {
-        policy->vend(l, now, &terms, h);
+        (periodic ? vend_periodic : vend_lease)(l, now, &terms, h);
         again = &h->answer;
     }
     if (again != NULL) {

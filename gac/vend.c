@@ -1,10 +1,5 @@
-/* vend.c - the policies by name, and the max-min level that they share. */
+/* vend.c - the max-min level that the policies share. */
 #include "gac/vend.h"
-
-const struct vend_policy *vend_policy_of(enum gac_policy policy)
-{
-    return policy == GAC_PERIODIC ? &vend_periodic : &vend_lease;
-}
 
 /* Rises from one level of demand to the next until the rate is used up. There are as many steps as
  * levels, and routers are few. */

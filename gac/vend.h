@@ -12,18 +12,13 @@
 
 #include "gac/ledger.h"
 
-struct vend_policy {
-    /* Fills `granted` and `wait` of h->answer and takes the tokens. `h` is of this ledger, and the
-     * bank is up to date. */
-    void (*vend)(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                 struct holder *h);
-};
-
-extern const struct vend_policy vend_periodic;
-extern const struct vend_policy vend_lease;
-
-/* Routers do not ask under the policies off and static; an ask is answered as under `lease`. */
-const struct vend_policy *vend_policy_of(enum gac_policy policy);
+/* A policy fills `granted` and `wait` of h->answer and takes the tokens. `h` is of this ledger, and
+ * the bank is up to date. Routers do not ask under the policies off and static: an ask under one of
+ * them is answered as under `lease`. */
+void vend_periodic(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                   struct holder *h);
+void vend_lease(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                struct holder *h);
 
 /* The max-min level: the sum of min(demand, level) over all holders is `rate`. INT64_MAX: all demand
  * can be met. */

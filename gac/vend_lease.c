@@ -147,8 +147,8 @@ static struct duration lifetime_of(const struct ledger_terms *terms, const struc
     return ns < terms->longest.ns ? (struct duration){ns} : terms->longest;
 }
 
-static void vend_lease_vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                            struct holder *h)
+void vend_lease(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                struct holder *h)
 {
     h->root = (int64_t)square_root((unsigned __int128)h->ask.demand);
     if (h->ask.demand == 0)
@@ -173,5 +173,3 @@ static void vend_lease_vend(struct ledger *l, struct instant now, const struct l
         h->answer.wait = time_until(l, terms, h, least, ahead, share);
     h->answer.lifetime = lifetime_of(terms, h);
 }
-
-const struct vend_policy vend_lease = {vend_lease_vend};

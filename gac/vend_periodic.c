@@ -2,8 +2,8 @@
 #include "gac/vend.h"
 
 /* The bank is divided by max-min over what each would spend in a period. */
-static void vend_periodic_vend(struct ledger *l, struct instant now,
-                               const struct ledger_terms *terms, struct holder *h)
+void vend_periodic(struct ledger *l, struct instant now, const struct ledger_terms *terms,
+                   struct holder *h)
 {
     h->answer.wait = terms->lifetime;
     if (h->ask.demand == 0)
@@ -18,5 +18,3 @@ static void vend_periodic_vend(struct ledger *l, struct instant now,
     if (tokens > 0)
         ledger_grant(l, h, tokens);
 }
-
-const struct vend_policy vend_periodic = {vend_periodic_vend};

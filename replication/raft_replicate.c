@@ -88,7 +88,7 @@ static uint64_t raft_replicate_round_of(const struct raft_peer *p)
     return p->round;
 }
 
-void raft_confirm_rounds(struct raft *r)
+static void raft_confirm_rounds(struct raft *r)
 {
     if (r->role != RAFT_LEADER || r->commit < r->term_start)
         return;

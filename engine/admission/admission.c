@@ -84,15 +84,6 @@ int64_t admission_depth(int64_t rate_mcu, int64_t depth_ms)
     return depth > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)depth;
 }
 
-static int64_t cap_rate(const struct config *config, const struct admission_rates *rates,
-                        enum admit_kind kind)
-{
-    int64_t most =
-        (kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu) * MCU_PER_UNIT;
-    int64_t own = rates->maximum_mcu[kind];
-    return own > 0 && own < most ? own : most;
-}
-
 void admission_init(struct admission *a, const struct admission_policy *policy,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now)
@@ -101,7 +92,8 @@ void admission_init(struct admission *a, const struct admission_policy *policy,
     *a = (struct admission){.policy = policy};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
-        int64_t cap = cap_rate(config, rates, kind), rate = rates->rate_mcu[kind];
+        int64_t cap = partition_cap_mcu(config, kind, rates->maximum_mcu[kind]);
+        int64_t rate = rates->rate_mcu[kind];
         int64_t debt_max = admission_debt_max(config, rate);
         must(rate >= 0);
         int64_t cap_depth = admission_depth(cap, config->cap_depth_ms);
@@ -127,7 +119,8 @@ void admission_change(struct admission *a, const struct admission_policy *policy
     a->policy = policy;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
-        int64_t cap = cap_rate(config, rates, kind), rate = rates->rate_mcu[kind];
+        int64_t cap = partition_cap_mcu(config, kind, rates->maximum_mcu[kind]);
+        int64_t rate = rates->rate_mcu[kind];
         int64_t debt_max = admission_debt_max(config, rate);
         must(rate >= 0);
         meter_refill(m, now);

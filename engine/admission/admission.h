@@ -84,6 +84,26 @@ struct admit_group {
     uint32_t nodes[16];
 };
 
+/* The maximum of any partition, per second. */
+static inline int64_t partition_max_mcu(const struct config *c, enum admit_kind kind)
+{
+    return (kind == ADMIT_READ ? c->partition_max_rcu : c->partition_max_wcu) * MCU_PER_UNIT;
+}
+
+/* The maximum of a partition whose table has the maximum `own_mcu`; 0: the table has none. */
+static inline int64_t partition_cap_mcu(const struct config *c, enum admit_kind kind,
+                                        int64_t own_mcu)
+{
+    int64_t most = partition_max_mcu(c, kind);
+    return own_mcu > 0 && own_mcu < most ? own_mcu : most;
+}
+
+/* The capacity of a node with these settings, per second. */
+static inline int64_t node_capacity_mcu(const struct config *c, enum admit_kind kind)
+{
+    return (kind == ADMIT_READ ? c->node_rcu : c->node_wcu) * MCU_PER_UNIT;
+}
+
 struct admission_policy;
 
 struct admission_meter {

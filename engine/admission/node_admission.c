@@ -146,11 +146,9 @@ bool node_admission_is_shared(const struct node_admission *n, enum admit_kind ki
 void node_admission_init(struct node_admission *n, const struct config *config, struct instant now)
 {
     must(now.ns >= 0);
-    const int64_t units[ADMIT_KINDS] = {
-        [ADMIT_READ] = config->node_rcu, [ADMIT_WRITE] = config->node_wcu};
     *n = (struct node_admission){.round_ns = config->node_depth_ms * NS_PER_MS};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t rate = units[kind] * MCU_PER_UNIT;
+        int64_t rate = node_capacity_mcu(config, kind);
         int64_t depth = admission_depth(rate, config->node_depth_ms);
         token_bucket_init(&n->buckets[kind], depth, rate, admission_debt_max(config, rate), depth,
                           now);

@@ -16,8 +16,8 @@ struct split_question split_question_of(const struct config *config, struct slic
     return (struct split_question){
         .lo = lo,
         .hi = hi,
-        .max_mcu = {[ADMIT_READ] = config->partition_max_rcu * MCU_PER_UNIT,
-                    [ADMIT_WRITE] = config->partition_max_wcu * MCU_PER_UNIT},
+        .max_mcu = {[ADMIT_READ] = partition_max_mcu(config, ADMIT_READ),
+                    [ADMIT_WRITE] = partition_max_mcu(config, ADMIT_WRITE)},
         .fill_ppm = config->split_fill_percent * percent,
         .largest_ppm = config->split_largest_percent * percent,
         .gain_ppm = config->split_gain_percent * percent,

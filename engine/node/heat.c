@@ -9,18 +9,12 @@ static struct instant node_heat_cool_at(const struct node_heat *heat)
     return instant_add_ms(heat->env->now, heat->env->config->heat_half_life_ms);
 }
 
-static int64_t node_heat_maximum_mcu(const struct node_heat *heat, enum admit_kind kind)
-{
-    return MCU_PER_UNIT * (kind == ADMIT_READ ? heat->env->config->partition_max_rcu
-                                              : heat->env->config->partition_max_wcu);
-}
-
 /* Reports a load at once when it has lasted long enough to be a reason for a split. */
 static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
                                    enum admit_kind kind, int64_t cost_mcu)
 {
     struct excess *e = &p->excess[kind];
-    const struct excess_rule rule = {.max_mcu = node_heat_maximum_mcu(heat, kind),
+    const struct excess_rule rule = {.max_mcu = partition_max_mcu(heat->env->config, kind),
                                      .lull_ms = heat->env->config->split_lull_ms,
                                      .gap_ms = heat->env->config->split_gap_ms};
     excess_add(e, heat->env->now, cost_mcu, &rule);

@@ -10,7 +10,7 @@ struct partition *partition_create(const struct partition_info *info)
     struct partition *p = must_have(calloc(1, sizeof *p));
     partition_set(p, info);
     STAILQ_INIT(&p->proposals);
-    p->reads_first = p->reads_last = -1;
+    STAILQ_INIT(&p->reads);
     return p;
 }
 

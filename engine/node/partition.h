@@ -10,6 +10,7 @@
 #include "engine/heat/heat.h"
 #include "engine/message/message.h"
 
+struct deferred;
 struct inflight;
 struct mirror;
 
@@ -83,8 +84,7 @@ struct partition {
     uint64_t logged_lsn;               /* end of its last record */
     uint64_t led;                      /* raft_leading, as groups.c saw it last */
     STAILQ_HEAD(, inflight) proposals; /* of that term, not applied, oldest first */
-    int32_t reads_first;               /* deferred until leadership is confirmed; -1: none */
-    int32_t reads_last;
+    STAILQ_HEAD(, deferred) reads;     /* deferred until leadership is confirmed */
     uint64_t late_until; /* entries up to this index were committed before they came here */
     struct admission admission;
     struct mirror *mirror;     /* owns; NULL: no mirror yet (buckets.c) */

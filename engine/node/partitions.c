@@ -3,34 +3,10 @@
 
 #include <stdlib.h>
 
-enum {
-    SLOTS_MIN = 16
-};
-
-static uint32_t partitions_slot_of(const struct partitions *partitions, uint32_t id)
+/* No key of the map may be 0, and group 0 exists. */
+static uint64_t partitions_key_of(uint32_t id)
 {
-    return id * UINT32_C(2654435769) >> 7 & partitions->slot_mask;
-}
-
-static void slots_put(struct partitions *partitions, struct partition *p)
-{
-    uint32_t at = partitions_slot_of(partitions, p->info.id);
-    while (partitions->slots[at] != NULL)
-        at = (at + 1) & partitions->slot_mask;
-    partitions->slots[at] = p;
-}
-
-/* At most half of the slots are taken. */
-static void slots_rebuild(struct partitions *partitions)
-{
-    uint32_t size = SLOTS_MIN;
-    while (size < 2 * partitions->count)
-        size *= 2;
-    free(partitions->slots);
-    partitions->slots = must_have(calloc(size, sizeof partitions->slots[0]));
-    partitions->slot_mask = size - 1;
-    for (uint32_t i = 0; i < partitions->count; i++)
-        slots_put(partitions, partitions->all[i]);
+    return id + UINT64_C(1);
 }
 
 void partitions_deinit(struct partitions *partitions)
@@ -38,17 +14,12 @@ void partitions_deinit(struct partitions *partitions)
     for (uint32_t i = 0; i < partitions->count; i++)
         partition_destroy(partitions->all[i]);
     free(partitions->all);
-    free(partitions->slots);
+    id_map_deinit(&partitions->by_id);
 }
 
 struct partition *partitions_find(const struct partitions *partitions, uint32_t id)
 {
-    if (partitions->slots == NULL)
-        return NULL;
-    uint32_t at = partitions_slot_of(partitions, id);
-    while (partitions->slots[at] != NULL && partitions->slots[at]->info.id != id)
-        at = (at + 1) & partitions->slot_mask;
-    return partitions->slots[at];
+    return id_map_find(&partitions->by_id, partitions_key_of(id));
 }
 
 /* Index of the first partition whose id is at least `id`. */
@@ -72,32 +43,13 @@ void partitions_add(struct partitions *partitions, struct partition *p)
     if (partitions->count == partitions->capacity) {
         partitions->capacity = partitions->capacity == 0 ? 8 : 2 * partitions->capacity;
         partitions->all =
-            realloc(partitions->all, partitions->capacity * sizeof partitions->all[0]);
-        must(partitions->all != NULL);
+            must_have(realloc(partitions->all, partitions->capacity * sizeof partitions->all[0]));
     }
     memmove(partitions->all + at + 1, partitions->all + at,
             (partitions->count - at) * sizeof partitions->all[0]);
     partitions->all[at] = p;
     partitions->count++;
-    if (partitions->slots == NULL || 2 * partitions->count > partitions->slot_mask + 1)
-        slots_rebuild(partitions);
-    else
-        slots_put(partitions, p);
-}
-
-/* Moves up the partitions after the gap that wanted the slot of the gap, or one before it. */
-static void slots_close_gap(struct partitions *partitions, uint32_t gap)
-{
-    for (uint32_t at = (gap + 1) & partitions->slot_mask; partitions->slots[at] != NULL;
-         at = (at + 1) & partitions->slot_mask) {
-        uint32_t wanted = partitions_slot_of(partitions, partitions->slots[at]->info.id);
-        bool stays = ((at - wanted) & partitions->slot_mask) < ((at - gap) & partitions->slot_mask);
-        if (stays)
-            continue;
-        partitions->slots[gap] = partitions->slots[at];
-        gap = at;
-    }
-    partitions->slots[gap] = NULL;
+    id_map_add(&partitions->by_id, partitions_key_of(p->info.id), p);
 }
 
 void partitions_remove(struct partitions *partitions, struct partition *p)
@@ -107,10 +59,7 @@ void partitions_remove(struct partitions *partitions, struct partition *p)
     partitions->count--;
     memmove(partitions->all + at, partitions->all + at + 1,
             (partitions->count - at) * sizeof partitions->all[0]);
-    uint32_t gap = partitions_slot_of(partitions, p->info.id);
-    while (partitions->slots[gap] != p)
-        gap = (gap + 1) & partitions->slot_mask;
-    slots_close_gap(partitions, gap);
+    id_map_remove(&partitions->by_id, partitions_key_of(p->info.id));
 }
 
 struct partition *partitions_after(const struct partitions *partitions, uint32_t id)

@@ -4,14 +4,14 @@
  * replica by id. A loop goes over the existing replicas, by ascending id. */
 #pragma once
 
+#include "base/id_map.h"
 #include "engine/node/partition.h"
 
 struct partitions {
     struct partition **all; /* owns; by ascending id */
     uint32_t count;
     uint32_t capacity;
-    struct partition **slots; /* open addressing by id; NULL: free */
-    uint32_t slot_mask;
+    struct id_map by_id;
 };
 
 void partitions_deinit(struct partitions *partitions);

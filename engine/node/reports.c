@@ -49,8 +49,8 @@ static void reports_append_head(const struct reports *reports, struct buffer *b)
 {
     struct node_report r = {
         .node = reports->env->id,
-        .capacity_mcu = {[ADMIT_READ] = reports->env->config->node_rcu * MCU_PER_UNIT,
-                         [ADMIT_WRITE] = reports->env->config->node_wcu * MCU_PER_UNIT},
+        .capacity_mcu = {[ADMIT_READ] = node_capacity_mcu(reports->env->config, ADMIT_READ),
+                         [ADMIT_WRITE] = node_capacity_mcu(reports->env->config, ADMIT_WRITE)},
     };
     memcpy(r.consumed_mcu, reports->throughput->consumed_mcu, sizeof r.consumed_mcu);
     node_report_encode(b, &r);

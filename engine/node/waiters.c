@@ -128,8 +128,8 @@ void waiters_touch(struct waiters *waiters, const struct operation *o, enum touc
 
 static struct deferred *waiters_take_read(struct waiters *waiters, struct partition *p)
 {
-    struct deferred *d = &waiters->slots[p->reads_first];
-    p->reads_first = d->next;
+    struct deferred *d = STAILQ_FIRST(&p->reads);
+    STAILQ_REMOVE_HEAD(&p->reads, place);
     d->used = false; /* the bytes stay until the slot is taken again */
     waiters->count--;
     return d;
@@ -144,20 +144,15 @@ bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct
     struct deferred *d = &waiters->slots[ticket];
     d->round = round;
     d->term = p->led;
-    d->next = NO_TICKET;
-    if (p->reads_first == NO_TICKET)
-        p->reads_first = ticket;
-    else
-        waiters->slots[p->reads_last].next = ticket;
-    p->reads_last = ticket;
+    STAILQ_INSERT_TAIL(&p->reads, d, place);
     return true;
 }
 
 bool waiters_next_read(struct waiters *waiters, struct partition *p, struct operation *out)
 {
-    if (p->reads_first == NO_TICKET)
+    const struct deferred *first = STAILQ_FIRST(&p->reads);
+    if (first == NULL)
         return false;
-    const struct deferred *first = &waiters->slots[p->reads_first];
     bool lost = p->led != first->term;
     if (!lost && raft_reads_confirmed(p->raft) < first->round)
         return false;
@@ -169,7 +164,7 @@ bool waiters_next_read(struct waiters *waiters, struct partition *p, struct oper
 void waiters_drop_reads(struct waiters *waiters, struct partition *p, enum reply_code code,
                         const char *why)
 {
-    while (p->reads_first != NO_TICKET) {
+    while (!STAILQ_EMPTY(&p->reads)) {
         struct operation o = waiters_take_read(waiters, p)->operation;
         env_refuse(waiters->env, &o, code, "partition %u: %s", p->info.id, why);
     }

@@ -36,9 +36,9 @@ struct deferred {
     uint64_t subject;    /* of a scan */
     struct buffer bytes; /* the operation's slices borrow them */
     bool used;
-    int32_t next;   /* the next waiting read of the partition; -1: the last */
-    uint64_t round; /* of heartbeats that the read waits for */
-    uint64_t term;  /* in which it waits */
+    STAILQ_ENTRY(deferred) place; /* among the waiting reads of its partition */
+    uint64_t round;               /* of heartbeats that the read waits for */
+    uint64_t term;                /* in which it waits */
 };
 
 struct waiters {

@@ -399,7 +399,7 @@ static void what_there_is_room_for_is_granted(void **state)
     now.ns += NS_PER_S;
     ledger_refill(&l, now, &little);
     struct holder *h = ledger_take(&l, now, &little, 1, &ask, &again);
-    vend_policy_of(GAC_LEASE)->vend(&l, now, &little, h);
+    vend_lease(&l, now, &little, h);
     assert_true(h->answer.granted >= 1000);
     ledger_deinit(&l);
 }
