@@ -5,12 +5,6 @@
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
 
-void control_count_promises(struct controller *c)
-{
-    c->promises = (struct promises){0};
-    catalog_node_loads(c->view->catalog, c->promises.loads_mcu, c->promises.work);
-}
-
 int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum admit_kind kind)
 {
     const struct node_load *l = &c->view->loads->nodes[node];

@@ -138,7 +138,7 @@ void controller_look(struct controller *c, struct instant now, const struct cont
     c->unanswered = c->request_count = c->request_next = 0;
     c->forget_at = instant_add_ms(now, c->config->control_answer_ms);
     arena_reset(&c->arena);
-    control_count_promises(c);
+    catalog_count_promises(view->catalog, CATALOG_TABLE_ID, &c->promises);
     if (c->config->control_placement)
         control_place(c);
     if (c->config->control_adaptive)

@@ -88,12 +88,6 @@ struct watched_node {
     int64_t rate_mcu[ADMIT_KINDS]; /* over the last balance_window_ms */
 };
 
-/* The throughput promised by each node, this look's decisions included. */
-struct promises {
-    int64_t loads_mcu[NODES_MAX + 1][ADMIT_KINDS];
-    uint32_t work[NODES_MAX + 1]; /* replicas, a leader's counted twice */
-};
-
 struct controller {
     const struct config *config; /* borrows */
     uint64_t term;               /* of the last look */
@@ -102,7 +96,7 @@ struct controller {
     const struct control_view *view; /* lends for the look */
     struct id_map watched;           /* owns struct watched, by partition + 1: the catalog is 0 */
     struct watched_node nodes[NODES_MAX + 1];
-    struct promises promises;
+    struct promises promises;   /* this look's decisions included */
     struct instant adapted_at;  /* no change of allocations before this time */
     struct instant balanced_at; /* no move for balance before this time */
     struct instant spread_at;   /* no move of leadership for balance before this time */
@@ -155,7 +149,6 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
 
 /* ---- capacity.c ---- */
 
-void control_count_promises(struct controller *c);
 int64_t control_capacity_mcu(const struct controller *c, uint32_t node, enum admit_kind kind);
 /* The members that carry the load: every member carries the writes, the first member the reads. */
 static inline uint32_t control_carriers(const struct partition_info *p, enum admit_kind kind)

@@ -6,55 +6,47 @@
  * maximum of a table on demand bounds each partition, unless routers keep the maximum.
  *
  * The nodes of all members carry the writes. The leader's node carries the reads. */
-#include <stdlib.h>
-
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
-static void node_take(const struct table *t, uint32_t index, uint32_t member,
-                      int64_t (*loads)[ADMIT_KINDS], uint32_t *partitions)
+static void promise_replica(const struct partition_info *p, uint32_t member, struct promises *out)
 {
-    uint32_t node = partition_node(&t->partitions[index], member);
-    const int64_t *rates = t->partitions[index].rate_mcu;
-    partitions[node] += member == 0 ? 2 : 1; /* leading is work too */
-    loads[node][ADMIT_WRITE] += rates[ADMIT_WRITE];
+    uint32_t node = partition_node(p, member);
+    out->work[node] += member == 0 ? 2 : 1; /* leading is work too */
+    out->loads_mcu[node][ADMIT_WRITE] += p->rate_mcu[ADMIT_WRITE];
     if (member == 0)
-        loads[node][ADMIT_READ] += rates[ADMIT_READ];
+        out->loads_mcu[node][ADMIT_READ] += p->rate_mcu[ADMIT_READ];
 }
 
-/* The loads of all tables but `except`. */
-static void node_loads(const struct catalog *c, uint32_t except, int64_t (*loads)[ADMIT_KINDS],
-                       uint32_t *partitions)
+void catalog_count_promises(const struct catalog *c, uint32_t except, struct promises *out)
 {
+    *out = (struct promises){0};
     for (size_t i = 0; i < c->count; i++) {
         const struct table *t = &c->entries[i]->table;
         for (uint32_t p = 0; t->id != except && p < t->partition_count; p++) {
             for (uint32_t m = 0; m < t->partitions[p].member_count; m++)
-                node_take(t, p, m, loads, partitions);
+                promise_replica(&t->partitions[p], m, out);
         }
     }
 }
 
-void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
-                        uint32_t *partitions)
+/* Whether node `a` is promised less of the kind than node `b`, or the same with less work. */
+static bool carries_less(const struct promises *p, enum admit_kind kind, uint32_t a, uint32_t b)
 {
-    node_loads(c, CATALOG_TABLE_ID, loads, partitions);
+    int64_t of_a = p->loads_mcu[a][kind], of_b = p->loads_mcu[b][kind];
+    return of_a < of_b || (of_a == of_b && p->work[a] < p->work[b]);
 }
 
 /* Among the known nodes that are not drained and not `taken`: the node with the fewest promised
  * writes, then the node with the least work. 0: there is no such node. */
 static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
-                             int64_t (*loads)[ADMIT_KINDS], const uint32_t *partitions,
-                             const struct partition_info *taken)
+                             const struct promises *promises, const struct partition_info *taken)
 {
     uint32_t best = 0;
     for (uint32_t node = 1; node <= node_count; node++) {
-        bool free = c->generations[node] != 0 && !c->drained[node];
-        for (uint32_t i = 0; i < taken->member_count; i++)
-            free &= partition_node(taken, i) != node;
-        if (free && (best == 0 || loads[node][ADMIT_WRITE] < loads[best][ADMIT_WRITE] ||
-                     (loads[node][ADMIT_WRITE] == loads[best][ADMIT_WRITE] &&
-                      partitions[node] < partitions[best])))
+        bool free =
+            c->generations[node] != 0 && !c->drained[node] && partition_member_on(taken, node) == 0;
+        if (free && (best == 0 || carries_less(promises, ADMIT_WRITE, node, best)))
             best = node;
     }
     return best;
@@ -62,15 +54,11 @@ static uint32_t least_loaded(const struct catalog *c, uint32_t node_count,
 
 /* Puts the replica first that should lead: the one whose node is promised the fewest reads, then
  * the one whose node has the least work. Only leaders serve the promised reads. */
-static void choose_leader(struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
-                          const uint32_t *partitions)
+static void choose_leader(struct partition_info *p, const struct promises *promises)
 {
     uint32_t best = 0;
     for (uint32_t i = 1; i < p->member_count; i++) {
-        uint32_t node = partition_node(p, i), other = partition_node(p, best);
-        if (loads[node][ADMIT_READ] < loads[other][ADMIT_READ] ||
-            (loads[node][ADMIT_READ] == loads[other][ADMIT_READ] &&
-             partitions[node] < partitions[other]))
+        if (carries_less(promises, ADMIT_READ, partition_node(p, i), partition_node(p, best)))
             best = i;
     }
     uint64_t first = p->members[best];
@@ -80,12 +68,11 @@ static void choose_leader(struct partition_info *p, int64_t (*loads)[ADMIT_KINDS
 
 /* Finds nodes for the replicas. The replica that should lead comes first. */
 static bool allocate_place(struct catalog *c, const struct catalog_command *command,
-                           struct partition_info *p, int64_t (*loads)[ADMIT_KINDS],
-                           const uint32_t *partitions)
+                           struct partition_info *p, const struct promises *promises)
 {
     p->member_count = p->joined = 0;
     while (p->member_count < command->replicas) {
-        uint32_t node = least_loaded(c, command->node_count, loads, partitions, p);
+        uint32_t node = least_loaded(c, command->node_count, promises, p);
         if (node == 0) {
             buffer_append_format(&c->text, "Only %u of the nodes needed for %u replicas are known",
                                  p->member_count, command->replicas);
@@ -93,33 +80,27 @@ static bool allocate_place(struct catalog *c, const struct catalog_command *comm
         }
         p->members[p->member_count++] = raft_member_id(node, c->generations[node], 0);
     }
-    choose_leader(p, loads, partitions);
+    choose_leader(p, promises);
     return true;
 }
 
-/* Adds the table to the loads of its nodes; `placing`: finds the nodes first. */
+/* Adds the table to the promises of its nodes; `placing`: finds the nodes first. */
 static bool allocate_carry(struct catalog *c, const struct catalog_command *command,
                            struct table *t, bool placing)
 {
-    size_t size = NODES_MAX + 1;
-    int64_t(*loads)[ADMIT_KINDS] = calloc(size, sizeof *loads);
-    uint32_t *partitions = calloc(size, sizeof *partitions);
-    must(loads != NULL && partitions != NULL);
-    node_loads(c, t->id, loads, partitions);
+    struct promises promises;
+    catalog_count_promises(c, t->id, &promises);
     bool fits = true;
     for (uint32_t i = 0; i < t->partition_count; i++) {
         struct partition_info *p = &t->partitions[i];
-        if (placing && !allocate_place(c, command, p, loads, partitions))
+        if (placing && !allocate_place(c, command, p, &promises))
             break;
         for (uint32_t m = 0; m < p->member_count; m++) {
-            const int64_t *load = loads[partition_node(p, m)];
-            node_take(t, i, m, loads, partitions);
+            promise_replica(p, m, &promises);
             for (int kind = 0; kind < ADMIT_KINDS; kind++)
-                fits &= load[kind] <= command->node_mcu[kind];
+                fits &= promises.loads_mcu[partition_node(p, m)][kind] <= command->node_mcu[kind];
         }
     }
-    free(loads);
-    free(partitions);
     if (!fits && c->text.size == 0)
         buffer_append_text(&c->text, "The nodes of the cluster have no capacity left for this "
                                      "throughput: add nodes, raise node_wcu and node_rcu, or "

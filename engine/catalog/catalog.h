@@ -145,10 +145,13 @@ uint64_t catalog_last_event(const struct catalog *c);
 /* An encoded event. Lends until the next catalog_apply. Empty: the event is not kept. */
 struct slice catalog_event(const struct catalog *c, uint64_t number);
 
-/* For each node of 0 .. NODES_MAX: adds what it is promised to carry per second to `loads`, and the
- * work of its replicas to `partitions`. A replica that should lead counts twice. */
-void catalog_node_loads(const struct catalog *c, int64_t (*loads)[ADMIT_KINDS],
-                        uint32_t *partitions);
+/* What each node is promised to carry, by node. */
+struct promises {
+    int64_t loads_mcu[NODES_MAX + 1][ADMIT_KINDS]; /* per second */
+    uint32_t work[NODES_MAX + 1];                  /* replicas; one that should lead counts twice */
+};
+/* Counts the promises to all tables but `except`; CATALOG_TABLE_ID: to all tables. */
+void catalog_count_promises(const struct catalog *c, uint32_t except, struct promises *out);
 
 /* A node's report of a partition's items and bytes, on the catalog's leader. The sums are not part
  * of the replicated state. A table's row holds the sums that its replica knew when it wrote the row:

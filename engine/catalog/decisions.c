@@ -86,26 +86,14 @@ struct partition_info *catalog_find_partition(const struct table *t, uint32_t pa
     return p != NULL && p->epoch == epoch ? p : NULL;
 }
 
-/* What each node is promised to carry, and the work of its replicas. */
-struct promises {
-    int64_t loads[NODES_MAX + 1][ADMIT_KINDS];
-    uint32_t partitions[NODES_MAX + 1];
-};
-
-static void count_promises(const struct catalog *c, struct promises *p)
-{
-    *p = (struct promises){0};
-    catalog_node_loads(c, p->loads, p->partitions);
-}
-
 /* DECISIONS-2. A node that is promised no more than before may be over its capacity. */
 static bool within_capacity(const struct catalog_command *command, const struct promises *before,
                             const struct promises *after)
 {
     for (uint32_t node = 1; node <= command->node_count; node++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-            if (after->loads[node][kind] > before->loads[node][kind] &&
-                after->loads[node][kind] > command->node_mcu[kind])
+            if (after->loads_mcu[node][kind] > before->loads_mcu[node][kind] &&
+                after->loads_mcu[node][kind] > command->node_mcu[kind])
                 return false;
         }
     }
@@ -118,7 +106,7 @@ static bool record_within_capacity(struct catalog *c, const struct catalog_comma
                                    const struct decision *d, struct catalog_result *out)
 {
     struct promises after;
-    count_promises(c, &after);
+    catalog_count_promises(c, CATALOG_TABLE_ID, &after);
     if (within_capacity(command, before, &after)) {
         catalog_record(c, command, e, &e->table, d, out);
         return true;
@@ -177,7 +165,7 @@ static void decisions_move(struct catalog *c, const struct catalog_command *comm
     }
     struct promises before;
     struct partition_info was = *p;
-    count_promises(c, &before);
+    catalog_count_promises(c, CATALOG_TABLE_ID, &before);
     uint32_t i = d->from_node == 0 ? p->member_count++ : member_index(p, d->from_node);
     p->leaving = d->from_node == 0 ? 0 : p->members[i];
     catalog_join(p, i, d->to_node, catalog_generation(c, d->to_node));
@@ -218,7 +206,7 @@ static void decisions_lead(struct catalog *c, const struct catalog_command *comm
     }
     struct promises before;
     struct partition_info was = *p;
-    count_promises(c, &before);
+    catalog_count_promises(c, CATALOG_TABLE_ID, &before);
     p->members[0] = was.members[i];
     p->members[i] = was.members[0];
     p->joined &= ~(1U << i | 1U);
@@ -273,7 +261,7 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
         }
     }
     struct promises before;
-    count_promises(c, &before);
+    catalog_count_promises(c, CATALOG_TABLE_ID, &before);
     swap_rates(e, d);
     if (!record_within_capacity(c, command, e, &before, d, out))
         swap_rates(e, d);

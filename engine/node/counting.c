@@ -33,13 +33,10 @@ void counting_slice(struct node_env *env, struct partition *p)
     }
     p->stored = false;
     p->counting = status != STATUS_NOT_FOUND;
-    struct buffer to = {0};
     if (status == STATUS_OK)
-        buffer_append_slice(&to, key);
-    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
-        partition_count_anew(p); /* the store cannot be read: the count may lack items */
-    if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
+        buffer_set(&p->counted_to, key);
+    else if (status == STATUS_NOT_FOUND)
         buffer_deinit(&p->counted_to);
-        p->counted_to = to;
-    }
+    else
+        partition_count_anew(p); /* the store cannot be read: the count may lack items */
 }

@@ -7,12 +7,7 @@ static void load_partition(void *context, const struct partition_row *row,
     struct node *n = context;
     struct partition *p = partition_create(info);
     p->since_lsn = row->since_lsn;
-    p->item_count = row->item_count;
-    p->item_bytes = row->item_bytes;
-    p->counting = row->counting;
-    buffer_append_slice(&p->counted_to, row->counted_to);
-    partition_set_splits(p, &row->splits);
-    p->frozen = row->frozen;
+    partition_take_row(p, row);
     p->stored = true;
     struct kept_buckets kept = {.epoch = info->epoch};
     memcpy(kept.balances, row->buckets, sizeof kept.balances);

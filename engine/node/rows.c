@@ -121,6 +121,16 @@ enum status partition_row_decode(struct slice value, struct partition_row *out)
     return STATUS_OK;
 }
 
+void partition_take_row(struct partition *p, const struct partition_row *row)
+{
+    p->item_count = row->item_count;
+    p->item_bytes = row->item_bytes;
+    p->counting = row->counting;
+    buffer_set(&p->counted_to, row->counted_to);
+    partition_set_splits(p, &row->splits);
+    p->frozen = row->frozen;
+}
+
 void rows_store_generation(struct node_env *env, const struct identity *identity)
 {
     uint8_t row[12];

@@ -27,6 +27,9 @@ struct partition_row {
 };
 enum status partition_row_decode(struct slice value, struct partition_row *out);
 
+/* The replica takes over what the row says of its items, splits and freeze. */
+void partition_take_row(struct partition *p, const struct partition_row *row);
+
 /* Lends until the next use of env->scratch. */
 struct slice rows_partition_key(struct node_env *env, uint32_t id);
 void rows_store_partition(struct node_env *env, struct partition *p);

@@ -16,14 +16,6 @@ enum {
     KEPT_MS = 10000 /* an older result is not used: a new search begins */
 };
 
-static void size_cut_set(struct buffer *to, struct slice bytes)
-{
-    struct buffer copy = {0}; /* `bytes` may lie in `to` */
-    buffer_append_slice(&copy, bytes);
-    buffer_deinit(to);
-    *to = copy;
-}
-
 /* The cut between two neighbouring keys. Empty: no cut is allowed there. */
 static struct slice size_cut_cut_between(const struct partition *p, struct slice last,
                                          struct slice key)
@@ -43,14 +35,14 @@ static bool size_cut_pass(struct partition *p, struct middle *m, struct slice ke
         bool half = 2 * m->bytes >= p->item_bytes;
         if (!half || m->cut.size == 0 ||
             2 * m->bytes - p->item_bytes <= p->item_bytes - 2 * m->cut_bytes) {
-            size_cut_set(&m->cut, cut);
+            buffer_set(&m->cut, cut);
             m->cut_bytes = m->bytes;
         }
         if (half)
             return true;
     }
     m->bytes += (int64_t)item_size(item);
-    size_cut_set(&m->last, key);
+    buffer_set(&m->last, key);
     return false;
 }
 
@@ -82,7 +74,7 @@ static void size_cut_read_slice(struct node_env *env, struct partition *p)
         m->step = MIDDLE_FOUND;
         m->found_at = env->now;
     } else {
-        size_cut_set(&m->at, key);
+        buffer_set(&m->at, key);
     }
 }
 

@@ -54,16 +54,11 @@ struct snapshot_in {
     uint32_t group;
     uint64_t from;
     uint64_t id;
-    struct raft_base base;
+    struct partition_row row; /* at the snapshot's base; its info is not used after the offer */
+    struct buffer counted_to; /* in the row */
     uint64_t sequence;
-    int64_t item_count;
-    int64_t item_bytes;
-    bool counting;
-    struct buffer counted_to;
-    struct split_history splits;
-    struct frozen as_frozen; /* the partition's `frozen` at the base */
-    struct buffer key;       /* everything up to this key is in place */
-    bool has_chunk;          /* a chunk is being put in place, in slices of the old keys */
+    struct buffer key; /* everything up to this key is in place */
+    bool has_chunk;    /* a chunk is being put in place, in slices of the old keys */
     bool chunk_last;
     uint32_t chunk_count; /* items in `chunk` */
     struct buffer chunk;  /* the chunk's items that are not in place yet */
@@ -378,7 +373,8 @@ static void snapshot_send_ack(struct snapshots *snapshots, const struct partitio
 static void snapshot_acknowledge(struct snapshots *snapshots, const struct partition *p,
                                  const struct snapshot_in *s)
 {
-    snapshot_send_ack(snapshots, p, s->from, s->id, s->sequence, s->installed ? s->base.index : 0);
+    snapshot_send_ack(snapshots, p, s->from, s->id, s->sequence,
+                      s->installed ? s->row.base.index : 0);
 }
 
 void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *offer)
@@ -391,14 +387,10 @@ void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *
     s->group = p->info.id;
     s->from = offer->from;
     s->id = offer->id;
-    s->base = offer->row.base;
+    s->row = offer->row;
+    buffer_set(&s->counted_to, offer->row.counted_to);
+    s->row.counted_to = buffer_slice(&s->counted_to);
     s->sequence = 1;
-    s->item_count = offer->row.item_count;
-    s->item_bytes = offer->row.item_bytes;
-    s->counting = offer->row.counting;
-    buffer_append_slice(&s->counted_to, offer->row.counted_to);
-    s->splits = offer->row.splits;
-    s->as_frozen = offer->row.frozen;
     LIST_INSERT_HEAD(&snapshots->in, s, place);
     snapshot_acknowledge(snapshots, p, s);
 }
@@ -488,10 +480,7 @@ static void snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *
         left = r.left;
     }
     snapshots->checkpoints->installed_bytes += (int64_t)(s->chunk.size - left.size + gone.size);
-    struct buffer rest = {0};
-    buffer_append_slice(&rest, left);
-    buffer_deinit(&s->chunk);
-    s->chunk = rest;
+    buffer_set(&s->chunk, left);
 }
 
 /* Whether the chunk's keys ascend, lie in the partition, and come after s->key. `to` is the last
@@ -517,14 +506,9 @@ static bool snapshot_chunk_is_valid(const struct partition *p, const struct snap
 static void snapshot_finish(struct snapshots *snapshots, struct partition *p, struct snapshot_in *s)
 {
     s->whole = true;
-    p->item_count = s->item_count;
-    p->item_bytes = s->item_bytes;
-    p->counting = s->counting;
-    buffer_set(&p->counted_to, buffer_slice(&s->counted_to));
-    partition_set_splits(p, &s->splits);
-    p->frozen = s->as_frozen;
+    partition_take_row(p, &s->row);
     p->installing = must_have(malloc(sizeof *p->installing));
-    *p->installing = s->base;
+    *p->installing = s->row.base;
     rows_store_partition(snapshots->env, p);
     checkpoints_soon(snapshots->checkpoints);
 }
@@ -592,10 +576,7 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
     s->chunk_last = last;
     s->chunk_count = count;
     buffer_set(&s->chunk, r->left);
-    struct buffer end = {0}; /* `to` may be s->key */
-    buffer_append_slice(&end, to);
-    buffer_deinit(&s->to);
-    s->to = end;
+    buffer_set(&s->to, to);
     snapshot_put_slice(snapshots, p, s);
     return true;
 }
@@ -683,7 +664,7 @@ struct partition *snapshots_next_stored(struct snapshots *snapshots)
 void snapshots_installed(struct snapshots *snapshots, struct partition *p)
 {
     const struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
-    env_note(snapshots->env, NODE_TRACE_SNAPSHOT_INSTALLED, p->info.id, (int64_t)s->base.index);
+    env_note(snapshots->env, NODE_TRACE_SNAPSHOT_INSTALLED, p->info.id, (int64_t)s->row.base.index);
     snapshot_acknowledge(snapshots, p, s);
 }
 

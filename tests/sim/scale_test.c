@@ -75,13 +75,10 @@ static void check_table(const struct table *t)
 
 static void check_promises(const struct catalog *c)
 {
-    static int64_t loads[NODES_MAX + 1][ADMIT_KINDS];
-    static uint32_t work[NODES_MAX + 1];
-    memset(loads, 0, sizeof loads);
-    memset(work, 0, sizeof work);
-    catalog_node_loads(c, loads, work);
+    struct promises promises;
+    catalog_count_promises(c, CATALOG_TABLE_ID, &promises);
     for (uint32_t node = 1; node <= NODES; node++)
-        assert_true(loads[node][ADMIT_WRITE] <= NODE_WCU * MCU_PER_UNIT);
+        assert_true(promises.loads_mcu[node][ADMIT_WRITE] <= NODE_WCU * MCU_PER_UNIT);
 }
 
 static const struct partition_info *replica(struct scale *s, uint32_t node, uint32_t partition)

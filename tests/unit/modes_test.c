@@ -101,10 +101,9 @@ static enum reply_code reach(struct world *w, const char *name, int64_t read, in
 
 static int64_t write_promise(const struct world *w, uint32_t node)
 {
-    int64_t loads[NODES_MAX + 1][ADMIT_KINDS] = {0};
-    uint32_t work[NODES_MAX + 1] = {0};
-    catalog_node_loads(w->catalog, loads, work);
-    return loads[node][ADMIT_WRITE];
+    struct promises promises;
+    catalog_count_promises(w->catalog, CATALOG_TABLE_ID, &promises);
+    return promises.loads_mcu[node][ADMIT_WRITE];
 }
 
 /* ---- on demand ---- */
