@@ -39,6 +39,16 @@ struct seen {
     uint64_t spent_mcu;
 };
 
+/* What a leader tells of a partition's buckets. */
+struct levels {
+    uint64_t term; /* a greater (term, sequence) is later */
+    uint64_t sequence;
+    uint64_t upto; /* the balances count the writes up to this entry */
+    struct admission_balances balances[ADMIT_KINDS];
+    uint32_t seen_count;
+    struct seen seen[SEEN_MAX];
+};
+
 struct mirror {
     struct partition *partition; /* borrows */
     LIST_ENTRY(mirror) place;
@@ -47,13 +57,8 @@ struct mirror {
     struct instant said_at;
     int64_t unsaid_mcu;      /* reads since then */
     struct instant heard_at; /* when a follower told reads, while this replica leads */
-    /* The leader's last message. A greater (term, sequence) is later. */
-    uint64_t term;
-    uint64_t sequence;
-    uint64_t upto;      /* the balances count the writes up to this entry */
-    uint64_t spent_mcu; /* eventual reads that this replica has served as a follower */
-    uint32_t seen_count;
-    struct seen seen[SEEN_MAX];
+    uint64_t spent_mcu;      /* eventual reads that this replica has served as a follower */
+    struct levels told;      /* the leader's last message */
 };
 
 /* ---- beginning ---- */
@@ -163,18 +168,18 @@ static struct mirror *buckets_mirror_of(struct partition *p)
 }
 
 /* The place that notes how much of a follower's reads is counted. In a new place `life` is 0. */
-static struct seen *buckets_seen_of(struct mirror *m, uint64_t member)
+static struct seen *buckets_seen_of(struct levels *l, uint64_t member)
 {
-    for (uint32_t i = 0; i < m->seen_count; i++) {
-        if (m->seen[i].member == member)
-            return &m->seen[i];
+    for (uint32_t i = 0; i < l->seen_count; i++) {
+        if (l->seen[i].member == member)
+            return &l->seen[i];
     }
-    if (m->seen_count == SEEN_MAX) { /* the oldest place belongs to a replica that is gone */
-        memmove(&m->seen[0], &m->seen[1], (SEEN_MAX - 1) * sizeof m->seen[0]);
-        m->seen_count--;
+    if (l->seen_count == SEEN_MAX) { /* the oldest place belongs to a replica that is gone */
+        memmove(&l->seen[0], &l->seen[1], (SEEN_MAX - 1) * sizeof l->seen[0]);
+        l->seen_count--;
     }
-    m->seen[m->seen_count] = (struct seen){.member = member};
-    return &m->seen[m->seen_count++];
+    l->seen[l->seen_count] = (struct seen){.member = member};
+    return &l->seen[l->seen_count++];
 }
 
 static void buckets_say_at(struct buckets *buckets, struct partition *p, struct instant at)
@@ -237,7 +242,7 @@ void buckets_spent(struct buckets *buckets, struct partition *p, enum admit_kind
 void buckets_led(struct buckets *buckets, struct partition *p)
 {
     struct mirror *m = buckets_mirror_of(p);
-    *buckets_seen_of(m, raft_self(p->raft)) = (struct seen){
+    *buckets_seen_of(&m->told, raft_self(p->raft)) = (struct seen){
         raft_self(p->raft), buckets->peers->liveness.options.incarnation, m->spent_mcu};
     buckets_say_at(buckets, p, buckets->env->now);
 }
@@ -258,23 +263,30 @@ void buckets_heard(struct buckets *buckets, uint32_t node)
 
 /* ---- telling ---- */
 
-/* u32 group | u64 term | u64 sequence | u64 upto | reads and writes: i64 cap, allocation, burst |
- * u8 followers, each: u64 member, u64 life, u64 mcu of its counted reads. */
+static void levels_walk(struct codec *c, struct levels *l)
+{
+    codec_u64(c, &l->term);
+    codec_u64(c, &l->sequence);
+    codec_u64(c, &l->upto);
+    balances_walk(c, l->balances);
+    codec_count(c, &l->seen_count, 0, SEEN_MAX);
+    for (uint32_t i = 0; i < l->seen_count; i++) {
+        codec_u64(c, &l->seen[i].member);
+        codec_u64(c, &l->seen[i].life);
+        codec_u64(c, &l->seen[i].spent_mcu);
+    }
+}
+
+/* u32 group | the levels. */
 static void buckets_tell_levels(struct buckets *buckets, struct partition *p, uint32_t node)
 {
-    struct mirror *m = p->mirror;
+    struct levels l = p->mirror->told;
     struct buffer *out = peers_message(buckets->peers, node, PEER_LEVELS);
+    l.term = p->led;
+    l.upto = raft_last(p->raft);
+    partition_balances(p, buckets->env->now, l.balances);
     buffer_append_u32(out, p->info.id);
-    buffer_append_u64(out, p->led);
-    buffer_append_u64(out, m->sequence);
-    buffer_append_u64(out, raft_last(p->raft));
-    partition_balances_encode(p, buckets->env->now, out);
-    buffer_append_u8(out, (uint8_t)m->seen_count);
-    for (uint32_t i = 0; i < m->seen_count; i++) {
-        buffer_append_u64(out, m->seen[i].member);
-        buffer_append_u64(out, m->seen[i].life);
-        buffer_append_u64(out, m->seen[i].spent_mcu);
-    }
+    levels_walk(&(struct codec){.out = out}, &l);
 }
 
 /* u32 group | u64 member | u64 mcu of eventual reads served since its node began. */
@@ -308,7 +320,7 @@ static void buckets_say(struct buckets *buckets, struct partition *p)
         return;
     }
     const struct raft_members *members = raft_members(p->raft);
-    m->sequence++;
+    m->told.sequence++;
     for (uint32_t i = 0; i < members->count; i++) {
         uint32_t node = raft_member_node(members->all[i].id);
         if (members->all[i].id != raft_self(p->raft) && buckets_is_peer(buckets, node))
@@ -329,7 +341,7 @@ bool buckets_receive_reads(struct buckets *buckets, struct reader *r, uint32_t f
     if (p == NULL || p->led == 0 || life == 0)
         return true; /* the follower tells the present leader */
     struct mirror *m = buckets_mirror_of(p);
-    struct seen *s = buckets_seen_of(m, member);
+    struct seen *s = buckets_seen_of(&m->told, member);
     uint64_t before = s->life == 0 ? spent : s->life == life ? s->spent_mcu : 0;
     if (s->life == life && spent <= before)
         return true;                          /* a repeated or late message */
@@ -344,30 +356,6 @@ bool buckets_receive_reads(struct buckets *buckets, struct reader *r, uint32_t f
         p->counts[ADMIT_READ].load.consumed_mcu += more;
     buckets_note_change(buckets, p, more);
     return true;
-}
-
-struct levels {
-    uint64_t term;
-    uint64_t sequence;
-    uint64_t upto;
-    struct admission_balances balances[ADMIT_KINDS];
-    uint32_t seen_count;
-    struct seen seen[SEEN_MAX];
-};
-
-static bool buckets_levels_decode(struct reader *r, struct levels *out)
-{
-    out->term = reader_u64(r);
-    out->sequence = reader_u64(r);
-    out->upto = reader_u64(r);
-    balances_decode(r, out->balances);
-    out->seen_count = reader_u8(r);
-    for (uint32_t i = 0; i < out->seen_count && out->seen_count <= SEEN_MAX; i++) {
-        out->seen[i].member = reader_u64(r);
-        out->seen[i].life = reader_u64(r);
-        out->seen[i].spent_mcu = reader_u64(r);
-    }
-    return !r->failed && out->seen_count <= SEEN_MAX;
 }
 
 /* What this replica has served and the levels do not count. */
@@ -387,11 +375,7 @@ static void buckets_take_levels(struct buckets *buckets, struct partition *p,
                                 const struct levels *l)
 {
     struct mirror *m = buckets_mirror_of(p);
-    m->term = l->term;
-    m->sequence = l->sequence;
-    m->upto = l->upto;
-    m->seen_count = l->seen_count;
-    memcpy(m->seen, l->seen, sizeof m->seen);
+    m->told = *l;
     admission_restore(&p->admission, ADMIT_WRITE, buckets->env->now, &l->balances[ADMIT_WRITE]);
     buckets_save_soon(buckets, p);
     if (buckets->env->config->read_cap == READ_CAP_REPLICA)
@@ -411,13 +395,14 @@ bool buckets_receive_levels(struct buckets *buckets, struct reader *r)
 {
     struct levels l;
     uint32_t group = reader_u32(r);
-    if (!buckets_levels_decode(r, &l))
+    levels_walk(&(struct codec){.in = r}, &l);
+    if (r->failed)
         return false;
     struct partition *p = partitions_find(buckets->partitions, group);
     if (p == NULL || p->led != 0 || l.term < raft_term(p->raft))
         return true;
     const struct mirror *m = buckets_mirror_of(p);
-    if (l.term > m->term || (l.term == m->term && l.sequence > m->sequence))
+    if (l.term > m->told.term || (l.term == m->told.term && l.sequence > m->told.sequence))
         buckets_take_levels(buckets, p, &l);
     return true;
 }
@@ -425,7 +410,7 @@ bool buckets_receive_levels(struct buckets *buckets, struct reader *r)
 /* Whether the leader's last message counts the entry, or no message has come. */
 static bool buckets_is_told(const struct partition *p, uint64_t index)
 {
-    return p->mirror == NULL || p->mirror->term == 0 || index <= p->mirror->upto;
+    return p->mirror == NULL || p->mirror->told.term == 0 || index <= p->mirror->told.upto;
 }
 
 /* A follower pays for the write too: its node does the same work, and its buckets must be right
@@ -475,7 +460,9 @@ static void buckets_save(struct buckets *buckets)
         refills |= still;
         buffer_append_u32(&buckets->env->scratch, p->info.id);
         buffer_append_u64(&buckets->env->scratch, p->info.epoch);
-        partition_balances_encode(p, buckets->env->now, &buckets->env->scratch);
+        struct admission_balances balances[ADMIT_KINDS];
+        partition_balances(p, buckets->env->now, balances);
+        balances_walk(&(struct codec){.out = &buckets->env->scratch}, balances);
         if (buckets->env->scratch.size > RECORD_BYTES)
             fits = buckets_append_kept(buckets);
     }
@@ -522,7 +509,7 @@ enum status buckets_replay(struct buckets *buckets, struct slice payload)
         struct kept_buckets kept;
         uint32_t id = reader_u32(&r);
         kept.epoch = reader_u64(&r);
-        balances_decode(&r, kept.balances);
+        balances_walk(&(struct codec){.in = &r}, kept.balances);
         struct partition *p = partitions_find(buckets->partitions, id);
         if (!r.failed && p != NULL)
             partition_keep_buckets(p, &kept);

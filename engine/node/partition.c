@@ -144,30 +144,20 @@ struct admission_rates partition_rates(const struct partition_info *info)
     return rates;
 }
 
-void partition_balances_encode(const struct partition *p, struct instant now, struct buffer *out)
+void partition_balances(const struct partition *p, struct instant now,
+                        struct admission_balances out[ADMIT_KINDS])
 {
-    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct admission_balances b = admission_balances(&p->admission, kind, now);
-        buffer_append_u64(out, (uint64_t)b.cap_mcu);
-        buffer_append_u64(out, (uint64_t)b.allocation_mcu);
-        buffer_append_u64(out, (uint64_t)b.burst_mcu);
-    }
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        out[kind] = admission_balances(&p->admission, kind, now);
 }
 
-static int64_t balance_decode(struct reader *r)
+void balances_walk(struct codec *c, struct admission_balances balances[ADMIT_KINDS])
 {
     const int64_t most = INT64_MAX / 4;
-    int64_t mcu = (int64_t)reader_u64(r);
-    r->failed |= mcu > most || mcu < -most;
-    return mcu;
-}
-
-void balances_decode(struct reader *r, struct admission_balances out[ADMIT_KINDS])
-{
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        out[kind].cap_mcu = balance_decode(r);
-        out[kind].allocation_mcu = balance_decode(r);
-        out[kind].burst_mcu = balance_decode(r);
+        codec_i64(c, &balances[kind].cap_mcu, -most, most);
+        codec_i64(c, &balances[kind].allocation_mcu, -most, most);
+        codec_i64(c, &balances[kind].burst_mcu, -most, most);
     }
 }
 

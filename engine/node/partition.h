@@ -159,9 +159,11 @@ void partition_set_splits(struct partition *p, const struct split_history *split
 void partition_push_split(struct partition *p, uint64_t index, uint64_t term);
 
 struct admission_rates partition_rates(const struct partition_info *info);
-/* The balances; reads, then writes: i64 cap, allocation, burst. */
-void partition_balances_encode(const struct partition *p, struct instant now, struct buffer *out);
-void balances_decode(struct reader *r, struct admission_balances out[ADMIT_KINDS]);
+/* The balances now; reads, then writes. */
+void partition_balances(const struct partition *p, struct instant now,
+                        struct admission_balances out[ADMIT_KINDS]);
+/* Their bytes: i64 cap, allocation, burst of reads, then of writes. */
+void balances_walk(struct codec *c, struct admission_balances balances[ADMIT_KINDS]);
 /* Keeps balances of an earlier life until the buckets begin. */
 void partition_keep_buckets(struct partition *p, const struct kept_buckets *kept);
 

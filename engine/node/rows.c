@@ -73,8 +73,11 @@ void rows_store_partition(struct node_env *env, struct partition *p)
         buffer_append_u64(&row, p->frozen.index);
         buffer_append_u64(&row, p->frozen.term);
     }
-    if (env->started)
-        partition_balances_encode(p, env->now, &row);
+    if (env->started) {
+        struct admission_balances balances[ADMIT_KINDS];
+        partition_balances(p, env->now, balances);
+        balances_walk(&(struct codec){.out = &row}, balances);
+    }
     buffer_append_slice(&row, buffer_slice(&p->bytes));
     uint64_t checksum = XXH3_64bits(row.data + 8, row.size - 8);
     memcpy(row.data, &checksum, sizeof checksum);
@@ -114,7 +117,7 @@ enum status partition_row_decode(struct slice value, struct partition_row *out)
     out->frozen.term = flags & ROW_FROZEN ? reader_u64(&r) : 0;
     out->has_buckets = flags & ROW_BUCKETS;
     if (out->has_buckets)
-        balances_decode(&r, out->buckets);
+        balances_walk(&(struct codec){.in = &r}, out->buckets);
     if (r.failed)
         return STATUS_CORRUPT;
     out->info = r.left;
