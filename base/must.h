@@ -19,7 +19,7 @@ void *must_calloc(size_t count, size_t size);
  * The process ends if there is no memory. */
 void *must_grow(void *array, size_t count, size_t *capacity, size_t size);
 
-/* The memory that malloc, calloc or realloc returned: a process without memory cannot go on. */
+/* The memory that malloc or realloc returned. The process ends if there is none. */
 #define must_have(memory) must_have_at((memory), #memory, __FILE__, __LINE__)
 
 static inline void *must_have_at(void *memory, const char *call, const char *file, int line)

@@ -13,7 +13,7 @@ enum {
 
 struct controller *controller_create(const struct config *config)
 {
-    struct controller *c = must_have(calloc(1, sizeof *c));
+    struct controller *c = must_calloc(1, sizeof *c);
     c->config = config;
     return c;
 }

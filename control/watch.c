@@ -37,7 +37,7 @@ static struct watched *watch_find_or_add(struct controller *c, uint32_t partitio
 {
     struct watched *w = control_watched(c, partition);
     if (w == NULL) {
-        w = must_have(calloc(1, sizeof *w));
+        w = must_calloc(1, sizeof *w);
         w->throttled_since[ADMIT_READ] = w->throttled_since[ADMIT_WRITE] = INSTANT_NEVER;
         w->born_at = c->now;
         id_map_add(&c->watched, partition + UINT64_C(1), w);
@@ -69,7 +69,7 @@ static void set_room(const struct controller *c, struct watched *w, uint32_t roo
     if (w->room > 0)
         last = *sample_at(w, 0);
     free(w->samples);
-    w->samples = must_have(calloc(room, sizeof *w->samples));
+    w->samples = must_calloc(room, sizeof *w->samples);
     w->room = room;
     for (uint32_t back = 0; back < room && back < w->seen; back++) {
         struct sample *s = sample_at(w, back);

@@ -58,16 +58,15 @@ static struct duration gac_client_lifetime(const struct gac_client *c)
 struct gac_client *gac_client_create(const struct gac_client_options *options)
 {
     must(options->servers <= GAC_SERVERS_MAX && options->router != 0);
-    struct gac_client *c = must_have(calloc(1, sizeof *c));
+    struct gac_client *c = must_calloc(1, sizeof *c);
     c->options = *options;
     c->routers = 1;
     ring_init(&c->ring, options->servers);
     for (uint32_t s = 1; s <= options->servers; s++)
         c->alive |= UINT64_C(1) << (s - 1);
-    c->servers = calloc(options->servers + 1, sizeof c->servers[0]);
+    c->servers = must_calloc(options->servers + 1, sizeof c->servers[0]);
     c->lease_capacity = LEASES_MIN;
-    c->active = calloc(c->lease_capacity, sizeof c->active[0]);
-    must(c->servers != NULL && c->active != NULL);
+    c->active = must_calloc(c->lease_capacity, sizeof c->active[0]);
     return c;
 }
 
@@ -162,7 +161,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
         return l;
     if (c->leases.count == c->lease_capacity)
         gac_client_make_room(c, now);
-    l = must_have(calloc(1, sizeof *l));
+    l = must_calloc(1, sizeof *l);
     l->limit = *limit;
     l->slot_at = l->taken_at = now;
     l->lifetime = gac_client_lifetime(c);

@@ -100,10 +100,7 @@ static struct holder *ledger_find(struct ledger *l, uint64_t router)
 
 static struct holder *ledger_add(struct ledger *l, struct instant now, uint64_t router)
 {
-    if (l->count == l->capacity) {
-        l->capacity = l->capacity == 0 ? 4 : l->capacity * 2;
-        l->holders = must_have(realloc(l->holders, l->capacity * sizeof l->holders[0]));
-    }
+    l->holders = must_grow(l->holders, l->count, &l->capacity, sizeof l->holders[0]);
     struct holder *h = &l->holders[l->count++];
     *h = (struct holder){.router = router, .credited_at = now};
     return h;

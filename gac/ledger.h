@@ -50,7 +50,7 @@ struct ledger {
     int64_t elsewhere; /* most unused tokens in other servers' banks */
     struct instant used_at;
     uint32_t count;
-    uint32_t capacity;
+    size_t capacity;
     struct holder *holders; /* owns */
 };
 

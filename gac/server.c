@@ -32,12 +32,11 @@ struct gac_server *gac_server_create(const struct gac_server_options *options)
     must(options->number >= 1 && options->number <= options->servers);
     must(options->incarnation != 0);
     const struct config *config = options->config;
-    struct gac_server *s = must_have(calloc(1, sizeof *s));
+    struct gac_server *s = must_calloc(1, sizeof *s);
     s->options = *options;
     ring_init(&s->ring, options->servers);
-    s->routers = calloc((size_t)config->gac_routers_max, sizeof s->routers[0]);
-    s->ledgers = calloc((size_t)config->gac_ledgers_max, sizeof s->ledgers[0]);
-    must(s->routers != NULL && s->ledgers != NULL);
+    s->routers = must_calloc((size_t)config->gac_routers_max, sizeof s->routers[0]);
+    s->ledgers = must_calloc((size_t)config->gac_ledgers_max, sizeof s->ledgers[0]);
     return s;
 }
 
@@ -193,7 +192,7 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
         drop_least_used(s);
         at = gac_server_place_of(s, key);
     }
-    struct ledger *l = must_have(malloc(sizeof *l));
+    struct ledger *l = must_calloc(1, sizeof *l);
     ledger_init(l, now, terms, ask);
     memmove(&s->ledgers[at + 1], &s->ledgers[at], (s->ledger_count - at) * sizeof s->ledgers[0]);
     s->ledgers[at] = l;

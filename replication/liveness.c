@@ -28,7 +28,7 @@ void liveness_init(struct liveness *l, const struct liveness_options *options, s
     must(options->drift_ppm >= 0 && options->drift_ppm < LIVENESS_DRIFT_END);
     struct prng p = prng_seeded(options->incarnation);
     *l = (struct liveness){.options = *options, .next_epoch = prng_next(&p), .beat_at = now};
-    l->peers = must_have(calloc((size_t)options->node_count + 1, sizeof *l->peers));
+    l->peers = must_calloc((size_t)options->node_count + 1, sizeof *l->peers);
 }
 
 void liveness_deinit(struct liveness *l)

@@ -17,7 +17,7 @@ struct raft *raft_create(const struct raft_options *options, const struct raft_b
     must(options->shared->liveness != NULL);
     must(options->shared->outbox != NULL);
     must(base->members.count > 0 && base->members.count <= RAFT_MEMBERS_MAX);
-    struct raft *r = must_have(calloc(1, sizeof *r));
+    struct raft *r = must_calloc(1, sizeof *r);
     r->shared = options->shared;
     r->self = options->self;
     r->group = options->group;

@@ -176,6 +176,7 @@ struct raft_entry *raft_log_at(const struct raft_log *l, uint64_t index);
 uint64_t raft_log_term(const struct raft_log *l, uint64_t index);
 /* Bytes of all entries up to `index`; for a compacted index: of the base. */
 uint64_t raft_log_bytes_to(const struct raft_log *l, uint64_t index);
+uint64_t raft_entry_bytes(const struct raft_entry *e);
 /* Copies the payload; the entry is not logged yet. */
 void raft_log_append(struct raft_log *l, uint64_t term, enum log_kind kind, struct slice head,
                      struct slice tail);

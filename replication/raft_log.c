@@ -14,7 +14,7 @@ static struct raft_slot *raft_log_slot_of(struct raft_entry *e)
     return (struct raft_slot *)(void *)e;
 }
 
-static uint64_t raft_entry_bytes(const struct raft_entry *e)
+uint64_t raft_entry_bytes(const struct raft_entry *e)
 {
     return sizeof(struct raft_slot) + e->payload.size;
 }

@@ -114,10 +114,7 @@ enum status raft_message_decode(struct reader *r, struct arena *arena, struct ra
 struct raft_message *raft_push(struct raft *r, enum raft_message_kind kind, uint64_t to)
 {
     struct raft_outbox *o = r->shared->outbox;
-    if (o->count == o->capacity) {
-        o->capacity = o->capacity == 0 ? 16 : o->capacity * 2;
-        o->messages = must_have(realloc(o->messages, o->capacity * sizeof *o->messages));
-    }
+    o->messages = must_grow(o->messages, o->count, &o->capacity, sizeof *o->messages);
     struct raft_message *m = &o->messages[o->count++];
     *m = (struct raft_message){.kind = kind, .group = r->group, .from = r->self, .to = to};
     return m;

@@ -71,7 +71,7 @@ static void touch_done(void *argument)
 
 static void touch_begin(struct node_server *s, const struct node_effect *e)
 {
-    struct node_touch *t = must_have(malloc(sizeof *t));
+    struct node_touch *t = must_calloc(1, sizeof *t);
     *t = (struct node_touch){.server = s,
                              .ticket = e->touch.ticket,
                              .reverse = e->touch.reverse,
@@ -250,7 +250,7 @@ static enum status server_recover(struct node_server *s, struct store *store, st
 enum status node_server_open(const struct node_server_options *options, struct store *store,
                              struct buffer *error, struct node_server **out)
 {
-    struct node_server *s = must_have(calloc(1, sizeof *s));
+    struct node_server *s = must_calloc(1, sizeof *s);
     s->options = *options;
     s->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;
     LIST_INIT(&s->touches);

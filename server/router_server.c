@@ -168,7 +168,7 @@ const struct router *router_server_router(const struct router_server *s)
 
 struct router_server *router_server_create(const struct router_server_options *options)
 {
-    struct router_server *s = must_have(calloc(1, sizeof *s));
+    struct router_server *s = must_calloc(1, sizeof *s);
     s->options = *options;
     s->router = router_create(&options->router);
     clock_set(s);

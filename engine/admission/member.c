@@ -14,7 +14,7 @@ void members_init(struct members *m, const struct config *config, uint32_t node_
                           .lease = duration_ms(config->member_lease_ms),
                           .depth = duration_ms(config->node_depth_ms),
                           .count = node_count};
-    m->nodes = must_have(calloc(node_count + 1, sizeof m->nodes[0]));
+    m->nodes = must_calloc(node_count + 1, sizeof m->nodes[0]);
 }
 
 void members_deinit(struct members *m)

@@ -11,7 +11,7 @@
 
 struct catalog *catalog_create(void)
 {
-    struct catalog *c = must_have(calloc(1, sizeof *c));
+    struct catalog *c = must_calloc(1, sizeof *c);
     c->next_table_id = CATALOG_TABLE_ID + 1;
     c->next_partition_id = CATALOG_GROUP + 1;
     return c;
@@ -231,9 +231,9 @@ static void entry_set(struct entry *e, const struct table *t)
 
 static struct entry *catalog_entry_create(const struct table *t)
 {
-    struct entry *e = must_have(calloc(1, sizeof *e));
+    struct entry *e = must_calloc(1, sizeof *e);
     entry_set(e, t);
-    e->sizes = must_have(calloc(t->partition_count, sizeof e->sizes[0]));
+    e->sizes = must_calloc(t->partition_count, sizeof e->sizes[0]);
     return e;
 }
 
@@ -242,10 +242,7 @@ static struct entry *catalog_add(struct catalog *c, const struct table *t)
     struct entry *e = catalog_entry_create(t);
     if (t->id == CATALOG_TABLE_ID)
         return c->itself = e;
-    if (c->count == c->capacity) {
-        c->capacity = c->capacity == 0 ? 16 : c->capacity * 2;
-        c->entries = must_have(realloc(c->entries, c->capacity * sizeof(struct entry *)));
-    }
+    c->entries = must_grow(c->entries, c->count, &c->capacity, sizeof c->entries[0]);
     size_t at = lower_bound(c, t->name);
     memmove(c->entries + at + 1, c->entries + at, (c->count - at) * sizeof(struct entry *));
     c->entries[at] = e;

@@ -280,7 +280,7 @@ static void take_peak(struct catalog *c, const struct catalog_command *command,
     }
     struct table t = e->table;
     size_t size = t.partition_count * sizeof t.partitions[0];
-    t.partitions = must_have(malloc(size));
+    t.partitions = must_calloc(1, size);
     memcpy(t.partitions, e->table.partitions, size);
     catalog_reach_peak(command, &t, d->peak);
     if (catalog_allocate(c, command, &t, false)) {

@@ -17,7 +17,6 @@
  *            erases its replicas. Until DONE the lower partition is not split.
  *
  * docs/decisions/0022 tells why that is safe. */
-#include <stdlib.h>
 
 #include "engine/catalog/catalog_internal.h"
 

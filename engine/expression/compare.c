@@ -90,7 +90,7 @@ static bool compare_unordered(const struct attr *a, const struct attr *b, uint32
     struct compare_entry few[COMPARE_FEW], *sorted = few;
     struct attr_cursor c = attr_elements(b);
     if (count > COMPARE_FEW) {
-        sorted = must_have(malloc(count * sizeof *sorted));
+        sorted = must_calloc(count, sizeof *sorted);
     }
     for (uint32_t i = 0; i < count; i++)
         compare_next(&c, attr_is_set(b->type), &sorted[i]);

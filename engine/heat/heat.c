@@ -61,12 +61,6 @@ void heat_deinit(struct heat *h)
     h->state = NULL;
 }
 
-static void *heat_allocate(size_t size)
-{
-    void *memory = must_have(malloc(size));
-    return memory;
-}
-
 /* ---- decay ---- */
 
 static void meter_decay(struct heat_meter *m)
@@ -128,7 +122,7 @@ bool heat_cool(struct heat *h, struct instant now)
 
 static struct heat_state *state_new(struct instant now)
 {
-    struct heat_state *s = heat_allocate(sizeof *s);
+    struct heat_state *s = must_have(malloc(sizeof *s));
     *s = (struct heat_state){.started_at = now, .slot_at = now};
     return s;
 }
@@ -162,7 +156,7 @@ void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct s
         s = h->state = state_new(now);
     struct heat_meter *m = &s->meters[kind];
     if (m->sketch == NULL) {
-        m->sketch = heat_allocate(sizeof *m->sketch);
+        m->sketch = must_have(malloc(sizeof *m->sketch));
         sketch_init(m->sketch, unit_mcu[kind], meter_seed(h, kind));
     }
     turn_slot(s, now, h->recent_ms * NS_PER_MS);

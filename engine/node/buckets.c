@@ -69,10 +69,9 @@ static struct table_share *buckets_share_of(struct buckets *buckets, uint32_t ta
         if (buckets->shares[i]->table_id == table_id)
             return buckets->shares[i];
     }
-    struct table_share *share = calloc(1, sizeof *share);
-    uint32_t size = (buckets->shares_count + 1) * (uint32_t)sizeof share;
-    buckets->shares = realloc(buckets->shares, size);
-    must(share != NULL && buckets->shares != NULL);
+    struct table_share *share = must_calloc(1, sizeof *share);
+    buckets->shares =
+        must_grow(buckets->shares, buckets->shares_count, &buckets->shares_capacity, sizeof share);
     share->table_id = table_id;
     buckets->shares[buckets->shares_count++] = share;
     return share;
@@ -160,7 +159,7 @@ void buckets_deinit(struct buckets *buckets)
 static struct mirror *buckets_mirror_of(struct partition *p)
 {
     if (p->mirror == NULL) {
-        p->mirror = must_have(calloc(1, sizeof *p->mirror));
+        p->mirror = must_calloc(1, sizeof *p->mirror);
         p->mirror->partition = p;
         p->mirror->heard_at.ns = -HEARD_MS * NS_PER_MS;
     }

@@ -16,6 +16,7 @@ struct buckets {
     struct peers *peers;
     struct table_share **shares; /* owns; of tables whose replicas here share */
     uint32_t shares_count;
+    size_t shares_capacity;
     LIST_HEAD(, mirror) untold; /* mirrors whose buckets must be told */
     struct instant mirror_at;   /* when the first of them must be told; or INSTANT_NEVER */
     struct instant save_at;     /* when changed buckets must be saved; or INSTANT_NEVER */

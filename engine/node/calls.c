@@ -94,7 +94,7 @@ void calls_begin(struct calls *calls, const struct call_options *options,
     named.id = ++calls->last_id;
     buffer_clear(b);
     request_encode(b, &named);
-    struct call *c = must_have(calloc(1, sizeof *c + b->size - LENGTH_SIZE));
+    struct call *c = must_calloc(1, sizeof *c + b->size - LENGTH_SIZE);
     c->id = named.id;
     c->op = named.op;
     c->options = *options;

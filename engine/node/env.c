@@ -45,11 +45,8 @@ void env_begin_event(struct node_env *env, struct instant now)
 
 struct node_effect *env_push(struct node_env *env, enum node_effect_kind kind)
 {
-    if (env->effect_count == env->effect_capacity) {
-        env->effect_capacity = env->effect_capacity == 0 ? 64 : env->effect_capacity * 2;
-        env->effects =
-            must_have(realloc(env->effects, env->effect_capacity * sizeof env->effects[0]));
-    }
+    env->effects =
+        must_grow(env->effects, env->effect_count, &env->effect_capacity, sizeof env->effects[0]);
     struct node_effect *e = &env->effects[env->effect_count++];
     memset(e, 0, sizeof *e);
     e->kind = kind;

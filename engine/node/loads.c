@@ -5,7 +5,7 @@
 
 struct loads *loads_create(void)
 {
-    struct loads *l = must_have(calloc(1, sizeof *l));
+    struct loads *l = must_calloc(1, sizeof *l);
     return l;
 }
 
@@ -54,7 +54,7 @@ static struct partition_load *find_or_add(struct loads *l, uint32_t partition)
 {
     struct partition_load *p = id_map_find(&l->partitions, partition + UINT64_C(1));
     if (p == NULL) {
-        p = must_have(calloc(1, sizeof *p));
+        p = must_calloc(1, sizeof *p);
         p->partition = partition;
         id_map_add(&l->partitions, partition + UINT64_C(1), p);
     }
@@ -70,7 +70,7 @@ static void loads_count(struct partition_load *p, const struct partition_report 
     if (p->counts == NULL && memcmp(r->totals, nothing.totals, sizeof r->totals) == 0)
         return;
     if (p->counts == NULL) {
-        p->counts = must_have(calloc(1, sizeof *p->counts));
+        p->counts = must_calloc(1, sizeof *p->counts);
     }
     for (int kind = 0; kind < ADMIT_KINDS && known; kind++) {
         struct load_total *total = &p->counts->totals[kind], *last = &p->counts->reported[kind];

@@ -132,7 +132,7 @@ enum status node_create(const struct node_options *options, struct store *store,
         store_destroy(store);
         return STATUS_MALFORMED;
     }
-    struct node *n = must_have(calloc(1, sizeof *n));
+    struct node *n = must_calloc(1, sizeof *n);
     env_init(&n->env, options, store);
     node_compose_lower(n);
     node_compose_upper(n);

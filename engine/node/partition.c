@@ -7,7 +7,7 @@
 
 struct partition *partition_create(const struct partition_info *info)
 {
-    struct partition *p = must_have(calloc(1, sizeof *p));
+    struct partition *p = must_calloc(1, sizeof *p);
     partition_set(p, info);
     STAILQ_INIT(&p->proposals);
     STAILQ_INIT(&p->reads);
@@ -108,7 +108,7 @@ void partition_set_splits(struct partition *p, const struct split_history *split
 {
     struct split_history *copy = NULL;
     if (splits->count > 0) {
-        copy = must_have(malloc(sizeof *copy));
+        copy = must_calloc(1, sizeof *copy);
         *copy = *splits;
     }
     free(p->splits);
@@ -164,6 +164,6 @@ void balances_walk(struct codec *c, struct admission_balances balances[ADMIT_KIN
 void partition_keep_buckets(struct partition *p, const struct kept_buckets *kept)
 {
     if (p->kept == NULL)
-        p->kept = must_have(malloc(sizeof *p->kept));
+        p->kept = must_calloc(1, sizeof *p->kept);
     *p->kept = *kept;
 }

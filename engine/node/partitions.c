@@ -40,11 +40,8 @@ void partitions_add(struct partitions *partitions, struct partition *p)
 {
     uint32_t at = partitions_lower_bound(partitions, p->info.id);
     must(at == partitions->count || partitions->all[at]->info.id != p->info.id);
-    if (partitions->count == partitions->capacity) {
-        partitions->capacity = partitions->capacity == 0 ? 8 : 2 * partitions->capacity;
-        partitions->all =
-            must_have(realloc(partitions->all, partitions->capacity * sizeof partitions->all[0]));
-    }
+    partitions->all = must_grow(partitions->all, partitions->count, &partitions->capacity,
+                                sizeof partitions->all[0]);
     memmove(partitions->all + at + 1, partitions->all + at,
             (partitions->count - at) * sizeof partitions->all[0]);
     partitions->all[at] = p;

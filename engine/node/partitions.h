@@ -10,7 +10,7 @@
 struct partitions {
     struct partition **all; /* owns; by ascending id */
     uint32_t count;
-    uint32_t capacity;
+    size_t capacity;
     struct id_map by_id;
 };
 

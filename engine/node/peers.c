@@ -21,7 +21,7 @@ void peers_init(struct peers *peers, struct node_env *env, struct partitions *pa
     peers->partitions = partitions;
     peers->identity = identity;
     peers->throughput = throughput;
-    peers->nodes = must_have(calloc(env->node_count + 1, sizeof peers->nodes[0]));
+    peers->nodes = must_calloc(env->node_count + 1, sizeof peers->nodes[0]);
 }
 
 void peers_start(struct peers *peers)

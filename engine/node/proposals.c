@@ -15,7 +15,7 @@ void proposals_init(struct proposals *proposals, struct node_env *env, struct no
     proposals->size = 16;
     while (proposals->size < env->config->node_queue_max + OWN_MIN)
         proposals->size *= 2;
-    proposals->slots = must_have(calloc(proposals->size, sizeof proposals->slots[0]));
+    proposals->slots = must_calloc(proposals->size, sizeof proposals->slots[0]);
     proposals->shadow_buckets =
         must_have(malloc(proposals->size * sizeof proposals->shadow_buckets[0]));
     proposals->shadow_free = NO_ENTRY;

@@ -57,10 +57,8 @@ static void raft_timers_remove(struct raft_timers *timers, struct partition *p)
 
 static void raft_timers_insert(struct raft_timers *timers, struct partition *p)
 {
-    if (timers->count == timers->capacity) {
-        timers->capacity = timers->capacity == 0 ? 8 : 2 * timers->capacity;
-        timers->heap = must_have(realloc(timers->heap, timers->capacity * sizeof timers->heap[0]));
-    }
+    timers->heap =
+        must_grow(timers->heap, timers->count, &timers->capacity, sizeof timers->heap[0]);
     raft_timers_place(timers, p, ++timers->count);
     raft_timers_up(timers, p);
 }

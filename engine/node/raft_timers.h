@@ -10,7 +10,7 @@
 struct raft_timers {
     struct partition **heap; /* owns; borrows the partitions */
     uint32_t count;
-    uint32_t capacity;
+    size_t capacity;
 };
 
 void raft_timers_deinit(struct raft_timers *timers);

@@ -177,8 +177,8 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
 {
     const struct partition_info *partitions;
     uint32_t count = settling_partitions_of(settling, table_id, &partitions);
-    struct settling_table *s = calloc(1, sizeof *s + count * sizeof s->at[0]);
-    must(s != NULL && count < UINT32_MAX / SLOTS);
+    struct settling_table *s = must_calloc(1, sizeof *s + count * sizeof s->at[0]);
+    must(count < UINT32_MAX / SLOTS);
     s->table_id = table_id;
     s->status = status;
     s->count = count;

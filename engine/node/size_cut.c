@@ -6,8 +6,6 @@
  * turns. Each partition keeps its result. */
 #include "engine/node/size_cut.h"
 
-#include <stdlib.h>
-
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/waiters.h"
@@ -99,7 +97,7 @@ void size_cut_slice(struct node_env *env, struct partition *p)
 static void size_cut_begin(struct partition *p)
 {
     size_cut_give_up(p);
-    p->middle = must_have(calloc(1, sizeof *p->middle));
+    p->middle = must_calloc(1, sizeof *p->middle);
     p->middle->step = MIDDLE_SOUGHT;
     p->middle->epoch = p->info.epoch;
 }

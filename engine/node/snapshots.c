@@ -204,7 +204,7 @@ void snapshots_offer(struct snapshots *snapshots, struct partition *p)
         running++;
     if (running >= SNAPSHOTS_OUT_MAX)
         return;
-    s = must_have(calloc(1, sizeof *s));
+    s = must_calloc(1, sizeof *s);
     if (!snapshot_open_source(snapshots, p, s)) {
         free(s);
         p->hold = raft_applied(p->raft);
@@ -383,7 +383,7 @@ void snapshots_accept(struct snapshots *snapshots, const struct snapshot_offer *
     struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
     if (s != NULL)
         snapshot_drop_in(s);
-    s = must_have(calloc(1, sizeof *s));
+    s = must_calloc(1, sizeof *s);
     s->group = p->info.id;
     s->from = offer->from;
     s->id = offer->id;
@@ -507,7 +507,7 @@ static void snapshot_finish(struct snapshots *snapshots, struct partition *p, st
 {
     s->whole = true;
     partition_take_row(p, &s->row);
-    p->installing = must_have(malloc(sizeof *p->installing));
+    p->installing = must_calloc(1, sizeof *p->installing);
     *p->installing = s->row.base;
     rows_store_partition(snapshots->env, p);
     checkpoints_soon(snapshots->checkpoints);

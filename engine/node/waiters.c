@@ -14,7 +14,7 @@ void waiters_init(struct waiters *waiters, struct node_env *env)
 {
     waiters->env = env;
     waiters->size = (uint32_t)env->config->node_queue_max;
-    waiters->slots = must_have(calloc(waiters->size, sizeof waiters->slots[0]));
+    waiters->slots = must_calloc(waiters->size, sizeof waiters->slots[0]);
 }
 
 void waiters_deinit(struct waiters *waiters)

@@ -237,7 +237,7 @@ static enum status lmdb_snapshot_seek(struct backing *b, struct backing_snapshot
 
 static enum status lmdb_snapshot_open(struct backing *b, struct backing_snapshot **out)
 {
-    struct backing_snapshot *s = must_have(calloc(1, sizeof *s));
+    struct backing_snapshot *s = must_calloc(1, sizeof *s);
     enum status status = snapshot_begin(lmdb_of(b), s);
     if (status == STATUS_OK)
         *out = s;
@@ -521,7 +521,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
         .snapshot_seek = lmdb_snapshot_seek,
         .touch = lmdb_touch,
     };
-    struct lmdb *l = must_have(calloc(1, sizeof *l));
+    struct lmdb *l = must_calloc(1, sizeof *l);
     l->backing.methods = &methods;
     l->map_max_bytes = options->map_max_bytes;
     pthread_rwlock_init(&l->lock, NULL);

@@ -48,7 +48,7 @@ static struct log_batch *batch_open(struct log_writer *w)
     struct log_batch *b = w->spare;
     w->spare = NULL;
     if (b == NULL) {
-        b = must_have(calloc(1, sizeof *b));
+        b = must_calloc(1, sizeof *b);
     }
     buffer_clear(&b->bytes);
     uint32_t gap =

@@ -70,11 +70,11 @@ static struct node *node_alloc(struct arena *arena, struct slice key, int levels
 
 struct memtable *memtable_create(void)
 {
-    struct memtable *m = must_have(calloc(1, sizeof *m));
+    struct memtable *m = must_calloc(1, sizeof *m);
     m->head = node_alloc(&m->arena, (struct slice){NULL, 0}, LEVELS_MAX);
     m->levels = 1;
     m->slot_count = SLOTS_MIN;
-    m->slots = must_have(calloc(m->slot_count, sizeof m->slots[0]));
+    m->slots = must_calloc(m->slot_count, sizeof m->slots[0]);
     return m;
 }
 
@@ -142,7 +142,7 @@ static struct node *memtable_descend(const struct memtable *m, struct slice key,
 static void grow_slots(struct memtable *m)
 {
     size_t count = m->slot_count * 2;
-    struct slot *slots = must_have(calloc(count, sizeof slots[0]));
+    struct slot *slots = must_calloc(count, sizeof slots[0]);
     for (const struct slot *s = m->slots; s < m->slots + m->slot_count; s++) {
         if (s->node == NULL)
             continue;
@@ -219,9 +219,9 @@ static int compare_places(const void *a, const void *b)
 
 const struct mem_entry **memtable_sorted(const struct memtable *m)
 {
-    struct place *places = malloc((m->count + 1) * sizeof *places);
-    const struct mem_entry **entries = malloc((m->count + 1) * sizeof(const struct mem_entry *));
-    must(places != NULL && entries != NULL);
+    struct place *places = must_have(malloc((m->count + 1) * sizeof *places));
+    const struct mem_entry **entries =
+        must_have(malloc((m->count + 1) * sizeof(const struct mem_entry *)));
     size_t count = 0;
     for (const struct node *n = m->newest; n != NULL; n = links_of(n)->older)
         places[count++] = (struct place){slice_head(n->entry.key), &n->entry};

@@ -40,7 +40,7 @@ struct store {
 
 struct store *store_create(struct backing *backing, uint64_t resident_max_bytes)
 {
-    struct store *s = must_have(calloc(1, sizeof *s));
+    struct store *s = must_calloc(1, sizeof *s);
     struct backing_info info = backing->methods->info(backing);
     s->backing = backing;
     STAILQ_INIT(&s->erasures);
@@ -229,7 +229,7 @@ bool store_is_frozen(const struct store *s)
 void store_erase(struct store *s, struct slice lo, struct slice hi)
 {
     must(lo.size > 0);
-    struct erasure *e = must_have(calloc(1, sizeof *e));
+    struct erasure *e = must_calloc(1, sizeof *e);
     buffer_append_slice(&e->lo, lo);
     buffer_append_slice(&e->hi, hi);
     STAILQ_INSERT_TAIL(&s->erasures, e, place);

@@ -268,7 +268,7 @@ struct faults {
 static void on_opened(void *context, struct connection *c)
 {
     struct faults *f = context;
-    struct fault_client *client = must_have(calloc(1, sizeof *client));
+    struct fault_client *client = must_calloc(1, sizeof *client);
     client->faults = f;
     client->connection = c;
     connection_set_user(c, client);
@@ -334,7 +334,7 @@ static const struct connection_handler handler = {
 enum status faults_open(struct loop *l, struct transport *t, uint16_t port, struct buffer *error,
                         struct faults **out)
 {
-    struct faults *f = must_have(calloc(1, sizeof *f));
+    struct faults *f = must_calloc(1, sizeof *f);
     f->loop = l;
     f->transport = t;
     TAILQ_INIT(&f->clients);

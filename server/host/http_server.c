@@ -142,7 +142,7 @@ static enum status listen_on(struct http_server *s, const struct http_address *a
 
 struct http_server *http_server_create(struct loop *l)
 {
-    struct http_server *s = must_have(calloc(1, sizeof *s));
+    struct http_server *s = must_calloc(1, sizeof *s);
     s->loop = l;
     return s;
 }

@@ -215,7 +215,7 @@ static enum status open_all(struct node_host *h, const struct node_host_options 
 enum status node_host_open(struct loop *l, const struct node_host_options *options,
                            struct buffer *error, struct node_host **out)
 {
-    struct node_host *h = must_have(calloc(1, sizeof *h));
+    struct node_host *h = must_calloc(1, sizeof *h);
     h->loop = l;
     h->directory = options->directory;
     h->lock_fd = -1;
