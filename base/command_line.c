@@ -225,11 +225,11 @@ static bool command_line_convert(const struct option *o, void *member, const cha
     return false;
 }
 
-static void append_choices(const struct option *o, struct buffer *out)
+void option_append_choices(const char *const *choices, struct buffer *out)
 {
-    for (int i = 0; o->choices[i] != NULL; i++) {
-        const char *before = i == 0 ? "" : o->choices[i + 1] == NULL ? " or " : ", ";
-        buffer_append_format(out, "%s%s", before, o->choices[i]);
+    for (int i = 0; choices[i] != NULL; i++) {
+        const char *before = i == 0 ? "" : choices[i + 1] == NULL ? " or " : ", ";
+        buffer_append_format(out, "%s%s", before, choices[i]);
     }
 }
 
@@ -260,7 +260,7 @@ static void append_expected(const struct option *o, struct buffer *out)
             (long long)(o->least > 0 ? o->least : 1), o->size - 1);
         break;
     case OPTION_CHOICE:
-        append_choices(o, out);
+        option_append_choices(o->choices, out);
         break;
     case OPTION_CUSTOM:
         break;
@@ -309,7 +309,7 @@ static bool unknown_option(const struct command_line *l, struct slice name, stru
 {
     const char *best = NULL;
     size_t edits = EDITS_MAX + 1;
-    buffer_append_format(error, "unknown option `--%.*s`", (int)name.size, (const char *)name.data);
+    buffer_append_format(error, "unknown option `--%.*s`", TEXT_OF(name));
     for (const struct option_group *g = l->groups; g < l->groups + OPTION_GROUPS_MAX; g++)
         for (size_t i = 0; i < g->count; i++)
             find_nearest(name, g->options[i].name, &best, &edits);
@@ -480,8 +480,7 @@ static void append_option(struct buffer *out, const struct option *o, const void
     else
         append_member(o, (const char *)target + o->at, &initial);
     if (initial.size > 0)
-        buffer_append_format(&text, " Default: %.*s.", (int)initial.size,
-                             (const char *)initial.data);
+        buffer_append_format(&text, " Default: %.*s.", TEXT_OF(initial));
     buffer_append_format(out, "%-*s", (int)column, left);
     if ((size_t)size >= column)
         buffer_append_format(out, "\n%*s", (int)column, "");

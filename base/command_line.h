@@ -87,6 +87,9 @@ const struct option *option_find(const struct option *options, size_t count, str
 bool option_take(const struct option *o, void *target, const char *value, const char *prefix,
                  struct buffer *error);
 
+/* "a, b or c". NULL ends the choices. */
+void option_append_choices(const char *const *choices, struct buffer *out);
+
 /* For `take` functions. */
 bool option_parse_integer(const char *text, int64_t least, int64_t most, int64_t *out);
 bool option_parse_real(const char *text, double *out);

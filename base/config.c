@@ -4,9 +4,10 @@
  * setting keeps its old value. */
 #include "base/config.h"
 
+#include <ctype.h>
 #include <stdio.h>
 
-#include "base/must.h"
+#include "base/command_line.h"
 
 static const struct {
     const char *name;
@@ -53,44 +54,36 @@ static const struct choice {
     const char *name;
     size_t at;
     int64_t initial;
-    const char *names[4];
-    const char *names_text;
     const char *help;
+    const char *names[5]; /* NULL ends them */
 } choices[] = {
-    {"write_check",
-     offsetof(struct config, write_check),
-     WRITE_CHECK_GAUGE,
-     {"off", "gauge", "lease"},
-     "off, gauge or lease",
-     "A burst write asks the other nodes of its partition for: nothing, headroom or leased "
-     "tokens."},
-    {"dead_member",
-     offsetof(struct config, dead_member),
-     DEAD_MEMBER_EXCLUDE,
-     {"exclude", "last_known", "zero"},
-     "exclude, last_known or zero",
-     "A node silent for report_deadline_ms is, to burst writes: not asked, as it was last, or "
-     "without "
-     "headroom."},
-    {"read_cap",
-     offsetof(struct config, read_cap),
-     READ_CAP_GROUP,
-     {"group", "measured", "replica"},
-     "group, measured or replica",
-     "A partition's limits bound the eventual reads of: all its replicas, all by 1.5 of its "
-     "maximum, or each."},
-    {"read_tokens",
-     offsetof(struct config, read_tokens),
-     READ_TOKENS_LOCAL,
-     {"local", "group"},
-     "local or group",
-     "An eventually consistent read uses the tokens of: one replica, or any replica."},
-    {"gac",
-     offsetof(struct config, gac),
-     GAC_OFF,
-     {"off", "static", "periodic", "lease"},
-     "off, static, periodic or lease",
-     "Routers share a table's limit this way, unless the table's tag weir:gac names another."},
+#define CHOICE(setting, initial, help, ...)                        \
+    {                                                              \
+#setting, offsetof(struct config, setting), initial, help, \
+        {                                                          \
+            __VA_ARGS__                                            \
+        }                                                          \
+    }
+    CHOICE(write_check, WRITE_CHECK_GAUGE,
+           "A burst write asks the other nodes of its partition for: nothing, headroom or leased "
+           "tokens.",
+           "off", "gauge", "lease"),
+    CHOICE(
+        dead_member, DEAD_MEMBER_EXCLUDE,
+        "A node silent for report_deadline_ms is, to burst writes: not asked, as it was last, or "
+        "without headroom.",
+        "exclude", "last_known", "zero"),
+    CHOICE(read_cap, READ_CAP_GROUP,
+           "A partition's limits bound the eventual reads of: all its replicas, all by 1.5 of its "
+           "maximum, or each.",
+           "group", "measured", "replica"),
+    CHOICE(read_tokens, READ_TOKENS_LOCAL,
+           "An eventually consistent read uses the tokens of: one replica, or any replica.",
+           "local", "group"),
+    CHOICE(gac, GAC_OFF,
+           "Routers share a table's limit this way, unless the table's tag weir:gac names another.",
+           "off", "static", "periodic", "lease"),
+#undef CHOICE
 };
 
 enum {
@@ -98,9 +91,18 @@ enum {
     SETTINGS = sizeof settings / sizeof settings[0]
 };
 
-static int64_t *setting_value(struct config *c, const struct setting *s)
+/* The setting at that offset. */
+static int64_t *value_at(const struct config *c, size_t at)
 {
-    return (int64_t *)(void *)((char *)c + s->at);
+    return (int64_t *)((uintptr_t)c + at);
+}
+
+static void keep_text(char *out, size_t size, struct slice text)
+{
+    must(text.size < size);
+    memset(out, 0, size);
+    if (text.size > 0)
+        memcpy(out, text.data, text.size);
 }
 
 bool profile_parse(struct slice name, enum profile *out)
@@ -122,10 +124,7 @@ const char *profile_name(enum profile profile)
 
 static void profile_apply(struct config *c, enum profile profile)
 {
-    const char *policy = profiles[profile].policy;
-    must(strlen(policy) < sizeof c->partition_policy);
-    memset(c->partition_policy, 0, sizeof c->partition_policy);
-    memcpy(c->partition_policy, policy, strlen(policy));
+    keep_text(c->partition_policy, sizeof c->partition_policy, slice_of(profiles[profile].policy));
     c->profile = profile;
     c->gac = profiles[profile].gac;
     c->read_cap = profiles[profile].read_cap;
@@ -137,9 +136,9 @@ void config_init(struct config *c, enum profile profile)
     must((unsigned)profile < PROFILES);
     memset(c, 0, sizeof *c);
     for (size_t i = 0; i < SETTINGS; i++)
-        *setting_value(c, &settings[i]) = settings[i].initial;
+        *value_at(c, settings[i].at) = settings[i].initial;
     for (size_t i = 0; i < CHOICES; i++)
-        memcpy((char *)c + choices[i].at, &choices[i].initial, sizeof choices[i].initial);
+        *value_at(c, choices[i].at) = choices[i].initial;
     memcpy(c->cors_origins, "loopback", sizeof "loopback");
     profile_apply(c, profile);
 }
@@ -235,7 +234,7 @@ static enum status set_number(struct config *c, const struct setting *s, struct 
     int64_t number;
     bool bytes = is_bytes(s->name);
     if (whole_number_parse(value, bytes, &number) && number >= s->least && number <= s->most) {
-        *setting_value(c, s) = number;
+        *value_at(c, s->at) = number;
         return STATUS_OK;
     }
     config_refuse(error, slice_of(s->name), value, "must be a whole number from ");
@@ -248,14 +247,15 @@ static enum status set_number(struct config *c, const struct setting *s, struct 
 static enum status set_choice(struct config *c, const struct choice *choice, struct slice value,
                               struct buffer *error)
 {
-    for (int64_t i = 0; i < 4 && choice->names[i] != NULL; i++) {
+    for (int64_t i = 0; choice->names[i] != NULL; i++) {
         if (slice_is(value, choice->names[i])) {
-            memcpy((char *)c + choice->at, &i, sizeof i);
+            *value_at(c, choice->at) = i;
             return STATUS_OK;
         }
     }
     config_refuse(error, slice_of(choice->name), value, "must be ");
-    return buffer_explain(error, STATUS_MALFORMED, "%s", choice->names_text);
+    option_append_choices(choice->names, error);
+    return STATUS_MALFORMED;
 }
 
 static enum status set_policy(struct config *c, struct slice value, struct buffer *error)
@@ -269,14 +269,12 @@ static enum status set_policy(struct config *c, struct slice value, struct buffe
     bool fits = value.size > 0 && value.size < sizeof c->partition_policy;
     for (size_t i = 0; i < value.size && fits; i++) {
         uint8_t byte = value.data[i];
-        fits = (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '_' ||
-               byte == '-';
+        fits = islower(byte) || isdigit(byte) || byte == '_' || byte == '-';
     }
     if (!fits)
         return config_refuse(error, name, value,
                              "must be the name of a policy: 1 to 31 of a-z, 0-9, _ and -");
-    memset(c->partition_policy, 0, sizeof c->partition_policy);
-    memcpy(c->partition_policy, value.data, value.size);
+    keep_text(c->partition_policy, sizeof c->partition_policy, value);
     return STATUS_OK;
 }
 
@@ -293,16 +291,8 @@ static enum status set_text(char *out, size_t size, struct slice name, struct sl
                  "must be at most %zu printable characters, none of them a space", size - 1);
         return config_refuse(error, name, value, text);
     }
-    memset(out, 0, size);
-    if (value.size > 0)
-        memcpy(out, value.data, value.size);
+    keep_text(out, size, value);
     return STATUS_OK;
-}
-
-static void keep_cors(struct config *c, struct slice value)
-{
-    memset(c->cors_origins, 0, sizeof c->cors_origins);
-    memcpy(c->cors_origins, value.data, value.size);
 }
 
 static enum status set_cors(struct config *c, struct slice value, struct buffer *error)
@@ -316,7 +306,7 @@ static enum status set_cors(struct config *c, struct slice value, struct buffer 
             error, slice_of("cors_origins"), value,
             "must be none, loopback, * or origins such as https://example.org, separated "
             "by commas, 511 characters at most");
-    keep_cors(c, value);
+    keep_text(c->cors_origins, sizeof c->cors_origins, value);
     return STATUS_OK;
 }
 
@@ -351,43 +341,20 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
 
 /* ---- files ---- */
 
-static struct slice config_trimmed(struct slice text)
-{
-    while (text.size > 0 && (text.data[0] == ' ' || text.data[0] == '\t'))
-        text = slice_make(text.data + 1, text.size - 1);
-    while (text.size > 0 && (text.data[text.size - 1] == ' ' || text.data[text.size - 1] == '\t' ||
-                             text.data[text.size - 1] == '\r'))
-        text.size--;
-    return text;
-}
-
-/* Takes the part before the first `byte`. `rest` gets the part behind it. False: no such byte. */
-static bool split_at(struct slice text, uint8_t byte, struct slice *before, struct slice *rest)
-{
-    const uint8_t *at = text.size == 0 ? NULL : memchr(text.data, byte, text.size);
-    *before = at == NULL ? text : slice_make(text.data, (size_t)(at - text.data));
-    *rest = slice_make(text.data + text.size, 0);
-    if (at != NULL)
-        *rest = slice_make(at + 1, text.size - before->size - 1);
-    return at != NULL;
-}
-
 enum status config_parse(struct config *c, struct slice text, struct buffer *error)
 {
     for (int line_number = 1; text.size > 0; line_number++) {
-        struct slice line, comment, name, value;
-        split_at(text, '\n', &line, &text);
-        split_at(line, '#', &line, &comment);
-        line = config_trimmed(line);
+        struct slice whole = slice_cut(&text, '\n'), line = slice_trimmed(slice_cut(&whole, '#'));
+        struct slice value = line, name = slice_cut(&value, '=');
         if (line.size == 0)
             continue;
         size_t start = error->size;
         buffer_append_format(error, "line %d: ", line_number);
-        if (!split_at(line, '=', &name, &value)) {
+        if (name.size == line.size) {
             append_shown(error, line);
             return buffer_explain(error, STATUS_MALFORMED, ": must be name = value");
         }
-        if (config_set(c, config_trimmed(name), config_trimmed(value), error) != STATUS_OK)
+        if (config_set(c, slice_trimmed(name), slice_trimmed(value), error) != STATUS_OK)
             return STATUS_MALFORMED;
         error->size = start;
     }
@@ -450,19 +417,12 @@ static const struct relation {
 #undef AT
 };
 
-static int64_t value_at(const struct config *c, size_t at)
-{
-    int64_t value;
-    memcpy(&value, (const char *)c + at, sizeof value);
-    return value;
-}
-
 enum status config_check(const struct config *c, struct buffer *error)
 {
     for (size_t i = 0; i < sizeof relations / sizeof relations[0]; i++) {
         const struct relation *r = &relations[i];
-        int64_t greater = value_at(c, r->greater_at), lesser = value_at(c, r->lesser_at);
-        int64_t times = r->factor != NULL ? value_at(c, r->factor_at) : r->times;
+        int64_t greater = *value_at(c, r->greater_at), lesser = *value_at(c, r->lesser_at);
+        int64_t times = r->factor != NULL ? *value_at(c, r->factor_at) : r->times;
         bool holds = r->strictly ? greater > lesser * times : greater >= lesser * times;
         if (holds)
             continue;
@@ -539,7 +499,7 @@ static void describe_numbers(const struct config *c, struct buffer *out)
             if (strcmp(groups[g].first, s->name) == 0)
                 buffer_append_format(out, "\n%s\n", groups[g].title);
         }
-        value_text(s->name, value_at(c, s->at), value);
+        value_text(s->name, *value_at(c, s->at), value);
         value_text(s->name, s->least, least);
         value_text(s->name, s->most, most);
         snprintf(range, sizeof range, "%s to %s", least, most);
@@ -549,6 +509,7 @@ static void describe_numbers(const struct config *c, struct buffer *out)
 
 void config_describe(const struct config *c, struct buffer *out)
 {
+    struct buffer names = {0};
     buffer_append_text(out, "Settings: name, value, unit, limits, meaning\n\nPolicies\n");
     config_describe_setting(
         out, "profile", profile_name(c->profile), "", "off, aws, aws-measured, strict or research",
@@ -556,9 +517,15 @@ void config_describe(const struct config *c, struct buffer *out)
     config_describe_setting(
         out, "partition_policy", c->partition_policy, "", "the name of a policy",
         "The profile chooses how a partition admits requests. It is free under research.");
-    for (size_t i = 0; i < CHOICES; i++)
-        config_describe_setting(out, choices[i].name, choices[i].names[value_at(c, choices[i].at)],
-                                "", choices[i].names_text, choices[i].help);
+    for (size_t i = 0; i < CHOICES; i++) {
+        const struct choice *choice = &choices[i];
+        buffer_clear(&names);
+        option_append_choices(choice->names, &names);
+        buffer_append_u8(&names, 0);
+        config_describe_setting(out, choice->name, choice->names[*value_at(c, choice->at)], "",
+                                (const char *)names.data, choice->help);
+    }
+    buffer_deinit(&names);
     buffer_append_text(out, "\nTrust\n");
     config_describe_setting(out, "cluster_id", c->cluster_id, "", "at most 63 characters",
                             "All daemons of a cluster have this name of the cluster.");
@@ -572,15 +539,15 @@ void config_describe(const struct config *c, struct buffer *out)
 void config_describe_changes(const struct config *c, const struct config *from, struct buffer *out)
 {
     for (size_t i = 0; i < SETTINGS; i++) {
-        const int64_t value = value_at(c, settings[i].at);
+        const int64_t value = *value_at(c, settings[i].at);
         char text[32];
         value_text(settings[i].name, value, text);
-        if (value != value_at(from, settings[i].at))
+        if (value != *value_at(from, settings[i].at))
             buffer_append_format(out, " %s=%s", settings[i].name, text);
     }
     for (size_t i = 0; i < CHOICES; i++) {
-        const int64_t value = value_at(c, choices[i].at);
-        if (value != value_at(from, choices[i].at))
+        const int64_t value = *value_at(c, choices[i].at);
+        if (value != *value_at(from, choices[i].at))
             buffer_append_format(out, " %s=%s", choices[i].name, choices[i].names[value]);
     }
 }

@@ -5,8 +5,6 @@
  * Only builds for tests define WEIR_PROBES. */
 #pragma once
 
-#ifdef WEIR_PROBES
-
 #include <stdint.h>
 
 struct probe {
@@ -15,6 +13,8 @@ struct probe {
     uint64_t hits;
     uint64_t line;
 } __attribute__((aligned(32)));
+
+#ifdef WEIR_PROBES
 
 #define PROBE(text)                                                                        \
     do {                                                                                   \

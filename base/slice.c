@@ -1,5 +1,32 @@
-/* slice.c - checks of UTF-8. */
+/* slice.c - trimmed texts, numbers, checks of UTF-8. */
 #include "base/slice.h"
+
+static bool is_blank(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+struct slice slice_trimmed(struct slice s)
+{
+    while (s.size > 0 && is_blank(s.data[0]))
+        s = slice_make(s.data + 1, s.size - 1);
+    while (s.size > 0 && is_blank(s.data[s.size - 1]))
+        s.size--;
+    return s;
+}
+
+int64_t slice_number(struct slice text)
+{
+    int64_t number = 0;
+    if (text.size == 0 || text.size > 18)
+        return -1;
+    for (size_t i = 0; i < text.size; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9')
+            return -1;
+        number = number * 10 + (text.data[i] - '0');
+    }
+    return number;
+}
 
 /* Length of the well-formed sequence at p, or 0. */
 static size_t sequence_length(const uint8_t *p, size_t left)

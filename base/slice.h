@@ -57,5 +57,27 @@ static inline uint64_t slice_head(struct slice s)
     return __builtin_bswap64(head);
 }
 
+/* The part before the first `byte`; `rest` moves behind that byte. Without one, the part is all of
+ * `rest`, which becomes empty. */
+static inline struct slice slice_cut(struct slice *rest, uint8_t byte)
+{
+    struct slice part = *rest;
+    const void *found = part.size == 0 ? NULL : memchr(part.data, byte, part.size);
+    const uint8_t *at = (const uint8_t *)found;
+    if (at != NULL)
+        part.size = (size_t)(at - part.data);
+    *rest = at == NULL ? slice_make(NULL, 0) : slice_make(at + 1, rest->size - part.size - 1);
+    return part;
+}
+
+/* The slice without blanks, tabs and carriage returns at its ends. */
+struct slice slice_trimmed(struct slice s);
+
+/* The number that 1 to 18 digits make; -1: the text is no such number. */
+int64_t slice_number(struct slice text);
+
+/* The two arguments of "%.*s" for a slice or a buffer. */
+#define TEXT_OF(s) (int)(s).size, (const char *)(s).data
+
 /* Whether the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates). */
 bool slice_is_utf8(struct slice text);

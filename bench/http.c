@@ -126,7 +126,7 @@ static enum status run_measure(const struct bench_http *b, const char *url, cons
         status = load_run(
             &(struct load_run_options){.load = o, .workloads = o->workloads, .workload_count = 1},
             out, error);
-    if (status == STATUS_OK && load_run_results(*out)[0].result->admitted == 0) {
+    if (status == STATUS_OK && (*out)->results[0].result->admitted == 0) {
         buffer_append_format(error, "%s: no request was admitted", m->name);
         status = STATUS_IO;
     }
@@ -144,7 +144,7 @@ static enum status bench_http_measure(struct bench_http *b, const char *url,
     if (status == STATUS_OK)
         status = run_measure(b, url, m, o, &run, error);
     if (status == STATUS_OK)
-        print_result(b, m->name, load_run_results(run)[0].result);
+        print_result(b, m->name, run->results[0].result);
     load_run_destroy(run);
     return status;
 }
@@ -205,7 +205,7 @@ static enum status compare_once(const struct bench_http *b, const char *url,
     struct load_run *run = NULL;
     enum status status = run_measure(b, url, m, o, &run, error);
     if (status == STATUS_OK) {
-        const struct load_result *r = load_run_results(run)[0].result;
+        const struct load_result *r = run->results[0].result;
         *per_s = (double)r->admitted * 1e9 / (double)r->elapsed_ns;
         if (r->refused > 0) {
             buffer_append_format(error, "%s: %lld requests were throttled", m->name,

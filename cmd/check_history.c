@@ -37,7 +37,7 @@ static const char about[] =
 
 struct check_run {
     const char *path;
-    bool json, quiet;
+    bool quiet;
     int64_t told_ns; /* time of the last progress line */
     struct history_check check;
 };
@@ -80,7 +80,7 @@ static void show_entry(const struct history_entry *e, const char *mark)
 {
     struct buffer line = {0};
     history_describe(e, &line);
-    printf("  %s %.*s\n", mark, (int)line.size, (const char *)line.data);
+    printf("  %s %.*s\n", mark, TEXT_OF(line));
     buffer_deinit(&line);
 }
 
@@ -169,13 +169,13 @@ static void check_show_json(const struct check_run *r)
     }
     json_write_close(&out, ']');
     json_write_close(&out, '}');
-    printf("%.*s\n", (int)out.size, (const char *)out.data);
+    printf("%.*s\n", TEXT_OF(out));
     buffer_deinit(&out);
 }
 
 static int check_file(const char *path, bool json, bool quiet)
 {
-    struct check_run r = {.path = path, .json = json, .quiet = quiet};
+    struct check_run r = {.path = path, .quiet = quiet};
     struct buffer error = {0};
     history_check_init(&r.check);
     int code = EXIT_BAD_INPUT;
@@ -189,8 +189,7 @@ static int check_file(const char *path, bool json, bool quiet)
                : r.check.undecided_count ? EXIT_UNDECIDED
                                          : EXIT_LINEARIZABLE;
     } else {
-        fprintf(stderr, "weir check-history: %s: %.*s\n", path, (int)error.size,
-                (const char *)error.data);
+        fprintf(stderr, "weir check-history: %s: %.*s\n", path, TEXT_OF(error));
     }
     history_check_deinit(&r.check);
     buffer_deinit(&error);

@@ -37,7 +37,7 @@ static void tell_refusal(int http_status, const struct buffer *answer)
     struct json_value message = json_find(&root, "message");
     struct slice text = json_text(&message);
     if (text.size > 0)
-        fprintf(stderr, "weir drain: %.*s\n", (int)text.size, (const char *)text.data);
+        fprintf(stderr, "weir drain: %.*s\n", TEXT_OF(text));
     else
         fprintf(stderr, "weir drain: the server answered %d: %.*s\n", http_status,
                 (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
@@ -53,7 +53,7 @@ static bool drain_ask(const struct drain *d, const char *method_and_path)
     enum status status =
         client_exchange(&d->url, buffer_slice(&request), &http_status, &answer, &error);
     if (status != STATUS_OK)
-        fprintf(stderr, "weir drain: %.*s\n", (int)error.size, (const char *)error.data);
+        fprintf(stderr, "weir drain: %.*s\n", TEXT_OF(error));
     else if (http_status != 200)
         tell_refusal(http_status, &answer);
     buffer_deinit(&request);

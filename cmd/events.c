@@ -65,14 +65,13 @@ static void events_show_text(const struct shown *e)
     time_t seconds = (time_t)e->time_s;
     if (localtime_r(&seconds, &local) != NULL)
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
-    printf("%s  %-18.*s", when, (int)e->kind.size, (const char *)e->kind.data);
+    printf("%s  %-18.*s", when, TEXT_OF(e->kind));
     if (e->table.size > 0)
-        printf(" %.*s/%lld", (int)e->table.size, (const char *)e->table.data,
-               (long long)e->partition);
-    printf("  %.*s", (int)e->reason.size, (const char *)e->reason.data);
+        printf(" %.*s/%lld", TEXT_OF(e->table), (long long)e->partition);
+    printf("  %.*s", TEXT_OF(e->reason));
     if (e->figure.size > 0)
-        printf(" (%.*s %lld -> %lld)", (int)e->figure.size, (const char *)e->figure.data,
-               (long long)e->before, (long long)e->after);
+        printf(" (%.*s %lld -> %lld)", TEXT_OF(e->figure), (long long)e->before,
+               (long long)e->after);
     puts("");
 }
 
@@ -94,7 +93,7 @@ static void events_show_json(const struct shown *e)
         json_member_integer(&out, "after", e->after);
     }
     json_write_close(&out, '}');
-    printf("%.*s\n", (int)out.size, (const char *)out.data);
+    printf("%.*s\n", TEXT_OF(out));
     buffer_deinit(&out);
 }
 
@@ -148,7 +147,7 @@ static int events_ask(struct events_run *r)
     enum status status =
         client_exchange(&r->url, buffer_slice(&request), &http_status, &answer, &error);
     if (status != STATUS_OK) {
-        fprintf(stderr, "weir events: %.*s\n", (int)error.size, (const char *)error.data);
+        fprintf(stderr, "weir events: %.*s\n", TEXT_OF(error));
         code = 1;
     } else if (http_status != 200 || !events_take_answer(r, &answer)) {
         fprintf(stderr, "weir events: the server answered %d: %.*s\n", http_status,

@@ -23,10 +23,11 @@ struct gac_process {
 };
 
 static const struct option gac_options[] = {
-    OPTIONS_GAC("Every server of global admission control, in the words of the routers' --gac."),
-    OPTIONS_ID("The number of this server in --gac."),
-    OPTIONS_LISTEN("Where routers reach this server. Default: as --gac says."),
-    OPTIONS_FAULTS,
+    {OPTIONS_GAC,
+     .help = "Every server of global admission control, in the words of the routers' --gac."},
+    {OPTIONS_ID, .help = "The number of this server in --gac."},
+    {OPTIONS_LISTEN, .help = "Where routers reach this server. Default: as --gac says."},
+    {OPTIONS_FAULTS},
 };
 
 static void gac_daemon_frame(void *context, const struct link_peer *from, struct slice frame)
@@ -42,11 +43,6 @@ static void gac_daemon_down(void *context, uint64_t link, enum peer_kind kind, u
     (void)kind;
     (void)id;
     gac_links_down(&p->links, link, by_peer);
-}
-
-static void gac_daemon_stop(void *context)
-{
-    ((struct gac_process *)context)->stopping = true;
 }
 
 /* Without --listen, the address is this server's entry in --gac. */
@@ -72,7 +68,7 @@ static enum status gac_daemon_open(struct gac_process *p, struct buffer *error)
     struct options *o = &p->options;
     enum status status = place_self(o, error);
     if (status == STATUS_OK)
-        status = daemon_open_loop(&p->loop, gac_daemon_stop, p, error);
+        status = daemon_open_loop(&p->loop, options_stop, &p->stopping, error);
     if (status != STATUS_OK)
         return status;
     descriptors_raise();

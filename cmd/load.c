@@ -22,7 +22,7 @@ static void show_second(void *context, const struct load_workload_result *all, i
     const struct progress *p = context;
     struct buffer line = {0};
     load_progress_line(all, p->options->workload_count, second, &line);
-    fprintf(stderr, p->tty ? "\r\033[K%.*s" : "%.*s\n", (int)line.size, (char *)line.data);
+    fprintf(stderr, p->tty ? "\r\033[K%.*s" : "%.*s\n", TEXT_OF(line));
     fflush(stderr);
     buffer_deinit(&line);
 }
@@ -91,7 +91,7 @@ static enum status write_text(FILE *f, const char *path, const struct buffer *te
 static enum status load_report(const struct load_options *o, const struct load_run *run,
                                struct buffer *error)
 {
-    const struct load_workload_result *all = load_run_results(run);
+    const struct load_workload_result *all = run->results;
     enum status status = STATUS_OK;
     struct buffer text = {0};
     if (!o->json || o->json_path != NULL) {
@@ -101,7 +101,7 @@ static enum status load_report(const struct load_options *o, const struct load_r
     buffer_clear(&text);
     if (status == STATUS_OK && o->json) {
         FILE *f = stdout;
-        load_json(o, all, o->workload_count, load_run_started_wall_ms(run), &text);
+        load_json(o, all, o->workload_count, run->started_wall_ms, &text);
         if (o->json_path != NULL)
             status = open_file(o->json_path, &f, error);
         if (status == STATUS_OK)
@@ -117,13 +117,13 @@ static enum status load_report(const struct load_options *o, const struct load_r
 static enum status check_answers(const struct load_options *o, const struct load_run *run,
                                  struct buffer *error)
 {
-    const struct load_workload_result *all = load_run_results(run);
+    const struct load_workload_result *all = run->results;
     int64_t sent = 0, answered = 0;
     for (int i = 0; i < o->workload_count; i++) {
         sent += all[i].result->sent;
         answered += all[i].result->admitted + all[i].result->refused;
     }
-    if (sent == 0 || answered > 0 || load_run_was_stopped(run))
+    if (sent == 0 || answered > 0 || run->stopped)
         return STATUS_OK;
     return buffer_explain(error, STATUS_IO, "none of %lld requests succeeded", (long long)sent);
 }
@@ -164,7 +164,7 @@ static int load_from_options(const struct load_options *o)
         status = load_run_all(o, &p, &error);
     status = close_history(o, &p, status, &error);
     if (status != STATUS_OK)
-        fprintf(stderr, "weir load: %.*s\n", (int)error.size, (char *)error.data);
+        fprintf(stderr, "weir load: %.*s\n", TEXT_OF(error));
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;
 }

@@ -61,8 +61,8 @@ struct local {
 };
 
 static const struct option local_options[] = {
-    OPTIONS_PORT("The port on 127.0.0.1. 0: any free port."),
-    OPTIONS_LISTEN("Another address and port for the endpoint."),
+    {OPTIONS_PORT, .help = "The port on 127.0.0.1. 0: any free port."},
+    {OPTIONS_LISTEN, .help = "Another address and port for the endpoint."},
     {"data", "DIR", OPTION_TEXT, OPTIONS_MEMBER(data), .initial = "weir-data",
      .help = "The directory that keeps the items."},
     {"in-memory", NULL, OPTION_FLAG, OPTIONS_MEMBER(in_memory),
@@ -72,9 +72,10 @@ static const struct option local_options[] = {
     {"replicas", "N", OPTION_CUSTOM, .take = options_take_replicas,
      .initial = "3, or --nodes if fewer",
      .help = "How many replicas each new partition has, 1 to 7."},
-    OPTIONS_LOG,
-    OPTIONS_VERBOSE,
-    OPTIONS_ADMIN,
+    {OPTIONS_LOG},
+    {OPTIONS_VERBOSE},
+    {OPTIONS_ADMIN},
+    {OPTIONS_ADMIN_TOKEN},
 };
 
 /* ---- messages ---- */
@@ -177,12 +178,6 @@ static void local_pump(struct local *l)
 
 /* ---- life ---- */
 
-static void local_stop(void *context)
-{
-    struct local *l = context;
-    l->stopping = true;
-}
-
 static enum status local_node_open(struct local *l, uint32_t id, struct buffer *error)
 {
     struct local_node *n = &l->nodes[id];
@@ -226,7 +221,7 @@ static enum status local_open(struct local *l, struct buffer *error)
 {
     enum status status = options_admin(&l->options, &l->admin, error);
     if (status == STATUS_OK)
-        status = daemon_open_loop(&l->loop, local_stop, l, error);
+        status = daemon_open_loop(&l->loop, options_stop, &l->stopping, error);
     if (status == STATUS_OK)
         status = daemon_fit_descriptors(&l->options.config, l->options.nodes, 0, true, error);
     if (status != STATUS_OK)

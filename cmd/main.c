@@ -12,7 +12,7 @@ struct command {
 };
 
 static const struct command commands[] = {
-#define X(name, help) {#name, cmd_##name, help},
+#define X(name, typed, help) {typed, cmd_##name, help},
     COMMAND_LIST(X)
 #undef X
 };
@@ -21,24 +21,13 @@ enum {
     COMMANDS = sizeof commands / sizeof commands[0]
 };
 
-/* The subcommand as typed, with - for _. Lends until the next call. */
-static const char *main_typed(const char *name)
-{
-    static char text[32];
-    size_t size = 0;
-    for (; name[size] != '\0' && size < sizeof text - 1; size++)
-        text[size] = name[size] == '_' ? '-' : name[size];
-    text[size] = '\0';
-    return text;
-}
-
 static void main_print_help(FILE *out)
 {
     fputs("weir - a DynamoDB-compatible storage cluster with real admission control\n\n"
           "Usage: weir COMMAND [OPTION]...\n\n",
           out);
     for (int i = 0; i < COMMANDS; i++)
-        fprintf(out, "  %-14s %s\n", main_typed(commands[i].name), commands[i].help);
+        fprintf(out, "  %-14s %s\n", commands[i].name, commands[i].help);
     fputs("\n`weir COMMAND --help` tells more; `weir --version` which version this is.\n"
           "Begin with `weir local`, and point any DynamoDB client at it.\n",
           out);
@@ -47,7 +36,7 @@ static void main_print_help(FILE *out)
 static const struct command *main_find(const char *name)
 {
     for (int i = 0; i < COMMANDS; i++)
-        if (strcmp(main_typed(commands[i].name), name) == 0)
+        if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
 }
@@ -55,13 +44,8 @@ static const struct command *main_find(const char *name)
 static void main_suggest(const char *wrong)
 {
     struct buffer text = {0};
-    char names[COMMANDS][32];
-    const char *pointers[COMMANDS];
-    for (int i = 0; i < COMMANDS; i++) {
-        snprintf(names[i], sizeof names[i], "%s", main_typed(commands[i].name));
-        pointers[i] = names[i];
-    }
-    command_line_suggest(slice_of(wrong), "weir ", pointers, COMMANDS, sizeof pointers[0], &text);
+    command_line_suggest(slice_of(wrong), "weir ", &commands[0].name, COMMANDS, sizeof commands[0],
+                         &text);
     fprintf(stderr, "weir: unknown command `%s`%.*s; see `weir --help`\n", wrong, (int)text.size,
             text.size > 0 ? (const char *)text.data : "");
     buffer_deinit(&text);

@@ -32,23 +32,18 @@ struct node_process {
 };
 
 static const struct option node_options[] = {
-    OPTIONS_ID("The number of this node in --peers."),
-    OPTIONS_LISTEN("Where routers and nodes reach this node."),
-    OPTIONS_DATA("The directory that keeps the partitions."),
-    OPTIONS_PEERS("Every node of the cluster, this one included."),
-    OPTIONS_FAULTS,
-    OPTIONS_VERBOSE,
+    {OPTIONS_ID, .help = "The number of this node in --peers."},
+    {OPTIONS_LISTEN, .help = "Where routers and nodes reach this node."},
+    {OPTIONS_DATA, .help = "The directory that keeps the partitions."},
+    {OPTIONS_PEERS, .help = "Every node of the cluster, this one included."},
+    {OPTIONS_FAULTS},
+    {OPTIONS_VERBOSE},
 };
 
 static void node_daemon_frame(void *context, const struct link_peer *from, struct slice frame)
 {
     struct node_process *p = context;
     node_links_frame(&p->links, p->server, from, frame);
-}
-
-static void node_daemon_stop(void *context)
-{
-    ((struct node_process *)context)->stopping = true;
 }
 
 static enum status node_daemon_open(struct node_process *p, struct buffer *error)
@@ -59,7 +54,7 @@ static enum status node_daemon_open(struct node_process *p, struct buffer *error
     if (o->id == 0 || o->id > o->peers.count || o->data == NULL)
         return buffer_explain(error, STATUS_MALFORMED,
                               "--id and --data are needed, and --id must be one of --peers");
-    enum status status = daemon_open_loop(&p->loop, node_daemon_stop, p, error);
+    enum status status = daemon_open_loop(&p->loop, options_stop, &p->stopping, error);
     if (status == STATUS_OK) /* links to and from other nodes, and links of callers */
         status = daemon_fit_descriptors(&p->options.config, 1, 2 * o->peers.count + CALLERS, false,
                                         error);

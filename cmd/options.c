@@ -170,7 +170,7 @@ static const char *take_config(void *target, const char *path, struct buffer *er
     fclose(f);
     bool ok = config_parse(&o->config, buffer_slice(&text), &wrong) == STATUS_OK;
     if (!ok)
-        buffer_append_format(error, "%s: %.*s", path, (int)wrong.size, (const char *)wrong.data);
+        buffer_append_format(error, "%s: %.*s", path, TEXT_OF(wrong));
     buffer_deinit(&text);
     buffer_deinit(&wrong);
     return ok ? NULL : "";
@@ -198,7 +198,7 @@ static int check_config(const struct options *o, const char *command)
         fwrite(text.data, 1, text.size, stdout);
         code = 0;
     } else if (config_check(&o->config, &text) != STATUS_OK) {
-        code = usage_wrong(command, "%.*s", (int)text.size, (const char *)text.data);
+        code = usage_wrong(command, "%.*s", TEXT_OF(text));
     }
     buffer_deinit(&text);
     return code;
@@ -220,4 +220,9 @@ enum status options_admin(const struct options *o, struct admin *out, struct buf
                                         .public_port = o->port,
                                         .token_file = o->admin_token};
     return admin_of(&wanted, out, error);
+}
+
+void options_stop(void *stopping)
+{
+    *(bool *)stopping = true;
 }

@@ -29,77 +29,43 @@ struct options {
     bool json;
 };
 
-/* ---- rows of the daemons' tables: name, value, kind and where the value goes ---- */
+/* ---- rows of the daemons' tables, without braces; the first ones without a help text ---- */
 
 #define OPTIONS_MEMBER(member) OPTION_MEMBER(struct options, member)
 
-#define OPTIONS_DATA(text)                                             \
-    {                                                                  \
-        "data", "DIR", OPTION_TEXT, OPTIONS_MEMBER(data), .help = text \
-    }
-#define OPTIONS_ID(text)                                                                \
-    {                                                                                   \
-        "id", "N", OPTION_INTEGER, OPTIONS_MEMBER(id), .least = 1, .most = NODES_LIMIT, \
-                                                       .help = text                     \
-    }
-#define OPTIONS_PORT(text)                                                                  \
-    {                                                                                       \
-        "port", "N", OPTION_INTEGER, OPTIONS_MEMBER(port), .most = UINT16_MAX, .help = text \
-    }
-#define OPTIONS_LISTEN(text)                                                      \
-    {                                                                             \
-        "listen", "A:P", OPTION_CUSTOM, .take = options_take_listen, .help = text \
-    }
-#define OPTIONS_PEERS(text)                                                      \
-    {                                                                            \
-        "peers", "LIST", OPTION_CUSTOM, .take = options_take_peers, .help = text \
-    }
-#define OPTIONS_GAC(text)                                                    \
-    {                                                                        \
-        "gac", "LIST", OPTION_CUSTOM, .take = options_take_gac, .help = text \
-    }
-#define OPTIONS_JSON(text)                                            \
-    {                                                                 \
-        "json", NULL, OPTION_FLAG, OPTIONS_MEMBER(json), .help = text \
-    }
+#define OPTIONS_DATA   "data", "DIR", OPTION_TEXT, OPTIONS_MEMBER(data)
+#define OPTIONS_ID     "id", "N", OPTION_INTEGER, OPTIONS_MEMBER(id), .least = 1, .most = NODES_LIMIT
+#define OPTIONS_PORT   "port", "N", OPTION_INTEGER, OPTIONS_MEMBER(port), .most = UINT16_MAX
+#define OPTIONS_LISTEN "listen", "A:P", OPTION_CUSTOM, .take = options_take_listen
+#define OPTIONS_PEERS  "peers", "LIST", OPTION_CUSTOM, .take = options_take_peers
+#define OPTIONS_GAC    "gac", "LIST", OPTION_CUSTOM, .take = options_take_gac
 #define OPTIONS_FAULTS                                                                             \
-    {                                                                                              \
-        "faults", "PORT", OPTION_CUSTOM,                                                           \
-            .take = options_take_faults,                                                           \
-            .help =                                                                                \
-                "For tests: take commands on 127.0.0.1:PORT that break links, disk and clock. 0: " \
-                "any free port."                                                                   \
-    }
-#define OPTIONS_LOG                                                                                \
-    {                                                                                              \
-        "log", "requests", OPTION_CUSTOM,                                                          \
-            .take = options_take_log,                                                              \
-            .help =                                                                                \
-                "Print a line on standard error for each request: time, client, request id, "      \
-                "operation, table/partition, key, status, units, milliseconds, error and reasons." \
-    }
-#define OPTIONS_VERBOSE                                                                         \
-    {                                                                                           \
-        "verbose", NULL, OPTION_FLAG, OPTIONS_MEMBER(verbose),                                  \
-            .help = "Print what nodes do, a line each on standard error: leaders, partitions, " \
-                    "splits, "                                                                  \
-                    "snapshots, checkpoints, commands of the catalog; once a second, how many " \
-                    "requests "                                                                 \
-                    "they refused."                                                             \
-    }
+    "faults", "PORT", OPTION_CUSTOM,                                                               \
+        .take = options_take_faults,                                                               \
+        .help =                                                                                    \
+            "For tests: take commands on 127.0.0.1:PORT that break links, disk and clock. 0: any " \
+            "free port."
+#define OPTIONS_LOG                                                                           \
+    "log", "requests", OPTION_CUSTOM,                                                         \
+        .take = options_take_log,                                                             \
+        .help = "Print a line on standard error for each request: time, client, request id, " \
+                "operation, table/partition, key, status, units, milliseconds, error and reasons."
+#define OPTIONS_VERBOSE                                                                          \
+    "verbose", NULL, OPTION_FLAG, OPTIONS_MEMBER(verbose),                                       \
+        .help =                                                                                  \
+            "Print what nodes do, a line each on standard error: leaders, partitions, splits, "  \
+            "snapshots, checkpoints, commands of the catalog; once a second, how many requests " \
+            "they refused."
 #define OPTIONS_ADMIN                                                                             \
-    {"admin",                                                                                     \
-     "A:P",                                                                                       \
-     OPTION_CUSTOM,                                                                               \
-     .take = options_take_admin,                                                                  \
-     .initial = "127.0.0.1 and the port 600 above the endpoint's",                                \
-     .help = "Where requests are taken that change the cluster: POST /weir/drain and "            \
-             "/weir/split."},                                                                     \
-    {                                                                                             \
-        "admin-token", "FILE", OPTION_TEXT, OPTIONS_MEMBER(admin_token),                          \
-            .help = "The first line of FILE is the bearer token that admin requests must carry. " \
-                    "It is needed where --admin is no loopback address."                          \
-    }
+    "admin", "A:P", OPTION_CUSTOM,                                                                \
+        .take = options_take_admin, .initial = "127.0.0.1 and the port 600 above the endpoint's", \
+        .help =                                                                                   \
+            "Where requests are taken that change the cluster: POST /weir/drain and /weir/split."
+#define OPTIONS_ADMIN_TOKEN                                                                     \
+    "admin-token", "FILE", OPTION_TEXT, OPTIONS_MEMBER(admin_token),                            \
+        .help =                                                                                 \
+            "The first line of FILE is the bearer token that admin requests must carry. It is " \
+            "needed where --admin is no loopback address."
 
 const char *options_take_listen(void *target, const char *value, struct buffer *error);
 const char *options_take_peers(void *target, const char *value, struct buffer *error);
@@ -112,6 +78,9 @@ const char *options_take_replicas(void *target, const char *value, struct buffer
 /* Reads `l`, whose target is `o`, and the options of all daemons: --profile, --config and --set.
  * `o` holds the defaults. Returns as usage_parse does; 0 also after `--config help`. */
 int options_parse(struct options *o, const struct command_line *l, int argc, char **argv);
+
+/* For daemon_open_loop: sets a bool. */
+void options_stop(void *stopping);
 
 /* The address and token of the admin listener. STATUS_MALFORMED: `error` gets the reason. */
 enum status options_admin(const struct options *o, struct admin *out, struct buffer *error);

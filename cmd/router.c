@@ -29,15 +29,16 @@ struct router_process {
 };
 
 static const struct option router_options[] = {
-    OPTIONS_LISTEN("The endpoint for SDKs. Default: 127.0.0.1:8000."),
-    OPTIONS_PORT("The port of the endpoint. 0: any free port."),
-    OPTIONS_PEERS("Every storage node of the cluster."),
-    OPTIONS_GAC("Every server of global admission control (`weir gac`). Without any, nodes and "
-                "routers run with --set gac=off."),
-    OPTIONS_ID("Which router this is. Every router has a number of its own."),
-    OPTIONS_LOG,
-    OPTIONS_ADMIN,
-    OPTIONS_FAULTS,
+    {OPTIONS_LISTEN, .help = "The endpoint for SDKs. Default: 127.0.0.1:8000."},
+    {OPTIONS_PORT, .help = "The port of the endpoint. 0: any free port."},
+    {OPTIONS_PEERS, .help = "Every storage node of the cluster."},
+    {OPTIONS_GAC, .help = "Every server of global admission control (`weir gac`). Without any, "
+                          "nodes and routers run with --set gac=off."},
+    {OPTIONS_ID, .help = "Which router this is. Every router has a number of its own."},
+    {OPTIONS_LOG},
+    {OPTIONS_ADMIN},
+    {OPTIONS_ADMIN_TOKEN},
+    {OPTIONS_FAULTS},
 };
 
 static void router_daemon_up(void *context, uint64_t link, enum peer_kind kind, uint32_t id)
@@ -57,11 +58,6 @@ static void router_daemon_frame(void *context, const struct link_peer *from, str
 {
     struct router_process *p = context;
     router_links_frame(&p->links, from, frame);
-}
-
-static void router_daemon_stop(void *context)
-{
-    ((struct router_process *)context)->stopping = true;
 }
 
 static bool options_valid(const struct options *o, struct buffer *error)
@@ -88,7 +84,7 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
         return STATUS_MALFORMED;
     enum status status = options_admin(o, &p->admin, error);
     if (status == STATUS_OK)
-        status = daemon_open_loop(&p->loop, router_daemon_stop, p, error);
+        status = daemon_open_loop(&p->loop, options_stop, &p->stopping, error);
     if (status != STATUS_OK)
         return status;
     struct greeting_self self;

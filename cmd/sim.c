@@ -244,7 +244,7 @@ static void print_json(const struct sim_arguments *a, const struct sim_summary *
         json_member_integer(&out, sim_probe_name(i), (int64_t)s->probes[i]);
     json_write_close(&out, '}');
     json_write_close(&out, '}');
-    printf("%.*s\n", (int)out.size, (const char *)out.data);
+    printf("%.*s\n", TEXT_OF(out));
     buffer_deinit(&out);
 }
 

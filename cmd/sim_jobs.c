@@ -18,8 +18,9 @@ enum {
 
 /* ---- probes ---- */
 
-#ifdef WEIR_PROBES
-extern struct probe __start_weir_probes[], __stop_weir_probes[];
+/* The linker makes both names if the build has probes. Otherwise both are NULL. */
+extern struct probe __start_weir_probes[] __attribute__((weak));
+extern struct probe __stop_weir_probes[] __attribute__((weak));
 
 size_t sim_probe_count(void)
 {
@@ -29,7 +30,7 @@ size_t sim_probe_count(void)
 
 const char *sim_probe_name(size_t i)
 {
-    return i < sim_probe_count() ? __start_weir_probes[i].name : NULL;
+    return __start_weir_probes[i].name;
 }
 
 static void take_probes(uint64_t *out)
@@ -39,23 +40,6 @@ static void take_probes(uint64_t *out)
         __start_weir_probes[i].hits = 0;
     }
 }
-#else
-size_t sim_probe_count(void)
-{
-    return 0;
-}
-
-const char *sim_probe_name(size_t i)
-{
-    (void)i;
-    return NULL;
-}
-
-static void take_probes(uint64_t *out)
-{
-    (void)out;
-}
-#endif
 
 static int64_t wall_ns(void)
 {
@@ -175,9 +159,7 @@ static void sim_jobs_count(struct sim_summary *s, const struct word *w)
 static void sim_jobs_write_all(int fd, const void *data, size_t size)
 {
     for (const char *p = data; size > 0;) {
-        ssize_t n = write(fd, p, size);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = TEMP_FAILURE_RETRY(write(fd, p, size));
         if (n <= 0)
             _exit(4); /* the reader is gone */
         p += n;
@@ -188,9 +170,7 @@ static void sim_jobs_write_all(int fd, const void *data, size_t size)
 static bool read_all(int fd, void *data, size_t size)
 {
     for (char *p = data; size > 0;) {
-        ssize_t n = read(fd, p, size);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = TEMP_FAILURE_RETRY(read(fd, p, size));
         if (n <= 0)
             return false;
         p += n;

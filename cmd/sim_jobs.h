@@ -41,6 +41,6 @@ struct sim_summary {
 /* Reports violations on standard output as they are found. */
 void sim_jobs_run(const struct sim_jobs_options *options, struct sim_summary *out);
 
-/* The name of a mark in this build; NULL after the last. */
+/* The name of a mark in this build. */
 const char *sim_probe_name(size_t i);
 size_t sim_probe_count(void);

@@ -17,7 +17,7 @@ int usage_tell(const char *command, enum command_line_result result, const struc
         fwrite(text->data, 1, text->size, stdout);
         return 0;
     case COMMAND_LINE_WRONG:
-        return usage_wrong(command, "%.*s", (int)text->size, (const char *)text->data);
+        return usage_wrong(command, "%.*s", TEXT_OF(*text));
     }
     return USAGE_GO_ON;
 }

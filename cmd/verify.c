@@ -12,8 +12,9 @@
 #include "server/host/node_host.h"
 
 static const struct option verify_options[] = {
-    OPTIONS_DATA("The directory that holds the nodes."),
-    OPTIONS_JSON("Print one JSON object, with the checksum of each replica."),
+    {OPTIONS_DATA, .help = "The directory that holds the nodes."},
+    {"json", NULL, OPTION_FLAG, OPTIONS_MEMBER(json),
+     .help = "Print one JSON object, with the checksum of each replica."},
 };
 
 struct replica {
@@ -126,8 +127,7 @@ static bool verify(struct verify_run *run, struct loop *l, const char *directory
         well = report(run, s, status, &v, first);
         node_host_close(h);
     } else {
-        fprintf(run->options.json ? stderr : stdout, "node %u: %.*s\n", run->node, (int)error.size,
-                (const char *)error.data);
+        fprintf(run->options.json ? stderr : stdout, "node %u: %.*s\n", run->node, TEXT_OF(error));
     }
     buffer_deinit(&error);
     return well;
@@ -226,7 +226,7 @@ static void verify_all(struct verify_run *run, struct loop *l)
     json_write_bool(&run->json, run->well);
     json_write_close(&run->json, '}');
     if (run->options.json)
-        printf("%.*s\n", (int)run->json.size, (const char *)run->json.data);
+        printf("%.*s\n", TEXT_OF(run->json));
 }
 
 int cmd_verify(int argc, char **argv)

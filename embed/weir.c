@@ -171,23 +171,15 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
     enum profile profile = PROFILE_AWS;
     config_init(&db->config, profile);
     /* The profile first, wherever the text names it: the other settings start from it. */
-    static const char name[] = "profile";
-    for (size_t at = 0; at < text.size;) {
-        const uint8_t *newline = memchr(text.data + at, '\n', text.size - at);
-        size_t end = newline == NULL ? text.size : (size_t)(newline - text.data);
-        struct slice line = slice_make(text.data + at, end - at);
-        const uint8_t *equals = memchr(line.data, '=', line.size);
-        if (slice_starts_with(line, slice_of(name)) && equals != NULL) {
-            struct slice value =
-                slice_make(equals + 1, (size_t)(line.data + line.size - equals) - 1);
-            while (value.size > 0 && value.data[0] == ' ')
-                value = slice_make(value.data + 1, value.size - 1);
-            if (!profile_parse(value, &profile))
-                return buffer_explain(error, STATUS_MALFORMED,
-                                      "profile is off, aws, aws-measured, strict or research");
-            config_init(&db->config, profile);
-        }
-        at = end + 1;
+    for (struct slice rest = text; rest.size > 0;) {
+        struct slice line = slice_cut(&rest, '\n'), value = line;
+        if (!slice_starts_with(line, slice_of("profile")) ||
+            slice_cut(&value, '=').size == line.size)
+            continue;
+        if (!profile_parse(slice_trimmed(value), &profile))
+            return buffer_explain(error, STATUS_MALFORMED,
+                                  "profile is off, aws, aws-measured, strict or research");
+        config_init(&db->config, profile);
     }
     enum status status = config_parse(&db->config, text, error);
     db->config.gac = GAC_OFF; /* no routers: the node keeps the limit of a table */

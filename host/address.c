@@ -44,20 +44,6 @@ bool address_is_loopback(const char *host)
     return ntohl(a.v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-static bool parse_port(struct slice text, uint16_t *out)
-{
-    uint32_t value = 0;
-    if (text.size == 0 || text.size > 5)
-        return false;
-    for (size_t i = 0; i < text.size; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-        value = value * 10 + (uint32_t)(text.data[i] - '0');
-    }
-    *out = (uint16_t)value;
-    return value <= UINT16_MAX;
-}
-
 enum status address_parse(struct slice text, struct buffer *host, uint16_t *port)
 {
     const uint8_t *colon = text.size ? memrchr(text.data, ':', text.size) : NULL;
@@ -69,8 +55,11 @@ enum status address_parse(struct slice text, struct buffer *host, uint16_t *port
         name = slice_make(name.data + 1, name.size - 2);
     else if (name.size && memchr(name.data, ':', name.size) != NULL)
         return STATUS_MALFORMED;
-    if (name.size == 0 || memchr(name.data, 0, name.size) != NULL || !parse_port(number, port))
+    int64_t value = slice_number(number);
+    if (name.size == 0 || memchr(name.data, 0, name.size) != NULL || value < 0 ||
+        value > UINT16_MAX)
         return STATUS_MALFORMED;
+    *port = (uint16_t)value;
     buffer_clear(host);
     buffer_append_slice(host, name);
     buffer_append_u8(host, 0);

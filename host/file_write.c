@@ -66,7 +66,7 @@ static void file_write_submit(struct file_write *w)
         io_uring_prep_write(sqe, w->fd, w->left.data, size, (uint64_t)w->offset);
         sqe->rw_flags = w->sync_injected ? 0 : RWF_DSYNC;
     }
-    loop_mark_pointer(l, sqe, OPERATION_WRITE, w);
+    loop_mark(l, sqe, OPERATION_WRITE, loop_id_of(w));
 }
 
 uint8_t *loop_write_memory(size_t size)
@@ -132,8 +132,7 @@ void file_write_complete(struct file_write *w, int result)
 
 void file_writes_deinit(struct loop *l)
 {
-    while (!LIST_EMPTY(&l->file_writes)) {
-        struct file_write *w = LIST_FIRST(&l->file_writes);
+    for (struct file_write *w; (w = LIST_FIRST(&l->file_writes)) != NULL;) {
         LIST_REMOVE(w, link);
         free(w->memory);
         free(w);

@@ -140,7 +140,7 @@ static void append_cluster(struct buffer *out, struct slice name)
     if (name.size == 0)
         buffer_append_text(out, "no cluster_id");
     else
-        buffer_append_format(out, "cluster_id %.*s", (int)name.size, (const char *)name.data);
+        buffer_append_format(out, "cluster_id %.*s", TEXT_OF(name));
 }
 
 /* Names go into log lines. */

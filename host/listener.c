@@ -42,7 +42,7 @@ static void listener_arm(struct listener *li)
         io_uring_prep_multishot_accept(sqe, li->fd, NULL, NULL, SOCK_CLOEXEC);
     else
         io_uring_prep_accept(sqe, li->fd, NULL, NULL, SOCK_CLOEXEC);
-    loop_mark_pointer(l, sqe, OPERATION_ACCEPT, li);
+    loop_mark(l, sqe, OPERATION_ACCEPT, loop_id_of(li));
 }
 
 static void take_client(struct listener *li, int fd)
@@ -185,15 +185,14 @@ void listener_close(struct listener *li)
     /* No more clients from now on, even while an accept still holds the socket. */
     shutdown(li->fd, SHUT_RDWR);
     if (li->accepting)
-        loop_cancel_pointer(li->loop, OPERATION_ACCEPT, li);
+        loop_cancel(li->loop, OPERATION_ACCEPT, loop_id_of(li));
     else
         close_socket(li);
 }
 
 void listeners_deinit(struct loop *l)
 {
-    while (!LIST_EMPTY(&l->listeners)) {
-        struct listener *li = LIST_FIRST(&l->listeners);
+    for (struct listener *li; (li = LIST_FIRST(&l->listeners)) != NULL;) {
         LIST_REMOVE(li, link);
         if (li->fd >= 0)
             close(li->fd);

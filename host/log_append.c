@@ -17,11 +17,7 @@ void log_append_init(struct log_append *a)
 static int read_block(int fd, int64_t offset, uint8_t *block)
 {
     memset(block, 0, WRITE_ALIGNMENT);
-    ssize_t n;
-    do
-        n = pread(fd, block, WRITE_ALIGNMENT, offset);
-    while (n < 0 && errno == EINTR);
-    return n < 0 ? errno : 0;
+    return TEMP_FAILURE_RETRY(pread(fd, block, WRITE_ALIGNMENT, offset)) < 0 ? errno : 0;
 }
 
 void log_append(struct log_append *a, struct loop *l, int fd, int64_t offset, struct slice bytes,

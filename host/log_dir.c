@@ -153,10 +153,8 @@ enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out
     buffer_reserve(out, d->segment_bytes);
     enum status status = STATUS_OK;
     while (out->size < d->segment_bytes) {
-        ssize_t n =
-            pread(fd, out->data + out->size, d->segment_bytes - out->size, (off_t)out->size);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = TEMP_FAILURE_RETRY(
+            pread(fd, out->data + out->size, d->segment_bytes - out->size, (off_t)out->size));
         if (n <= 0) {
             status = n < 0 ? STATUS_IO : STATUS_OK;
             break;
@@ -173,19 +171,17 @@ static uint64_t whole_blocks(uint64_t size)
 }
 
 /* Returns errno. */
-static int fill_with_zeros(int fd, uint64_t size)
+static int write_zeros(int fd, uint64_t at, uint64_t size)
 {
-    void *zeros;
-    must(posix_memalign(&zeros, WRITE_ALIGNMENT, ZEROS_SIZE) == 0);
+    uint8_t *zeros = loop_write_memory(ZEROS_SIZE);
     memset(zeros, 0, ZEROS_SIZE);
     int error = 0;
-    for (uint64_t at = 0; at < size && error == 0;) {
-        uint64_t left = size - at;
-        ssize_t n = pwrite(fd, zeros, left < ZEROS_SIZE ? left : ZEROS_SIZE, (off_t)at);
-        if (n > 0)
-            at += (uint64_t)n;
-        else if (n == 0 || errno != EINTR)
-            error = n == 0 ? EIO : errno;
+    for (uint64_t end = at + size; at < end && error == 0;) {
+        uint64_t left = end - at;
+        ssize_t n =
+            TEMP_FAILURE_RETRY(pwrite(fd, zeros, left < ZEROS_SIZE ? left : ZEROS_SIZE, (off_t)at));
+        error = n > 0 ? 0 : n == 0 ? EIO : errno;
+        at += n > 0 ? (uint64_t)n : 0;
     }
     free(zeros);
     return error;
@@ -196,7 +192,7 @@ static int log_dir_fill(int fd, uint64_t size, bool written)
 {
     int error = posix_fallocate(fd, 0, (off_t)size);
     if (error == 0 && written)
-        error = fill_with_zeros(fd, size);
+        error = write_zeros(fd, 0, size);
     return error == 0 && fsync(fd) != 0 ? errno : error;
 }
 
@@ -263,18 +259,7 @@ enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, u
     int fd = open_buffered(d, segment, O_WRONLY);
     if (fd < 0)
         return STATUS_IO;
-    uint8_t *zeros = must_calloc(1, size);
-    size_t done = 0;
-    while (done < size) {
-        ssize_t n = pwrite(fd, zeros + done, size - done, (off_t)(offset + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            break;
-        done += (size_t)n;
-    }
-    free(zeros);
-    bool durable = done == size && fdatasync(fd) == 0;
+    bool durable = write_zeros(fd, offset, size) == 0 && fdatasync(fd) == 0;
     close(fd);
     return durable ? STATUS_OK : STATUS_IO;
 }

@@ -103,29 +103,17 @@ void loop_mark(struct loop *l, struct io_uring_sqe *sqe, enum operation operatio
     l->in_flight++;
 }
 
-void loop_mark_pointer(struct loop *l, struct io_uring_sqe *sqe, enum operation operation,
-                       void *pointer)
+uint64_t loop_id_of(const void *pointer)
 {
     must(((uintptr_t)pointer & ((1u << OPERATION_BITS) - 1)) == 0);
-    sqe->user_data = (uint64_t)(uintptr_t)pointer | (uint64_t)operation;
-    l->in_flight++;
-}
-
-static void loop_cancel_one(struct loop *l, uint64_t user_data)
-{
-    struct io_uring_sqe *sqe = loop_submission(l);
-    io_uring_prep_cancel64(sqe, user_data, 0);
-    loop_mark(l, sqe, OPERATION_IGNORED, 0);
+    return (uint64_t)(uintptr_t)pointer >> OPERATION_BITS;
 }
 
 void loop_cancel(struct loop *l, enum operation operation, uint64_t id)
 {
-    loop_cancel_one(l, id << OPERATION_BITS | (uint64_t)operation);
-}
-
-void loop_cancel_pointer(struct loop *l, enum operation operation, void *pointer)
-{
-    loop_cancel_one(l, (uint64_t)(uintptr_t)pointer | (uint64_t)operation);
+    struct io_uring_sqe *sqe = loop_submission(l);
+    io_uring_prep_cancel64(sqe, id << OPERATION_BITS | (uint64_t)operation, 0);
+    loop_mark(l, sqe, OPERATION_IGNORED, 0);
 }
 
 /* ---- creation ---- */

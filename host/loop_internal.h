@@ -76,10 +76,9 @@ void loop_reserve(struct loop *l, unsigned count);
 /* The next submission. The caller prepares it, then sets its user data by loop_mark. */
 struct io_uring_sqe *loop_submission(struct loop *l);
 void loop_mark(struct loop *l, struct io_uring_sqe *sqe, enum operation operation, uint64_t id);
-void loop_mark_pointer(struct loop *l, struct io_uring_sqe *sqe, enum operation operation,
-                       void *pointer);
 void loop_cancel(struct loop *l, enum operation operation, uint64_t id);
-void loop_cancel_pointer(struct loop *l, enum operation operation, void *pointer);
+/* The id of an operation on a listener or a file write. */
+uint64_t loop_id_of(const void *pointer);
 
 /* connection.c */
 void connections_init(struct connection_table *table);

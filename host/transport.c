@@ -574,13 +574,11 @@ void transport_destroy(struct transport *t)
         return;
     if (t->listener != NULL)
         listener_close(t->listener);
-    while (!TAILQ_EMPTY(&t->links)) {
-        struct link *link = TAILQ_FIRST(&t->links);
+    for (struct link *link; (link = TAILQ_FIRST(&t->links)) != NULL;) {
         connection_abandon(link->connection);
         free_link(link);
     }
-    while (!LIST_EMPTY(&t->peers)) {
-        struct peer *peer = LIST_FIRST(&t->peers);
+    for (struct peer *peer; (peer = LIST_FIRST(&t->peers)) != NULL;) {
         LIST_REMOVE(peer, entry);
         free(peer->address);
         free(peer);

@@ -5,6 +5,7 @@
  * finished jobs. */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -35,8 +36,7 @@ struct worker {
 
 static void drop_jobs(struct job_queue *q)
 {
-    while (!STAILQ_EMPTY(q)) {
-        struct job *j = STAILQ_FIRST(q);
+    for (struct job *j; (j = STAILQ_FIRST(q)) != NULL;) {
         STAILQ_REMOVE_HEAD(q, link);
         free(j);
     }
@@ -116,9 +116,7 @@ enum status worker_create(struct loop *l, const char *name, struct worker **out)
         return STATUS_IO;
     }
     char shortened[16]; /* the kernel's limit for a thread's name */
-    size_t size = strlen(name) < sizeof shortened ? strlen(name) : sizeof shortened - 1;
-    memcpy(shortened, name, size);
-    shortened[size] = 0;
+    snprintf(shortened, sizeof shortened, "%s", name);
     pthread_setname_np(w->thread, shortened);
     LIST_INSERT_HEAD(&l->workers, w, link);
     *out = w;

@@ -52,9 +52,7 @@ static int exchange_connect(const struct client_url *url)
 static bool exchange_run(int fd, struct slice request, struct exchange *c)
 {
     while (request.size > 0) {
-        ssize_t sent = send(fd, request.data, request.size, MSG_NOSIGNAL);
-        if (sent < 0 && errno == EINTR)
-            continue;
+        ssize_t sent = TEMP_FAILURE_RETRY(send(fd, request.data, request.size, MSG_NOSIGNAL));
         if (sent <= 0)
             return false;
         request = slice_make(request.data + sent, request.size - (size_t)sent);
@@ -63,9 +61,7 @@ static bool exchange_run(int fd, struct slice request, struct exchange *c)
     uint8_t bytes[4096];
     client_response_init(&reader, true, exchange_answered, c);
     while (!c->answered) {
-        ssize_t received = recv(fd, bytes, sizeof bytes, 0);
-        if (received < 0 && errno == EINTR)
-            continue;
+        ssize_t received = TEMP_FAILURE_RETRY(recv(fd, bytes, sizeof bytes, 0));
         if (received <= 0 ||
             client_response_feed(&reader, slice_make(bytes, (size_t)received)) != STATUS_OK)
             break;

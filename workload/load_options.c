@@ -1,6 +1,7 @@
 /* load_options.c - the command line of `weir load`: the tables of its options. */
 #include "workload/load_options.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/command_line.h"
@@ -200,8 +201,7 @@ static enum status parse_group(struct load_workload_options *w, const char *text
     size_t size = colon ? (size_t)(colon - text) : strlen(text);
     bool ok = size > 0 && size < sizeof w->name;
     for (size_t i = 0; ok && i < size; i++)
-        ok = (text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z') ||
-             (text[i] >= '0' && text[i] <= '9') || text[i] == '-' || text[i] == '_';
+        ok = isalnum((unsigned char)text[i]) || text[i] == '-' || text[i] == '_';
     if (!ok)
         return buffer_explain(error, STATUS_MALFORMED,
                               "--workload %s: expected NAME:option=value,... with a name of up to "

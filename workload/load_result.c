@@ -10,10 +10,6 @@
 void load_result_init(struct load_result *r)
 {
     memset(r, 0, sizeof *r);
-    histogram_init(&r->latency_admitted);
-    histogram_init(&r->latency_refused);
-    histogram_init(&r->latency_all);
-    histogram_init(&r->latency_second);
 }
 
 void load_result_deinit(struct load_result *r)

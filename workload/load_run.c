@@ -7,23 +7,11 @@
 
 #include "base/must.h"
 #include "host/address.h"
-#include "workload/load_workload.h"
 
 enum {
     CHECK_NS = 20 * 1000 * 1000,
     CONNECT_NS_MAX = INT64_C(3000000000),
     DRAIN_NS_MAX = INT64_C(3000000000),
-};
-
-struct load_run {
-    struct load_shared shared;
-    const struct load_run_options *options; /* borrows during load_run */
-    struct load_workload *workloads;        /* owns */
-    struct load_workload_result *results;   /* owns */
-    int count;
-    int64_t started_wall_ms;
-    int64_t seconds;
-    bool stopped;
 };
 
 static void load_run_on_stop(void *context)
@@ -195,26 +183,6 @@ void load_run_destroy(struct load_run *run)
     free(run);
 }
 
-const struct load_workload_result *load_run_results(const struct load_run *run)
-{
-    return run->results;
-}
-
-uint64_t load_run_next_number(const struct load_run *run)
-{
-    return run->shared.last_number + 1;
-}
-
-int64_t load_run_started_wall_ms(const struct load_run *run)
-{
-    return run->started_wall_ms;
-}
-
-bool load_run_was_stopped(const struct load_run *run)
-{
-    return run->stopped;
-}
-
 enum status load_preload(const struct load_run_options *options, uint64_t *next_number,
                          struct buffer *error)
 {
@@ -234,10 +202,10 @@ enum status load_preload(const struct load_run_options *options, uint64_t *next_
     o.requests_max = (int64_t)w.keys.count;
     o.try_again = true;
     enum status status = load_run(&o, &run, error);
-    if (status == STATUS_OK && load_run_was_stopped(run))
+    if (status == STATUS_OK && run->stopped)
         status = buffer_explain(error, STATUS_IO, "stopped during the preload");
     if (status == STATUS_OK)
-        *next_number = load_run_next_number(run);
+        *next_number = run->shared.last_number + 1;
     load_run_destroy(run);
     return status;
 }

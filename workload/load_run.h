@@ -11,8 +11,7 @@
 
 #include <stdio.h>
 
-#include "host/loop.h"
-#include "workload/load_result.h"
+#include "workload/load_workload.h"
 
 struct load_run_options {
     const struct load_options *load;               /* borrows: URLs, timeout, seed */
@@ -27,7 +26,17 @@ struct load_run_options {
     void *context;
 };
 
-struct load_run;
+/* A run that has ended, to look at. */
+struct load_run {
+    struct load_shared shared;
+    const struct load_run_options *options; /* borrows during load_run */
+    struct load_workload *workloads;        /* owns */
+    struct load_workload_result *results;   /* owns; one per workload, in their order */
+    int count;
+    int64_t started_wall_ms;
+    int64_t seconds;
+    bool stopped; /* by SIGINT or SIGTERM */
+};
 
 /* STATUS_IO: could not connect; `error` gets the reason. */
 enum status load_run(const struct load_run_options *options, struct load_run **out,
@@ -39,10 +48,3 @@ void load_run_destroy(struct load_run *run);
  * the preload was stopped. */
 enum status load_preload(const struct load_run_options *options, uint64_t *next_number,
                          struct buffer *error);
-
-/* One result per workload, in their order. Lends until load_run_destroy. */
-const struct load_workload_result *load_run_results(const struct load_run *run);
-/* The number after the last request's. */
-uint64_t load_run_next_number(const struct load_run *run);
-int64_t load_run_started_wall_ms(const struct load_run *run);
-bool load_run_was_stopped(const struct load_run *run); /* by SIGINT or SIGTERM */

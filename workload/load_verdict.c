@@ -1,6 +1,7 @@
 /* load_verdict.c - errors of the service by their types, refusals with their reasons. */
 #include "workload/load_verdict.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +10,7 @@ static void copy_label(struct slice from, char out[LOAD_LABEL_SIZE_MAX])
     size_t size = 0;
     for (size_t i = 0; i < from.size && size < LOAD_LABEL_SIZE_MAX - 1; i++) {
         char c = (char)from.data[i];
-        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                     c == '.' || c == '-' || c == '_' || c == '#';
+        bool plain = isalnum(from.data[i]) || c == '.' || c == '-' || c == '_' || c == '#';
         out[size++] = plain ? c : '_';
     }
     out[size] = 0;
@@ -47,9 +47,9 @@ void load_verdict_of(int http_status, const struct json_value *answer, struct lo
         return;
     struct json_value member = json_find(answer, "__type");
     struct slice type = json_text(&member);
-    const uint8_t *hash = type.size ? memchr(type.data, '#', type.size) : NULL;
-    if (hash != NULL)
-        type = slice_make(hash + 1, type.size - (size_t)(hash + 1 - type.data));
+    struct slice behind = type;
+    if (slice_cut(&behind, '#').size < type.size)
+        type = behind;
     if (type.size > 0)
         copy_label(type, out->error);
     else

@@ -4,7 +4,6 @@
 
 #include "engine/catalog/catalog.h"
 #include "router/admin/pages.h"
-#include "router/http/query_string.h"
 #include "router/json/json_writer.h"
 
 /* ---- events ---- */
@@ -16,7 +15,7 @@ static bool begin_events(struct call *c, const struct json_value m[])
     struct slice text;
     if (!page_read_query(c, NAMES, &text))
         return false;
-    int64_t after = query_string_number(text);
+    int64_t after = slice_number(text);
     if (text.data != NULL && after < 0)
         return call_invalid(c, "after: the number of an event is expected, not '%.*s'",
                             SHOWN(text));
@@ -79,11 +78,11 @@ static bool begin_drain(struct call *c, const struct json_value m[])
     struct slice values[2];
     if (!page_read_query(c, NAMES, values))
         return false;
-    int64_t node = query_string_number(values[0]);
+    int64_t node = slice_number(values[0]);
     if (node < 1 || node > c->router->options.node_count)
         return call_invalid(c, "There is no node %.*s; nodes are 1 to %u", SHOWN(values[0]),
                             c->router->options.node_count);
-    bool undo = query_string_number(values[1]) == 1;
+    bool undo = slice_number(values[1]) == 1;
     struct decision d = {.to_node = (uint32_t)node,
                          .drain = !undo,
                          .has_event = true,

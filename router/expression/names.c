@@ -1,6 +1,8 @@
 /* names.c - reads ExpressionAttributeNames and ExpressionAttributeValues from JSON. */
 #include "router/expression/names.h"
 
+#include <ctype.h>
+
 #include "base/limits.h"
 #include "router/json/value.h"
 
@@ -10,8 +12,7 @@ static bool names_key_is_valid(struct slice key, char sign)
         return false;
     for (size_t i = 1; i < key.size; i++) {
         uint8_t c = key.data[i];
-        if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9') &&
-            c != '_')
+        if (!isalnum(c) && c != '_')
             return false;
     }
     return true;
@@ -122,7 +123,7 @@ static bool names_all_used(const struct expression_name *list, size_t count, con
     bool all = unused.size == 0;
     if (!all)
         fault_invalid(fault, "Value provided in %s unused in expressions: keys: {%.*s}", what,
-                      (int)unused.size, (const char *)unused.data);
+                      TEXT_OF(unused));
     buffer_deinit(&unused);
     return all;
 }

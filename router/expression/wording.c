@@ -144,7 +144,7 @@ bool expression_refuse(struct fault *f, const char *parameter, const struct expr
         return fault_invalid(f, "Invalid %s: %s%.*s", parameter, TEXTS[why->error],
                              SHOWN(why->text));
     wording_append(&more, why);
-    fault_invalid(f, "Invalid %s: %.*s", parameter, (int)more.size, (const char *)more.data);
+    fault_invalid(f, "Invalid %s: %.*s", parameter, TEXT_OF(more));
     buffer_deinit(&more);
     return false;
 }

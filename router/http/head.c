@@ -3,27 +3,10 @@
  * Both parsers give every line to http_head_take: a line means the same to both. */
 #include "router/http/http_internal.h"
 
-struct slice http_trimmed(struct slice s)
-{
-    while (s.size > 0 && (s.data[0] == ' ' || s.data[0] == '\t'))
-        s = slice_make(s.data + 1, s.size - 1);
-    while (s.size > 0 && (s.data[s.size - 1] == ' ' || s.data[s.size - 1] == '\t'))
-        s.size--;
-    return s;
-}
-
 /* The next element of a list, trimmed. `rest` moves past the `end` of the element. */
 static struct slice head_next(struct slice *rest, char end)
 {
-    const uint8_t *at = memchr(rest->data, end, rest->size);
-    struct slice element = *rest;
-    if (at == NULL) {
-        *rest = slice_make(rest->data + rest->size, 0);
-    } else {
-        element.size = (size_t)(at - rest->data);
-        *rest = slice_make(at + 1, rest->size - element.size - 1);
-    }
-    return http_trimmed(element);
+    return slice_trimmed(slice_cut(rest, (uint8_t)end));
 }
 
 void http_head_clear(struct http_head *head)
@@ -124,7 +107,7 @@ static int head_weight_of(struct slice parameters)
     while (parameters.size > 0) {
         struct slice value = head_next(&parameters, ';'), name = head_next(&value, '=');
         if (http_is(name, "q"))
-            weight = head_weight(http_trimmed(value));
+            weight = head_weight(slice_trimmed(value));
     }
     return weight < 0 ? 0 : weight;
 }
@@ -309,11 +292,9 @@ struct slice http_lines(const struct http_head *head)
 bool http_next_line(struct slice *rest, struct slice *name, struct slice *value)
 {
     struct slice line = head_next(rest, '\n');
-    if (line.size > 0 && line.data[line.size - 1] == '\r')
-        line.size--;
     *value = line;
     *name = head_next(value, ':');
-    *value = http_trimmed(*value);
+    *value = slice_trimmed(*value);
     return line.size > 0;
 }
 

@@ -157,7 +157,7 @@ static void http_line_take(struct http *h)
     struct buffer *text = &h->head.text;
     http_value_begin(h);
     const struct slice name = http_text(&h->head, h->name);
-    const struct slice value = http_trimmed(http_text(&h->head, h->value));
+    const struct slice value = slice_trimmed(http_text(&h->head, h->value));
     http_head_take(&h->head, name, value, (size_t)(value.data - text->data));
     buffer_append_u8(text, '\n');
 }

@@ -24,9 +24,6 @@ static inline bool http_is(struct slice s, const char *text)
            strncasecmp((const char *)s.data, text, s.size) == 0;
 }
 
-/* The slice without blanks at its ends. */
-struct slice http_trimmed(struct slice s);
-
 /* Takes a header line that the router reads in every request. False: any other line. `at`: the
  * position that the value has, or will have, in the head's text. */
 bool http_head_take(struct http_head *head, struct slice name, struct slice value, size_t at);

@@ -36,17 +36,11 @@ static bool plain_printable(struct slice s)
 
 static bool plain_length(struct slice value, uint64_t *length)
 {
-    enum {
-        DIGITS_MAX = 9
-    };
-    if (*length > 0 || value.size > DIGITS_MAX)
+    const int64_t number = slice_number(value);
+    if (*length > 0 || number <= 0)
         return false;
-    for (size_t i = 0; i < value.size; i++) {
-        if (value.data[i] < '0' || value.data[i] > '9')
-            return false;
-        *length = *length * 10 + (uint64_t)(value.data[i] - '0');
-    }
-    return *length > 0;
+    *length = (uint64_t)number;
+    return true;
 }
 
 /* `start`: the first byte of the request. The head's text will be a copy that begins there. */

@@ -10,13 +10,6 @@ static int query_hex(uint8_t c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The number of bytes before the first `end`; all bytes if there is no `end`. */
-static size_t query_until(struct slice s, char end)
-{
-    const uint8_t *at = s.size == 0 ? NULL : memchr(s.data, end, s.size);
-    return at == NULL ? s.size : (size_t)(at - s.data);
-}
-
 static struct slice query_decode(struct arena *arena, struct slice s)
 {
     uint8_t *text = arena_alloc(arena, s.size + 1);
@@ -39,7 +32,7 @@ static bool query_unknown(struct fault *fault, const char *const names[], struct
         fault_invalid(fault, "Unknown parameter '%.*s': this path takes none", SHOWN(name));
     else
         fault_invalid(fault, "Unknown parameter '%.*s': this path takes %.*s", SHOWN(name),
-                      (int)known.size, (const char *)known.data);
+                      TEXT_OF(known));
     buffer_deinit(&known);
     return false;
 }
@@ -63,31 +56,12 @@ bool query_string_read(struct slice query, struct arena *arena, const char *cons
 {
     for (size_t i = 0; names[i] != NULL; i++)
         values[i] = slice_make(NULL, 0);
-    query.size = query_until(query, '#');
-    while (query.size > 0) {
-        struct slice part = slice_make(query.data, query_until(query, '&'));
-        size_t name_size = query_until(part, '=');
-        size_t value_at = name_size < part.size ? name_size + 1 : part.size;
-        if (part.size > 0 &&
-            !query_bind(names, values, query_decode(arena, slice_make(part.data, name_size)),
-                        query_decode(arena, slice_make(part.data + value_at, part.size - value_at)),
-                        fault))
+    struct slice rest = slice_cut(&query, '#');
+    while (rest.size > 0) {
+        struct slice part = slice_cut(&rest, '&'), value = part, name = slice_cut(&value, '=');
+        if (part.size > 0 && !query_bind(names, values, query_decode(arena, name),
+                                         query_decode(arena, value), fault))
             return false;
-        size_t taken = part.size < query.size ? part.size + 1 : part.size;
-        query = slice_make(query.data + taken, query.size - taken);
     }
     return true;
-}
-
-int64_t query_string_number(struct slice value)
-{
-    int64_t number = 0;
-    if (value.size == 0 || value.size > 18)
-        return -1;
-    for (size_t i = 0; i < value.size; i++) {
-        if (value.data[i] < '0' || value.data[i] > '9')
-            return -1;
-        number = number * 10 + (value.data[i] - '0');
-    }
-    return number;
 }

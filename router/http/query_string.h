@@ -11,6 +11,3 @@
  * parameter that is not in `names` or is given twice; the error names the parameter. */
 bool query_string_read(struct slice query, struct arena *arena, const char *const names[],
                        struct slice values[], struct fault *fault);
-
-/* A number of at most 18 digits, without a sign. -1: the value is no such number. */
-int64_t query_string_number(struct slice value);

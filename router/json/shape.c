@@ -146,8 +146,7 @@ bool shape_is_table_name(struct slice text)
 {
     for (size_t i = 0; i < text.size; i++) {
         uint8_t b = text.data[i];
-        if (!(b >= 'a' && b <= 'z') && !(b >= 'A' && b <= 'Z') && !(b >= '0' && b <= '9') &&
-            b != '_' && b != '.' && b != '-')
+        if (!isalnum(b) && b != '_' && b != '.' && b != '-')
             return false;
     }
     return text.size > 0;
@@ -623,7 +622,7 @@ bool shape_check(const struct shape *shape, const struct json_value *input, bool
         fits = shape_check_name_first(&members[0], fault);
     if (fits && c.errors > 0)
         fits = fault_invalid(fault, "%u validation error%s detected: %.*s", c.errors,
-                             c.errors == 1 ? "" : "s", (int)c.list.size, (const char *)c.list.data);
+                             c.errors == 1 ? "" : "s", TEXT_OF(c.list));
     buffer_deinit(&c.list);
     return fits;
 }

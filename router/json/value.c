@@ -156,8 +156,7 @@ static bool value_duplicate_elements(struct value_reader *r, enum attr_type set,
         buffer_append(&shown, text.data, (size_t)fault_shown_size(text));
     }
     fault_invalid(r->fault, INVALID "Input collection [%.*s]%s contains duplicates.",
-                  (int)shown.size, (const char *)shown.data,
-                  set == ATTR_BINARY_SET ? "of type BS" : "");
+                  TEXT_OF(shown), set == ATTR_BINARY_SET ? "of type BS" : "");
     buffer_deinit(&shown);
     return false;
 }

@@ -57,7 +57,7 @@ static bool create_undefined(struct call *c, const struct json_value m[])
     create_append_names(&text, &m[CREATE_TABLE_ATTRIBUTE_DEFINITIONS], &shape_attribute_definition,
                         ATTRIBUTE_DEFINITION_ATTRIBUTE_NAME);
     buffer_append_u8(&text, ']');
-    call_invalid(c, "%.*s", (int)text.size, (const char *)text.data);
+    call_invalid(c, "%.*s", TEXT_OF(text));
     buffer_deinit(&text);
     return false;
 }

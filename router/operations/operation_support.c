@@ -9,7 +9,7 @@
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name)
 {
     buffer_append_format(out, "arn:aws:dynamodb:%s:%s:table/%.*s", r->options.region,
-                         r->options.account, (int)name.size, (const char *)name.data);
+                         r->options.account, TEXT_OF(name));
 }
 
 /* ---- capacity ---- */

@@ -15,11 +15,9 @@ static bool resource_table_of(struct call *c, const struct json_value *arn, stru
     struct slice left = json_string(arn);
     bool good = slice_starts_with(left, slice_of("arn:"));
     for (int field = 0; field < 5 && good; field++) {
-        const uint8_t *colon = memchr(left.data, ':', left.size);
-        good = colon != NULL;
-        if (good)
-            left = slice_make(colon + 1, left.size - (size_t)(colon + 1 - left.data));
-        good = good && (field != 1 || slice_starts_with(left, slice_of("dynamodb:")));
+        const size_t size = left.size;
+        good = slice_cut(&left, ':').size < size &&
+               (field != 1 || slice_starts_with(left, slice_of("dynamodb:")));
     }
     good = good && slice_starts_with(left, slice_of("table/"));
     if (good)

@@ -156,7 +156,7 @@ static void constant_arrivals_are_exactly_as_many_as_asked_for(void **state)
     struct server s = {0};
     struct load_run *run =
         run_against(&s, "a:rate=2000,arrival=constant,duration=1s,connections=4", NULL);
-    const struct load_result *r = load_run_results(run)[0].result;
+    const struct load_result *r = run->results[0].result;
     assert_int_equal(r->offered, 2000);
     assert_int_equal(r->admitted, 2000);
     assert_int_equal(s.requests, 2000);
@@ -172,7 +172,7 @@ static void connections_to_a_router_that_is_down_move_to_the_next(void **state)
     struct load_run *run =
         run_against(&s, "a:rate=2000,arrival=constant,duration=1s,connections=4", NULL);
     other_url[0] = 0;
-    const struct load_result *r = load_run_results(run)[0].result;
+    const struct load_result *r = run->results[0].result;
     assert_int_equal(r->admitted, 2000);
     check_sum(r);
     load_run_destroy(run);
@@ -184,7 +184,7 @@ static void a_stall_of_the_server_is_seen_by_every_request_that_was_due_in_it(vo
     struct server s = {.stall_ns = 400 * NS_PER_MS, .stall_after = 500};
     struct load_run *run =
         run_against(&s, "a:rate=1000,arrival=constant,duration=1500ms,connections=2", NULL);
-    const struct load_result *r = load_run_results(run)[0].result;
+    const struct load_result *r = run->results[0].result;
     check_sum(r);
     assert_int_equal(r->admitted, 1500);
     /* 400 requests were due in the stall, evenly: half of them saw more than half of it. With two
@@ -203,7 +203,7 @@ static void what_exceeds_the_outstanding_limit_is_counted_and_not_queued(void **
     struct server s = {.silent = true};
     struct load_run *run = run_against(
         &s, "a:rate=1000,arrival=constant,duration=300ms,outstanding=10,connections=4", NULL);
-    const struct load_result *r = load_run_results(run)[0].result;
+    const struct load_result *r = run->results[0].result;
     assert_int_equal(r->offered, 300);
     assert_int_equal(r->client_overrun, 290);
     assert_int_equal(r->unfinished, 10);
@@ -218,7 +218,7 @@ static void refusals_are_counted_by_reason(void **state)
     struct server s = {.refuse_every = 4};
     struct load_run *run =
         run_against(&s, "a:rate=1000,arrival=constant,duration=400ms,pipeline=4", NULL);
-    const struct load_result *r = load_run_results(run)[0].result;
+    const struct load_result *r = run->results[0].result;
     assert_int_equal(r->refused, 100);
     assert_int_equal(r->reasons.used, 1);
     assert_string_equal(r->reasons.entries[0].text, "TableWriteKeyRangeThroughputExceeded");
@@ -233,7 +233,7 @@ static void a_closed_loop_has_just_as_many_on_their_way(void **state)
     struct server s = {.silent = true};
     struct load_run *run =
         run_against(&s, "a:rate=max,concurrency=7,connections=20,duration=100ms", NULL);
-    const struct load_result *r = load_run_results(run)[0].result;
+    const struct load_result *r = run->results[0].result;
     assert_int_equal(r->sent, 7);
     assert_int_equal(r->unfinished, 7);
     check_sum(r);
@@ -246,7 +246,7 @@ static void lost_connections_fail_their_requests_and_come_back(void **state)
     struct server s = {.close_every = 50};
     struct load_run *run =
         run_against(&s, "a:rate=2000,arrival=constant,duration=500ms,connections=8", NULL);
-    const struct load_result *r = load_run_results(run)[0].result;
+    const struct load_result *r = run->results[0].result;
     assert_true(r->failed >= 10);
     assert_true(r->admitted >= 900);
     assert_string_equal(r->errors.entries[0].text, "connection-lost");
@@ -275,7 +275,7 @@ static void a_history_has_an_invocation_and_one_outcome_for_every_operation(void
         (invoke ? invoked : returned)[op]++;
         assert_true(line[strlen(line) - 1] == '}');
     }
-    assert_int_equal(lines, 2 * load_run_results(run)[0].result->sent);
+    assert_int_equal(lines, 2 * run->results[0].result->sent);
     load_run_destroy(run);
     free(text);
 }
