@@ -3,17 +3,9 @@
 
 const char *peer_kind_name(enum peer_kind kind)
 {
-    switch (kind) {
-    case PEER_NODE:
-        return "node";
-    case PEER_ROUTER:
-        return "router";
-    case PEER_GAC:
-        return "gac";
-    case PEER_TOOL:
-        return "tool";
-    }
-    return "process of an unknown kind";
+    static const char *const names[] = {"node", "router", "gac", "tool"};
+    return kind >= PEER_NODE && kind <= PEER_TOOL ? names[kind - PEER_NODE]
+                                                  : "process of an unknown kind";
 }
 
 bool peer_kind_parse(struct slice name, enum peer_kind *out)

@@ -67,8 +67,7 @@ static void write_node(struct verify_run *run, bool well, uint64_t replayed,
     struct buffer *out = &run->json;
     json_write_open(out, '{');
     json_member_integer(out, "node", run->node);
-    json_write_key(out, "well");
-    json_write_bool(out, well);
+    json_member_bool(out, "well", well);
     json_member_integer(out, "items", v->items);
     json_member_integer(out, "bytes", v->bytes);
     json_member_integer(out, "damaged", v->damaged);
@@ -85,8 +84,7 @@ static void write_node(struct verify_run *run, bool well, uint64_t replayed,
         json_member_integer(out, "items", r->items);
         json_member_integer(out, "bytes", r->bytes);
         json_member_text(out, "checksum", checksum);
-        json_write_key(out, "no_state");
-        json_write_bool(out, r->no_state);
+        json_member_bool(out, "no_state", r->no_state);
         json_write_close(out, '}');
     }
     json_write_close(out, ']');
@@ -222,8 +220,7 @@ static void verify_all(struct verify_run *run, struct loop *l)
         return;
     }
     verify_compare(run);
-    json_write_key(&run->json, "well");
-    json_write_bool(&run->json, run->well);
+    json_member_bool(&run->json, "well", run->well);
     json_write_close(&run->json, '}');
     if (run->options.json)
         printf("%.*s\n", TEXT_OF(run->json));

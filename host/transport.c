@@ -424,24 +424,6 @@ struct instant transport_deadline(const struct transport *t)
     return earliest;
 }
 
-static void send_held(struct transport *t);
-
-void transport_tick(struct transport *t)
-{
-    struct instant now = loop_now(t->options.loop);
-    struct peer *peer;
-    struct link *link;
-    if (t->faults != NULL)
-        send_held(t);
-    LIST_FOREACH (peer, &t->peers, entry)
-        if (peer->link == NULL && !instant_before(now, peer->retry_at))
-            connect_peer(t, peer);
-    TAILQ_FOREACH (link, &t->links, entry)
-        if (link->state != LINK_CLOSING && !instant_before(now, link->deadline))
-            transport_refuse_link(link, link->state == LINK_CONNECTING ? "does not answer"
-                                                                       : "did not greet in time");
-}
-
 /* ---- links ---- */
 
 static struct link *find_link(struct transport *t, uint64_t id)
@@ -516,6 +498,22 @@ static void send_held(struct transport *t)
         if (link != NULL && !is_cut(t, link->kind, link->peer_id, LINK_CUT_OUT))
             send_now(link, frame);
     }
+}
+
+void transport_tick(struct transport *t)
+{
+    struct instant now = loop_now(t->options.loop);
+    struct peer *peer;
+    struct link *link;
+    if (t->faults != NULL)
+        send_held(t);
+    LIST_FOREACH (peer, &t->peers, entry)
+        if (peer->link == NULL && !instant_before(now, peer->retry_at))
+            connect_peer(t, peer);
+    TAILQ_FOREACH (link, &t->links, entry)
+        if (link->state != LINK_CLOSING && !instant_before(now, link->deadline))
+            transport_refuse_link(link, link->state == LINK_CONNECTING ? "does not answer"
+                                                                       : "did not greet in time");
 }
 
 struct link_faults *transport_faults(struct transport *t)

@@ -133,9 +133,8 @@ void fault_write(struct buffer *out, const struct fault *f)
 {
     json_write_open(out, '{');
     json_member_text(out, "__type", FAULTS[f->kind].type);
-    if (f->text.size > 0) {
+    if (f->text.size > 0)
         json_member_string(out, FAULTS[f->kind].member, buffer_slice(&f->text));
-    }
     if (f->more.size > 0) {
         buffer_append_u8(out, ',');
         buffer_append_slice(out, buffer_slice(&f->more));

@@ -167,8 +167,7 @@ static enum status check_empty(const struct client_url *url, const struct load_w
     struct setup_call c;
     struct buffer ignored = {0};
     setup_begin(&c, url, w->table);
-    json_write_key(&c.body, "ConsistentRead");
-    json_write_bool(&c.body, true);
+    json_member_bool(&c.body, "ConsistentRead", true);
     json_member_integer(&c.body, "Limit", 1);
     json_write_close(&c.body, '}');
     enum status status = setup_call(&c, "Scan", &ignored);

@@ -60,8 +60,7 @@ static bool reply_events(struct call *c, struct subrequest *s, const struct repl
         write_event(out, &e);
     }
     json_write_close(out, ']');
-    json_write_key(out, "more");
-    json_write_bool(out, r->page.more);
+    json_member_bool(out, "more", r->page.more);
     json_write_close(out, '}');
     return true;
 }

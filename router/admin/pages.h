@@ -1,6 +1,7 @@
 /* pages.h - the pages below /weir/; each page is an operation (docs/pages.md). */
 #pragma once
 
+#include "router/http/query_string.h"
 #include "router/operations/operation.h"
 
 extern const struct operation operation_partitions;
@@ -11,4 +12,8 @@ extern const struct operation operation_split;
 
 /* Reads the parameters of the page's address: values[i] gets the value of names[i]; data NULL:
  * absent. `names` ends in NULL. */
-bool page_read_query(struct call *c, const char *const names[], struct slice values[]);
+static inline bool page_read_query(struct call *c, const char *const names[], struct slice values[])
+{
+    const struct http_head *head = &c->client->http.head;
+    return query_string_read(http_text(head, head->query), &c->arena, names, values, call_fault(c));
+}

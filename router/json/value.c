@@ -317,11 +317,6 @@ static bool value_read_value(struct value_reader *r, const struct json_value *v)
     return value_read_typed(r, type, &typed);
 }
 
-static bool value_duplicate_names(struct value_reader *r)
-{
-    return fault_set(r->fault, FAULT_SERIALIZATION, "Duplicate attribute name in a map");
-}
-
 static bool value_name_fits(struct value_reader *r, struct slice name)
 {
     if (name.size == 0)
@@ -352,7 +347,8 @@ static bool value_read_members(struct value_reader *r, const struct json_value *
         if (!value_read_value(r, &value))
             return false;
     }
-    return !strings_repeat(&names) || value_duplicate_names(r);
+    return !strings_repeat(&names) ||
+           fault_set(r->fault, FAULT_SERIALIZATION, "Duplicate attribute name in a map");
 }
 
 static bool value_finish_item(struct value_reader *r, struct buffer *out, bool read,

@@ -131,10 +131,8 @@ static void batch_write_unprocessed(struct buffer *out, const struct call *c, co
             value_write_item(out, span_in(&c->bytes, q->item));
     }
     json_write_close(out, ']');
-    if (b->tables[table].consistent) {
-        json_write_key(out, "ConsistentRead");
-        json_write_bool(out, true);
-    }
+    if (b->tables[table].consistent)
+        json_member_bool(out, "ConsistentRead", true);
     json_write_close(out, '}');
 }
 

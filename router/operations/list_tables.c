@@ -31,9 +31,8 @@ static bool list_tables_reply(struct call *c, struct subrequest *s, const struct
         json_write_string(&c->body, name);
     }
     json_write_close(&c->body, ']');
-    if (r->page.more && r->page.count > 0) {
+    if (r->page.more && r->page.count > 0)
         json_member_string(&c->body, "LastEvaluatedTableName", name);
-    }
     json_write_close(&c->body, '}');
     return !names.failed ||
            fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");

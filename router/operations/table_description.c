@@ -138,8 +138,7 @@ void table_description_write(struct buffer *out, const struct router *r, const s
     table_write_id(out, t->uuid);
     table_write_encryption(out, r, t);
     table_write_class(out, t);
-    json_write_key(out, "DeletionProtectionEnabled");
-    json_write_bool(out, false);
+    json_member_bool(out, "DeletionProtectionEnabled", false);
     json_write_close(out, '}');
     buffer_deinit(&arn);
 }
