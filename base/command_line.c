@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 
 enum {
     NAME_SIZE_MAX = 31, /* a longer word gets no suggestion */

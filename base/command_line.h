@@ -9,8 +9,6 @@
  * Not here: printing (cmd/usage.h), and settings of the configuration (config.h). */
 #pragma once
 
-#include <stddef.h>
-
 #include "base/buffer.h"
 
 enum {

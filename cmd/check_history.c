@@ -1,12 +1,10 @@
 /* check_history.c - `weir check-history`: could clients have seen this history? */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/instant.h"
-#include "base/must.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"

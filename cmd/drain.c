@@ -1,8 +1,6 @@
 /* drain.c - `weir drain`: empties a node before it is removed. */
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/must.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "server/host/admin.h"

@@ -4,7 +4,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
-#include "router/json/json.h"
 #include "router/json/json_writer.h"
 #include "workload/client_exchange.h"
 

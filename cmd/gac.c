@@ -7,7 +7,6 @@
 #include "cmd/usage.h"
 #include "host/descriptors.h"
 #include "server/gac_links.h"
-#include "server/host/daemon.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
 

@@ -1,10 +1,8 @@
 /* load.c - `weir load`: the tables, the preload, the run, the report. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "workload/load_run.h"

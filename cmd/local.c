@@ -5,15 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "cmd/cmd.h"
 #include "cmd/local_data.h"
-#include "cmd/options.h"
 #include "cmd/usage.h"
 #include "gac/server.h"
-#include "server/host/admin.h"
-#include "server/host/daemon.h"
-#include "server/host/http_server.h"
 #include "server/host/loop_clock.h"
 #include "server/host/node_host.h"
 #include "server/host/request_log.h"

@@ -1,6 +1,5 @@
 /* main.c - `weir`: finds the subcommand. */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/command_line.h"
 #include "cmd/cmd.h"

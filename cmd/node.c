@@ -5,8 +5,6 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/usage.h"
-#include "host/address.h"
-#include "server/host/daemon.h"
 #include "server/host/link_transport.h"
 #include "server/host/node_host.h"
 #include "server/host/verbose.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include "base/command_line.h"
-#include "base/config.h"
 #include "server/host/admin.h"
 #include "server/host/daemon.h"
 

@@ -1,14 +1,10 @@
 /* router.c - `weir router`: the DynamoDB endpoint of a cluster as a process. */
-#include <errno.h>
 #include <stdio.h>
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/usage.h"
 #include "gac/gac_message.h"
-#include "server/host/admin.h"
-#include "server/host/daemon.h"
-#include "server/host/http_server.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
 #include "server/host/request_log.h"

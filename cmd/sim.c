@@ -1,7 +1,5 @@
 /* sim.c - `weir sim`: whole clusters in virtual time, with faults, from seeds. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"

@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "base/probe.h"
 
 enum {

@@ -3,12 +3,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
-#include "server/host/daemon.h"
 #include "server/host/node_host.h"
 
 static const struct option verify_options[] = {

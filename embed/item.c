@@ -1,8 +1,6 @@
 /* item.c - weir.h's items: engine/item behind checks. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/must.h"
 #include "embed/weir_internal.h"
 
 _Static_assert(WEIR_NUMBER_TEXT_MAX == (int)NUMBER_TEXT_MAX, "one buffer size");

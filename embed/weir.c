@@ -10,7 +10,6 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
-#include "base/must.h"
 #include "embed/weir_internal.h"
 #include "engine/message/request_traits.h"
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include "engine/catalog/table.h"
-#include "engine/item/item.h"
-#include "host/loop.h"
 #include "include/weir.h"
 #include "server/host/node_host.h"
 

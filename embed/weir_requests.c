@@ -5,9 +5,7 @@
  * request_deadline_ms. A query reads all partitions of its collection. */
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "embed/weir_internal.h"
-#include "engine/admission/admission.h"
 #include "engine/item/storage_key.h"
 
 enum {

@@ -6,8 +6,6 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 
-#include "base/must.h"
-
 enum status address_resolve(const char *host, uint16_t port, union address *out)
 {
     *out = (union address){0};

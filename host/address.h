@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 
 #include "base/buffer.h"
-#include "base/status.h"
 
 union address {
     struct sockaddr any;

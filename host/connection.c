@@ -24,7 +24,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "host/address.h"
 #include "host/loop_internal.h"
 

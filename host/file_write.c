@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "host/loop_internal.h"
 
 struct file_write {

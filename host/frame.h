@@ -10,7 +10,6 @@
 
 #include "base/buffer.h"
 #include "base/limits.h"
-#include "base/status.h"
 
 enum {
     FRAME_HEADER_SIZE = 12

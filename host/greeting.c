@@ -7,8 +7,6 @@
  * Later versions may change everything behind the version. */
 #include "host/greeting.h"
 
-#include <string.h>
-
 enum {
     HELLO_MAGIC = 0x52494557, /* "WEIR" */
     HELLO_SIZE_MIN = 4 + 4 + 1 + 4 + 1 + GREETING_NONCE_SIZE + 1,

@@ -5,7 +5,6 @@
 #include <sys/queue.h>
 
 #include "base/buffer.h"
-#include "base/must.h"
 
 struct held {
     TAILQ_ENTRY(held) entry;

@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "host/address.h"
 #include "host/loop_internal.h"
 

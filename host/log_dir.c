@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "host/loop.h"
 
 enum {

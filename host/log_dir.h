@@ -8,7 +8,6 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "base/status.h"
 
 enum {
     LOG_DIR_SPARES = 8

@@ -7,8 +7,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/must.h"
-
 enum {
     MILLION = 1000000
 };

@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "host/address.h"
 #include "host/greeting.h"
 
 static enum status check_mode(int fd, const char *path, struct buffer *error)

@@ -5,7 +5,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "host/loop_internal.h"
 
 static void stop_signal_arm(struct loop *l)

@@ -15,7 +15,6 @@
 #include <sys/queue.h>
 #include <sys/random.h>
 
-#include "base/must.h"
 #include "base/prng.h"
 #include "host/address.h"
 #include "host/frame.h"

@@ -10,7 +10,6 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "base/must.h"
 #include "host/loop_internal.h"
 
 struct job {

@@ -3,7 +3,6 @@
 
 #include <stdarg.h>
 
-#include "base/must.h"
 #include "router/json/json_writer.h"
 
 static const struct {

@@ -1,11 +1,9 @@
 /* call.c - the life of an API request. */
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/catalog/key_text.h"
 #include "engine/message/request_traits.h"
 #include "router/operations/operation.h"
-#include "router/operations/throttle.h"
 
 /* ---- memory ---- */
 

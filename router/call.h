@@ -6,7 +6,6 @@
  * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
 #pragma once
 
-#include "base/arena.h"
 #include "router/http/http.h"
 #include "router/json/json.h"
 #include "router/route.h"

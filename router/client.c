@@ -12,7 +12,6 @@
  * client_receive and client_resume_all lead from reading to busy; client_answer leads back. */
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "router/cors.h"
 #include "router/endpoints.h"
 #include "router/router_internal.h"

@@ -4,9 +4,7 @@
 #include "router/admin/guard.h"
 #include "router/admin/pages.h"
 #include "router/cors.h"
-#include "router/operations/operation.h"
 #include "router/operations/serve.h"
-#include "router/router_internal.h"
 
 static const char AMZ_JSON[] = "application/x-amz-json-1.0";
 

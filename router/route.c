@@ -6,7 +6,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "base/must.h"
 #include "router/router_internal.h"
 
 struct route_entry {

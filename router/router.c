@@ -3,10 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "router/limiter/limit.h"
-#include "router/route.h"
-#include "router/router_internal.h"
 #include "router/silence.h"
 
 enum {

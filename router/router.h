@@ -8,8 +8,6 @@
  * Not here: sockets (host), admission of requests (engine/admission, at the nodes). */
 #pragma once
 
-#include "base/config.h"
-#include "base/instant.h"
 #include "engine/message/message.h"
 
 struct router;

@@ -12,7 +12,6 @@
 #include "base/id_map.h"
 #include "base/metrics.h"
 #include "base/prng.h"
-#include "gac/client.h"
 #include "router/api_error.h"
 #include "router/call.h"
 #include "router/client.h"

@@ -22,7 +22,6 @@
  * Not here: what happens to requests to a silent node (subrequest.c). */
 #pragma once
 
-#include "base/must.h"
 #include "router/router_internal.h"
 
 struct node_watch {

@@ -19,13 +19,10 @@
  * eventual read that is throttled is tried at the other members. */
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
-#include "router/route.h"
-#include "router/router_internal.h"
 #include "router/silence.h"
 
 enum {

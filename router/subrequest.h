@@ -3,8 +3,6 @@
  * Not here: the answer to the client (call.h). */
 #pragma once
 
-#include <sys/queue.h>
-
 #include "engine/message/message.h"
 #include "router/limiter/taken.h"
 #include "router/route.h"

@@ -1,8 +1,6 @@
 /* client_connection.c - see client_connection.h. */
 #include "workload/client_connection.h"
 
-#include "base/instant.h"
-
 enum {
     PAUSE_NS_MIN = 10 * 1000 * 1000,
     PAUSE_NS_MAX = 500 * 1000 * 1000,

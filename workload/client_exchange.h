@@ -3,7 +3,6 @@
  * For rare requests: subcommands, and the tables before a load. At most 30 s a step. */
 #pragma once
 
-#include "base/status.h"
 #include "router/json/json.h"
 #include "workload/client_request.h"
 

@@ -6,7 +6,6 @@
 #include <llhttp.h>
 
 #include "base/buffer.h"
-#include "base/status.h"
 
 enum {
     CLIENT_BODY_SIZE_MAX = 16 * 1024 * 1024,

@@ -6,7 +6,6 @@
 
 #include "base/id_map.h"
 #include "base/instant.h"
-#include "base/must.h"
 #include "router/json/json.h"
 
 struct history_index {

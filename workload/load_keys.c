@@ -6,7 +6,6 @@
 #include "workload/load_keys.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"

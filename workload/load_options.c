@@ -4,9 +4,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 
-#include "base/command_line.h"
 #include "base/instant.h"
-#include "base/must.h"
 #include "workload/load_request.h"
 
 /* ---- options of a workload ---- */

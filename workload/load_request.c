@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-#include "base/prng.h"
-
 static const char number_name[] = LOAD_NUMBER_NAME, filling_name[] = "data";
 static const char sort_open[] = "\"},\"", sort_close[] = "\":{\"S\":\"";
 

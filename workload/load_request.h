@@ -5,7 +5,6 @@
  * written once, at the start. */
 #pragma once
 
-#include "workload/client_request.h"
 #include "workload/load_options.h"
 
 #define LOAD_NUMBER_NAME "v" /* the attribute that holds a write's own number */

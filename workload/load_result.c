@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/instant.h"
-#include "base/must.h"
 #include "router/json/json_writer.h"
 
 void load_result_init(struct load_result *r)

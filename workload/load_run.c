@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-#include "base/must.h"
 #include "host/address.h"
 
 enum {

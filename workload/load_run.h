@@ -9,8 +9,6 @@
  *   LOAD-2  every offered request is counted exactly once at its end (load_result.h). */
 #pragma once
 
-#include <stdio.h>
-
 #include "workload/load_workload.h"
 
 struct load_run_options {

@@ -3,7 +3,6 @@
 
 #include <time.h>
 
-#include "base/must.h"
 #include "router/json/json_writer.h"
 #include "workload/client_exchange.h"
 #include "workload/load_verdict.h"

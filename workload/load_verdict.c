@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 static void copy_label(struct slice from, char out[LOAD_LABEL_SIZE_MAX])
 {

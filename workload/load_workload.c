@@ -4,9 +4,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/must.h"
-#include "workload/load_history.h"
-
 enum {
     HOLD_NS = 10 * 1000 * 1000
 };

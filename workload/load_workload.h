@@ -6,7 +6,6 @@
 
 #include "workload/client_connection.h"
 #include "workload/load_history.h"
-#include "workload/load_request.h"
 #include "workload/load_result.h"
 
 struct load_workload;

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 
-#include "base/limits.h"
 #include "router/json/value.h"
 
 static bool names_key_is_valid(struct slice key, char sign)

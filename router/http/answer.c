@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/must.h"
 #include "router/http/http.h"
 
 static struct slice answer_reason_of(int status)

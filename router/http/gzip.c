@@ -6,8 +6,6 @@
 
 #include <libdeflate.h>
 
-#include "base/must.h"
-
 enum {
     FASTEST = 1,
     LENGTH_SIZE = 4, /* the last bytes of gzip: the unpacked size modulo 2^32 */

@@ -6,7 +6,6 @@
  * and byte by byte. */
 #include "router/http/http.h"
 
-#include "base/must.h"
 #include "router/http/http_internal.h"
 
 enum {

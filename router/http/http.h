@@ -19,7 +19,6 @@
 
 #include <llhttp.h>
 
-#include "base/buffer.h"
 #include "base/config.h"
 #include "router/http/gzip.h"
 

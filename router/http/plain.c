@@ -3,7 +3,6 @@
  * A plain request is "POST / HTTP/1.1", usual header lines and a body of a given length, all in the
  * bytes at hand. This file refuses nothing: llhttp reads all other requests, malformed ones too,
  * from their first byte. */
-#include "base/must.h"
 #include "router/http/http_internal.h"
 
 static bool plain_name(struct slice s)

@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "base/limits.h"
-#include "base/must.h"
 #include "router/json/base64.h"
 
 static const char PATTERN[] = "[a-zA-Z0-9_.-]+";

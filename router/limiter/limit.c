@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "engine/message/request_traits.h"
 
 /* Subrequests that wait for tokens of one key. An empty queue stays until the next retry. */

@@ -1,5 +1,4 @@
 /* batch_get_item.c - BatchGetItem: gets many items by their keys. */
-#include "base/limits.h"
 #include "router/expression/names.h"
 #include "router/json/json_writer.h"
 #include "router/operations/batch.h"

@@ -1,5 +1,4 @@
 /* batch_write_item.c - BatchWriteItem: puts or deletes many items. */
-#include "base/limits.h"
 #include "router/json/json_writer.h"
 #include "router/operations/batch.h"
 #include "router/operations/operations.h"

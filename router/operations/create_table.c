@@ -1,5 +1,4 @@
 /* create_table.c - CreateTable: makes a table_spec from the members of the input. */
-#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"

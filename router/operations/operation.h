@@ -11,7 +11,6 @@
 #include "router/json/shape.h"
 #include "router/json/value.h"
 #include "router/operations/key.h"
-#include "router/route.h"
 #include "router/router_internal.h"
 
 struct operation {

@@ -1,7 +1,6 @@
 /* query.c - Query: items of one partition key, in the order of their sort keys. */
 #include "router/expression/key_schema.h"
 #include "router/expression/names.h"
-#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/query_scan.h"
 #include "router/operations/shapes.h"

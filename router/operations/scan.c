@@ -1,6 +1,5 @@
 /* scan.c - Scan: all items of a table, or of one segment of a table. */
 #include "router/expression/names.h"
-#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/query_scan.h"
 #include "router/operations/shapes.h"

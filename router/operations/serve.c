@@ -1,10 +1,7 @@
 /* serve.c - unpacks and parses a body, and checks it against the operation's input. */
 #include "router/operations/serve.h"
 
-#include "router/http/gzip.h"
-#include "router/json/shape.h"
 #include "router/operations/operation.h"
-#include "router/router_internal.h"
 
 enum {
     UNPACKED_FREE = 1 << 20, /* any body may unpack to so many bytes: enough for the largest item */

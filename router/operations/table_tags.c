@@ -2,7 +2,6 @@
 #include "router/operations/table_tags.h"
 
 #include "router/json/json_writer.h"
-#include "router/limiter/limit.h"
 #include "router/operations/shapes.h"
 
 /* ---- a list in the order of its keys ---- */

@@ -1,7 +1,6 @@
 /* table_throughput.c - reads, checks and describes throughput. */
 #include "router/operations/table_throughput.h"
 
-#include "engine/admission/share.h"
 #include "router/json/json_writer.h"
 #include "router/operations/shapes.h"
 

@@ -10,8 +10,6 @@
  * Source: DynamoDB developer guide, "Diagnosing throttling issues". */
 #pragma once
 
-#include "engine/catalog/table.h"
-#include "engine/message/message.h"
 #include "router/router_internal.h"
 
 /* "TableReadKeyRangeThroughputExceeded" and others; a static text. */

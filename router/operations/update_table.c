@@ -1,6 +1,5 @@
 /* update_table.c - UpdateTable: reads the table first, because members that are not given keep
  * their values. */
-#include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"

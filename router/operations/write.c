@@ -1,8 +1,6 @@
 /* write.c - PutItem and DeleteItem: puts a whole item, or deletes an item by its key. */
 #include "router/operations/write.h"
 
-#include "base/limits.h"
-#include "base/must.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"

@@ -1,7 +1,6 @@
 /* ranges.c - reads pages of items from one range, or merges several ranges. */
 #include "router/plan/ranges.h"
 
-#include "base/limits.h"
 #include "router/operations/throttle.h"
 
 void plan_range_skip_past(struct call *c, struct plan_range *range, bool reverse, struct slice key)

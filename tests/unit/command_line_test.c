@@ -230,7 +230,8 @@ static void the_help_lists_all_options_with_their_defaults(void **state)
 static int options_of(const char *name, const char *value)
 {
     static struct options o;
-    static const struct option known[] = {OPTIONS_ID("A node."), OPTIONS_PEERS("Nodes.")};
+    static const struct option known[] = {{OPTIONS_ID, .help = "A node."},
+                                          {OPTIONS_PEERS, .help = "Nodes."}};
     const struct command_line line = {.command = "weir node",
                                       .usage = "",
                                       .about = "",
