@@ -1,10 +1,17 @@
 /* Reads of a node's store that fail: nobody is told anything but that. */
 #include "tests/check.h"
 
+#include "engine/node/control_port.h"
+#include "engine/node/node_internal.h"
+#include "sim/check.h"
 #include "tests/support/lab.h"
 
 #define KEY "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"a\"}}"
 #define PUT "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}}"
+
+enum {
+    TABLE = 1 /* the first one created */
+};
 
 struct answer {
     bool ended;
@@ -26,13 +33,22 @@ static bool says(const struct answer *a, const char *text)
     return memmem(a->body.data, a->body.size, text, strlen(text)) != NULL;
 }
 
+static void set_unreadable_at(struct lab *l, uint32_t node, bool unreadable)
+{
+    struct medium *m = node_process_medium(l->world.nodes[node]);
+    m->unreadable = 64;
+    m->unreadable_left = unreadable ? UINT32_MAX : 0;
+}
+
 static void set_unreadable(struct lab *l, bool unreadable)
 {
-    for (uint32_t id = 1; id <= l->world.plan.nodes; id++) {
-        struct medium *m = node_process_medium(l->world.nodes[id]);
-        m->unreadable = 64;
-        m->unreadable_left = unreadable ? UINT32_MAX : 0;
-    }
+    for (uint32_t id = 1; id <= l->world.plan.nodes; id++)
+        set_unreadable_at(l, id, unreadable);
+}
+
+static const struct partition *replica_at(const struct lab *l, uint32_t node, uint32_t group)
+{
+    return partitions_find(&node_process_node(l->world.nodes[node])->partitions, group);
 }
 
 static bool writes_log(const struct lab *l)
@@ -61,6 +77,7 @@ static void scene_begin(struct lab *l, struct answer *a)
 {
     lab_init(l);
     lab_set(l, "checkpoint_ms", "100");
+    lab_set(l, "entries_max_bytes", "64KiB");
     lab_start(l);
     lab_pass(l, 2 * NS_PER_S);
     lab_create_table(l, "tab", 1000, 1000);
@@ -117,11 +134,87 @@ static void a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none(vo
     scene_end(&l, &a);
 }
 
+/* More than the leader keeps of the log for those that are behind. */
+static void put_much(struct lab *l, struct answer *a)
+{
+    char body[32000];
+    for (int i = 0; i < 30; i++) {
+        snprintf(
+            body, sizeof body,
+            "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"%d\"},\"v\":{\"S\":\"%030000d\"}}}", i,
+            0);
+        call(l, a, "PutItem", body);
+        assert_int_equal(a->status, 200);
+    }
+}
+
+static void a_snapshot_leaves_no_key_in_place_that_it_cannot_read(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct answer a = {0};
+    struct arena arena = {0};
+    struct buffer why = {0};
+    scene_begin(&l, &a);
+    const uint32_t behind = lab_leader_of(&l, TABLE) % 3 + 1;
+    const uint32_t partition = lab_table_of(&l, "tab", &arena).partitions[0].id;
+    world_cut_off(&l.world, behind);
+    call(&l, &a, "DeleteItem", KEY "}");
+    assert_int_equal(a.status, 200);
+    put_much(&l, &a);
+    lab_pass(&l, 2 * NS_PER_S); /* checkpoints: the log has the deletion no more */
+    set_unreadable_at(&l, behind, true);
+    world_heal(&l.world, behind);
+    lab_pass(&l, 5 * NS_PER_S);
+    assert_true(replica_at(&l, behind, partition)->no_state); /* a snapshot waits */
+    set_unreadable_at(&l, behind, false);
+    lab_pass(&l, 5 * NS_PER_S);
+    assert_false(replica_at(&l, behind, partition)->no_state);
+    lab_table_of(&l, "tab", &arena);
+    if (!check_replicas(l.world.nodes, buffer_slice(&l.body), 3, &why))
+        fail_msg("%.*s", (int)why.size, (const char *)why.data);
+    arena_deinit(&arena);
+    scene_end(&l, &a);
+}
+
+static void a_node_that_cannot_read_the_catalog_of_a_snapshot_stops(void **state)
+{
+    (void)state;
+    struct lab l;
+    struct answer a = {0};
+    struct buffer error = {0};
+    scene_begin(&l, &a);
+    const uint32_t lost = lab_catalog_leader(&l) % 3 + 1;
+    struct node_process *p = l.world.nodes[lost];
+    node_process_crash(p, false);
+    node_process_wipe(p);
+    assert_int_equal(node_process_start(p, &error), STATUS_OK);
+    const struct partition *catalog = NULL;
+    for (int tries = 0; catalog == NULL || catalog->installing == NULL; tries++) {
+        assert_true(tries < 1000000);
+        lab_pass(&l, 100 * NS_PER_US);
+        catalog = replica_at(&l, lost, CATALOG_GROUP);
+    }
+    set_unreadable_at(&l, lost, true); /* the snapshot is whole, and not installed */
+    lab_pass(&l, 5 * NS_PER_S);
+    assert_true(node_is_stopped(node_process_node(p)));
+    assert_true(catalog->no_state);
+    set_unreadable_at(&l, lost, false);
+    node_process_crash(p, false);
+    assert_int_equal(node_process_start(p, &error), STATUS_OK);
+    lab_pass(&l, 20 * NS_PER_S);
+    assert_false(node_is_stopped(node_process_node(p)));
+    assert_non_null(catalog_find(node_catalog(node_process_node(p)), slice_of("tab")));
+    scene_end(&l, &a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_that_fail_are_not_answered_with_nothing),
         cmocka_unit_test(a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none),
+        cmocka_unit_test(a_snapshot_leaves_no_key_in_place_that_it_cannot_read),
+        cmocka_unit_test(a_node_that_cannot_read_the_catalog_of_a_snapshot_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
