@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/probe.h"
+#include "sim/medium.h"
 
 enum {
     SEED_S_MAX = 300 /* a longer run counts as endless */
@@ -250,6 +251,7 @@ static void sim_jobs_ended(struct job *j, const struct sim_jobs_options *o, stru
 {
     close(j->fd);
     waitpid(j->pid, NULL, 0);
+    medium_sweep();
     j->pid = 0;
     if (!j->begun)
         return;
@@ -329,6 +331,7 @@ void sim_jobs_run(const struct sim_jobs_options *options, struct sim_summary *ou
     struct sim_jobs_options o = *options;
     o.begun_ns = wall_ns();
     must(o.jobs <= SIM_JOBS_MAX);
+    medium_sweep(); /* what killed runs have left */
     *out = (struct sim_summary){0};
     if (o.jobs == 0)
         run_here(&o, out);

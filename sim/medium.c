@@ -1,8 +1,10 @@
 /* medium.c - the disk under the store of a simulated node: LMDB itself, and reads and writes that
- * fail. The directory is in /dev/shm if the machine has it. */
+ * fail. The directory is in /dev/shm if the machine has it, and is named after its process. */
 #include "sim/medium.h"
 
 #include <errno.h>
+#include <glob.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -123,7 +125,7 @@ static void medium_directory_make(struct medium *m)
 {
     static const char *const places[] = {"/dev/shm", "/tmp"};
     for (size_t i = 0; i < sizeof places / sizeof places[0] && m->path[0] == '\0'; i++) {
-        snprintf(m->path, sizeof m->path, "%s/weir-sim-XXXXXX", places[i]);
+        snprintf(m->path, sizeof m->path, "%s/weir-sim-%d-XXXXXX", places[i], (int)getpid());
         if (mkdtemp(m->path) == NULL)
             m->path[0] = '\0';
     }
@@ -170,4 +172,19 @@ void medium_wipe(struct medium *m)
     }
     rmdir(m->path);
     m->path[0] = '\0';
+}
+
+void medium_sweep(void)
+{
+    glob_t found;
+    if (glob("{/dev/shm,/tmp}/weir-sim-*-*", GLOB_BRACE, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct medium m;
+        const long pid = strtol(strstr(found.gl_pathv[i], "weir-sim-") + 9, NULL, 10);
+        snprintf(m.path, sizeof m.path, "%s", found.gl_pathv[i]);
+        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+            medium_wipe(&m);
+    }
+    globfree(&found);
 }

@@ -24,3 +24,5 @@ struct medium {
 struct backing *medium_open(struct medium *m);
 /* Removes directory and data. */
 void medium_wipe(struct medium *m);
+/* Removes the directories and data of processes that are gone. */
+void medium_sweep(void);
