@@ -171,11 +171,7 @@ uint32_t leaders_add(struct leaders *l, uint32_t group, uint64_t term, uint32_t 
         if (l->all[i - 1].group == group && l->all[i - 1].term == term)
             return l->all[i - 1].node;
     }
-    if (l->count == l->capacity) {
-        l->capacity = l->capacity == 0 ? 64 : l->capacity * 2;
-        l->all = realloc(l->all, l->capacity * sizeof l->all[0]);
-        must(l->all != NULL);
-    }
+    l->all = must_grow(l->all, l->count, &l->capacity, sizeof l->all[0]);
     l->all[l->count++] = (struct leader){group, node, term};
     return node;
 }

@@ -77,11 +77,7 @@ bool disk_has(const struct disk *d, uint64_t segment)
 
 static void segment_insert(struct disk *d, const struct disk_segment *s)
 {
-    if (d->count == d->capacity) {
-        d->capacity = d->capacity == 0 ? 8 : d->capacity * 2;
-        d->segments = realloc(d->segments, d->capacity * sizeof d->segments[0]);
-        must(d->segments != NULL);
-    }
+    d->segments = must_grow(d->segments, d->count, &d->capacity, sizeof d->segments[0]);
     size_t at = d->count++;
     for (; at > 0 && d->segments[at - 1].number > s->number; at--)
         d->segments[at] = d->segments[at - 1];
@@ -90,11 +86,8 @@ static void segment_insert(struct disk *d, const struct disk_segment *s)
 
 static void trimmed_insert(struct disk *d, const struct disk_trimmed *t)
 {
-    if (d->trimmed_count == d->trimmed_capacity) {
-        d->trimmed_capacity = d->trimmed_capacity == 0 ? 8 : d->trimmed_capacity * 2;
-        d->trimmed = realloc(d->trimmed, d->trimmed_capacity * sizeof d->trimmed[0]);
-        must(d->trimmed != NULL);
-    }
+    d->trimmed =
+        must_grow(d->trimmed, d->trimmed_count, &d->trimmed_capacity, sizeof d->trimmed[0]);
     d->trimmed[d->trimmed_count++] = *t;
 }
 
@@ -147,8 +140,7 @@ int disk_make_end(struct disk *d)
     }
     s.number = d->making_number;
     if (s.bytes == NULL)
-        s.bytes = calloc(1, d->segment_bytes);
-    must(s.bytes != NULL);
+        s.bytes = must_calloc(1, d->segment_bytes);
     segment_insert(d, &s);
     for (size_t i = 0; i < d->trimmed_count; i++)
         d->trimmed[i].synced = true;
@@ -257,11 +249,7 @@ static struct disk_write take_flying(struct disk *d, uint64_t lsn)
 
 static void disk_remember(struct disk *d, const struct disk_write *w)
 {
-    if (d->undo_count == d->undo_capacity) {
-        d->undo_capacity = d->undo_capacity == 0 ? 64 : d->undo_capacity * 2;
-        d->undo = realloc(d->undo, d->undo_capacity * sizeof d->undo[0]);
-        must(d->undo != NULL);
-    }
+    d->undo = must_grow(d->undo, d->undo_count, &d->undo_capacity, sizeof d->undo[0]);
     struct disk_undo *u = &d->undo[d->undo_count++];
     *u = (struct disk_undo){.segment = w->lsn / d->segment_bytes,
                             .offset = w->lsn % d->segment_bytes};

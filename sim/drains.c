@@ -101,8 +101,7 @@ bool drains_are_over(const struct drains *d)
 
 struct drains *drains_create(const struct drains_options *options)
 {
-    struct drains *d = calloc(1, sizeof *d);
-    must(d != NULL);
+    struct drains *d = must_calloc(1, sizeof *d);
     d->options = *options;
     d->prng = prng_seeded(options->seed);
     return d;

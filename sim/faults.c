@@ -524,8 +524,7 @@ uint64_t faults_strikes(const struct faults *f)
 
 struct faults *faults_create(const struct faults_options *options)
 {
-    struct faults *f = calloc(1, sizeof *f);
-    must(f != NULL);
+    struct faults *f = must_calloc(1, sizeof *f);
     f->options = *options;
     f->prng = prng_seeded(options->seed);
     f->more_prng = prng_seeded(options->seed ^ UINT64_C(0x6d6f7265));

@@ -86,8 +86,7 @@ struct gac_process *gac_process_create(const struct gac_process_options *options
 {
     static const struct network_handler handler = {process_link_accept, gac_link_received,
                                                    gac_link_closed, process_datagram_refuse};
-    struct gac_process *p = calloc(1, sizeof *p);
-    must(p != NULL);
+    struct gac_process *p = must_calloc(1, sizeof *p);
     p->options = *options;
     p->prng = prng_seeded(options->seed);
     process_init(&p->process, options->around, options->process, &p->prng, &handler, p);

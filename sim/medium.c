@@ -152,8 +152,7 @@ struct backing *medium_open(struct medium *m)
     if (m->path[0] == '\0')
         medium_directory_make(m);
     const struct backing_options options = {m->path, m->map_initial_bytes, m->map_max_bytes};
-    struct medium_backing *b = calloc(1, sizeof *b);
-    must(b != NULL);
+    struct medium_backing *b = must_calloc(1, sizeof *b);
     b->backing.methods = &methods;
     b->medium = m;
     must(backing_open_lmdb(&options, &b->lmdb) == STATUS_OK);

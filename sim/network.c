@@ -72,7 +72,7 @@ struct network {
     int64_t *free_at;          /* owns; same index; when the way has passed on all that was sent */
     struct link **links;       /* owns */
     uint32_t link_count;
-    uint32_t link_capacity;
+    size_t link_capacity;
     uint32_t link_free;    /* slot + 1 */
     struct messages spare; /* owns */
 };
@@ -93,8 +93,7 @@ static struct message *message_create(struct network *n, enum message_kind_sim k
         STAILQ_REMOVE_HEAD(&n->spare, entry);
     } else {
         size_t capacity = bytes.size < SPARE_SIZE ? SPARE_SIZE : bytes.size;
-        m = malloc(sizeof *m + capacity);
-        must(m != NULL);
+        m = must_have(malloc(sizeof *m + capacity));
         m->capacity = capacity;
     }
     m->cost_ns = -1;
@@ -213,13 +212,8 @@ static struct link *link_take(struct network *n)
         l = n->links[n->link_free - 1];
         n->link_free = l->next_free;
     } else {
-        if (n->link_count == n->link_capacity) {
-            n->link_capacity = n->link_capacity == 0 ? 64 : n->link_capacity * 2;
-            n->links = realloc(n->links, n->link_capacity * sizeof n->links[0]);
-            must(n->links != NULL);
-        }
-        l = calloc(1, sizeof *l);
-        must(l != NULL);
+        n->links = must_grow(n->links, n->link_count, &n->link_capacity, sizeof n->links[0]);
+        l = must_calloc(1, sizeof *l);
         l->network = n;
         l->slot = n->link_count;
         n->links[n->link_count++] = l;
@@ -650,18 +644,16 @@ void network_set_faults(struct network *n, const struct network_faults *faults)
 
 struct network *network_create(const struct network_options *options)
 {
-    struct network *n = calloc(1, sizeof *n);
-    must(n != NULL);
+    struct network *n = must_calloc(1, sizeof *n);
     n->options = *options;
     n->delay_prng = prng_seeded(options->seed);
     n->fault_prng = prng_seeded(options->seed + 1);
     n->speed_prng = prng_seeded(options->seed + 2);
     size_t side = options->processes + 1;
-    n->processes = calloc(side, sizeof n->processes[0]);
-    n->cuts = calloc(side * side, sizeof n->cuts[0]);
-    n->datagram_at = calloc(side * side, sizeof n->datagram_at[0]);
-    n->free_at = calloc(side * side, sizeof n->free_at[0]);
-    must(n->processes != NULL && n->cuts != NULL && n->datagram_at != NULL && n->free_at != NULL);
+    n->processes = must_calloc(side, sizeof n->processes[0]);
+    n->cuts = must_calloc(side * side, sizeof n->cuts[0]);
+    n->datagram_at = must_calloc(side * side, sizeof n->datagram_at[0]);
+    n->free_at = must_calloc(side * side, sizeof n->free_at[0]);
     STAILQ_INIT(&n->spare);
     for (uint32_t p = 0; p < side; p++)
         STAILQ_INIT(&n->processes[p].held);

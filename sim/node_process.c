@@ -655,8 +655,7 @@ struct node_process *node_process_create(const struct node_process_options *opti
 {
     static const struct network_handler handler = {process_link_accept, node_link_received,
                                                    node_link_closed, node_datagram_received};
-    struct node_process *p = calloc(1, sizeof *p);
-    must(p != NULL);
+    struct node_process *p = must_calloc(1, sizeof *p);
     p->options = *options;
     p->slow_times = 1;
     p->timing_prng = prng_seeded(options->seed);
@@ -667,8 +666,7 @@ struct node_process *node_process_create(const struct node_process_options *opti
     process_init(&p->process, options->around, options->id, &p->life_prng, &handler, p);
     p->process.resumed = node_resumed;
     p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 3);
-    p->peers = calloc(options->node_count + 1, sizeof p->peers[0]);
-    must(p->peers != NULL);
+    p->peers = must_calloc(options->node_count + 1, sizeof p->peers[0]);
     p->links.links = (struct link_port){.context = p,
                                         .send = node_link_send,
                                         .find = node_link_find,

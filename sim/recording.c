@@ -8,8 +8,7 @@
 void recording_init(struct recording *h, uint32_t key_count)
 {
     *h = (struct recording){.key_count = key_count, .next_id = 1, .calm_ns = INT64_MAX};
-    h->keys = calloc(key_count, sizeof h->keys[0]);
-    must(h->keys != NULL);
+    h->keys = must_calloc(key_count, sizeof h->keys[0]);
 }
 
 void recording_deinit(struct recording *h)
@@ -28,11 +27,7 @@ struct recording_ticket recording_invoke(struct recording *h, struct instant now
     uint64_t id = h->next_id++;
     if (h->off)
         return (struct recording_ticket){key, 0, id};
-    if (k->count == k->capacity) {
-        k->capacity = k->capacity == 0 ? 64 : k->capacity * 2;
-        k->ops = realloc(k->ops, k->capacity * sizeof k->ops[0]);
-        must(k->ops != NULL);
-    }
+    k->ops = must_grow(k->ops, k->count, &k->capacity, sizeof k->ops[0]);
     struct recorded *r = &k->ops[k->count];
     *r = (struct recorded){.op = {.id = id,
                                   .invoked_ns = now.ns,
@@ -229,8 +224,7 @@ static int by_old(const void *a, const void *b)
 static bool verify_replaced(const struct recording *h, uint32_t key, struct buffer *why)
 {
     const struct recording_key *k = &h->keys[key];
-    const struct recorded **all = malloc((k->count + 1) * sizeof *all);
-    must(all != NULL);
+    const struct recorded **all = must_have(malloc((k->count + 1) * sizeof *all));
     size_t count = 0;
     for (size_t i = 0; i < k->count; i++) {
         if (k->ops[i].old_known && k->ops[i].old != 0)
@@ -288,8 +282,7 @@ static bool verify_overlooked(const struct recording *h, uint32_t key, struct bu
 static bool verify_linearizable(struct recording *h, uint32_t key, struct buffer *why)
 {
     const struct recording_key *k = &h->keys[key];
-    struct history_op *ops = malloc((k->count + 1) * sizeof *ops);
-    must(ops != NULL);
+    struct history_op *ops = must_have(malloc((k->count + 1) * sizeof *ops));
     size_t count = 0;
     for (size_t i = 0; i < k->count; i++) {
         const struct recorded *r = &k->ops[i];

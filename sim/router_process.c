@@ -264,8 +264,7 @@ struct router_process *router_process_create(const struct router_process_options
     static const struct network_handler handler = {router_link_accepted, router_link_received,
                                                    router_link_closed, process_datagram_refuse};
     static const struct network_stream_handler streams = {router_client_ended, router_client_waits};
-    struct router_process *p = calloc(1, sizeof *p);
-    must(p != NULL);
+    struct router_process *p = must_calloc(1, sizeof *p);
     p->options = *options;
     p->prng = prng_seeded(options->seed);
     process_init(&p->process, options->around, options->process, &p->prng, &handler, p);

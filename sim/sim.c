@@ -184,8 +184,7 @@ static void create_faults(struct sim *s)
 
 struct sim *sim_create(const struct sim_options *options)
 {
-    struct sim *s = calloc(1, sizeof *s);
-    must(s != NULL);
+    struct sim *s = must_calloc(1, sizeof *s);
     plan_make(options, &s->plan);
     struct plan *p = &s->plan;
     must(p->clients <= SIM_CLIENTS_MAX);

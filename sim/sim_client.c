@@ -559,8 +559,7 @@ void sim_client_describe(const struct sim_client *c, struct buffer *out)
 
 struct sim_client *sim_client_create(const struct sim_client_options *options)
 {
-    struct sim_client *c = calloc(1, sizeof *c);
-    must(c != NULL);
+    struct sim_client *c = must_calloc(1, sizeof *c);
     c->options = *options;
     c->prng = prng_seeded(options->seed);
     http_client_init(&c->http, &options->http);

@@ -170,8 +170,7 @@ void splits_end(struct splits *s)
 
 struct splits *splits_create(const struct splits_options *options)
 {
-    struct splits *s = calloc(1, sizeof *s);
-    must(s != NULL);
+    struct splits *s = must_calloc(1, sizeof *s);
     s->options = *options;
     s->prng = prng_seeded(options->seed);
     return s;

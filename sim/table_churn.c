@@ -100,8 +100,7 @@ static void tables_clear_begin(struct tables *t)
     struct slot *s = &t->slots[t->at];
     uint32_t keys = t->options.workload->keys;
     if (s->clears == NULL)
-        s->clears = calloc(keys, sizeof s->clears[0]);
-    must(s->clears != NULL);
+        s->clears = must_calloc(keys, sizeof s->clears[0]);
     for (uint32_t key = 0; key < keys; key++)
         s->clears[key] = recording_clear(t->options.history, tables_now(t), t->at * keys + key);
 }
@@ -346,8 +345,7 @@ void tables_describe(const struct tables *t, struct buffer *out)
 
 struct tables *tables_create(const struct tables_options *options)
 {
-    struct tables *t = calloc(1, sizeof *t);
-    must(t != NULL);
+    struct tables *t = must_calloc(1, sizeof *t);
     must(options->workload->tables >= 1 && options->workload->tables <= TABLES_MAX);
     t->options = *options;
     t->prng = prng_seeded(options->seed);
