@@ -36,23 +36,6 @@ static bool compare_next(struct attr_cursor *c, bool set, struct compare_entry *
     return true;
 }
 
-static const struct attr *compare_find_among(const struct compare_entry *list, size_t count,
-                                             struct slice key)
-{
-    size_t low = 0;
-    while (low < count) {
-        size_t middle = low + (count - low) / 2;
-        int order = slice_compare(key, list[middle].key);
-        if (order == 0)
-            return &list[middle].value;
-        if (order < 0)
-            count = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
-}
-
 static int compare_entries(const void *a, const void *b)
 {
     return slice_compare(((const struct compare_entry *)a)->key,
@@ -77,8 +60,9 @@ static bool compare_has_all(const struct attr *a, const struct compare_entry *so
     struct attr_cursor c = attr_elements(a);
     struct compare_entry e;
     while (compare_next(&c, set, &e)) {
-        const struct attr *found = compare_find_among(sorted, count, e.key);
-        if (found == NULL || (!set && !attr_equal(&e.value, found)))
+        const struct compare_entry *found =
+            bsearch(&e, sorted, count, sizeof *sorted, compare_entries);
+        if (found == NULL || (!set && !attr_equal(&e.value, &found->value)))
             return false;
     }
     return true;
@@ -89,9 +73,8 @@ static bool compare_unordered(const struct attr *a, const struct attr *b, uint32
 {
     struct compare_entry few[COMPARE_FEW], *sorted = few;
     struct attr_cursor c = attr_elements(b);
-    if (count > COMPARE_FEW) {
+    if (count > COMPARE_FEW)
         sorted = must_calloc(count, sizeof *sorted);
-    }
     for (uint32_t i = 0; i < count; i++)
         compare_next(&c, attr_is_set(b->type), &sorted[i]);
     qsort(sorted, count, sizeof *sorted, compare_entries);

@@ -17,12 +17,6 @@ struct evaluated {
 
 /* ---- operands ---- */
 
-static uint32_t evaluate_u16(struct reader *r)
-{
-    uint32_t low = reader_u8(r);
-    return low | (uint32_t)reader_u8(r) << 8;
-}
-
 static bool evaluate_element(const struct attr *list, uint32_t index, struct attr *out)
 {
     struct attr_cursor c = attr_elements(list);
@@ -34,21 +28,10 @@ static bool evaluate_element(const struct attr *list, uint32_t index, struct att
     return false;
 }
 
-static bool evaluate_member(const struct attr *map, struct slice name, struct attr *out)
-{
-    struct attr_cursor c = attr_elements(map);
-    struct slice found;
-    while (attr_next(&c, &found, out)) {
-        if (slice_equal(found, name))
-            return true;
-    }
-    return false;
-}
-
 /* Reads the whole path, even if it leads to nothing. */
 static bool evaluate_path(struct reader *r, struct slice item, struct attr *out)
 {
-    const uint32_t count = evaluate_u16(r);
+    const uint32_t count = program_read_u16(r);
     bool there = item.size > 0;
     struct attr at = {0};
     for (uint32_t i = 0; i < count; i++) {
@@ -57,7 +40,7 @@ static bool evaluate_path(struct reader *r, struct slice item, struct attr *out)
             if (there && i == 0)
                 there = item_find(item, name, out);
             else
-                there = there && at.type == ATTR_MAP && evaluate_member(&at, name, out);
+                there = there && at.type == ATTR_MAP && attr_find(attr_elements(&at), name, out);
         } else {
             uint32_t index = reader_u32(r);
             there = there && at.type == ATTR_LIST && evaluate_element(&at, index, out);
@@ -176,7 +159,7 @@ static bool evaluate_type(struct reader *r, struct slice item)
 /* Evaluates AND or OR: the first operand whose result is `decides` decides. */
 static bool evaluate_chain(struct reader *r, struct slice item, bool decides)
 {
-    const uint32_t count = evaluate_u16(r);
+    const uint32_t count = program_read_u16(r);
     for (uint32_t i = 0; i < count; i++) {
         if (program_holds(reader_sized(r), item) == decides)
             return decides;

@@ -124,15 +124,9 @@ struct program_checker {
 
 static bool check_condition(struct program_checker *c);
 
-static uint32_t check_u16(struct program_checker *c)
-{
-    uint32_t low = reader_u8(&c->r);
-    return low | (uint32_t)reader_u8(&c->r) << 8;
-}
-
 static bool check_path(struct program_checker *c)
 {
-    uint32_t count = check_u16(c);
+    uint32_t count = program_read_u16(&c->r);
     for (uint32_t i = 0; i < count && !c->r.failed; i++) {
         const uint8_t part = reader_u8(&c->r);
         if (part == PROGRAM_NAME)
@@ -173,7 +167,7 @@ static bool check_operands(struct program_checker *c, uint32_t count)
 /* Each operand must have exactly the size that is written before it. */
 static bool check_chain(struct program_checker *c)
 {
-    const uint32_t count = check_u16(c);
+    const uint32_t count = program_read_u16(&c->r);
     if (count < 2)
         return false;
     c->operators += count - 2; /* of count - 1 operators, the caller has counted one */

@@ -1,6 +1,8 @@
 /* program_internal.h - the byte values of a program's operations (program.h). */
 #pragma once
 
+#include "base/buffer.h"
+
 enum program_op {
     PROGRAM_OR = 1,
     PROGRAM_AND,
@@ -30,3 +32,9 @@ enum program_part {
     PROGRAM_NAME = 1,
     PROGRAM_INDEX,
 };
+
+static inline uint32_t program_read_u16(struct reader *r)
+{
+    uint32_t low = reader_u8(r);
+    return low | (uint32_t)reader_u8(r) << 8;
+}

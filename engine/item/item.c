@@ -247,13 +247,17 @@ bool attr_next(struct attr_cursor *c, struct slice *name, struct attr *value)
     return true;
 }
 
-bool item_find(struct slice item, struct slice name, struct attr *out)
+bool attr_find(struct attr_cursor c, struct slice name, struct attr *out)
 {
-    struct attr_cursor c = item_attrs(item);
     struct slice found;
     while (attr_next(&c, &found, out)) {
         if (slice_equal(found, name))
             return true;
     }
     return false;
+}
+
+bool item_find(struct slice item, struct slice name, struct attr *out)
+{
+    return attr_find(item_attrs(item), name, out);
 }

@@ -101,4 +101,6 @@ struct attr_cursor attr_elements(const struct attr *container);
 /* False at the end. `name` is empty in lists and sets. */
 bool attr_next(struct attr_cursor *c, struct slice *name, struct attr *value);
 
+/* The attribute with this name, or the element of a map. False: there is none. */
+bool attr_find(struct attr_cursor c, struct slice name, struct attr *out);
 bool item_find(struct slice item, struct slice name, struct attr *out);

@@ -44,8 +44,7 @@ static inline uint64_t erase_cost(size_t key_size, size_t value_size)
 
 struct backing_info {
     uint64_t used_bytes; /* of the map, free pages included */
-    uint64_t map_bytes;
-    uint64_t log_lsn; /* of the last write */
+    uint64_t log_lsn;    /* of the last write */
 };
 
 /* The backing as it was when the snapshot was opened. Belongs to the owner's thread. While it is

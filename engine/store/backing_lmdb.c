@@ -96,17 +96,22 @@ static enum status snapshot_begin(struct lmdb *l, struct backing_snapshot *s)
     return status;
 }
 
+static enum status snapshot_renew(struct backing_snapshot *s)
+{
+    s->bucket = slice_make(NULL, 0);
+    int error = mdb_txn_renew(s->txn);
+    if (error == 0)
+        error = mdb_cursor_renew(s->txn, s->cursor);
+    return lmdb_status_of(error);
+}
+
 static enum status lmdb_refresh(struct backing *b)
 {
     struct lmdb *l = lmdb_of(b);
-    l->now.bucket = slice_make(NULL, 0);
     if (l->now.txn == NULL)
         return snapshot_begin(l, &l->now);
     mdb_txn_reset(l->now.txn);
-    int error = mdb_txn_renew(l->now.txn);
-    if (error == 0)
-        error = mdb_cursor_renew(l->now.txn, l->now.cursor);
-    return lmdb_status_of(error);
+    return snapshot_renew(&l->now);
 }
 
 static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot *s,
@@ -405,11 +410,8 @@ static enum status lmdb_grow(struct backing *b)
     pthread_rwlock_wrlock(&l->lock);
     int error = mdb_env_set_mapsize(l->env, wanted);
     pthread_rwlock_unlock(&l->lock);
-    int again = mdb_txn_renew(l->now.txn);
-    if (again == 0)
-        again = mdb_cursor_renew(l->now.txn, l->now.cursor);
-    l->now.bucket = slice_make(NULL, 0);
-    return lmdb_status_of(error != 0 ? error : again);
+    enum status again = snapshot_renew(&l->now);
+    return error != 0 ? lmdb_status_of(error) : again;
 }
 
 /* ---- any thread ---- */
@@ -457,8 +459,7 @@ static struct backing_info lmdb_info(struct backing *b)
     MDB_stat stat;
     must(mdb_env_info(l->env, &env) == 0);
     must(mdb_env_stat(l->env, &stat) == 0);
-    struct backing_info i = {.used_bytes = (env.me_last_pgno + 1) * stat.ms_psize,
-                             .map_bytes = env.me_mapsize};
+    struct backing_info i = {.used_bytes = (env.me_last_pgno + 1) * stat.ms_psize};
     MDB_val k = val_of(slice_of(meta_log_lsn)), v;
     if (mdb_get(l->now.txn, l->meta, &k, &v) == 0 && v.mv_size == sizeof i.log_lsn)
         memcpy(&i.log_lsn, v.mv_data, sizeof i.log_lsn);
