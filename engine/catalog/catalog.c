@@ -550,9 +550,8 @@ static void catalog_replace(struct catalog *c, const struct catalog_command *com
 static void catalog_found(struct catalog *c, const struct catalog_command *command,
                           struct catalog_result *out)
 {
-    struct reader r = {command->group, false};
     struct partition_info group;
-    must(partition_info_decode(&r, &group) == STATUS_OK);
+    must(partition_info_decode(command->group, &group) == STATUS_OK);
     if (c->itself != NULL)
         return; /* an earlier leader has founded it */
     const struct table t = {.id = CATALOG_TABLE_ID,
@@ -640,55 +639,38 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
     out->table = &e->table;
 }
 
+static void catalog_delete(struct catalog *c, const struct catalog_command *command,
+                           struct catalog_result *out)
+{
+    struct entry *e = find_active(c, command, out);
+    if (e != NULL)
+        set_status(c, e, TABLE_DELETING, out);
+}
+
+static void catalog_note_node(struct catalog *c, const struct catalog_command *command,
+                              struct catalog_result *out)
+{
+    c->generations[command->node] = command->generation;
+    catalog_node_row(c, command->node, out);
+}
+
 void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result *out)
 {
+    static void (*const ops[CATALOG_OPS])(struct catalog * c, const struct catalog_command *command,
+                                          struct catalog_result *out) = {
+        [CATALOG_CREATE] = catalog_create_table, [CATALOG_UPDATE] = catalog_update,
+        [CATALOG_DELETE] = catalog_delete,       [CATALOG_SETTLE] = catalog_settle,
+        [CATALOG_NODE] = catalog_note_node,      [CATALOG_REPLACE] = catalog_replace,
+        [CATALOG_SPLIT] = split_partition,       [CATALOG_EVENT] = catalog_decide,
+        [CATALOG_MOVE] = catalog_decide,         [CATALOG_LET_GO] = catalog_decide,
+        [CATALOG_LEFT] = catalog_decide,         [CATALOG_RATES] = catalog_decide,
+        [CATALOG_PEAK] = catalog_decide,         [CATALOG_DRAIN] = catalog_decide,
+        [CATALOG_LEAD] = catalog_decide,         [CATALOG_MERGE] = catalog_merge,
+        [CATALOG_FOUND] = catalog_found,
+    };
     struct catalog_command command;
     must(catalog_command_decode(bytes, &command) == STATUS_OK);
     *out = (struct catalog_result){.code = REPLY_OK};
     buffer_clear(&c->text);
-    switch (command.op) {
-    case CATALOG_CREATE:
-        catalog_create_table(c, &command, out);
-        break;
-    case CATALOG_UPDATE:
-        catalog_update(c, &command, out);
-        break;
-    case CATALOG_DELETE: {
-        struct entry *e = find_active(c, &command, out);
-        if (e != NULL)
-            set_status(c, e, TABLE_DELETING, out);
-        break;
-    }
-    case CATALOG_SETTLE:
-        catalog_settle(c, &command, out);
-        break;
-    case CATALOG_NODE:
-        c->generations[command.node] = command.generation;
-        catalog_node_row(c, command.node, out);
-        break;
-    case CATALOG_REPLACE:
-        catalog_replace(c, &command, out);
-        break;
-    case CATALOG_EVENT:
-    case CATALOG_MOVE:
-    case CATALOG_LET_GO:
-    case CATALOG_LEFT:
-    case CATALOG_RATES:
-    case CATALOG_PEAK:
-    case CATALOG_DRAIN:
-    case CATALOG_LEAD:
-        catalog_decide(c, &command, out);
-        break;
-    case CATALOG_MERGE:
-        catalog_merge(c, &command, out);
-        break;
-    case CATALOG_SPLIT:
-        split_partition(c, &command, out);
-        break;
-    case CATALOG_FOUND:
-        catalog_found(c, &command, out);
-        break;
-    case CATALOG_OPS:
-        must(command.op != CATALOG_OPS);
-    }
+    ops[command.op](c, &command, out);
 }

@@ -73,10 +73,9 @@ static bool parts_are_sound(const struct catalog_command *c)
     struct table_split split;
     if (c->op == CATALOG_SPLIT && table_split_decode(c->split, &split) != STATUS_OK)
         return false;
-    struct reader group = {c->group, false};
     struct partition_info info;
-    if (c->op == CATALOG_FOUND && (partition_info_decode(&group, &info) != STATUS_OK ||
-                                   info.id != CATALOG_GROUP || group.left.size > 0))
+    if (c->op == CATALOG_FOUND &&
+        (partition_info_decode(c->group, &info) != STATUS_OK || info.id != CATALOG_GROUP))
         return false;
     if (c->op < CATALOG_EVENT || c->op > CATALOG_MERGE)
         return c->decision.size == 0;

@@ -245,8 +245,8 @@ static const char *why_not_rate(const struct table *t, const struct partition_in
     return NULL;
 }
 
-static void set_rates(struct catalog *c, const struct catalog_command *command, struct decision *d,
-                      struct catalog_result *out)
+static void set_rates(struct catalog *c, const struct catalog_command *command,
+                      const struct decision *d, struct catalog_result *out)
 {
     struct entry *e = catalog_find_entry(c, d->table_id, out);
     if (e == NULL)
@@ -261,10 +261,11 @@ static void set_rates(struct catalog *c, const struct catalog_command *command, 
         }
     }
     struct promises before;
+    struct decision rates = *d; /* holds the other rates after each swap */
     catalog_count_promises(c, CATALOG_TABLE_ID, &before);
-    swap_rates(e, d);
+    swap_rates(e, &rates);
     if (!record_within_capacity(c, command, e, &before, d, out))
-        swap_rates(e, d);
+        swap_rates(e, &rates);
 }
 
 static void take_peak(struct catalog *c, const struct catalog_command *command,
@@ -312,29 +313,14 @@ static void decisions_drain(struct catalog *c, const struct catalog_command *com
 void catalog_decide(struct catalog *c, const struct catalog_command *command,
                     struct catalog_result *out)
 {
+    static void (*const ops[CATALOG_OPS])(struct catalog * c, const struct catalog_command *command,
+                                          const struct decision *d, struct catalog_result *out) = {
+        [CATALOG_EVENT] = decisions_tell,  [CATALOG_MOVE] = decisions_move,
+        [CATALOG_LET_GO] = decisions_left, [CATALOG_LEFT] = decisions_left,
+        [CATALOG_RATES] = set_rates,       [CATALOG_PEAK] = take_peak,
+        [CATALOG_DRAIN] = decisions_drain, [CATALOG_LEAD] = decisions_lead,
+    };
     struct decision d;
     must(decision_decode(command->decision, &d) == STATUS_OK);
-    switch (command->op) {
-    case CATALOG_MOVE:
-        decisions_move(c, command, &d, out);
-        break;
-    case CATALOG_LET_GO:
-    case CATALOG_LEFT:
-        decisions_left(c, command, &d, out);
-        break;
-    case CATALOG_RATES:
-        set_rates(c, command, &d, out);
-        break;
-    case CATALOG_PEAK:
-        take_peak(c, command, &d, out);
-        break;
-    case CATALOG_DRAIN:
-        decisions_drain(c, command, &d, out);
-        break;
-    case CATALOG_LEAD:
-        decisions_lead(c, command, &d, out);
-        break;
-    default:
-        decisions_tell(c, command, &d, out);
-    }
+    ops[command->op](c, command, &d, out);
 }

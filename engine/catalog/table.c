@@ -163,7 +163,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
 }
 
 CODEC_ENCODE(partition_info)
-CODEC_DECODE(partition_info)
+CODEC_DECODE_ALL(partition_info)
 
 static void table_walk(struct codec *c, struct table *t)
 {

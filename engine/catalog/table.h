@@ -158,7 +158,7 @@ enum status table_spec_decode(struct slice bytes, struct table_spec *out); /* bo
 
 void partition_info_walk(struct codec *c, struct partition_info *p); /* its bytes: base/codec.h */
 void partition_info_encode(struct buffer *out, const struct partition_info *p);
-enum status partition_info_decode(struct reader *r, struct partition_info *out);
+enum status partition_info_decode(struct slice bytes, struct partition_info *out);
 
 void table_encode(struct buffer *out, const struct table *t);
 /* Slices borrow from `bytes`; the partitions come from the arena. */

@@ -247,9 +247,8 @@ static void apply_first_members(const struct partition_info *info, uint32_t node
 
 static enum status apply_partition(struct applier *applier, const struct own_record *record)
 {
-    struct reader r = {record->payload, false};
     struct partition_info info;
-    if (partition_info_decode(&r, &info) != STATUS_OK ||
+    if (partition_info_decode(record->payload, &info) != STATUS_OK ||
         partition_member_on(&info, applier->env->id) == 0)
         return STATUS_CORRUPT;
     struct partition *p = partitions_find(applier->partitions, info.id);

@@ -68,8 +68,7 @@ static bool merge_is_next(const struct partition *p, const struct partition_info
 bool merge_is_sound(uint32_t group, struct slice payload)
 {
     struct partition_info info;
-    struct reader r = {payload, false};
-    return partition_info_decode(&r, &info) == STATUS_OK && r.left.size == 0 && info.id == group &&
+    return partition_info_decode(payload, &info) == STATUS_OK && info.id == group &&
            group != CATALOG_GROUP && info.merge != MERGE_NONE;
 }
 
@@ -106,10 +105,9 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
 {
     const struct request *q = &o->request;
     struct partition_info info;
-    struct reader r = {q->group.info, false};
     struct partition *p = partitions_find(applier->partitions, q->partition);
     if (!merge_is_sound(q->partition, q->group.info) ||
-        partition_info_decode(&r, &info) != STATUS_OK) {
+        partition_info_decode(q->group.info, &info) != STATUS_OK) {
         env_refuse(applier->env, o, REPLY_MALFORMED, "not a merge of partition %u", q->partition);
     } else if (p == NULL || p->closing) {
         env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
@@ -227,8 +225,7 @@ void merge_apply(struct applier *applier, struct partition *p, const struct raft
                  struct applied *out)
 {
     struct partition_info info;
-    struct reader r = {e->payload, false};
-    must(partition_info_decode(&r, &info) == STATUS_OK);
+    must(partition_info_decode(e->payload, &info) == STATUS_OK);
     if (!merge_is_next(p, &info)) {
         PROBE("a step of a merge is in the log twice");
         out->reply.code = REPLY_STALE_MAP;

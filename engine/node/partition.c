@@ -48,8 +48,7 @@ void partition_set(struct partition *p, const struct partition_info *info)
     partition_info_encode(&bytes, info);
     buffer_deinit(&p->bytes);
     p->bytes = bytes;
-    struct reader r = {buffer_slice(&p->bytes), false};
-    must(partition_info_decode(&r, &p->info) == STATUS_OK);
+    must(partition_info_decode(buffer_slice(&p->bytes), &p->info) == STATUS_OK);
     if (!same_range) {
         heat_deinit(&p->heat);
         memset(p->excess, 0, sizeof p->excess);

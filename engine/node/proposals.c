@@ -283,10 +283,9 @@ bool proposals_open_range(const struct proposals *proposals, uint32_t but, struc
     const struct inflight *e;
     STAILQ_FOREACH (e, &proposals->own, place) {
         struct partition_info other;
-        struct reader r = {e->payload, false};
         if (e->kind != LOG_PARTITION || e->group == but)
             continue;
-        must(partition_info_decode(&r, &other) == STATUS_OK);
+        must(partition_info_decode(e->payload, &other) == STATUS_OK);
         bool before = hi.size > 0 && slice_compare(hi, other.lo) <= 0;
         bool behind = other.hi.size > 0 && slice_compare(other.hi, lo) <= 0;
         if (!before && !behind)

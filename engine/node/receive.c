@@ -48,9 +48,8 @@ void node_begin_cluster(struct node *n)
 static bool receive_founders(struct node *n, struct reader *r)
 {
     struct slice bytes = reader_sized(r);
-    struct reader inner = {bytes, r->failed};
     struct partition_info info;
-    if (partition_info_decode(&inner, &info) != STATUS_OK || info.id != CATALOG_GROUP)
+    if (partition_info_decode(bytes, &info) != STATUS_OK || info.id != CATALOG_GROUP)
         return false;
     uint64_t self = raft_member_id(n->env.id, n->identity.generation, 0);
     for (uint32_t i = 0; i < info.member_count; i++) {

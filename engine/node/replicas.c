@@ -75,9 +75,8 @@ void requests_open(struct requests *requests, struct operation *o)
     struct partition_info info;
     const struct slice word = o->request.replica.info;
     const uint64_t as_of = o->request.replica.as_of;
-    struct reader r = {word, false};
     uint64_t member = 0;
-    if (partition_info_decode(&r, &info) == STATUS_OK && r.left.size == 0)
+    if (partition_info_decode(word, &info) == STATUS_OK)
         member = partition_member_on(&info, requests->env->id);
     if (member == 0 || raft_member_generation(member) != requests->identity->generation) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "not a replica of node %u, generation %u",
@@ -171,9 +170,9 @@ static void replicas_end_partition(struct requests *requests, const struct opera
 void requests_close(struct requests *requests, struct operation *o)
 {
     struct partition_info info;
-    struct reader r = {o->request.replica.info, false};
     const uint64_t as_of = o->request.replica.as_of;
-    if (partition_info_decode(&r, &info) != STATUS_OK || info.id != o->request.partition) {
+    if (partition_info_decode(o->request.replica.info, &info) != STATUS_OK ||
+        info.id != o->request.partition) {
         env_refuse(requests->env, o, REPLY_MALFORMED,
                    "which replica of partition %u is to be closed?", o->request.partition);
         return;
@@ -249,9 +248,9 @@ static bool replicas_has_too_many_voters(const struct partition *p,
 void requests_members(struct requests *requests, struct operation *o)
 {
     struct partition_info info;
-    struct reader r = {o->request.group.info, false};
     struct partition *p = partitions_find(requests->partitions, o->request.partition);
-    if (partition_info_decode(&r, &info) != STATUS_OK || p == NULL || info.id != p->info.id) {
+    if (partition_info_decode(o->request.group.info, &info) != STATUS_OK || p == NULL ||
+        info.id != p->info.id) {
         env_refuse(requests->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
                    requests->env->id, o->request.partition);
         return;

@@ -21,9 +21,7 @@ void requests_close(struct requests *requests, struct operation *o);
 void requests_members(struct requests *requests, struct operation *o);
 
 /* ---- tables.c: where the catalog is led ---- */
-void requests_create_table(struct requests *requests, struct operation *o);
-void requests_update_table(struct requests *requests, struct operation *o);
-void requests_delete_table(struct requests *requests, struct operation *o);
+void requests_change_table(struct requests *requests, struct operation *o);
 void requests_split_table(struct requests *requests, struct operation *o);
 void requests_decide(struct requests *requests, struct operation *o);
 void requests_get_table(struct requests *requests, struct operation *o);

@@ -231,8 +231,7 @@ static enum status rows_load_partition(const struct rows_loader *loader, struct 
     struct partition_info info;
     if (partition_row_decode(value, &row) != STATUS_OK)
         return STATUS_CORRUPT;
-    struct reader r = {row.info, false};
-    if (partition_info_decode(&r, &info) != STATUS_OK ||
+    if (partition_info_decode(row.info, &info) != STATUS_OK ||
         partition_member_on(&info, loader->env->id) == 0)
         return STATUS_CORRUPT;
     loader->partition(loader->context, &row, &info);

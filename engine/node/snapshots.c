@@ -158,9 +158,8 @@ static bool snapshot_open_source(struct snapshots *snapshots, const struct parti
         return false;
     }
     struct partition_info info;
-    struct reader r = {row.info, false};
-    must(partition_info_decode(&r, &info) == STATUS_OK); /* the checksum held */
-    if (info.epoch != p->info.epoch) {                   /* from before a merge or a split */
+    must(partition_info_decode(row.info, &info) == STATUS_OK); /* the checksum held */
+    if (info.epoch != p->info.epoch) {                         /* from before a merge or a split */
         store_snapshot_close(snapshots->env->store, s->source);
         return false;
     }
@@ -412,8 +411,8 @@ static bool snapshot_receive_begin(struct snapshots *snapshots, struct snapshot_
     struct snapshot_in *s = snapshot_find_in(snapshots, p->info.id);
     if (partition_row_decode(row, &offer->row) != STATUS_OK || offer->row.base.no_state)
         return false;
-    struct reader r = {offer->row.info, false};
-    if (partition_info_decode(&r, &offer->info) != STATUS_OK || offer->info.id != p->info.id)
+    if (partition_info_decode(offer->row.info, &offer->info) != STATUS_OK ||
+        offer->info.id != p->info.id)
         return false;
     if (s != NULL && s->id == offer->id)
         snapshot_acknowledge(snapshots, p, s);

@@ -5,10 +5,12 @@ enum {
     EVENTS_PAGE_MAX = 1000
 };
 
-static void requests_change_table(struct requests *requests, const struct operation *o,
-                                  enum catalog_op op)
+void requests_change_table(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
+    enum catalog_op op = q->op == REQUEST_TABLE_CREATE   ? CATALOG_CREATE
+                         : q->op == REQUEST_TABLE_UPDATE ? CATALOG_UPDATE
+                                                         : CATALOG_DELETE;
     struct catalog_command command = catalog_replica_command(requests->catalog, op);
     command.spec.name = q->table.name;
     bool valid =
@@ -28,21 +30,6 @@ static void requests_change_table(struct requests *requests, const struct operat
     }
     if (proposals_may_write(requests->proposals, o, q->table.spec.size + 2048))
         catalog_replica_propose(requests->catalog, o, &command);
-}
-
-void requests_create_table(struct requests *requests, struct operation *o)
-{
-    requests_change_table(requests, o, CATALOG_CREATE);
-}
-
-void requests_update_table(struct requests *requests, struct operation *o)
-{
-    requests_change_table(requests, o, CATALOG_UPDATE);
-}
-
-void requests_delete_table(struct requests *requests, struct operation *o)
-{
-    requests_change_table(requests, o, CATALOG_DELETE);
 }
 
 void requests_split_table(struct requests *requests, struct operation *o)

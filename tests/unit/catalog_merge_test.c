@@ -679,8 +679,8 @@ static void a_partition_whose_merge_makes_no_sense_is_damage(void **state)
         if (i == 4)
             p.merge = MERGE_FREEZE; /* which absorbs nothing */
         partition_info_encode(&b, &p);
-        struct reader r = {buffer_slice(&b), false};
-        assert_int_equal(partition_info_decode(&r, &out), i == 0 ? STATUS_OK : STATUS_MALFORMED);
+        assert_int_equal(partition_info_decode(buffer_slice(&b), &out),
+                         i == 0 ? STATUS_OK : STATUS_MALFORMED);
         buffer_deinit(&b);
     }
     catalog_world_deinit(&w);

@@ -119,8 +119,7 @@ static void a_partition_beyond_every_id_is_not_opened(void **state)
                                   .members = {raft_member_id(1, 1, 0)}};
     struct buffer body = {0};
     partition_info_encode(&body, &info);
-    struct reader r = {buffer_slice(&body), false};
-    assert_int_equal(partition_info_decode(&r, &info), STATUS_MALFORMED);
+    assert_int_equal(partition_info_decode(buffer_slice(&body), &info), STATUS_MALFORMED);
     struct request open = {.op = REQUEST_PARTITION_OPEN,
                            .partition = UINT32_MAX,
                            .replica = {.info = buffer_slice(&body), .as_of = 1}};
