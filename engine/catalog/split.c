@@ -9,19 +9,7 @@ static void table_split_walk(struct codec *c, struct table_split *s)
     codec_u32(c, &s->partition);
     codec_u64(c, &s->epoch);
     codec_count(c, &s->cut_count, 1, SPLIT_CUTS_MAX);
-    for (uint32_t i = 0; i < s->cut_count && !codec_failed(c); i++) {
-        codec_sized(c, &s->cuts[i], STORAGE_KEY_SIZE_MAX);
-        codec_check(c, s->cuts[i].size > 0 &&
-                           (i == 0 || slice_compare(s->cuts[i - 1], s->cuts[i]) < 0));
-    }
-    for (uint32_t kind = 0; kind < SPLIT_KINDS; kind++) {
-        uint64_t sum = 0;
-        for (uint32_t i = 0; i <= s->cut_count; i++) {
-            codec_u32(c, &s->share_ppm[kind][i]);
-            sum += s->share_ppm[kind][i];
-        }
-        codec_check(c, sum <= SPLIT_WHOLE_PPM);
-    }
+    split_cuts_walk(c, s->cut_count, s->cuts, s->share_ppm, 0);
 }
 
 CODEC_ENCODE(table_split)

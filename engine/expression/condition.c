@@ -31,22 +31,25 @@ static bool condition_is_operand(const struct condition *c)
 
 /* ---- functions and parentheses ---- */
 
+/* Reads the next operand of `c`. */
+static bool condition_operand(struct parser *p, struct condition *c)
+{
+    struct condition *operand = condition_term(p);
+    if (operand != NULL && !condition_is_operand(operand))
+        operand = parser_syntax_error(p);
+    if (operand != NULL)
+        condition_add(c, operand);
+    return operand != NULL;
+}
+
 /* Reads "(a, b, c)" into the operands of `c`. */
 static bool condition_arguments(struct parser *p, struct condition *c)
 {
-    if (!parser_expect(p, TOKEN_OPEN))
-        return false;
-    do {
-        struct condition *argument = condition_term(p);
-        if (argument == NULL)
-            return false;
-        if (!condition_is_operand(argument)) {
-            parser_syntax_error(p);
-            return false;
-        }
-        condition_add(c, argument);
-    } while (parser_accept(p, TOKEN_COMMA));
-    return parser_expect(p, TOKEN_CLOSE);
+    bool sound = parser_expect(p, TOKEN_OPEN);
+    do
+        sound = sound && condition_operand(p, c);
+    while (sound && parser_accept(p, TOKEN_COMMA));
+    return sound && parser_expect(p, TOKEN_CLOSE);
 }
 
 static struct condition *condition_call(struct parser *p)
@@ -107,12 +110,8 @@ static struct condition *condition_comparison(struct parser *p, struct condition
     c->op = p->token.kind;
     parser_advance(p);
     condition_add(c, left);
-    struct condition *right = parser_count_operator(p) ? condition_term(p) : NULL;
-    if (right == NULL)
+    if (!parser_count_operator(p) || !condition_operand(p, c))
         return NULL;
-    if (!condition_is_operand(right))
-        return parser_syntax_error(p);
-    condition_add(c, right);
     operand_check_nested(p, c);
     operand_check_distinct(p, c);
     return c;
@@ -125,16 +124,8 @@ static struct condition *condition_between(struct parser *p, struct condition *l
     if (!parser_count_operator(p))
         return NULL;
     condition_add(c, left);
-    for (int i = 0; i < 2; i++) {
-        if (i == 1 && !parser_expect(p, TOKEN_AND))
-            return NULL;
-        struct condition *bound = condition_term(p);
-        if (bound == NULL)
-            return NULL;
-        if (!condition_is_operand(bound))
-            return parser_syntax_error(p);
-        condition_add(c, bound);
-    }
+    if (!condition_operand(p, c) || !parser_expect(p, TOKEN_AND) || !condition_operand(p, c))
+        return NULL;
     operand_check_nested(p, c);
     operand_check_between(p, c);
     return c;

@@ -5,7 +5,6 @@
  *   ADVISED:  u32 cuts | each cut: u32 size, bytes | shares of reads, then of writes, u32 each
  *             | u32 size, key that is cut out | u32 share
  *             | for reads, then for writes: u64 served before, u64 after, u64 of the key */
-#include "base/codec.h"
 #include "engine/heat/split_point.h"
 
 const char *split_verdict_name(enum split_verdict v)
@@ -32,22 +31,20 @@ static bool is_key(struct slice key)
     return key.size > 0 && key.size <= STORAGE_KEY_SIZE_MAX;
 }
 
-static void advice_cuts_walk(struct codec *c, struct split_advice *a)
+void split_cuts_walk(struct codec *c, uint32_t count, struct slice cuts[SPLIT_CUTS_MAX],
+                     uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1], uint64_t least_ppm)
 {
-    codec_u32(c, &a->cut_count);
-    codec_check(c, a->cut_count >= 1 && a->cut_count <= SPLIT_CUTS_MAX);
-    for (uint32_t i = 0; i < a->cut_count && !codec_failed(c); i++) {
-        codec_sized(c, &a->cuts[i], STORAGE_KEY_SIZE_MAX);
-        codec_check(c, is_key(a->cuts[i]) &&
-                           (i == 0 || slice_compare(a->cuts[i - 1], a->cuts[i]) < 0));
+    for (uint32_t i = 0; i < count && !codec_failed(c); i++) {
+        codec_sized(c, &cuts[i], STORAGE_KEY_SIZE_MAX);
+        codec_check(c, is_key(cuts[i]) && (i == 0 || slice_compare(cuts[i - 1], cuts[i]) < 0));
     }
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         uint64_t sum = 0;
-        for (uint32_t i = 0; i <= a->cut_count && !codec_failed(c); i++) {
-            codec_u32(c, &a->share_ppm[kind][i]);
-            sum += a->share_ppm[kind][i];
+        for (uint32_t i = 0; i <= count && !codec_failed(c); i++) {
+            codec_u32(c, &share_ppm[kind][i]);
+            sum += share_ppm[kind][i];
         }
-        codec_check(c, sum == SPLIT_WHOLE_PPM);
+        codec_check(c, sum >= least_ppm && sum <= SPLIT_WHOLE_PPM);
     }
 }
 
@@ -70,7 +67,9 @@ static void split_advice_walk(struct codec *c, struct split_advice *a)
     }
     if (a->verdict != SPLIT_ADVISED)
         return;
-    advice_cuts_walk(c, a);
+    codec_u32(c, &a->cut_count);
+    codec_check(c, a->cut_count >= 1 && a->cut_count <= SPLIT_CUTS_MAX);
+    split_cuts_walk(c, a->cut_count, a->cuts, a->share_ppm, SPLIT_WHOLE_PPM);
     advice_key_walk(c, a);
     for (int kind = 0; kind < SPLIT_KINDS; kind++) {
         codec_amount(c, &a->served_before_mcu[kind]);

@@ -11,6 +11,7 @@
  * for benefit and the refusals beyond the popular key are ours. */
 #pragma once
 
+#include "base/codec.h"
 #include "engine/heat/heat.h"
 
 enum {
@@ -73,6 +74,10 @@ struct split_question split_question_of(const struct config *config, struct slic
 void split_advise(struct heat *h, struct instant now, const struct split_question *q,
                   struct arena *arena, struct split_advice *out);
 
+/* The bytes of `count` ascending cuts, u32 size and bytes each, then of the pieces' shares of reads
+ * and of writes, u32 each. The shares of a kind add up to at least `least_ppm`. */
+void split_cuts_walk(struct codec *c, uint32_t count, struct slice cuts[SPLIT_CUTS_MAX],
+                     uint32_t share_ppm[SPLIT_KINDS][SPLIT_CUTS_MAX + 1], uint64_t least_ppm);
 void split_advice_encode(struct buffer *out, const struct split_advice *a);
 /* Borrows from the bytes. STATUS_MALFORMED: also cuts out of order, and shares that do not add up
  * to the whole. */

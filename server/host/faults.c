@@ -58,67 +58,59 @@ static const char *parse_peer(const struct slice *words, struct fault_command *o
     return NULL;
 }
 
-static const char *parse_cut(const struct slice *words, struct fault_command *out)
+static const char *parse_cut(struct slice way, struct fault_command *out)
 {
-    const char *wrong = parse_peer(words, out);
-    if (wrong != NULL)
-        return wrong;
-    if (slice_is(words[3], "in"))
-        out->cut = LINK_CUT_IN;
-    else if (slice_is(words[3], "out"))
-        out->cut = LINK_CUT_OUT;
-    else if (slice_is(words[3], "both"))
-        out->cut = LINK_CUT_IN | LINK_CUT_OUT;
-    else
-        return "in, out or both";
-    return NULL;
-}
-
-static const char *parse_delay(const struct slice *words, struct fault_command *out)
-{
-    const char *wrong = parse_peer(words, out);
-    if (wrong != NULL)
-        return wrong;
-    return parse_integer(words[3], 0, FAULTS_DELAY_MS_MAX, &out->number) ? NULL : "MS: 0 to 60000";
-}
-
-static const char *parse_slow(const struct slice *words, struct fault_command *out)
-{
-    return parse_integer(words[2], 0, FAULTS_DELAY_MS_MAX, &out->number) ? NULL : "MS: 0 to 60000";
-}
-
-static const char *parse_skew(const struct slice *words, struct fault_command *out)
-{
-    return parse_integer(words[1], -FAULTS_SKEW_MS_MAX, FAULTS_SKEW_MS_MAX, &out->number)
-               ? NULL
-               : "MS: -3600000 to 3600000";
-}
-
-static const char *parse_drift(const struct slice *words, struct fault_command *out)
-{
-    return parse_integer(words[1], -FAULTS_DRIFT_PPM_MAX, FAULTS_DRIFT_PPM_MAX, &out->number)
-               ? NULL
-               : "PPM: -500000 to 500000";
+    static const char *const ways[] = {
+        [LINK_CUT_IN] = "in", [LINK_CUT_OUT] = "out", [LINK_CUT_BOTH] = "both"};
+    for (unsigned cut = LINK_CUT_IN; cut <= LINK_CUT_BOTH; cut++) {
+        if (slice_is(way, ways[cut]))
+            out->cut = cut;
+    }
+    return out->cut == 0 ? "in, out or both" : NULL;
 }
 
 static const struct verb {
     const char *words[2]; /* its first words */
     size_t word_count;    /* of the whole command */
-    const char *(*parse)(const struct slice *words, struct fault_command *out);
     enum fault_verb verb;
+    const char *number; /* the expected form of the last word; NULL: it is no number */
+    int64_t least, most;
 } verbs[] = {
-    {{"cut", NULL}, 4, parse_cut, FAULT_CUT},
-    {{"delay", NULL}, 4, parse_delay, FAULT_DELAY},
-    {{"heal", NULL}, 1, NULL, FAULT_HEAL},
-    {{"disk", "slow"}, 3, parse_slow, FAULT_DISK_SLOW},
-    {{"disk", "fail"}, 2, NULL, FAULT_DISK_FAIL},
-    {{"disk", "full"}, 2, NULL, FAULT_DISK_FULL},
-    {{"disk", "ok"}, 2, NULL, FAULT_DISK_OK},
-    {{"skew", NULL}, 2, parse_skew, FAULT_SKEW},
-    {{"drift", NULL}, 2, parse_drift, FAULT_DRIFT},
-    {{"status", NULL}, 1, NULL, FAULT_STATUS},
-    {{"help", NULL}, 1, NULL, FAULT_HELP},
+    {{"cut", NULL}, 4, FAULT_CUT, NULL, 0, 0},
+    {{"delay", NULL}, 4, FAULT_DELAY, "MS: 0 to 60000", 0, FAULTS_DELAY_MS_MAX},
+    {{"heal", NULL}, 1, FAULT_HEAL, NULL, 0, 0},
+    {{"disk", "slow"}, 3, FAULT_DISK_SLOW, "MS: 0 to 60000", 0, FAULTS_DELAY_MS_MAX},
+    {{"disk", "fail"}, 2, FAULT_DISK_FAIL, NULL, 0, 0},
+    {{"disk", "full"}, 2, FAULT_DISK_FULL, NULL, 0, 0},
+    {{"disk", "ok"}, 2, FAULT_DISK_OK, NULL, 0, 0},
+    {{"skew", NULL},
+     2,
+     FAULT_SKEW,
+     "MS: -3600000 to 3600000",
+     -FAULTS_SKEW_MS_MAX,
+     FAULTS_SKEW_MS_MAX},
+    {{"drift", NULL},
+     2,
+     FAULT_DRIFT,
+     "PPM: -500000 to 500000",
+     -FAULTS_DRIFT_PPM_MAX,
+     FAULTS_DRIFT_PPM_MAX},
+    {{"status", NULL}, 1, FAULT_STATUS, NULL, 0, 0},
+    {{"help", NULL}, 1, FAULT_HELP, NULL, 0, 0},
 };
+
+/* Returns the expected form, or NULL. */
+static const char *parse_arguments(const struct verb *v, const struct slice *words,
+                                   struct fault_command *out)
+{
+    const struct slice last = words[v->word_count - 1];
+    const char *wrong = v->word_count == 4 ? parse_peer(words, out) : NULL;
+    if (wrong == NULL && v->verb == FAULT_CUT)
+        wrong = parse_cut(last, out);
+    if (wrong == NULL && v->number != NULL && !parse_integer(last, v->least, v->most, &out->number))
+        wrong = v->number;
+    return wrong;
+}
 
 static const struct verb *find_verb(const struct slice *words, size_t count)
 {
@@ -137,7 +129,7 @@ enum status fault_command_parse(struct slice line, struct fault_command *out, st
     *out = (struct fault_command){0};
     size_t count = line.size <= FAULTS_LINE_SIZE_MAX ? split(line, words) : 0;
     const struct verb *v = count > 0 ? find_verb(words, count) : NULL;
-    const char *wrong = v == NULL ? usage : v->parse != NULL ? v->parse(words, out) : NULL;
+    const char *wrong = v == NULL ? usage : parse_arguments(v, words, out);
     if (wrong != NULL) {
         buffer_append_format(error, "expected %s", wrong);
         return STATUS_MALFORMED;
