@@ -256,7 +256,7 @@ void raft_persisted(struct raft *r, struct instant now, uint64_t lsn)
     if (r->anew)
         r->anew = !raft_log_rely_on_anew(&r->log, r->applied + 1, lsn);
     raft_election_persisted(r, now);
-    raft_follow_persisted(r, now);
+    raft_follow_persisted(r);
     raft_advance_commit(r);
     raft_leave(r, now);
 }

@@ -57,9 +57,8 @@ static void answer_when_durable(struct raft *r, bool news)
         raft_follow_answer(r);
 }
 
-void raft_follow_persisted(struct raft *r, struct instant now)
+void raft_follow_persisted(struct raft *r)
 {
-    (void)now;
     if (!r->ack_due || r->role != RAFT_FOLLOWER || r->leader == 0 || r->durable_term != r->term)
         return;
     if (r->ack_rejected || acknowledged_index(r) > r->acked || r->verified <= r->durable)

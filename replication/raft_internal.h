@@ -231,7 +231,7 @@ struct instant raft_election_deadline(const struct raft *r);
 /* ---- raft_follow.c ---- */
 
 void raft_on_append(struct raft *r, struct instant now, const struct raft_message *m);
-void raft_follow_persisted(struct raft *r, struct instant now);
+void raft_follow_persisted(struct raft *r);
 
 /* ---- raft_replicate.c ---- */
 

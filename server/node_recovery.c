@@ -8,10 +8,9 @@ static enum status recovery_fail(const struct node_recovery *r, struct buffer *e
                                  enum status status, const char *what)
 {
     int number = errno;
-    buffer_append_format(error, "cannot %s the log in %s: %s", what, r->place,
-                         status == STATUS_IO && number != 0 ? strerror(number)
-                                                            : status_text(status));
-    return status;
+    return buffer_explain(error, status, "cannot %s the log in %s: %s", what, r->place,
+                          status == STATUS_IO && number != 0 ? strerror(number)
+                                                             : status_text(status));
 }
 
 /* The segment size stated by the record; the present size if the record states none. */
@@ -34,13 +33,11 @@ static enum status segment_replay(struct node_recovery *r, uint64_t segment, str
     enum status status;
     while ((status = log_segment_next(&reader, &record)) == STATUS_OK) {
         uint64_t stated = segment_bytes_stated(r, &record);
-        if (stated != r->segment_bytes) {
-            buffer_append_format(error,
-                                 "the log in %s was written with log_segment_bytes = %llu: start "
-                                 "with that value",
-                                 r->place, (unsigned long long)stated);
-            return STATUS_CORRUPT;
-        }
+        if (stated != r->segment_bytes)
+            return buffer_explain(error, STATUS_CORRUPT,
+                                  "the log in %s was written with log_segment_bytes = %llu: start "
+                                  "with that value",
+                                  r->place, (unsigned long long)stated);
         if (record.lsn < from)
             continue;
         r->replayed++;
@@ -50,12 +47,11 @@ static enum status segment_replay(struct node_recovery *r, uint64_t segment, str
     r->next_lsn = reader.ended ? reader.start + r->segment_bytes : reader.start + reader.at;
     if (status == STATUS_NOT_FOUND && (reader.ended || last))
         return STATUS_OK;
-    buffer_append_format(error,
-                         "the log in %s is damaged at segment %llx, byte %zu, before records that "
-                         "were acknowledged: restore the directory, or this node's data, from a "
-                         "replica",
-                         r->place, (unsigned long long)segment, reader.at);
-    return STATUS_CORRUPT;
+    return buffer_explain(error, STATUS_CORRUPT,
+                          "the log in %s is damaged at segment %llx, byte %zu, before records that "
+                          "were acknowledged: restore the directory, or this node's data, from a "
+                          "replica",
+                          r->place, (unsigned long long)segment, reader.at);
 }
 
 /* NODE-RECOVERY-2. */
@@ -105,13 +101,11 @@ static enum status segments_replay(struct node_recovery *r, uint64_t first, uint
         if (status == STATUS_OK)
             status = segment_replay(r, s, bytes, from, s == last, error);
     }
-    if (status == STATUS_OK && r->next_lsn < from) {
-        buffer_append_format(error,
-                             "the log in %s ends before what LMDB has taken over: it was "
-                             "truncated",
-                             r->place);
-        return STATUS_CORRUPT;
-    }
+    if (status == STATUS_OK && r->next_lsn < from)
+        return buffer_explain(error, STATUS_CORRUPT,
+                              "the log in %s ends before what LMDB has taken over: it was "
+                              "truncated",
+                              r->place);
     return status == STATUS_OK && first <= last ? tail_clean(r, error) : status;
 }
 
@@ -121,13 +115,11 @@ static enum status log_replay(struct node_recovery *r, struct buffer *error)
     uint64_t first, last;
     r->next_lsn = from;
     bool found = r->log->range(r->log->context, &first, &last);
-    if (found ? first > from / r->segment_bytes : from > 0) {
-        buffer_append_format(error,
-                             "the log in %s lacks segment %llx, where LMDB's data ends: it was "
-                             "removed, or written with another log_segment_bytes",
-                             r->place, (unsigned long long)(from / r->segment_bytes));
-        return STATUS_CORRUPT;
-    }
+    if (found ? first > from / r->segment_bytes : from > 0)
+        return buffer_explain(error, STATUS_CORRUPT,
+                              "the log in %s lacks segment %llx, where LMDB's data ends: it was "
+                              "removed, or written with another log_segment_bytes",
+                              r->place, (unsigned long long)(from / r->segment_bytes));
     if (!found)
         return STATUS_OK;
     if (first < from / r->segment_bytes)

@@ -77,7 +77,7 @@ static void apply_catalog(struct applier *applier, struct partition *p, const st
     buffer_clear(&applier->env->scratch);
     table_encode(&applier->env->scratch, result.table);
     out->reply.kind = ANSWER_TABLE;
-    out->reply.table.bytes = arena_copy(&applier->env->lent, buffer_slice(&applier->env->scratch));
+    out->reply.table.bytes = env_lend_scratch(applier->env);
     if (result.code == REPLY_OK) /* a refusal must not take apart what is being settled */
         settling_changed(applier->settling, result.table);
 }

@@ -57,6 +57,12 @@ static inline void env_note(struct node_env *env, enum node_trace kind, uint32_t
     trace_add(&env->trace, env->now, kind, subject, value);
 }
 
+/* A copy of the scratch buffer that lends until the next event. */
+static inline struct slice env_lend_scratch(struct node_env *env)
+{
+    return arena_copy(&env->lent, buffer_slice(&env->scratch));
+}
+
 struct node_effect *env_push(struct node_env *env, enum node_effect_kind kind);
 /* Replies to `from`. A reply to FROM_SELF comes back as an event of this node. */
 struct reply *env_reply_to(struct node_env *env, uint64_t from, uint64_t request_id,

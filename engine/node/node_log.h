@@ -15,5 +15,14 @@ struct node_log {
     uint64_t replay_lsn;   /* before the start: of the record being replayed */
 };
 
+enum {
+    LOG_RESERVE = 64 * 1024 /* proposals and entries leave this free for terms and votes */
+};
+
 /* Whether the log has space for an entry of replication with `bytes` of payload. */
-bool node_log_has_space(const struct node_log *log, size_t bytes);
+static inline bool node_log_has_space(const struct node_log *log, size_t bytes)
+{
+    return log->env->stop_error == 0 &&
+           log->writer.next_lsn + log_record_size(bytes) + 4 * LOG_HEADER_SIZE + LOG_RESERVE <=
+               log->space_end;
+}

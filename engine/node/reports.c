@@ -77,8 +77,7 @@ void reports_tick(struct reports *reports)
         .patience = duration_ms(reports->env->config->load_report_ms),
     };
     const struct request request = {.op = REQUEST_TABLE_REPORT,
-                                    .report.records =
-                                        arena_copy(&reports->env->lent, buffer_slice(b))};
+                                    .report.records = env_lend_scratch(reports->env)};
     calls_begin(reports->calls, &options, &request);
 }
 

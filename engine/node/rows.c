@@ -35,56 +35,71 @@ struct slice rows_partition_key(struct node_env *env, uint32_t id)
     return rows_key(env, ROW_PARTITION, slice_make(rest, sizeof rest));
 }
 
-/* Value: XXH3 of what follows | since lsn | applied index and term | term | vote | items | bytes |
- * u8 flags | members as of the applied index, sized | u8 splits, index and term each | with
- * ROW_COUNTING: the key up to which it has counted, sized | with ROW_FROZEN: index and term of the
- * entry | with ROW_BUCKETS: its balances | partition_info. */
+/* Value: XXH3 of what follows | the row | partition_info. */
+static void partition_row_walk(struct codec *c, struct partition_row *row)
+{
+    codec_u64(c, &row->since_lsn);
+    codec_u64(c, &row->base.index);
+    codec_u64(c, &row->base.term);
+    codec_u64(c, &row->term);
+    codec_u64(c, &row->vote);
+    codec_i64(c, &row->item_count, INT64_MIN, INT64_MAX);
+    codec_i64(c, &row->item_bytes, INT64_MIN, INT64_MAX);
+    uint8_t flags =
+        (uint8_t)((row->base.no_state ? ROW_NO_STATE : 0) | (row->counting ? ROW_COUNTING : 0) |
+                  (row->has_buckets ? ROW_BUCKETS : 0) | (row->frozen.index != 0 ? ROW_FROZEN : 0));
+    codec_u8(c, &flags);
+    row->base.no_state = flags & ROW_NO_STATE;
+    row->counting = flags & ROW_COUNTING;
+    row->has_buckets = flags & ROW_BUCKETS;
+    codec_sized(c, &row->members, UINT32_MAX);
+    codec_count(c, &row->splits.count, 0, SPLITS_KEPT);
+    for (uint32_t i = 0; i < row->splits.count; i++) {
+        codec_u64(c, &row->splits.at[i].index);
+        codec_u64(c, &row->splits.at[i].term);
+    }
+    if (row->counting)
+        codec_sized(c, &row->counted_to, UINT32_MAX);
+    if (flags & ROW_FROZEN) {
+        codec_u64(c, &row->frozen.index);
+        codec_u64(c, &row->frozen.term);
+    }
+    if (row->has_buckets)
+        balances_walk(c, row->buckets);
+}
+
 void rows_store_partition(struct node_env *env, struct partition *p)
 {
-    struct buffer row = {0}, members = {0};
-    struct raft_base base = {.index = raft_applied(p->raft), .no_state = p->no_state};
-    base.term = raft_term_at(p->raft, base.index);
-    base.members = *raft_members_applied(p->raft);
+    struct buffer bytes = {0}, members = {0};
+    struct partition_row row = {.since_lsn = p->since_lsn,
+                                .base.index = raft_applied(p->raft),
+                                .base.no_state = p->no_state,
+                                .term = raft_term(p->raft),
+                                .vote = raft_vote(p->raft),
+                                .item_count = p->item_count,
+                                .item_bytes = p->item_bytes,
+                                .counting = p->counting,
+                                .counted_to = buffer_slice(&p->counted_to),
+                                .splits = *partition_splits(p),
+                                .frozen = p->frozen,
+                                .has_buckets = env->started};
+    row.base.term = raft_term_at(p->raft, row.base.index);
+    row.base.members = *raft_members_applied(p->raft);
     if (p->installing != NULL)
-        base = *p->installing;
-    raft_members_encode(&members, &base.members);
-    buffer_append_u64(&row, 0);
-    buffer_append_u64(&row, p->since_lsn);
-    buffer_append_u64(&row, base.index);
-    buffer_append_u64(&row, base.term);
-    buffer_append_u64(&row, raft_term(p->raft));
-    buffer_append_u64(&row, raft_vote(p->raft));
-    buffer_append_u64(&row, (uint64_t)p->item_count);
-    buffer_append_u64(&row, (uint64_t)p->item_bytes);
-    buffer_append_u8(&row,
-                     (uint8_t)((base.no_state ? ROW_NO_STATE : 0) |
-                               (p->counting ? ROW_COUNTING : 0) | (env->started ? ROW_BUCKETS : 0) |
-                               (p->frozen.index != 0 ? ROW_FROZEN : 0)));
-    buffer_append_sized(&row, buffer_slice(&members));
-    const struct split_history *splits = partition_splits(p);
-    buffer_append_u8(&row, (uint8_t)splits->count);
-    for (uint32_t i = 0; i < splits->count; i++) {
-        buffer_append_u64(&row, splits->at[i].index);
-        buffer_append_u64(&row, splits->at[i].term);
-    }
-    if (p->counting)
-        buffer_append_sized(&row, buffer_slice(&p->counted_to));
-    if (p->frozen.index != 0) {
-        buffer_append_u64(&row, p->frozen.index);
-        buffer_append_u64(&row, p->frozen.term);
-    }
-    if (env->started) {
-        struct admission_balances balances[ADMIT_KINDS];
-        partition_balances(p, env->now, balances);
-        balances_walk(&(struct codec){.out = &row}, balances);
-    }
-    buffer_append_slice(&row, buffer_slice(&p->bytes));
-    uint64_t checksum = XXH3_64bits(row.data + 8, row.size - 8);
-    memcpy(row.data, &checksum, sizeof checksum);
-    store_put(env->store, rows_partition_key(env, p->info.id), buffer_slice(&row));
+        row.base = *p->installing;
+    if (row.has_buckets)
+        partition_balances(p, env->now, row.buckets);
+    raft_members_encode(&members, &row.base.members);
+    row.members = buffer_slice(&members);
+    buffer_append_u64(&bytes, 0);
+    partition_row_walk(&(struct codec){.out = &bytes}, &row);
+    buffer_append_slice(&bytes, buffer_slice(&p->bytes));
+    uint64_t checksum = XXH3_64bits(bytes.data + 8, bytes.size - 8);
+    memcpy(bytes.data, &checksum, sizeof checksum);
+    store_put(env->store, rows_partition_key(env, p->info.id), buffer_slice(&bytes));
     p->stored = true;
     buffer_deinit(&members);
-    buffer_deinit(&row);
+    buffer_deinit(&bytes);
 }
 
 enum status partition_row_decode(struct slice value, struct partition_row *out)
@@ -93,32 +108,10 @@ enum status partition_row_decode(struct slice value, struct partition_row *out)
     uint64_t checksum = reader_u64(&r);
     if (r.failed || XXH3_64bits(r.left.data, r.left.size) != checksum)
         return STATUS_CORRUPT;
-    out->since_lsn = reader_u64(&r);
-    out->base.index = reader_u64(&r);
-    out->base.term = reader_u64(&r);
-    out->term = reader_u64(&r);
-    out->vote = reader_u64(&r);
-    out->item_count = (int64_t)reader_u64(&r);
-    out->item_bytes = (int64_t)reader_u64(&r);
-    uint8_t flags = reader_u8(&r);
-    out->base.no_state = flags & ROW_NO_STATE;
-    out->counting = flags & ROW_COUNTING;
-    struct reader members = {reader_sized(&r), false};
+    *out = (struct partition_row){0};
+    partition_row_walk(&(struct codec){.in = &r}, out);
+    struct reader members = {out->members, false};
     if (r.failed || raft_members_decode(&members, &out->base.members) != STATUS_OK)
-        return STATUS_CORRUPT;
-    out->splits.count = 0;
-    uint32_t splits = reader_u8(&r);
-    for (uint32_t i = 0; i < splits && !r.failed; i++) {
-        uint64_t index = reader_u64(&r);
-        split_history_push(&out->splits, index, reader_u64(&r));
-    }
-    out->counted_to = out->counting ? reader_sized(&r) : slice_make(NULL, 0);
-    out->frozen.index = flags & ROW_FROZEN ? reader_u64(&r) : 0;
-    out->frozen.term = flags & ROW_FROZEN ? reader_u64(&r) : 0;
-    out->has_buckets = flags & ROW_BUCKETS;
-    if (out->has_buckets)
-        balances_walk(&(struct codec){.in = &r}, out->buckets);
-    if (r.failed)
         return STATUS_CORRUPT;
     out->info = r.left;
     return STATUS_OK;

@@ -23,7 +23,8 @@ struct partition_row {
     struct frozen frozen;
     bool has_buckets;
     struct admission_balances buckets[ADMIT_KINDS];
-    struct slice info; /* partition_info_encode */
+    struct slice members; /* raft_members_encode: base.members */
+    struct slice info;    /* partition_info_encode */
 };
 enum status partition_row_decode(struct slice value, struct partition_row *out);
 

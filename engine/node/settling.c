@@ -249,11 +249,6 @@ void settling_changed(struct settling *settling, const struct table *t)
 
 /* ---- proposing ---- */
 
-static struct slice settling_lend_scratch(struct settling *settling)
-{
-    return arena_copy(&settling->env->lent, buffer_slice(&settling->env->scratch));
-}
-
 static void settling_propose_command(struct settling *settling, struct catalog_command *command)
 {
     const struct operation o = {.from = FROM_SELF};
@@ -277,7 +272,7 @@ static void settling_propose_decision(struct settling *settling, enum catalog_op
     struct catalog_command command = catalog_replica_command(settling->catalog, op);
     buffer_clear(&settling->env->scratch);
     decision_encode(&settling->env->scratch, d);
-    command.decision = settling_lend_scratch(settling);
+    command.decision = env_lend_scratch(settling->env);
     settling_propose_command(settling, &command);
 }
 
@@ -394,19 +389,19 @@ static void settling_say(struct settling *settling, const struct settling_table 
     switch (out->op) {
     case REQUEST_PARTITION_SPLIT:
         settling_encode_split(b, p, settling_children_of(partitions, index, s->count));
-        out->split.bytes = settling_lend_scratch(settling);
+        out->split.bytes = env_lend_scratch(settling->env);
         break;
     case REQUEST_PARTITION_MERGE:
         partition_info_encode(b, p);
-        out->group.info = settling_lend_scratch(settling);
+        out->group.info = env_lend_scratch(settling->env);
         break;
     case REQUEST_PARTITION_MEMBERS:
         settling_append_told(b, s->status, p);
-        out->group.info = settling_lend_scratch(settling);
+        out->group.info = env_lend_scratch(settling->env);
         break;
     default:
         settling_append_told(b, s->status, p);
-        out->replica.info = settling_lend_scratch(settling);
+        out->replica.info = env_lend_scratch(settling->env);
         out->replica.as_of = catalog_replica_as_of(settling->catalog);
         out->replica.table_deleted = s->status == TABLE_DELETING;
         break;
@@ -446,7 +441,7 @@ static void settling_open_unanswered(struct settling *settling, enum table_statu
         .op = REQUEST_PARTITION_OPEN,
         .partition = told->id,
         .epoch = told->epoch,
-        .replica = {.info = settling_lend_scratch(settling),
+        .replica = {.info = env_lend_scratch(settling->env),
                     .as_of = catalog_replica_as_of(settling->catalog)},
     };
     calls_tell(settling->calls, node, &request);
@@ -651,7 +646,7 @@ static void settling_propose_found(struct settling *settling)
     buffer_clear(&settling->env->scratch);
     partition_info_encode(&settling->env->scratch,
                           &partitions_find(settling->partitions, CATALOG_GROUP)->info);
-    command.group = settling_lend_scratch(settling);
+    command.group = env_lend_scratch(settling->env);
     settling_propose_command(settling, &command);
 }
 

@@ -60,7 +60,7 @@ void requests_get_table(struct requests *requests, struct operation *o)
     table_encode(&requests->env->scratch, t);
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->kind = ANSWER_TABLE;
-    r->table.bytes = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+    r->table.bytes = env_lend_scratch(requests->env);
 }
 
 void requests_list_tables(struct requests *requests, struct operation *o)
@@ -79,7 +79,7 @@ void requests_list_tables(struct requests *requests, struct operation *o)
         buffer_append_sized(&requests->env->scratch, t->name);
         r->page.count++;
     }
-    r->page.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+    r->page.records = env_lend_scratch(requests->env);
 }
 
 /* Makes the controller look at once if a load has just become a reason for a split. */
@@ -121,7 +121,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
     struct reply *reply = env_reply(requests->env, o, r.failed ? REPLY_MALFORMED : REPLY_OK);
     reply->kind = ANSWER_GONE;
     reply->gone.as_of = catalog_replica_as_of(requests->catalog);
-    reply->gone.replicas = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+    reply->gone.replicas = env_lend_scratch(requests->env);
 }
 
 void requests_list_events(struct requests *requests, struct operation *o)
@@ -140,7 +140,7 @@ void requests_list_events(struct requests *requests, struct operation *o)
         buffer_append_sized(&requests->env->scratch,
                             catalog_event(requests->catalog->state, ++after));
     reply->page.more = after < last;
-    reply->page.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->scratch));
+    reply->page.records = env_lend_scratch(requests->env);
 }
 
 /* Whether every healthy node has had time to report to this leader of the catalog. */

@@ -29,21 +29,18 @@ enum status admin_read_token(const char *path, char out[HTTP_BEARER_MAX], struct
 {
     char line[HTTP_BEARER_MAX + 2] = "";
     FILE *f = fopen(path, "r");
-    if (f == NULL) {
-        buffer_append_format(error, "cannot open --admin-token %s: %s", path, strerror(errno));
-        return STATUS_MALFORMED;
-    }
+    if (f == NULL)
+        return buffer_explain(error, STATUS_MALFORMED, "cannot open --admin-token %s: %s", path,
+                              strerror(errno));
     bool read = fgets(line, sizeof line, f) != NULL;
     fclose(f);
     line[strcspn(line, "\r\n")] = '\0';
-    if (!read || strlen(line) >= HTTP_BEARER_MAX || !token_valid(line)) {
-        buffer_append_format(
-            error,
+    if (!read || strlen(line) >= HTTP_BEARER_MAX || !token_valid(line))
+        return buffer_explain(
+            error, STATUS_MALFORMED,
             "--admin-token %s: the first line must be a token of %d to %d printable "
             "characters without blanks",
             path, TOKEN_MIN, HTTP_BEARER_MAX - 1);
-        return STATUS_MALFORMED;
-    }
     memcpy(out, line, strlen(line) + 1);
     return STATUS_OK;
 }
@@ -60,9 +57,8 @@ enum status admin_of(const struct admin_wanted *w, struct admin *out, struct buf
         return admin_read_token(w->token_file, out->token, error);
     if (address_is_loopback(out->at.address))
         return STATUS_OK;
-    buffer_append_format(error,
-                         "--admin %s is no loopback address: other machines could change the "
-                         "cluster. Name a file with a token: --admin-token FILE",
-                         out->at.address);
-    return STATUS_MALFORMED;
+    return buffer_explain(error, STATUS_MALFORMED,
+                          "--admin %s is no loopback address: other machines could change the "
+                          "cluster. Name a file with a token: --admin-token FILE",
+                          out->at.address);
 }

@@ -30,13 +30,12 @@ enum status daemon_introduce(const struct config *config, enum peer_kind kind, u
         if (status != STATUS_OK)
             return status;
     } else if (listens != NULL && !address_is_loopback(listens)) {
-        buffer_append_format(error,
-                             "listens on %s, which other machines reach, and has no secret_file: "
-                             "whoever connects could command it. Give all daemons of the cluster "
-                             "the same: head -c 32 /dev/urandom | base64 >FILE; chmod 600 FILE; "
-                             "--set secret_file=FILE",
-                             listens);
-        return STATUS_MALFORMED;
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "listens on %s, which other machines reach, and has no secret_file: "
+                              "whoever connects could command it. Give all daemons of the cluster "
+                              "the same: head -c 32 /dev/urandom | base64 >FILE; chmod 600 FILE; "
+                              "--set secret_file=FILE",
+                              listens);
     }
     *out = (struct greeting_self){.kind = kind,
                                   .id = id,
@@ -85,13 +84,11 @@ enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32
     while (serves && needed(config, nodes, links, true) > limit &&
            config->connections_max > CLIENTS_MIN)
         config->connections_max--;
-    if (needed(config, nodes, links, serves) > limit) {
-        buffer_append_format(error,
-                             "%lld open files are allowed, and it takes %lld: raise the limit "
-                             "(ulimit -n)",
-                             (long long)limit, (long long)needed(config, nodes, links, serves));
-        return STATUS_IO;
-    }
+    if (needed(config, nodes, links, serves) > limit)
+        return buffer_explain(error, STATUS_IO,
+                              "%lld open files are allowed, and it takes %lld: raise the limit "
+                              "(ulimit -n)",
+                              (long long)limit, (long long)needed(config, nodes, links, serves));
     if (config->connections_max < clients)
         fprintf(
             stderr,
@@ -119,9 +116,9 @@ enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), voi
     signal(SIGPIPE, SIG_IGN); /* a closed standard error must not end the process */
     if (loop_create(out) == STATUS_OK && loop_on_stop(*out, stop, context) == STATUS_OK)
         return STATUS_OK;
-    buffer_append_format(error, "cannot set up io_uring: %s (Linux 6.1 or newer is needed)",
-                         strerror(errno));
-    return STATUS_IO;
+    return buffer_explain(error, STATUS_IO,
+                          "cannot set up io_uring: %s (Linux 6.1 or newer is needed)",
+                          strerror(errno));
 }
 
 bool daemon_list_valid(const struct peer_list *list, const char *option, struct buffer *error)

@@ -17,8 +17,7 @@ enum {
 
 static enum status fail(struct buffer *error, const char *what, const char *path)
 {
-    buffer_append_format(error, "cannot %s %s: %s", what, path, strerror(errno));
-    return STATUS_IO;
+    return buffer_explain(error, STATUS_IO, "cannot %s %s: %s", what, path, strerror(errno));
 }
 
 /* Whether there is any file except LOCK. -1: unknown. */
@@ -58,11 +57,10 @@ static enum status check_format(const char *path, int fd, struct buffer *error)
     if (strcmp(found, line) == 0)
         return STATUS_OK;
     found[strcspn(found, "\n")] = 0;
-    buffer_append_format(error,
-                         "%s was written by another version of weir: its LOCK says '%s', this one "
-                         "reads '%.*s'. Use that version, or an empty directory",
-                         path, found, (int)strcspn(line, "\n"), line);
-    return STATUS_CORRUPT;
+    return buffer_explain(error, STATUS_CORRUPT,
+                          "%s was written by another version of weir: its LOCK says '%s', this one "
+                          "reads '%.*s'. Use that version, or an empty directory",
+                          path, found, (int)strcspn(line, "\n"), line);
 }
 
 struct waiting {
@@ -99,9 +97,9 @@ enum status data_dir_claim(const char *path, void (*note)(void *context, const c
         return check_format(path, *fd, error);
     if (errno != EWOULDBLOCK)
         return fail(error, "lock", name);
-    buffer_append_format(error,
-                         "%s is in use by another process: stop it, or name another directory with "
-                         "--data",
-                         path);
-    return STATUS_IO;
+    return buffer_explain(
+        error, STATUS_IO,
+        "%s is in use by another process: stop it, or name another directory with "
+        "--data",
+        path);
 }

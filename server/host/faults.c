@@ -130,10 +130,8 @@ enum status fault_command_parse(struct slice line, struct fault_command *out, st
     size_t count = line.size <= FAULTS_LINE_SIZE_MAX ? split(line, words) : 0;
     const struct verb *v = count > 0 ? find_verb(words, count) : NULL;
     const char *wrong = v == NULL ? usage : parse_arguments(v, words, out);
-    if (wrong != NULL) {
-        buffer_append_format(error, "expected %s", wrong);
-        return STATUS_MALFORMED;
-    }
+    if (wrong != NULL)
+        return buffer_explain(error, STATUS_MALFORMED, "expected %s", wrong);
     out->verb = v->verb;
     return STATUS_OK;
 }

@@ -148,10 +148,9 @@ static enum status host_fail(const struct node_host *h, struct buffer *error, en
                              const char *what)
 {
     int number = errno;
-    buffer_append_format(error, "%s %s: %s", what, h->directory,
-                         status == STATUS_IO && number != 0 ? strerror(number)
-                                                            : status_text(status));
-    return status;
+    return buffer_explain(error, status, "%s %s: %s", what, h->directory,
+                          status == STATUS_IO && number != 0 ? strerror(number)
+                                                             : status_text(status));
 }
 
 static enum status open_threads(struct node_host *h, struct buffer *error)
