@@ -96,27 +96,17 @@ void control_note_cold(struct controller *c)
 
 /* ---- which ---- */
 
-/* The units per second that the table's partitions share. */
-static void shared_units(const struct table *t, int64_t units[ADMIT_KINDS])
-{
-    bool on_demand = t->billing == BILLING_ON_DEMAND;
-    units[ADMIT_READ] = on_demand ? t->promised[ADMIT_READ] : t->rcu;
-    units[ADMIT_WRITE] = on_demand ? t->promised[ADMIT_WRITE] : t->wcu;
-}
-
 /* Whether the table needs one partition fewer than it has. */
 static bool has_one_to_spare(const struct controller *c, const struct table *t)
 {
-    int64_t units[ADMIT_KINDS];
     uint32_t left = t->partition_count - 1;
-    if (t->status != TABLE_ACTIVE || table_is_changing(t) || control_split_has_job(c, t) ||
-        t->partition_count < 2 || left < control_partitions_wanted(c, t))
-        return false;
-    shared_units(t, units);
-    return share_equal_mcu(units[ADMIT_READ], left, 0) <=
-               partition_max_mcu(c->config, ADMIT_READ) &&
-           share_equal_mcu(units[ADMIT_WRITE], left, 0) <=
-               partition_max_mcu(c->config, ADMIT_WRITE);
+    bool spare = t->status == TABLE_ACTIVE && !table_is_changing(t) &&
+                 !control_split_has_job(c, t) && t->partition_count >= 2 &&
+                 left >= control_partitions_wanted(c, t);
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS && spare; kind++)
+        spare = share_equal_mcu(table_shared_units(t, kind), left, 0) <=
+                partition_max_mcu(c->config, kind);
+    return spare;
 }
 
 /* All replicas must stop before the merge, so all must be alive. */
@@ -154,9 +144,9 @@ static bool shares_suffice(struct controller *c, const struct table *t,
                            const struct partition_info *lower, const struct asked *a)
 {
     const struct promises before = c->promises;
-    int64_t units[ADMIT_KINDS];
+    const int64_t units[ADMIT_KINDS] = {[ADMIT_READ] = table_shared_units(t, ADMIT_READ),
+                                        [ADMIT_WRITE] = table_shared_units(t, ADMIT_WRITE)};
     bool enough = true;
-    shared_units(t, units);
     for (int kind = 0; kind < ADMIT_KINDS && t->billing == BILLING_PROVISIONED; kind++)
         enough &= a->mcu[kind] <= share_equal_mcu(units[kind], t->partition_count - 1,
                                                   (uint32_t)(lower - t->partitions));

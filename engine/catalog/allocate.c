@@ -116,15 +116,12 @@ static bool routers_keep_maximum(const struct catalog_command *command, const st
 void catalog_share(const struct catalog_command *command, struct table *t)
 {
     bool on_demand = t->billing == BILLING_ON_DEMAND;
-    const int64_t units[ADMIT_KINDS] = {[ADMIT_READ] = on_demand ? t->promised[ADMIT_READ] : t->rcu,
-                                        [ADMIT_WRITE] =
-                                            on_demand ? t->promised[ADMIT_WRITE] : t->wcu};
     bool bounds = on_demand && !routers_keep_maximum(command, t);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         struct partition_info *p = &t->partitions[i];
         p->on_demand = on_demand;
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-            p->rate_mcu[kind] = share_equal_mcu(units[kind], t->partition_count, i);
+            p->rate_mcu[kind] = share_equal_mcu(table_shared_units(t, kind), t->partition_count, i);
             p->maximum_mcu[kind] = bounds ? t->maximum[kind] * MCU_PER_UNIT : 0;
         }
     }
@@ -169,7 +166,7 @@ static void add_boosts(struct table *t, const struct table *before, uint32_t at,
 {
     for (uint32_t i = 0; i < before->partition_count; i++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-            int64_t units = kind == ADMIT_READ ? t->rcu : t->wcu;
+            int64_t units = table_shared_units(t, kind);
             int64_t boost = before->partitions[i].rate_mcu[kind] -
                             share_equal_mcu(units, before->partition_count, i);
             if (boost <= 0)

@@ -12,8 +12,7 @@
 struct catalog *catalog_create(void)
 {
     struct catalog *c = must_calloc(1, sizeof *c);
-    c->next_table_id = CATALOG_TABLE_ID + 1;
-    c->next_partition_id = CATALOG_GROUP + 1;
+    catalog_clear(c);
     return c;
 }
 

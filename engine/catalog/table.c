@@ -222,6 +222,13 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     return codec_end(&c);
 }
 
+int64_t table_shared_units(const struct table *t, int kind)
+{
+    if (t->billing == BILLING_ON_DEMAND)
+        return t->promised[kind];
+    return kind == ADMIT_READ ? t->rcu : t->wcu;
+}
+
 struct partition_info *table_find_partition(const struct table *t, uint32_t id)
 {
     struct partition_info *p = t->partitions, *end = p + t->partition_count;

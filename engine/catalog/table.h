@@ -153,6 +153,9 @@ static inline uint32_t partition_node(const struct partition_info *p, uint32_t i
 /* The partition's member on the node; 0: none. */
 uint64_t partition_member_on(const struct partition_info *p, uint32_t node);
 
+/* The units per second that its partitions share. `kind`: enum admit_kind. */
+int64_t table_shared_units(const struct table *t, int kind);
+
 void table_spec_encode(struct buffer *out, const struct table_spec *spec);
 enum status table_spec_decode(struct slice bytes, struct table_spec *out); /* borrows from bytes */
 

@@ -14,10 +14,9 @@
  * A partition that was just split off begins without heat: what was asked for before its birth is
  * no reason to cut it again.
  *
- * Why heavy keys come from the sketch too: a key's weight is the weight of an interval, within the
- * error of heat_top. In the same memory Space-Saving promises only a larger error (a sixty-fourth
- * of everything with 64 counters), and this way heat_add costs nothing more. A key whose weight may
- * be zero is not named.
+ * Why heavy keys come from the sketch too: a key's weight is the weight of an interval, within three
+ * times heat_error. In the same memory Space-Saving promises only a larger error (a sixty-fourth of
+ * everything with 64 counters), and this way heat_add costs nothing more.
  *
  * `now` must not move back. Units: mcu = 1/1000 capacity unit. */
 #pragma once
@@ -84,15 +83,3 @@ struct heat_point {
 /* All points in key order, each key once. They lend until the arena is reset. */
 uint32_t heat_points(struct heat *h, struct instant now, struct arena *arena,
                      struct heat_point **out);
-
-struct heat_key {
-    struct slice key; /* storage key; lends until the arena is reset */
-    bool cut_off; /* only the beginning of the key is known: the key is longer than what is kept */
-    int64_t rate_mcu;  /* per second */
-    int64_t error_mcu; /* the true rate is within this of rate_mcu in 997 of 1000 cases */
-};
-
-/* The heaviest keys of a kind, heaviest first, at most `max`. Keys whose weight may be zero are
- * left out. `lo` as in heat_init. */
-uint32_t heat_top(struct heat *h, struct instant now, enum admit_kind kind, struct slice lo,
-                  struct arena *arena, struct heat_key *out, uint32_t max);

@@ -127,23 +127,7 @@ enum status request_decode(struct slice frame, struct request *out)
     return fields_take(&r, traits_of(out)->fields, out) ? STATUS_OK : STATUS_MALFORMED;
 }
 
-static uint8_t *levels_put(uint8_t *at, const struct admit_levels *l)
-{
-    at = put_u64(at, (uint64_t)l->cap_mcu);
-    at = put_u64(at, (uint64_t)l->allocation_mcu);
-    at = put_u64(at, (uint64_t)l->burst_mcu);
-    return put_u64(at, (uint64_t)l->node_mcu);
-}
-
-static struct admit_levels levels_get(const uint8_t **at)
-{
-    struct admit_levels l;
-    l.cap_mcu = (int64_t)get_u64(at);
-    l.allocation_mcu = (int64_t)get_u64(at);
-    l.burst_mcu = (int64_t)get_u64(at);
-    l.node_mcu = (int64_t)get_u64(at);
-    return l;
-}
+_Static_assert(sizeof(struct admit_levels) == 4 * sizeof(int64_t), "four numbers, as in the frame");
 
 size_t reply_size(const struct reply *r)
 {
@@ -163,7 +147,7 @@ void reply_encode(struct buffer *out, const struct reply *r)
     at = put_u8(at, (uint8_t)r->verdict.reason);
     at = put_u32(at, r->verdict.member);
     at = put_u64(at, (uint64_t)r->verdict.wait.ns);
-    at = levels_put(at, &r->verdict.levels);
+    at = put_bytes(at, slice_make(&r->verdict.levels, sizeof r->verdict.levels));
     at = put_u64(at, (uint64_t)r->consumed_mcu);
     at = put_sized(at, r->text);
     at = fields_put(at, answer_fields[r->kind], r);
@@ -185,7 +169,8 @@ enum status reply_decode(struct slice frame, struct reply *out)
     uint8_t reason = get_u8(&at);
     out->verdict.member = get_u32(&at);
     out->verdict.wait.ns = (int64_t)get_u64(&at);
-    out->verdict.levels = levels_get(&at);
+    memcpy(&out->verdict.levels, at, sizeof out->verdict.levels);
+    at += sizeof out->verdict.levels;
     out->consumed_mcu = (int64_t)get_u64(&at);
     out->text = reader_sized(&r);
     if (code >= REPLY_CODES || kind >= ANSWER_KINDS || burst > 1 || reason >= ADMIT_REASONS)

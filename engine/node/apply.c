@@ -91,15 +91,6 @@ static void apply_members(struct applier *applier, struct partition *p, const st
         buckets_led(applier->buckets, p); /* tells a new member the buckets */
 }
 
-static void apply_nothing(struct applier *applier, struct partition *p, const struct raft_entry *e,
-                          struct applied *out)
-{
-    (void)applier;
-    (void)p;
-    (void)e;
-    (void)out;
-}
-
 static bool write_is_whole(uint32_t group, struct slice payload)
 {
     struct change_set set;
@@ -170,7 +161,7 @@ static const struct entry_kind {
     bool (*is_whole)(uint32_t group, struct slice payload);
     /* Whether an entry of another node is usable. Nothing in it is trusted. */
     bool (*is_sound)(uint32_t group, struct slice payload);
-    /* Applies the committed entry. */
+    /* Applies the committed entry. NULL: it changes nothing. */
     void (*apply)(struct applier *applier, struct partition *p, const struct raft_entry *e,
                   struct applied *out);
 } entry_kinds[LOG_KINDS] = {
@@ -178,7 +169,7 @@ static const struct entry_kind {
     [LOG_CATALOG] = {catalog_is_sound, catalog_is_sound, apply_catalog},
     [LOG_SPLIT] = {split_is_sound, split_is_sound, split_apply},
     [LOG_MERGE] = {merge_is_sound, merge_is_sound, merge_apply},
-    [LOG_NOOP] = {noop_is_sound, noop_is_sound, apply_nothing},
+    [LOG_NOOP] = {noop_is_sound, noop_is_sound, NULL},
     [LOG_MEMBERS] = {members_are_sound, members_are_sound, apply_members},
 };
 
@@ -192,8 +183,9 @@ static void apply_entry(struct applier *applier, struct partition *p, const stru
                         bool want_old, struct applied *out)
 {
     *out = (struct applied){.want_old = want_old};
-    must(entry_kinds[e->kind].apply != NULL);
-    entry_kinds[e->kind].apply(applier, p, e, out);
+    must(entry_kinds[e->kind].is_sound != NULL);
+    if (entry_kinds[e->kind].apply != NULL)
+        entry_kinds[e->kind].apply(applier, p, e, out);
 }
 
 static void apply_answer(struct applier *applier, const struct inflight *e,
@@ -412,7 +404,7 @@ static enum status apply_replay_entry(struct applier *applier, const struct log_
 
 enum status applier_replay(struct applier *applier, const struct log_record *record)
 {
-    if (record->kind == LOG_HARD_STATE || entry_kinds[record->kind].apply != NULL)
+    if (record->kind == LOG_HARD_STATE || entry_kinds[record->kind].is_sound != NULL)
         return apply_replay_entry(applier, record);
     if (record->kind == LOG_SPLIT_DONE)
         return apply_replay_split_done(applier, record);

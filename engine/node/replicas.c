@@ -84,55 +84,41 @@ void requests_open(struct requests *requests, struct operation *o)
         return;
     }
     struct partition *p = partitions_find(requests->partitions, info.id);
+    bool older = p != NULL && info.epoch < p->info.epoch;
     if ((p != NULL && p->closing) || (p == NULL && replicas_is_opening(requests, info.id, word))) {
         replicas_refuse_opening(requests, o, info.id, p != NULL ? "closed" : "opened");
+    } else if (!replicas_is_member(requests, o, p, member, as_of)) {
         return;
-    }
-    if (!replicas_is_member(requests, o, p, member, as_of))
-        return;
-    if (p == NULL && as_of < requests->identity->closed_as_of) {
+    } else if (p == NULL && as_of < requests->identity->closed_as_of) {
         PROBE("what was closed is to be opened by an older word");
         env_refuse(requests->env, o, REPLY_STALE_MAP,
                    "node %u has closed replicas since the catalog said so", requests->env->id);
-        return;
-    }
-    if (p != NULL && p->absorbed_lsn > requests->log->writer.written_lsn) {
+    } else if (p != NULL && p->absorbed_lsn > requests->log->writer.written_lsn) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "that partition %u was merged is not on disk yet", info.id);
-        return;
-    }
-    if (p != NULL && slice_equal(buffer_slice(&p->bytes), word)) {
+    } else if (p != NULL && slice_equal(buffer_slice(&p->bytes), word)) {
         env_reply(requests->env, o, REPLY_OK);
-        return;
-    }
-    if (p != NULL && info.epoch != p->info.epoch) {
-        bool older = info.epoch < p->info.epoch;
+    } else if (p != NULL && info.epoch != p->info.epoch) {
         p->thaws = p->frozen.index != 0 && !older; /* only a thaw gives it a newer epoch */
         env_refuse(requests->env, o, older ? REPLY_STALE_MAP : REPLY_OVERLOADED,
                    "partition %u is at epoch %llu here", info.id,
                    (unsigned long long)p->info.epoch);
-        return;
-    }
-    if (p != NULL && p->frozen.index != 0) {
+    } else if (p != NULL && p->frozen.index != 0) {
         env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being merged", info.id);
-        return;
-    }
-    if (p == NULL && (partitions_hold_range(requests->partitions, info.lo, info.hi) ||
-                      proposals_open_range(requests->proposals, info.id, info.lo, info.hi))) {
+    } else if (p == NULL &&
+               (partitions_hold_range(requests->partitions, info.lo, info.hi) ||
+                proposals_open_range(requests->proposals, info.id, info.lo, info.hi))) {
         PROBE("a child is to be opened where its parent has not split yet");
         partitions_doubt_range(requests->partitions, info.lo, info.hi);
         env_refuse(requests->env, o, REPLY_OVERLOADED, "node %u has not split off partition %u yet",
                    requests->env->id, info.id);
-        return;
-    }
-    if (p == NULL && rows_are_erasing(requests->env, info.lo, info.hi)) {
+    } else if (p == NULL && rows_are_erasing(requests->env, info.lo, info.hi)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "node %u is still erasing what it held there before", requests->env->id);
-        return;
-    }
-    if (proposals_may_write(requests->proposals, o, word.size))
+    } else if (proposals_may_write(requests->proposals, o, word.size)) {
         replicas_answer_later(
             proposals_append_own(requests->proposals, LOG_PARTITION, info.id, 0, word), o);
+    }
 }
 
 /* Closes the replica of a deleted table, unless a promise holds it: the promised leader may serve

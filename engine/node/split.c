@@ -75,39 +75,25 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     struct partition_split split;
     struct partition *p = partitions_find(applier->partitions, q->partition);
     if (partition_split_decode(q->split.bytes, &split) != STATUS_OK ||
-        split.parent.id != q->partition) {
+        split.parent.id != q->partition)
         env_refuse(applier->env, o, REPLY_MALFORMED, "not a split of partition %u", q->partition);
-        return;
-    }
-    if (p == NULL || p->info.id == CATALOG_GROUP) {
+    else if (p == NULL || p->info.id == CATALOG_GROUP)
         env_refuse(applier->env, o, REPLY_WRONG_PARTITION, "node %u does not hold partition %u",
                    applier->env->id, q->partition);
-        return;
-    }
-    if (p->led == 0) {
+    else if (p->led == 0)
         groups_refuse(applier->groups, o, p);
-        return;
-    }
-    if (p->info.epoch >= split.parent.epoch && partition_splits(p)->count > 0) {
+    else if (p->info.epoch >= split.parent.epoch && partition_splits(p)->count > 0)
         env_reply(applier->env, o, REPLY_OK);
-        return;
-    }
-    if (p->info.epoch >= split.parent.epoch) {
+    else if (p->info.epoch >= split.parent.epoch)
         split_hand_split_on(applier, p, o);
-        return;
-    }
-    if (!split_is_of(p, &split)) {
+    else if (!split_is_of(p, &split))
         env_refuse(applier->env, o, REPLY_MALFORMED, "partition %u is not what is to be split",
                    p->info.id);
-        return;
-    }
-    if (split_is_proposed(p)) {
+    else if (split_is_proposed(p))
         env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
-        return;
-    }
-    if (proposals_may_write(applier->proposals, o, q->split.bytes.size) &&
-        groups_propose(applier->groups, p, o, LOG_SPLIT, q->split.bytes, slice_make(NULL, 0)) !=
-            NULL)
+    else if (proposals_may_write(applier->proposals, o, q->split.bytes.size) &&
+             groups_propose(applier->groups, p, o, LOG_SPLIT, q->split.bytes,
+                            slice_make(NULL, 0)) != NULL)
         env_note(applier->env, NODE_TRACE_SPLIT_PROPOSED, p->info.id, (int64_t)split.parent.epoch);
 }
 

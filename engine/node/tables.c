@@ -204,24 +204,19 @@ void requests_decide(struct requests *requests, struct operation *o)
     const uint8_t op = o->request.decide.op;
     const struct slice bytes = o->request.decide.decision;
     struct decision decision;
-    if (op < CATALOG_EVENT || op > CATALOG_MERGE || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
-        decision_decode(bytes, &decision) != STATUS_OK ||
-        (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN)) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
-        return;
-    }
-    if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id)) {
-        env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "not all replicas of the table are known to be where they belong");
-        return;
-    }
-    if (op == CATALOG_DRAIN && decision.drain &&
-        !tables_drain_has_room(requests, o, decision.to_node))
-        return;
     struct catalog_command command =
         catalog_replica_command(requests->catalog, (enum catalog_op)op);
     command.spec.name = slice_of("-");
     command.decision = bytes;
-    if (proposals_may_write(requests->proposals, o, bytes.size + 1024))
+    if (op < CATALOG_EVENT || op > CATALOG_MERGE || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
+        decision_decode(bytes, &decision) != STATUS_OK ||
+        (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN))
+        env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
+    else if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id))
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "not all replicas of the table are known to be where they belong");
+    else if ((op != CATALOG_DRAIN || !decision.drain ||
+              tables_drain_has_room(requests, o, decision.to_node)) &&
+             proposals_may_write(requests->proposals, o, bytes.size + 1024))
         catalog_replica_propose(requests->catalog, o, &command);
 }

@@ -266,14 +266,12 @@ const struct mem_entry *memtable_seek_before(struct memtable *m, struct slice ke
     return n == m->head ? NULL : entry_of(n);
 }
 
-const struct mem_entry *memtable_next(const struct memtable *m, const struct mem_entry *e)
+const struct mem_entry *memtable_next(const struct mem_entry *e)
 {
-    (void)m;
     return entry_of(links_of((const struct node *)e)->next[0]);
 }
 
-const struct mem_entry *memtable_prev(const struct memtable *m, const struct mem_entry *e)
+const struct mem_entry *memtable_prev(const struct mem_entry *e)
 {
-    (void)m;
     return entry_of(links_of((const struct node *)e)->previous);
 }

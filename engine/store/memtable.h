@@ -40,5 +40,5 @@ const struct mem_entry **memtable_sorted(const struct memtable *m);
 /* The first entry >= key; the last entry < key (an empty key: the last entry). NULL: no entry. */
 const struct mem_entry *memtable_seek(struct memtable *m, struct slice key);
 const struct mem_entry *memtable_seek_before(struct memtable *m, struct slice key);
-const struct mem_entry *memtable_next(const struct memtable *m, const struct mem_entry *e);
-const struct mem_entry *memtable_prev(const struct memtable *m, const struct mem_entry *e);
+const struct mem_entry *memtable_next(const struct mem_entry *e);
+const struct mem_entry *memtable_prev(const struct mem_entry *e);

@@ -164,10 +164,9 @@ void store_seek(struct store *s, struct slice lo, struct slice hi, bool reverse,
     backing_moved(out, s->backing->methods->seek(s->backing, from, reverse, &out->backing));
 }
 
-static const struct mem_entry *mem_step(const struct store_cursor *c, const struct memtable *m,
-                                        const struct mem_entry *e)
+static const struct mem_entry *mem_step(const struct store_cursor *c, const struct mem_entry *e)
 {
-    return mem_inside(c, c->reverse ? memtable_prev(m, e) : memtable_next(m, e));
+    return mem_inside(c, c->reverse ? memtable_prev(e) : memtable_next(e));
 }
 
 /* The key that comes first in the cursor's direction; NULL data at the end. */
@@ -203,9 +202,9 @@ enum status store_next(struct store_cursor *c, struct slice *key, struct slice *
         bool in_backing = c->backing_valid && slice_equal(c->backing.key, *key);
         *value = in_active ? c->active->value : in_frozen ? c->frozen->value : c->backing.value;
         if (in_active)
-            c->active = mem_step(c, s->active, c->active);
+            c->active = mem_step(c, c->active);
         if (in_frozen)
-            c->frozen = mem_step(c, s->frozen, c->frozen);
+            c->frozen = mem_step(c, c->frozen);
         if (in_backing)
             backing_moved(c, s->backing->methods->step(s->backing, c->reverse, &c->backing));
         if (value->data != NULL)

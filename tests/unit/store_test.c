@@ -92,7 +92,7 @@ static void check_memtable_range(struct memtable *m, const uint32_t *model, stru
             continue;
         assert_non_null(e);
         assert_true(slice_equal(e->key, key_at(i)));
-        e = memtable_next(m, e);
+        e = memtable_next(e);
     }
     assert_null(e);
     e = memtable_seek_before(m, from == 0 ? slice_make(NULL, 0) : key_at(from));
@@ -101,7 +101,7 @@ static void check_memtable_range(struct memtable *m, const uint32_t *model, stru
             continue;
         assert_non_null(e);
         assert_true(slice_equal(e->key, key_at(i)));
-        e = memtable_prev(m, e);
+        e = memtable_prev(e);
     }
     assert_null(e);
 }
