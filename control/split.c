@@ -30,9 +30,11 @@ static struct split_job *find_job(struct controller *c, uint32_t partition)
     return NULL;
 }
 
-static void control_split_rest(struct controller *c, const struct split_job *j, int64_t ms)
+/* Ends the job. The partition rests for so long. */
+static void control_split_end(struct controller *c, struct split_job *j, int64_t ms)
 {
     struct watched *w = control_watched(c, j->partition);
+    j->step = SPLIT_FREE;
     if (w != NULL)
         w->split_at = instant_add_ms(c->now, ms);
 }
@@ -210,14 +212,12 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
         return;
     }
     if (!valid || advice.verdict == SPLIT_REFUSED_FEW_SAMPLES) {
-        control_split_rest(c, j, c->config->split_retry_ms);
-        j->step = SPLIT_FREE;
+        control_split_end(c, j, c->config->split_retry_ms);
         return;
     }
     if (advice.verdict != SPLIT_ADVISED) {
         control_split_tell_refusal(c, t, j, &advice);
-        control_split_rest(c, j, c->config->split_backoff_ms);
-        j->step = SPLIT_FREE;
+        control_split_end(c, j, c->config->split_backoff_ms);
         return;
     }
     split.cut_count = advice.cut_count;
@@ -236,7 +236,7 @@ static void take_split(struct controller *c, const struct table *t, struct split
     if (j->code == REPLY_OK)
         control_split_tell(c, t, j, EVENT_SPLIT, (const char *)what.data);
     else
-        control_split_rest(c, j, c->config->split_retry_ms);
+        control_split_end(c, j, c->config->split_retry_ms);
     buffer_deinit(&what);
     j->step = SPLIT_FREE;
 }
@@ -246,16 +246,14 @@ static void control_split_advance(struct controller *c, struct split_job *j)
     const struct table *t = catalog_find_id(c->view->catalog, j->table_id);
     const struct partition_info *p = t == NULL ? NULL : table_find_partition(t, j->partition);
     if (p == NULL || (j->id != 0 && !j->answered && !instant_before(c->now, j->lost_at))) {
-        control_split_rest(c, j, c->config->split_retry_ms);
-        j->step = SPLIT_FREE;
+        control_split_end(c, j, c->config->split_retry_ms);
     } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
         ask_advice(c, j);
     } else if (j->id == 0) {
         if (!cut_evenly(c, p, j, pieces_of(t, j))) {
             control_split_tell(c, t, j, EVENT_SPLIT_REFUSED,
                                "not split: all of it lies under one hash");
-            control_split_rest(c, j, c->config->split_backoff_ms);
-            j->step = SPLIT_FREE;
+            control_split_end(c, j, c->config->split_backoff_ms);
         }
     } else if (j->answered && j->step == SPLIT_ADVICE) {
         take_advice(c, t, j);

@@ -2,11 +2,6 @@
  * members that are behind. */
 #include "replication/raft_internal.h"
 
-static uint64_t uncommitted_bytes(const struct raft *r)
-{
-    return raft_log_bytes_to(&r->log, raft_last(r)) - raft_log_bytes_to(&r->log, r->commit);
-}
-
 enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes)
 {
     must(r->started);
@@ -14,7 +9,9 @@ enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes)
         return RAFT_NOT_LEADER;
     if (r->transfer_to != 0)
         return RAFT_PENDING;
-    uint64_t flying = uncommitted_bytes(r), most = r->shared->uncommitted_max_bytes;
+    uint64_t flying =
+        raft_log_bytes_to(&r->log, raft_last(r)) - raft_log_bytes_to(&r->log, r->commit);
+    uint64_t most = r->shared->uncommitted_max_bytes;
     uint64_t size = sizeof(struct raft_slot) + payload_bytes;
     bool full = most < size || flying > most - size;
     return flying > 0 && full ? RAFT_BUSY : RAFT_OK;

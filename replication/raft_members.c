@@ -1,36 +1,10 @@
 /* raft_members.c - the members of the group: as bytes, as a history along the log, as peers. */
 #include <stdlib.h>
 
+#include "base/codec.h"
 #include "replication/raft_internal.h"
 
 /* ---- bytes: u8 count, then u64 id and u8 voter each ---- */
-
-void raft_members_encode(struct buffer *out, const struct raft_members *m)
-{
-    must(m->count <= RAFT_MEMBERS_MAX);
-    buffer_append_u8(out, (uint8_t)m->count);
-    for (uint32_t i = 0; i < m->count; i++) {
-        buffer_append_u64(out, m->all[i].id);
-        buffer_append_u8(out, m->all[i].voter);
-    }
-}
-
-enum status raft_members_decode(struct reader *r, struct raft_members *out)
-{
-    *out = (struct raft_members){0};
-    uint32_t count = reader_u8(r), voters = 0;
-    if (r->failed || count > RAFT_MEMBERS_MAX)
-        return STATUS_MALFORMED;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t id = reader_u64(r);
-        uint8_t voter = reader_u8(r);
-        if (r->failed || id == 0 || voter > 1 || raft_members_find(out, id) != NULL)
-            return STATUS_MALFORMED;
-        out->all[out->count++] = (struct raft_member){id, voter};
-        voters += voter;
-    }
-    return voters == 0 ? STATUS_MALFORMED : STATUS_OK;
-}
 
 const struct raft_member *raft_members_find(const struct raft_members *m, uint64_t id)
 {
@@ -40,6 +14,24 @@ const struct raft_member *raft_members_find(const struct raft_members *m, uint64
     }
     return NULL;
 }
+
+static void raft_members_walk(struct codec *c, struct raft_members *m)
+{
+    uint32_t voters = 0;
+    must(m->count <= RAFT_MEMBERS_MAX);
+    codec_count(c, &m->count, 0, RAFT_MEMBERS_MAX);
+    for (uint32_t i = 0; i < m->count && !codec_failed(c); i++) {
+        struct raft_member *member = &m->all[i];
+        codec_u64(c, &member->id);
+        codec_bool(c, &member->voter);
+        codec_check(c, member->id != 0 && raft_members_find(m, member->id) == member);
+        voters += member->voter;
+    }
+    codec_check(c, voters > 0);
+}
+
+CODEC_ENCODE(raft_members)
+CODEC_DECODE(raft_members)
 
 /* ---- history ---- */
 

@@ -279,8 +279,7 @@ void node_server_destroy(struct node_server *s)
 {
     if (s == NULL)
         return;
-    while (!LIST_EMPTY(&s->touches)) {
-        struct node_touch *t = LIST_FIRST(&s->touches);
+    for (struct node_touch *t; (t = LIST_FIRST(&s->touches)) != NULL;) {
         LIST_REMOVE(t, entry);
         free(t);
     }

@@ -84,23 +84,34 @@ int64_t admission_depth(int64_t rate_mcu, int64_t depth_ms)
     return depth > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)depth;
 }
 
+static void admission_set_rates(struct admission *a, const struct config *config,
+                                const struct admission_rates *rates)
+{
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct admission_meter *m = &a->meters[kind];
+        int64_t cap = partition_cap_mcu(config, kind, rates->maximum_mcu[kind]);
+        int64_t rate = rates->rate_mcu[kind], debt_max = admission_debt_max(config, rate);
+        must(rate >= 0);
+        token_bucket_set_rate(&m->cap, admission_depth(cap, config->cap_depth_ms), cap,
+                              admission_debt_max(config, cap));
+        token_bucket_set_rate(&m->allocation, admission_depth(rate, config->allocation_depth_ms),
+                              rate, debt_max);
+        token_bucket_set_rate(&m->burst, burst_capacity(a, config, rate), 0, debt_max);
+    }
+}
+
 void admission_init(struct admission *a, const struct admission_policy *policy,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now)
 {
     must(policy != NULL);
     *a = (struct admission){.policy = policy};
+    admission_set_rates(a, config, rates);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
-        int64_t cap = partition_cap_mcu(config, kind, rates->maximum_mcu[kind]);
-        int64_t rate = rates->rate_mcu[kind];
-        int64_t debt_max = admission_debt_max(config, rate);
-        must(rate >= 0);
-        int64_t cap_depth = admission_depth(cap, config->cap_depth_ms);
-        int64_t depth = admission_depth(rate, config->allocation_depth_ms);
-        token_bucket_init(&m->cap, cap_depth, cap, admission_debt_max(config, cap), cap_depth, now);
-        token_bucket_init(&m->allocation, depth, rate, debt_max, depth, now);
-        token_bucket_init(&m->burst, burst_capacity(a, config, rate), 0, debt_max, 0, now);
+        m->cap.balance = m->cap.capacity;
+        m->allocation.balance = m->allocation.capacity;
+        m->cap.updated_at = m->allocation.updated_at = m->burst.updated_at = now;
         m->burst_round = -1;
     }
 }
@@ -117,19 +128,9 @@ void admission_change(struct admission *a, const struct admission_policy *policy
 {
     admission_leave(a, now);
     a->policy = policy;
-    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct admission_meter *m = &a->meters[kind];
-        int64_t cap = partition_cap_mcu(config, kind, rates->maximum_mcu[kind]);
-        int64_t rate = rates->rate_mcu[kind];
-        int64_t debt_max = admission_debt_max(config, rate);
-        must(rate >= 0);
-        meter_refill(m, now);
-        token_bucket_set_rate(&m->cap, admission_depth(cap, config->cap_depth_ms), cap,
-                              admission_debt_max(config, cap));
-        token_bucket_set_rate(&m->allocation, admission_depth(rate, config->allocation_depth_ms),
-                              rate, debt_max);
-        token_bucket_set_rate(&m->burst, burst_capacity(a, config, rate), 0, debt_max);
-    }
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        meter_refill(&a->meters[kind], now);
+    admission_set_rates(a, config, rates);
 }
 
 /* ---- the promise to a table ---- */

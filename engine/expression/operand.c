@@ -7,15 +7,14 @@ void operand_check_nested(struct parser *p, const struct condition *c)
 {
     for (const struct condition *a = c->args; a != NULL; a = a->next) {
         if (a->kind == CONDITION_FUNCTION && !slice_is(a->name, "size"))
-            parser_note(p,
-                        &(struct expression_fault){.error = EXPRESSION_MISUSED, .text = a->name});
+            parser_note_text(p, EXPRESSION_MISUSED, a->name);
     }
 }
 
 void operand_check_condition(struct parser *p, const struct condition *c)
 {
     if (c->kind == CONDITION_FUNCTION && c->function == FUNCTION_SIZE)
-        parser_note(p, &(struct expression_fault){.error = EXPRESSION_MISUSED, .text = c->name});
+        parser_note_text(p, EXPRESSION_MISUSED, c->name);
 }
 
 static bool operand_same_path(const struct path_part *a, const struct path_part *b)
@@ -81,8 +80,7 @@ static void operand_check_begins_with(struct parser *p, const struct condition *
 static void operand_check_exists(struct parser *p, const struct condition *c)
 {
     if (c->args->kind != CONDITION_PATH)
-        parser_note(p,
-                    &(struct expression_fault){.error = EXPRESSION_PATH_REQUIRED, .text = c->name});
+        parser_note_text(p, EXPRESSION_PATH_REQUIRED, c->name);
 }
 
 static void operand_check_type(struct parser *p, const struct condition *c)
@@ -93,8 +91,7 @@ static void operand_check_type(struct parser *p, const struct condition *c)
     else if (type->value.type != 0 && type->value.type != ATTR_STRING)
         operand_note_type(p, c, type->value.type);
     else if (type->value.type != 0 && attr_type_of(type->value.body) == 0)
-        parser_note(
-            p, &(struct expression_fault){.error = EXPRESSION_TYPE_NAME, .text = type->value.body});
+        parser_note_text(p, EXPRESSION_TYPE_NAME, type->value.body);
 }
 
 static void operand_check_size(struct parser *p, const struct condition *c)
@@ -124,8 +121,7 @@ void operand_check_function(struct parser *p, struct condition *c)
             c->function = f;
     }
     if (c->function == FUNCTION_UNKNOWN) {
-        parser_note(p,
-                    &(struct expression_fault){.error = EXPRESSION_FUNCTION_NAME, .text = c->name});
+        parser_note_text(p, EXPRESSION_FUNCTION_NAME, c->name);
         return;
     }
     if (ALL[c->function].operands != c->arg_count) {

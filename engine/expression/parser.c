@@ -96,7 +96,7 @@ void parser_note(struct parser *p, const struct expression_fault *fault)
         *p->fault = *fault;
 }
 
-static void parser_note_text(struct parser *p, enum expression_error error, struct slice text)
+void parser_note_text(struct parser *p, enum expression_error error, struct slice text)
 {
     parser_note(p, &(struct expression_fault){.error = error, .text = text});
 }

@@ -38,6 +38,7 @@ void *parser_too_many(struct parser *p);
 /* Notes a fault; the parsing goes on. A fault of an earlier rank (enum expression_error) replaces
  * the noted fault. */
 void parser_note(struct parser *p, const struct expression_fault *fault);
+void parser_note_text(struct parser *p, enum expression_error error, struct slice text);
 
 /* Reads a path. NULL: a syntax error. */
 struct path_part *parser_path(struct parser *p);

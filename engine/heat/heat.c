@@ -141,11 +141,6 @@ static void turn_slot(struct heat_state *s, struct instant now, int64_t slot_ns)
     s->slot_at = next ? (struct instant){s->slot_at.ns + slot_ns} : now;
 }
 
-static uint64_t meter_seed(const struct heat *h, enum admit_kind kind)
-{
-    return h->seed * ADMIT_KINDS + (uint64_t)kind;
-}
-
 void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct slice key,
               int64_t cost_mcu)
 {
@@ -157,7 +152,7 @@ void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct s
     struct heat_meter *m = &s->meters[kind];
     if (m->sketch == NULL) {
         m->sketch = must_have(malloc(sizeof *m->sketch));
-        sketch_init(m->sketch, unit_mcu[kind], meter_seed(h, kind));
+        sketch_init(m->sketch, unit_mcu[kind], h->seed * ADMIT_KINDS + (uint64_t)kind);
     }
     turn_slot(s, now, h->recent_ms * NS_PER_MS);
     s->slot_mcu[kind] += cost_mcu;
