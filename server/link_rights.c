@@ -11,16 +11,7 @@ enum {
 
 unsigned link_rights_accepted(enum peer_kind kind)
 {
-    switch (kind) {
-    case PEER_NODE:
-        return NODE | ROUTER | TOOL;
-    case PEER_GAC:
-        return ROUTER;
-    case PEER_ROUTER:
-    case PEER_TOOL:
-        return 0;
-    }
-    return 0;
+    return kind == PEER_NODE ? NODE | ROUTER | TOOL : kind == PEER_GAC ? ROUTER : 0;
 }
 
 /* Whether a report or an envelope names its sender. The node's number is behind `skip` bytes. */

@@ -14,11 +14,6 @@ int attr_compare(const struct attr *a, const struct attr *b)
     return slice_compare(a->body, b->body); /* the encoding of numbers keeps their order */
 }
 
-static bool attr_is_set(enum attr_type type)
-{
-    return type >= ATTR_STRING_SET && type <= ATTR_BINARY_SET;
-}
-
 /* ---- equality ---- */
 
 /* An element of a set or map. The key is the element's bytes in a set, its name in a map. */
@@ -56,7 +51,7 @@ static uint32_t attr_count(const struct attr *container)
 /* Whether the sorted entries have every entry of `a`. */
 static bool compare_has_all(const struct attr *a, const struct compare_entry *sorted, size_t count)
 {
-    const bool set = attr_is_set(a->type);
+    const bool set = attr_set_element(a->type) != 0;
     struct attr_cursor c = attr_elements(a);
     struct compare_entry e;
     while (compare_next(&c, set, &e)) {
@@ -76,7 +71,7 @@ static bool compare_unordered(const struct attr *a, const struct attr *b, uint32
     if (count > COMPARE_FEW)
         sorted = must_calloc(count, sizeof *sorted);
     for (uint32_t i = 0; i < count; i++)
-        compare_next(&c, attr_is_set(b->type), &sorted[i]);
+        compare_next(&c, attr_set_element(b->type) != 0, &sorted[i]);
     qsort(sorted, count, sizeof *sorted, compare_entries);
     bool all = compare_has_all(a, sorted, count);
     if (sorted != few)
@@ -120,7 +115,7 @@ bool attr_contains(const struct attr *whole, const struct attr *part)
         return whole->type == part->type &&
                (part->body.size == 0 || memmem(whole->body.data, whole->body.size, part->body.data,
                                                part->body.size) != NULL);
-    if (!attr_is_set(whole->type) && whole->type != ATTR_LIST)
+    if (attr_set_element(whole->type) == 0 && whole->type != ATTR_LIST)
         return false;
     struct attr_cursor c = attr_elements(whole);
     while (attr_next(&c, &name, &element)) {

@@ -136,8 +136,7 @@ static bool key_check_value(struct key_gathering *g, const struct key_condition 
         [KEY_BEGINS_WITH] = "BEGINS_WITH",
     };
     enum attr_type type = k->values[0].type;
-    bool set = type >= ATTR_STRING_SET && type <= ATTR_BINARY_SET;
-    if (attr_is_ordered(type) || (set && k->op == KEY_EQUAL))
+    if (attr_is_ordered(type) || (attr_set_element(type) != 0 && k->op == KEY_EQUAL))
         return true;
     *g->fault = (struct expression_fault){
         .error = EXPRESSION_KEY_VALUE_TYPE, .text = slice_of(NAMES[k->op]), .type = type};

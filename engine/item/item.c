@@ -75,16 +75,9 @@ static bool take_value(struct slice *left, struct attr *out)
         return item_take(left, 1, &out->body);
     case ATTR_NULL:
         return item_take(left, 0, &out->body);
-    case ATTR_STRING:
-    case ATTR_BINARY:
-    case ATTR_STRING_SET:
-    case ATTR_NUMBER_SET:
-    case ATTR_BINARY_SET:
-    case ATTR_LIST:
-    case ATTR_MAP:
-        return take_sized(left, 4, &out->body);
+    default:
+        return out->type >= ATTR_STRING && out->type <= ATTR_MAP && take_sized(left, 4, &out->body);
     }
-    return false;
 }
 
 static uint32_t u32_at(struct slice item, size_t at)

@@ -24,6 +24,13 @@ enum attr_type {
     ATTR_MAP,
 };
 
+/* The type of a set's elements. 0: `type` is not a set. */
+static inline enum attr_type attr_set_element(enum attr_type type)
+{
+    bool set = type >= ATTR_STRING_SET && type <= ATTR_BINARY_SET;
+    return set ? type - ATTR_STRING_SET + ATTR_STRING : 0;
+}
+
 /* A value inside an encoded item. `body` has the bytes of a string or binary, the encoding of a
  * number (number.h), one byte of a bool, or the elements of a set, list or map. */
 struct attr {

@@ -22,9 +22,6 @@ enum {
     ATTR_ELEMENT_SIZE = 1,
 };
 
-/* The type of a set's elements. 0: `type` is not a set. */
-enum attr_type attr_set_element(enum attr_type type);
-
 /* Adds the value's size, as the service counts, to `size`. `depth`: the lists and maps around the
  * value. False: the writer would not write this body there. */
 bool attr_measure(const struct attr *value, uint32_t depth, uint64_t *size);

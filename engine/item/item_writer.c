@@ -11,20 +11,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum attr_type attr_set_element(enum attr_type type)
-{
-    switch (type) {
-    case ATTR_STRING_SET:
-        return ATTR_STRING;
-    case ATTR_NUMBER_SET:
-        return ATTR_NUMBER;
-    case ATTR_BINARY_SET:
-        return ATTR_BINARY;
-    default:
-        return 0;
-    }
-}
-
 static void size_add(struct item_writer *w, size_t bytes)
 {
     must(bytes <= UINT32_MAX - w->size);
