@@ -404,7 +404,7 @@ enum status gac_client_receive(struct gac_client *c, struct instant now, uint32_
     struct gac_answers answers;
     struct gac_answer answer;
     struct reader all = {frame, false}, one;
-    if (gac_answers_read(&all, &answers) != STATUS_OK)
+    if (gac_answers_decode(&all, &answers) != STATUS_OK)
         return STATUS_MALFORMED;
     one = all;
     for (uint32_t i = 0; i < answers.count; i++) {
@@ -535,7 +535,7 @@ static bool asks_of(struct gac_client *c, struct instant now, uint32_t server)
     if (count > GAC_BATCH_MAX)
         count = GAC_BATCH_MAX;
     buffer_clear(&c->frame);
-    gac_asks_begin(&c->frame, &(struct gac_asks){c->options.router, c->alive, count});
+    gac_asks_encode(&c->frame, &(struct gac_asks){c->options.router, c->alive, count});
     for (uint32_t i = 0; count > 0; i++) {
         struct lease *l = c->active[i];
         if (!l->asking || l->owner != server)

@@ -88,34 +88,22 @@ static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
 CODEC_ENCODE(gac_answer)
 CODEC_DECODE(gac_answer)
 
-void gac_asks_begin(struct buffer *out, const struct gac_asks *asks)
+static void gac_asks_walk(struct codec *c, struct gac_asks *a)
 {
-    must(asks->count <= GAC_BATCH_MAX);
-    struct gac_asks a = *asks;
-    head_walk(&(struct codec){.out = out}, ASKS, ASK_SIZE, &a.router, &a.view, &a.count);
+    must(codec_reads(c) || a->count <= GAC_BATCH_MAX);
+    head_walk(c, ASKS, ASK_SIZE, &a->router, &a->view, &a->count);
 }
 
-void gac_answers_begin(struct buffer *out, const struct gac_answers *answers)
+static void gac_answers_walk(struct codec *c, struct gac_answers *a)
 {
-    must(answers->count <= GAC_BATCH_MAX);
-    uint64_t server = answers->server, routers = answers->routers;
-    uint32_t count = answers->count;
-    head_walk(&(struct codec){.out = out}, ANSWERS, ANSWER_SIZE, &server, &routers, &count);
+    uint64_t routers = a->routers;
+    must(codec_reads(c) || a->count <= GAC_BATCH_MAX);
+    head_walk(c, ANSWERS, ANSWER_SIZE, &a->server, &routers, &a->count);
+    codec_check(c, routers >= 1 && routers <= UINT32_MAX);
+    a->routers = (uint32_t)routers;
 }
 
-enum status gac_asks_read(struct reader *r, struct gac_asks *out)
-{
-    struct codec c = {.in = r};
-    head_walk(&c, ASKS, ASK_SIZE, &out->router, &out->view, &out->count);
-    return codec_status(&c);
-}
-
-enum status gac_answers_read(struct reader *r, struct gac_answers *out)
-{
-    struct codec c = {.in = r};
-    uint64_t routers = 0;
-    head_walk(&c, ANSWERS, ANSWER_SIZE, &out->server, &routers, &out->count);
-    codec_check(&c, routers >= 1 && routers <= UINT32_MAX);
-    out->routers = (uint32_t)routers;
-    return codec_status(&c);
-}
+CODEC_ENCODE(gac_asks)
+CODEC_DECODE(gac_asks)
+CODEC_ENCODE(gac_answers)
+CODEC_DECODE(gac_answers)

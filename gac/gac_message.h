@@ -85,13 +85,13 @@ struct gac_answers {
     uint32_t count;
 };
 
-void gac_asks_begin(struct buffer *out, const struct gac_asks *asks);
+void gac_asks_encode(struct buffer *out, const struct gac_asks *asks);
 void gac_ask_encode(struct buffer *out, const struct gac_ask *ask);
-void gac_answers_begin(struct buffer *out, const struct gac_answers *answers);
+void gac_answers_encode(struct buffer *out, const struct gac_answers *answers);
 void gac_answer_encode(struct buffer *out, const struct gac_answer *answer);
 
 /* The head, then `count` times the rest. STATUS_MALFORMED: not what the writers above write. */
-enum status gac_asks_read(struct reader *r, struct gac_asks *out);
+enum status gac_asks_decode(struct reader *r, struct gac_asks *out);
 enum status gac_ask_decode(struct reader *r, struct gac_ask *out);
-enum status gac_answers_read(struct reader *r, struct gac_answers *out);
+enum status gac_answers_decode(struct reader *r, struct gac_answers *out);
 enum status gac_answer_decode(struct reader *r, struct gac_answer *out);

@@ -267,7 +267,7 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
     struct gac_asks asks;
     struct gac_ask ask;
     struct reader all = {frame, false}, one;
-    if (gac_asks_read(&all, &asks) != STATUS_OK)
+    if (gac_asks_decode(&all, &asks) != STATUS_OK)
         return gac_server_refuse(error, "not a frame of asks");
     one = all;
     for (uint32_t i = 0; i < asks.count; i++) {
@@ -284,9 +284,9 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
         must(gac_ask_decode(&all, &ask) == STATUS_OK);
         gac_server_answer(s, now, asks.router, &ask, &answers, &count);
     }
-    gac_answers_begin(out, &(struct gac_answers){.server = s->options.incarnation,
-                                                 .routers = s->router_count,
-                                                 .count = count});
+    gac_answers_encode(out, &(struct gac_answers){.server = s->options.incarnation,
+                                                  .routers = s->router_count,
+                                                  .count = count});
     buffer_append_slice(out, buffer_slice(&answers));
     buffer_deinit(&answers);
     return STATUS_OK;

@@ -22,7 +22,7 @@ static void check(struct slice frame)
     struct reader r = {frame, false};
     struct gac_answers answers;
     struct gac_answer answer;
-    must(gac_answers_read(&r, &answers) == STATUS_OK);
+    must(gac_answers_decode(&r, &answers) == STATUS_OK);
     for (uint32_t i = 0; i < answers.count; i++)
         must(gac_answer_decode(&r, &answer) == STATUS_OK);
 }
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         ask.demand = amount(&r);
         ask.need = amount(&r);
         ask.cost = amount(&r);
-        gac_asks_begin(&frame, &(struct gac_asks){router + 1, 1 + who / 64, 1});
+        gac_asks_encode(&frame, &(struct gac_asks){router + 1, 1 + who / 64, 1});
         gac_ask_encode(&frame, &ask);
         must(gac_server_receive(s, now, router, buffer_slice(&frame), &answer, &error) ==
              STATUS_OK);

@@ -57,11 +57,11 @@ static void what_is_written_is_read_back(void **state)
     struct gac_asks asks;
     struct gac_ask ask = an_ask;
     ask.pending = 700;
-    gac_asks_begin(&b, &(struct gac_asks){11, 5, 1});
+    gac_asks_encode(&b, &(struct gac_asks){11, 5, 1});
     gac_ask_encode(&b, &ask);
     struct reader r = {buffer_slice(&b), false};
     ask = (struct gac_ask){0};
-    assert_int_equal(gac_asks_read(&r, &asks), STATUS_OK);
+    assert_int_equal(gac_asks_decode(&r, &asks), STATUS_OK);
     assert_int_equal(gac_ask_decode(&r, &ask), STATUS_OK);
     assert_true(asks.router == 11 && asks.view == 5 && asks.count == 1);
     assert_true(gac_key_equal(ask.key, an_ask.key) && ask.policy == GAC_LEASE);
@@ -70,7 +70,7 @@ static void what_is_written_is_read_back(void **state)
                 ask.need == 4000 && ask.cost == 1500 && ask.pending == 700);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
-        assert_int_equal(gac_asks_read(&cut_short, &asks), STATUS_MALFORMED);
+        assert_int_equal(gac_asks_decode(&cut_short, &asks), STATUS_MALFORMED);
     }
     buffer_deinit(&b);
 }
@@ -86,12 +86,12 @@ static void answers_are_read_back_too(void **state)
                                        .lifetime = {NS_PER_S},
                                        .wait = {NS_PER_MS}};
     struct buffer b = {0};
-    gac_answers_begin(&b, &(struct gac_answers){11, 5, 1});
+    gac_answers_encode(&b, &(struct gac_answers){11, 5, 1});
     gac_answer_encode(&b, &written);
     struct reader r = {buffer_slice(&b), false};
     struct gac_answers answers;
     struct gac_answer read;
-    assert_int_equal(gac_answers_read(&r, &answers), STATUS_OK);
+    assert_int_equal(gac_answers_decode(&r, &answers), STATUS_OK);
     assert_int_equal(gac_answer_decode(&r, &read), STATUS_OK);
     assert_true(answers.server == 11 && answers.routers == 5 && answers.count == 1);
     assert_true(gac_key_equal(read.key, written.key) && read.epoch == 2 && read.number == 3);
@@ -99,7 +99,7 @@ static void answers_are_read_back_too(void **state)
     assert_true(read.lifetime.ns == NS_PER_S && read.wait.ns == NS_PER_MS);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
-        assert_int_equal(gac_answers_read(&cut_short, &answers), STATUS_MALFORMED);
+        assert_int_equal(gac_answers_decode(&cut_short, &answers), STATUS_MALFORMED);
     }
     buffer_deinit(&b);
 }
@@ -688,7 +688,7 @@ static void a_router_that_claims_more_than_there_is_ends_no_server(void **state)
             ask.number = number;
             ask.pending = pending[number - 1];
             ask.held = router % 2 == 0 ? ask.pending : 0;
-            gac_asks_begin(&frame, &(struct gac_asks){router, 1, 1});
+            gac_asks_encode(&frame, &(struct gac_asks){router, 1, 1});
             gac_ask_encode(&frame, &ask);
             now.ns += NS_PER_MS;
             assert_int_equal(
