@@ -120,7 +120,7 @@ static bool parse_span(const char *text, int64_t *out_ns)
     double value = strtod(text, &end);
     if (end == text || !is_finite(value) || value < 0)
         return false;
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
         if (strcmp(end, units[i].unit) != 0)
             continue;
         value *= units[i].seconds;

@@ -23,10 +23,6 @@ static const struct {
     [PROFILE_RESEARCH] = {"research", "burst", GAC_LEASE, READ_CAP_GROUP, 0},
 };
 
-enum {
-    PROFILES = sizeof profiles / sizeof profiles[0]
-};
-
 struct setting {
     const char *name;
     size_t at; /* offset in struct config */
@@ -86,11 +82,6 @@ static const struct choice {
 #undef CHOICE
 };
 
-enum {
-    CHOICES = sizeof choices / sizeof choices[0],
-    SETTINGS = sizeof settings / sizeof settings[0]
-};
-
 /* The setting at that offset. */
 static int64_t *value_at(const struct config *c, size_t at)
 {
@@ -107,7 +98,7 @@ static void keep_text(char *out, size_t size, struct slice text)
 
 bool profile_parse(struct slice name, enum profile *out)
 {
-    for (size_t i = 0; i < PROFILES; i++) {
+    for (size_t i = 0; i < COUNT_OF(profiles); i++) {
         if (slice_is(name, profiles[i].name)) {
             *out = (enum profile)i;
             return true;
@@ -118,7 +109,7 @@ bool profile_parse(struct slice name, enum profile *out)
 
 const char *profile_name(enum profile profile)
 {
-    must((unsigned)profile < PROFILES);
+    must((unsigned)profile < COUNT_OF(profiles));
     return profiles[profile].name;
 }
 
@@ -133,11 +124,11 @@ static void profile_apply(struct config *c, enum profile profile)
 
 void config_init(struct config *c, enum profile profile)
 {
-    must((unsigned)profile < PROFILES);
+    must((unsigned)profile < COUNT_OF(profiles));
     memset(c, 0, sizeof *c);
-    for (size_t i = 0; i < SETTINGS; i++)
+    for (size_t i = 0; i < COUNT_OF(settings); i++)
         *value_at(c, settings[i].at) = settings[i].initial;
-    for (size_t i = 0; i < CHOICES; i++)
+    for (size_t i = 0; i < COUNT_OF(choices); i++)
         *value_at(c, choices[i].at) = choices[i].initial;
     memcpy(c->cors_origins, "loopback", sizeof "loopback");
     profile_apply(c, profile);
@@ -192,7 +183,7 @@ static bool whole_number_parse(struct slice text, bool bytes, int64_t *out)
             return false;
     }
     struct slice rest = slice_make(text.data + digits, text.size - digits);
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(suffixes); i++) {
         const struct suffix *s = &suffixes[i];
         if ((bytes ? s->for_bytes : s->for_counts) && slice_is(rest, s->text))
             unit = s->unit;
@@ -313,11 +304,11 @@ static enum status set_cors(struct config *c, struct slice value, struct buffer 
 enum status config_set(struct config *c, struct slice name, struct slice value,
                        struct buffer *error)
 {
-    for (size_t i = 0; i < SETTINGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
         if (slice_is(name, settings[i].name))
             return set_number(c, &settings[i], value, error);
     }
-    for (size_t i = 0; i < CHOICES; i++) {
+    for (size_t i = 0; i < COUNT_OF(choices); i++) {
         if (slice_is(name, choices[i].name))
             return set_choice(c, &choices[i], value, error);
     }
@@ -419,7 +410,7 @@ static const struct relation {
 
 enum status config_check(const struct config *c, struct buffer *error)
 {
-    for (size_t i = 0; i < sizeof relations / sizeof relations[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(relations); i++) {
         const struct relation *r = &relations[i];
         int64_t greater = *value_at(c, r->greater_at), lesser = *value_at(c, r->lesser_at);
         int64_t times = r->factor != NULL ? *value_at(c, r->factor_at) : r->times;
@@ -462,7 +453,7 @@ static const char *unit_of(const char *name)
         {"_bytes_s", "bytes/s"}, {"_bytes", "bytes"}, {"_ms", "ms"},   {"_s", "s"},
         {"_percent", "%"},       {"_ppm", "ppm"},     {"_wcu", "WCU"}, {"_rcu", "RCU"},
     };
-    for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
         if (ends_in(name, units[i].end))
             return units[i].unit;
     }
@@ -474,7 +465,7 @@ static void value_text(const char *name, int64_t value, char out[32])
 {
     const char *suffix = "";
     int64_t unit = 1;
-    for (size_t i = 0; is_bytes(name) && i < sizeof suffixes / sizeof suffixes[0]; i++) {
+    for (size_t i = 0; is_bytes(name) && i < COUNT_OF(suffixes); i++) {
         const struct suffix *s = &suffixes[i];
         if (s->unit % KIB == 0 && value >= s->unit && value % s->unit == 0) {
             suffix = s->text;
@@ -492,10 +483,10 @@ static void config_describe_setting(struct buffer *out, const char *name, const 
 
 static void describe_numbers(const struct config *c, struct buffer *out)
 {
-    for (size_t i = 0; i < SETTINGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
         const struct setting *s = &settings[i];
         char value[32], least[32], most[32], range[80];
-        for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
+        for (size_t g = 0; g < COUNT_OF(groups); g++) {
             if (strcmp(groups[g].first, s->name) == 0)
                 buffer_append_format(out, "\n%s\n", groups[g].title);
         }
@@ -517,7 +508,7 @@ void config_describe(const struct config *c, struct buffer *out)
     config_describe_setting(
         out, "partition_policy", c->partition_policy, "", "the name of a policy",
         "The profile chooses how a partition admits requests. It is free under research.");
-    for (size_t i = 0; i < CHOICES; i++) {
+    for (size_t i = 0; i < COUNT_OF(choices); i++) {
         const struct choice *choice = &choices[i];
         buffer_clear(&names);
         option_append_choices(choice->names, &names);
@@ -538,14 +529,14 @@ void config_describe(const struct config *c, struct buffer *out)
 
 void config_describe_changes(const struct config *c, const struct config *from, struct buffer *out)
 {
-    for (size_t i = 0; i < SETTINGS; i++) {
+    for (size_t i = 0; i < COUNT_OF(settings); i++) {
         const int64_t value = *value_at(c, settings[i].at);
         char text[32];
         value_text(settings[i].name, value, text);
         if (value != *value_at(from, settings[i].at))
             buffer_append_format(out, " %s=%s", settings[i].name, text);
     }
-    for (size_t i = 0; i < CHOICES; i++) {
+    for (size_t i = 0; i < COUNT_OF(choices); i++) {
         const int64_t value = *value_at(c, choices[i].at);
         if (value != *value_at(from, choices[i].at))
             buffer_append_format(out, " %s=%s", choices[i].name, choices[i].names[value]);

@@ -28,15 +28,14 @@ static const struct metric limit_metrics[] = {
 #undef X
 };
 
-#define GROUP(name, labels, metrics)                                \
-    {                                                               \
-        name, labels, metrics, sizeof(metrics) / sizeof(metrics)[0] \
+#define GROUP(name, metrics)                                \
+    {                                                       \
+        name, metrics, sizeof(metrics) / sizeof(metrics)[0] \
     }
 
 const struct metric_group metric_groups[METRIC_GROUPS] = {
-    [METRICS_OF_ROUTER] = GROUP("router", "", router_metrics),
-    [METRICS_OF_PARTITION] = GROUP("partition", "table,partition,node,kind", partition_metrics),
-    [METRICS_OF_PARTITION_BY] =
-        GROUP("partition", "table,partition,node,kind,by", partition_by_metrics),
-    [METRICS_OF_LIMIT] = GROUP("limit", "table,kind", limit_metrics),
+    [METRICS_OF_ROUTER] = GROUP("router", router_metrics),
+    [METRICS_OF_PARTITION] = GROUP("partition", partition_metrics),
+    [METRICS_OF_PARTITION_BY] = GROUP("partition", partition_by_metrics),
+    [METRICS_OF_LIMIT] = GROUP("limit", limit_metrics),
 };

@@ -93,7 +93,6 @@ struct metric {
 
 struct metric_group {
     const char *name;
-    const char *labels; /* with commas between them; empty: none */
     const struct metric *metrics;
     size_t count;
 };

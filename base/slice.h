@@ -76,6 +76,9 @@ struct slice slice_trimmed(struct slice s);
 /* The number that 1 to 18 digits make; -1: the text is no such number. */
 int64_t slice_number(struct slice text);
 
+/* The elements of an array. */
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 /* The two arguments of "%.*s" for a slice or a buffer. */
 #define TEXT_OF(s) (int)(s).size, (const char *)(s).data
 

@@ -43,7 +43,7 @@ static void events_take_member(struct shown *e, struct slice name, const struct 
         {"number", NULL, &e->number}, {"partition", NULL, &e->partition},
         {"before", NULL, &e->before}, {"after", NULL, &e->after},
     };
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
         if (!slice_is(name, members[i].name))
             continue;
         if (members[i].text != NULL && v->type == JSON_STRING)

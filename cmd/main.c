@@ -16,16 +16,12 @@ static const struct command commands[] = {
 #undef X
 };
 
-enum {
-    COMMANDS = sizeof commands / sizeof commands[0]
-};
-
 static void main_print_help(FILE *out)
 {
     fputs("weir - a DynamoDB-compatible storage cluster with real admission control\n\n"
           "Usage: weir COMMAND [OPTION]...\n\n",
           out);
-    for (int i = 0; i < COMMANDS; i++)
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
         fprintf(out, "  %-14s %s\n", commands[i].name, commands[i].help);
     fputs("\n`weir COMMAND --help` tells more; `weir --version` which version this is.\n"
           "Begin with `weir local`, and point any DynamoDB client at it.\n",
@@ -34,7 +30,7 @@ static void main_print_help(FILE *out)
 
 static const struct command *main_find(const char *name)
 {
-    for (int i = 0; i < COMMANDS; i++)
+    for (size_t i = 0; i < COUNT_OF(commands); i++)
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
     return NULL;
@@ -43,8 +39,8 @@ static const struct command *main_find(const char *name)
 static void main_suggest(const char *wrong)
 {
     struct buffer text = {0};
-    command_line_suggest(slice_of(wrong), "weir ", &commands[0].name, COMMANDS, sizeof commands[0],
-                         &text);
+    command_line_suggest(slice_of(wrong), "weir ", &commands[0].name, COUNT_OF(commands),
+                         sizeof commands[0], &text);
     fprintf(stderr, "weir: unknown command `%s`%.*s; see `weir --help`\n", wrong, (int)text.size,
             text.size > 0 ? (const char *)text.data : "");
     buffer_deinit(&text);

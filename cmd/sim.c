@@ -231,7 +231,7 @@ static void print_json(const struct sim_arguments *a, const struct sim_summary *
     json_member_integer(&out, "violations", (int64_t)s->violations);
     write_seeds(&out, "violating_seeds", s->first_violations, s->violations);
     write_seeds(&out, "undecided_seeds", s->first_undecided, s->undecided);
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(counts); i++)
         json_member_integer(&out, counts[i].name, (int64_t)counts[i].value);
     json_member_real(&out, "virtual_s", (double)s->virtual_ns / 1e9);
     json_member_real(&out, "wall_s", (double)s->wall_ns / 1e9);

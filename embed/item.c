@@ -57,35 +57,22 @@ static bool place(struct weir_item *item, const char *name, enum weir_type type)
     return item->mistake == NULL;
 }
 
-static void add_number(struct weir_item *item, struct slice text)
+void weir_item_add(struct weir_item *item, const char *name, enum weir_type type, const void *data,
+                   size_t size)
 {
-    static const char *const texts[] = {
+    static const char *const number_mistakes[] = {
         [NUMBER_NOT_NUMERIC] = "a number is decimal text",
         [NUMBER_TOO_MANY_DIGITS] = "a number has at most 38 significant digits",
         [NUMBER_OVERFLOW] = "a number is below 1E126",
         [NUMBER_UNDERFLOW] = "a number is 0 or at least 1E-130",
     };
-    struct number n;
-    enum number_error error = number_parse(text, &n);
-    if (error == NUMBER_OK)
-        item_number(&item->writer, &n);
-    else
-        mistake(item, texts[error]);
-}
-
-void weir_item_add(struct weir_item *item, const char *name, enum weir_type type, const void *data,
-                   size_t size)
-{
     struct slice value = slice_make(data, size);
+    struct number number;
+    enum number_error error;
     if (item->bytes.size + size > 2 * ITEM_SIZE_MAX)
         mistake(item, "an item has at most 409600 bytes");
-    if (type == WEIR_NUMBER && item->mistake == NULL) { /* checked before the name is written */
-        struct number n;
-        if (number_parse(value, &n) != NUMBER_OK) {
-            add_number(item, value);
-            return;
-        }
-    }
+    if (type == WEIR_NUMBER && (error = number_parse(value, &number)) != NUMBER_OK)
+        mistake(item, number_mistakes[error]);
     if (type == WEIR_STRING && !slice_is_utf8(value))
         mistake(item, "a string is not UTF-8");
     if (type > WEIR_NULL || type < WEIR_STRING || (type == WEIR_BOOL && size != 1))
@@ -97,7 +84,7 @@ void weir_item_add(struct weir_item *item, const char *name, enum weir_type type
         item_string(&item->writer, value);
         break;
     case WEIR_NUMBER:
-        add_number(item, value);
+        item_number(&item->writer, &number);
         break;
     case WEIR_BINARY:
         item_binary(&item->writer, value);

@@ -164,11 +164,6 @@ enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out
     return status;
 }
 
-static uint64_t whole_blocks(uint64_t size)
-{
-    return (size + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
-}
-
 /* Returns errno. */
 static int write_zeros(int fd, uint64_t at, uint64_t size)
 {
@@ -186,9 +181,10 @@ static int write_zeros(int fd, uint64_t at, uint64_t size)
     return error;
 }
 
-/* Returns errno. Gives the file its full size. */
+/* Returns errno. Gives the file its full size, in whole blocks. */
 static int log_dir_fill(int fd, uint64_t size, bool written)
 {
+    size = (size + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
     int error = posix_fallocate(fd, 0, (off_t)size);
     if (error == 0 && written)
         error = write_zeros(fd, 0, size);
@@ -221,7 +217,7 @@ void log_making_run(struct log_making *m)
     m->fd = open_for_appending(m->dir, name);
     m->error = m->fd < 0 ? errno : 0;
     if (m->error == 0 && !m->has_spare)
-        m->error = log_dir_fill(m->fd, whole_blocks(m->dir->segment_bytes), m->written);
+        m->error = log_dir_fill(m->fd, m->dir->segment_bytes, m->written);
     if (m->error == 0)
         m->error = name_segment(m, name);
     if (m->error == 0)

@@ -125,7 +125,7 @@ static int open_ring(struct io_uring *ring)
         0,
     };
     int result = -EINVAL;
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0] && result == -EINVAL; i++) {
+    for (size_t i = 0; i < COUNT_OF(modes) && result == -EINVAL; i++) {
         struct io_uring_params params = {.flags = modes[i] | IORING_SETUP_CQSIZE,
                                          .cq_entries = COMPLETION_ENTRIES};
         result = io_uring_queue_init_params(RING_ENTRIES, ring, &params);

@@ -21,31 +21,6 @@ void fault_deinit(struct fault *f)
     buffer_deinit(&f->more);
 }
 
-/* The conversions that fault_set knows. */
-enum conversion {
-    CONVERSION_SIZED, /* a text of a given size, which may hold NUL bytes */
-    CONVERSION_TEXT,
-    CONVERSION_INT,
-    CONVERSION_UNSIGNED,
-    CONVERSION_LONG_LONG,
-    CONVERSION_SIZE,
-    CONVERSIONS
-};
-
-static enum conversion fault_conversion_of(const char **format)
-{
-    static const char *const TEXTS[CONVERSIONS] = {".*s", "s", "d", "u", "lld", "zu"};
-    for (int i = 0; i < CONVERSIONS; i++) {
-        size_t size = strlen(TEXTS[i]);
-        if (strncmp(*format, TEXTS[i], size) == 0) {
-            *format += size;
-            return (enum conversion)i;
-        }
-    }
-    must(false); /* an unknown conversion */
-    return CONVERSIONS;
-}
-
 static void fault_append_integer(struct buffer *out, int64_t value)
 {
     if (value < 0)
@@ -63,29 +38,33 @@ static void fault_append_formatted(struct buffer *out, const char *format, va_li
         if (*end == '\0')
             return;
         format = end + 1;
-        switch (fault_conversion_of(&format)) {
-        case CONVERSION_SIZED:
+        switch (*format++) {
+        case '.': /* %.*s */
             size = va_arg(*arguments, int);
-            must(size >= 0);
+            must(size >= 0 && format[0] == '*' && format[1] == 's');
             buffer_append(out, va_arg(*arguments, const char *), (size_t)size);
+            format += 2;
             break;
-        case CONVERSION_TEXT:
+        case 's':
             buffer_append_text(out, va_arg(*arguments, const char *));
             break;
-        case CONVERSION_INT:
+        case 'd':
             fault_append_integer(out, va_arg(*arguments, int));
             break;
-        case CONVERSION_UNSIGNED:
+        case 'u':
             fault_append_integer(out, va_arg(*arguments, unsigned));
             break;
-        case CONVERSION_LONG_LONG:
+        case 'l': /* %lld */
+            must(format[0] == 'l' && format[1] == 'd');
             fault_append_integer(out, va_arg(*arguments, long long));
+            format += 2;
             break;
-        case CONVERSION_SIZE:
+        case 'z': /* %zu */
+            must(*format++ == 'u');
             buffer_append_decimal(out, va_arg(*arguments, size_t));
             break;
-        case CONVERSIONS:
-            return;
+        default:
+            must(false); /* an unknown conversion */
         }
     }
 }

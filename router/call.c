@@ -236,26 +236,14 @@ void call_route_refused(struct call *c, const struct reply *refusal)
 
 /* ---- requests ---- */
 
-static struct subrequest *call_new_request(struct call *c, enum request_op op)
+struct subrequest *call_request(struct call *c, struct route *route, enum request_op op)
 {
     struct subrequest *s = arena_zalloc(&c->arena, sizeof *s);
     s->call = c;
     s->request.op = op;
+    s->route = route;
+    s->node = route == NULL ? c->router->catalog_node : 0;
     s->next_of_call = c->subrequests;
     c->subrequests = s;
-    return s;
-}
-
-struct subrequest *call_data_request(struct call *c, struct route *route, enum request_op op)
-{
-    struct subrequest *s = call_new_request(c, op);
-    s->route = route;
-    return s;
-}
-
-struct subrequest *call_catalog_request(struct call *c, enum request_op op)
-{
-    struct subrequest *s = call_new_request(c, op);
-    s->node = c->router->catalog_node;
     return s;
 }

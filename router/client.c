@@ -243,7 +243,7 @@ static void client_headers_came(struct client *c)
     uint64_t announced = http_body_announced(&c->http);
     c->over_budget = !client_make_room(r, announced);
     if (c->over_budget)
-        http_discard_body(&c->http);
+        c->http.discarding = true;
     if (c->http.head.expects_continue && !c->http.head.http_1_0)
         buffer_append_text(client_output(c), "HTTP/1.1 100 Continue\r\n\r\n");
 }
@@ -268,7 +268,7 @@ static void client_check_budget(struct client *c)
     if (!c->http.in_request || c->over_budget || client_make_room(c->router, 0))
         return;
     c->over_budget = true;
-    http_discard_body(&c->http);
+    c->http.discarding = true;
     http_drop_body(&c->http);
     client_account(c);
 }
@@ -285,8 +285,8 @@ static size_t client_feed(struct client *c, struct slice bytes)
 {
     size_t at = 0;
     c->feeding = true;
-    while ((at < bytes.size || http_is_due(&c->http)) && c->call == NULL && !c->closing &&
-           !c->draining && !client_is_blocked(c)) {
+    while ((at < bytes.size || c->http.due) && c->call == NULL && !c->closing && !c->draining &&
+           !client_is_blocked(c)) {
         size_t taken;
         enum http_event event =
             http_receive(&c->http, slice_make(bytes.data + at, bytes.size - at), &taken);
@@ -325,11 +325,6 @@ static void client_drop_drained(struct client *c, size_t size)
         client_start_closing(c);
 }
 
-static size_t client_backlog_max(const struct router *r)
-{
-    return (size_t)(r->config->http_header_max_bytes + r->config->http_body_max_bytes);
-}
-
 static void client_keep_backlog(struct client *c, struct slice bytes)
 {
     struct router *r = c->router;
@@ -341,7 +336,8 @@ static void client_keep_backlog(struct client *c, struct slice bytes)
         c->backlog_at = 0;
     }
     size_t waiting = c->backlog.size - c->backlog_at;
-    bool full = waiting > 0 && waiting + bytes.size > client_backlog_max(r);
+    size_t most = (size_t)(r->config->http_header_max_bytes + r->config->http_body_max_bytes);
+    bool full = waiting > 0 && waiting + bytes.size > most;
     if (full || !client_make_room(r, bytes.size)) {
         /* The client sends requests without reading answers: only a close stops it. */
         client_start_closing(c);

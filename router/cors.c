@@ -37,7 +37,7 @@ static bool cors_is_loopback(const char *origin)
     if (host == NULL || (strncmp(origin, "http://", 7) != 0 && strncmp(origin, "https://", 8) != 0))
         return false;
     host += 3;
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(NAMES); i++) {
         if (strncmp(host, NAMES[i], strlen(NAMES[i])) == 0 && cors_ends(host + strlen(NAMES[i])))
             return true;
     }

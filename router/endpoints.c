@@ -1,7 +1,6 @@
-/* endpoints.c - the table of endpoints, and the dispatcher. */
+/* endpoints.c - the table of endpoints, the checks of the admin listener, and the dispatcher. */
 #include "router/endpoints.h"
 
-#include "router/admin/guard.h"
 #include "router/admin/pages.h"
 #include "router/cors.h"
 #include "router/operations/serve.h"
@@ -90,7 +89,7 @@ static const struct endpoint *endpoint_find(const struct client *c)
     const struct http_head *head = &c->http.head;
     const llhttp_method_t method = head->method == HTTP_HEAD ? HTTP_GET : head->method;
     const struct slice path = http_text(head, head->path);
-    for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(ALL); i++) {
         const struct endpoint *e = &ALL[i];
         if (e->method == method && slice_is(path, e->path) && !(c->admin && slice_is(path, "/")) &&
             endpoint_takes_type(e, c) && endpoint_takes_target(e, c))
@@ -103,7 +102,7 @@ static const struct endpoint *endpoint_find(const struct client *c)
 
 static void endpoints_list(struct buffer *out)
 {
-    for (size_t i = 0; i < sizeof ALL / sizeof ALL[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(ALL); i++) {
         if (ALL[i].about != NULL)
             buffer_append_format(out, "%-4s %-24s %s\n", ALL[i].method == HTTP_GET ? "GET" : "POST",
                                  ALL[i].shown != NULL ? ALL[i].shown : ALL[i].path, ALL[i].about);
@@ -128,6 +127,34 @@ static void answer_nothing_there(struct router *r, struct client *c)
     buffer_append_text(&r->scratch, "There is nothing at this path. There is:\n\n");
     endpoints_list(&r->scratch);
     endpoints_answer(r, c, 404, "text/plain", buffer_slice(&r->scratch));
+}
+
+/* ---- the admin listener ---- */
+
+/* Takes constant time: the time must not tell how many bytes are right. */
+static bool admin_same_token(const char *expected, struct slice given)
+{
+    size_t size = strlen(expected);
+    unsigned difference = given.size != size;
+    for (size_t i = 0; i < size; i++)
+        difference |= (uint8_t)expected[i] ^ (i < given.size ? given.data[i] : 0U);
+    return difference == 0;
+}
+
+/* Why the admin listener refuses the request; NULL: it takes the request (docs/decisions/0015). It
+ * refuses requests of web pages: a browser adds Origin to a page's POST, and asks the server before
+ * a page may send application/json. The admin listener never allows this. */
+static const char *admin_refusal(const struct router *r, const struct client *c)
+{
+    const struct http_head *head = &c->http.head;
+    const char *token = r->options.admin_token;
+    if (head->once & HTTP_ONCE_ORIGIN)
+        return "The admin listener takes no requests of web pages (Origin)";
+    if (token != NULL && !admin_same_token(token, http_bearer(head)))
+        return "The admin listener needs Authorization: Bearer and the token of --admin-token";
+    if (head->method != HTTP_GET && head->method != HTTP_HEAD && head->type != HTTP_TYPE_JSON)
+        return "The admin listener takes Content-Type: application/json only";
+    return NULL;
 }
 
 /* ---- the dispatcher ---- */

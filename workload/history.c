@@ -74,7 +74,7 @@ static const char *history_take_member(struct line *l, struct slice name,
             l->value = json_string(v);
         return l->is_null || v->type == JSON_STRING ? NULL : "`value` is a text, or null";
     }
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         if (!slice_is(name, text_names[i]))
             continue;
         if (v->type != JSON_STRING)

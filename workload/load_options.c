@@ -98,10 +98,6 @@ static const struct option workload_options[] = {
      .help = "Requests are plain HTTP GETs of that path, to measure another server."},
 };
 
-enum {
-    WORKLOAD_OPTIONS = sizeof workload_options / sizeof workload_options[0]
-};
-
 /* ---- options of the whole run ---- */
 
 static const char *load_options_take_url(void *target, const char *value, struct buffer *error)
@@ -180,8 +176,8 @@ static enum status take_assignment(struct load_workload_options *w, char *assign
 {
     char *value = strchr(assignment, '=');
     size_t name_size = value ? (size_t)(value - assignment) : strlen(assignment);
-    const struct option *o =
-        option_find(workload_options, WORKLOAD_OPTIONS, slice_make(assignment, name_size));
+    const struct option *o = option_find(workload_options, COUNT_OF(workload_options),
+                                         slice_make(assignment, name_size));
     buffer_append_format(error, "workload %s: ", w->name);
     if (o == NULL)
         return buffer_explain(error, STATUS_MALFORMED, "there is no option `%.*s`", (int)name_size,

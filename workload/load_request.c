@@ -64,7 +64,7 @@ void load_template_deinit(struct load_template *t)
     struct buffer *all[] = {&t->put_head,    &t->get_head,    &t->put_open, &t->get_open,
                             &t->put_middle,  &t->get_close,   &t->filling,  &t->plain,
                             &t->delete_head, &t->delete_close};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(all); i++)
         buffer_deinit(all[i]);
 }
 

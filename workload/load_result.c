@@ -136,7 +136,7 @@ static void summarize_latency(const char *title, const struct histogram *h, stru
     if (h->count == 0)
         return;
     buffer_append_format(out, "    latency of %-9s", title);
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(points); i++) {
         if (points[i] == HISTOGRAM_WHOLE)
             buffer_append_text(out, "  max ");
         else
@@ -162,7 +162,7 @@ void load_summary(const struct load_workload_result *all, int count, struct buff
                     {"unfinished", r->unfinished, "  no answer when the run ended"}};
         buffer_append_format(out, "\n  %s (table %s, %.1f s)\n", all[i].options->name,
                              all[i].options->table, (double)r->elapsed_ns / 1e9);
-        for (size_t row = 0; row < sizeof rows / sizeof rows[0]; row++) {
+        for (size_t row = 0; row < COUNT_OF(rows); row++) {
             if (rows[row].value == 0 && row > 1)
                 continue;
             buffer_append_format(out, "    %-16s %12lld  %12.1f/s%s\n", rows[row].title,
@@ -198,7 +198,7 @@ static void json_latency(const char *name, const struct histogram *h, struct buf
     json_member_integer(out, "count", (int64_t)h->count);
     json_member_thousandths(out, "min", h->min);
     json_member_thousandths(out, "mean", histogram_mean(h));
-    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(points); i++)
         json_member_thousandths(out, points[i].name, histogram_percentile(h, points[i].per_100000));
     json_member_thousandths(out, "max", h->max);
     json_write_close(out, '}');
@@ -238,7 +238,7 @@ static void json_counts(const struct load_result *r, struct buffer *out)
                   {"reads_admitted", r->reads_admitted},
                   {"writes_admitted", r->writes_admitted},
                   {"write_units_admitted", r->units_admitted}};
-    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(counts); i++)
         json_member_integer(out, counts[i].name, counts[i].value);
     json_member_real(out, "offered_per_s", per_second(r->offered, r->elapsed_ns));
     json_member_real(out, "admitted_per_s", per_second(r->admitted, r->elapsed_ns));

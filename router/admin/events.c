@@ -19,7 +19,7 @@ static bool begin_events(struct call *c, const struct json_value m[])
     if (text.data != NULL && after < 0)
         return call_invalid(c, "after: the number of an event is expected, not '%.*s'",
                             SHOWN(text));
-    struct subrequest *s = call_catalog_request(c, REQUEST_EVENTS);
+    struct subrequest *s = call_request(c, NULL, REQUEST_EVENTS);
     s->request.events.after = after > 0 ? (uint64_t)after : 0;
     subrequest_start(c->router, s);
     return true;
@@ -92,7 +92,7 @@ static bool begin_drain(struct call *c, const struct json_value m[])
     d.event.reason = slice_of(reason);
     struct buffer body = {0};
     decision_encode(&body, &d);
-    struct subrequest *s = call_catalog_request(c, REQUEST_DECIDE);
+    struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
     s->request.decide.op = CATALOG_DRAIN;
     s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);

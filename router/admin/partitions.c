@@ -45,7 +45,7 @@ static struct slice partitions_ask_table(struct call *c, struct partitions *p, s
 
 static void partitions_ask_names(struct call *c, struct slice after)
 {
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
+    struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_LIST);
     s->request.list.after = after;
     s->request.list.names_max = LIST_PAGE;
     subrequest_start(c->router, s);
@@ -54,7 +54,7 @@ static void partitions_ask_names(struct call *c, struct slice after)
 static void partitions_ask_nodes(struct call *c)
 {
     for (uint32_t node = 1; node <= c->router->options.node_count; node++) {
-        struct subrequest *s = call_catalog_request(c, REQUEST_STATS);
+        struct subrequest *s = call_request(c, NULL, REQUEST_STATS);
         s->node = node;
         subrequest_start(c->router, s);
     }

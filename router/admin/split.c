@@ -86,7 +86,7 @@ static bool send_split(struct call *c, const struct subrequest *asked, const str
     split.cuts[0] = p->cut;
     table_split_share_equally(&split);
     table_split_encode(&c->bytes, &split);
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_SPLIT);
+    struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_SPLIT);
     s->request.cut.name = p->name;
     s->request.cut.split = buffer_slice(&c->bytes);
     subrequest_start(c->router, s);

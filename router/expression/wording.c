@@ -140,7 +140,7 @@ bool expression_refuse(struct fault *f, const char *parameter, const struct expr
             SHOWN(why->text), attr_type_name(why->type));
     if (why->error >= EXPRESSION_KEY_OPERATOR)
         return fault_invalid(f, "%s%.*s", KEY_TEXTS[why->error], SHOWN(why->text));
-    if (why->error < sizeof TEXTS / sizeof TEXTS[0] && TEXTS[why->error] != NULL)
+    if (why->error < COUNT_OF(TEXTS) && TEXTS[why->error] != NULL)
         return fault_invalid(f, "Invalid %s: %s%.*s", parameter, TEXTS[why->error],
                              SHOWN(why->text));
     wording_append(&more, why);

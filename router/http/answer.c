@@ -16,7 +16,7 @@ static struct slice answer_reason_of(int status)
                    {501, "501 Not Implemented"}, {503, "503 Service Unavailable"}};
     if (status == 200)
         return slice_of("200 OK");
-    for (size_t i = 0; i < sizeof REASONS / sizeof REASONS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(REASONS); i++) {
         if (REASONS[i].status == status)
             return slice_of(REASONS[i].reason);
     }

@@ -284,23 +284,21 @@ enum http_refusal http_head_check(struct http_head *head)
 
 /* ---- lookup ---- */
 
-struct slice http_lines(const struct http_head *head)
+/* Takes the next header line off `rest`. A name is as it was sent. False: there is none. */
+static bool http_next_line(struct slice *rest, struct slice *name, struct slice *value)
 {
-    return slice_make(head->text.data + head->lines_at, head->text.size - head->lines_at);
-}
-
-bool http_next_line(struct slice *rest, struct slice *name, struct slice *value)
-{
-    struct slice line = head_next(rest, '\n');
-    *value = line;
+    *value = head_next(rest, '\n');
+    const bool found = value->size > 0;
     *name = head_next(value, ':');
     *value = slice_trimmed(*value);
-    return line.size > 0;
+    return found;
 }
 
 struct slice http_find(const struct http_head *head, const char *name)
 {
-    struct slice rest = http_lines(head), field, value;
+    const struct buffer *text = &head->text;
+    struct slice rest = slice_make(text->data + head->lines_at, text->size - head->lines_at);
+    struct slice field, value;
     while (http_next_line(&rest, &field, &value)) {
         if (http_is(field, name))
             return value;

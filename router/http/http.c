@@ -91,14 +91,9 @@ static bool http_check_lines(struct http *h, const uint8_t *end)
 
 /* ---- llhttp's callbacks: any result but 0 stops llhttp ---- */
 
-static struct http *http_of(llhttp_t *p)
-{
-    return p->data;
-}
-
 static int http_on_message_begin(llhttp_t *p)
 {
-    http_request_begin(http_of(p));
+    http_request_begin(p->data);
     return 0;
 }
 
@@ -114,7 +109,7 @@ static void http_text_add(struct http *h, struct http_span *span, const char *at
 
 static int http_on_url(llhttp_t *p, const char *at, size_t size)
 {
-    struct http *h = http_of(p);
+    struct http *h = p->data;
     http_text_add(h, &h->head.target, at, size);
     h->head.lines_at = (uint32_t)h->head.text.size;
     return 0;
@@ -123,7 +118,7 @@ static int http_on_url(llhttp_t *p, const char *at, size_t size)
 /* Lines after a chunked body say nothing about the request: only their size counts. */
 static int http_on_header_field(llhttp_t *p, const char *at, size_t size)
 {
-    struct http *h = http_of(p);
+    struct http *h = p->data;
     if (h->head_told)
         h->name.size += (uint32_t)size;
     else
@@ -142,7 +137,7 @@ static void http_value_begin(struct http *h)
 
 static int http_on_header_value(llhttp_t *p, const char *at, size_t size)
 {
-    struct http *h = http_of(p);
+    struct http *h = p->data;
     if (h->head_told)
         return 0;
     http_value_begin(h);
@@ -163,7 +158,7 @@ static void http_line_take(struct http *h)
 
 static int http_on_header_end(llhttp_t *p)
 {
-    struct http *h = http_of(p);
+    struct http *h = p->data;
     if (h->name.size == 0) { /* llhttp accepts a line without a name */
         http_refuse(h, HTTP_REFUSAL_MALFORMED);
         return -1;
@@ -176,7 +171,7 @@ static int http_on_header_end(llhttp_t *p)
 
 static int http_on_headers_complete(llhttp_t *p)
 {
-    struct http *h = http_of(p);
+    struct http *h = p->data;
     h->head.method = (llhttp_method_t)p->method;
     h->head.http_1_0 = p->http_major == 1 && p->http_minor == 0;
     h->head.keep_alive = llhttp_should_keep_alive(p) != 0;
@@ -195,7 +190,7 @@ static int http_on_headers_complete(llhttp_t *p)
 
 static int http_on_extension(llhttp_t *p, const char *at, size_t size)
 {
-    struct http *h = http_of(p);
+    struct http *h = p->data;
     (void)at;
     h->header_size += size;
     if (h->header_size <= h->header_max)
@@ -206,7 +201,7 @@ static int http_on_extension(llhttp_t *p, const char *at, size_t size)
 
 static int http_on_body(llhttp_t *p, const char *at, size_t size)
 {
-    struct http *h = http_of(p);
+    struct http *h = p->data;
     h->lines_wrong = !http_check_lines(h, (const uint8_t *)at);
     if (h->lines_wrong)
         return -1;
@@ -231,7 +226,7 @@ static int http_on_body(llhttp_t *p, const char *at, size_t size)
 
 static int http_on_message_complete(llhttp_t *p)
 {
-    struct http *h = http_of(p);
+    struct http *h = p->data;
     h->in_request = false;
     h->fresh = h->head.keep_alive;
     return HPE_PAUSED;
@@ -329,11 +324,6 @@ uint64_t http_body_announced(const struct http *h)
     if (h->plain_body > 0)
         return h->plain_body;
     return (h->parser.flags & F_CONTENT_LENGTH) ? h->parser.content_length : 0;
-}
-
-void http_discard_body(struct http *h)
-{
-    h->discarding = true;
 }
 
 void http_drop_head(struct http *h)

@@ -121,7 +121,7 @@ struct http {
         HTTP_IN_LINE,
         HTTP_AFTER_LINE
     } request_line;
-    bool discarding;   /* the body is read and dropped */
+    bool discarding;   /* the body is read and dropped; may be set after HTTP_EVENT_HEADERS */
     size_t plain_body; /* size of the body of a plain request whose head was told; else 0 */
     bool fresh;        /* the next byte begins a request */
     bool in_request;   /* between the first and the last byte of a request */
@@ -138,19 +138,11 @@ void http_init(struct http *h, const struct config *config);
 void http_deinit(struct http *h);
 
 /* Takes bytes up to the next event; `taken` gets how many. Call again with the rest until all are
- * taken, and while http_is_due: after the head of a request without a body no bytes are left. */
+ * taken, and while `due`: after the head of a request without a body no bytes are left. */
 enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken);
-
-static inline bool http_is_due(const struct http *h)
-{
-    return h->due;
-}
 
 /* After HTTP_EVENT_HEADERS: Content-Length, or 0 if chunked or without a body. */
 uint64_t http_body_announced(const struct http *h);
-
-/* After HTTP_EVENT_HEADERS: read the body to its end, but do not keep it. */
-void http_discard_body(struct http *h);
 
 /* After HTTP_EVENT_REFUSED: forgets a head that is incomplete or invalid. */
 void http_drop_head(struct http *h);
@@ -171,12 +163,8 @@ static inline size_t http_large_head(const struct http_head *head)
     return head->text.capacity > HTTP_TEXT_KEPT_MAX ? head->text.capacity : 0;
 }
 
-/* Steps through the header lines in their order: start with `rest` = http_lines. A name is as it
- * was sent; a value has no blanks at its ends. Both lend until the next request begins. */
-struct slice http_lines(const struct http_head *head);
-bool http_next_line(struct slice *rest, struct slice *name, struct slice *value);
-
-/* The value of the first line with that name; `name` is in lower case. data NULL: no such line. */
+/* The value of the first line with that name, without blanks at its ends; `name` is in
+ * lower case. data NULL: no such line. Lends until the next request begins. */
 struct slice http_find(const struct http_head *head, const char *name);
 
 /* The token of Authorization: Bearer; empty: there is none. */

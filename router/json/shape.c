@@ -235,7 +235,7 @@ static bool shape_text_is_boolean(struct slice text, bool *value)
         const char *text;
         bool value;
     } WORDS[] = {{"true", true}, {"false", false}, {"yes", true}, {"no", false}};
-    for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(WORDS); i++) {
         if (text.size == strlen(WORDS[i].text) &&
             strncasecmp((const char *)text.data, WORDS[i].text, text.size) == 0) {
             *value = WORDS[i].value;

@@ -9,7 +9,7 @@ enum {
 
 static bool list_tables_begin(struct call *c, const struct json_value m[])
 {
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_LIST);
+    struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_LIST);
     if (m[LIST_TABLES_EXCLUSIVE_START_TABLE_NAME].type == JSON_STRING)
         s->request.list.after =
             arena_copy(&c->arena, json_string(&m[LIST_TABLES_EXCLUSIVE_START_TABLE_NAME]));

@@ -26,7 +26,7 @@ static const char LATER[] =
 
 const struct operation *operation_find(struct slice name)
 {
-    for (size_t i = 0; i < sizeof OPERATIONS / sizeof OPERATIONS[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(OPERATIONS); i++) {
         if (slice_is(name, OPERATIONS[i]->name))
             return OPERATIONS[i];
     }

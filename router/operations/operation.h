@@ -52,9 +52,9 @@ struct slice call_storage_key(struct call *c, const struct table *t, const struc
 bool call_find_key(struct call *c, const struct table *t, enum request_op op, struct slice item,
                    struct slice *out);
 
-/* Makes a request for the table's data, or for the catalog. Fill it in, then subrequest_start. */
-struct subrequest *call_data_request(struct call *c, struct route *route, enum request_op op);
-struct subrequest *call_catalog_request(struct call *c, enum request_op op);
+/* Makes a request for the table's data; for the catalog if `route` is NULL. Fill it in, then
+ * subrequest_start. */
+struct subrequest *call_request(struct call *c, struct route *route, enum request_op op);
 
 /* Asks the catalog for a table. */
 void call_get_table(struct call *c, struct slice name);

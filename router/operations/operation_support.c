@@ -76,7 +76,7 @@ bool call_find_key(struct call *c, const struct table *t, enum request_op op, st
 
 void call_get_table(struct call *c, struct slice name)
 {
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
+    struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_GET);
     s->request.table.name = name;
     subrequest_start(c->router, s);
 }
@@ -84,7 +84,7 @@ void call_get_table(struct call *c, struct slice name)
 void call_send_spec(struct call *c, enum request_op op, const struct table_spec *spec)
 {
     table_spec_encode(&c->bytes, spec);
-    struct subrequest *s = call_catalog_request(c, op);
+    struct subrequest *s = call_request(c, NULL, op);
     s->request.table.name = spec->name;
     s->request.table.spec = buffer_slice(&c->bytes);
     subrequest_start(c->router, s);

@@ -26,7 +26,7 @@ static bool query_read_start_key(struct call *c, const struct json_value *member
                                            "set  may",
                                            "One or more parameter values were invalid: Binary "
                                            "sets should"};
-    for (size_t i = 0; i < sizeof PREFIXED / sizeof PREFIXED[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(PREFIXED); i++) {
         if (slice_starts_with(buffer_slice(&f->text), slice_of(PREFIXED[i])))
             return page_blame_start_key(c);
     }

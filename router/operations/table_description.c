@@ -116,8 +116,9 @@ static void table_write_encryption(struct buffer *out, const struct router *r,
     buffer_deinit(&arn);
 }
 
-void table_description_write(struct buffer *out, const struct router *r, const struct table *t,
-                             bool brief)
+/* `brief`: as in DeleteTable's answer, without keys and CreationDateTime. */
+static void table_description_write(struct buffer *out, const struct router *r,
+                                    const struct table *t, bool brief)
 {
     struct buffer arn = {0};
     table_arn_append(&arn, r, t->name);
@@ -164,7 +165,7 @@ enum {
 
 static void table_change_ask(struct call *c, struct slice name, uint32_t attempts)
 {
-    struct subrequest *s = call_catalog_request(c, REQUEST_TABLE_GET);
+    struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_GET);
     s->request.table.name = name;
     s->index = FOLLOWS;
     s->attempts = attempts;

@@ -4,10 +4,6 @@
 
 #include "router/operations/operation.h"
 
-/* `brief`: as in DeleteTable's answer, without keys and CreationDateTime. */
-void table_description_write(struct buffer *out, const struct router *r, const struct table *t,
-                             bool brief);
-
 /* Takes the table out of a catalog's reply, into the call's arena. False: the fault is set. */
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
                       struct table *out);

@@ -4,24 +4,18 @@
 #include "router/json/json_writer.h"
 #include "router/operations/shapes.h"
 
-/* Indexes of members, by enum admit_kind. */
-static const int ON_DEMAND[ADMIT_KINDS] = {
-    [ADMIT_READ] = ON_DEMAND_THROUGHPUT_MAX_READ_REQUEST_UNITS,
-    [ADMIT_WRITE] = ON_DEMAND_THROUGHPUT_MAX_WRITE_REQUEST_UNITS,
-};
-static const int WARM[ADMIT_KINDS] = {
-    [ADMIT_READ] = WARM_THROUGHPUT_READ_UNITS_PER_SECOND,
-    [ADMIT_WRITE] = WARM_THROUGHPUT_WRITE_UNITS_PER_SECOND,
-};
+/* An enum admit_kind is the index of its member in both structures. */
+_Static_assert(ON_DEMAND_THROUGHPUT_MAX_READ_REQUEST_UNITS == (int)ADMIT_READ, "reads first");
+_Static_assert(WARM_THROUGHPUT_READ_UNITS_PER_SECOND == (int)ADMIT_READ, "reads first");
 
 static const char *on_demand_name(enum admit_kind kind)
 {
-    return shape_on_demand_throughput.members[ON_DEMAND[kind]].name;
+    return shape_on_demand_throughput.members[kind].name;
 }
 
 static const char *warm_name(enum admit_kind kind)
 {
-    return shape_warm_throughput.members[WARM[kind]].name;
+    return shape_warm_throughput.members[kind].name;
 }
 
 /* ---- the request ---- */
@@ -48,23 +42,22 @@ static bool throughput_read_provisioned(struct call *c, const struct json_value 
 
 /* Reads a structure of two numbers. One of them may be missing. */
 static bool throughput_read_pair(struct call *c, const struct shape *shape,
-                                 const int index[ADMIT_KINDS], const struct json_value *member,
-                                 bool has[ADMIT_KINDS], int64_t units[ADMIT_KINDS])
+                                 const struct json_value *member, bool has[ADMIT_KINDS],
+                                 int64_t units[ADMIT_KINDS])
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     if (member->type == JSON_ABSENT)
         return true;
     shape_bind(shape, member, m);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        has[kind] = m[index[kind]].type != JSON_ABSENT;
-        units[kind] = shape_integer(&m[index[kind]], 0);
-        if (!throughput_check_bounds(c, shape->members[index[kind]].name, units[kind]))
+        has[kind] = m[kind].type != JSON_ABSENT;
+        units[kind] = shape_integer(&m[kind], 0);
+        if (!throughput_check_bounds(c, shape->members[kind].name, units[kind]))
             return false;
     }
     return has[ADMIT_READ] || has[ADMIT_WRITE] ||
            call_invalid(c, INVALID "%s must have %s, %s or both", shape->java,
-                        shape->members[index[ADMIT_READ]].name,
-                        shape->members[index[ADMIT_WRITE]].name);
+                        shape->members[ADMIT_READ].name, shape->members[ADMIT_WRITE].name);
 }
 
 bool table_read_throughput(struct call *c, const struct json_value *provisioned,
@@ -73,9 +66,9 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
 {
     bool has[ADMIT_KINDS];
     return throughput_read_provisioned(c, provisioned, out) &&
-           throughput_read_pair(c, &shape_on_demand_throughput, ON_DEMAND, on_demand,
-                                out->has_maximum, out->maximum) &&
-           throughput_read_pair(c, &shape_warm_throughput, WARM, warm, has, out->warm);
+           throughput_read_pair(c, &shape_on_demand_throughput, on_demand, out->has_maximum,
+                                out->maximum) &&
+           throughput_read_pair(c, &shape_warm_throughput, warm, has, out->warm);
 }
 
 /* ---- the request against the table ---- */

@@ -34,7 +34,7 @@ static bool items_differ(struct call *c, const struct item_plan *p)
 static void items_send(struct call *c, const struct item_plan *p, uint32_t index)
 {
     const struct item_request *q = &p->items[index];
-    struct subrequest *s = call_data_request(c, p->tables[q->table].route, q->op);
+    struct subrequest *s = call_request(c, p->tables[q->table].route, q->op);
     s->index = index;
     if (q->op == REQUEST_GET) {
         s->request.get.key = q->key;

@@ -26,7 +26,7 @@ void ranges_begin(struct call *c, struct ranges_plan *p)
 
 static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
 {
-    struct subrequest *s = call_data_request(c, p->route, REQUEST_RANGE);
+    struct subrequest *s = call_request(c, p->route, REQUEST_RANGE);
     s->index = index;
     s->request.range.lo = p->ranges[index].lo;
     s->request.range.hi = p->ranges[index].hi;
