@@ -167,13 +167,15 @@ static const char *take_config(void *target, const char *path, struct buffer *er
     size_t n;
     while ((n = fread(buffer_reserve(&text, 4096), 1, 4096, f)) > 0)
         text.size += n;
-    fclose(f);
-    bool ok = config_parse(&o->config, buffer_slice(&text), &wrong) == STATUS_OK;
-    if (!ok)
+    enum status status = STATUS_IO;
+    if (ferror(f))
+        buffer_append_format(error, "cannot read --config %s: %s", path, strerror(errno));
+    else if ((status = config_parse(&o->config, buffer_slice(&text), &wrong)) != STATUS_OK)
         buffer_append_format(error, "%s: %.*s", path, TEXT_OF(wrong));
+    fclose(f);
     buffer_deinit(&text);
     buffer_deinit(&wrong);
-    return ok ? NULL : "";
+    return status == STATUS_OK ? NULL : "";
 }
 
 static const struct option settings[] = {

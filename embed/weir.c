@@ -166,21 +166,9 @@ struct node *weir_node(struct weir *db)
 
 static enum status configure(struct weir *db, const char *settings, struct buffer *error)
 {
-    struct slice text = slice_of(settings == NULL ? "" : settings);
-    enum profile profile = PROFILE_AWS;
-    config_init(&db->config, profile);
-    /* The profile first, wherever the text names it: the other settings start from it. */
-    for (struct slice rest = text; rest.size > 0;) {
-        struct slice line = slice_cut(&rest, '\n'), value = line;
-        if (!slice_starts_with(line, slice_of("profile")) ||
-            slice_cut(&value, '=').size == line.size)
-            continue;
-        if (!profile_parse(slice_trimmed(value), &profile))
-            return buffer_explain(error, STATUS_MALFORMED,
-                                  "profile is off, aws, aws-measured, strict or research");
-        config_init(&db->config, profile);
-    }
-    enum status status = config_parse(&db->config, text, error);
+    config_init(&db->config, PROFILE_AWS);
+    enum status status =
+        config_parse(&db->config, slice_of(settings == NULL ? "" : settings), error);
     db->config.gac = GAC_OFF; /* no routers: the node keeps the limit of a table */
     return status == STATUS_OK ? config_check(&db->config, error) : status;
 }

@@ -25,7 +25,8 @@ static enum status read_open(int fd, const char *path, struct buffer *out, struc
     enum status status = check_mode(fd, path, error);
     size_t start = out->size;
     while (status == STATUS_OK && out->size - start <= SECRET_SIZE_MAX) {
-        ssize_t n = read(fd, buffer_reserve(out, SECRET_SIZE_MAX + 1), SECRET_SIZE_MAX + 1);
+        ssize_t n = TEMP_FAILURE_RETRY(
+            read(fd, buffer_reserve(out, SECRET_SIZE_MAX + 1), SECRET_SIZE_MAX + 1));
         if (n == 0)
             break;
         if (n < 0)

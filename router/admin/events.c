@@ -81,7 +81,9 @@ static bool begin_drain(struct call *c, const struct json_value m[])
     if (node < 1 || node > c->router->options.node_count)
         return call_invalid(c, "There is no node %.*s; nodes are 1 to %u", SHOWN(values[0]),
                             c->router->options.node_count);
-    bool undo = slice_number(values[1]) == 1;
+    const bool undo = slice_is(values[1], "1");
+    if (values[1].data != NULL && !undo)
+        return call_invalid(c, "undo=%.*s: undo must be 1, or not be given", SHOWN(values[1]));
     struct decision d = {.to_node = (uint32_t)node,
                          .drain = !undo,
                          .has_event = true,

@@ -259,7 +259,7 @@ static void a_query_runs_in_sort_key_order_both_ways_and_goes_on_behind_an_item(
 
 static void a_partition_over_its_allocation_is_throttled_with_reason_and_time(void **state)
 {
-    struct weir *db = open_db(*state, "profile = strict\n");
+    struct weir *db = open_db(*state, "profile = strict # no burst\n");
     struct weir_table *t = create_table(db, NULL, 2);
     struct weir_item *item = item_of("a", NULL, 10);
     struct weir_result r;

@@ -416,6 +416,16 @@ static void what_changes_the_cluster_is_taken_by_the_admin_listener_alone(void *
     assert_int_equal(f.asked[REQUEST_DECIDE], 0);
 }
 
+static void a_drain_whose_undo_is_not_1_is_refused(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(ask_admin(2, "POST /weir/drain?node=1&undo=true HTTP/1.1\r\n"
+                                  "Content-Length: 0" JSON),
+                     400);
+    assert_int_equal(f.asked[REQUEST_DECIDE], 0);
+}
+
 static void an_admin_request_carries_the_token_where_one_is_set(void **state)
 {
     (void)state;
@@ -448,6 +458,7 @@ int main(void)
         T(on_loopback_pages_of_this_machine_may_use_the_endpoint),
         T(beyond_loopback_only_pages_that_are_named_may),
         T(what_changes_the_cluster_is_taken_by_the_admin_listener_alone),
+        T(a_drain_whose_undo_is_not_1_is_refused),
         T(an_admin_request_carries_the_token_where_one_is_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
