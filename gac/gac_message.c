@@ -50,6 +50,7 @@ static void gac_key_walk(struct codec *c, struct gac_key *key)
 {
     codec_u32(c, &key->table);
     codec_u32(c, &key->index);
+    codec_check(c, key->table != 0 && key->index >> 31 == 0);
     key->kind = codec_choice(c, key->kind, GAC_READ, GAC_WRITE);
 }
 

@@ -104,6 +104,29 @@ static void answers_are_read_back_too(void **state)
     buffer_deinit(&b);
 }
 
+static void a_key_without_a_number_is_malformed(void **state)
+{
+    (void)state;
+    static const struct gac_key bad[] = {{0, 0, GAC_READ}, {7, UINT32_C(1) << 31, GAC_READ}};
+    static const struct gac_key good = {7, INT32_MAX, GAC_READ};
+    for (int i = 0; i <= 2; i++) {
+        const struct gac_key key = i < 2 ? bad[i] : good;
+        const enum status expected = i < 2 ? STATUS_MALFORMED : STATUS_OK;
+        struct buffer asks = {0}, answers = {0};
+        struct gac_ask ask = an_ask;
+        struct gac_answer answer = {.key = key};
+        ask.key = key;
+        gac_ask_encode(&asks, &ask);
+        gac_answer_encode(&answers, &answer);
+        assert_int_equal(gac_ask_decode(&(struct reader){buffer_slice(&asks), false}, &ask),
+                         expected);
+        assert_int_equal(
+            gac_answer_decode(&(struct reader){buffer_slice(&answers), false}, &answer), expected);
+        buffer_deinit(&asks);
+        buffer_deinit(&answers);
+    }
+}
+
 /* Whoever asks with an older version hears of the newer one, and does not bring its rate back. */
 static void a_ledger_keeps_the_newest_rate_and_tells_its_version(void **state)
 {
@@ -724,6 +747,7 @@ int main(void)
         cmocka_unit_test(a_server_that_goes_takes_only_its_own_keys_with_it),
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(answers_are_read_back_too),
+        cmocka_unit_test(a_key_without_a_number_is_malformed),
         cmocka_unit_test(a_ledger_keeps_the_newest_rate_and_tells_its_version),
         cmocka_unit_test(what_was_saved_up_at_a_higher_rate_is_worth_as_many_seconds_of_a_lower),
         cmocka_unit_test(what_is_held_since_a_higher_rate_keeps_nobody_from_what_comes_in),
