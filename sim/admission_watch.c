@@ -7,54 +7,43 @@ enum {
     SLACK_MS = 1000 /* for frames that were on their way, and for nodes that read them late */
 };
 
-static bool is_owed_to_a_dead_node(const struct admission_watch *w, uint32_t node, uint32_t member)
+static bool is_owed_to_a_dead_node(const struct run *r, uint32_t node, uint32_t member)
 {
-    struct node_process *here = w->nodes[node], *there = w->nodes[member];
+    struct node_process *here = r->world.nodes[node], *there = r->world.nodes[member];
     const struct config *c = node_process_config(here);
-    if (w->plan->config.dead_member != DEAD_MEMBER_EXCLUDE || node_process_is_up(there))
+    if (r->plan.config.dead_member != DEAD_MEMBER_EXCLUDE || node_process_is_up(there))
         return false;
     struct instant down = node_process_since(there), running = node_process_since(here);
     struct instant last = instant_before(down, running) ? running : down;
     struct instant due = instant_add(last, duration_ms(c->report_deadline_ms + SLACK_MS));
-    return instant_before(due, w->scheduler->now);
+    return instant_before(due, r->world.scheduler.now);
 }
 
-bool admission_watch_saw(const struct admission_watch *w, uint32_t node,
-                         const struct trace_event *e, struct buffer *why)
+void admission_watch_saw(struct run *r, uint32_t node, const struct trace_event *e)
 {
-    if (e->kind != NODE_TRACE_NO_HEADROOM || !is_owed_to_a_dead_node(w, node, e->subject))
-        return true;
-    buffer_append_format(why,
-                         "node %u refuses a write for want of headroom at node %u, which is down\n",
-                         node, e->subject);
-    return false;
+    if (e->kind == NODE_TRACE_NO_HEADROOM && is_owed_to_a_dead_node(r, node, e->subject))
+        run_violate(r, "node %u refuses a write for want of headroom at node %u, which is down\n",
+                    node, e->subject);
 }
 
-static bool owes_too_much(const struct admission_watch *w, struct node *n, uint32_t id,
-                          struct buffer *why)
+static void check_debts(struct run *r, struct node *n, uint32_t id)
 {
-    const struct config *c = node_process_config(w->nodes[id]);
+    const struct config *c = node_process_config(r->world.nodes[id]);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t rate_mcu = (kind == ADMIT_READ ? c->node_rcu : c->node_wcu) * MCU_PER_UNIT;
         int64_t balance_mcu = node_balance(n, kind);
-        if (balance_mcu >= -rate_mcu * w->plan->nodes)
-            continue;
-        buffer_append_format(why, "node %u owes %lld mcu of %s, and gets %lld a second\n", id,
-                             (long long)-balance_mcu, kind == ADMIT_READ ? "reads" : "writes",
-                             (long long)rate_mcu);
-        return true;
+        if (balance_mcu < -rate_mcu * r->plan.nodes)
+            run_violate(r, "node %u owes %lld mcu of %s, and gets %lld a second\n", id,
+                        (long long)-balance_mcu, kind == ADMIT_READ ? "reads" : "writes",
+                        (long long)rate_mcu);
     }
-    return false;
 }
 
-bool admission_watch_look(const struct admission_watch *w, struct buffer *why)
+void admission_watch_look(struct run *r)
 {
-    if (w->plan->config.write_check == WRITE_CHECK_OFF)
-        return true;
-    for (uint32_t id = 1; id <= w->plan->nodes; id++) {
-        struct node *n = node_process_node(w->nodes[id]);
-        if (n != NULL && owes_too_much(w, n, id, why))
-            return false;
+    for (uint32_t id = 1; id <= r->plan.nodes; id++) {
+        struct node *n = node_process_node(r->world.nodes[id]);
+        if (n != NULL && r->plan.config.write_check != WRITE_CHECK_OFF)
+            check_debts(r, n, id);
     }
-    return true;
 }

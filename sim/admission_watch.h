@@ -8,16 +8,9 @@
 #pragma once
 
 #include "base/trace.h"
-#include "sim/plan.h"
+#include "sim/run.h"
 
-struct admission_watch {
-    const struct plan *plan;           /* borrows */
-    const struct scheduler *scheduler; /* borrows */
-    struct node_process *const *nodes; /* borrows; by id */
-};
-
-/* Checks an event of a node's trace. False: the event should not have happened; `why` tells. */
-bool admission_watch_saw(const struct admission_watch *w, uint32_t node,
-                         const struct trace_event *e, struct buffer *why);
-/* Checks the debts of all nodes. May be called at any time. False: `why` tells. */
-bool admission_watch_look(const struct admission_watch *w, struct buffer *why);
+/* Checks an event of a node's trace. */
+void admission_watch_saw(struct run *r, uint32_t node, const struct trace_event *e);
+/* Checks the debts of all nodes. May be called at any time. */
+void admission_watch_look(struct run *r);

@@ -14,7 +14,7 @@ enum {
 };
 
 struct drains {
-    struct drains_options options;
+    struct run *run; /* borrows */
     struct prng prng;
     bool on;
     bool drained[SIM_NODES_MAX + 1]; /* asked for; the catalog may have missed it */
@@ -35,13 +35,13 @@ static void drains_ask(struct drains *d, uint32_t node, bool drain)
     decision_encode(&d->body, &decision);
     const struct request r = {.op = REQUEST_DECIDE,
                               .decide = {buffer_slice(&d->body), CATALOG_DRAIN}};
-    world_ask(d->options.world, &r, &d->answer);
+    world_ask(&d->run->world, &r, &d->answer);
 }
 
 static void drains_turn(void *context, uint64_t argument)
 {
     struct drains *d = context;
-    const struct plan *p = d->options.plan;
+    const struct plan *p = &d->run->plan;
     (void)argument;
     if (!d->on)
         return;
@@ -56,7 +56,7 @@ static void drains_turn(void *context, uint64_t argument)
         d->count--;
         drains_ask(d, node, false);
     }
-    scheduler_in(&d->options.world->scheduler,
+    scheduler_in(&d->run->world.scheduler,
                  (struct duration){prng_between(&d->prng, 0, 2 * NS_PER_S + p->strike_ns)},
                  drains_turn, d, 0);
 }
@@ -68,19 +68,15 @@ static void drains_undo(void *context, uint64_t argument)
     if (d->undo_tries == 0)
         return;
     d->undo_tries--;
-    for (uint32_t node = 1; node <= d->options.plan->nodes; node++)
+    for (uint32_t node = 1; node <= d->run->plan.nodes; node++)
         drains_ask(d, node, false);
-    scheduler_in(&d->options.world->scheduler, duration_ms(UNDO_MS), drains_undo, d, 0);
-}
-
-static bool drains_planned(const struct plan *p)
-{
-    return (p->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0 && p->nodes > p->replicas;
+    scheduler_in(&d->run->world.scheduler, duration_ms(UNDO_MS), drains_undo, d, 0);
 }
 
 void drains_begin(struct drains *d)
 {
-    d->on = drains_planned(d->options.plan);
+    const struct plan *p = &d->run->plan;
+    d->on = (p->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0 && p->nodes > p->replicas;
     if (d->on)
         drains_turn(d, 0);
 }
@@ -99,11 +95,11 @@ bool drains_are_over(const struct drains *d)
     return !d->on && d->undo_tries == 0;
 }
 
-struct drains *drains_create(const struct drains_options *options)
+struct drains *drains_create(struct run *run)
 {
     struct drains *d = must_calloc(1, sizeof *d);
-    d->options = *options;
-    d->prng = prng_seeded(options->seed);
+    d->run = run;
+    d->prng = prng_seeded(world_seed(&run->world, WORLD_DRAINS, 0));
     return d;
 }
 

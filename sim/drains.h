@@ -4,18 +4,12 @@
  * may hold replicas again. */
 #pragma once
 
-#include "sim/plan.h"
-#include "sim/world.h"
-
-struct drains_options {
-    const struct plan *plan; /* borrows */
-    struct world *world;     /* borrows */
-    uint64_t seed;
-};
+#include "sim/run.h"
 
 struct drains;
 
-struct drains *drains_create(const struct drains_options *options);
+/* Borrows the run. */
+struct drains *drains_create(struct run *run);
 void drains_destroy(struct drains *d);
 
 void drains_begin(struct drains *d);

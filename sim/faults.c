@@ -20,7 +20,7 @@ struct cut {
 };
 
 struct faults {
-    struct faults_options options;
+    struct run *run; /* borrows */
     struct prng prng;
     struct prng more_prng; /* for faults that came later: the draws of the others stay the same */
     struct prng read_prng; /* for read errors, for the same reason */
@@ -36,7 +36,7 @@ struct faults {
 
 static struct instant now(const struct faults *f)
 {
-    return f->options.world->scheduler.now;
+    return f->run->world.scheduler.now;
 }
 
 static int64_t between_ms(struct faults *f, int64_t low, int64_t high)
@@ -49,18 +49,18 @@ static int64_t between_ms(struct faults *f, int64_t low, int64_t high)
 static void note(struct faults *f, enum sim_fault fault, uint32_t process, int64_t ns)
 {
     f->strikes++;
-    trace_add(&f->options.world->trace, now(f), FAULTS_TRACE_STRIKE,
-              (uint32_t)fault << 16 | process, ns);
+    trace_add(&f->run->world.trace, now(f), FAULTS_TRACE_STRIKE, (uint32_t)fault << 16 | process,
+              ns);
 }
 
 static struct node_process *node_at(const struct faults *f, uint64_t id)
 {
-    return f->options.world->nodes[id];
+    return f->run->world.nodes[id];
 }
 
 static uint32_t some_node(struct faults *f)
 {
-    return 1 + (uint32_t)prng_below(&f->prng, f->options.plan->nodes);
+    return 1 + (uint32_t)prng_below(&f->prng, f->run->plan.nodes);
 }
 
 /* ---- processes ---- */
@@ -74,10 +74,10 @@ static void start_node(void *context, uint64_t id)
     buffer_clear(&f->error);
     enum status status = node_process_start(p, &f->error);
     if ((status == STATUS_FULL || status == STATUS_IO) && f->on)
-        scheduler_in(&f->options.world->scheduler, duration_ms(RESTART_RETRY_MS), start_node, f,
-                     id);
+        scheduler_in(&f->run->world.scheduler, duration_ms(RESTART_RETRY_MS), start_node, f, id);
     else if (status != STATUS_OK)
-        f->options.failed(f->options.context, (uint32_t)id, buffer_slice(&f->error));
+        run_violate(f->run, "node %u cannot start: %.*s\n", (uint32_t)id, (int)f->error.size,
+                    (const char *)f->error.data);
 }
 
 static void crash(struct faults *f, uint32_t id, bool power)
@@ -87,7 +87,7 @@ static void crash(struct faults *f, uint32_t id, bool power)
         return;
     note(f, power ? SIM_POWER : SIM_CRASH, id, ns);
     node_process_crash(node_at(f, id), power);
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, start_node, f, id);
+    scheduler_in(&f->run->world.scheduler, (struct duration){ns}, start_node, f, id);
 }
 
 static void ambush_crash(void *context, uint64_t id)
@@ -130,7 +130,7 @@ static void strike_wipe(struct faults *f)
 {
     uint32_t id = some_node(f);
     int64_t ns = between_ms(f, 1, 3000);
-    if (f->wipes == (f->options.plan->replicas - 1) / 2 || f->wiped[id] ||
+    if (f->wipes == (f->run->plan.replicas - 1) / 2 || f->wiped[id] ||
         !node_process_is_up(node_at(f, id)))
         return;
     f->wipes++;
@@ -139,72 +139,72 @@ static void strike_wipe(struct faults *f)
     PROBE("a node loses its disk");
     node_process_crash(node_at(f, id), true);
     node_process_wipe(node_at(f, id));
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, start_node, f, id);
+    scheduler_in(&f->run->world.scheduler, (struct duration){ns}, start_node, f, id);
 }
 
 static void start_router(void *context, uint64_t process)
 {
     struct faults *f = context;
-    if (!network_is_alive(f->options.world->network, (uint32_t)process))
-        world_start_process(f->options.world, (uint32_t)process);
+    if (!network_is_alive(f->run->world.network, (uint32_t)process))
+        world_start_process(&f->run->world, (uint32_t)process);
 }
 
 static void strike_router(struct faults *f)
 {
-    struct world *w = f->options.world;
-    uint32_t routers_and_gac = f->options.plan->routers + f->options.plan->gac;
+    struct world *w = &f->run->world;
+    uint32_t routers_and_gac = f->run->plan.routers + f->run->plan.gac;
     uint32_t process = world_router(w, (uint32_t)prng_below(&f->prng, routers_and_gac));
     int64_t ns = between_ms(f, 1, 1000);
-    if (!network_is_alive(f->options.world->network, process))
+    if (!network_is_alive(f->run->world.network, process))
         return;
     note(f, SIM_ROUTER, process, ns);
     if (process >= world_gac(w, 0))
         PROBE("a GAC server dies");
     world_crash_process(w, process);
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, start_router, f, process);
+    scheduler_in(&f->run->world.scheduler, (struct duration){ns}, start_router, f, process);
 }
 
 static uint32_t servers(const struct faults *f)
 {
-    return f->options.plan->nodes + f->options.plan->routers + f->options.plan->gac;
+    return f->run->plan.nodes + f->run->plan.routers + f->run->plan.gac;
 }
 
 static void strike_pause(struct faults *f)
 {
     int64_t ns = between_ms(f, 1, 3000);
     uint32_t process = 1 + (uint32_t)prng_below(&f->prng, servers(f));
-    if (!network_is_alive(f->options.world->network, process))
+    if (!network_is_alive(f->run->world.network, process))
         return;
     note(f, SIM_PAUSE, process, ns);
-    world_pause(f->options.world, process, instant_add(now(f), (struct duration){ns}));
+    world_pause(&f->run->world, process, instant_add(now(f), (struct duration){ns}));
 }
 
 /* Suspends a node's machine, often for so long that its peers give up the node. */
 static void strike_suspend(struct faults *f)
 {
     int64_t ns = prng_between(&f->more_prng, 100, 6000) * NS_PER_MS;
-    uint32_t id = 1 + (uint32_t)prng_below(&f->more_prng, f->options.plan->nodes);
+    uint32_t id = 1 + (uint32_t)prng_below(&f->more_prng, f->run->plan.nodes);
     if (!node_process_is_up(node_at(f, id)))
         return;
     PROBE("a machine is suspended");
     note(f, SIM_SUSPEND, id, ns);
     node_process_suspend(node_at(f, id), instant_add(now(f), (struct duration){ns}),
-                         f->options.plan->mistake == SIM_MISTAKE_CLOCK_STOPS);
+                         f->run->plan.mistake == SIM_MISTAKE_CLOCK_STOPS);
 }
 
 /* One step of a rolling restart: the node comes back soon, with other settings. */
 static void strike_settings(struct faults *f)
 {
     int64_t ns = prng_between(&f->more_prng, 1, 300) * NS_PER_MS;
-    uint32_t id = 1 + (uint32_t)prng_below(&f->more_prng, f->options.plan->nodes);
+    uint32_t id = 1 + (uint32_t)prng_below(&f->more_prng, f->run->plan.nodes);
     if (!node_process_is_up(node_at(f, id)))
         return;
     PROBE("a node comes back with other settings");
     note(f, SIM_SETTINGS, id, ns);
     node_process_crash(node_at(f, id), false);
-    plan_vary_settings(&f->options.plan->config, &f->configs[id], &f->more_prng);
+    plan_vary_settings(&f->run->plan.config, &f->configs[id], &f->more_prng);
     node_process_set_config(node_at(f, id), &f->configs[id]);
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, start_node, f, id);
+    scheduler_in(&f->run->world.scheduler, (struct duration){ns}, start_node, f, id);
 }
 
 /* ---- ways ---- */
@@ -216,15 +216,14 @@ static void end_cut(void *context, uint64_t index)
     if (!c->used)
         return;
     c->used = false;
-    network_heal(f->options.world->network, c->from, c->to);
+    network_heal(f->run->world.network, c->from, c->to);
 }
 
 /* from << 16 | to */
 static void reset_later(void *context, uint64_t argument)
 {
     struct faults *f = context;
-    network_reset(f->options.world->network, (uint32_t)(argument >> 16),
-                  (uint32_t)(argument & 0xFFFF));
+    network_reset(f->run->world.network, (uint32_t)(argument >> 16), (uint32_t)(argument & 0xFFFF));
 }
 
 /* A slot is in use until end_cut has run for it. */
@@ -236,10 +235,10 @@ static void cut_way(struct faults *f, uint32_t from, uint32_t to, int64_t ns)
     if (i == CUTS_MAX || from == to)
         return;
     f->cuts[i] = (struct cut){true, from, to};
-    network_cut(f->options.world->network, from, to);
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, end_cut, f, i);
+    network_cut(f->run->world.network, from, to);
+    scheduler_in(&f->run->world.scheduler, (struct duration){ns}, end_cut, f, i);
     if (prng_below(&f->prng, 2) == 0)
-        scheduler_in(&f->options.world->scheduler,
+        scheduler_in(&f->run->world.scheduler,
                      (struct duration){between_ms(f, 1, 1 + ns / NS_PER_MS)}, reset_later, f,
                      (uint64_t)from << 16 | to);
 }
@@ -271,10 +270,10 @@ static void strike_one_way(struct faults *f)
 
 static void strike_reset(struct faults *f)
 {
-    uint32_t from = 1 + (uint32_t)prng_below(&f->prng, servers(f) + f->options.plan->clients);
+    uint32_t from = 1 + (uint32_t)prng_below(&f->prng, servers(f) + f->run->plan.clients);
     uint32_t to = 1 + (uint32_t)prng_below(&f->prng, servers(f));
     note(f, SIM_RESET, from << 8 | to, 0);
-    network_reset(f->options.world->network, from, to);
+    network_reset(f->run->world.network, from, to);
 }
 
 /* ---- disks and clocks ---- */
@@ -290,7 +289,7 @@ static void strike_slow(struct faults *f)
     int64_t ns = between_ms(f, 10, 3000);
     note(f, SIM_SLOW_DISK, id, ns);
     node_process_slow_disk(node_at(f, id), prng_between(&f->prng, 2, 100));
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, end_slow, f, id);
+    scheduler_in(&f->run->world.scheduler, (struct duration){ns}, end_slow, f, id);
 }
 
 static void set_full(struct faults *f, uint64_t id, bool full)
@@ -312,7 +311,7 @@ static void strike_full(struct faults *f)
     int64_t ns = between_ms(f, 10, 4000);
     note(f, SIM_FULL_DISK, id, ns);
     set_full(f, id, true);
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, end_full, f, id);
+    scheduler_in(&f->run->world.scheduler, (struct duration){ns}, end_full, f, id);
 }
 
 /* A node whose disk has failed refuses writes until it is restarted. */
@@ -326,8 +325,8 @@ static void restart_stopped(void *context, uint64_t id)
         start_node(f, id);
     } else if ((f->on || instant_before(now(f), f->watched_until)) && node_process_is_up(p)) {
         /* The fault has not hit a read or write yet, or the node has not noticed. */
-        scheduler_in(&f->options.world->scheduler, duration_ms(RESTART_RETRY_MS), restart_stopped,
-                     f, id);
+        scheduler_in(&f->run->world.scheduler, duration_ms(RESTART_RETRY_MS), restart_stopped, f,
+                     id);
     }
 }
 
@@ -340,7 +339,7 @@ static void strike_failing(struct faults *f)
         node_process_medium(node_at(f, id))->fails = true;
     else
         node_process_fail_write(node_at(f, id));
-    scheduler_in(&f->options.world->scheduler, (struct duration){ns}, restart_stopped, f, id);
+    scheduler_in(&f->run->world.scheduler, (struct duration){ns}, restart_stopped, f, id);
 }
 
 static void set_unreadable(struct faults *f, uint64_t id, uint32_t records, uint32_t reads)
@@ -360,8 +359,8 @@ static void end_unreadable(void *context, uint64_t id)
  * also restarts, and cannot read its log. */
 static void strike_read_error(struct faults *f)
 {
-    struct scheduler *scheduler = &f->options.world->scheduler;
-    const uint32_t id = 1 + (uint32_t)prng_below(&f->read_prng, f->options.plan->nodes);
+    struct scheduler *scheduler = &f->run->world.scheduler;
+    const uint32_t id = 1 + (uint32_t)prng_below(&f->read_prng, f->run->plan.nodes);
     const struct duration lasts = duration_ms(prng_between(&f->read_prng, 10, 3000));
     const bool once = prng_below(&f->read_prng, 2) == 0, log = prng_below(&f->read_prng, 4) == 0;
     note(f, SIM_READ_ERROR, id, lasts.ns);
@@ -379,10 +378,10 @@ static void strike_read_error(struct faults *f)
 static void strike_clock(struct faults *f)
 {
     uint32_t process = 1 + (uint32_t)prng_below(&f->prng, servers(f));
-    int64_t most = f->options.plan->drift_ppm;
+    int64_t most = f->run->plan.drift_ppm;
     int64_t ppm = prng_between(&f->prng, -most, most);
     note(f, SIM_CLOCK, process, ppm);
-    sim_clock_set_drift(world_clock(f->options.world, process), now(f), ppm);
+    sim_clock_set_drift(world_clock(&f->run->world, process), now(f), ppm);
 }
 
 static void strike_lying(struct faults *f)
@@ -420,14 +419,14 @@ static void (*const STRIKES[SIM_FAULTS])(struct faults *f) = {
 static void strike_among(struct faults *f, struct prng *p, unsigned first, unsigned end)
 {
     const unsigned fault = first + (unsigned)prng_below(p, end - first);
-    if ((f->options.plan->faults & SIM_FAULT_BIT(fault)) != 0 && STRIKES[fault] != NULL)
+    if ((f->run->plan.faults & SIM_FAULT_BIT(fault)) != 0 && STRIKES[fault] != NULL)
         STRIKES[fault](f);
 }
 
 static void strike_next(struct faults *f, struct prng *p, int64_t mean_ns, scheduler_run *run)
 {
-    scheduler_in(&f->options.world->scheduler, (struct duration){prng_between(p, 0, 2 * mean_ns)},
-                 run, f, 0);
+    scheduler_in(&f->run->world.scheduler, (struct duration){prng_between(p, 0, 2 * mean_ns)}, run,
+                 f, 0);
 }
 
 /* Most draws hit a fault that the plan does not have. So there are four draws for each strike. */
@@ -438,7 +437,7 @@ static void strike(void *context, uint64_t argument)
     if (!f->on)
         return;
     strike_among(f, &f->prng, 0, SIM_FAULTS_FIRST);
-    strike_next(f, &f->prng, f->options.plan->strike_ns / 4, strike);
+    strike_next(f, &f->prng, f->run->plan.strike_ns / 4, strike);
 }
 
 static void strike_more(void *context, uint64_t argument)
@@ -448,7 +447,7 @@ static void strike_more(void *context, uint64_t argument)
     if (!f->on)
         return;
     strike_among(f, &f->more_prng, SIM_FAULTS_FIRST, SIM_FAULTS_MORE);
-    strike_next(f, &f->more_prng, f->options.plan->strike_ns, strike_more);
+    strike_next(f, &f->more_prng, f->run->plan.strike_ns, strike_more);
 }
 
 static void strike_reads(void *context, uint64_t argument)
@@ -458,19 +457,19 @@ static void strike_reads(void *context, uint64_t argument)
     if (!f->on)
         return;
     strike_read_error(f);
-    strike_next(f, &f->read_prng, 8 * f->options.plan->strike_ns, strike_reads);
+    strike_next(f, &f->read_prng, 8 * f->run->plan.strike_ns, strike_reads);
 }
 
 void faults_begin(struct faults *f)
 {
     f->on = true;
-    network_set_faults(f->options.world->network, &f->options.plan->network_faults);
-    if (f->options.plan->faults != 0)
+    network_set_faults(f->run->world.network, &f->run->plan.network_faults);
+    if (f->run->plan.faults != 0)
         strike(f, 0);
     const uint32_t reads = SIM_FAULT_BIT(SIM_READ_ERROR);
-    if ((f->options.plan->faults & ~reads) >> SIM_FAULTS_FIRST != 0)
+    if ((f->run->plan.faults & ~reads) >> SIM_FAULTS_FIRST != 0)
         strike_more(f, 0);
-    if ((f->options.plan->faults & reads) != 0)
+    if ((f->run->plan.faults & reads) != 0)
         strike_reads(f, 0);
 }
 
@@ -478,24 +477,24 @@ void faults_begin(struct faults *f)
 static void calm_network(struct faults *f)
 {
     static const struct network_faults none = {0};
-    int64_t support_ms = f->options.plan->config.support_ms;
-    for (uint32_t id = 1; id <= f->options.plan->nodes; id++) {
+    int64_t support_ms = f->run->plan.config.support_ms;
+    for (uint32_t id = 1; id <= f->run->plan.nodes; id++) {
         if (f->configs[id].support_ms < support_ms)
             support_ms = f->configs[id].support_ms;
     }
-    network_set_faults(f->options.world->network, &none);
-    network_calm(f->options.world->network, support_ms * NS_PER_MS / 4);
+    network_set_faults(f->run->world.network, &none);
+    network_calm(f->run->world.network, support_ms * NS_PER_MS / 4);
 }
 
 void faults_end(struct faults *f)
 {
     f->on = false;
     f->watched_until = instant_add(now(f), duration_ms(WATCHED_MS));
-    trace_add(&f->options.world->trace, now(f), FAULTS_TRACE_END, 0, (int64_t)f->strikes);
+    trace_add(&f->run->world.trace, now(f), FAULTS_TRACE_END, 0, (int64_t)f->strikes);
     calm_network(f);
     for (size_t i = 0; i < CUTS_MAX; i++)
         end_cut(f, i);
-    for (uint32_t id = 1; id <= f->options.plan->nodes; id++) {
+    for (uint32_t id = 1; id <= f->run->plan.nodes; id++) {
         struct node_process *p = node_at(f, id);
         set_full(f, id, false);
         set_unreadable(f, id, 0, 0);
@@ -504,7 +503,7 @@ void faults_end(struct faults *f)
         start_node(f, id);
         restart_stopped(f, id); /* also later, if a write in flight fails */
     }
-    struct world *w = f->options.world;
+    struct world *w = &f->run->world;
     for (uint32_t process = world_router(w, 0); process < world_client(w, 0); process++)
         start_router(f, process);
 }
@@ -522,14 +521,15 @@ uint64_t faults_strikes(const struct faults *f)
     return f->strikes;
 }
 
-struct faults *faults_create(const struct faults_options *options)
+struct faults *faults_create(struct run *run)
 {
     struct faults *f = must_calloc(1, sizeof *f);
-    f->options = *options;
-    f->prng = prng_seeded(options->seed);
-    f->more_prng = prng_seeded(options->seed ^ UINT64_C(0x6d6f7265));
-    f->read_prng = prng_seeded(options->seed ^ UINT64_C(0x72656164));
-    memcpy(f->configs, options->plan->configs, sizeof f->configs);
+    const uint64_t seed = world_seed(&run->world, WORLD_FAULTS, 0);
+    f->run = run;
+    f->prng = prng_seeded(seed);
+    f->more_prng = prng_seeded(seed ^ UINT64_C(0x6d6f7265));
+    f->read_prng = prng_seeded(seed ^ UINT64_C(0x72656164));
+    memcpy(f->configs, run->plan.configs, sizeof f->configs);
     return f;
 }
 

@@ -5,26 +5,17 @@
  * disk goes on lying. */
 #pragma once
 
-#include "sim/plan.h"
-#include "sim/world.h"
+#include "sim/run.h"
 
 enum faults_trace {
     FAULTS_TRACE_STRIKE = 48, /* enum sim_fault << 16 | process, length in ns (SIM_CLOCK: ppm) */
     FAULTS_TRACE_END,         /* 0, number of strikes */
 };
 
-struct faults_options {
-    const struct plan *plan; /* borrows */
-    struct world *world;     /* borrows */
-    uint64_t seed;
-    /* A node could not be started. `why` lends for the call. */
-    void (*failed)(void *context, uint32_t node, struct slice why);
-    void *context;
-};
-
 struct faults;
 
-struct faults *faults_create(const struct faults_options *options);
+/* Borrows the run. A node that cannot be started is a violation. */
+struct faults *faults_create(struct run *run);
 void faults_destroy(struct faults *f);
 
 void faults_begin(struct faults *f);

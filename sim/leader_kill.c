@@ -2,9 +2,13 @@
  * stage of the test's choice. */
 #include "sim/leader_kill.h"
 
-void leader_kill_init(struct leader_kill *k, const struct leader_kill_options *options)
+void leader_kill_init(struct leader_kill *k, struct run *run, struct faults *faults)
 {
-    *k = (struct leader_kill){.options = *options, .prng = prng_seeded(options->seed)};
+    *k = (struct leader_kill){
+        .run = run,
+        .faults = faults,
+        .prng = prng_seeded(world_seed(&run->world, WORLD_LEADER_KILL, 0)),
+    };
 }
 
 static enum split_stage stage_of(const struct leader_kill *k)
@@ -19,7 +23,7 @@ static enum split_stage stage_of(const struct leader_kill *k)
         applied += k->replicas[node].applied;
         durable += k->replicas[node].applied && k->replicas[node].durable;
     }
-    if (durable >= k->options.replicas)
+    if (durable >= k->run->plan.replicas)
         return SPLIT_STAGE_NONE;
     return applied > 1 ? SPLIT_STAGE_FOLLOWED : SPLIT_STAGE_DONE;
 }
@@ -29,10 +33,10 @@ static void leader_kill_strike(void *context, uint64_t watch)
     struct leader_kill *k = context;
     k->due = false;
     enum split_stage stage = stage_of(k);
-    if (watch != k->watch || k->killed_at != SPLIT_STAGE_NONE || stage != k->options.stage ||
-        !node_process_is_up(k->options.world->nodes[k->leader]))
+    if (watch != k->watch || k->killed_at != SPLIT_STAGE_NONE ||
+        stage != k->run->plan.kill_leader_at || !node_process_is_up(k->run->world.nodes[k->leader]))
         return; /* the moment has passed; the next split will do */
-    if (k->options.kill(k->options.context, k->leader, prng_below(&k->prng, 2) == 0))
+    if (faults_kill(k->faults, k->leader, prng_below(&k->prng, 2) == 0))
         k->killed_at = stage;
 }
 
@@ -42,17 +46,17 @@ static void consider(struct leader_kill *k)
     enum {
         SPREAD_US = 1000
     };
-    if (k->due || k->partition == 0 || stage_of(k) != k->options.stage)
+    if (k->due || k->partition == 0 || stage_of(k) != k->run->plan.kill_leader_at)
         return;
     int64_t us = prng_below(&k->prng, 2) == 0 ? 0 : prng_between(&k->prng, 0, SPREAD_US);
     k->due = true;
-    scheduler_in(&k->options.world->scheduler, (struct duration){us * NS_PER_US},
-                 leader_kill_strike, k, k->watch);
+    scheduler_in(&k->run->world.scheduler, (struct duration){us * NS_PER_US}, leader_kill_strike, k,
+                 k->watch);
 }
 
 static int64_t log_end(const struct leader_kill *k, uint32_t node)
 {
-    return (int64_t)node_log_end(node_process_node(k->options.world->nodes[node]));
+    return (int64_t)node_log_end(node_process_node(k->run->world.nodes[node]));
 }
 
 static void leader_kill_begin(struct leader_kill *k, uint32_t node, uint32_t partition)
@@ -68,7 +72,7 @@ static void leader_kill_begin(struct leader_kill *k, uint32_t node, uint32_t par
 void leader_kill_saw(struct leader_kill *k, uint32_t node, const struct trace_event *e)
 {
     struct leader_kill_replica *r = &k->replicas[node];
-    if (k->options.stage == SPLIT_STAGE_NONE || k->killed_at != SPLIT_STAGE_NONE)
+    if (k->run->plan.kill_leader_at == SPLIT_STAGE_NONE || k->killed_at != SPLIT_STAGE_NONE)
         return;
     if (e->kind == NODE_TRACE_SPLIT_PROPOSED)
         leader_kill_begin(k, node, e->subject);

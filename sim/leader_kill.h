@@ -6,18 +6,7 @@
 #pragma once
 
 #include "base/prng.h"
-#include "sim/plan.h"
-#include "sim/world.h"
-
-struct leader_kill_options {
-    enum split_stage stage; /* SPLIT_STAGE_NONE: no leader is killed */
-    uint32_t replicas;      /* of a partition */
-    struct world *world;    /* borrows */
-    uint64_t seed;
-    /* Kills the node at once. False: this is not possible, because the faults are over. */
-    bool (*kill)(void *context, uint32_t node, bool power);
-    void *context;
-};
+#include "sim/faults.h"
 
 /* How far one node is with the watched split. */
 struct leader_kill_replica {
@@ -27,7 +16,8 @@ struct leader_kill_replica {
 };
 
 struct leader_kill {
-    struct leader_kill_options options;
+    struct run *run;       /* borrows */
+    struct faults *faults; /* borrows */
     struct prng prng;
     uint32_t partition; /* 0: none is being split */
     uint32_t leader;
@@ -37,6 +27,7 @@ struct leader_kill {
     enum split_stage killed_at; /* SPLIT_STAGE_NONE: not yet */
 };
 
-void leader_kill_init(struct leader_kill *k, const struct leader_kill_options *options);
+/* The plan has the stage; SPLIT_STAGE_NONE: no leader is killed. */
+void leader_kill_init(struct leader_kill *k, struct run *run, struct faults *faults);
 /* An event of a node's trace. */
 void leader_kill_saw(struct leader_kill *k, uint32_t node, const struct trace_event *e);

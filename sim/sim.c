@@ -1,8 +1,6 @@
 /* sim.c - one simulated run: a world, work and faults, and the checks at the end. */
 #include "sim/sim.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -30,8 +28,7 @@ enum {
 };
 
 struct sim {
-    struct plan plan;
-    struct world world;
+    struct run run;
     struct faults *faults; /* owns */
     struct splits *splits; /* owns */
     struct tables *tables; /* owns */
@@ -40,37 +37,15 @@ struct sim {
     struct recording history;
     struct leaders leaders;
     struct gac_watch watches[2]; /* of the table, by enum gac_kind */
-    struct admission_watch admission;
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
     struct buffer told[TABLES_MAX]; /* the tables, as the catalog describes them at the end */
-    struct buffer violation;
 };
-
-static void violate(struct sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-/* Only the first violation counts: later ones may follow from it. */
-static void violate(struct sim *s, const char *format, ...)
-{
-    char text[512];
-    if (s->violation.size > 0)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    buffer_append_text(&s->violation, text);
-}
-
-static void node_failed(void *context, uint32_t node, struct slice why)
-{
-    violate(context, "node %u cannot start: %.*s\n", node, (int)why.size, (const char *)why.data);
-}
 
 static void not_whole(void *context, struct slice why)
 {
-    violate(context, "%.*s\n", (int)why.size, (const char *)why.data);
+    run_violate(context, "%.*s\n", (int)why.size, (const char *)why.data);
 }
 
 /* A group has at most one leader in a term, also if nodes have forgotten it since. */
@@ -78,8 +53,8 @@ static void node_leads(struct sim *s, uint32_t node, uint32_t group, uint64_t te
 {
     uint32_t other = leaders_add(&s->leaders, group, term, node);
     if (other != node)
-        violate(s, "nodes %u and %u both lead group %u in term %llu\n", other, node, group,
-                (unsigned long long)term);
+        run_violate(&s->run, "nodes %u and %u both lead group %u in term %llu\n", other, node,
+                    group, (unsigned long long)term);
 }
 
 static void node_saw(void *context, uint32_t node, const struct trace_event *e)
@@ -87,28 +62,22 @@ static void node_saw(void *context, uint32_t node, const struct trace_event *e)
     struct sim *s = context;
     if (e->kind == NODE_TRACE_LEADS)
         node_leads(s, node, e->subject, (uint64_t)e->value);
-    if (s->violation.size == 0)
-        admission_watch_saw(&s->admission, node, e, &s->violation);
+    admission_watch_saw(&s->run, node, e);
     leader_kill_saw(&s->leader_kill, node, e);
 }
 
 /* A violation: nothing here damages bytes, and no process pretends to be another one. */
 static void link_refused(void *context, uint32_t process, const char *why)
 {
-    violate(context, "process %u closed a link: the other end %s\n", process, why);
-}
-
-static bool kill_leader(void *context, uint32_t node, bool power)
-{
     struct sim *s = context;
-    return faults_kill(s->faults, node, power);
+    run_violate(&s->run, "process %u closed a link: the other end %s\n", process, why);
 }
 
 /* ---- making the world ---- */
 
 static void create_world(struct sim *s)
 {
-    const struct plan *p = &s->plan;
+    const struct plan *p = &s->run.plan;
     const struct world_plan world = {
         .seed = p->seed,
         .nodes = p->nodes,
@@ -124,82 +93,56 @@ static void create_world(struct sim *s)
         .speed = p->speed,
         .timings = p->timings,
         .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
-    world_init(&s->world, &world);
+    world_init(&s->run.world, &world);
     for (uint32_t id = 1; id <= p->nodes; id++)
-        node_process_medium(s->world.nodes[id])->hides_errors =
+        node_process_medium(s->run.world.nodes[id])->hides_errors =
             p->mistake == SIM_MISTAKE_READ_ERRORS;
 }
 
 static void create_clients(struct sim *s)
 {
-    const struct plan *p = &s->plan;
+    const struct plan *p = &s->run.plan;
     const struct tables_options tables = {
-        .http = world_http(&s->world, p->clients, world_seed(&s->world, WORLD_TABLES, 0)),
+        .http = world_http(&s->run.world, p->clients, world_seed(&s->run.world, WORLD_TABLES, 0)),
         .history = &s->history,
         .workload = &p->workload,
-        .seed = world_seed(&s->world, WORLD_TABLES, 1),
+        .seed = world_seed(&s->run.world, WORLD_TABLES, 1),
         .failed = not_whole,
-        .context = s};
+        .context = &s->run};
     s->tables = tables_create(&tables);
     for (uint32_t i = 0; i < p->clients; i++) {
         const struct sim_client_options client = {
-            .http = world_http(&s->world, i, world_seed(&s->world, WORLD_CLIENTS, 2 * i)),
+            .http = world_http(&s->run.world, i, world_seed(&s->run.world, WORLD_CLIENTS, 2 * i)),
             .history = &s->history,
             .workload = &p->workload,
             .tables = s->tables,
             .clients = p->clients,
             .number = i,
-            .seed = world_seed(&s->world, WORLD_CLIENTS, 2 * i + 1)};
+            .seed = world_seed(&s->run.world, WORLD_CLIENTS, 2 * i + 1)};
         s->clients[i] = sim_client_create(&client);
     }
-}
-
-static void create_faults(struct sim *s)
-{
-    const struct plan *p = &s->plan;
-    struct world *w = &s->world;
-    const struct faults_options faults = {.plan = p,
-                                          .world = w,
-                                          .seed = world_seed(w, WORLD_FAULTS, 0),
-                                          .failed = node_failed,
-                                          .context = s};
-    s->faults = faults_create(&faults);
-    const struct splits_options splits = {.plan = p,
-                                          .world = w,
-                                          .seed = world_seed(w, WORLD_SPLITS, 0),
-                                          .failed = not_whole,
-                                          .context = s};
-    s->splits = splits_create(&splits);
-    const struct leader_kill_options leader_kill = {.stage = p->kill_leader_at,
-                                                    .replicas = p->replicas,
-                                                    .world = w,
-                                                    .seed = world_seed(w, WORLD_LEADER_KILL, 0),
-                                                    .kill = kill_leader,
-                                                    .context = s};
-    leader_kill_init(&s->leader_kill, &leader_kill);
-    const struct drains_options drains = {
-        .plan = p, .world = w, .seed = world_seed(w, WORLD_DRAINS, 0)};
-    s->drains = drains_create(&drains);
 }
 
 struct sim *sim_create(const struct sim_options *options)
 {
     struct sim *s = must_calloc(1, sizeof *s);
-    plan_make(options, &s->plan);
-    struct plan *p = &s->plan;
+    plan_make(options, &s->run.plan);
+    struct plan *p = &s->run.plan;
     must(p->clients <= SIM_CLIENTS_MAX);
     recording_init(&s->history, p->workload.tables * p->workload.keys);
     s->history.off = !p->keep_history;
-    s->admission = (struct admission_watch){p, &s->world.scheduler, s->world.nodes};
     create_world(s);
     create_clients(s);
-    create_faults(s);
+    s->faults = faults_create(&s->run);
+    s->splits = splits_create(&s->run);
+    s->drains = drains_create(&s->run);
+    leader_kill_init(&s->leader_kill, &s->run, s->faults);
     return s;
 }
 
 void sim_destroy(struct sim *s)
 {
-    for (uint32_t i = 0; i < s->plan.clients; i++)
+    for (uint32_t i = 0; i < s->run.plan.clients; i++)
         sim_client_destroy(s->clients[i]);
     faults_destroy(s->faults);
     splits_destroy(s->splits);
@@ -207,10 +150,10 @@ void sim_destroy(struct sim *s)
     drains_destroy(s->drains);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
-    world_deinit(&s->world);
+    world_deinit(&s->run.world);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         buffer_deinit(&s->told[i]);
-    buffer_deinit(&s->violation);
+    buffer_deinit(&s->run.violation);
     free(s);
 }
 
@@ -218,7 +161,7 @@ void sim_destroy(struct sim *s)
 
 static bool clients_done(const struct sim *s)
 {
-    for (uint32_t i = 0; i < s->plan.clients; i++) {
+    for (uint32_t i = 0; i < s->run.plan.clients; i++) {
         if (!sim_client_is_done(s->clients[i]))
             return false;
     }
@@ -227,7 +170,7 @@ static bool clients_done(const struct sim *s)
 
 static void set_plans(struct sim *s, enum client_plan plan)
 {
-    for (uint32_t i = 0; i < s->plan.clients; i++)
+    for (uint32_t i = 0; i < s->run.plan.clients; i++)
         sim_client_set_plan(s->clients[i], plan);
 }
 
@@ -238,30 +181,31 @@ static bool vends(const struct plan *p)
 
 static void begin_watch(struct sim *s)
 {
-    const struct config *c = &s->plan.config;
-    int64_t rate = (int64_t)s->plan.workload.partitions * s->plan.workload.units * MCU_PER_UNIT;
+    const struct config *c = &s->run.plan.config;
+    int64_t rate =
+        (int64_t)s->run.plan.workload.partitions * s->run.plan.workload.units * MCU_PER_UNIT;
     for (int kind = GAC_READ; kind <= GAC_WRITE; kind++)
-        gac_watch_init(&s->watches[kind], s->world.scheduler.now,
+        gac_watch_init(&s->watches[kind], s->run.world.scheduler.now,
                        (struct gac_key){.table = 1, .kind = (enum gac_kind)kind}, rate,
                        duration_ms(c->gac_bank_ms));
 }
 
 static void watch(struct sim *s)
 {
-    for (int kind = GAC_READ; vends(&s->plan) && kind <= GAC_WRITE; kind++)
-        gac_watch_look(&s->watches[kind], s->world.scheduler.now, s->world.routers,
-                       s->plan.routers);
+    for (int kind = GAC_READ; vends(&s->run.plan) && kind <= GAC_WRITE; kind++)
+        gac_watch_look(&s->watches[kind], s->run.world.scheduler.now, s->run.world.routers,
+                       s->run.plan.routers);
 }
 
 /* Runs until `until`, a violation, or `done`. True: `done` holds. */
 static bool sim_pass(struct sim *s, struct instant until, bool (*done)(const struct sim *s))
 {
     uint64_t steps = 0;
-    while (s->violation.size == 0 && scheduler_step(&s->world.scheduler, until)) {
+    while (s->run.violation.size == 0 && scheduler_step(&s->run.world.scheduler, until)) {
         s->events++;
         watch(s);
         if (s->events % EVENTS_BETWEEN_DEBTS == 0)
-            admission_watch_look(&s->admission, &s->violation);
+            admission_watch_look(&s->run);
         if (++steps % STEPS_BETWEEN_LOOKS == 0 && done != NULL && done(s))
             return true;
     }
@@ -270,25 +214,25 @@ static bool sim_pass(struct sim *s, struct instant until, bool (*done)(const str
 
 static struct instant sim_after(const struct sim *s, int64_t ns)
 {
-    return instant_add(s->world.scheduler.now, (struct duration){ns});
+    return instant_add(s->run.world.scheduler.now, (struct duration){ns});
 }
 
 static void waited_in_vain(struct sim *s, const char *what)
 {
-    if (s->violation.size > 0)
+    if (s->run.violation.size > 0)
         return;
-    buffer_append_format(&s->violation, "%s\n", what);
-    for (uint32_t i = 0; i < s->plan.clients; i++) {
+    buffer_append_format(&s->run.violation, "%s\n", what);
+    for (uint32_t i = 0; i < s->run.plan.clients; i++) {
         if (!sim_client_is_done(s->clients[i]))
-            sim_client_describe(s->clients[i], &s->violation);
+            sim_client_describe(s->clients[i], &s->run.violation);
     }
     if (!tables_are_settled(s->tables))
-        tables_describe(s->tables, &s->violation);
+        tables_describe(s->tables, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
 {
-    world_start(&s->world);
+    world_start(&s->run.world);
     begin_watch(s);
     sim_client_set_plan(s->clients[0], CLIENT_SETUP);
     if (!sim_pass(s, sim_after(s, SETUP_S * NS_PER_S), clients_done))
@@ -301,16 +245,18 @@ static void sim_table_ask(struct sim *s, uint32_t table)
     const struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(tables_name(table))};
     struct buffer *told = &s->told[table];
     buffer_clear(told);
-    for (int tries = 0; tries < ASK_TRIES && told->size == 0 && s->violation.size == 0; tries++) {
-        world_ask(&s->world, &r, told);
+    for (int tries = 0; tries < ASK_TRIES && told->size == 0 && s->run.violation.size == 0;
+         tries++) {
+        world_ask(&s->run.world, &r, told);
         sim_pass(s, sim_after(s, NS_PER_S), NULL);
     }
 }
 
 static bool check_tables(struct sim *s, struct buffer *why)
 {
-    for (uint32_t i = 0; i < s->plan.workload.tables; i++) {
-        if (!check_replicas(s->world.nodes, buffer_slice(&s->told[i]), s->plan.replicas, why))
+    for (uint32_t i = 0; i < s->run.plan.workload.tables; i++) {
+        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told[i]), s->run.plan.replicas,
+                            why))
             return false;
     }
     return true;
@@ -320,16 +266,16 @@ static bool check_tables(struct sim *s, struct buffer *why)
 static void await_moves(struct sim *s)
 {
     struct buffer why = {0};
-    struct instant until = sim_after(s, s->plan.moves ? MOVES_S * NS_PER_S : 0);
+    struct instant until = sim_after(s, s->run.plan.moves ? MOVES_S * NS_PER_S : 0);
     bool good = false;
     do {
-        for (uint32_t i = 0; i < s->plan.workload.tables; i++)
+        for (uint32_t i = 0; i < s->run.plan.workload.tables; i++)
             sim_table_ask(s, i);
         buffer_clear(&why);
-        good = s->violation.size > 0 || check_tables(s, &why);
-        if (!good && s->plan.moves)
+        good = s->run.violation.size > 0 || check_tables(s, &why);
+        if (!good && s->run.plan.moves)
             sim_pass(s, sim_after(s, MOVES_LOOK_S * NS_PER_S), NULL);
-    } while (!good && instant_before(s->world.scheduler.now, until));
+    } while (!good && instant_before(s->run.world.scheduler.now, until));
     buffer_deinit(&why);
 }
 
@@ -344,33 +290,33 @@ static bool is_settled(const struct sim *s)
  * throughput. */
 static struct duration calm_time(const struct sim *s)
 {
-    const struct workload *w = &s->plan.workload;
+    const struct workload *w = &s->run.plan.workload;
     int64_t ns = CALM_S * NS_PER_S;
-    if (s->plan.config.gac == GAC_PERIODIC)
-        ns += 2 * (int64_t)w->keys * w->tables * s->plan.config.gac_period_ms * NS_PER_MS;
-    if (s->plan.limits)
+    if (s->run.plan.config.gac == GAC_PERIODIC)
+        ns += 2 * (int64_t)w->keys * w->tables * s->run.plan.config.gac_period_ms * NS_PER_MS;
+    if (s->run.plan.limits)
         ns += LIMITED_UNITS * (int64_t)w->keys * w->tables * NS_PER_S / w->units;
     return (struct duration){ns};
 }
 
 static void calm(struct sim *s)
 {
-    int64_t begun = s->world.scheduler.now.ns;
+    int64_t begun = s->run.world.scheduler.now.ns;
     faults_end(s->faults);
     splits_end(s->splits);
     drains_end(s->drains);
-    if (s->plan.workload.tables > 1 || !drains_are_over(s->drains)) {
+    if (s->run.plan.workload.tables > 1 || !drains_are_over(s->drains)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
-        begun = s->world.scheduler.now.ns;
+        begun = s->run.world.scheduler.now.ns;
     }
-    s->history.calm_ns = s->world.scheduler.now.ns;
+    s->history.calm_ns = s->run.world.scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
     if (!sim_pass(s, sim_after(s, calm_time(s).ns), clients_done))
         waited_in_vain(s, "not every key answers after the faults have ended");
-    s->calm_ns = s->world.scheduler.now.ns - begun;
+    s->calm_ns = s->run.world.scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
     sim_pass(s, sim_after(s, SETTLE_S * NS_PER_S), NULL);
     await_moves(s);
@@ -384,8 +330,8 @@ static bool check_watch(struct sim *s, const struct gac_watch *w)
     enum {
         GRANTS_OF_A_FAULT = 4
     };
-    const struct config *c = &s->plan.config;
-    bool touched = (s->plan.faults & SIM_FAULTS_GAC) != 0;
+    const struct config *c = &s->run.plan.config;
+    bool touched = (s->run.plan.faults & SIM_FAULTS_GAC) != 0;
     int64_t faults = touched ? (int64_t)faults_strikes(s->faults) : 0;
     __int128 most_ms = (__int128)c->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
     if (c->gac == GAC_PERIODIC)
@@ -393,7 +339,7 @@ static bool check_watch(struct sim *s, const struct gac_watch *w)
     __int128 most = w->ideal.rate * most_ms / 1000;
     if (w->over_mcu <= most)
         return true;
-    buffer_append_format(&s->violation,
+    buffer_append_format(&s->run.violation,
                          "routers took %lld mcu of the table's %s more than it may use, and %lld "
                          "faults account for %lld\n",
                          (long long)w->over_mcu, w->key.kind == GAC_READ ? "reads" : "writes",
@@ -403,42 +349,42 @@ static bool check_watch(struct sim *s, const struct gac_watch *w)
 
 static void judge(struct sim *s)
 {
-    if (s->violation.size > 0)
+    if (s->run.violation.size > 0)
         return;
-    if (!check_nodes(s->world.nodes, s->plan.nodes, &s->violation) ||
-        !check_tables(s, &s->violation))
+    if (!check_nodes(s->run.world.nodes, s->run.plan.nodes, &s->run.violation) ||
+        !check_tables(s, &s->run.violation))
         return;
-    if (vends(&s->plan) &&
+    if (vends(&s->run.plan) &&
         (!check_watch(s, &s->watches[GAC_READ]) || !check_watch(s, &s->watches[GAC_WRITE])))
         return;
-    if (s->plan.keep_history)
-        recording_verify(&s->history, &s->violation);
+    if (s->run.plan.keep_history)
+        recording_verify(&s->history, &s->run.violation);
 }
 
 void sim_run(struct sim *s, struct sim_result *out)
 {
     sim_set_up(s);
-    if (s->violation.size == 0) {
+    if (s->run.violation.size == 0) {
         set_plans(s, CLIENT_LOAD);
         faults_begin(s->faults);
         splits_begin(s->splits);
         tables_begin(s->tables);
         drains_begin(s->drains);
-        sim_pass(s, sim_after(s, s->plan.length_ns), NULL);
+        sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
         calm(s);
     }
     judge(s);
-    *out = (struct sim_result){.violated = s->violation.size > 0,
+    *out = (struct sim_result){.violated = s->run.violation.size > 0,
                                .undecided = s->history.undecided,
-                               .hash = world_hash(&s->world) * 31 + s->events,
+                               .hash = world_hash(&s->run.world) * 31 + s->events,
                                .leader_killed_at = s->leader_kill.killed_at,
                                .strikes = faults_strikes(s->faults),
                                .events = s->events,
-                               .virtual_ns = s->world.scheduler.now.ns,
+                               .virtual_ns = s->run.world.scheduler.now.ns,
                                .calm_ns = s->calm_ns,
                                .gac_taken_mcu = s->watches[GAC_READ].taken_mcu +
                                                 s->watches[GAC_WRITE].taken_mcu};
-    for (uint32_t i = 0; i < s->plan.clients; i++) {
+    for (uint32_t i = 0; i < s->run.plan.clients; i++) {
         struct client_counters c = sim_client_counters(s->clients[i]);
         out->clients.calls += c.calls;
         out->clients.ok += c.ok;
@@ -453,52 +399,33 @@ void sim_run(struct sim *s, struct sim_result *out)
 
 struct slice sim_violation(const struct sim *s)
 {
-    return buffer_slice(&s->violation);
+    return buffer_slice(&s->run.violation);
 }
 
-static const char *kind_text(uint32_t kind)
-{
-    switch (kind) {
-    case NETWORK_TRACE_LOST:
-        return "envelope lost on from<<16|to";
-    case NETWORK_TRACE_LINK_DOWN:
-        return "link down at process<<16|other";
-    case NODE_PROCESS_TRACE_STARTED:
-        return "started: node, records replayed:";
-    case NODE_PROCESS_TRACE_CRASHED:
-        return "crashed: node, 1 = power:";
-    case NODE_PROCESS_TRACE_LOG:
-        return "log on disk: node, end lsn:";
-    case NODE_PROCESS_TRACE_LOG_FAILED:
-        return "log write failed: node, lsn:";
-    case NODE_PROCESS_TRACE_CHECKPOINT:
-        return "checkpoint: node";
-    case NODE_PROCESS_TRACE_WIPED:
-        return "wiped: node";
-    case ROUTER_PROCESS_TRACE_STARTED:
-        return "router started: process";
-    case ROUTER_PROCESS_TRACE_CRASHED:
-        return "router crashed: process";
-    case GAC_PROCESS_TRACE_STARTED:
-        return "GAC server started: process";
-    case GAC_PROCESS_TRACE_CRASHED:
-        return "GAC server crashed: process";
-    case FAULTS_TRACE_STRIKE:
-        return "fault<<16|where, how long:";
-    case FAULTS_TRACE_END:
-        return "faults end";
-    default:
-        return NULL;
-    }
-}
+/* By kind of a world's event; NULL: the event is left out, because there are too many. */
+static const char *const kind_texts[] = {
+    [NETWORK_TRACE_LOST] = "envelope lost on from<<16|to",
+    [NETWORK_TRACE_LINK_DOWN] = "link down at process<<16|other",
+    [NODE_PROCESS_TRACE_STARTED] = "started: node, records replayed:",
+    [NODE_PROCESS_TRACE_CRASHED] = "crashed: node, 1 = power:",
+    [NODE_PROCESS_TRACE_LOG] = "log on disk: node, end lsn:",
+    [NODE_PROCESS_TRACE_LOG_FAILED] = "log write failed: node, lsn:",
+    [NODE_PROCESS_TRACE_CHECKPOINT] = "checkpoint: node",
+    [NODE_PROCESS_TRACE_WIPED] = "wiped: node",
+    [ROUTER_PROCESS_TRACE_STARTED] = "router started: process",
+    [ROUTER_PROCESS_TRACE_CRASHED] = "router crashed: process",
+    [GAC_PROCESS_TRACE_STARTED] = "GAC server started: process",
+    [GAC_PROCESS_TRACE_CRASHED] = "GAC server crashed: process",
+    [FAULTS_TRACE_STRIKE] = "fault<<16|where, how long:",
+    [FAULTS_TRACE_END] = "faults end",
+};
 
-/* Leaves out messages, because there are too many. */
 static void describe_events(const struct sim *s, struct buffer *out)
 {
     buffer_append_text(out, "the last events (ns of true time):\n");
     for (uint64_t back = TRACE_EVENTS; back-- > 0;) {
-        const struct trace_event *e = trace_last(&s->world.trace, back);
-        const char *text = e == NULL ? NULL : kind_text(e->kind);
+        const struct trace_event *e = trace_last(&s->run.world.trace, back);
+        const char *text = e == NULL || e->kind > FAULTS_TRACE_END ? NULL : kind_texts[e->kind];
         if (text != NULL)
             buffer_append_format(out, "  %12lld  %s %x, %lld\n", (long long)e->at.ns, text,
                                  e->subject, (long long)e->value);
@@ -510,14 +437,14 @@ void sim_describe(struct sim *s, struct buffer *out)
     enum {
         NODE_EVENTS = 12
     };
-    plan_describe(&s->plan, out);
+    plan_describe(&s->run.plan, out);
     buffer_append_format(out, "at %lld ns of virtual time, after %llu events\n",
-                         (long long)s->world.scheduler.now.ns, (unsigned long long)s->events);
+                         (long long)s->run.world.scheduler.now.ns, (unsigned long long)s->events);
     describe_events(s, out);
-    for (uint32_t id = 1; id <= s->plan.nodes; id++) {
-        struct node *n = node_process_node(s->world.nodes[id]);
+    for (uint32_t id = 1; id <= s->run.plan.nodes; id++) {
+        struct node *n = node_process_node(s->run.world.nodes[id]);
         buffer_append_format(out, "node %u, life %u%s:\n", id,
-                             node_process_base(s->world.nodes[id])->life,
+                             node_process_base(s->run.world.nodes[id])->life,
                              n == NULL ? ", down" : "");
         if (n != NULL)
             node_trace_describe(n, NODE_EVENTS, out);

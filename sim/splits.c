@@ -20,7 +20,7 @@ enum {
 };
 
 struct splits {
-    struct splits_options options;
+    struct run *run; /* borrows */
     struct prng prng;
     bool on;
     uint32_t at;          /* the table of the last question */
@@ -36,19 +36,19 @@ static void later(struct splits *s);
 static void ask_all(struct splits *s, const struct request *r, struct buffer *answer)
 {
     buffer_clear(answer);
-    world_ask(s->options.world, r, answer);
+    world_ask(&s->run->world, r, answer);
 }
 
 /* A key of the clients, or a random place in the table. */
 static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
 {
-    const struct workload *w = &s->options.plan->workload;
+    const struct workload *w = &s->run->plan.workload;
     uint32_t key = (uint32_t)prng_below(&s->prng, w->keys);
     uint64_t hash = prng_next(&s->prng);
     buffer_clear(out);
     if (prng_below(&s->prng, 3) > 0) {
         dynamo_storage_key(out, table_id, &w->shapes[s->at], key);
-        if (s->options.plan->workload.whole_collections)
+        if (s->run->plan.workload.whole_collections)
             out->size = collection_key(buffer_slice(out)).size;
     } else {
         buffer_append_be32(out, table_id);
@@ -121,10 +121,10 @@ static void splits_look(void *context, uint64_t argument)
     struct table t;
     (void)argument;
     if (s->table.size > 0 && !check_coverage(buffer_slice(&s->table), &why))
-        s->options.failed(s->options.context, buffer_slice(&why));
+        run_violate(s->run, "%.*s\n", (int)why.size, (const char *)why.data);
     else if (s->table.size > 0) {
         must(table_decode(buffer_slice(&s->table), &arena, &t) == STATUS_OK);
-        uint32_t percent = s->options.plan->merge_percent;
+        uint32_t percent = s->run->plan.merge_percent;
         if (s->on && percent > 0 && prng_below(&s->prng, 100) < percent)
             ask_merge(s, &t);
         else if (s->on && t.partition_count < PARTITIONS_MAX)
@@ -140,25 +140,25 @@ static void splits_ask(void *context, uint64_t argument)
 {
     struct splits *s = context;
     struct request r = {.op = REQUEST_TABLE_GET};
-    uint32_t tables = s->options.plan->workload.tables;
+    uint32_t tables = s->run->plan.workload.tables;
     (void)argument;
     if (!s->on)
         return;
     s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
     r.table.name = slice_of(tables_name(s->at));
     ask_all(s, &r, &s->table);
-    scheduler_in(&s->options.world->scheduler, duration_ms(ANSWER_MS), splits_look, s, 0);
+    scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), splits_look, s, 0);
 }
 
 static void later(struct splits *s)
 {
-    int64_t ns = prng_between(&s->prng, 0, 2 * s->options.plan->cut_ns);
-    scheduler_in(&s->options.world->scheduler, (struct duration){ns}, splits_ask, s, 0);
+    int64_t ns = prng_between(&s->prng, 0, 2 * s->run->plan.cut_ns);
+    scheduler_in(&s->run->world.scheduler, (struct duration){ns}, splits_ask, s, 0);
 }
 
 void splits_begin(struct splits *s)
 {
-    s->on = s->options.plan->cut_ns > 0;
+    s->on = s->run->plan.cut_ns > 0;
     if (s->on)
         later(s);
 }
@@ -168,11 +168,11 @@ void splits_end(struct splits *s)
     s->on = false;
 }
 
-struct splits *splits_create(const struct splits_options *options)
+struct splits *splits_create(struct run *run)
 {
     struct splits *s = must_calloc(1, sizeof *s);
-    s->options = *options;
-    s->prng = prng_seeded(options->seed);
+    s->run = run;
+    s->prng = prng_seeded(world_seed(&run->world, WORLD_SPLITS, 0));
     return s;
 }
 

@@ -5,21 +5,12 @@
  * way, the catalog has no leader, or the epoch has passed. */
 #pragma once
 
-#include "sim/plan.h"
-#include "sim/world.h"
-
-struct splits_options {
-    const struct plan *plan; /* borrows */
-    struct world *world;     /* borrows */
-    uint64_t seed;
-    /* The partitions are not the whole key space. `why` lends for the call. */
-    void (*failed)(void *context, struct slice why);
-    void *context;
-};
+#include "sim/run.h"
 
 struct splits;
 
-struct splits *splits_create(const struct splits_options *options);
+/* Borrows the run. Partitions that are not the whole key space are a violation. */
+struct splits *splits_create(struct run *run);
 void splits_destroy(struct splits *s);
 void splits_begin(struct splits *s);
 void splits_end(struct splits *s);

@@ -1,0 +1,14 @@
+/* run.h - what the parts of one simulated run share: its plan, its world and its first violation. */
+#pragma once
+
+#include "sim/plan.h"
+#include "sim/world.h"
+
+struct run {
+    struct plan plan;
+    struct world world;
+    struct buffer violation; /* empty: none */
+};
+
+/* Only the first violation counts: later ones may follow from it. */
+void run_violate(struct run *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
