@@ -10,10 +10,10 @@ enum {
 static bool is_owed_to_a_dead_node(const struct run *r, uint32_t node, uint32_t member)
 {
     struct node_process *here = r->world.nodes[node], *there = r->world.nodes[member];
-    const struct config *c = node_process_config(here);
+    const struct config *c = here->options.config;
     if (r->plan.config.dead_member != DEAD_MEMBER_EXCLUDE || node_process_is_up(there))
         return false;
-    struct instant down = node_process_since(there), running = node_process_since(here);
+    struct instant down = there->since, running = here->since;
     struct instant last = instant_before(down, running) ? running : down;
     struct instant due = instant_add(last, duration_ms(c->report_deadline_ms + SLACK_MS));
     return instant_before(due, r->world.scheduler.now);
@@ -28,7 +28,7 @@ void admission_watch_saw(struct run *r, uint32_t node, const struct trace_event 
 
 static void check_debts(struct run *r, struct node *n, uint32_t id)
 {
-    const struct config *c = node_process_config(r->world.nodes[id]);
+    const struct config *c = r->world.nodes[id]->options.config;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t rate_mcu = (kind == ADMIT_READ ? c->node_rcu : c->node_wcu) * MCU_PER_UNIT;
         int64_t balance_mcu = node_balance(n, kind);

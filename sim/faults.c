@@ -280,7 +280,7 @@ static void strike_reset(struct faults *f)
 
 static void end_slow(void *context, uint64_t id)
 {
-    node_process_slow_disk(node_at(context, id), 1);
+    node_at(context, id)->slow_times = 1;
 }
 
 static void strike_slow(struct faults *f)
@@ -288,16 +288,16 @@ static void strike_slow(struct faults *f)
     uint32_t id = some_node(f);
     int64_t ns = between_ms(f, 10, 3000);
     note(f, SIM_SLOW_DISK, id, ns);
-    node_process_slow_disk(node_at(f, id), prng_between(&f->prng, 2, 100));
+    node_at(f, id)->slow_times = prng_between(&f->prng, 2, 100);
     scheduler_in(&f->run->world.scheduler, (struct duration){ns}, end_slow, f, id);
 }
 
 static void set_full(struct faults *f, uint64_t id, bool full)
 {
-    struct disk *d = node_process_disk(node_at(f, id));
+    struct disk *d = &node_at(f, id)->disk;
     d->no_files = full && prng_below(&f->more_prng, 4) == 0;
     d->full = full && !d->no_files;
-    node_process_medium(node_at(f, id))->full = full;
+    node_at(f, id)->medium.full = full;
 }
 
 static void end_full(void *context, uint64_t id)
@@ -336,18 +336,18 @@ static void strike_failing(struct faults *f)
     int64_t ns = between_ms(f, 10, 2000);
     note(f, SIM_FAILING_DISK, id, ns);
     if (prng_below(&f->prng, 3) == 0)
-        node_process_medium(node_at(f, id))->fails = true;
+        node_at(f, id)->medium.fails = true;
     else
-        node_process_fail_write(node_at(f, id));
+        node_at(f, id)->fail_write = true;
     scheduler_in(&f->run->world.scheduler, (struct duration){ns}, restart_stopped, f, id);
 }
 
 static void set_unreadable(struct faults *f, uint64_t id, uint32_t records, uint32_t reads)
 {
-    struct medium *m = node_process_medium(node_at(f, id));
+    struct medium *m = &node_at(f, id)->medium;
     m->unreadable = records;
     m->unreadable_left = reads;
-    node_process_disk(node_at(f, id))->unreadable = false;
+    node_at(f, id)->disk.unreadable = false;
 }
 
 static void end_unreadable(void *context, uint64_t id)
@@ -370,7 +370,7 @@ static void strike_read_error(struct faults *f)
     scheduler_in(scheduler, lasts, restart_stopped, f, id);
     if (!log || !node_process_is_up(node_at(f, id)))
         return;
-    node_process_disk(node_at(f, id))->unreadable = true;
+    node_at(f, id)->disk.unreadable = true;
     node_process_crash(node_at(f, id), false);
     scheduler_in(scheduler, (struct duration){lasts.ns / 2}, start_node, f, id);
 }
@@ -388,7 +388,7 @@ static void strike_lying(struct faults *f)
 {
     uint32_t id = some_node(f);
     note(f, SIM_LYING_DISK, id, 0);
-    node_process_disk(node_at(f, id))->lies = true;
+    node_at(f, id)->disk.lies = true;
 }
 
 /* ---- striking ---- */
@@ -498,8 +498,8 @@ void faults_end(struct faults *f)
         struct node_process *p = node_at(f, id);
         set_full(f, id, false);
         set_unreadable(f, id, 0, 0);
-        node_process_slow_disk(p, 1);
-        node_process_mend_disk(p);
+        p->slow_times = 1;
+        p->fail_write = p->medium.fails = false;
         start_node(f, id);
         restart_stopped(f, id); /* also later, if a write in flight fails */
     }

@@ -7,7 +7,7 @@
 #include "server/gac_links.h"
 
 struct gac_process {
-    struct process process;
+    struct process process; /* first */
     struct gac_process_options options;
     struct gac_server *server; /* owns; NULL: down */
     struct prng prng;
@@ -30,23 +30,11 @@ static void gac_link_closed(void *context, uint64_t link, bool gone)
     gac_links_down(&p->links, link, gone);
 }
 
-static bool gac_link_send(void *context, uint64_t link, struct slice frame)
-{
-    struct gac_process *p = context;
-    return network_send(p->process.around->network, link, frame);
-}
-
 static void gac_link_refuse(void *context, uint64_t link, const char *why)
 {
     struct gac_process *p = context;
     process_refuse(&p->process, link, why);
     gac_link_closed(p, link, false);
-}
-
-static struct instant gac_clock_now(void *context)
-{
-    const struct gac_process *p = context;
-    return process_now(&p->process);
 }
 
 /* ---- life ---- */
@@ -90,9 +78,9 @@ struct gac_process *gac_process_create(const struct gac_process_options *options
     p->options = *options;
     p->prng = prng_seeded(options->seed);
     process_init(&p->process, options->around, options->process, &p->prng, &handler, p);
-    p->links.clock = (struct clock_port){.context = p, .now = gac_clock_now};
+    p->links.clock = process_clock(&p->process);
     p->links.links =
-        (struct link_port){.context = p, .send = gac_link_send, .refuse = gac_link_refuse};
+        (struct link_port){.context = p, .send = process_link_send, .refuse = gac_link_refuse};
     return p;
 }
 

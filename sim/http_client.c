@@ -8,6 +8,7 @@
 #include "base/must.h"
 #include "base/probe.h"
 #include "router/http/gzip.h"
+#include "sim/process.h"
 #include "workload/client_request.h"
 
 enum {
@@ -308,17 +309,10 @@ static void http_client_accepted(void *context, uint64_t link, uint32_t from)
     must(from == 0); /* no process connects to a client */
 }
 
-static void http_client_datagram(void *context, uint32_t from, struct slice frame)
-{
-    (void)context;
-    (void)frame;
-    must(from == 0);
-}
-
 void http_client_init(struct http_client *c, const struct http_client_options *options)
 {
     static const struct network_handler handler = {http_client_accepted, http_client_received,
-                                                   http_client_closed, http_client_datagram};
+                                                   http_client_closed, process_datagram_refuse};
     *c = (struct http_client){
         .options = *options, .prng = prng_seeded(options->seed), .timer_at_ns = INT64_MAX};
     c->router = (uint32_t)prng_below(&c->prng, options->router_count);

@@ -60,6 +60,13 @@ struct process {
     struct messages held;  /* owns; datagrams that came during a pause, oldest first */
 };
 
+/* From one process to another. */
+struct way {
+    uint8_t cuts;
+    int64_t datagram_at_ns; /* arrival of the last datagram */
+    int64_t free_at_ns;     /* when the way has passed on all that was sent */
+};
+
 struct network {
     struct network_options options;
     struct network_faults faults;
@@ -67,9 +74,7 @@ struct network {
     struct prng fault_prng;
     struct prng speed_prng;
     struct process *processes; /* owns; by number */
-    uint8_t *cuts;             /* owns; by from * (processes + 1) + to */
-    int64_t *datagram_at;      /* owns; same index; arrival of the last datagram */
-    int64_t *free_at;          /* owns; same index; when the way has passed on all that was sent */
+    struct way *ways;          /* owns; by from * (processes + 1) + to */
     struct link **links;       /* owns */
     uint32_t link_count;
     size_t link_capacity;
@@ -140,9 +145,9 @@ static int64_t delay(struct network *n)
     return ns;
 }
 
-static int64_t *pair_at(const struct network *n, int64_t *pairs, uint32_t from, uint32_t to)
+static struct way *way_at(const struct network *n, uint32_t from, uint32_t to)
 {
-    return &pairs[from * (n->options.processes + 1) + to];
+    return &n->ways[from * (n->options.processes + 1) + to];
 }
 
 /* 0: no limit. */
@@ -156,11 +161,11 @@ static int64_t speed_toward(const struct network *n, uint32_t to)
 static int64_t sent_at(struct network *n, uint32_t from, uint32_t to, size_t size)
 {
     const int64_t now = n->options.scheduler->now.ns, speed = speed_toward(n, to);
-    int64_t *free_at = pair_at(n, n->free_at, from, to);
+    int64_t *free_at_ns = &way_at(n, from, to)->free_at_ns;
     if (speed == 0)
         return now;
-    *free_at = (*free_at > now ? *free_at : now) + (int64_t)size * NS_PER_MS / speed;
-    return *free_at;
+    *free_at_ns = (*free_at_ns > now ? *free_at_ns : now) + (int64_t)size * NS_PER_MS / speed;
+    return *free_at_ns;
 }
 
 /* A process handles one event after the other. False: the process is busy, and takes the message at
@@ -234,7 +239,7 @@ static void drop_messages(struct link *l, int end)
     while ((m = messages_take(&d->messages)) != NULL)
         message_release(l->network, m);
     d->bytes = 0;
-    *pair_at(l->network, l->network->free_at, l->process[1 - end], l->process[end]) = 0;
+    way_at(l->network, l->process[1 - end], l->process[end])->free_at_ns = 0;
 }
 
 /* Frees the link once both ends are closed and no message is on its way. */
@@ -492,7 +497,7 @@ static void network_arrive(void *context, uint64_t argument)
 static void launch(struct network *n, uint32_t from, uint32_t to, struct slice frame)
 {
     struct message *m = message_create(n, MESSAGE_DATA, frame);
-    int64_t *last = pair_at(n, n->datagram_at, from, to);
+    int64_t *last = &way_at(n, from, to)->datagram_at_ns;
     m->from = from;
     m->to = to;
     m->at_ns = sent_at(n, from, to, frame.size) + delay(n);
@@ -612,27 +617,22 @@ void network_resume_links_first(struct network *n, uint32_t process)
     release_held(n, p);
 }
 
-static uint8_t *cut_at(const struct network *n, uint32_t from, uint32_t to)
-{
-    return &n->cuts[from * (n->options.processes + 1) + to];
-}
-
 void network_cut(struct network *n, uint32_t from, uint32_t to)
 {
-    must(*cut_at(n, from, to) < UINT8_MAX);
-    ++*cut_at(n, from, to);
+    must(way_at(n, from, to)->cuts < UINT8_MAX);
+    way_at(n, from, to)->cuts++;
 }
 
 void network_heal(struct network *n, uint32_t from, uint32_t to)
 {
-    must(*cut_at(n, from, to) > 0);
-    if (--*cut_at(n, from, to) == 0)
+    must(way_at(n, from, to)->cuts > 0);
+    if (--way_at(n, from, to)->cuts == 0)
         resume_links(n, false);
 }
 
 bool network_is_cut(const struct network *n, uint32_t from, uint32_t to)
 {
-    return *cut_at(n, from, to) > 0;
+    return way_at(n, from, to)->cuts > 0;
 }
 
 void network_set_faults(struct network *n, const struct network_faults *faults)
@@ -651,9 +651,7 @@ struct network *network_create(const struct network_options *options)
     n->speed_prng = prng_seeded(options->seed + 2);
     size_t side = options->processes + 1;
     n->processes = must_calloc(side, sizeof n->processes[0]);
-    n->cuts = must_calloc(side * side, sizeof n->cuts[0]);
-    n->datagram_at = must_calloc(side * side, sizeof n->datagram_at[0]);
-    n->free_at = must_calloc(side * side, sizeof n->free_at[0]);
+    n->ways = must_calloc(side * side, sizeof n->ways[0]);
     STAILQ_INIT(&n->spare);
     for (uint32_t p = 0; p < side; p++)
         STAILQ_INIT(&n->processes[p].held);
@@ -683,8 +681,6 @@ void network_destroy(struct network *n)
     free(n->links);
     messages_free(&n->spare);
     free(n->processes);
-    free(n->cuts);
-    free(n->datagram_at);
-    free(n->free_at);
+    free(n->ways);
     free(n);
 }

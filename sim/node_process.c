@@ -8,7 +8,6 @@
 #include "base/probe.h"
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
-#include "server/node_links.h"
 
 enum {
     REDIAL_MS_MIN = 20,
@@ -24,46 +23,6 @@ enum {
 /* A slow disk makes no operation longer than this. */
 static const int64_t disk_ns_max = 2 * NS_PER_S;
 
-/* Work that the driver gives to another thread. */
-struct node_work {
-    bool used;
-    enum work_kind kind;
-    void (*job)(void *argument);
-    void (*done)(void *argument);
-    void *argument; /* borrows */
-};
-
-struct node_process {
-    struct process process;
-    struct node_process_options options;
-    struct disk disk;
-    struct medium medium;
-    struct node_server *server; /* owns; NULL: down */
-    struct node_links links;
-    struct prng timing_prng;
-    struct prng life_prng;
-    uint64_t hash;
-    uint64_t traced; /* events of the node's trace that the watch has seen */
-    bool turn_scheduled;
-    int64_t wake_at_ns;
-    bool suspended;   /* the machine is suspended, not only the process paused */
-    bool clock_stops; /* after the suspension the clock reads stopped_at */
-    struct instant stopped_at;
-    int64_t slow_times;
-    bool fail_write;
-    struct node_work *works; /* owns */
-    size_t work_count;
-    bool checkpoint_running;
-    struct instant since; /* node_process_since */
-    uint64_t *peers;      /* owns; by node; the links that this node made; 0: down */
-    bool redial_scheduled;
-    enum node_point armed;
-    scheduler_run *ambush;
-    void *ambush_context;  /* borrows */
-    struct buffer *answer; /* borrows; for node_process_ask */
-    bool refused;          /* the last frame closed its link */
-};
-
 /* ---- time ---- */
 
 static struct scheduler *node_scheduler(const struct node_process *p)
@@ -78,6 +37,7 @@ static struct network *node_network(const struct node_process *p)
 
 static int64_t disk_ns_slowed(const struct node_process *p, int64_t ns)
 {
+    must(p->slow_times >= 1);
     int64_t slow = ns * p->slow_times;
     return slow < disk_ns_max ? slow : ns < disk_ns_max ? disk_ns_max : ns;
 }
@@ -117,35 +77,9 @@ static void node_turn_want(struct node_process *p)
                  node_process_turn, p, p->process.life);
 }
 
-static void node_process_wake(void *context, uint64_t life)
+static void node_woken(struct process *process)
 {
-    struct node_process *p = context;
-    if (!process_reached(&p->process, life, node_process_wake, p, life) ||
-        node_scheduler(p)->now.ns < p->wake_at_ns)
-        return;
-    p->wake_at_ns = INT64_MAX;
-    node_turn_want(p);
-}
-
-static void node_alarm_set(struct node_process *p)
-{
-    struct instant at = process_alarm(&p->process, node_server_deadline(p->server));
-    if (at.ns >= p->wake_at_ns)
-        return;
-    p->wake_at_ns = at.ns;
-    scheduler_at(node_scheduler(p), at, node_process_wake, p, p->process.life);
-}
-
-static struct instant node_clock_now(void *context)
-{
-    const struct node_process *p = context;
-    return process_now(&p->process);
-}
-
-static int64_t node_clock_wall_ms(void *context)
-{
-    const struct node_process *p = context;
-    return process_wall_ms(&p->process);
+    node_turn_want((struct node_process *)process);
 }
 
 static void node_trace_look(void *context)
@@ -340,7 +274,7 @@ static void node_process_turn(void *context, uint64_t life)
         return;
     p->turn_scheduled = false;
     node_server_turn(p->server);
-    node_alarm_set(p);
+    process_alarm_set(&p->process, node_server_deadline(p->server));
 }
 
 /* ---- links ---- */
@@ -479,26 +413,25 @@ bool node_process_receive(struct node_process *p, enum peer_kind kind, uint32_t 
 
 static enum status node_process_open(struct node_process *p, struct buffer *error)
 {
-    struct node_server_options options = {
-        .node = {.config = p->options.config,
-                 .id = p->process.number,
-                 .node_count = p->options.node_count,
-                 .seed = prng_next(&p->life_prng)},
-        .place = "the simulated disk",
-        .clock = {.context = p, .now = node_clock_now, .wall_ms = node_clock_wall_ms},
-        .log = {.context = p,
-                .range = process_log_range,
-                .read = process_log_read,
-                .prepare = process_log_prepare,
-                .zero = process_log_zero,
-                .has = process_log_has,
-                .make = process_log_make,
-                .append = process_log_append,
-                .trim = process_log_trim},
-        .work = {.context = p, .submit = node_work_submit},
-        .messages = node_links_messages(&p->links),
-        .stepped = node_trace_look,
-        .stepped_context = p};
+    struct node_server_options options = {.node = {.config = p->options.config,
+                                                   .id = p->process.number,
+                                                   .node_count = p->options.node_count,
+                                                   .seed = prng_next(&p->life_prng)},
+                                          .place = "the simulated disk",
+                                          .clock = process_clock(&p->process),
+                                          .log = {.context = p,
+                                                  .range = process_log_range,
+                                                  .read = process_log_read,
+                                                  .prepare = process_log_prepare,
+                                                  .zero = process_log_zero,
+                                                  .has = process_log_has,
+                                                  .make = process_log_make,
+                                                  .append = process_log_append,
+                                                  .trim = process_log_trim},
+                                          .work = {.context = p, .submit = node_work_submit},
+                                          .messages = node_links_messages(&p->links),
+                                          .stepped = node_trace_look,
+                                          .stepped_context = p};
     struct store *store =
         store_create(medium_open(&p->medium), (uint64_t)p->options.config->resident_max_bytes);
     disk_open(&p->disk);
@@ -514,7 +447,6 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     p->since = node_scheduler(p)->now;
     p->turn_scheduled = p->fail_write = p->checkpoint_running = false;
     p->redial_scheduled = false;
-    p->wake_at_ns = INT64_MAX;
     p->traced = 0;
     for (size_t i = 0; i < p->work_count; i++)
         p->works[i].used = false;
@@ -527,7 +459,7 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     return STATUS_OK;
 }
 
-static uint64_t node_hash_now(const struct node_process *p)
+uint64_t node_process_hash(const struct node_process *p)
 {
     return p->server == NULL ? p->hash
                              : p->hash * 31 + node_trace(node_server_node(p->server))->hash;
@@ -544,7 +476,7 @@ void node_process_crash(struct node_process *p, bool power)
         PROBE("crash during several log writes");
     p->since = node_scheduler(p)->now;
     disk_crash(&p->disk, power);
-    p->hash = node_hash_now(p);
+    p->hash = node_process_hash(p);
     node_server_destroy(p->server);
     p->server = NULL;
     p->suspended = p->clock_stops = false;
@@ -589,36 +521,10 @@ void node_process_suspend(struct node_process *p, struct instant until, bool clo
     p->stopped_at = process_now(&p->process);
 }
 
-struct instant node_process_since(const struct node_process *p)
-{
-    return p->since;
-}
-
-const struct config *node_process_config(const struct node_process *p)
-{
-    return p->options.config;
-}
-
 void node_process_set_config(struct node_process *p, const struct config *config)
 {
     must(p->server == NULL);
     p->options.config = config;
-}
-
-void node_process_fail_write(struct node_process *p)
-{
-    p->fail_write = true;
-}
-
-void node_process_mend_disk(struct node_process *p)
-{
-    p->fail_write = p->medium.fails = false;
-}
-
-void node_process_slow_disk(struct node_process *p, int64_t times)
-{
-    must(times >= 1);
-    p->slow_times = times;
 }
 
 bool node_process_is_up(const struct node_process *p)
@@ -629,26 +535,6 @@ bool node_process_is_up(const struct node_process *p)
 struct node *node_process_node(struct node_process *p)
 {
     return p->server == NULL ? NULL : node_server_node(p->server);
-}
-
-struct process *node_process_base(struct node_process *p)
-{
-    return &p->process;
-}
-
-struct disk *node_process_disk(struct node_process *p)
-{
-    return &p->disk;
-}
-
-struct medium *node_process_medium(struct node_process *p)
-{
-    return &p->medium;
-}
-
-uint64_t node_process_hash(const struct node_process *p)
-{
-    return node_hash_now(p);
 }
 
 struct node_process *node_process_create(const struct node_process_options *options)
@@ -665,6 +551,7 @@ struct node_process *node_process_create(const struct node_process_options *opti
     p->medium.map_max_bytes = (uint64_t)options->config->map_max_bytes;
     process_init(&p->process, options->around, options->id, &p->life_prng, &handler, p);
     p->process.resumed = node_resumed;
+    p->process.woken = node_woken;
     p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 3);
     p->peers = must_calloc(options->node_count + 1, sizeof p->peers[0]);
     p->links.links = (struct link_port){.context = p,

@@ -8,6 +8,7 @@
 
 #include "base/peer.h"
 #include "engine/node/node.h"
+#include "server/node_links.h"
 #include "sim/disk.h"
 #include "sim/medium.h"
 #include "sim/process.h"
@@ -51,7 +52,46 @@ enum node_point {
     NODE_POINTS
 };
 
-struct node_process;
+/* Work that the driver gives to another thread. */
+struct node_work {
+    bool used;
+    enum work_kind kind;
+    void (*job)(void *argument);
+    void (*done)(void *argument);
+    void *argument; /* borrows */
+};
+
+/* Others read `process`, `options`, `disk`, `medium` and `since`. They may change what the disks do:
+ * `slow_times`, `fail_write`, and the faults of `disk` and `medium`. */
+struct node_process {
+    struct process process; /* first */
+    struct node_process_options options;
+    struct disk disk;           /* of the log */
+    struct medium medium;       /* of the store */
+    struct node_server *server; /* owns; NULL: down */
+    struct node_links links;
+    struct prng timing_prng;
+    struct prng life_prng;
+    uint64_t hash;
+    uint64_t traced; /* events of the node's trace that the watch has seen */
+    bool turn_scheduled;
+    bool suspended;   /* the machine is suspended, not only the process paused */
+    bool clock_stops; /* after the suspension the clock reads stopped_at */
+    struct instant stopped_at;
+    int64_t slow_times;      /* a disk operation takes this many times as long, up to a limit */
+    bool fail_write;         /* the next log write that ends fails */
+    struct node_work *works; /* owns */
+    size_t work_count;
+    bool checkpoint_running;
+    struct instant since; /* true time since which it is down, or runs without a pause */
+    uint64_t *peers;      /* owns; by node; the links that this node made; 0: down */
+    bool redial_scheduled;
+    enum node_point armed;
+    scheduler_run *ambush;
+    void *ambush_context;  /* borrows */
+    struct buffer *answer; /* borrows; for node_process_ask */
+    bool refused;          /* the last frame closed its link */
+};
 
 struct node_process *node_process_create(const struct node_process_options *options);
 void node_process_destroy(struct node_process *p);
@@ -67,20 +107,9 @@ void node_process_suspend(struct node_process *p, struct instant until, bool clo
 /* The process must be down. The configuration is used from the next start on. Borrows. */
 void node_process_set_config(struct node_process *p, const struct config *config);
 
-/* The true time since which the process is down, or runs without a pause. */
-struct instant node_process_since(const struct node_process *p);
-const struct config *node_process_config(const struct node_process *p);
-
 /* Runs `ambush` once, with the node's id, at a random time inside the next such moment. */
 void node_process_arm(struct node_process *p, enum node_point point, scheduler_run *ambush,
                       void *context);
-
-/* The next log write that ends fails, also if that write is already in flight. */
-void node_process_fail_write(struct node_process *p);
-/* Ends node_process_fail_write, and the failure that waits in the medium. */
-void node_process_mend_disk(struct node_process *p);
-/* From now on each disk operation takes this many times as long, up to a limit. */
-void node_process_slow_disk(struct node_process *p, int64_t times);
 
 /* NULL while the node is down. */
 struct node *node_process_node(struct node_process *p);
@@ -93,8 +122,5 @@ void node_process_ask(struct node_process *p, const struct request *r, struct bu
 bool node_process_receive(struct node_process *p, enum peer_kind kind, uint32_t id,
                           struct slice frame);
 
-struct disk *node_process_disk(struct node_process *p);
-struct medium *node_process_medium(struct node_process *p);
 /* A hash of the node's traces in all lives so far. */
 uint64_t node_process_hash(const struct node_process *p);
-struct process *node_process_base(struct node_process *p);

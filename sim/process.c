@@ -16,9 +16,20 @@ void process_init(struct process *p, const struct surroundings *around, uint32_t
     network_attach(around->network, number, handler, context);
 }
 
-int64_t process_wall_ms(const struct process *p)
+static struct instant process_clock_now(void *context)
 {
+    return process_now(context);
+}
+
+static int64_t process_clock_wall_ms(void *context)
+{
+    const struct process *p = context;
     return SIM_WALL_BASE_MS + p->around->scheduler->now.ns / NS_PER_MS + p->wall_skew_ms;
+}
+
+struct clock_port process_clock(struct process *p)
+{
+    return (struct clock_port){p, process_clock_now, process_clock_wall_ms};
 }
 
 void process_note(const struct process *p, uint32_t kind, int64_t value)
@@ -32,6 +43,7 @@ void process_begin(struct process *p, uint32_t kind, int64_t value)
     p->is_up = true;
     p->life++;
     p->paused = false;
+    p->wake_at_ns = INT64_MAX;
     process_note(p, kind, value);
     network_start(p->around->network, p->number);
 }
@@ -56,11 +68,25 @@ bool process_reached(struct process *p, uint64_t life, scheduler_run *run, void 
     return true;
 }
 
-struct instant process_alarm(const struct process *p, struct instant at)
+static void process_wake(void *context, uint64_t life)
 {
-    int64_t least = p->around->scheduler->now.ns + ALARM_LEAST_NS;
+    struct process *p = context;
+    if (!process_reached(p, life, process_wake, p, life) ||
+        p->around->scheduler->now.ns < p->wake_at_ns)
+        return;
+    p->wake_at_ns = INT64_MAX;
+    p->woken(p);
+}
+
+void process_alarm_set(struct process *p, struct instant at)
+{
+    const struct instant least = {p->around->scheduler->now.ns + ALARM_LEAST_NS};
     struct instant t = sim_clock_when(&p->clock, at);
-    return t.ns < least ? (struct instant){least} : t;
+    t = instant_before(t, least) ? least : t;
+    if (t.ns >= p->wake_at_ns)
+        return;
+    p->wake_at_ns = t.ns;
+    scheduler_at(p->around->scheduler, t, process_wake, p, p->life);
 }
 
 static void process_resume(void *context, uint64_t life)
@@ -93,6 +119,12 @@ void process_refuse(struct process *p, uint64_t link, const char *why)
     if (w->refused != NULL)
         w->refused(w->context, p->number, why);
     network_close(p->around->network, link);
+}
+
+bool process_link_send(void *context, uint64_t link, struct slice frame)
+{
+    const struct process *p = context;
+    return network_send(p->around->network, link, frame);
 }
 
 void process_link_accept(void *context, uint64_t link, uint32_t from)

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/prng.h"
+#include "server/ports.h"
 #include "sim/clock.h"
 #include "sim/network.h"
 
@@ -41,6 +42,9 @@ struct process {
     struct instant paused_until;
     /* Called at the end of a pause. NULL: the network goes on instead. */
     void (*resumed)(struct process *p);
+    int64_t wake_at_ns; /* of the next alarm; INT64_MAX: none */
+    /* The time of process_alarm_set has come. */
+    void (*woken)(struct process *p);
     struct sim_clock clock;
     int64_t wall_skew_ms; /* how far its wall clock is ahead */
 };
@@ -54,7 +58,8 @@ static inline struct instant process_now(const struct process *p)
 {
     return sim_clock_read(&p->clock, p->around->scheduler->now);
 }
-int64_t process_wall_ms(const struct process *p);
+/* The clocks, for a driver. */
+struct clock_port process_clock(struct process *p);
 
 /* A life begins, and the network reaches the process. `kind` and `value` go to the trace. */
 void process_begin(struct process *p, uint32_t kind, int64_t value);
@@ -67,9 +72,9 @@ void process_note(const struct process *p, uint32_t kind, int64_t value);
  * has been put off to the end of a pause. */
 bool process_reached(struct process *p, uint64_t life, scheduler_run *run, void *context,
                      uint64_t argument);
-/* The true time at which a timer for `at` on the process's clock goes off. At least a microsecond
+/* Sets the alarm to `at` on the process's clock, unless it goes off earlier. At least a microsecond
  * passes, so that a timer that is always due does not stop time. */
-struct instant process_alarm(const struct process *p, struct instant at);
+void process_alarm_set(struct process *p, struct instant at);
 
 /* The process does nothing until then, while its clock goes on. False: the process is paused
  * already, and nothing changes. */
@@ -78,5 +83,7 @@ bool process_pause(struct process *p, struct instant until);
 /* Handlers for a process that takes every link, and for a process that takes no datagrams. */
 void process_link_accept(void *context, uint64_t link, uint32_t from);
 void process_datagram_refuse(void *context, uint32_t from, struct slice frame);
+/* Sends a frame: for a driver whose context begins with the process. */
+bool process_link_send(void *context, uint64_t link, struct slice frame);
 /* Closes a link because of what came over it. */
 void process_refuse(struct process *p, uint64_t link, const char *why);

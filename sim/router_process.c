@@ -12,13 +12,12 @@ enum {
 };
 
 struct router_process {
-    struct process process;
+    struct process process; /* first */
     struct router_process_options options;
     struct router_server *server; /* owns; NULL: down */
     struct router_links links;
     struct prng prng;
     bool redial_scheduled;
-    int64_t wake_at_ns;
 };
 
 static struct scheduler *router_scheduler(const struct router_process *p)
@@ -33,37 +32,15 @@ static struct network *router_network(const struct router_process *p)
 
 /* ---- time ---- */
 
-static struct instant router_clock_now(void *context)
-{
-    const struct router_process *p = context;
-    return process_now(&p->process);
-}
-
-static int64_t router_clock_wall_ms(void *context)
-{
-    const struct router_process *p = context;
-    return process_wall_ms(&p->process);
-}
-
-static void router_process_wake(void *context, uint64_t life);
-
 /* Call it after every event. */
 static void router_alarm_set(struct router_process *p)
 {
-    struct instant at = process_alarm(&p->process, router_server_deadline(p->server));
-    if (at.ns >= p->wake_at_ns)
-        return;
-    p->wake_at_ns = at.ns;
-    scheduler_at(router_scheduler(p), at, router_process_wake, p, p->process.life);
+    process_alarm_set(&p->process, router_server_deadline(p->server));
 }
 
-static void router_process_wake(void *context, uint64_t life)
+static void router_woken(struct process *process)
 {
-    struct router_process *p = context;
-    if (!process_reached(&p->process, life, router_process_wake, p, life) ||
-        router_scheduler(p)->now.ns < p->wake_at_ns)
-        return;
-    p->wake_at_ns = INT64_MAX;
+    struct router_process *p = (struct router_process *)process;
     router_server_turn(p->server);
     router_alarm_set(p);
 }
@@ -192,12 +169,6 @@ static void router_link_received(void *context, uint64_t link, struct slice byte
     router_alarm_set(p);
 }
 
-static bool router_link_send(void *context, uint64_t link, struct slice frame)
-{
-    struct router_process *p = context;
-    return network_send(router_network(p), link, frame);
-}
-
 static void router_link_refuse(void *context, uint64_t link, const char *why)
 {
     struct router_process *p = context;
@@ -211,22 +182,21 @@ void router_process_start(struct router_process *p)
 {
     must(p->server == NULL);
     p->links.links =
-        (struct link_port){.context = p, .send = router_link_send, .refuse = router_link_refuse};
-    p->server = router_server_create(&(struct router_server_options){
-        .router = {.config = p->options.config,
-                   .node_count = p->options.node_count,
-                   .region = "local",
-                   .account = "000000000000",
-                   .seed = prng_next(&p->prng),
-                   .gac_servers = p->options.gac_servers},
-        .clock = {.context = p, .now = router_clock_now, .wall_ms = router_clock_wall_ms},
-        .peers = router_links_peers(&p->links),
-        .clients = {.context = p,
-                    .send = router_client_send,
-                    .close = router_client_close,
-                    .abort = router_client_close}});
+        (struct link_port){.context = p, .send = process_link_send, .refuse = router_link_refuse};
+    p->server = router_server_create(
+        &(struct router_server_options){.router = {.config = p->options.config,
+                                                   .node_count = p->options.node_count,
+                                                   .region = "local",
+                                                   .account = "000000000000",
+                                                   .seed = prng_next(&p->prng),
+                                                   .gac_servers = p->options.gac_servers},
+                                        .clock = process_clock(&p->process),
+                                        .peers = router_links_peers(&p->links),
+                                        .clients = {.context = p,
+                                                    .send = router_client_send,
+                                                    .close = router_client_close,
+                                                    .abort = router_client_close}});
     p->links.server = p->server;
-    p->wake_at_ns = INT64_MAX;
     p->redial_scheduled = false;
     process_begin(&p->process, ROUTER_PROCESS_TRACE_STARTED, 0);
     router_links_redial(p, p->process.life);
@@ -269,6 +239,7 @@ struct router_process *router_process_create(const struct router_process_options
     p->prng = prng_seeded(options->seed);
     process_init(&p->process, options->around, options->process, &p->prng, &handler, p);
     network_attach_streams(options->around->network, options->process, &streams);
+    p->process.woken = router_woken;
     p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 1);
     return p;
 }

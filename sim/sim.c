@@ -95,8 +95,7 @@ static void create_world(struct sim *s)
         .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
     world_init(&s->run.world, &world);
     for (uint32_t id = 1; id <= p->nodes; id++)
-        node_process_medium(s->run.world.nodes[id])->hides_errors =
-            p->mistake == SIM_MISTAKE_READ_ERRORS;
+        s->run.world.nodes[id]->medium.hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
 }
 
 static void create_clients(struct sim *s)
@@ -443,8 +442,7 @@ void sim_describe(struct sim *s, struct buffer *out)
     describe_events(s, out);
     for (uint32_t id = 1; id <= s->run.plan.nodes; id++) {
         struct node *n = node_process_node(s->run.world.nodes[id]);
-        buffer_append_format(out, "node %u, life %u%s:\n", id,
-                             node_process_base(s->run.world.nodes[id])->life,
+        buffer_append_format(out, "node %u, life %u%s:\n", id, s->run.world.nodes[id]->process.life,
                              n == NULL ? ", down" : "");
         if (n != NULL)
             node_trace_describe(n, NODE_EVENTS, out);

@@ -149,7 +149,7 @@ void world_crash_process(struct world *w, uint32_t process)
 
 static struct process *world_process(const struct world *w, uint32_t process)
 {
-    return process <= w->plan.nodes    ? node_process_base(w->nodes[process])
+    return process <= w->plan.nodes    ? &w->nodes[process]->process
            : process < world_gac(w, 0) ? router_process_base(world_router_process(w, process))
                                        : gac_process_base(world_gac_process(w, process));
 }

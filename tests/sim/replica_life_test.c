@@ -265,7 +265,7 @@ static void reads_that_wait_are_answered_when_the_disk_fails(void **state)
     for (r.id = 1; r.id < 4; r.id++)
         node_process_ask(l.world.nodes[leader], &r, &late);
     assert_false(node_is_idle(n));
-    node_process_fail_write(l.world.nodes[leader]);
+    l.world.nodes[leader]->fail_write = true;
     lab_call(&l, &c, "PutItem", put);
     for (int tries = 0; !node_is_stopped(n); tries++) {
         assert_true(tries < 1000);
@@ -509,7 +509,7 @@ static void writers_leave_a_leader_whose_disk_has_failed(void **state)
     lab_call(&l, &c, "PutItem", put);
     lab_pass(&l, NS_PER_S);
     uint32_t leader = lab_leader_of(&l, TABLE);
-    node_process_fail_write(l.world.nodes[leader]);
+    l.world.nodes[leader]->fail_write = true;
     lab_call(&l, &c, "PutItem", put);
     lab_pass(&l, 10 * NS_PER_S); /* another one leads by now */
     assert_true(node_is_stopped(node_process_node(l.world.nodes[leader])));

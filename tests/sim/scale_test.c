@@ -160,8 +160,7 @@ static void look(struct scale *s)
         uint64_t last = catalog_last_event(c);
         assert_true(last <= EVENTS_MAX || catalog_event(c, last - EVENTS_MAX).size == 0);
         uint64_t first_segment, last_segment;
-        if (disk_range(node_process_disk(s->lab.world.nodes[node]), &first_segment,
-                       &last_segment) &&
+        if (disk_range(&s->lab.world.nodes[node]->disk, &first_segment, &last_segment) &&
             last_segment - first_segment > s->log_segments_max)
             s->log_segments_max = last_segment - first_segment;
     }

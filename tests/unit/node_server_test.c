@@ -111,10 +111,10 @@ static void a_segment_that_cannot_be_read_fails_the_start(void **state)
     assert_int_equal(scene_start(s), STATUS_OK);
     scene_pass(s, 1000);
     node_process_crash(s->node, true);
-    node_process_disk(s->node)->unreadable = true;
+    s->node->disk.unreadable = true;
     assert_int_equal(scene_start(s), STATUS_IO);
     assert_true(error_says(s, "cannot read the log"));
-    node_process_disk(s->node)->unreadable = false;
+    s->node->disk.unreadable = false;
     assert_int_equal(scene_start(s), STATUS_OK);
 }
 
@@ -123,8 +123,8 @@ static void a_segment_that_cannot_be_read_fails_the_start(void **state)
 static void a_torn_write_behind_what_the_store_took_over_is_cleaned(void **state)
 {
     struct scene *s = *state;
-    struct disk *d = node_process_disk(s->node);
-    struct store *store = store_create(medium_open(node_process_medium(s->node)), GIB);
+    struct disk *d = &s->node->disk;
+    struct store *store = store_create(medium_open(&s->node->medium), GIB);
     store_freeze(store, SEGMENT, 0);
     enum status status = store_checkpoint_write(store);
     store_checkpoint_done(store, status);
@@ -142,7 +142,7 @@ static void a_torn_write_behind_what_the_store_took_over_is_cleaned(void **state
 static void segments_are_made_ahead_while_there_is_space(void **state)
 {
     struct scene *s = *state;
-    struct disk *d = node_process_disk(s->node);
+    struct disk *d = &s->node->disk;
     assert_int_equal(scene_start(s), STATUS_OK);
     assert_false(disk_has(d, 1)); /* it is being made */
     d->full = true;
@@ -159,7 +159,7 @@ static void segments_are_made_ahead_while_there_is_space(void **state)
 static void a_log_disk_without_files_stops_the_start_with_its_reason(void **state)
 {
     struct scene *s = *state;
-    struct disk *d = node_process_disk(s->node);
+    struct disk *d = &s->node->disk;
     d->no_files = true;
     assert_int_equal(scene_start(s), STATUS_IO);
     assert_true(error_says(s, "Too many open files"));
