@@ -41,6 +41,12 @@ enum {
     HTTP_CLIENT_CUT = -3 /* given up before the request was whole; the request must not be done */
 };
 
+/* Whether the request may have been done, or not. */
+static inline bool http_client_is_unknown(int status)
+{
+    return status == 500 || status == HTTP_CLIENT_TIMEOUT || status == HTTP_CLIENT_LOST;
+}
+
 typedef void http_client_done(void *context, int status, struct slice body);
 
 struct http_client {

@@ -13,27 +13,16 @@
 #include "base/must.h"
 #include "base/probe.h"
 
-struct medium_backing {
-    struct backing backing; /* first */
-    struct backing *lmdb;   /* owns */
-    struct medium *medium;  /* borrows */
-    bool refused;           /* the medium has refused the last write */
-};
-
-static struct medium_backing *medium_of(struct backing *b)
+/* The backing is LMDB's own, with some methods replaced. */
+static struct medium *medium_of(struct backing *b)
 {
-    return (struct medium_backing *)b;
-}
-
-static const struct backing_methods *lmdb_methods(struct backing *b)
-{
-    return medium_of(b)->lmdb->methods;
+    return (struct medium *)b->methods; /* its first member */
 }
 
 /* Returns `status`, or an error if the key cannot be read. */
 static enum status medium_read(struct backing *b, struct slice key, enum status status)
 {
-    struct medium *m = medium_of(b)->medium;
+    struct medium *m = medium_of(b);
     if (m->unreadable_left == 0 || XXH3_64bits(key.data, key.size) % 64 >= m->unreadable)
         return status;
     PROBE("a read of the store fails");
@@ -42,83 +31,51 @@ static enum status medium_read(struct backing *b, struct slice key, enum status 
     return m->hides_errors ? STATUS_NOT_FOUND : STATUS_IO;
 }
 
-static void medium_close(struct backing *b)
-{
-    lmdb_methods(b)->close(medium_of(b)->lmdb);
-    free(b);
-}
-
-static struct backing_info medium_info(struct backing *b)
-{
-    return lmdb_methods(b)->info(medium_of(b)->lmdb);
-}
-
 static enum status medium_get(struct backing *b, struct slice key, struct slice *value)
 {
-    return medium_read(b, key, lmdb_methods(b)->get(medium_of(b)->lmdb, key, value));
+    return medium_read(b, key, medium_of(b)->lmdb->get(b, key, value));
 }
 
 static enum status medium_seek(struct backing *b, struct slice key, bool reverse,
                                struct backing_change *out)
 {
-    enum status status = lmdb_methods(b)->seek(medium_of(b)->lmdb, key, reverse, out);
+    enum status status = medium_of(b)->lmdb->seek(b, key, reverse, out);
     return medium_read(b, status == STATUS_OK ? out->key : key, status);
 }
 
 static enum status medium_step(struct backing *b, bool reverse, struct backing_change *out)
 {
-    enum status status = lmdb_methods(b)->step(medium_of(b)->lmdb, reverse, out);
+    enum status status = medium_of(b)->lmdb->step(b, reverse, out);
     return status == STATUS_OK ? medium_read(b, out->key, status) : status;
-}
-
-static enum status medium_refresh(struct backing *b)
-{
-    return lmdb_methods(b)->refresh(medium_of(b)->lmdb);
 }
 
 static enum status medium_write(struct backing *b, const struct backing_batch *batch,
                                 uint64_t *erased_bytes)
 {
-    struct medium_backing *at = medium_of(b);
-    bool fails = at->medium->fails;
-    at->medium->fails = false;
-    at->refused = fails || at->medium->full;
-    if (at->refused)
+    struct medium *m = medium_of(b);
+    bool fails = m->fails;
+    m->fails = false;
+    m->refused = fails || m->full;
+    if (m->refused)
         return fails ? STATUS_IO : STATUS_FULL;
-    return lmdb_methods(b)->write(at->lmdb, batch, erased_bytes);
+    return m->lmdb->write(b, batch, erased_bytes);
 }
 
 static enum status medium_grow(struct backing *b)
 {
-    return medium_of(b)->refused ? STATUS_FULL : lmdb_methods(b)->grow(medium_of(b)->lmdb);
-}
-
-static enum status medium_snapshot_open(struct backing *b, struct backing_snapshot **out)
-{
-    return lmdb_methods(b)->snapshot_open(medium_of(b)->lmdb, out);
-}
-
-static void medium_snapshot_close(struct backing *b, struct backing_snapshot *s)
-{
-    lmdb_methods(b)->snapshot_close(medium_of(b)->lmdb, s);
+    return medium_of(b)->refused ? STATUS_FULL : medium_of(b)->lmdb->grow(b);
 }
 
 static enum status medium_snapshot_get(struct backing *b, struct backing_snapshot *s,
                                        struct slice key, struct slice *value)
 {
-    return medium_read(b, key, lmdb_methods(b)->snapshot_get(medium_of(b)->lmdb, s, key, value));
+    return medium_read(b, key, medium_of(b)->lmdb->snapshot_get(b, s, key, value));
 }
 
 static enum status medium_snapshot_seek(struct backing *b, struct backing_snapshot *s,
                                         struct slice key, bool after, struct backing_change *out)
 {
-    return medium_read(b, key,
-                       lmdb_methods(b)->snapshot_seek(medium_of(b)->lmdb, s, key, after, out));
-}
-
-static void medium_touch(struct backing *b, struct slice key, bool reverse, uint64_t bytes)
-{
-    lmdb_methods(b)->touch(medium_of(b)->lmdb, key, reverse, bytes);
+    return medium_read(b, key, medium_of(b)->lmdb->snapshot_seek(b, s, key, after, out));
 }
 
 static void medium_directory_make(struct medium *m)
@@ -134,29 +91,23 @@ static void medium_directory_make(struct medium *m)
 
 struct backing *medium_open(struct medium *m)
 {
-    static const struct backing_methods methods = {
-        .close = medium_close,
-        .info = medium_info,
-        .get = medium_get,
-        .seek = medium_seek,
-        .step = medium_step,
-        .refresh = medium_refresh,
-        .write = medium_write,
-        .grow = medium_grow,
-        .snapshot_open = medium_snapshot_open,
-        .snapshot_close = medium_snapshot_close,
-        .snapshot_get = medium_snapshot_get,
-        .snapshot_seek = medium_snapshot_seek,
-        .touch = medium_touch,
-    };
+    struct backing *b;
     if (m->path[0] == '\0')
         medium_directory_make(m);
     const struct backing_options options = {m->path, m->map_initial_bytes, m->map_max_bytes};
-    struct medium_backing *b = must_calloc(1, sizeof *b);
-    b->backing.methods = &methods;
-    b->medium = m;
-    must(backing_open_lmdb(&options, &b->lmdb) == STATUS_OK);
-    return &b->backing;
+    must(backing_open_lmdb(&options, &b) == STATUS_OK);
+    m->refused = false;
+    m->lmdb = b->methods;
+    m->methods = *m->lmdb;
+    m->methods.get = medium_get;
+    m->methods.seek = medium_seek;
+    m->methods.step = medium_step;
+    m->methods.write = medium_write;
+    m->methods.grow = medium_grow;
+    m->methods.snapshot_get = medium_snapshot_get;
+    m->methods.snapshot_seek = medium_snapshot_seek;
+    b->methods = &m->methods;
+    return b;
 }
 
 void medium_wipe(struct medium *m)

@@ -10,11 +10,14 @@
 #include "engine/store/backing.h"
 
 struct medium {
-    char path[64]; /* owns the directory; empty: none yet */
+    struct backing_methods methods;     /* first; of the open backing */
+    const struct backing_methods *lmdb; /* borrows */
+    char path[64];                      /* owns the directory; empty: none yet */
     uint64_t map_initial_bytes;
     uint64_t map_max_bytes;
     bool full;                /* writes find no space */
     bool fails;               /* the next write fails */
+    bool refused;             /* the last write was refused */
     uint32_t unreadable;      /* of 64 keys, this many cannot be read; a hash chooses them */
     uint32_t unreadable_left; /* reads that still fail; then all keys can be read */
     bool hides_errors;        /* a planted mistake: a failed read finds nothing */

@@ -10,8 +10,6 @@
 #include "engine/message/request_traits.h"
 
 enum {
-    REDIAL_MS_MIN = 20,
-    REDIAL_MS_MAX = 500,
     MILLION = 1000000,
     LSN_BITS = 48,
     ZEROS_NS_PER_BYTE = 10,
@@ -279,25 +277,19 @@ static void node_process_turn(void *context, uint64_t life)
 
 /* ---- links ---- */
 
-static void node_links_redial(void *context, uint64_t life)
+static void node_redial(struct process *process)
 {
-    struct node_process *p = context;
-    if (!process_reached(&p->process, life, node_links_redial, p, life))
-        return;
-    p->redial_scheduled = false;
+    struct node_process *p = (struct node_process *)process;
     bool missing = false;
     for (uint32_t node = 1; node <= p->options.node_count; node++) {
-        if (node == p->process.number || p->peers[node] != 0)
+        if (node == process->number || p->peers[node] != 0)
             continue;
-        p->peers[node] = network_connect(node_network(p), p->process.number, node);
+        p->peers[node] = network_connect(node_network(p), process->number, node);
         missing |= p->peers[node] == 0;
     }
-    if (!missing)
-        return;
-    p->redial_scheduled = true;
-    scheduler_in(node_scheduler(p),
-                 duration_ms(prng_between(&p->timing_prng, REDIAL_MS_MIN, REDIAL_MS_MAX)),
-                 node_links_redial, p, p->process.life);
+    if (missing)
+        process_redial_in(process,
+                          duration_ms(prng_between(&p->timing_prng, REDIAL_MS_MIN, REDIAL_MS_MAX)));
 }
 
 static void node_link_closed(void *context, uint64_t link, bool gone)
@@ -308,11 +300,7 @@ static void node_link_closed(void *context, uint64_t link, bool gone)
         if (p->peers[node] != link)
             continue;
         p->peers[node] = 0;
-        if (!p->redial_scheduled) {
-            p->redial_scheduled = true;
-            scheduler_in(node_scheduler(p), duration_ms(REDIAL_MS_MIN), node_links_redial, p,
-                         p->process.life);
-        }
+        process_redial_in(&p->process, duration_ms(REDIAL_MS_MIN));
     }
 }
 
@@ -446,14 +434,13 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
         return status;
     p->since = node_scheduler(p)->now;
     p->turn_scheduled = p->fail_write = p->checkpoint_running = false;
-    p->redial_scheduled = false;
     p->traced = 0;
     for (size_t i = 0; i < p->work_count; i++)
         p->works[i].used = false;
     process_begin(&p->process, NODE_PROCESS_TRACE_STARTED,
                   (int64_t)node_server_replayed(p->server));
     node_server_start(p->server);
-    node_links_redial(p, p->process.life);
+    node_redial(&p->process);
     node_turn_want(p);
     node_moment_begin(p, NODE_POINT_STARTED, 50 * NS_PER_MS);
     return STATUS_OK;
@@ -552,6 +539,7 @@ struct node_process *node_process_create(const struct node_process_options *opti
     process_init(&p->process, options->around, options->id, &p->life_prng, &handler, p);
     p->process.resumed = node_resumed;
     p->process.woken = node_woken;
+    p->process.redial = node_redial;
     p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 3);
     p->peers = must_calloc(options->node_count + 1, sizeof p->peers[0]);
     p->links.links = (struct link_port){.context = p,

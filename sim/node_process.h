@@ -85,7 +85,6 @@ struct node_process {
     bool checkpoint_running;
     struct instant since; /* true time since which it is down, or runs without a pause */
     uint64_t *peers;      /* owns; by node; the links that this node made; 0: down */
-    bool redial_scheduled;
     enum node_point armed;
     scheduler_run *ambush;
     void *ambush_context;  /* borrows */

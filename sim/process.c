@@ -42,7 +42,7 @@ void process_begin(struct process *p, uint32_t kind, int64_t value)
     must(!p->is_up);
     p->is_up = true;
     p->life++;
-    p->paused = false;
+    p->paused = p->redial_scheduled = false;
     p->wake_at_ns = INT64_MAX;
     process_note(p, kind, value);
     network_start(p->around->network, p->number);
@@ -87,6 +87,22 @@ void process_alarm_set(struct process *p, struct instant at)
         return;
     p->wake_at_ns = t.ns;
     scheduler_at(p->around->scheduler, t, process_wake, p, p->life);
+}
+
+static void process_redial(void *context, uint64_t life)
+{
+    struct process *p = context;
+    if (!process_reached(p, life, process_redial, p, life))
+        return;
+    p->redial_scheduled = false;
+    p->redial(p);
+}
+
+void process_redial_in(struct process *p, struct duration pause)
+{
+    if (!p->redial_scheduled)
+        scheduler_in(p->around->scheduler, pause, process_redial, p, p->life);
+    p->redial_scheduled = true;
 }
 
 static void process_resume(void *context, uint64_t life)

@@ -12,6 +12,11 @@
 
 struct reply;
 
+enum {
+    REDIAL_MS_MIN = 20,
+    REDIAL_MS_MAX = 500
+};
+
 /* What the world tells about its processes. A function that is NULL is not called. */
 struct process_watch {
     /* An event of a node's trace (enum node_trace). */
@@ -45,6 +50,9 @@ struct process {
     int64_t wake_at_ns; /* of the next alarm; INT64_MAX: none */
     /* The time of process_alarm_set has come. */
     void (*woken)(struct process *p);
+    bool redial_scheduled;
+    /* The time of process_redial_in has come. */
+    void (*redial)(struct process *p);
     struct sim_clock clock;
     int64_t wall_skew_ms; /* how far its wall clock is ahead */
 };
@@ -75,6 +83,9 @@ bool process_reached(struct process *p, uint64_t life, scheduler_run *run, void 
 /* Sets the alarm to `at` on the process's clock, unless it goes off earlier. At least a microsecond
  * passes, so that a timer that is always due does not stop time. */
 void process_alarm_set(struct process *p, struct instant at);
+
+/* Dials again after this time. Ignored while that is scheduled already. */
+void process_redial_in(struct process *p, struct duration pause);
 
 /* The process does nothing until then, while its clock goes on. False: the process is paused
  * already, and nothing changes. */

@@ -6,24 +6,13 @@
 #include "base/must.h"
 #include "server/router_links.h"
 
-enum {
-    REDIAL_MS_MIN = 20,
-    REDIAL_MS_MAX = 500
-};
-
 struct router_process {
     struct process process; /* first */
     struct router_process_options options;
     struct router_server *server; /* owns; NULL: down */
     struct router_links links;
     struct prng prng;
-    bool redial_scheduled;
 };
-
-static struct scheduler *router_scheduler(const struct router_process *p)
-{
-    return p->process.around->scheduler;
-}
 
 static struct network *router_network(const struct router_process *p)
 {
@@ -88,22 +77,16 @@ static bool router_link_dial(struct router_process *p, uint32_t peer)
     return to.link != 0;
 }
 
-static void router_links_redial(void *context, uint64_t life)
+static void router_redial(struct process *process)
 {
-    struct router_process *p = context;
-    if (!process_reached(&p->process, life, router_links_redial, p, life))
-        return;
-    p->redial_scheduled = false;
+    struct router_process *p = (struct router_process *)process;
     bool missing = false;
     for (uint32_t peer = 1; peer <= router_peer_count(p); peer++)
         missing |= !router_link_dial(p, peer);
     router_alarm_set(p);
-    if (!missing)
-        return;
-    p->redial_scheduled = true;
-    scheduler_in(router_scheduler(p),
-                 duration_ms(prng_between(&p->prng, REDIAL_MS_MIN, REDIAL_MS_MAX)),
-                 router_links_redial, p, p->process.life);
+    if (missing)
+        process_redial_in(process,
+                          duration_ms(prng_between(&p->prng, REDIAL_MS_MIN, REDIAL_MS_MAX)));
 }
 
 /* False: the link is a client's. */
@@ -150,10 +133,7 @@ static void router_link_closed(void *context, uint64_t link, bool gone)
         router_server_close(p->server, link);
     } else {
         router_links_down(&p->links, &peer, gone);
-        if (!p->redial_scheduled)
-            scheduler_in(router_scheduler(p), duration_ms(REDIAL_MS_MIN), router_links_redial, p,
-                         p->process.life);
-        p->redial_scheduled = true;
+        process_redial_in(&p->process, duration_ms(REDIAL_MS_MIN));
     }
     router_alarm_set(p);
 }
@@ -197,9 +177,8 @@ void router_process_start(struct router_process *p)
                                                     .close = router_client_close,
                                                     .abort = router_client_close}});
     p->links.server = p->server;
-    p->redial_scheduled = false;
     process_begin(&p->process, ROUTER_PROCESS_TRACE_STARTED, 0);
-    router_links_redial(p, p->process.life);
+    router_redial(&p->process);
 }
 
 void router_process_crash(struct router_process *p)
@@ -240,6 +219,7 @@ struct router_process *router_process_create(const struct router_process_options
     process_init(&p->process, options->around, options->process, &p->prng, &handler, p);
     network_attach_streams(options->around->network, options->process, &streams);
     p->process.woken = router_woken;
+    p->process.redial = router_redial;
     p->process.wall_skew_ms = sim_wall_skew_ms(options->seed + 1);
     return p;
 }

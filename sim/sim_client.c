@@ -75,10 +75,9 @@ static bool chance(struct sim_client *c, uint32_t percent)
 /* After 500, a time-out or a lost connection the outcome is unknown. Other failures did nothing. */
 static enum history_outcome outcome_of(int status)
 {
-    if (status == 200)
-        return HISTORY_OK;
-    bool unknown = status == 500 || status == HTTP_CLIENT_TIMEOUT || status == HTTP_CLIENT_LOST;
-    return unknown ? HISTORY_INFO : HISTORY_FAIL;
+    return status == 200                    ? HISTORY_OK
+           : http_client_is_unknown(status) ? HISTORY_INFO
+                                            : HISTORY_FAIL;
 }
 
 static enum history_outcome take_outcome(struct sim_client *c, int status, struct slice body)

@@ -116,11 +116,6 @@ static void tables_clear_end(struct tables *t)
 
 /* ---- calls ---- */
 
-static bool outcome_is_unknown(int status)
-{
-    return status == 500 || status == HTTP_CLIENT_TIMEOUT || status == HTTP_CLIENT_LOST;
-}
-
 static void tables_done(void *context, int status, struct slice body);
 
 static void tables_call(struct tables *t, const char *operation)
@@ -190,7 +185,7 @@ static void tables_run(void *context, uint64_t argument)
 
 static void create_or_retry(struct tables *t, int status, struct slice body)
 {
-    if (outcome_is_unknown(status)) {
+    if (http_client_is_unknown(status)) {
         t->slots[t->at].create_unknown = true;
         t->slots[t->at].create_until = instant_add(tables_now(t), duration_ms(QUIET_MS));
     }
@@ -205,7 +200,7 @@ static void create_or_retry(struct tables *t, int status, struct slice body)
 
 static void delete_or_retry(struct tables *t, int status, struct slice body)
 {
-    if (outcome_is_unknown(status)) {
+    if (http_client_is_unknown(status)) {
         /* The outcome of this deletion stays unknown. The next deletion has its own tickets. */
         t->slots[t->at].clearing = false;
         t->quiet_until = instant_add(tables_now(t), duration_ms(QUIET_MS));
