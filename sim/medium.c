@@ -3,10 +3,11 @@
 #include "sim/medium.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -78,22 +79,24 @@ static enum status medium_snapshot_seek(struct backing *b, struct backing_snapsh
     return medium_read(b, key, medium_of(b)->lmdb->snapshot_seek(b, s, key, after, out));
 }
 
-static void medium_directory_make(struct medium *m)
+/* False: there cannot be a directory, or a sweep came before the lock. */
+static bool medium_directory_made(struct medium *m, const char *place)
 {
-    static const char *const places[] = {"/dev/shm", "/tmp"};
-    for (size_t i = 0; i < sizeof places / sizeof places[0] && m->path[0] == '\0'; i++) {
-        snprintf(m->path, sizeof m->path, "%s/weir-sim-%d-XXXXXX", places[i], (int)getpid());
-        if (mkdtemp(m->path) == NULL)
-            m->path[0] = '\0';
-    }
-    must(m->path[0] != '\0');
+    snprintf(m->path, sizeof m->path, "%s/weir-sim-%d-XXXXXX", place, (int)getpid());
+    if (mkdtemp(m->path) == NULL)
+        return false;
+    m->lock = open(m->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (m->lock >= 0 && flock(m->lock, LOCK_EX) == 0 && access(m->path, F_OK) == 0)
+        return true;
+    close(m->lock);
+    return false;
 }
 
 struct backing *medium_open(struct medium *m)
 {
     struct backing *b;
-    if (m->path[0] == '\0')
-        medium_directory_make(m);
+    if (m->path[0] == '\0') /* /tmp also in the rare case of a sweep */
+        must(medium_directory_made(m, "/dev/shm") || medium_directory_made(m, "/tmp"));
     const struct backing_options options = {m->path, m->map_initial_bytes, m->map_max_bytes};
     must(backing_open_lmdb(&options, &b) == STATUS_OK);
     m->refused = false;
@@ -121,6 +124,7 @@ void medium_wipe(struct medium *m)
         unlink(path);
     }
     rmdir(m->path);
+    close(m->lock);
     m->path[0] = '\0';
 }
 
@@ -131,10 +135,12 @@ void medium_sweep(void)
         return;
     for (size_t i = 0; i < found.gl_pathc; i++) {
         struct medium m;
-        const long pid = strtol(strstr(found.gl_pathv[i], "weir-sim-") + 9, NULL, 10);
         snprintf(m.path, sizeof m.path, "%s", found.gl_pathv[i]);
-        if (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+        m.lock = open(m.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (m.lock >= 0 && flock(m.lock, LOCK_EX | LOCK_NB) == 0)
             medium_wipe(&m);
+        else if (m.lock >= 0)
+            close(m.lock);
     }
     globfree(&found);
 }

@@ -13,6 +13,7 @@ struct medium {
     struct backing_methods methods;     /* first; of the open backing */
     const struct backing_methods *lmdb; /* borrows */
     char path[64];                      /* owns the directory; empty: none yet */
+    int lock;                           /* of the directory: its process is alive */
     uint64_t map_initial_bytes;
     uint64_t map_max_bytes;
     bool full;                /* writes find no space */

@@ -2,7 +2,7 @@
 """What killed runs of `weir sim` leave behind is removed.
 
 A job that aborts: by its parent, before another job goes on. A whole run that is killed: by the
-next `weir sim`. A run that is under way keeps what it has.
+next `weir sim`. A run that is under way keeps what it has, also from a `weir sim` in a container.
 """
 import glob
 import os
@@ -48,8 +48,8 @@ def start(weir):
                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-def one_seed(weir):
-    subprocess.run([weir, "sim", "--seconds", "1", "--once"], check=True, stdout=subprocess.DEVNULL)
+def one_seed(weir, *around):
+    subprocess.run([*around, weir, "sim", "--seconds", "1", "--once"], check=True, stdout=subprocess.DEVNULL)
 
 
 def check(weir, run, other):
@@ -67,6 +67,8 @@ def check(weir, run, other):
     assert directories(second), "a killed job has left nothing: this test shows nothing"
     one_seed(weir)
     assert not directories(second), "the killed job's directory is left"
+    # To processes of another space, those of this one do not exist.
+    one_seed(weir, "unshare", *([] if os.geteuid() == 0 else ["-r"]), "--pid", "--fork")
     assert directories(other_job) == kept, "a run that is under way has lost its directory"
 
 
