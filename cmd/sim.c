@@ -128,11 +128,11 @@ static const struct option sim_options[] = {
     {"clients", "N", OPTION_INTEGER, MEMBER(run.sim.clients), .most = SIM_CLIENTS_MAX, SEED_CHOOSES,
      .help = "The number of clients."},
     {"merges", "N", OPTION_CUSTOM, .take = take_merges, SEED_CHOOSES,
-     .help = "The percentage of the splits that are merges of two partitions instead."},
+     .help = "Of 100 splits, this many are replaced by merges of two partitions. 0: no merges."},
     {"tick", "US", OPTION_CUSTOM, .take = take_tick,
      .initial = "the seed chooses; --bench has none",
-     .help = "Events happen at multiples of so many microseconds, as a loop takes in one turn all "
-             "that has come. 0: events happen at any time."},
+     .help = "All events happen at multiples of US microseconds, like in a loop whose turn handles "
+             "everything that has arrived. 0: events happen at any time."},
     {"seconds", "V", OPTION_INTEGER, MEMBER(seconds), .most = 1000000, SEED_CHOOSES,
      .help = "The virtual seconds during which faults strike."},
     {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .most = SIM_JOBS_MAX,
@@ -143,9 +143,9 @@ static const struct option sim_options[] = {
     {"once", NULL, OPTION_FLAG, MEMBER(run.once), .help = "Do not run each seed twice."},
     {"plain", NULL, OPTION_FLAG, MEMBER(run.sim.plain),
      .help = "One table of short keys and the same settings on every node; no drains, suspended "
-             "machines or changed settings, unless --faults names them."},
+             "machines, changed settings or read errors, unless --faults names them."},
     {"bench", NULL, OPTION_FLAG, MEMBER(run.sim.bench),
-     .help = "A quiet network and no history: how many requests per second are simulated?"},
+     .help = "Measure the speed: a quiet network, no history, and the requests per second."},
     {"probes", NULL, OPTION_FLAG, MEMBER(probes),
      .help = "List the marks on rare paths, and how often each was passed."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the summary as JSON."},

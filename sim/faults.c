@@ -1,4 +1,4 @@
-/* faults.c - strikes the cluster with faults at random times. Each fault ends by itself. */
+/* faults.c - strikes the cluster with faults at random times. */
 #include "sim/faults.h"
 
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct faults {
     struct run *run; /* borrows */
     struct prng prng;
     struct prng more_prng; /* for faults that came later: the draws of the others stay the same */
-    struct prng read_prng; /* for read errors, for the same reason */
+    struct prng late_prngs[SIM_FAULTS - SIM_FAULTS_MORE]; /* one for each of the latest faults */
     struct config configs[SIM_NODES_MAX + 1];
     bool on;
     struct instant watched_until; /* after faults_end: nodes that stop before this are restarted */
@@ -359,13 +359,13 @@ static void end_unreadable(void *context, uint64_t id)
  * also restarts, and cannot read its log. */
 static void strike_read_error(struct faults *f)
 {
+    struct prng *p = &f->late_prngs[SIM_READ_ERROR - SIM_FAULTS_MORE];
     struct scheduler *scheduler = &f->run->world.scheduler;
-    const uint32_t id = 1 + (uint32_t)prng_below(&f->read_prng, f->run->plan.nodes);
-    const struct duration lasts = duration_ms(prng_between(&f->read_prng, 10, 3000));
-    const bool once = prng_below(&f->read_prng, 2) == 0, log = prng_below(&f->read_prng, 4) == 0;
+    const uint32_t id = 1 + (uint32_t)prng_below(p, f->run->plan.nodes);
+    const struct duration lasts = duration_ms(prng_between(p, 10, 3000));
+    const bool once = prng_below(p, 2) == 0, log = prng_below(p, 4) == 0;
     note(f, SIM_READ_ERROR, id, lasts.ns);
-    set_unreadable(f, id, once ? 64 : 1 + (uint32_t)prng_below(&f->read_prng, 64),
-                   once ? 1 : UINT32_MAX);
+    set_unreadable(f, id, once ? 64 : 1 + (uint32_t)prng_below(p, 64), once ? 1 : UINT32_MAX);
     scheduler_in(scheduler, lasts, end_unreadable, f, id);
     scheduler_in(scheduler, lasts, restart_stopped, f, id);
     if (!log || !node_process_is_up(node_at(f, id)))
@@ -423,54 +423,49 @@ static void strike_among(struct faults *f, struct prng *p, unsigned first, unsig
         STRIKES[fault](f);
 }
 
-static void strike_next(struct faults *f, struct prng *p, int64_t mean_ns, scheduler_run *run)
+static void strike_next(struct faults *f, struct prng *p, int64_t mean_ns, scheduler_run *run,
+                        uint64_t argument)
 {
     scheduler_in(&f->run->world.scheduler, (struct duration){prng_between(p, 0, 2 * mean_ns)}, run,
-                 f, 0);
+                 f, argument);
 }
 
-/* Most draws hit a fault that the plan does not have. So there are four draws for each strike. */
-static void strike(void *context, uint64_t argument)
+/* Draws one of the faults from `first` on. Most draws of the first faults hit a fault that the plan
+ * does not have. So there are four draws for each strike. */
+static void strike(void *context, uint64_t first)
 {
     struct faults *f = context;
-    (void)argument;
+    const bool more = first != 0;
+    struct prng *p = more ? &f->more_prng : &f->prng;
     if (!f->on)
         return;
-    strike_among(f, &f->prng, 0, SIM_FAULTS_FIRST);
-    strike_next(f, &f->prng, f->run->plan.strike_ns / 4, strike);
+    strike_among(f, p, (unsigned)first, more ? SIM_FAULTS_MORE : SIM_FAULTS_FIRST);
+    strike_next(f, p, f->run->plan.strike_ns / (more ? 1 : 4), strike, first);
 }
 
-static void strike_more(void *context, uint64_t argument)
+/* Each fault from SIM_FAULTS_MORE on strikes by itself. */
+static void strike_late(void *context, uint64_t fault)
 {
     struct faults *f = context;
-    (void)argument;
     if (!f->on)
         return;
-    strike_among(f, &f->more_prng, SIM_FAULTS_FIRST, SIM_FAULTS_MORE);
-    strike_next(f, &f->more_prng, f->run->plan.strike_ns, strike_more);
-}
-
-static void strike_reads(void *context, uint64_t argument)
-{
-    struct faults *f = context;
-    (void)argument;
-    if (!f->on)
-        return;
-    strike_read_error(f);
-    strike_next(f, &f->read_prng, 8 * f->run->plan.strike_ns, strike_reads);
+    STRIKES[fault](f);
+    strike_next(f, &f->late_prngs[fault - SIM_FAULTS_MORE], 8 * f->run->plan.strike_ns, strike_late,
+                fault);
 }
 
 void faults_begin(struct faults *f)
 {
     f->on = true;
     network_set_faults(f->run->world.network, &f->run->plan.network_faults);
-    if (f->run->plan.faults != 0)
+    const uint32_t faults = f->run->plan.faults;
+    if (faults != 0)
         strike(f, 0);
-    const uint32_t reads = SIM_FAULT_BIT(SIM_READ_ERROR);
-    if ((f->run->plan.faults & ~reads) >> SIM_FAULTS_FIRST != 0)
-        strike_more(f, 0);
-    if ((f->run->plan.faults & reads) != 0)
-        strike_reads(f, 0);
+    if ((faults & (SIM_FAULT_BIT(SIM_FAULTS_MORE) - 1)) >> SIM_FAULTS_FIRST != 0)
+        strike(f, SIM_FAULTS_FIRST);
+    for (unsigned fault = SIM_FAULTS_MORE; fault < SIM_FAULTS; fault++)
+        if ((faults & SIM_FAULT_BIT(fault)) != 0)
+            strike_late(f, fault);
 }
 
 /* After the faults every key must answer. For that, leaders must be able to keep their support. */
@@ -528,7 +523,8 @@ struct faults *faults_create(struct run *run)
     f->run = run;
     f->prng = prng_seeded(seed);
     f->more_prng = prng_seeded(seed ^ UINT64_C(0x6d6f7265));
-    f->read_prng = prng_seeded(seed ^ UINT64_C(0x72656164));
+    for (unsigned i = 0; i < COUNT_OF(f->late_prngs); i++)
+        f->late_prngs[i] = prng_seeded(seed ^ (UINT64_C(0x72656164) + i));
     memcpy(f->configs, run->plan.configs, sizeof f->configs);
     return f;
 }

@@ -1,8 +1,9 @@
-/* faults.h - strikes the cluster with faults at random times. Each fault ends by itself.
+/* faults.h - strikes the cluster with faults at random times. Most faults end by themselves; clocks
+ * keep their rates, and a lying disk goes on lying.
  *
- * After faults_end all processes are started, all ways are open, and no disk is slow, full or about
- * to fail. Pauses that have begun still end by themselves, clocks keep their rates, and a lying
- * disk goes on lying. */
+ * After faults_end all processes are started, all ways are open, the network loses, doubles and
+ * reorders nothing, every read succeeds, and no disk is slow, full or about to fail. A pause that
+ * has begun still ends by itself. */
 #pragma once
 
 #include "sim/run.h"

@@ -46,14 +46,19 @@ static uint32_t choose(struct prng *p, uint32_t fixed, uint32_t low, uint32_t hi
     return fixed > 0 ? fixed : chosen;
 }
 
+/* Chooses among the faults from `first` to before `end`, as far as `may` has them. */
+static void choose_faults(struct plan *plan, struct prng *p, uint32_t percent, uint32_t may,
+                          unsigned first, unsigned end)
+{
+    for (unsigned i = first; i < end; i++)
+        plan->faults |= often(p, percent) ? may & SIM_FAULT_BIT(i) : 0;
+}
+
 static void plan_faults(struct plan *plan, struct prng *p, const struct sim_options *o)
 {
+    plan->faults = o->faults_forced ? o->faults : 0;
     uint32_t percent = (uint32_t)prng_between(p, 10, 90);
-    for (unsigned i = 0; i < SIM_FAULTS_FIRST; i++) {
-        bool chosen = often(p, percent) || o->faults_forced;
-        if (chosen && (o->faults & SIM_FAULT_BIT(i)) != 0)
-            plan->faults |= SIM_FAULT_BIT(i);
-    }
+    choose_faults(plan, p, percent, o->faults, 0, SIM_FAULTS_FIRST);
     struct network_faults *f = &plan->network_faults;
     uint32_t drop = (uint32_t)spread(p, 100, 200000);
     uint32_t duplicate = (uint32_t)spread(p, 100, 100000);
@@ -297,7 +302,7 @@ static void plan_merges(struct plan *plan, const struct sim_options *o)
     plan->config.merge_freeze_ms = freeze_ms;
 }
 
-/* Speeds of ways and processors, clients' manners, read errors, LMDB. Draws from its own stream. */
+/* Speeds of ways and processors, clients' manners, the latest faults. Draws from its own stream. */
 static void plan_world(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x776f726c64000000));
@@ -313,9 +318,8 @@ static void plan_world(struct plan *plan, const struct sim_options *o)
         const uint32_t percent = (uint32_t)spread(&p, 1, 40);
         *percents[i] = often(&p, 40) ? percent : 0;
     }
-    if ((often(&p, 30) || o->faults_forced) && (o->faults & SIM_FAULT_BIT(SIM_READ_ERROR)) != 0)
-        plan->faults |= SIM_FAULT_BIT(SIM_READ_ERROR);
     m->cut_too_late = o->mistake == SIM_MISTAKE_CUT_REQUESTS;
+    choose_faults(plan, &p, 30, o->faults, SIM_FAULTS_MORE, SIM_FAULTS); /* last in its stream */
 }
 
 static enum attr_type some_type(struct prng *p)
@@ -362,11 +366,8 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d6f726500000000));
     uint32_t percent = (uint32_t)prng_between(&p, 10, 90);
-    for (unsigned i = SIM_FAULTS_FIRST; i < SIM_FAULTS_MORE; i++) {
-        bool chosen = often(&p, percent) || o->faults_forced;
-        if (chosen && (!o->plain || o->faults_forced) && (o->faults & SIM_FAULT_BIT(i)) != 0)
-            plan->faults |= SIM_FAULT_BIT(i);
-    }
+    const uint32_t may = o->plain ? 0 : o->faults;
+    choose_faults(plan, &p, percent, may, SIM_FAULTS_FIRST, SIM_FAULTS_MORE);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};
     if (!o->plain) {

@@ -11,7 +11,7 @@
 #define FAULT_LIST_SIM(X)                                                                          \
     X(SIM_CRASH, "crash", "a node's process ends; its disk keeps what was written")                \
     X(SIM_POWER, "power", "a node's machine loses power; writes that were not synced tear")        \
-    X(SIM_PAUSE, "pause", "a process stands still; its clock goes on")                             \
+    X(SIM_PAUSE, "pause", "one process stops for a while; its machine runs on")                    \
     X(SIM_CUT, "cut", "processes cannot reach each other")                                         \
     X(SIM_ONE_WAY, "one-way", "processes cannot reach each other in one direction")                \
     X(SIM_RESET, "reset", "connections are closed")                                                \
@@ -25,7 +25,7 @@
     X(SIM_ROUTER, "router", "the process of a router or GAC server ends")                          \
     X(SIM_WIPE, "wipe", "a node loses its disk; a majority keeps theirs")                          \
     X(SIM_LYING_DISK, "lying-disk", "a disk acknowledges syncs and skips them: the run must fail") \
-    X(SIM_SUSPEND, "suspend", "a machine stands still; its clock goes on")                         \
+    X(SIM_SUSPEND, "suspend", "a whole machine stops for a while; only its clock runs on")         \
     X(SIM_DRAIN, "drain", "a node is drained, and later takes replicas again")                     \
     X(SIM_SETTINGS, "settings", "a node starts again with other settings")                         \
     X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")
@@ -47,7 +47,7 @@ enum {
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
     SIM_FAULTS_FIRST = SIM_LYING_DISK + 1, /* faults below this are drawn for all plans */
-    SIM_FAULTS_MORE = SIM_SETTINGS + 1,    /* the later faults below this: not in plain plans */
+    SIM_FAULTS_MORE = SIM_SETTINGS + 1,    /* each fault from here on draws from its own stream */
 };
 
 #define SIM_FAULT_BIT(fault) (UINT32_C(1) << (fault))
@@ -82,7 +82,8 @@ enum sim_mistake {
     SIM_MISTAKE_READ_ERRORS,  /* a read that fails finds nothing */
 };
 
-/* What the caller chooses. 0 or false: the seed decides. */
+/* What the caller chooses. nodes, replicas, routers, gac, clients, merges, tick_us and length_ms: 0
+ * lets the seed decide. */
 struct sim_options {
     uint64_t seed;
     uint32_t faults;    /* the faults that may be chosen */

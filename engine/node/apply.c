@@ -119,6 +119,7 @@ static bool write_is_sound(uint32_t group, struct slice payload)
         [SPACE_ITEMS] = item_change_is_sound,
         [SPACE_COLLECTIONS] = collection_change_is_sound,
     };
+    _Static_assert(KEY_SPACES == SPACE_COLLECTIONS + 1, "is_sound has a row for each key space");
     struct change_set set;
     struct change c;
     if (group == CATALOG_GROUP || !change_set_open(payload, &set))

@@ -93,11 +93,15 @@ static void throttle_append_where(struct buffer *out, const struct call *c,
     case ADMIT_REFUSED_TABLE:
         buffer_append_format(out, "the table's limit of %s units is used up", what);
         break;
-    default:
+    case ADMIT_REFUSED_ALLOCATION:
         buffer_append_format(out,
                              "partition %u has used up its allocation and its burst of %s "
                              "units",
                              partition, what);
+        break;
+    case ADMIT_OK:
+    case ADMIT_REASONS:
+        break;
     }
 }
 

@@ -41,6 +41,44 @@ static void other_seeds_give_other_runs(void **state)
     assert_true(first != second);
 }
 
+/* The later faults too, which the seed never chooses for a plain plan. */
+static void a_fault_that_is_named_is_in_every_plan(void **state)
+{
+    (void)state;
+    struct plan plan;
+    for (unsigned fault = 0; fault < SIM_FAULTS; fault++) {
+        for (int form = 0; form < 3; form++) {
+            const struct sim_options o = {.seed = 1,
+                                          .faults = SIM_FAULT_BIT(fault),
+                                          .faults_forced = true,
+                                          .plain = form == 1,
+                                          .bench = form == 2};
+            plan_make(&o, &plan);
+            assert_int_equal(plan.faults, SIM_FAULT_BIT(fault));
+        }
+    }
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        plan_make(&(struct sim_options){.seed = seed, .faults = SIM_FAULTS_ALL, .plain = true},
+                  &plan);
+        assert_int_equal(plan.faults >> SIM_FAULTS_FIRST, 0);
+    }
+}
+
+static void reads_fail_in_a_plain_run_that_names_them(void **state)
+{
+    (void)state;
+    struct sim_result result;
+    struct sim *s = sim_create(&(struct sim_options){.seed = check_first_seed(1),
+                                                     .faults = SIM_FAULT_BIT(SIM_READ_ERROR),
+                                                     .faults_forced = true,
+                                                     .plain = true,
+                                                     .length_ms = 10000});
+    sim_run(s, &result);
+    assert_false(result.violated);
+    assert_true(result.strikes > 0);
+    sim_destroy(s);
+}
+
 /* A check that finds nothing here would find nothing anywhere. */
 static void a_disk_that_lies_about_its_syncs_is_found_out(void **state)
 {
@@ -236,6 +274,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_seed_gives_the_same_run),
         cmocka_unit_test(other_seeds_give_other_runs),
+        cmocka_unit_test(a_fault_that_is_named_is_in_every_plan),
+        cmocka_unit_test(reads_fail_in_a_plain_run_that_names_them),
         cmocka_unit_test(a_disk_that_lies_about_its_syncs_is_found_out),
         cmocka_unit_test(seeds_that_once_failed_pass),
         cmocka_unit_test(routers_take_no_more_than_a_table_may_use),
