@@ -1,8 +1,8 @@
-/* limits.h - every bound of the program in one table, and the relations between them.
+/* limits.h - the table of settings (`--set`, `--config help`), and bounds fixed at compile time.
  *
  * LIMITS_LIST has the settings of a configuration: name, default, least, most, and a help text of
- * full sentences. The unit is the end of the name. Below the list are the bounds fixed at compile
- * time.
+ * full sentences. The unit is the end of the name. config.c has the relations between settings, and
+ * the settings that are a choice or a text. Below the list are the bounds fixed at compile time.
  * Source of the defaults: the DynamoDB developer guide ("Quotas") where a service limit exists. */
 #pragma once
 

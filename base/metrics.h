@@ -1,4 +1,5 @@
-/* metrics.h - the registry of metrics: each figure of the pages, listed once.
+/* metrics.h - the registry of metrics: counters and gauges of the pages, each with name, unit and
+ * help text. Members of a page that describe (role, voters, bytes, ..) are written by the page.
  *
  * A list X(name, kind, unit, help) is one group: figures with the same labels. The list makes the
  * members of the group's struct, and the table from which pages are written

@@ -20,7 +20,7 @@ struct request;
 struct clock_port {
     void *context;
     struct instant (*now)(void *context);
-    int64_t (*wall_ms)(void *context); /* since 1970, for people and for items that expire */
+    int64_t (*wall_ms)(void *context); /* since 1970, for people */
 };
 
 /* The segments of a node's log, numbered lsn / segment_bytes. STATUS_IO comes with errno. */

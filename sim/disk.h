@@ -61,10 +61,10 @@ struct disk {
     struct disk_trimmed making_from; /* owns */
     struct disk_write flying[DISK_WRITES_MAX];
     uint32_t flying_count;
-    bool full;     /* no space can be allocated */
-    bool no_files; /* no file can be opened for a new segment */
-    bool unreadable;
-    bool lies;
+    bool full;              /* no space can be allocated */
+    bool no_files;          /* no file can be opened for a new segment */
+    bool unreadable;        /* a node that starts cannot read the log */
+    bool lies;              /* acknowledges syncs and skips them */
     struct disk_undo *undo; /* owns; oldest first */
     size_t undo_count;
     size_t undo_capacity;
@@ -94,7 +94,7 @@ void disk_trim(struct disk *d, uint64_t segment);
 /* A write lies inside one existing segment. Writes in flight do not overlap. `lsn` is the place and
  * the name of the write. */
 void disk_write_begin(struct disk *d, uint64_t lsn, struct slice bytes);
-/* Both return the lsn behind the write. */
+/* Both return the first lsn after the write. */
 uint64_t disk_write_end(struct disk *d, uint64_t lsn);
 uint64_t disk_write_fail(struct disk *d, uint64_t lsn);
 

@@ -1,9 +1,9 @@
 /* medium.h - the disk under the store of a simulated node: LMDB itself, and reads and writes that
  * fail.
  *
- * Each commit of LMDB is synchronous: what is committed outlives the process and the machine. In a
- * run the job of a checkpoint takes no time. So no crash and no loss of power falls into a commit;
- * tests/fault tests that.
+ * Each commit of LMDB is synchronous: what is committed outlives the process and the machine. A
+ * checkpoint waits for some virtual time (sim/node_process), but its commit takes none. So no crash
+ * and no loss of power falls into a commit; tests/fault tests that.
  * Not here: how long a write takes (sim/node_process), and the log (sim/disk). */
 #pragma once
 

@@ -97,7 +97,7 @@ struct sim_options {
     int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
     int64_t length_ms; /* how long faults strike */
     enum split_stage kill_leader_at; /* at the first split that can be caught there */
-    bool plain; /* one table, short keys, the same settings everywhere, only the first faults */
+    bool plain; /* one table, short keys, equal settings; later faults only if they are forced */
     enum sim_mistake mistake;
     bool bench; /* no history, no pauses, a quiet network: to measure the speed */
 };

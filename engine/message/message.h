@@ -18,7 +18,7 @@ enum request_op {
     REQUEST_PARTITION_OPEN,
     REQUEST_PARTITION_CLOSE,   /* forget the partition, delete its range */
     REQUEST_PARTITION_MEMBERS, /* to the group's leader; OK once the group's members are these */
-    /* to the catalog's leader */
+    /* to the catalog's leader, unless the line says otherwise */
     REQUEST_TABLE_CREATE,
     REQUEST_TABLE_GET,
     REQUEST_TABLE_LIST,
@@ -196,7 +196,7 @@ enum message_kind {
     MESSAGE_PEER = 3, /* node to node: NODE_SEND's envelopes */
 };
 
-/* What a partition did since the node started: one record of a REQUEST_STATS reply. */
+/* What a partition did since the node started. */
 struct load_total {
     int64_t consumed_mcu;
     int64_t refused_mcu;            /* total cost of refused requests, as far as it is known */
@@ -209,6 +209,7 @@ struct partition_counts {
     int64_t burst;    /* admitted requests that were a burst */
 };
 
+/* One record of a REQUEST_STATS reply. */
 struct partition_stats {
     uint32_t partition;
     uint32_t node;

@@ -1,9 +1,13 @@
 /* background.h - work on all items of a partition, done in slices between requests.
  *
- * Each kind of work is a job: a row in the table in background.c. Every SCAN_MS each job does one
- * slice. A job works on one partition after the other. A slice reads the store on the loop, at most
- * SCAN_ITEMS or SCAN_BYTES. If data is not resident, a reader thread first touches the slice's
- * pages. So the loop never waits for a page. */
+ * Each kind of work is a job: a row in the table in background.c. A job that has work does one
+ * slice every SCAN_MS (waiters.h). A job works on one partition after the other. A slice reads the
+ * store on the loop, at most SCAN_ITEMS or SCAN_BYTES. If data is not resident, a reader thread
+ * first touches the slice's pages, and the slice waits for them. The loop never waits for a page.
+ *
+ * A slice gets the environment and the partition, so it cannot propose. A job that writes leaves
+ * its result in the partition. A component above background proposes it, or begins a call
+ * (calls.h); node.c connects the two. */
 #pragma once
 
 #include "engine/node/partitions.h"

@@ -36,7 +36,7 @@ struct node_env {
     size_t effect_capacity;
     struct arena lent; /* until the next event */
     struct buffer range_out;
-    struct buffer scratch; /* a function that uses it calls no other function meanwhile */
+    struct buffer scratch; /* copy its bytes before you call another function that uses it */
 };
 
 void env_init(struct node_env *env, const struct node_options *options, struct store *store);
@@ -45,7 +45,7 @@ void env_deinit(struct node_env *env);
 /* An event begins: memory that the last event lent is reused. */
 void env_begin_event(struct node_env *env, struct instant now);
 
-/* Milliseconds since 1970, for dates that people read. */
+/* Milliseconds since 1970, for dates that people read. Nothing expires by it. */
 static inline int64_t env_wall_ms(const struct node_env *env)
 {
     return env->wall_ms + instant_since(env->now, env->wall_at).ns / NS_PER_MS;

@@ -37,6 +37,7 @@ void groups_init(struct groups *groups);
 void groups_deinit(struct groups *groups);
 /* The replica's raft, from its base. */
 void groups_create_raft(struct groups *groups, struct partition *p, const struct raft_base *base);
+/* The replica takes part. Until `quiet_until` it neither runs nor votes. */
 void groups_start(struct groups *groups, struct partition *p, struct instant quiet_until);
 /* After every call of raft: its records go to the log, its messages to the peers. */
 void groups_stepped(struct groups *groups, struct partition *p);
@@ -47,6 +48,7 @@ void groups_forget(struct groups *groups, struct partition *p);
 void groups_persisted(struct groups *groups);
 /* Handles the deadlines. `all`: support may have ended or begun. */
 void groups_tick(struct groups *groups, bool all);
+/* The support got from the node has a new epoch: tells every replica's raft. */
 void groups_heard(struct groups *groups, uint32_t node);
 /* A message of another node's replica. The caller has checked that its entries can be applied. */
 void groups_receive(struct groups *groups, uint32_t from, const struct raft_message *m);
@@ -67,6 +69,7 @@ void groups_refuse(struct groups *groups, const struct operation *o, const struc
 
 /* Takes the next stepped replica off the list. NULL: none is left. */
 struct partition *groups_next_dirty(struct groups *groups);
+/* Must follow the replica's last event of a turn. Sees a lost lead; sends raft's appends. */
 void groups_flush(struct groups *groups, struct partition *p);
 /* Whether the replica has become leader, or leads in another term. */
 bool groups_see_leader(struct groups *groups, struct partition *p);
@@ -81,4 +84,5 @@ void groups_hand_back(struct groups *groups);
 uint64_t groups_pinned_lsn(const struct groups *groups);
 /* Writes entries again that lie before `lsn` and keep the log from being trimmed. */
 void groups_relog(struct groups *groups, uint64_t lsn);
+/* Drops applied entries of all groups from memory. As a rule, those that a follower lacks stay. */
 void groups_compact(struct groups *groups);

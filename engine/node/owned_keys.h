@@ -2,8 +2,8 @@
  *
  * A partition is a range of items' storage keys, [lo, hi). It may own rows under other keys (enum
  * key_space), in further ranges that follow from lo and hi. Snapshots, erasing and verifying go
- * over all owned ranges (key_ranges_of). Code that reads items uses an items_cursor, which skips
- * other rows. */
+ * over all owned ranges (key_ranges_of). Code that reads items, such as counting, uses an
+ * items_cursor, which skips other rows. */
 #pragma once
 
 #include "engine/node/partition.h"
@@ -24,7 +24,8 @@ struct key_ranges {
     struct key_range at[KEY_RANGES_MAX];
 };
 
-/* Of items and their collections' rows: the partition's own range. Lends from lo and hi. */
+/* The ranges of all key spaces of a partition [lo, hi). Today there is one: collections' rows lie
+ * among the items. Lends from lo and hi. */
 struct key_ranges key_ranges_of(struct slice lo, struct slice hi);
 bool key_ranges_hold(const struct key_ranges *ranges, struct slice key);
 /* Drops the keys before `from`. */

@@ -1,6 +1,6 @@
 /* partition.h - a replica of a partition on this node: its range, its part in the replication
- * group, its buckets, its counters. The catalog (group 0) is a partition
- * too, but is not read or written by key. */
+ * group, its buckets, its counters. The catalog (group 0) is a partition too, but is not read or
+ * written by key. */
 #pragma once
 
 #include <sys/queue.h>

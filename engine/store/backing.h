@@ -1,6 +1,7 @@
 /* backing.h - the durable part of a store: an ordered map of bytes. A checkpoint writes to it.
  *
- * The backing is an interface: a simulated backing with crash semantics can replace LMDB.
+ * The backing is an interface. Nodes use LMDB (backing_lmdb.c). Simulated nodes use LMDB behind a
+ * wrapper that makes reads and writes fail (sim/medium.h).
  * Threads: the owner reads (get, seek, step), in a snapshot that `refresh` renews. One other thread
  * writes (`write`). Any thread may call `touch`.
  * Lifetimes: results of reads lend until `refresh`, `grow` or the cursor's next step. */
@@ -54,7 +55,7 @@ struct backing_snapshot;
 struct backing_methods {
     void (*close)(struct backing *b);
     struct backing_info (*info)(struct backing *b);
-    /* STATUS_OK, STATUS_NOT_FOUND, STATUS_IO. */
+    /* STATUS_OK, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT: pages of the backing are damaged. */
     enum status (*get)(struct backing *b, struct slice key, struct slice *value);
     /* The first key >= `key`; in reverse the last key < `key`, for an empty `key` the last key. */
     enum status (*seek)(struct backing *b, struct slice key, bool reverse,

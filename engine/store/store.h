@@ -30,10 +30,10 @@ uint64_t store_log_lsn(const struct store *s);
 /* Copies key and value. value.data == NULL: deletes the key. */
 void store_put(struct store *s, struct slice key, struct slice value);
 
-/* STATUS_OK, STATUS_NOT_FOUND, STATUS_IO, STATUS_PENDING. STATUS_PENDING: the answer may be on a
- * page that is not in memory. Then let another thread run store_touch for the key, and ask again
- * with `touched`. This happens only while the backing uses more than `resident_max_bytes`. The
- * value lends until the next store_put, store_checkpoint_done or store_grow. */
+/* STATUS_OK, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT (the backing is damaged), STATUS_PENDING.
+ * STATUS_PENDING: the answer may be on a page that is not in memory. Then let another thread run
+ * store_touch for the key, and ask again with `touched`. This happens only while the backing uses
+ * more than `resident_max_bytes`. The value lends until the next store_put, store_checkpoint_done or store_grow. */
 enum status store_get(struct store *s, struct slice key, bool touched, struct slice *value);
 
 /* Whether store_touch must run before each read of the backing. */

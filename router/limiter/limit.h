@@ -19,7 +19,8 @@
 
 struct table;
 
-/* The table's limit of that kind. False: the table has no such limit; `out` limits nothing. */
+/* The table's limit of that kind. False: the table has no such limit. `out` is filled all the same,
+ * for limit_tell; do not take tokens with it. */
 bool limit_find(const struct router *r, const struct table *t, enum admit_kind kind,
                 struct gac_limit *out);
 
