@@ -184,7 +184,8 @@ static void watch_node(struct controller *c, uint32_t node)
         return;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t total = c->view->loads->nodes[node].totals_mcu[kind];
-        w->rate_mcu[kind] = (total - w->sampled_mcu[kind]) * 1000 / took_ms;
+        __int128 rate = ((__int128)total - w->sampled_mcu[kind]) * 1000 / took_ms;
+        w->rate_mcu[kind] = rate > INT64_MAX / 4 ? INT64_MAX / 4 : (int64_t)rate;
         w->sampled_mcu[kind] = total;
     }
     w->sampled_at = c->now;

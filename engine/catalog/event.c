@@ -20,7 +20,7 @@ void event_walk(struct codec *c, struct event *e)
     codec_u64(c, &e->number);
     codec_i64(c, &e->wall_ms, INT64_MIN, INT64_MAX);
     e->kind = (enum event_kind)codec_choice(c, e->kind, 1, EVENT_KINDS - 1);
-    codec_check(c, event_names[e->kind] != NULL);
+    codec_check(c, e->kind < EVENT_KINDS && event_names[e->kind] != NULL);
     codec_u32(c, &e->table_id);
     codec_u32(c, &e->partition);
     codec_sized(c, &e->table, TABLE_NAME_SIZE_MAX);

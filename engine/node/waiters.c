@@ -87,11 +87,13 @@ bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resum
         return false;
     s->state = SCAN_WAITING;
     s->subject = subject;
-    waiters->slots[ticket].resume = resume;
-    waiters->slots[ticket].subject = subject;
+    struct deferred *d = &waiters->slots[ticket];
+    d->resume = resume;
+    d->subject = subject;
+    buffer_set(&d->bytes, key);
     struct node_effect *e = env_push(waiters->env, NODE_TOUCH);
     e->touch.ticket = (uint32_t)ticket;
-    e->touch.key = arena_copy(&waiters->env->lent, key);
+    e->touch.key = buffer_slice(&d->bytes);
     e->touch.reverse = false;
     e->touch.bytes = SCAN_BYTES;
     return false;

@@ -34,7 +34,7 @@ struct deferred {
     struct operation operation;
     enum resume resume;
     uint64_t subject;    /* of a scan */
-    struct buffer bytes; /* the operation's slices borrow them */
+    struct buffer bytes; /* the operation's slices borrow them; of a scan: the key */
     bool used;
     STAILQ_ENTRY(deferred) place; /* among the waiting reads of its partition */
     uint64_t round;               /* of heartbeats that the read waits for */
