@@ -507,10 +507,17 @@ static void launch(struct network *n, uint32_t from, uint32_t to, struct slice f
     scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, network_arrive, n, (uintptr_t)m);
 }
 
+/* Whether so much waits for the way that the sender loses the next datagram. */
+static bool way_is_full(const struct network *n, uint32_t from, uint32_t to)
+{
+    const int64_t left_ns = way_at(n, from, to)->free_at_ns - n->options.scheduler->now.ns;
+    return left_ns > 0 && left_ns / NS_PER_MS * speed_toward(n, to) > NETWORK_DATAGRAMS_MAX;
+}
+
 void network_datagram(struct network *n, uint32_t from, uint32_t to, struct slice frame)
 {
     const struct network_faults *f = &n->faults;
-    if (network_is_cut(n, from, to) ||
+    if (network_is_cut(n, from, to) || way_is_full(n, from, to) ||
         (f->drop_per_million > 0 && prng_below(&n->fault_prng, MILLION) < f->drop_per_million)) {
         network_note(n, NETWORK_TRACE_LOST, from, to, frame.size);
         return;

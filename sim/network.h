@@ -16,6 +16,12 @@
 #include "base/trace.h"
 #include "sim/scheduler.h"
 
+enum {
+    /* If so many bytes wait for a way, its next datagrams are lost. In the same way
+     * host/transport loses envelopes (LINK_UNSENT_MAX); the simulator's messages are smaller. */
+    NETWORK_DATAGRAMS_MAX = 4 * 1024 * 1024
+};
+
 enum network_trace {
     NETWORK_TRACE_LINK = 1,      /* bytes over a link: from << 16 | to, their hash */
     NETWORK_TRACE_DATAGRAM = 2,  /* the same */

@@ -135,6 +135,20 @@ static void a_large_message_delays_those_behind_it(void **state)
     world_destroy(w);
 }
 
+static void datagrams_are_lost_where_too_much_waits_for_their_way(void **state)
+{
+    (void)state;
+    struct world *w = world_create((struct network_speed){.way_bytes_ms = 4000});
+    for (int i = 0; i < 8; i++)
+        network_datagram(w->network, SENDER, RECEIVER, bytes_of(1 << 20));
+    world_run(w);
+    assert_int_equal(w->receiver.count, 1 + NETWORK_DATAGRAMS_MAX / (1 << 20));
+    network_datagram(w->network, SENDER, RECEIVER, bytes_of(1)); /* the way is free again */
+    world_run(w);
+    assert_int_equal(w->receiver.count, 2 + NETWORK_DATAGRAMS_MAX / (1 << 20));
+    world_destroy(w);
+}
+
 static void a_process_gets_to_one_event_after_the_other(void **state)
 {
     (void)state;
@@ -215,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_large_message_delays_those_behind_it),
+        cmocka_unit_test(datagrams_are_lost_where_too_much_waits_for_their_way),
         cmocka_unit_test(a_process_gets_to_one_event_after_the_other),
         cmocka_unit_test(what_a_slow_reader_has_not_taken_waits),
         cmocka_unit_test(an_end_that_sends_nothing_more_still_reads),

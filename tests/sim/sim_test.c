@@ -169,7 +169,8 @@ static void splits_that_once_failed_pass(void **state)
  * the first of two splits that kept its parent's promise for ever. 1600243: a router that rested on
  * what it had been granted before its table's limit fell kept others from what came in. 2108064: a
  * late word opened a replica with the range of another one that was being opened, and its old
- * writes came over newer items. 30031: a write that was done, answered 503. */
+ * writes came over newer items. 30031: a write that was done, answered 503. 14004662: the simulator
+ * let any amount of data wait for a slow way. */
 static void tables_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -195,6 +196,7 @@ static void tables_that_once_failed_pass(void **state)
         {.seed = 1309806, .faults = SIM_FAULTS_ALL},
         {.seed = 1600243, .faults = SIM_FAULTS_ALL},
         {.seed = 2108064, .faults = SIM_FAULTS_ALL},
+        {.seed = 14004662, .faults = SIM_FAULTS_ALL},
         {.seed = 10,
          .faults = SIM_FAULT_BIT(SIM_DRAIN),
          .nodes = 4,
