@@ -51,7 +51,7 @@ static const struct choice {
     size_t at;
     int64_t initial;
     const char *help;
-    const char *names[5]; /* NULL ends them */
+    const char *names[6]; /* NULL ends them */
 } choices[] = {
 #define CHOICE(setting, initial, help, ...)                        \
     {                                                              \
@@ -61,9 +61,9 @@ static const struct choice {
         }                                                          \
     }
     CHOICE(write_check, WRITE_CHECK_GAUGE,
-           "A burst write asks the other nodes of its partition for: nothing, headroom or leased "
-           "tokens.",
-           "off", "gauge", "lease"),
+           "A burst write asks the other nodes of its partition for: nothing, headroom, leased "
+           "tokens, or what headroom_policy says.",
+           "off", "gauge", "lease", "named"),
     CHOICE(
         dead_member, DEAD_MEMBER_EXCLUDE,
         "A node silent for report_deadline_ms is, to burst writes: not asked, as it was last, or "
@@ -77,8 +77,9 @@ static const struct choice {
            "An eventually consistent read uses the tokens of: one replica, or any replica.",
            "local", "group"),
     CHOICE(gac, GAC_OFF,
-           "Routers share a table's limit this way, unless the table's tag weir:gac names another.",
-           "off", "static", "periodic", "lease"),
+           "Routers share a table's limit this way, unless the table's tag weir:gac names another. "
+           "named: as gac_policy says.",
+           "off", "static", "periodic", "lease", "named"),
 #undef CHOICE
 };
 
@@ -113,9 +114,30 @@ const char *profile_name(enum profile profile)
     return profiles[profile].name;
 }
 
+/* Policies by name, with the setting's default under every profile; NULL: the profile has it. */
+static const struct policy_setting {
+    const char *name;
+    size_t at;
+    const char *initial;
+    const char *help;
+} policy_settings[] = {
+    {"partition_policy", offsetof(struct config, partition_policy), NULL,
+     "The profile chooses how a partition admits requests. It is free under research."},
+    {"node_policy", offsetof(struct config, node_policy), "fair",
+     "Partitions share this way what allocations leave of a node. It is free under research."},
+    {"headroom_policy", offsetof(struct config, headroom_policy), "gauge",
+     "With write_check = named, burst writes ask other nodes this way. It is free under research."},
+    {"gac_policy", offsetof(struct config, gac_policy), "lease",
+     "With gac = named, routers share a table's limit this way. It is free under research."},
+};
+
 static void profile_apply(struct config *c, enum profile profile)
 {
-    keep_text(c->partition_policy, sizeof c->partition_policy, slice_of(profiles[profile].policy));
+    for (size_t i = 0; i < COUNT_OF(policy_settings); i++) {
+        const struct policy_setting *s = &policy_settings[i];
+        keep_text((char *)c + s->at, POLICY_NAME_MAX,
+                  slice_of(s->initial != NULL ? s->initial : profiles[profile].policy));
+    }
     c->profile = profile;
     c->gac = profiles[profile].gac;
     c->read_cap = profiles[profile].read_cap;
@@ -249,15 +271,16 @@ static enum status set_choice(struct config *c, const struct choice *choice, str
     return STATUS_MALFORMED;
 }
 
-static enum status set_policy(struct config *c, struct slice value, struct buffer *error)
+static enum status set_policy(struct config *c, const struct policy_setting *s, struct slice value,
+                              struct buffer *error)
 {
-    struct slice name = slice_of("partition_policy");
+    struct slice name = slice_of(s->name);
     if (c->profile != PROFILE_RESEARCH) {
         config_refuse(error, name, value,
                       "the profile chooses it: only profile research may, not ");
         return buffer_explain(error, STATUS_MALFORMED, "%s", profile_name(c->profile));
     }
-    bool fits = value.size > 0 && value.size < sizeof c->partition_policy;
+    bool fits = value.size > 0 && value.size < POLICY_NAME_MAX;
     for (size_t i = 0; i < value.size && fits; i++) {
         uint8_t byte = value.data[i];
         fits = islower(byte) || isdigit(byte) || byte == '_' || byte == '-';
@@ -265,7 +288,7 @@ static enum status set_policy(struct config *c, struct slice value, struct buffe
     if (!fits)
         return config_refuse(error, name, value,
                              "must be the name of a policy: 1 to 31 of a-z, 0-9, _ and -");
-    keep_text(c->partition_policy, sizeof c->partition_policy, value);
+    keep_text((char *)c + s->at, POLICY_NAME_MAX, value);
     return STATUS_OK;
 }
 
@@ -314,8 +337,10 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
     }
     if (slice_is(name, "cors_origins"))
         return set_cors(c, value, error);
-    if (slice_is(name, "partition_policy"))
-        return set_policy(c, value, error);
+    for (size_t i = 0; i < COUNT_OF(policy_settings); i++) {
+        if (slice_is(name, policy_settings[i].name))
+            return set_policy(c, &policy_settings[i], value, error);
+    }
     if (slice_is(name, "cluster_id"))
         return set_text(c->cluster_id, sizeof c->cluster_id, name, value, error);
     if (slice_is(name, "secret_file"))
@@ -505,9 +530,10 @@ void config_describe(const struct config *c, struct buffer *out)
     config_describe_setting(
         out, "profile", profile_name(c->profile), "", "off, aws, aws-measured, strict or research",
         "The profile chooses partition_policy, gac, read_cap and split_delay_ms.");
-    config_describe_setting(
-        out, "partition_policy", c->partition_policy, "", "the name of a policy",
-        "The profile chooses how a partition admits requests. It is free under research.");
+    for (size_t i = 0; i < COUNT_OF(policy_settings); i++)
+        config_describe_setting(out, policy_settings[i].name,
+                                (const char *)c + policy_settings[i].at, "", "the name of a policy",
+                                policy_settings[i].help);
     for (size_t i = 0; i < COUNT_OF(choices); i++) {
         const struct choice *choice = &choices[i];
         buffer_clear(&names);

@@ -4,7 +4,7 @@
  * with an optional suffix: k, M, G or T (powers of 1000), or KiB, MiB, GiB or TiB (powers of 1024).
  * Sizes in bytes take kB, MB, GB and TB too, but not k, which is ambiguous. `profile` comes before
  * the settings it chooses: `partition_policy`, `gac`, `read_cap` and `split_delay_ms`. Only the
- * profile research allows another `partition_policy`. */
+ * profile research allows other policies by name. */
 #pragma once
 
 #include "base/buffer.h"
@@ -23,6 +23,7 @@ enum write_check {
     WRITE_CHECK_OFF,   /* nothing */
     WRITE_CHECK_GAUGE, /* headroom in their last report */
     WRITE_CHECK_LEASE, /* tokens they have set aside for this node */
+    WRITE_CHECK_NAMED, /* as the policy headroom_policy says */
 };
 
 /* What counts as the headroom of a member that is silent for longer than report_deadline_ms. */
@@ -51,12 +52,20 @@ enum gac_policy {
     GAC_STATIC, /* its even part of the rate, without asking */
     GAC_PERIODIC, /* in each period, by all routers' demand (DynamoDB, USENIX ATC 2022, section 4.3) */
     GAC_LEASE,    /* on demand, so large that messages are rare */
+    GAC_NAMED,    /* as the policy gac_policy says */
     GAC_POLICIES
 };
 
 /* A table's own choice: GAC_AS_CONFIGURED, or 1 + the policy. */
 enum {
     GAC_AS_CONFIGURED = 0
+};
+
+struct policies;
+
+/* The most bytes of a policy's name, with the final zero. */
+enum {
+    POLICY_NAME_MAX = 32
 };
 
 struct config {
@@ -69,7 +78,11 @@ struct config {
     int64_t read_tokens; /* enum read_tokens */
     int64_t gac;         /* of tables without a choice */
     enum profile profile;
-    char partition_policy[32]; /* engine/admission's policy by name; the profile chooses it */
+    char partition_policy[POLICY_NAME_MAX]; /* policies by name; the profile chooses them */
+    char node_policy[POLICY_NAME_MAX];
+    char headroom_policy[POLICY_NAME_MAX]; /* for write_check = named */
+    char gac_policy[POLICY_NAME_MAX];      /* for gac = named */
+    struct policies *policies; /* borrows; those loaded from files (base/policies.h); may be NULL */
     char cluster_id[64];       /* the cluster of a daemon; empty: no name */
     char secret_file[256];     /* file with the secret of the cluster's daemons */
     char cors_origins[512];    /* none, loopback, * or a list: router/cors.c */

@@ -47,6 +47,18 @@ void histogram_record_many(struct histogram *h, int64_t value, uint64_t times)
     h->sum += (unsigned __int128)(uint64_t)value * times;
 }
 
+void histogram_add(struct histogram *h, const struct histogram *other)
+{
+    if (other->count == 0)
+        return;
+    h->min = h->count == 0 || other->min < h->min ? other->min : h->min;
+    h->max = other->max > h->max ? other->max : h->max;
+    for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+        h->counts[i] += other->counts[i];
+    h->count += other->count;
+    h->sum += other->sum;
+}
+
 int64_t histogram_percentile(const struct histogram *h, uint32_t per_100000)
 {
     must(per_100000 <= HISTOGRAM_WHOLE);

@@ -30,6 +30,8 @@ void histogram_init(struct histogram *h);
 /* value >= 0, in the owner's unit. */
 void histogram_record(struct histogram *h, int64_t value);
 void histogram_record_many(struct histogram *h, int64_t value, uint64_t times);
+/* Adds all records of `other`. */
+void histogram_add(struct histogram *h, const struct histogram *other);
 
 /* The least reportable value that at least `per_100000` of 100,000 records do not exceed; 0 gives
  * the minimum, 100000 the maximum, both exact. 0 while empty. */

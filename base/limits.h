@@ -46,6 +46,11 @@
       "An on-demand table's peak is its highest average consumption over this time.")              \
     X(on_demand_switches_max, 4, 1, 8,                                                             \
       "A table may be switched to on-demand this many times within 24 hours.")                     \
+    X(decreases_max, 4, 1, 1000,                                                                   \
+      "A provisioned table's throughput may be lowered this many times within a UTC day, and "     \
+      "then once every decrease_wait_s.")                                                          \
+    X(decrease_wait_s, 3600, 1, 86400,                                                             \
+      "After decreases_max decreases within a UTC day, the next one must wait for this time.")     \
     X(tables_max, 2500, 1, 100000, "A cluster has at most this many tables.")                      \
     X(table_partitions_max, 1000, 1, 100000, "A table has at most this many partitions.")          \
     /* replication */                                                                              \
@@ -125,6 +130,10 @@
       "A partition above this percentage of its maximum throughput for split_window_ms is split.") \
     X(split_fill_percent, 77, 1, 99,                                                               \
       "A split makes as few pieces as keep each one at this percentage of its maximum or below.")  \
+    X(split_judge, 1, 0, 1,                                                                        \
+      "1: a partition that reaches a limit is cut where its load divides, if a cut helps. 0: it "  \
+      "is always cut in the middle of its range of hashes. Then popular keys and sequential "      \
+      "loads cause endless splits, which is what this setting shows.")                             \
     X(split_window_ms, 10000, 100, 15000,                                                          \
       "The consumption that split_percent is compared with is the mean over this time.")           \
     X(split_hold_ms, 2500, 10, 3600000,                                                            \

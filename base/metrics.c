@@ -28,6 +28,12 @@ static const struct metric limit_metrics[] = {
 #undef X
 };
 
+static const struct metric policy_metrics[] = {
+#define X(...) AT(metrics_policy, __VA_ARGS__)
+    METRICS_POLICY(X)
+#undef X
+};
+
 #define GROUP(name, metrics)                                \
     {                                                       \
         name, metrics, sizeof(metrics) / sizeof(metrics)[0] \
@@ -38,4 +44,5 @@ const struct metric_group metric_groups[METRIC_GROUPS] = {
     [METRICS_OF_PARTITION] = GROUP("partition", partition_metrics),
     [METRICS_OF_PARTITION_BY] = GROUP("partition", partition_by_metrics),
     [METRICS_OF_LIMIT] = GROUP("limit", limit_metrics),
+    [METRICS_OF_POLICY] = GROUP("policy", policy_metrics),
 };

@@ -68,6 +68,13 @@ enum metric_unit {
     X(waiting, GAUGE, NUMBER, "Requests that wait for tokens.")                                    \
     X(refused, COUNTER, NUMBER, "Requests that the router refused for the limit.")
 
+/* Faults of a policy from a file, in the router's process. Labels: point, policy, file. */
+#define METRICS_POLICY(X)                                                                          \
+    X(nonsense, COUNTER, NUMBER,                                                                   \
+      "Decisions of the policy that made no sense, and were taken as refusals.")                   \
+    X(timed, COUNTER, NUMBER, "Decisions of the policy that were timed: a sample.")                \
+    X(slow, COUNTER, NUMBER, "Decisions of the sample that took longer than 10 microseconds.")
+
 /* clang-format on */
 
 #define METRIC_MEMBER(name, kind, unit, help) int64_t name;
@@ -82,6 +89,10 @@ struct metrics_partition {
 
 struct metrics_limit {
     METRICS_LIMIT(METRIC_MEMBER)
+};
+
+struct metrics_policy {
+    METRICS_POLICY(METRIC_MEMBER)
 };
 
 struct metric {
@@ -103,6 +114,7 @@ enum metric_group_id {
     METRICS_OF_PARTITION,
     METRICS_OF_PARTITION_BY,
     METRICS_OF_LIMIT,
+    METRICS_OF_POLICY,
     METRIC_GROUPS
 };
 

@@ -1,4 +1,4 @@
-/* slice.c - trimmed texts, numbers, checks of UTF-8. */
+/* slice.c - trimmed and shown texts, numbers, checks of UTF-8. */
 #include "base/slice.h"
 
 static bool is_blank(uint8_t c)
@@ -26,6 +26,16 @@ int64_t slice_number(struct slice text)
         number = number * 10 + (text.data[i] - '0');
     }
     return number;
+}
+
+int slice_shown_size(struct slice text)
+{
+    if (text.size <= SLICE_SHOWN_MAX)
+        return (int)text.size;
+    size_t size = SLICE_SHOWN_MAX;
+    while (size > 0 && (text.data[size] & 0xc0) == 0x80)
+        size--;
+    return (int)size;
 }
 
 /* Length of the well-formed sequence at p, or 0. */

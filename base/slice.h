@@ -82,5 +82,13 @@ int64_t slice_number(struct slice text);
 /* The two arguments of "%.*s" for a slice or a buffer. */
 #define TEXT_OF(s) (int)(s).size, (const char *)(s).data
 
+/* SHOWN: the two arguments of "%.*s" for a UTF-8 text in a message. A text above SLICE_SHOWN_MAX bytes
+ * is cut between two characters. */
+enum {
+    SLICE_SHOWN_MAX = 2048
+};
+int slice_shown_size(struct slice text);
+#define SHOWN(s) slice_shown_size(s), (const char *)(s).data
+
 /* Whether the bytes are well-formed UTF-8 (RFC 3629: no overlong forms, no surrogates). */
 bool slice_is_utf8(struct slice text);

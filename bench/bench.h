@@ -8,8 +8,10 @@
 #define BENCH_LIST(X)                                                    \
     X(decision, "ns per admission decision, and what it allocates")      \
     X(heat, "ns per request counted as heat of its key, and the memory") \
+    X(traffic, "ns per key and per request of a described workload")     \
     X(embedded, "gets and durable puts of the engine, beside raw LMDB")  \
-    X(http, "requests per second and latencies over HTTP")
+    X(http, "requests per second and latencies over HTTP")               \
+    X(expressions, "requests with expressions, beside plain ones")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_LIST(X)

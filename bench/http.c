@@ -8,31 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/instant.h"
 #include "base/must.h"
 #include "bench/bench.h"
-#include "bench/server.h"
+#include "bench/http_load.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
-#include "workload/load_run.h"
-#include "workload/load_setup.h"
 
 struct bench_http {
     bool json;
-    bool is_unsigned;
     const char *url;
     const char *path;
-    const char *duration;
-    int64_t connections, keys, item_bytes;
+    struct bench_load load;
     const char *data;
     int server_cpu, load_cpu;
     int64_t gac_rounds; /* 0: no comparison */
     struct buffer out;  /* the JSON so far */
 };
 
-enum {
-    GAC_ROUNDS_MAX = 99
-};
 static const double GAC_BUDGET = 0.97; /* of what is served without */
 
 struct measure {
@@ -46,44 +38,6 @@ static const struct measure table_measures[] = {
     {"GetItem", "read-ratio=1", false},
     {"GetItem consistent", "read-ratio=1,consistent", false},
 };
-
-/* The measurement as a command line of `weir load`. */
-static enum status parse_load(const struct bench_http *b, const char *url, const char *settings,
-                              struct load_options *o, struct buffer *error)
-{
-    struct buffer text = {0};
-    char *argv[32], *rest;
-    int argc = 0;
-    buffer_append_format(&text,
-                         "load\n--url\n%s\n--table\nbench\n--duration\n%s\n--keys\n%lld\n"
-                         "--connections\n%lld\n--item-bytes\n%lld\n--wcu\n1M\n--rcu\n1M\n"
-                         "--create-table%s%s\n--workload\nbench:rate=max,%s%s%s",
-                         url, b->duration, (long long)b->keys, (long long)b->connections,
-                         (long long)b->item_bytes, b->gac_rounds > 0 ? "" : "\n--on-demand",
-                         b->is_unsigned ? "\n--unsigned" : "", settings, b->path ? ",path=" : "",
-                         b->path ? b->path : "");
-    buffer_append_u8(&text, '\0');
-    for (char *word = strtok_r((char *)text.data, "\n", &rest); word != NULL;
-         word = strtok_r(NULL, "\n", &rest))
-        argv[argc++] = word;
-    enum command_line_result result = load_options_parse(o, argc, argv, error);
-    buffer_deinit(&text);
-    return result == COMMAND_LINE_TAKEN ? STATUS_OK : STATUS_MALFORMED;
-}
-
-static enum status bench_http_preload(const struct bench_http *b, const char *url,
-                                      struct load_options *o, struct buffer *error)
-{
-    enum status status = parse_load(b, url, "read-ratio=0", o, error);
-    uint64_t next_number;
-    if (status == STATUS_OK)
-        status = load_setup_tables(o, error);
-    if (status != STATUS_OK)
-        return status;
-    return load_preload(
-        &(struct load_run_options){.load = o, .workloads = o->workloads, .workload_count = 1},
-        &next_number, error);
-}
 
 static void write_result(struct buffer *out, const char *name, double per_s, int64_t others,
                          const struct histogram *h)
@@ -117,22 +71,6 @@ static void print_result(struct bench_http *b, const char *name, const struct lo
                p50, p99, p999, others ? "   (some were not admitted!)" : "");
 }
 
-/* `*out` is the caller's to destroy. */
-static enum status run_measure(const struct bench_http *b, const char *url, const struct measure *m,
-                               struct load_options *o, struct load_run **out, struct buffer *error)
-{
-    enum status status = parse_load(b, url, m->workload, o, error);
-    if (status == STATUS_OK)
-        status = load_run(
-            &(struct load_run_options){.load = o, .workloads = o->workloads, .workload_count = 1},
-            out, error);
-    if (status == STATUS_OK && (*out)->results[0].result->admitted == 0) {
-        buffer_append_format(error, "%s: no request was admitted", m->name);
-        status = STATUS_IO;
-    }
-    return status;
-}
-
 static enum status bench_http_measure(struct bench_http *b, const char *url,
                                       const struct measure *m, struct load_options *o,
                                       struct buffer *error)
@@ -140,9 +78,9 @@ static enum status bench_http_measure(struct bench_http *b, const char *url,
     struct load_run *run = NULL;
     enum status status = STATUS_OK;
     if (m->preload)
-        status = bench_http_preload(b, url, o, error);
+        status = bench_load_preload(&b->load, url, m->workload, error);
     if (status == STATUS_OK)
-        status = run_measure(b, url, m, o, &run, error);
+        status = bench_load_run(&b->load, url, m->workload, o, &run, error);
     if (status == STATUS_OK)
         print_result(b, m->name, run->results[0].result);
     load_run_destroy(run);
@@ -151,16 +89,18 @@ static enum status bench_http_measure(struct bench_http *b, const char *url,
 
 static enum status measure_all(struct bench_http *b, const char *url, struct buffer *error)
 {
-    static const struct measure plain = {"GET", "read-ratio=1", false};
-    struct load_options *o = calloc(1, sizeof *o);
-    must(o != NULL);
+    struct load_options *o = must_calloc(1, sizeof *o);
+    struct buffer plain = {0};
     enum status status = STATUS_OK;
-    if (b->path != NULL)
-        status = bench_http_measure(b, url, &plain, o, error);
-    for (size_t i = 0; b->path == NULL && status == STATUS_OK &&
-                       i < sizeof table_measures / sizeof table_measures[0];
-         i++)
+    if (b->path != NULL) {
+        buffer_append_format(&plain, "path=%s", b->path);
+        buffer_append_u8(&plain, '\0');
+        status = bench_http_measure(b, url, &(struct measure){"GET", (char *)plain.data, false}, o,
+                                    error);
+    }
+    for (size_t i = 0; b->path == NULL && status == STATUS_OK && i < COUNT_OF(table_measures); i++)
         status = bench_http_measure(b, url, &table_measures[i], o, error);
+    buffer_deinit(&plain);
     free(o);
     return status;
 }
@@ -175,16 +115,11 @@ static enum status measure_all(struct bench_http *b, const char *url, struct buf
 static const char *const without_gac[] = {ROOMY, "--set", "gac=off", NULL};
 static const char *const with_gac[] = {ROOMY, "--set", "gac=lease", NULL};
 
-/* Requests per second, of one measure. */
-struct comparison {
-    double without[GAC_ROUNDS_MAX];
-    double with[GAC_ROUNDS_MAX];
-};
-
-static bool print_comparison(struct bench_http *b, const char *name, struct comparison *c)
+static bool print_comparison(struct bench_http *b, const char *name, struct bench_side *off,
+                             struct bench_side *on)
 {
-    double without = bench_median(c->without, (size_t)b->gac_rounds);
-    double with = bench_median(c->with, (size_t)b->gac_rounds);
+    double without = bench_median(off->per_s, (size_t)b->gac_rounds);
+    double with = bench_median(on->per_s, (size_t)b->gac_rounds);
     if (b->json) {
         json_write_open(&b->out, '{');
         json_member_text(&b->out, "name", name);
@@ -198,63 +133,38 @@ static bool print_comparison(struct bench_http *b, const char *name, struct comp
     return with >= GAC_BUDGET * without;
 }
 
-static enum status compare_once(const struct bench_http *b, const char *url,
-                                const struct measure *m, struct load_options *o, double *per_s,
-                                struct buffer *error)
-{
-    struct load_run *run = NULL;
-    enum status status = run_measure(b, url, m, o, &run, error);
-    if (status == STATUS_OK) {
-        const struct load_result *r = run->results[0].result;
-        *per_s = (double)r->admitted * 1e9 / (double)r->elapsed_ns;
-        if (r->refused > 0) {
-            buffer_append_format(error, "%s: %lld requests were throttled", m->name,
-                                 (long long)r->refused);
-            status = STATUS_IO;
-        }
-    }
-    load_run_destroy(run);
-    return status;
-}
-
 /* STATUS_IO without an error text: below the budget. */
-static enum status compare_gac(struct bench_http *b, const char *without, const char *with,
-                               struct buffer *error)
+static enum status compare_gac(struct bench_http *b, const struct bench_server *without,
+                               const struct bench_server *with, struct buffer *error)
 {
-    struct load_options *o = calloc(1, sizeof *o);
-    must(o != NULL);
+    const struct bench_server *servers[] = {without, with};
     bool kept = true;
-    enum status status = bench_http_preload(b, without, o, error);
-    if (status == STATUS_OK)
-        status = bench_http_preload(b, with, o, error);
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 2 && status == STATUS_OK; i++) {
+        char url[64];
+        snprintf(url, sizeof url, "http://127.0.0.1:%u", servers[i]->port);
+        status = bench_load_preload(&b->load, url, table_measures[0].workload, error);
+    }
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         const struct measure *m = &table_measures[i];
-        struct comparison c;
-        for (int j = 0; j < 2 * b->gac_rounds && status == STATUS_OK; j++) {
-            int round = j / 2;
-            bool gac = (j + round) % 2; /* each goes first as often as the other */
-            status = compare_once(b, gac ? with : without, m, o,
-                                  gac ? &c.with[round] : &c.without[round], error);
-        }
+        struct bench_side off = {.server = without, .settings = m->workload};
+        struct bench_side on = {.server = with, .settings = m->workload};
+        status = bench_load_compare(&b->load, &off, &on, (int)b->gac_rounds, error);
         if (status == STATUS_OK)
-            kept &= print_comparison(b, m->name, &c);
+            kept &= print_comparison(b, m->name, &off, &on);
     }
-    free(o);
     return status == STATUS_OK && !kept ? STATUS_IO : status;
 }
 
 static enum status run_comparison(struct bench_http *b, struct buffer *error)
 {
     struct bench_server off = {0}, on = {0};
-    char off_url[64], on_url[64];
     enum status status = bench_server_start(&off, b->data, b->server_cpu, without_gac, error);
     if (status == STATUS_OK)
         status = bench_server_start(&on, b->data, b->server_cpu, with_gac, error);
     bench_pin(b->load_cpu);
-    snprintf(off_url, sizeof off_url, "http://127.0.0.1:%u", off.port);
-    snprintf(on_url, sizeof on_url, "http://127.0.0.1:%u", on.port);
     if (status == STATUS_OK)
-        status = compare_gac(b, off_url, on_url, error);
+        status = compare_gac(b, &off, &on, error);
     bench_server_stop(&off);
     bench_server_stop(&on);
     return status;
@@ -283,21 +193,23 @@ static const struct option http_options[] = {
     {"url", "URL", OPTION_TEXT, MEMBER(url), .initial = "a `weir local` started for the bench",
      .help = "The server to measure."},
     {"path", "/PATH", OPTION_TEXT, MEMBER(path), .help = "Measure plain GETs of that path."},
-    {"duration", "TIME", OPTION_TEXT, MEMBER(duration), .help = "How long each measurement takes."},
-    {"connections", "N", OPTION_INTEGER, MEMBER(connections), .least = 1, .most = 10000,
+    {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
+     .help = "How long each measurement takes."},
+    {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .least = 1, .most = 10000,
      .help = "How many connections there are."},
-    {"keys", "N", OPTION_INTEGER, MEMBER(keys), .least = 1, .most = 1000000000,
+    {"keys", "N", OPTION_INTEGER, MEMBER(load.keys), .least = 1, .most = 1000000000,
      .help = "How many keys the table has."},
-    {"item-bytes", "N", OPTION_INTEGER, MEMBER(item_bytes), .least = 1, .most = ITEM_SIZE_MAX,
+    {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .least = 1, .most = ITEM_SIZE_MAX,
      .help = "The size of an item in bytes, names and values together."},
     {"data", "DIR", OPTION_TEXT, MEMBER(data),
      .help = "The started server keeps its data in a new directory below DIR."},
-    {"unsigned", NULL, OPTION_FLAG, MEMBER(is_unsigned), .help = "Requests have no signature."},
+    {"unsigned", NULL, OPTION_FLAG, MEMBER(load.is_unsigned),
+     .help = "Requests have no signature."},
     {"server-cpu", "N", OPTION_INTEGER, MEMBER(server_cpu), .least = -1, .most = CPU_SETSIZE - 1,
      .help = "The core of the started server. -1: any."},
     {"load-cpu", "N", OPTION_INTEGER, MEMBER(load_cpu), .least = -1, .most = CPU_SETSIZE - 1,
      .help = "The core of the load. -1: any."},
-    {"gac", "ROUNDS", OPTION_INTEGER, MEMBER(gac_rounds), .least = 1, .most = GAC_ROUNDS_MAX,
+    {"gac", "ROUNDS", OPTION_INTEGER, MEMBER(gac_rounds), .least = 1, .most = BENCH_ROUNDS_MAX,
      .initial = "",
      .help = "Measure servers with and without global admission control, in turn, and compare the "
              "medians of so many rounds. Fails if less than 97 % is left with it."},
@@ -326,24 +238,19 @@ static int bench_http_parse(struct bench_http *b, int argc, char **argv)
 
 int bench_http(int argc, char **argv)
 {
-    cpu_set_t allowed;
-    bool two = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_ISSET(0, &allowed) &&
-               CPU_ISSET(1, &allowed);
-    struct bench_http b = {.duration = "5s",
-                           .connections = 64,
-                           .keys = 10000,
-                           .item_bytes = 100,
-                           .data = "/tmp",
-                           .server_cpu = two ? 0 : -1,
-                           .load_cpu = two ? 1 : -1};
+    struct bench_http b = {
+        .load = {.duration = "5s", .connections = 64, .keys = 10000, .item_bytes = 100},
+        .data = "/tmp"};
+    bench_choose_cpus(&b.server_cpu, &b.load_cpu);
     int code = bench_http_parse(&b, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
+    b.load.provisioned = b.gac_rounds > 0;
     struct buffer error = {0};
     json_write_open(&b.out, '{');
     json_member_text(&b.out, "bench", "http");
-    json_member_integer(&b.out, "connections", b.connections);
-    json_member_integer(&b.out, "item_bytes", b.item_bytes);
+    json_member_integer(&b.out, "connections", b.load.connections);
+    json_member_integer(&b.out, "item_bytes", b.load.item_bytes);
     json_member_open(&b.out, "measures", '[');
     enum status status = b.gac_rounds > 0 ? run_comparison(&b, &error) : run_alone(&b, &error);
     json_write_close(&b.out, ']');

@@ -10,7 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "base/instant.h"
+#include "base/must.h"
 
 enum {
     READY_WAIT_MS = 30000,
@@ -25,6 +29,15 @@ void bench_pin(int cpu)
     CPU_ZERO(&set);
     CPU_SET((size_t)cpu, &set);
     sched_setaffinity(0, sizeof set, &set);
+}
+
+void bench_choose_cpus(int *server, int *load)
+{
+    cpu_set_t allowed;
+    bool two = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_ISSET(0, &allowed) &&
+               CPU_ISSET(1, &allowed);
+    *server = two ? 0 : -1;
+    *load = two ? 1 : -1;
 }
 
 /* The program `weir` in the folder of this one. False: its path does not fit. */
@@ -130,4 +143,12 @@ void bench_server_stop(struct bench_server *s)
     if (s->folder[0] != 0)
         nftw(s->folder, bench_server_remove_one, 16, FTW_DEPTH | FTW_PHYS);
     *s = (struct bench_server){0};
+}
+
+int64_t bench_server_cpu_ns(const struct bench_server *s)
+{
+    clockid_t clock;
+    struct timespec t;
+    must(clock_getcpuclockid(s->pid, &clock) == 0 && clock_gettime(clock, &t) == 0);
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }

@@ -14,7 +14,8 @@
     X(load, "load", "an open-loop load generator that reports latencies and throttles by reason") \
     X(check_history, "check-history",                                                             \
       "decide whether what `weir load --history` saw is linearizable")                            \
-    X(sim, "sim", "whole clusters in virtual time, with faults, from seeds")
+    X(sim, "sim", "whole clusters in virtual time, with faults, from seeds")                      \
+    X(lab, "lab", "scenarios that compare policies of admission control")
 
 #define X(name, typed, help) int cmd_##name(int argc, char **argv);
 COMMAND_LIST(X)

@@ -12,6 +12,7 @@ struct progress {
     const struct load_options *options;
     bool tty;
     FILE *history; /* borrows; NULL: none */
+    FILE *record;  /* the same */
     uint64_t next_number;
 };
 
@@ -49,7 +50,7 @@ static void preload_second(void *context, const struct load_workload_result *all
             p->tty ? "\r\033[Kpreload of %s: %lld of %llu keys"
                    : "preload of %s: %lld of %llu keys\n",
             all[0].options->table, (long long)all[0].result->admitted,
-            (unsigned long long)all[0].options->keys.count);
+            (unsigned long long)all[0].options->traffic.keys.count);
     fflush(stderr);
     (void)second;
 }
@@ -131,6 +132,7 @@ static enum status load_run_all(const struct load_options *o, struct progress *p
 {
     struct load_run_options options = run_options(o, p);
     struct load_run *finished = NULL;
+    options.record = p->record;
     enum status status = load_run(&options, &finished, error);
     end_progress(p);
     if (status == STATUS_OK)
@@ -141,11 +143,13 @@ static enum status load_run_all(const struct load_options *o, struct progress *p
     return status;
 }
 
-static enum status close_history(const struct load_options *o, struct progress *p,
-                                 enum status status, struct buffer *error)
+static enum status close_file(FILE *f, const char *path, enum status status, struct buffer *error)
 {
-    if (p->history != NULL && fclose(p->history) != 0 && status == STATUS_OK)
-        return buffer_explain(error, STATUS_IO, "%s: %s", o->history_path, strerror(errno));
+    if (f == NULL)
+        return status;
+    bool failed = ferror(f) != 0;
+    if ((fclose(f) != 0 || failed) && status == STATUS_OK)
+        return buffer_explain(error, STATUS_IO, "%s: %s", path, strerror(errno));
     return status;
 }
 
@@ -156,11 +160,14 @@ static int load_from_options(const struct load_options *o)
     enum status status = load_setup_tables(o, &error);
     if (status == STATUS_OK && o->history_path != NULL)
         status = open_file(o->history_path, &p.history, &error);
+    if (status == STATUS_OK && o->record_path != NULL)
+        status = open_file(o->record_path, &p.record, &error);
     if (status == STATUS_OK && o->preload)
         status = load_preload_tables(o, &p, &error);
     if (status == STATUS_OK)
         status = load_run_all(o, &p, &error);
-    status = close_history(o, &p, status, &error);
+    status = close_file(p.history, o->history_path, status, &error);
+    status = close_file(p.record, o->record_path, status, &error);
     if (status != STATUS_OK)
         fprintf(stderr, "weir load: %.*s\n", TEXT_OF(error));
     buffer_deinit(&error);

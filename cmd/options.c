@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cmd/usage.h"
+#include "gac/vend.h"
 
 const char *options_profile_meaning(enum profile profile)
 {
@@ -178,6 +179,12 @@ static const char *take_config(void *target, const char *path, struct buffer *er
     return status == STATUS_OK ? NULL : "";
 }
 
+static const char *take_policy(void *target, const char *value, struct buffer *error)
+{
+    struct options *o = target;
+    return policy_file_load(&o->policies, value, error) == STATUS_OK ? NULL : "";
+}
+
 static const struct option settings[] = {
     {"profile", "P", OPTION_CUSTOM, .take = take_profile, .early = true, .initial = "aws",
      .help = "What the settings start from: off, aws, aws-measured, strict or research."},
@@ -189,6 +196,11 @@ static const struct option settings[] = {
          "Change one setting. --set may be repeated: the last one given wins. k, M, G and T "
          "are powers of 1000. Sizes in bytes take KiB, MiB, GiB and TiB (powers of 1024) or kB, "
          "MB, GB and TB (powers of 1000)."},
+    {"policy", "FILE", OPTION_CUSTOM, .take = take_policy,
+     .help =
+         "Load admission policies from this shared object (docs/guide-policies.md). The settings "
+         "partition_policy, node_policy, headroom_policy and gac_policy choose them by name. "
+         "--policy may be repeated."},
 };
 
 static int check_config(const struct options *o, const char *command)
@@ -199,7 +211,8 @@ static int check_config(const struct options *o, const char *command)
         config_describe(&o->config, &text);
         fwrite(text.data, 1, text.size, stdout);
         code = 0;
-    } else if (config_check(&o->config, &text) != STATUS_OK) {
+    } else if (config_check(&o->config, &text) != STATUS_OK ||
+               table_policy_check(&o->config, &text) != STATUS_OK) {
         code = usage_wrong(command, "%.*s", TEXT_OF(text));
     }
     buffer_deinit(&text);
@@ -211,7 +224,9 @@ int options_parse(struct options *o, const struct command_line *l, int argc, cha
     struct command_line line = *l;
     line.groups[1] = (struct option_group)OPTION_GROUP("settings", settings, o);
     config_init(&o->config, PROFILE_AWS);
+    policy_file_begin(&o->policies);
     int code = usage_parse(&line, argc, argv);
+    o->config.policies = &o->policies;
     return code == USAGE_GO_ON ? check_config(o, l->command) : code;
 }
 

@@ -4,6 +4,7 @@
 #include "base/command_line.h"
 #include "server/host/admin.h"
 #include "server/host/daemon.h"
+#include "server/host/policy_file.h"
 
 struct options {
     struct config config;
@@ -26,6 +27,7 @@ struct options {
     bool faults;             /* open the admin port (server/host/faults.h) */
     uint16_t faults_port;
     bool json;
+    struct policies policies; /* of --policy; `config` points here */
 };
 
 /* ---- rows of the daemons' tables, without braces; the first ones without a help text ---- */

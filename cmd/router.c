@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/usage.h"
-#include "gac/gac_message.h"
+#include "gac/vend.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
 #include "server/host/request_log.h"
@@ -63,7 +63,7 @@ static bool options_valid(const struct options *o, struct buffer *error)
     if (o->gac.count > 0)
         return daemon_list_valid(&o->gac, "--gac", error);
     enum gac_policy policy = (enum gac_policy)o->config.gac;
-    if (policy == GAC_OFF || policy == GAC_STATIC)
+    if (!table_policy_asks(&o->config, policy))
         return true;
     buffer_append_format(error,
                          "gac = %s needs the servers of global admission control: name them with "

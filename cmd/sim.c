@@ -5,8 +5,10 @@
 #include "cmd/cmd.h"
 #include "cmd/sim_jobs.h"
 #include "cmd/usage.h"
+#include "gac/vend.h"
 #include "router/json/json_writer.h"
 #include "server/host/daemon.h"
+#include "server/host/policy_file.h"
 
 struct sim_arguments {
     struct sim_jobs_options run;
@@ -14,6 +16,8 @@ struct sim_arguments {
     int64_t jobs;    /* -1: not given */
     bool json;
     bool probes;
+    struct policies policies; /* of --policy */
+    struct config names;      /* takes --set, to check it */
 };
 
 static const char about[] =
@@ -106,6 +110,37 @@ static const char *take_tick(void *target, const char *value, struct buffer *err
                : "0 to 1000 microseconds";
 }
 
+static const char *take_policy(void *target, const char *value, struct buffer *error)
+{
+    struct sim_arguments *a = target;
+    a->run.sim.policies = &a->policies;
+    return policy_file_load(&a->policies, value, error) == STATUS_OK ? NULL : "";
+}
+
+static const char *take_set(void *target, const char *value, struct buffer *error)
+{
+    struct sim_arguments *a = target;
+    struct sim_options *o = &a->run.sim;
+    const struct {
+        const char *name;
+        const char **to;
+        const char *kept;
+    } settings[] = {{"partition_policy", &o->partition_policy, a->names.partition_policy},
+                    {"node_policy", &o->node_policy, a->names.node_policy},
+                    {"headroom_policy", &o->headroom_policy, a->names.headroom_policy},
+                    {"gac_policy", &o->gac_policy, a->names.gac_policy}};
+    size_t size = strcspn(value, "=");
+    for (size_t i = 0; i < COUNT_OF(settings) && value[size] == '='; i++) {
+        struct slice name = slice_make(value, size);
+        if (!slice_is(name, settings[i].name))
+            continue;
+        *settings[i].to = settings[i].kept;
+        return config_set(&a->names, name, slice_of(value + size + 1), error) == STATUS_OK ? NULL
+                                                                                           : "";
+    }
+    return "partition_policy=NAME, node_policy=NAME, headroom_policy=NAME or gac_policy=NAME";
+}
+
 #define MEMBER(member) OPTION_MEMBER(struct sim_arguments, member)
 #define SEED_CHOOSES   .initial = "the seed chooses"
 
@@ -146,6 +181,14 @@ static const struct option sim_options[] = {
              "machines, changed settings or read errors, unless --faults names them."},
     {"bench", NULL, OPTION_FLAG, MEMBER(run.sim.bench),
      .help = "Measure the speed: a quiet network, no history, and the requests per second."},
+    {"policy", "FILE", OPTION_CUSTOM, .take = take_policy,
+     .help =
+         "Load admission policies from this shared object (docs/guide-policies.md). --policy may "
+         "be repeated."},
+    {"set", "NAME=POLICY", OPTION_CUSTOM, .take = take_set, SEED_CHOOSES,
+     .help =
+         "Every seed has this policy. NAME is partition_policy, node_policy, headroom_policy or "
+         "gac_policy. The first three have nodes that limit, the last has GAC servers."},
     {"probes", NULL, OPTION_FLAG, MEMBER(probes),
      .help = "List the marks on rare paths, and how often each was passed."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the summary as JSON."},
@@ -286,14 +329,31 @@ static void sim_print_text(const struct sim_arguments *a, const struct sim_summa
            (unsigned long long)s->events);
 }
 
+static int sim_check_policies(struct sim_arguments *a)
+{
+    struct buffer error = {0};
+    int code = USAGE_GO_ON;
+    a->names.policies = &a->policies;
+    if (admission_policies_check(&a->names, &error) != STATUS_OK ||
+        table_policy_check(&a->names, &error) != STATUS_OK)
+        code = usage_wrong("weir sim", "%.*s", TEXT_OF(error));
+    buffer_deinit(&error);
+    return code;
+}
+
 int cmd_sim(int argc, char **argv)
 {
     struct sim_arguments a = {.run = {.sim = {.seed = 1, .faults = SIM_FAULTS_ALL}, .seeds = 1},
                               .jobs = -1};
+    policy_file_begin(&a.policies);
+    config_init(&a.names, PROFILE_RESEARCH);
     int code = sim_parse(&a, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
     sim_complete(&a);
+    code = sim_check_policies(&a);
+    if (code != USAGE_GO_ON)
+        return code;
     struct sim_summary summary;
     sim_jobs_run(&a.run, &summary);
     if (a.json)

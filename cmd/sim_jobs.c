@@ -108,6 +108,9 @@ static void run_seed(const struct sim_jobs_options *o, uint64_t seed, struct sim
         buffer_deinit(&ignored);
         if (again.hash != result->hash) {
             result->violated = true;
+            if (o->sim.policies != NULL && o->sim.policies->count > 0)
+                buffer_append_text(report, "a policy of --policy may differ between runs: it must "
+                                           "keep nothing but the states that weir gives it\n");
             buffer_append_format(report,
                                  "seed %llu: the same seed gave two different runs: %016llx and "
                                  "%016llx, %llu and %llu events\n",

@@ -44,7 +44,9 @@ static void control_split_end(struct controller *c, struct split_job *j, int64_t
 /* Whether partitions have limits: otherwise a cut adds nothing. */
 static bool is_limited(const struct controller *c)
 {
-    return strcmp(c->config->partition_policy, "none") != 0;
+    const struct weir_partition_policy *p =
+        admission_policy_named(c->config, slice_of(c->config->partition_policy));
+    return p == NULL || !(p->flags & WEIR_PARTITION_UNLIMITED);
 }
 
 /* Whether the leader reports demand above the maximum. A partition limited by its allocation gains
@@ -123,7 +125,8 @@ static void control_split_begin(struct controller *c, const struct table *t,
         job.what = j->what;
         buffer_clear(&job.what);
         *j = job;
-        j->step = j->wanted > 0 ? SPLIT_CUT : SPLIT_ADVICE;
+        bool asks = j->for_size || (j->wanted == 0 && c->config->split_judge);
+        j->step = asks ? SPLIT_ADVICE : SPLIT_CUT;
         return;
     }
 }

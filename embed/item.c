@@ -29,6 +29,8 @@ void weir_item_clear(struct weir_item *item)
     item_begin(&item->writer, &item->bytes);
 }
 
+static const char twice[] = "an attribute or element occurs twice";
+
 static void mistake(struct weir_item *item, const char *text)
 {
     if (item->mistake == NULL)
@@ -46,7 +48,7 @@ static bool place(struct weir_item *item, const char *name, enum weir_type type)
     bool set = outer == ATTR_STRING_SET || outer == ATTR_NUMBER_SET || outer == ATTR_BINARY_SET;
     if (item->finished)
         mistake(item, "an item that was used must be cleared before it is added to");
-    else if (named && (name == NULL || strlen(name) > ATTRIBUTE_NAME_SIZE_MAX))
+    else if (named && (name == NULL || name[0] == '\0' || strlen(name) > ATTRIBUTE_NAME_SIZE_MAX))
         mistake(item, "an attribute needs a name of 1 to 65535 bytes");
     else if (!named && name != NULL)
         mistake(item, "elements of lists and sets have no name");
@@ -107,10 +109,47 @@ void weir_item_begin(struct weir_item *item, const char *name, enum weir_type co
         item_open(&item->writer, (enum attr_type)container);
 }
 
+static int compare_slices(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+/* Whether all names, or the elements of a set, differ. */
+static bool are_distinct(struct attr_cursor c, uint32_t count)
+{
+    struct slice few[16], *all = count <= COUNT_OF(few) ? few : must_calloc(count, sizeof *all);
+    struct slice name;
+    struct attr value;
+    bool distinct = true;
+    for (uint32_t i = 0; i < count && attr_next(&c, &name, &value); i++)
+        all[i] = c.named ? name : value.body;
+    qsort(all, count, sizeof *all, compare_slices);
+    for (uint32_t i = 1; i < count; i++)
+        distinct = distinct && !slice_equal(all[i - 1], all[i]);
+    if (all != few)
+        free(all);
+    return distinct;
+}
+
+/* The container that is about to be ended. */
+static void check_container(struct weir_item *item)
+{
+    const struct item_writer *w = &item->writer;
+    const size_t at = w->open[w->depth].at + sizeof(uint32_t);
+    const struct attr all = {w->open[w->depth].type,
+                             slice_make(item->bytes.data + at, item->bytes.size - at)};
+    if (attr_set_element(all.type) != 0 && w->open[w->depth].count == 0)
+        mistake(item, "a set has at least one element");
+    else if (all.type != ATTR_LIST && !are_distinct(attr_elements(&all), w->open[w->depth].count))
+        mistake(item, twice);
+}
+
 void weir_item_end(struct weir_item *item)
 {
     if (item->mistake == NULL && item->writer.depth == 0)
         mistake(item, "weir_item_end without weir_item_begin");
+    if (item->mistake == NULL)
+        check_container(item);
     if (item->mistake == NULL)
         item_close(&item->writer);
 }
@@ -128,13 +167,30 @@ const char *weir_item_finish(struct weir_item *item, bool stored, struct slice *
     }
     if (stored && !item->checked) {
         item->checked = true;
-        if (item_check(buffer_slice(&item->bytes)) != STATUS_OK)
-            mistake(item, "an attribute or element occurs twice");
+        if (!are_distinct(item_attrs(buffer_slice(&item->bytes)),
+                          item_count(buffer_slice(&item->bytes))) ||
+            item_check(buffer_slice(&item->bytes)) != STATUS_OK)
+            mistake(item, twice);
         else if (item_size(buffer_slice(&item->bytes)) > ITEM_SIZE_MAX)
             mistake(item, "an item has at most 409600 bytes");
     }
     *out = buffer_slice(&item->bytes);
     return item->mistake;
+}
+
+bool weir_result_last(const struct weir_result *result, struct weir_item *key)
+{
+    struct slice name;
+    struct attr value;
+    weir_item_clear(key);
+    if (result->last_size == 0)
+        return false;
+    struct attr_cursor c = item_attrs(slice_make(result->last, result->last_size));
+    while (attr_next(&c, &name, &value)) {
+        item_name(&key->writer, name);
+        item_attr(&key->writer, &value);
+    }
+    return true;
 }
 
 /* ---- reading ---- */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "embed/weir_internal.h"
+#include "engine/expression/update_program.h"
 #include "engine/message/request_traits.h"
 
 enum {
@@ -22,25 +23,42 @@ enum {
 
 static enum weir_status status_of(enum reply_code code)
 {
-    static const enum weir_status statuses[REPLY_CODES] = {
-        [REPLY_OK] = WEIR_OK,
-        [REPLY_THROTTLED] = WEIR_THROTTLED,
-        [REPLY_WRONG_PARTITION] = WEIR_BUSY,
-        [REPLY_OVERLOADED] = WEIR_BUSY,
-        [REPLY_FULL] = WEIR_FULL,
-        [REPLY_STOPPED] = WEIR_STOPPED,
-        [REPLY_CORRUPT] = WEIR_CORRUPT,
-        [REPLY_UNKNOWN] = WEIR_UNKNOWN,
-        [REPLY_MALFORMED] = WEIR_INVALID,
-        [REPLY_TABLE_EXISTS] = WEIR_EXISTS,
-        [REPLY_TABLE_NOT_FOUND] = WEIR_NOT_FOUND,
-        [REPLY_TABLE_BUSY] = WEIR_BUSY,
-        [REPLY_LIMIT_EXCEEDED] = WEIR_LIMIT,
-        [REPLY_NOT_LEADER] = WEIR_IO,
-        [REPLY_STALE_MAP] = WEIR_BUSY,
-        [REPLY_COLLECTION_FULL] = WEIR_LIMIT,
-    };
-    return statuses[code];
+    switch (code) { /* without default: the compiler names a code that is missing */
+    case REPLY_OK:
+        return WEIR_OK;
+    case REPLY_THROTTLED:
+        return WEIR_THROTTLED;
+    case REPLY_WRONG_PARTITION:
+    case REPLY_OVERLOADED:
+    case REPLY_TABLE_BUSY:
+    case REPLY_STALE_MAP:
+        return WEIR_BUSY;
+    case REPLY_FULL:
+        return WEIR_FULL;
+    case REPLY_STOPPED:
+        return WEIR_STOPPED;
+    case REPLY_CORRUPT:
+        return WEIR_CORRUPT;
+    case REPLY_UNKNOWN:
+        return WEIR_UNKNOWN;
+    case REPLY_MALFORMED:
+    case REPLY_TABLE_INVALID:
+    case REPLY_UPDATE_FAILED:
+        return WEIR_INVALID;
+    case REPLY_TABLE_EXISTS:
+        return WEIR_EXISTS;
+    case REPLY_TABLE_NOT_FOUND:
+        return WEIR_NOT_FOUND;
+    case REPLY_LIMIT_EXCEEDED:
+    case REPLY_COLLECTION_FULL:
+        return WEIR_LIMIT;
+    case REPLY_CONDITION_FAILED:
+        return WEIR_CONDITION_FAILED;
+    case REPLY_NOT_LEADER:
+    case REPLY_CODES:
+        break;
+    }
+    return WEIR_IO;
 }
 
 void weir_result_of(const struct reply *r, struct weir_result *out)
@@ -48,8 +66,25 @@ void weir_result_of(const struct reply *r, struct weir_result *out)
     *out = (struct weir_result){.status = status_of(r->code),
                                 .reason = (enum weir_reason)r->verdict.reason,
                                 .wait_ns = r->verdict.wait.ns,
-                                .consumed_mcu = r->consumed_mcu,
-                                .more = r->kind == ANSWER_RANGE && r->range.more};
+                                .consumed_mcu = r->consumed_mcu};
+    if (r->kind != ANSWER_ITEM)
+        return;
+    out->single = true;
+    if (!r->item.found)
+        return;
+    out->count = 1;
+    out->items = r->item.bytes.data;
+    out->items_size = r->item.bytes.size;
+}
+
+void weir_append_text(struct buffer *out, const struct reply *r)
+{
+    if (r->code == REPLY_CONDITION_FAILED)
+        buffer_append_text(out, "the item does not fulfil the condition");
+    else if (r->code == REPLY_UPDATE_FAILED)
+        buffer_append_format(out, "update: %s", update_fault_text(r->item.fault));
+    else
+        buffer_append_slice(out, r->text);
 }
 
 static void on_reply(void *context, uint64_t to, const struct reply *r)
@@ -63,14 +98,9 @@ static void on_reply(void *context, uint64_t to, const struct reply *r)
     db->reply = *r;
     if (!db->turning)
         return;
-    uint32_t at = 0;
-    struct slice *lent = message_next_slice(answer_fields[r->kind], &db->reply, &at);
     buffer_clear(&db->kept);
     buffer_append_slice(&db->kept, r->text);
-    if (lent != NULL) {
-        buffer_append_slice(&db->kept, *lent);
-        *lent = slice_make(db->kept.data + r->text.size, lent->size);
-    }
+    message_copy_slices(answer_fields[r->kind], &db->reply, &db->kept);
     db->reply.text = slice_make(db->kept.data, r->text.size);
 }
 
@@ -131,18 +161,22 @@ const struct reply *weir_call(struct weir *db, const struct request *r)
     if (!db->answered)
         answer_broken(db);
     buffer_clear(&db->error);
-    if (db->reply.text.size > 0)
-        buffer_append_slice(&db->error, db->reply.text);
+    weir_append_text(&db->error, &db->reply);
     return &db->reply;
+}
+
+enum weir_status weir_refused(struct weir_result *result)
+{
+    if (result != NULL)
+        *result = (struct weir_result){.status = WEIR_INVALID};
+    return WEIR_INVALID;
 }
 
 enum weir_status weir_invalid(struct weir *db, const char *text, struct weir_result *result)
 {
     buffer_clear(&db->error);
     buffer_append_text(&db->error, text);
-    if (result != NULL)
-        *result = (struct weir_result){.status = WEIR_INVALID};
-    return WEIR_INVALID;
+    return weir_refused(result);
 }
 
 const char *weir_error(const struct weir *db)
@@ -207,7 +241,7 @@ enum weir_status weir_open(const char *directory, const char *settings, struct w
                            char **error)
 {
     struct weir *db = must_calloc(1, sizeof *db);
-    db->started_free = db->stale = -1;
+    db->started_free = db->stale = db->done = db->lent = -1;
     struct buffer text = {0};
     enum status status = open_all(db, directory, settings, &text);
     if (status == STATUS_OK) {
@@ -248,7 +282,11 @@ void weir_close(struct weir *db)
     buffer_deinit(&db->end);
     buffer_deinit(&db->error);
     buffer_deinit(&db->kept);
+    buffer_deinit(&db->key_item);
     buffer_deinit(&db->page);
+    buffer_deinit(&db->last);
+    buffer_deinit(&db->program);
+    arena_deinit(&db->arena);
     weir_started_deinit(db);
     free(db);
 }

@@ -1,7 +1,9 @@
 /* weir_internal.h - declarations shared by the files behind include/weir.h. */
 #pragma once
 
-#include "engine/catalog/table.h"
+#include "engine/catalog/table_key.h"
+#include "engine/expression/projection.h"
+#include "engine/message/message.h"
 #include "include/weir.h"
 #include "server/host/node_host.h"
 
@@ -27,16 +29,18 @@ struct weir_table {
     struct table table; /* as last fetched; splits make it stale */
 };
 
-/* A write without an answer: the data to send it again by a newer map. */
+/* A started write: until it is answered, the request, to send it again by a newer map; then the
+ * completion, until the next one is taken. */
 struct started {
     struct weir_table *table;
-    enum request_op op;
     uint64_t tag;
-    bool used;
-    struct buffer bytes; /* the key, then the item */
-    size_t key_size;
+    bool used;                 /* without an answer */
+    struct buffer bytes;       /* owns; the request's slices; then the completion's text and item */
+    struct request request;    /* lends from `bytes` */
+    struct weir_result result; /* lends from `bytes` */
+    size_t text_size;
     struct instant until; /* end of the time in which it may be sent again */
-    int32_t next;         /* next free or stale element; -1: the last one */
+    int32_t next;         /* next free, stale or completed element; -1: the last one */
 };
 
 struct weir {
@@ -47,7 +51,11 @@ struct weir {
     struct weir_table *tables;  /* owns */
     struct buffer key;
     struct buffer end;
-    struct buffer page; /* of a query over several partitions */
+    struct buffer key_item; /* the key attributes alone, as an item */
+    struct buffer page;     /* of a query over several partitions, or with a projection */
+    struct buffer last;     /* storage key that a page begins after, or ended at */
+    struct buffer program;  /* of a condition or filter, then of an update */
+    struct arena arena;     /* of the expressions of the call being made */
     struct buffer error;
     struct instant keep_up_at; /* the next turn, even if no caller waits */
     int broken;                /* errno of the loop: no answers come any more */
@@ -56,15 +64,14 @@ struct weir {
     struct reply reply;
     bool turning;       /* other events may follow the reply before the caller sees it: */
     struct buffer kept; /* then the bytes lent by the reply are copied here */
-    /* started writes; completions of them: a ring */
+    /* started writes: indexes of `started`, or -1 */
     struct started *started; /* owns */
     size_t started_size;
     int32_t started_free;
-    int32_t stale; /* first of the writes to send again */
-    struct weir_result *done;
-    size_t done_size;
-    size_t done_head;
-    size_t done_count;
+    int32_t stale;     /* first of the writes to send again */
+    int32_t done;      /* first completion */
+    int32_t done_last; /* last completion; undefined if there is none */
+    int32_t lent;      /* the completion that the caller reads */
     size_t in_flight;
 };
 
@@ -78,11 +85,32 @@ void weir_keep_up(struct weir *db);
 const struct reply *weir_call(struct weir *db, const struct request *r);
 /* The table as it is now, into `t`. */
 enum weir_status weir_fetch_table(struct weir *db, struct slice name, struct weir_table *t);
+/* WEIR_INVALID; db->error has the text. */
+enum weir_status weir_refused(struct weir_result *result);
 enum weir_status weir_invalid(struct weir *db, const char *text, struct weir_result *result);
+/* A result of a get or write lends the reply's item. */
 void weir_result_of(const struct reply *r, struct weir_result *out);
+/* Why the reply is no success; nothing if there is nothing to say. */
+void weir_append_text(struct buffer *out, const struct reply *r);
+
+/* ---- weir_expressions.c ---- */
+
+/* Parse and check the expressions. The request lends the programs from db->program, the projection
+ * lends from db->arena. Not STATUS_OK: db->error has the text. */
+enum status weir_compile_write(struct weir_table *t, const char *update,
+                               const struct weir_write_options *options, struct request *r);
+enum status weir_compile_read(struct weir_table *t, const struct weir_query_options *options,
+                              struct slice *filter, const struct projection **shown);
 
 /* ---- weir_requests.c ---- */
 
+/* Whether the item has the key attribute. */
+bool weir_find_key(const struct key_attr *key, struct slice item, struct attr *out);
+/* Appends the item's storage key; `key` lends from the item. Returns NULL, or the fault. */
+const char *weir_locate(const struct weir_table *t, struct slice item, struct key *key,
+                        struct buffer *out);
+/* Sends the request to the partition of its key, by newer maps if need be. */
+const struct reply *weir_call_routed(struct weir_table *t, struct request *r);
 /* The answer to a started write. */
 void weir_started_reply(struct weir *db, const struct reply *r);
 void weir_started_deinit(struct weir *db);

@@ -7,6 +7,7 @@
 #include "base/id_map.h"
 #include "gac/lease.h"
 #include "gac/ring.h"
+#include "gac/vend.h"
 
 enum {
     LEASES_MIN = 64,
@@ -34,6 +35,7 @@ struct server {
 
 struct gac_client {
     struct gac_client_options options;
+    const struct weir_table_policy *policies[GAC_POLICIES];
     struct ring ring;
     struct server *servers;  /* owns; 1 .. servers */
     uint64_t alive;          /* bit server - 1 */
@@ -61,6 +63,8 @@ struct gac_client *gac_client_create(const struct gac_client_options *options)
     struct gac_client *c = must_calloc(1, sizeof *c);
     c->options = *options;
     c->routers = 1;
+    for (int i = 0; i < GAC_POLICIES; i++)
+        c->policies[i] = table_policy_of(options->config, (enum gac_policy)i);
     ring_init(&c->ring, options->servers);
     for (uint32_t s = 1; s <= options->servers; s++)
         c->alive |= UINT64_C(1) << (s - 1);
@@ -114,9 +118,29 @@ static void gac_client_make_room(struct gac_client *c, struct instant now)
     c->active = must_have(realloc(c->active, c->lease_capacity * sizeof c->active[0]));
 }
 
+static bool policy_says(const struct gac_client *c, const struct gac_limit *limit,
+                        enum weir_table_flag flag)
+{
+    return (c->policies[limit->policy]->flags & flag) != 0;
+}
+
+/* The router's own part of the rate. */
+static int64_t reserve_rate(const struct gac_client *c, const struct lease *l)
+{
+    const struct weir_table_policy *policy = c->policies[l->limit.policy];
+    int64_t rate = l->limit.rate;
+    if (policy->reserve == NULL)
+        return rate / c->routers;
+    int64_t own = policy->reserve(rate, c->routers);
+    if (own >= 0)
+        return own < rate ? own : rate;
+    policies_nonsense(c->options.config->policies, policy, "reserves less than nothing");
+    return rate / c->routers;
+}
+
 static void refill_reserve(const struct gac_client *c, struct instant now, struct lease *l)
 {
-    int64_t rate = l->limit.rate / c->routers;
+    int64_t rate = reserve_rate(c, l);
     token_bucket_refill(&l->reserve, now);
     token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
 }
@@ -135,7 +159,7 @@ static void gac_client_activate(struct gac_client *c, struct lease *l)
 static void gac_client_begin_epoch(struct gac_client *c, struct instant now, struct lease *l,
                                    uint32_t owner)
 {
-    if (owner == 0 && l->limit.policy != GAC_STATIC)
+    if (owner == 0 && policy_says(c, &l->limit, WEIR_TABLE_ASKS))
         token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
     if (owner == 0)
         refill_reserve(c, now, l);
@@ -230,7 +254,8 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
 {
     must(cost >= 0);
     limit->outdated = false;
-    if (limit->policy == GAC_OFF || (limit->policy != GAC_STATIC && c->options.servers == 0))
+    bool asks = policy_says(c, limit, WEIR_TABLE_ASKS);
+    if (!policy_says(c, limit, WEIR_TABLE_LIMITS) || (asks && c->options.servers == 0))
         return GAC_TAKEN;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)
@@ -239,13 +264,14 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     l->doubtful = false;
     lease_want(l, now, cost);
     l->taken_at = now;
-    if (l->limit.policy == GAC_STATIC)
+    if (!policy_says(c, &l->limit, WEIR_TABLE_ASKS))
         return take_reserve(c, now, l, cost, wait);
     bool lives = instant_before(now, l->expires_at);
-    /* Under the policy lease, the server grants what the dearest request needs, and owes the
+    /* Where the whole cost is needed, the server grants what the dearest request needs, and owes the
      * rest. */
     int64_t enough = cost;
-    if (l->limit.policy != GAC_LEASE && cost > l->tokens && cost > most_held(c, l))
+    if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens &&
+        cost > most_held(c, l))
         enough = most_held(c, l);
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, wait);
@@ -260,8 +286,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
 void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,
                      bool created)
 {
-    bool asks = limit->policy == GAC_PERIODIC || limit->policy == GAC_LEASE;
-    if (!asks || c->options.servers == 0)
+    if (!policy_says(c, limit, WEIR_TABLE_ASKS) || c->options.servers == 0)
         return;
     struct lease *l = lease_of(c, now, limit);
     if (limit->version >= l->limit.version)
@@ -286,7 +311,7 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, 
         l->taken += more;
         c->changes++;
     }
-    if (l->limit.policy == GAC_STATIC || l->owner == 0) {
+    if (!policy_says(c, &l->limit, WEIR_TABLE_ASKS) || l->owner == 0) {
         if (more < 0)
             token_bucket_add(&l->reserve, -more);
         else

@@ -25,8 +25,8 @@ struct gac_client;
 
 struct gac_client_options {
     const struct config *config; /* borrows */
-    uint32_t servers;            /* numbered 1 .. servers; 0: only `static` limits anything */
-    uint64_t router;             /* random, of this life; not 0 */
+    uint32_t servers; /* numbered 1 .. servers; 0: only policies that ask none limit anything */
+    uint64_t router;  /* random, of this life; not 0 */
 };
 
 struct gac_client *gac_client_create(const struct gac_client_options *options);

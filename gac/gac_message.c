@@ -15,8 +15,11 @@ enum {
 static const int64_t spent_max = INT64_MAX / 16;
 static const int64_t span_max_ns = 3600 * NS_PER_S;
 
-static const char *const policy_names[GAC_POLICIES] = {
-    [GAC_OFF] = "off", [GAC_STATIC] = "static", [GAC_PERIODIC] = "periodic", [GAC_LEASE] = "lease"};
+static const char *const policy_names[GAC_POLICIES] = {[GAC_OFF] = "off",
+                                                       [GAC_STATIC] = "static",
+                                                       [GAC_PERIODIC] = "periodic",
+                                                       [GAC_LEASE] = "lease",
+                                                       [GAC_NAMED] = "named"};
 
 const char *gac_policy_name(enum gac_policy policy)
 {

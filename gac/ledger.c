@@ -89,7 +89,7 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
     token_bucket_set_rate(&l->bank, capacity > 0 ? capacity : 0, rate, INT64_MAX / 4);
 }
 
-static struct holder *ledger_find(struct ledger *l, uint64_t router)
+static struct weir_holder *ledger_find(struct ledger *l, uint64_t router)
 {
     for (uint32_t i = 0; i < l->count; i++) {
         if (l->holders[i].router == router)
@@ -98,11 +98,11 @@ static struct holder *ledger_find(struct ledger *l, uint64_t router)
     return NULL;
 }
 
-static struct holder *ledger_add(struct ledger *l, struct instant now, uint64_t router)
+static struct weir_holder *ledger_add(struct ledger *l, uint64_t router)
 {
     l->holders = must_grow(l->holders, l->count, &l->capacity, sizeof l->holders[0]);
-    struct holder *h = &l->holders[l->count++];
-    *h = (struct holder){.router = router, .credited_at = now};
+    struct weir_holder *h = &l->holders[l->count++];
+    *h = (struct weir_holder){.router = router};
     return h;
 }
 
@@ -116,11 +116,10 @@ static void drop_stale(struct ledger *l, struct instant now, const struct ledger
 }
 
 /* In a new epoch a router brings tokens granted elsewhere; its tokens from here count as spent. */
-static void ledger_begin_epoch(struct holder *h, const struct gac_ask *ask)
+static void ledger_begin_epoch(struct weir_holder *h, const struct gac_ask *ask)
 {
     h->held = ask->held;
     h->pending = ask->pending;
-    h->credit = 0;
     h->ask = (struct gac_ask){.epoch = ask->epoch, .spent = ask->spent};
 }
 
@@ -144,15 +143,15 @@ static void note_spent(struct ledger *l, int64_t spent)
         l->spent = GAC_AMOUNT_MAX;
 }
 
-struct holder *ledger_take(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                           uint64_t router, const struct gac_ask *ask,
-                           const struct gac_answer **again)
+struct weir_holder *ledger_take(struct ledger *l, struct instant now,
+                                const struct ledger_terms *terms, uint64_t router,
+                                const struct gac_ask *ask, const struct gac_answer **again)
 {
     *again = NULL;
     drop_stale(l, now, terms);
-    struct holder *h = ledger_find(l, router);
+    struct weir_holder *h = ledger_find(l, router);
     if (h == NULL)
-        h = ledger_add(l, now, router);
+        h = ledger_add(l, router);
     if (ask->epoch > h->ask.epoch)
         ledger_begin_epoch(h, ask);
     bool seen = ask->epoch == h->ask.epoch && ask->number == h->ask.number;
@@ -185,10 +184,18 @@ struct holder *ledger_take(struct ledger *l, struct instant now, const struct le
     return h;
 }
 
-void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens)
+bool ledger_may_grant(const struct ledger *l, const struct weir_holder *h, int64_t tokens)
+{
+    int64_t held;
+    return tokens <= l->bank.balance ||
+           (l->bank.balance >= 0 && !__builtin_add_overflow(h->held, tokens, &held) &&
+            held <= h->ask.need);
+}
+
+void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens)
 {
     must(tokens >= 0);
-    must(tokens <= l->bank.balance || (l->bank.balance >= 0 && h->held + tokens <= h->ask.need));
+    must(ledger_may_grant(l, h, tokens));
     token_bucket_debit(&l->bank, tokens);
     int64_t room = l->bank.capacity - tokens;
     token_bucket_set_rate(&l->bank, room > 0 ? room : 0, l->bank.rate, l->bank.debt_max);
@@ -198,7 +205,7 @@ void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens)
 
 void ledger_forget(struct ledger *l, uint64_t router)
 {
-    struct holder *h = ledger_find(l, router);
+    struct weir_holder *h = ledger_find(l, router);
     if (h != NULL)
         *h = l->holders[--l->count];
 }

@@ -26,18 +26,17 @@
 
 #include "base/token_bucket.h"
 #include "gac/gac_message.h"
+#include "include/weir/policy.h"
 
 /* What a ledger knows of a router. */
-struct holder {
+struct weir_holder {
     uint64_t router;
     struct gac_ask ask;       /* the last one */
     struct gac_answer answer; /* to it */
     int64_t held;             /* granted, and not reported as spent or pending */
     int64_t pending;          /* tokens of unfinished requests at the last ask */
-    int64_t credit;           /* lease: its part of the recent refill, not yet granted */
-    int64_t root;             /* lease: square root of its demand */
     struct instant asked_at;
-    struct instant credited_at;
+    _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the ledger's policy */
 };
 
 struct ledger {
@@ -47,11 +46,13 @@ struct ledger {
     bool started;  /* the bank got the tokens of a new table */
     int64_t spent; /* spent before that; deducted from those tokens */
     struct token_bucket bank;
+    const struct weir_table_policy *policy; /* borrows; that vended last; NULL: none */
+    _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the policy */
     int64_t elsewhere; /* most unused tokens in other servers' banks */
     struct instant used_at;
     uint32_t count;
     size_t capacity;
-    struct holder *holders; /* owns */
+    struct weir_holder *holders; /* owns */
 };
 
 struct ledger_terms {
@@ -82,30 +83,32 @@ void ledger_refill(struct ledger *l, struct instant now, const struct ledger_ter
 
 /* Call after a refill. Takes over the ask's figures. Returns the holder whose answer must be filled
  * in. NULL: the ask is old, or `*again` is the answer to repeat. */
-struct holder *ledger_take(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                           uint64_t router, const struct gac_ask *ask,
-                           const struct gac_answer **again);
+struct weir_holder *ledger_take(struct ledger *l, struct instant now,
+                                const struct ledger_terms *terms, uint64_t router,
+                                const struct gac_ask *ask, const struct gac_answer **again);
 
 /* The tokens that a request of this cost needs, in the bank and in its router's hands together,
  * before it is admitted. */
 int64_t ledger_enough(const struct ledger *l, int64_t cost);
 /* Moves tokens from the bank to the holder: no more than the bank has, or as much as the holder's
  * dearest request needs, where the bank owes nothing. */
-void ledger_grant(struct ledger *l, struct holder *h, int64_t tokens);
+/* Whether the bank may grant so much >= 0. */
+bool ledger_may_grant(const struct ledger *l, const struct weir_holder *h, int64_t tokens);
+void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens);
 
 /* The router is known to be gone, and its tokens with it. */
 void ledger_forget(struct ledger *l, uint64_t router);
 
 /* Whether the holder has a claim on the refill. A holder that has not asked for a lifetime lives on
  * the tokens it has. */
-static inline bool holder_claims(const struct holder *h, struct instant now,
+static inline bool holder_claims(const struct weir_holder *h, struct instant now,
                                  const struct ledger_terms *terms)
 {
     return instant_before(now, instant_add(h->asked_at, terms->lifetime));
 }
 
 /* Whether the holder's tokens may still be alive. */
-static inline bool holder_is_live(const struct holder *h, struct instant now)
+static inline bool holder_is_live(const struct weir_holder *h, struct instant now)
 {
     return instant_before(now, instant_add(h->asked_at, h->answer.lifetime));
 }

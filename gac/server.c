@@ -222,7 +222,8 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
     const struct config *config = s->options.config;
     const struct duration grant = duration_ms(config->gac_grant_ms);
     const struct duration period = duration_ms(config->gac_period_ms);
-    bool periodic = ask->policy == GAC_PERIODIC;
+    const struct weir_table_policy *policy = table_policy_of(config, ask->policy);
+    bool periodic = policy->flags & WEIR_TABLE_PERIODS;
     const struct ledger_terms terms = {
         .bank = duration_ms(config->gac_bank_ms),
         .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
@@ -242,9 +243,9 @@ static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t
     if (ask->created && !periodic)
         ledger_start_table(l, &terms);
     const struct gac_answer *again;
-    struct holder *h = ledger_take(l, now, &terms, router, ask, &again);
+    struct weir_holder *h = ledger_take(l, now, &terms, router, ask, &again);
     if (h != NULL) {
-        (periodic ? vend_periodic : vend_lease)(l, now, &terms, h);
+        ledger_vend(l, now, &terms, config->policies, policy, h);
         again = &h->answer;
     }
     if (again != NULL) {
@@ -290,6 +291,22 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
     buffer_append_slice(out, buffer_slice(&answers));
     buffer_deinit(&answers);
     return STATUS_OK;
+}
+
+bool gac_server_look(const struct gac_server *s, struct instant now, struct gac_key key,
+                     struct gac_bank *out)
+{
+    uint32_t at = gac_server_place_of(s, key);
+    if (at == s->ledger_count || !gac_key_equal(s->ledgers[at]->key, key))
+        return false;
+    const struct ledger *l = s->ledgers[at];
+    struct token_bucket bank = l->bank;
+    if (instant_before(bank.updated_at, now))
+        token_bucket_refill(&bank, now);
+    *out = (struct gac_bank){.rate = l->rate, .bank = bank.balance};
+    for (uint32_t h = 0; h < l->count; h++)
+        out->held += holder_is_live(&l->holders[h], now) ? l->holders[h].held : 0;
+    return true;
 }
 
 void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out)

@@ -33,5 +33,17 @@ enum status gac_server_receive(struct gac_server *s, struct instant now, uint64_
 /* The other end closed the link: the router is gone, and its tokens with it. */
 void gac_server_link_closed(struct gac_server *s, uint64_t link);
 
+/* A ledger at one moment. */
+struct gac_bank {
+    int64_t rate; /* of the whole limit, mcu a second */
+    int64_t bank; /* unspent at the server; below zero: it owes */
+    int64_t held; /* granted to live routers, and not reported as spent */
+};
+
+/* Changes nothing: after a look the server goes on as if nobody had looked. The part of the rate of
+ * routers that just fell silent may still count. False: the server has no such ledger. */
+bool gac_server_look(const struct gac_server *s, struct instant now, struct gac_key key,
+                     struct gac_bank *out);
+
 /* What the server vends, for people: a line of JSON for each ledger. */
 void gac_server_report(struct gac_server *s, struct instant now, struct buffer *out);

@@ -1,6 +1,11 @@
 /* vend_lease.c - the policy lease: grants with the square root of demand. */
-#include "base/square_root.h"
-#include "gac/vend.h"
+#include "include/weir/policy.h"
+
+#define NS_PER_S INT64_C(1000000000)
+/* The most that is granted at once. */
+#define AMOUNT_MAX (INT64_C(1) << 55)
+
+extern const struct weir_table_policy weir_table_lease;
 
 enum {
     ONE_UNIT = 1000, /* mcu */
@@ -9,6 +14,16 @@ enum {
 };
 
 static const int64_t cost_max = INT64_C(1) << 32; /* mcu; more than a request can cost */
+
+struct lease_holder {
+    int64_t credit; /* its part of the recent refill, not yet granted */
+    int64_t root;   /* square root of its demand */
+    int64_t credited_ns;
+    uint64_t epoch;
+    bool known;
+};
+
+_Static_assert(sizeof(struct lease_holder) <= WEIR_POLICY_STATE_MAX, "states are bounded");
 
 static int64_t least_of(int64_t a, int64_t b)
 {
@@ -20,9 +35,9 @@ static int64_t most_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int64_t in_span(int64_t rate, struct duration span)
+static int64_t in_span(int64_t rate, int64_t ns)
 {
-    __int128 tokens = (__int128)rate * span.ns / NS_PER_S;
+    __int128 tokens = (__int128)rate * ns / NS_PER_S;
     return tokens < INT64_MAX / 16 ? (int64_t)tokens : INT64_MAX / 16;
 }
 
@@ -30,146 +45,171 @@ static int64_t in_span(int64_t rate, struct duration span)
  * same factor does not change (requests per second) x (idle tokens), so the scale is chosen to make
  * asks rare. Upper bound: a part of the bank. Lower bound: what comes in for an even part of the
  * rate within `grant`. */
-static int64_t scale_of(const struct ledger *l, struct instant now,
-                        const struct ledger_terms *terms, int64_t cost)
+static int64_t scale_of(const struct weir_ledger *l, int64_t cost)
 {
     __int128 roots = 0, demands = 0;
-    for (uint32_t i = 0; i < l->count; i++) {
-        bool live = holder_is_live(&l->holders[i], now);
-        roots += live ? l->holders[i].root : 0;
-        demands += live ? l->holders[i].ask.demand : 0;
+    for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
+        const struct weir_holder *h = weir_ledger_holder(l, i);
+        const struct lease_holder *s = weir_holder_state(h);
+        bool live = weir_holder_is_live(l, h);
+        roots += live ? s->root : 0;
+        demands += live ? weir_holder_demand(h) : 0;
     }
-    if (demands == 0)
+    if (demands == 0 || roots == 0)
         return 0;
-    __int128 rare = roots * least_of(cost, cost_max) * terms->requests * MILLION / demands;
-    __int128 part = (__int128)l->bank.balance * MILLION / roots / BANK_PARTS;
-    int64_t even = (int64_t)square_root((unsigned __int128)(l->rate / terms->routers));
-    __int128 least = (__int128)in_span(even * MILLION, terms->grant);
+    __int128 rare = roots * least_of(cost, cost_max) * weir_ledger_requests(l) * MILLION / demands;
+    __int128 part = (__int128)weir_ledger_bank(l) * MILLION / roots / BANK_PARTS;
+    int64_t even = weir_policy_root(weir_ledger_rate(l) / weir_ledger_routers(l));
+    __int128 least = (__int128)in_span(even * MILLION, weir_ledger_grant_ns(l));
     __int128 scale = rare < part ? rare : part;
     scale = scale > least ? scale : least;
     return scale < INT64_MAX / 16 ? (int64_t)scale : INT64_MAX / 16;
 }
 
 /* What this holder would get if the bank had enough for all. */
-static int64_t vend_lease_wanted(const struct ledger_terms *terms, const struct holder *h,
-                                 int64_t scale)
+static int64_t wanted_by(const struct weir_ledger *l, const struct weir_holder *h, int64_t scale)
 {
-    if (h->ask.demand == 0)
+    const struct lease_holder *s = weir_holder_state(h);
+    const int64_t least_ns = weir_ledger_lifetime_ns(l);
+    if (weir_holder_demand(h) == 0)
         return 0;
-    int64_t spent_ns = most_of((terms->longest.ns - terms->lifetime.ns) / 2, terms->lifetime.ns);
-    int64_t most = in_span(h->ask.demand, (struct duration){spent_ns});
-    __int128 tokens = (__int128)scale * h->root / MILLION;
+    int64_t spent_ns = most_of((weir_ledger_longest_ns(l) - least_ns) / 2, least_ns);
+    int64_t most = in_span(weir_holder_demand(h), spent_ns);
+    __int128 tokens = (__int128)scale * s->root / MILLION;
     most = tokens < most ? (int64_t)tokens : most;
-    return most_of(most_of(most, ONE_UNIT), h->ask.need);
+    return most_of(most_of(most, ONE_UNIT), weir_holder_need(h));
 }
 
-static int64_t wanted_by_all(const struct ledger *l, struct instant now,
-                             const struct ledger_terms *terms, int64_t scale)
+static int64_t wanted_by_all(const struct weir_ledger *l, int64_t scale)
 {
     int64_t sum = 0;
-    for (uint32_t i = 0; i < l->count; i++) {
-        if (holder_claims(&l->holders[i], now, terms))
-            sum = least_of(sum + vend_lease_wanted(terms, &l->holders[i], scale), INT64_MAX / 4);
+    for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
+        const struct weir_holder *h = weir_ledger_holder(l, i);
+        if (weir_holder_claims(l, h))
+            sum = least_of(sum + wanted_by(l, h, scale), INT64_MAX / 4);
     }
     return sum;
 }
 
 /* This holder's part of the rate. If not all demand can be met: the max-min level, or its demand if
  * that is less. Otherwise: its demand, and an even part of the rest. */
-static int64_t vend_lease_share_of(const struct ledger *l, struct instant now,
-                                   const struct ledger_terms *terms, const struct holder *h)
+static int64_t share_of(const struct weir_ledger *l, const struct weir_holder *h)
 {
-    int64_t level = vend_level(l, now, terms, l->bank.rate);
+    int64_t level = weir_ledger_level(l, weir_ledger_bank_rate(l));
     if (level != INT64_MAX)
         return level;
-    int64_t left = l->bank.rate, live = 0;
-    for (uint32_t i = 0; i < l->count; i++) {
-        if (!holder_claims(&l->holders[i], now, terms) || l->holders[i].ask.demand == 0)
+    int64_t left = weir_ledger_bank_rate(l), live = 0;
+    for (uint32_t i = 0; i < weir_ledger_holders(l); i++) {
+        const struct weir_holder *other = weir_ledger_holder(l, i);
+        if (!weir_holder_claims(l, other) || weir_holder_demand(other) == 0)
             continue;
-        left -= l->holders[i].ask.demand;
+        left -= weir_holder_demand(other);
         live++;
     }
-    return h->ask.demand + (live > 0 ? left / live : 0);
+    return weir_holder_demand(h) + (live > 0 ? left / live : 0);
 }
 
-static struct duration time_for(int64_t tokens, int64_t rate, struct duration most)
+static int64_t time_for(int64_t tokens, int64_t rate, int64_t most_ns)
 {
     if (tokens <= 0 || rate <= 0)
-        return tokens <= 0 ? (struct duration){0} : most;
+        return tokens <= 0 ? 0 : most_ns;
     __int128 ns = ((__int128)tokens * NS_PER_S + rate - 1) / rate;
-    return ns < most.ns ? (struct duration){(int64_t)ns} : most;
+    return ns < most_ns ? (int64_t)ns : most_ns;
 }
 
 /* Adds the holder's part of the refill since the last time, up to its demand. */
-static void add_credit(struct instant now, struct holder *h, int64_t share, int64_t most)
+static void add_credit(int64_t now_ns, struct lease_holder *s, int64_t share, int64_t most)
 {
-    int64_t came = in_span(share, instant_since(now, h->credited_at));
-    h->credit = least_of(h->credit + came, most);
-    h->credited_at = now;
+    int64_t came = in_span(share, now_ns - s->credited_ns);
+    s->credit = least_of(s->credit + came, most);
+    s->credited_ns = now_ns;
 }
 
 /* The least grant worth a message if more can come. If the dearest request needs more, that need is
  * enough. */
-static int64_t worth_granting(const struct ledger *l, const struct holder *h, int64_t want)
+static int64_t worth_granting(const struct weir_ledger *l, const struct weir_holder *h,
+                              int64_t want)
 {
-    int64_t enough = ledger_enough(l, h->ask.need);
-    if (enough < h->ask.need)
-        return most_of(enough - h->held, 0);
-    int64_t least = least_of(least_of(want, most_of(ONE_UNIT, want / 2)), l->bank.capacity);
-    return most_of(least, enough - h->held);
+    int64_t need = weir_holder_need(h), held = weir_holder_held(h);
+    int64_t enough = weir_ledger_enough(l, need);
+    if (enough < need)
+        return most_of(enough - held, 0);
+    int64_t least =
+        least_of(least_of(want, most_of(ONE_UNIT, want / 2)), weir_ledger_bank_capacity(l));
+    return most_of(least, enough - held);
 }
 
 /* The grant from `tokens` available: the whole need of the dearest request once `tokens` admit
  * it. */
-static int64_t with_debt(const struct ledger *l, const struct holder *h, int64_t tokens,
+static int64_t with_debt(const struct weir_ledger *l, const struct weir_holder *h, int64_t tokens,
                          int64_t least)
 {
-    int64_t need = h->ask.need - h->held;
-    bool lets_in = tokens >= least && l->bank.balance > 0 && l->bank.capacity > 0;
-    return lets_in && need > tokens ? least_of(need, GAC_AMOUNT_MAX) : tokens;
+    int64_t need = weir_holder_need(h) - weir_holder_held(h);
+    bool lets_in = tokens >= least && weir_ledger_bank(l) > 0 && weir_ledger_bank_capacity(l) > 0;
+    return lets_in && need > tokens ? least_of(need, AMOUNT_MAX) : tokens;
 }
 
 /* The time until the holder can be granted `tokens`. */
-static struct duration time_until(const struct ledger *l, const struct ledger_terms *terms,
-                                  const struct holder *h, int64_t tokens, int64_t ahead,
-                                  int64_t share)
+static int64_t time_until(const struct weir_ledger *l, const struct lease_holder *s, int64_t tokens,
+                          int64_t ahead, int64_t share)
 {
-    struct duration credit = time_for(tokens - ahead - h->credit, share, terms->lifetime);
-    struct duration bank = time_for(tokens - l->bank.balance, l->bank.rate, terms->lifetime);
-    return credit.ns > bank.ns ? credit : bank;
+    const int64_t most_ns = weir_ledger_lifetime_ns(l);
+    int64_t credit_ns = time_for(tokens - ahead - s->credit, share, most_ns);
+    int64_t bank_ns = time_for(tokens - weir_ledger_bank(l), weir_ledger_bank_rate(l), most_ns);
+    return most_of(credit_ns, bank_ns);
 }
 
 /* Twice the time to spend the tokens, and a while more. */
-static struct duration lifetime_of(const struct ledger_terms *terms, const struct holder *h)
+static int64_t lifetime_of(const struct weir_ledger *l, const struct weir_holder *h)
 {
-    struct duration span = time_for(h->held, h->ask.demand, terms->longest);
-    int64_t ns = 2 * span.ns + terms->lifetime.ns;
-    return ns < terms->longest.ns ? (struct duration){ns} : terms->longest;
+    const int64_t longest_ns = weir_ledger_longest_ns(l);
+    int64_t span_ns = time_for(weir_holder_held(h), weir_holder_demand(h), longest_ns);
+    return least_of(2 * span_ns + weir_ledger_lifetime_ns(l), longest_ns);
 }
 
-void vend_lease(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                struct holder *h)
+/* The credit of an earlier epoch is lost. */
+static struct lease_holder *lease_holder_of(const struct weir_ledger *l, struct weir_holder *h)
 {
-    h->root = (int64_t)square_root((unsigned __int128)h->ask.demand);
-    if (h->ask.demand == 0)
+    struct lease_holder *s = weir_holder_state(h);
+    if (!s->known)
+        s->credited_ns = weir_ledger_now_ns(l);
+    if (s->epoch != weir_holder_epoch(h))
+        s->credit = 0;
+    s->known = true;
+    s->epoch = weir_holder_epoch(h);
+    return s;
+}
+
+static void lease_vend(struct weir_ledger *l, struct weir_holder *h)
+{
+    struct lease_holder *s = lease_holder_of(l, h);
+    s->root = weir_policy_root(weir_holder_demand(h));
+    if (weir_holder_demand(h) == 0)
         return;
-    int64_t scale = scale_of(l, now, terms, h->ask.cost > 0 ? h->ask.cost : ONE_UNIT);
-    int64_t want = vend_lease_wanted(terms, h, scale) - h->held,
-            share = vend_lease_share_of(l, now, terms, h);
-    add_credit(now, h, share, most_of(want, 0));
-    int64_t all = wanted_by_all(l, now, terms, scale), bank = most_of(l->bank.balance, 0);
+    int64_t scale = scale_of(l, weir_holder_cost(h) > 0 ? weir_holder_cost(h) : ONE_UNIT);
+    int64_t held = weir_holder_held(h), want = wanted_by(l, h, scale) - held;
+    int64_t share = share_of(l, h);
+    add_credit(weir_ledger_now_ns(l), s, share, most_of(want, 0));
+    int64_t all = wanted_by_all(l, scale), bank = most_of(weir_ledger_bank(l), 0);
     bool enough = bank >= all;
     if (enough)
-        h->credit = most_of(h->credit, 0);
-    int64_t ahead = enough ? want : (int64_t)((__int128)(want + h->held) * bank / all);
-    int64_t tokens = least_of(least_of(want, h->credit + ahead), bank);
+        s->credit = most_of(s->credit, 0);
+    int64_t ahead = enough ? want : (int64_t)((__int128)(want + held) * bank / all);
+    int64_t tokens = least_of(least_of(want, s->credit + ahead), bank);
     int64_t least = worth_granting(l, h, want);
     tokens = with_debt(l, h, tokens, least);
     if (want > 0 && tokens > 0 && tokens >= least) {
-        ledger_grant(l, h, tokens);
-        h->credit -= tokens;
+        weir_ledger_grant(l, h, tokens);
+        s->credit -= tokens;
     }
     if (want > 0 && !enough)
-        h->answer.wait = time_until(l, terms, h, least, ahead, share);
-    h->answer.lifetime = lifetime_of(terms, h);
+        weir_holder_wait(h, time_until(l, s, least, ahead, share));
+    weir_holder_live(h, lifetime_of(l, h));
 }
+
+const struct weir_table_policy weir_table_lease = {.size = sizeof weir_table_lease,
+                                                   .holder_bytes = sizeof(struct lease_holder),
+                                                   .name = "lease",
+                                                   .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
+                                                            WEIR_TABLE_WHOLE_COST,
+                                                   .vend = lease_vend};

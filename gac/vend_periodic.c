@@ -1,20 +1,32 @@
 /* vend_periodic.c - the policy periodic: the bank is divided by max-min in every period. */
-#include "gac/vend.h"
+#include "include/weir/policy.h"
+
+#define NS_PER_S INT64_C(1000000000)
+
+extern const struct weir_table_policy weir_table_periodic;
 
 /* The bank is divided by max-min over what each would spend in a period. */
-void vend_periodic(struct ledger *l, struct instant now, const struct ledger_terms *terms,
-                   struct holder *h)
+static void periodic_vend(struct weir_ledger *l, struct weir_holder *h)
 {
-    h->answer.wait = terms->lifetime;
-    if (h->ask.demand == 0)
+    const int64_t period_ns = weir_ledger_lifetime_ns(l), bank = weir_ledger_bank(l);
+    weir_holder_wait(h, period_ns);
+    if (weir_holder_demand(h) == 0)
         return;
-    __int128 bank_rate = (__int128)l->bank.balance * NS_PER_S / terms->lifetime.ns;
-    int64_t rate = bank_rate > l->rate ? l->rate : bank_rate > 0 ? (int64_t)bank_rate : 0;
-    int64_t level = vend_level(l, now, terms, rate);
-    int64_t share = h->ask.demand < level ? h->ask.demand : level;
-    int64_t tokens = (int64_t)((__int128)share * terms->lifetime.ns / NS_PER_S) - h->held;
-    if (tokens > l->bank.balance)
-        tokens = l->bank.balance;
+    __int128 bank_rate = (__int128)bank * NS_PER_S / period_ns;
+    int64_t rate = weir_ledger_rate(l);
+    if (bank_rate <= rate)
+        rate = bank_rate > 0 ? (int64_t)bank_rate : 0;
+    int64_t level = weir_ledger_level(l, rate);
+    int64_t share = weir_holder_demand(h) < level ? weir_holder_demand(h) : level;
+    int64_t tokens = (int64_t)((__int128)share * period_ns / NS_PER_S) - weir_holder_held(h);
+    if (tokens > bank)
+        tokens = bank;
     if (tokens > 0)
-        ledger_grant(l, h, tokens);
+        weir_ledger_grant(l, h, tokens);
 }
+
+const struct weir_table_policy weir_table_periodic = {.size = sizeof weir_table_periodic,
+                                                      .name = "periodic",
+                                                      .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
+                                                               WEIR_TABLE_PERIODS,
+                                                      .vend = periodic_vend};

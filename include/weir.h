@@ -6,7 +6,8 @@
  *
  * Units: mcu = 1/1000 of a read or write capacity unit.
  * Errors: every function that can fail returns an enum weir_status; weir_error has the text.
- * Lifetimes: what a result lends stays until the next call with the same database. */
+ * Lifetimes: what a result lends stays until the next call with the same database. What a call was
+ * given may change once it returns, also if the call started a write. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +32,8 @@ enum weir_status {
     WEIR_STOPPED = 8,   /* the disk failed: no more writes until the database is opened anew */
     WEIR_CORRUPT = 9,   /* stored data fails its checksum */
     WEIR_IO = 10,
-    WEIR_UNKNOWN = 11, /* a write whose outcome is not known: the disk failed under it */
+    WEIR_UNKNOWN = 11,          /* a write whose outcome is not known: the disk failed under it */
+    WEIR_CONDITION_FAILED = 12, /* the item does not fulfil the condition: nothing was written */
 };
 
 enum weir_type {
@@ -105,6 +107,23 @@ WEIR_API void weir_item_add(struct weir_item *item, const char *name, enum weir_
 WEIR_API void weir_item_begin(struct weir_item *item, const char *name, enum weir_type container);
 WEIR_API void weir_item_end(struct weir_item *item);
 
+/* ---- expressions ---- */
+
+/* Conditions, filters, updates and projections are DynamoDB's expressions, with the same grammar,
+ * functions, reserved words and limits. */
+
+struct weir_name {
+    const char *placeholder; /* "#n" */
+    const char *attribute;   /* the name that it stands for */
+};
+
+/* What the expressions of a request use for names and values. Each must be used. */
+struct weir_placeholders {
+    const struct weir_name *names;
+    size_t name_count;
+    const struct weir_item *values; /* its attributes are named ":v"; NULL: none */
+};
+
 /* ---- requests ---- */
 
 struct weir_result {
@@ -113,11 +132,14 @@ struct weir_result {
     enum weir_reason reason; /* WEIR_THROTTLED: by what */
     int64_t wait_ns;         /* WEIR_THROTTLED: the same request could pass after this */
     int64_t consumed_mcu;
-    uint32_t count;    /* items lent */
-    bool more;         /* a query stopped at a limit */
+    uint32_t count;    /* items lent, or only counted */
+    uint32_t scanned;  /* items that a query or scan read, before the filter */
+    bool more;         /* a query or scan stopped at a limit: go on after weir_result_last */
     const void *items; /* read them with weir_result_next */
     size_t items_size;
     bool single;
+    const void *last; /* for weir_result_last */
+    size_t last_size;
 };
 
 /* `key` holds the key attributes; others are ignored. */
@@ -129,17 +151,58 @@ WEIR_API enum weir_status weir_put(struct weir_table *table, const struct weir_i
 WEIR_API enum weir_status weir_delete(struct weir_table *table, const struct weir_item *key,
                                       struct weir_result *result);
 
-struct weir_query_options {
-    bool reverse; /* by descending sort key */
-    bool consistent;
-    uint32_t limit;                /* items; 0: up to 1 MiB of them */
-    const struct weir_item *after; /* go on behind this item; NULL: from the start */
+enum weir_returned {
+    WEIR_RETURN_NOTHING = 0,
+    WEIR_RETURN_OLD, /* the item before the write, if there was one */
+    WEIR_RETURN_NEW, /* weir_update: the item after the write */
 };
 
-/* Items with the partition key in `key`, in sort key order. */
+struct weir_write_options {
+    const char *condition; /* of the item before the write; NULL: none */
+    struct weir_placeholders placeholders;
+    enum weir_returned returned; /* the item that the result lends */
+    bool return_if_failed;       /* if the condition fails, the result lends the item */
+};
+
+/* weir_put and weir_delete under a condition. Reading the item, the condition and the write are one
+ * step: no other write comes between. `options` NULL: as without. WEIR_CONDITION_FAILED: nothing
+ * was written; the capacity is consumed as if it were. */
+WEIR_API enum weir_status weir_put_if(struct weir_table *table, const struct weir_item *item,
+                                      const struct weir_write_options *options,
+                                      struct weir_result *result);
+WEIR_API enum weir_status weir_delete_if(struct weir_table *table, const struct weir_item *key,
+                                         const struct weir_write_options *options,
+                                         struct weir_result *result);
+/* Changes attributes of the item as the update expression says, such as "SET a = :v ADD n :one".
+ * Makes the item if there is none. `update` NULL: only makes the item. WEIR_INVALID also if the
+ * update does not fit the item; nothing was written then. */
+WEIR_API enum weir_status weir_update(struct weir_table *table, const struct weir_item *key,
+                                      const char *update, const struct weir_write_options *options,
+                                      struct weir_result *result);
+
+struct weir_query_options {
+    bool reverse; /* by descending sort key; a scan: in the opposite order */
+    bool consistent;
+    bool count_only;               /* lend no items */
+    uint32_t limit;                /* items to read, before the filter; 0: up to 1 MiB of them */
+    const struct weir_item *after; /* go on behind this item's key; NULL: from the start */
+    const char *filter;            /* a condition; other items are left out; NULL: all items */
+    const char *projection;        /* the attributes to lend; NULL: whole items */
+    struct weir_placeholders placeholders;
+};
+
+/* Items with the partition key in `key`, in sort key order. Capacity is consumed for the items that
+ * were read, before the filter. */
 WEIR_API enum weir_status weir_query(struct weir_table *table, const struct weir_item *key,
                                      const struct weir_query_options *options,
                                      struct weir_result *result);
+/* Items of the whole table. Items with the same partition key are together, in sort key order. */
+WEIR_API enum weir_status weir_scan(struct weir_table *table,
+                                    const struct weir_query_options *options,
+                                    struct weir_result *result);
+/* Makes `key` the key of the last item that the query or scan read, even if the filter left it out:
+ * `after` of the next page. False: there is no next page. */
+WEIR_API bool weir_result_last(const struct weir_result *result, struct weir_item *key);
 
 /* Writes without waiting: many share one trip to the disk. Each start that returns WEIR_OK has one
  * completion, in any order, with its tag. */
@@ -147,7 +210,17 @@ WEIR_API enum weir_status weir_put_start(struct weir_table *table, const struct 
                                          uint64_t tag);
 WEIR_API enum weir_status weir_delete_start(struct weir_table *table, const struct weir_item *key,
                                             uint64_t tag);
-/* Waits for a completion; WEIR_NOT_FOUND if nothing is in flight. */
+WEIR_API enum weir_status weir_put_if_start(struct weir_table *table, const struct weir_item *item,
+                                            const struct weir_write_options *options, uint64_t tag);
+WEIR_API enum weir_status weir_delete_if_start(struct weir_table *table,
+                                               const struct weir_item *key,
+                                               const struct weir_write_options *options,
+                                               uint64_t tag);
+WEIR_API enum weir_status weir_update_start(struct weir_table *table, const struct weir_item *key,
+                                            const char *update,
+                                            const struct weir_write_options *options, uint64_t tag);
+/* Waits for a completion; WEIR_NOT_FOUND if nothing is in flight. If the completed write failed,
+ * weir_error has the text. */
 WEIR_API enum weir_status weir_complete(struct weir *db, struct weir_result *result);
 
 /* ---- reading items ---- */

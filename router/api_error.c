@@ -97,16 +97,6 @@ int fault_status(enum fault_kind kind)
     return FAULTS[kind].status;
 }
 
-int fault_shown_size(struct slice s)
-{
-    if (s.size <= FAULT_SHOWN_MAX)
-        return (int)s.size;
-    size_t size = FAULT_SHOWN_MAX;
-    while (size > 0 && (s.data[size] & 0xc0) == 0x80)
-        size--;
-    return (int)size;
-}
-
 void fault_write(struct buffer *out, const struct fault *f)
 {
     json_write_open(out, '{');

@@ -37,6 +37,7 @@ struct call {
     struct buffer body;     /* owns; the answer */
     void *state;            /* of the operation; from the arena */
     struct item_plan *plan; /* of an operation on items by their keys; from the arena */
+    struct slice table_arn; /* the ARN that the client gave as the name of its one table */
     enum return_consumed consumed;
     int64_t consumed_mcu; /* by all subrequests so far */
     struct instant begun;

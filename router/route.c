@@ -223,7 +223,8 @@ void route_fetched(struct router *r, struct route_entry *e, const struct reply *
     static const struct reply NO_TABLE = {.code = REPLY_MALFORMED};
     struct route *route = reply->code == REPLY_OK ? route_create(reply) : NULL;
     const struct reply *refusal = reply->code == REPLY_OK ? &NO_TABLE : reply;
-    bool usable = route != NULL && route->table.status != TABLE_CREATING;
+    bool usable = route != NULL && route->table.status != TABLE_CREATING &&
+                  route->table.status != TABLE_DELETING;
     /* A waiter that came during the fetch may know that the table exists now: if the fetch found no
      * usable table, another fetch follows. A waiter that is told may want the table again: it is
      * appended. */

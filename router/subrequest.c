@@ -226,12 +226,18 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
     s->state = SUBREQUEST_DONE;
 }
 
+/* A write costs what it costs even if the item does not fit its condition or its update. */
+static bool subrequest_was_charged(enum reply_code code)
+{
+    return code == REPLY_OK || code == REPLY_CONDITION_FAILED || code == REPLY_UPDATE_FAILED;
+}
+
 static void subrequest_settle(struct router *r, struct subrequest *s, const struct reply *reply)
 {
     if (reply->code == REPLY_UNKNOWN) /* the request may be done */
         limit_keep(r, s);
     else
-        limit_settle(r, s, reply->code == REPLY_OK ? reply->consumed_mcu : 0);
+        limit_settle(r, s, subrequest_was_charged(reply->code) ? reply->consumed_mcu : 0);
 }
 
 static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *reply)
@@ -312,6 +318,10 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
     }
     if (found == NULL) {
         subrequest_finish(r, s, refusal);
+        return;
+    }
+    if (found->table.status == TABLE_DELETING) {
+        subrequest_give_up(r, s, REPLY_TABLE_NOT_FOUND, "");
         return;
     }
     if (found->table.id != s->route->table.id) {
@@ -488,6 +498,20 @@ static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct
            subrequest_partition(s)->member_count > 1;
 }
 
+/* The readers of items trust their structure, and a faulty node may send anything. */
+static bool subrequest_items_are_readable(const struct reply *reply)
+{
+    struct reader items = {reply->range.items, false};
+    if (reply->kind == ANSWER_ITEM)
+        return !reply->item.found || item_is_readable(reply->item.bytes);
+    while (reply->kind == ANSWER_RANGE && items.left.size > 0) {
+        struct slice item = reader_sized(&items);
+        if (items.failed || !item_is_readable(item))
+            return false;
+    }
+    return true;
+}
+
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply)
 {
     struct subrequest *s = subrequest_find_sent(r, node, reply->id);
@@ -495,6 +519,10 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         return;
     if (!reply_fits(reply, s->request.op)) {
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
+        return;
+    }
+    if (!subrequest_items_are_readable(reply)) {
+        subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer has a damaged item");
         return;
     }
     if (s->guessed && reply->code == REPLY_OK) /* this node leads, not the silent node */

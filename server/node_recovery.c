@@ -24,6 +24,18 @@ static uint64_t segment_bytes_stated(const struct node_recovery *r, const struct
     return stated;
 }
 
+static enum status replay_fail(const struct node_recovery *r, const struct log_record *record,
+                               struct buffer *error)
+{
+    return buffer_explain(error, STATUS_CORRUPT,
+                          "the log in %s does not fit the node's data: the whole record of kind %u "
+                          "and partition %u at segment %llx, byte %llu cannot be replayed: restore "
+                          "the directory, or this node's data, from a replica",
+                          r->place, (unsigned)record->kind, record->group,
+                          (unsigned long long)(record->lsn / r->segment_bytes),
+                          (unsigned long long)(record->lsn % r->segment_bytes));
+}
+
 /* Replays one segment from the lsn `from`. Sets `next_lsn` to the end of its last record. */
 static enum status segment_replay(struct node_recovery *r, uint64_t segment, struct slice bytes,
                                   uint64_t from, bool last, struct buffer *error)
@@ -42,7 +54,7 @@ static enum status segment_replay(struct node_recovery *r, uint64_t segment, str
             continue;
         r->replayed++;
         if (node_replay(r->node, &record) != STATUS_OK)
-            break;
+            return replay_fail(r, &record, error);
     }
     r->next_lsn = reader.ended ? reader.start + r->segment_bytes : reader.start + reader.at;
     if (status == STATUS_NOT_FOUND && (reader.ended || last))

@@ -43,7 +43,9 @@ void admission_watch_look(struct run *r)
 {
     for (uint32_t id = 1; id <= r->plan.nodes; id++) {
         struct node *n = node_process_node(r->world.nodes[id]);
-        if (n != NULL && r->plan.config.write_check != WRITE_CHECK_OFF)
+        bool checks = r->plan.config.write_check == WRITE_CHECK_GAUGE ||
+                      r->plan.config.write_check == WRITE_CHECK_LEASE;
+        if (n != NULL && checks)
             check_debts(r, n, id);
     }
 }

@@ -335,11 +335,78 @@ void dynamo_get(struct buffer *out, const struct dynamo_table *t, uint32_t key, 
     APPEND(out, "}");
 }
 
-void dynamo_write(struct buffer *out, const struct dynamo_table *t, const struct dynamo_write *w,
-                  bool wants_old)
+bool dynamo_meets(const struct dynamo_write *w, uint64_t value)
+{
+    switch (w->condition) {
+    case DYNAMO_IF_ABSENT:
+        return value == 0;
+    case DYNAMO_IF_PRESENT:
+        return value != 0;
+    case DYNAMO_IF_VALUE:
+        return value == w->expected && value != 0;
+    case DYNAMO_IF_OTHER:
+        return value != w->expected;
+    default:
+        return true;
+    }
+}
+
+static void append_number(struct buffer *out, const char *name, uint64_t value)
+{
+    buffer_append_format(out, "\"%s\":{\"N\":\"%llu\"}", name, (unsigned long long)value);
+}
+
+/* UpdateExpression, and the first of its values: the item becomes what a put would make of it. */
+static void append_update(struct buffer *out, const struct dynamo_table *t,
+                          const struct dynamo_write *w)
+{
+    struct buffer filler = {0};
+    if (t->filler->most > 0 && !w->misfit)
+        append_filler(&filler, t->filler, w->value);
+    buffer_append_format(out, ",\"UpdateExpression\":\"SET v = :v%s\"",
+                         w->misfit         ? ", x = absent"
+                         : filler.size > 0 ? ", p = :p"
+                                           : " REMOVE p");
+    APPEND(out, ",\"ExpressionAttributeValues\":{");
+    append_number(out, ":v", w->value);
+    if (filler.size > 0) {
+        const size_t name = sizeof ",\"p\":" - 1;
+        APPEND(out, ",\":p\":");
+        buffer_append(out, filler.data + name, filler.size - name);
+    }
+    buffer_deinit(&filler);
+}
+
+/* The condition and the values of condition and update. */
+static void append_condition(struct buffer *out, const struct dynamo_table *t,
+                             const struct dynamo_write *w)
+{
+    static const char *const texts[DYNAMO_CONDITIONS] = {
+        [DYNAMO_IF_ABSENT] = "attribute_not_exists(k)",
+        [DYNAMO_IF_PRESENT] = "attribute_exists(k)",
+        [DYNAMO_IF_VALUE] = "v = :e",
+        [DYNAMO_IF_OTHER] = "v <> :e"};
+    const bool compares = w->condition == DYNAMO_IF_VALUE || w->condition == DYNAMO_IF_OTHER;
+    if (w->condition != DYNAMO_ALWAYS)
+        buffer_append_format(out, ",\"ConditionExpression\":\"%s\"", texts[w->condition]);
+    if (w->condition != DYNAMO_ALWAYS && w->wants_met)
+        APPEND(out, ",\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"");
+    if (w->updates)
+        append_update(out, t, w);
+    else if (compares)
+        APPEND(out, ",\"ExpressionAttributeValues\":{");
+    if (w->updates && compares)
+        APPEND(out, ",");
+    if (compares)
+        append_number(out, ":e", w->expected);
+    if (w->updates || compares)
+        APPEND(out, "}");
+}
+
+void dynamo_write(struct buffer *out, const struct dynamo_table *t, const struct dynamo_write *w)
 {
     append_table(out, t);
-    if (w->value != 0) {
+    if (w->value != 0 && !w->updates) {
         APPEND(out, "\",\"Item\":");
         dynamo_append_item(out, t, w);
     } else {
@@ -347,9 +414,20 @@ void dynamo_write(struct buffer *out, const struct dynamo_table *t, const struct
         append_key(out, t, w->key);
         APPEND(out, "}");
     }
-    if (wants_old)
+    append_condition(out, t, w);
+    if (w->wants_old)
         APPEND(out, ",\"ReturnValues\":\"ALL_OLD\"");
     APPEND(out, "}");
+}
+
+void dynamo_increment(struct buffer *out, const struct dynamo_table *t, uint32_t key)
+{
+    append_table(out, t);
+    APPEND(out, "\",\"Key\":");
+    append_key(out, t, key);
+    APPEND(out, "},\"UpdateExpression\":\"ADD v :one\",\"ExpressionAttributeValues\":{");
+    append_number(out, ":one", 1);
+    APPEND(out, "},\"ReturnValues\":\"UPDATED_NEW\"}");
 }
 
 void dynamo_batch_get(struct buffer *out, const struct dynamo_table *t, const uint32_t *keys,
@@ -415,7 +493,13 @@ void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct
         APPEND(out, ",\":h\":");
         append_sort_value(out, t->keys, q->high);
     }
+    if (q->filter > 0) {
+        APPEND(out, ",");
+        append_number(out, ":f", q->filter);
+    }
     APPEND(out, "}");
+    if (q->filter > 0)
+        APPEND(out, ",\"FilterExpression\":\"v >= :f\"");
     if (q->goes_on) {
         APPEND(out, ",\"ExclusiveStartKey\":");
         append_key(out, t, q->after);

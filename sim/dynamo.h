@@ -38,10 +38,25 @@ struct dynamo_spec {
     bool whole_collections;
 };
 
+enum dynamo_condition {
+    DYNAMO_ALWAYS,     /* no condition */
+    DYNAMO_IF_ABSENT,  /* attribute_not_exists(k) */
+    DYNAMO_IF_PRESENT, /* attribute_exists(k) */
+    DYNAMO_IF_VALUE,   /* v = expected */
+    DYNAMO_IF_OTHER,   /* v <> expected */
+    DYNAMO_CONDITIONS,
+};
+
 struct dynamo_write {
     uint32_t key;
     uint64_t value; /* 0: delete */
     size_t pad;     /* bytes, if the table has no filler */
+    bool updates;   /* UpdateItem, not PutItem */
+    bool misfit;    /* an update that fits no item */
+    bool wants_old; /* ReturnValues ALL_OLD */
+    bool wants_met; /* the item that fails the condition */
+    enum dynamo_condition condition;
+    uint64_t expected;
 };
 
 enum dynamo_range {
@@ -56,7 +71,8 @@ struct dynamo_query {
     enum dynamo_range range; /* of sort keys */
     uint32_t low;            /* keys */
     uint32_t high;
-    uint32_t limit; /* 0: none */
+    uint32_t limit;  /* 0: none */
+    uint64_t filter; /* only items with this number or a larger one; 0: all */
     bool consistent;
     bool backward;
     bool goes_on; /* starts behind `after` */
@@ -83,14 +99,18 @@ void dynamo_update_table(struct buffer *out, const char *name, uint32_t units);
 void dynamo_tag_table(struct buffer *out, const char *name, uint32_t value);
 void dynamo_table(struct buffer *out, const char *name); /* DescribeTable, DeleteTable */
 void dynamo_get(struct buffer *out, const struct dynamo_table *t, uint32_t key, bool consistent);
-void dynamo_write(struct buffer *out, const struct dynamo_table *t, const struct dynamo_write *w,
-                  bool wants_old);
+void dynamo_write(struct buffer *out, const struct dynamo_table *t, const struct dynamo_write *w);
+/* Adds 1 to the number of a key that is a counter. The answer has the new number. */
+void dynamo_increment(struct buffer *out, const struct dynamo_table *t, uint32_t key);
 void dynamo_batch_get(struct buffer *out, const struct dynamo_table *t, const uint32_t *keys,
                       uint32_t count, bool consistent);
 void dynamo_batch_write(struct buffer *out, const struct dynamo_table *t,
                         const struct dynamo_write *all, uint32_t count);
 void dynamo_scan(struct buffer *out, const struct dynamo_table *t, bool consistent);
 void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct dynamo_query *q);
+
+/* Whether an item with this number, 0: no item, meets the write's condition. */
+bool dynamo_meets(const struct dynamo_write *w, uint64_t value);
 
 /* The number in the first item. 0: there is no item. */
 uint64_t dynamo_value(struct slice body);

@@ -147,6 +147,8 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6761635f73696d00));
     uint32_t servers = (uint32_t)prng_below(&p, SIM_GAC_MAX + 1);
+    if (o->gac_policy != NULL && servers == 0)
+        servers = 1;
     plan->gac = o->gac == 0 ? servers : o->gac == SIM_GAC_NONE ? 0 : (uint32_t)o->gac;
     plan->config.gac = prng_between(&p, GAC_STATIC, GAC_LEASE);
     if (often(&p, 50))
@@ -252,6 +254,12 @@ static void plan_budgets(struct plan *plan, struct prng *p)
 
 /* Limits of partitions, nodes and members that a few clients reach. Each node can serve all that
  * the tables are promised. Draws from its own stream. */
+/* Whether the caller has chosen a policy that nodes apply. */
+static bool plan_is_limited(const struct sim_options *o)
+{
+    return o->partition_policy != NULL || o->node_policy != NULL || o->headroom_policy != NULL;
+}
+
 static void plan_limits(struct plan *plan, const struct sim_options *o)
 {
     enum {
@@ -269,8 +277,13 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     c->split_delay_ms = often(&p, 70) ? 0 : spread(&p, 100, 5000);
     c->report_ms = spread(&p, 10, 500);
     c->report_deadline_ms = c->report_ms * prng_between(&p, 2, 10);
-    if (!limits || plan->gac > 0 || c->profile != PROFILE_OFF ||
-        plan->workload.filler.big_percent > 0)
+    if (plan_is_limited(o)) {
+        units = 1 + units % 3; /* so little that policies have something to decide */
+        percent = 100;
+        plan->gac = o->gac_policy == NULL ? 0 : plan->gac;
+        plan->workload.filler.big_percent = 0;
+    } else if (!limits || plan->gac > 0 || c->profile != PROFILE_OFF ||
+               plan->workload.filler.big_percent > 0)
         return;
     plan->limits = true;
     static const char *const policies[] = {"burst", "always-burst"};
@@ -361,6 +374,41 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
         plan->config.group_max_bytes = least;
 }
 
+/* Conditions, updates and counters. Draws from its own stream. */
+static void plan_updates(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7570646174650000));
+    struct workload *w = &plan->workload;
+    w->condition_percent = (uint32_t)prng_between(&p, 0, 80);
+    w->update_percent = (uint32_t)prng_between(&p, 0, 80);
+    if (w->keys > 1)
+        w->counters = (uint32_t)prng_between(&p, 0, w->keys > 4 ? 2 : 1);
+}
+
+static void plan_name(char out[POLICY_NAME_MAX], const char *name)
+{
+    if (name == NULL)
+        return;
+    must(strlen(name) < POLICY_NAME_MAX);
+    memset(out, 0, POLICY_NAME_MAX);
+    memcpy(out, name, strlen(name));
+}
+
+/* The policies that the caller has chosen. */
+static void plan_policies(struct plan *plan, const struct sim_options *o)
+{
+    struct config *c = &plan->config;
+    c->policies = o->policies;
+    plan_name(c->partition_policy, o->partition_policy);
+    plan_name(c->node_policy, o->node_policy);
+    plan_name(c->headroom_policy, o->headroom_policy);
+    plan_name(c->gac_policy, o->gac_policy);
+    if (o->headroom_policy != NULL)
+        c->write_check = WRITE_CHECK_NAMED;
+    if (o->gac_policy != NULL)
+        c->gac = GAC_NAMED;
+}
+
 /* Draws from its own stream: the earlier parts of a seed's plan stay the same. */
 static void plan_more(struct plan *plan, const struct sim_options *o)
 {
@@ -376,8 +424,10 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan_budgets(plan, &p);
         plan_shapes(plan, o);
         plan_world(plan, o);
+        plan_updates(plan, o);
     }
     plan_merges(plan, o);
+    plan_policies(plan, o);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {

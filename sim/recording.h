@@ -1,12 +1,15 @@
 /* recording.h - records what clients did and saw, key by key, and checks that this is possible.
  *
  * The checks:
- *   - Strong reads and writes of a key are linearizable.
+ *   - Strong reads and writes of a key are linearizable. A write that was told what it replaced, or
+ *     whose condition names it, directly follows that value. A write whose condition failed is a
+ *     read of the item that failed it.
+ *   - Increments and strong reads of a counter are linearizable.
  *   - A read shows a value only if a write of that value to the key had begun by the end of the
  *     read, and is not known to have failed.
  *   - A read does not show a value of a table that was deleted before the read began. Eventual
  *     reads are checked from `calm_ns` on: before that a cut replica may miss the deletion.
- *   - No two writes replaced the same value, and no write overlooked a value.
+ *   - No two writes replaced the same value.
  *   - No answer was wrong in itself (recording_wrong).
  * A value is the number of the operation that wrote it; 0 means absent. A table's deletion is a
  * write of 0 to each of its keys. */
@@ -20,8 +23,6 @@ struct recorded {
     struct history_op op;
     uint32_t client;
     bool consistent;
-    bool old_known; /* the write was told what it replaced */
-    uint64_t old;
     const char *wrong; /* what is wrong with the answer; NULL: nothing */
     bool clears;       /* this write is a deletion of the table */
 };
@@ -30,6 +31,7 @@ struct recording_key {
     struct recorded *ops; /* owns; in the order of invocation */
     size_t count;
     size_t capacity;
+    bool counter; /* its writes are increments */
 };
 
 struct recording {
@@ -54,13 +56,18 @@ void recording_deinit(struct recording *h);
 struct recording_ticket recording_invoke(struct recording *h, struct instant now, uint32_t client,
                                          uint32_t key, enum history_kind kind, bool consistent,
                                          bool deletes);
+/* The key is a counter: its writes add 1. */
+void recording_count(struct recording *h, uint32_t key);
 /* A deletion of the key's table begins. */
 struct recording_ticket recording_clear(struct recording *h, struct instant now, uint32_t key);
-/* `value`: what a read saw. HISTORY_INFO: the outcome is unknown. */
+/* `value`: what a read saw, or what an increment made. HISTORY_INFO: the outcome is unknown. */
 void recording_return(struct recording *h, struct instant now, const struct recording_ticket *t,
                       enum history_outcome outcome, uint64_t value);
-/* The value that the write replaced. Call it before recording_return. */
+/* The value that the write has replaced, or replaces if it is done. Before recording_return. */
 void recording_replaced(struct recording *h, const struct recording_ticket *t, uint64_t old);
+/* The write did nothing: its condition failed on an item with this value, 0: on no item. */
+void recording_refused(struct recording *h, struct instant now, const struct recording_ticket *t,
+                       uint64_t met);
 
 /* The answer to the operation is wrong. `what` ends the sentence "the answer to op N ...";
  * static. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "gac/vend.h"
 #include "sim/admission_watch.h"
 #include "sim/check.h"
 #include "sim/drains.h"
@@ -129,6 +130,8 @@ struct sim *sim_create(const struct sim_options *options)
     struct plan *p = &s->run.plan;
     must(p->clients <= SIM_CLIENTS_MAX);
     recording_init(&s->history, p->workload.tables * p->workload.keys);
+    for (uint32_t i = 1; i <= p->workload.counters; i++)
+        recording_count(&s->history, p->workload.keys - i);
     s->history.off = !p->keep_history;
     create_world(s);
     create_clients(s);
@@ -175,7 +178,12 @@ static void set_plans(struct sim *s, enum client_plan plan)
 
 static bool vends(const struct plan *p)
 {
-    return p->config.gac == GAC_PERIODIC || p->config.gac == GAC_LEASE;
+    return table_policy_asks(&p->config, (enum gac_policy)p->config.gac);
+}
+
+static bool has_periods(const struct config *c)
+{
+    return (table_policy_of(c, (enum gac_policy)c->gac)->flags & WEIR_TABLE_PERIODS) != 0;
 }
 
 static void begin_watch(struct sim *s)
@@ -291,7 +299,7 @@ static struct duration calm_time(const struct sim *s)
 {
     const struct workload *w = &s->run.plan.workload;
     int64_t ns = CALM_S * NS_PER_S;
-    if (s->run.plan.config.gac == GAC_PERIODIC)
+    if (has_periods(&s->run.plan.config))
         ns += 2 * (int64_t)w->keys * w->tables * s->run.plan.config.gac_period_ms * NS_PER_MS;
     if (s->run.plan.limits)
         ns += LIMITED_UNITS * (int64_t)w->keys * w->tables * NS_PER_S / w->units;
@@ -333,7 +341,7 @@ static bool check_watch(struct sim *s, const struct gac_watch *w)
     bool touched = (s->run.plan.faults & SIM_FAULTS_GAC) != 0;
     int64_t faults = touched ? (int64_t)faults_strikes(s->faults) : 0;
     __int128 most_ms = (__int128)c->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
-    if (c->gac == GAC_PERIODIC)
+    if (has_periods(c))
         most_ms += (__int128)c->gac_period_ms * (faults + 1);
     __int128 most = w->ideal.rate * most_ms / 1000;
     if (w->over_mcu <= most)

@@ -51,7 +51,8 @@ struct sim_client {
     struct asked asked[MANY_MAX];
     uint32_t asked_count;
     bool writes;
-    bool wants_old;
+    struct dynamo_write write; /* the present write of one key */
+    uint64_t *seen;            /* owns; by key of all tables: the value seen last */
     int last_status;
     struct buffer last_error; /* body of the last answer, if that was not 200 */
     struct client_counters counters;
@@ -72,6 +73,9 @@ static bool chance(struct sim_client *c, uint32_t percent)
 
 /* ---- outcomes ---- */
 
+static const char condition_failed[] = "ConditionalCheckFailed";
+static const char misfit[] = "does not exist in the item";
+
 /* After 500, a time-out or a lost connection the outcome is unknown. Other failures did nothing. */
 static enum history_outcome outcome_of(int status)
 {
@@ -87,7 +91,8 @@ static enum history_outcome take_outcome(struct sim_client *c, int status, struc
     bool client_error = status >= 400 && status < 500;
     bool went = c->table > 0 && dynamo_says(body, "ResourceNotFound");
     c->counters.rejected += client_error && !went && !dynamo_says(body, "Throughput") &&
-                            !dynamo_says(body, "Throttling");
+                            !dynamo_says(body, "Throttling") &&
+                            !dynamo_says(body, condition_failed) && !dynamo_says(body, misfit);
     if (status == 200)
         tables_answered(c->options.tables, c->table, c->mark);
     c->calling = false;
@@ -176,16 +181,65 @@ static void probe_on(struct sim_client *c)
 /* For recording_wrong. */
 static const char not_whole[] = "has an item that nobody wrote like this";
 
+static bool is_counter(const struct sim_client *c, uint32_t key)
+{
+    const struct workload *w = c->options.workload;
+    return c->table == 0 && key >= w->keys - w->counters;
+}
+
+static uint64_t *seen_of(const struct sim_client *c, uint32_t key)
+{
+    return &c->seen[c->table * c->options.workload->keys + key];
+}
+
+/* A write of one key is done. */
+static void write_is_done(struct sim_client *c, struct slice body)
+{
+    const struct dynamo_write *w = &c->write;
+    const struct recording_ticket *t = &c->asked[0].ticket;
+    const uint64_t old = dynamo_value(body);
+    if (w->misfit)
+        recording_wrong(c->options.history, t, "does an update that fits no item");
+    if (w->wants_old && !dynamo_meets(w, old))
+        recording_wrong(c->options.history, t, "replaced an item that fails the condition");
+    if (w->wants_old)
+        recording_replaced(c->options.history, t, old);
+    *seen_of(c, w->key) = w->value;
+}
+
+/* A write was refused for its condition. False: it has not told which item failed it. */
+static bool write_is_refused(struct sim_client *c, struct slice body)
+{
+    const struct dynamo_write *w = &c->write;
+    const struct recording_ticket *t = &c->asked[0].ticket;
+    const uint64_t met = dynamo_value(body);
+    if (!w->wants_met)
+        return false;
+    if (dynamo_meets(w, met))
+        recording_wrong(c->options.history, t, "refuses an item that meets the condition");
+    if (!dynamo_is_whole(&c->target, body, met))
+        recording_wrong(c->options.history, t, not_whole);
+    *seen_of(c, w->key) = met;
+    c->asked[0].answered = true;
+    recording_refused(c->options.history, sim_client_now(c), t, met);
+    return true;
+}
+
 static void one_done(void *context, int status, struct slice body)
 {
     struct sim_client *c = context;
+    const bool refused = c->writes && status == 400 && dynamo_says(body, condition_failed);
     enum history_outcome outcome = take_outcome(c, status, body);
     bool ok = outcome == HISTORY_OK;
-    if (ok && !dynamo_is_whole(&c->target, body, dynamo_value(body)))
+    const uint64_t value = ok ? dynamo_value(body) : 0;
+    if (ok && !is_counter(c, c->write.key) && !dynamo_is_whole(&c->target, body, value))
         recording_wrong(c->options.history, &c->asked[0].ticket, not_whole);
-    if (ok && c->wants_old)
-        recording_replaced(c->options.history, &c->asked[0].ticket, dynamo_value(body));
-    sim_client_answer(c, &c->asked[0], outcome, ok && !c->writes ? dynamo_value(body) : 0);
+    if (ok && c->writes)
+        write_is_done(c, body);
+    else if (ok)
+        *seen_of(c, c->write.key) = value;
+    if (!refused || !write_is_refused(c, body))
+        sim_client_answer(c, &c->asked[0], outcome, c->writes ? 0 : value);
     if (ok && c->plan == CLIENT_PROBE && c->probing)
         probe_on(c);
     go_on(c, ok);
@@ -193,7 +247,8 @@ static void one_done(void *context, int status, struct slice body)
 
 static void read_key(struct sim_client *c, uint32_t key, bool consistent)
 {
-    c->writes = c->wants_old = false;
+    c->writes = false;
+    c->write = (struct dynamo_write){.key = key};
     sim_client_ask(c, key, HISTORY_READ, consistent, false);
     dynamo_get(&c->body, &c->target, key, consistent);
     sim_client_call(c, "GetItem", one_done);
@@ -205,14 +260,61 @@ static size_t some_pad(struct sim_client *c)
     return most > 0 ? prng_below(&c->prng, most + 1) : 0;
 }
 
+/* Chooses a condition, by what the client saw last. */
+static void choose_condition(struct sim_client *c, struct dynamo_write *w)
+{
+    w->expected = *seen_of(c, w->key);
+    w->wants_met = chance(c, 90);
+    w->condition = (enum dynamo_condition)prng_between(&c->prng, DYNAMO_IF_ABSENT, DYNAMO_IF_OTHER);
+    if (w->expected == 0 && w->condition >= DYNAMO_IF_VALUE)
+        w->condition = DYNAMO_IF_ABSENT;
+}
+
 static void write_key(struct sim_client *c, uint32_t key, bool deletes, bool wants_old)
 {
+    const struct workload *workload = c->options.workload;
+    struct dynamo_write *w = &c->write;
     c->writes = true;
-    c->wants_old = wants_old;
-    struct dynamo_write w = {.key = key, .pad = some_pad(c)};
-    w.value = sim_client_ask(c, key, HISTORY_WRITE, true, deletes);
-    dynamo_write(&c->body, &c->target, &w, wants_old);
-    sim_client_call(c, deletes ? "DeleteItem" : "PutItem", one_done);
+    *w = (struct dynamo_write){.key = key, .pad = some_pad(c), .wants_old = wants_old};
+    if (c->plan == CLIENT_LOAD && chance(c, workload->condition_percent))
+        choose_condition(c, w);
+    w->updates = !deletes && chance(c, workload->update_percent);
+    w->misfit = w->updates && c->plan == CLIENT_LOAD && chance(c, 5);
+    w->value = sim_client_ask(c, key, HISTORY_WRITE, true, deletes);
+    if (w->condition == DYNAMO_IF_ABSENT || w->condition == DYNAMO_IF_VALUE)
+        recording_replaced(c->options.history, &c->asked[0].ticket,
+                           w->condition == DYNAMO_IF_VALUE ? w->expected : 0);
+    dynamo_write(&c->body, &c->target, w);
+    sim_client_call(c, deletes ? "DeleteItem" : w->updates ? "UpdateItem" : "PutItem", one_done);
+}
+
+/* ---- counters ---- */
+
+static void increment_done(void *context, int status, struct slice body)
+{
+    struct sim_client *c = context;
+    const enum history_outcome outcome = take_outcome(c, status, body);
+    const bool ok = outcome == HISTORY_OK;
+    sim_client_answer(c, &c->asked[0], outcome, ok ? dynamo_value(body) : 0);
+    if (ok && c->plan == CLIENT_PROBE && c->probing)
+        probe_on(c);
+    go_on(c, ok);
+}
+
+static void increment_key(struct sim_client *c, uint32_t key)
+{
+    c->writes = true;
+    sim_client_ask(c, key, HISTORY_WRITE, true, false);
+    dynamo_increment(&c->body, &c->target, key);
+    sim_client_call(c, "UpdateItem", increment_done);
+}
+
+static void change_key(struct sim_client *c, uint32_t key, bool deletes, bool wants_old)
+{
+    if (is_counter(c, key))
+        increment_key(c, key);
+    else
+        write_key(c, key, deletes, wants_old);
 }
 
 /* ---- many keys ---- */
@@ -231,8 +333,10 @@ static const char *fault_of(const struct sim_client *c, const struct dynamo_foun
                             const uint32_t *last)
 {
     const struct dynamo_query *q = &c->query;
-    if (!dynamo_is_whole(&c->target, found->item, found->value))
+    if (!is_counter(c, found->key) && !dynamo_is_whole(&c->target, found->item, found->value))
         return not_whole;
+    if (c->querying && found->value < q->filter)
+        return "has an item that the filter hides";
     if (!c->querying || last == NULL)
         return NULL;
     const int order = dynamo_order(c->target.keys, *last, found->key);
@@ -265,6 +369,14 @@ static void many_read(struct sim_client *c, struct slice items)
         blame(c, "has more items than the limit");
 }
 
+/* The answer does not name the key. If the answer reached the key, the key does not exist, or the
+ * filter hides it. */
+static void answer_unnamed(struct sim_client *c, struct asked *a, bool reached)
+{
+    const bool hidden = c->querying && c->query.filter > 0;
+    sim_client_answer(c, a, reached && !hidden ? HISTORY_OK : HISTORY_FAIL, 0);
+}
+
 /* A page has ended. Keys up to the page's last key do not exist if the page does not name them. */
 static void page_ended(struct sim_client *c, struct slice key)
 {
@@ -284,7 +396,7 @@ static void page_ended(struct sim_client *c, struct slice key)
         if (a->answered && later)
             recording_wrong(c->options.history, &a->ticket, "ends in a key before it");
         if (!a->answered && !later)
-            sim_client_answer(c, a, HISTORY_OK, 0);
+            answer_unnamed(c, a, true);
     }
 }
 
@@ -312,7 +424,7 @@ static void many_ok(struct sim_client *c, struct slice body)
         page_ended(c, key);
     for (uint32_t i = 0; i < c->asked_count; i++) {
         if (!c->asked[i].answered)
-            sim_client_answer(c, &c->asked[i], at == NULL ? HISTORY_OK : HISTORY_FAIL, 0);
+            answer_unnamed(c, &c->asked[i], at == NULL);
     }
 }
 
@@ -382,6 +494,7 @@ static void sim_client_query(struct sim_client *c, uint32_t key, bool consistent
     c->query =
         (struct dynamo_query){.collection = dynamo_collection(k, key),
                               .limit = chance(c, 20) ? (uint32_t)prng_between(&c->prng, 1, 4) : 0,
+                              .filter = chance(c, 20) ? *seen_of(c, key) : 0,
                               .consistent = consistent,
                               .backward = chance(c, 50)};
     if (k->sort != 0 && chance(c, c->options.workload->range_percent))
@@ -417,6 +530,12 @@ static void write_many(struct sim_client *c)
     uint32_t keys[MANY_MAX], count = some_keys(c, keys);
     struct dynamo_write all[MANY_MAX];
     c->writes = true;
+    while (count > 0 && is_counter(c, keys[count - 1]))
+        count--;
+    if (count == 0) {
+        increment_key(c, keys[0]);
+        return;
+    }
     for (uint32_t i = 0; i < count; i++) {
         bool deletes = chance(c, c->options.workload->delete_percent);
         all[i] = (struct dynamo_write){.key = keys[i], .pad = some_pad(c)};
@@ -447,7 +566,7 @@ static void sim_client_load(struct sim_client *c)
     if (reads)
         read_key(c, key, consistent);
     else
-        write_key(c, key, chance(c, w->delete_percent), chance(c, w->old_percent));
+        change_key(c, key, chance(c, w->delete_percent), chance(c, w->old_percent));
 }
 
 static bool next_page(struct sim_client *c)
@@ -461,7 +580,7 @@ static void probe(struct sim_client *c)
     uint32_t keys = c->options.workload->keys;
     aim(c, c->probe_key / keys, c->step == STEP_READ_EVENTUAL);
     if (c->step == STEP_WRITE)
-        write_key(c, c->probe_key % keys, false, true);
+        change_key(c, c->probe_key % keys, false, true);
     else
         read_key(c, c->probe_key % keys, c->step == STEP_READ);
 }
@@ -562,12 +681,14 @@ struct sim_client *sim_client_create(const struct sim_client_options *options)
     c->options = *options;
     c->prng = prng_seeded(options->seed);
     http_client_init(&c->http, &options->http);
+    c->seen = must_calloc(all_keys(c), sizeof c->seen[0]);
     return c;
 }
 
 void sim_client_destroy(struct sim_client *c)
 {
     http_client_deinit(&c->http);
+    free(c->seen);
     buffer_deinit(&c->last_error);
     buffer_deinit(&c->body);
     free(c);

@@ -20,15 +20,18 @@ struct workload {
     uint32_t partitions;         /* of the table, at the start */
     uint32_t units;              /* of each kind, for each partition of the table */
     uint32_t read_percent;
-    uint32_t delete_percent;   /* of writes */
-    uint32_t eventual_percent; /* of reads */
-    uint32_t old_percent;      /* of writes: these ask for the old item */
-    uint32_t many_percent;     /* of all operations: BatchGetItem, BatchWriteItem, Scan, Query */
-    uint32_t query_percent;    /* of the reads of many keys: Query of a collection */
-    uint32_t range_percent;    /* of queries: with a range; of pages: the next page follows */
-    uint32_t pad_bytes;        /* at most, in an item without filler */
-    int64_t churn_ns;          /* between two changes of a table: 0 .. twice this */
-    int64_t think_ns;          /* between two operations: 0 .. this */
+    uint32_t delete_percent;    /* of writes */
+    uint32_t eventual_percent;  /* of reads */
+    uint32_t old_percent;       /* of writes: these ask for the old item */
+    uint32_t condition_percent; /* of writes */
+    uint32_t update_percent;    /* of writes that leave an item: UpdateItem */
+    uint32_t counters;          /* of the keys of the first table, the last ones: only added to */
+    uint32_t many_percent;      /* of all operations: BatchGetItem, BatchWriteItem, Scan, Query */
+    uint32_t query_percent;     /* of the reads of many keys: Query of a collection */
+    uint32_t range_percent;     /* of queries: with a range; of pages: the next page follows */
+    uint32_t pad_bytes;         /* at most, in an item without filler */
+    int64_t churn_ns;           /* between two changes of a table: 0 .. twice this */
+    int64_t think_ns;           /* between two operations: 0 .. this */
     int64_t timeout_ns;
     bool whole_collections; /* the first table keeps item collections whole */
 };

@@ -19,10 +19,14 @@ typedef void client_answer(void *context, int http_status, struct slice body);
 struct client_response {
     llhttp_t parser;
     struct buffer body;
-    bool keep_body; /* false: the bodies of answers with status 200 are skipped */
-    bool closes;    /* the server will close the connection */
+    bool keep_body;         /* false: the bodies of answers with status 200 are skipped */
+    bool closes;            /* the server will close the connection */
+    int64_t retry_after_ms; /* header x-amz-retry-after of an answer other than 200; -1: none */
     client_answer *answer;
     void *context;
+    char header[32]; /* the name of the current header, cut at its size */
+    size_t header_size;
+    bool header_ended;
 };
 
 /* `r` is zeroed, or was used before and keeps its memory. */

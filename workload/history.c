@@ -7,6 +7,7 @@
 #include "base/id_map.h"
 #include "base/instant.h"
 #include "router/json/json.h"
+#include "workload/counter_check.h"
 
 struct history_index {
     struct json_parser *json;
@@ -15,12 +16,17 @@ struct history_index {
     struct id_map used; /* every operation's number */
 };
 
+struct line_value {
+    struct slice text;
+    bool given, is_null;
+};
+
 /* The members of a line. */
 struct line {
     int64_t op, t;
     struct slice type, f, table, key;
-    struct slice value;
-    bool has_op, has_t, has_value, is_null, eventual;
+    struct line_value value, after;
+    bool has_op, has_t, eventual;
 };
 
 void history_init(struct history *h)
@@ -67,12 +73,12 @@ static const char *history_take_member(struct line *l, struct slice name,
         l->eventual = v->type == JSON_BOOL && !json_bool(v);
         return v->type == JSON_BOOL ? NULL : "`consistent` is true or false";
     }
-    if (slice_is(name, "value")) {
-        l->has_value = true;
-        l->is_null = v->type == JSON_NULL;
-        if (v->type == JSON_STRING)
-            l->value = json_string(v);
-        return l->is_null || v->type == JSON_STRING ? NULL : "`value` is a text, or null";
+    if (slice_is(name, "value") || slice_is(name, "after")) {
+        struct line_value *value = slice_is(name, "value") ? &l->value : &l->after;
+        *value = (struct line_value){json_text(v), true, v->type == JSON_NULL};
+        return v->type == JSON_NULL || v->type == JSON_STRING
+                   ? NULL
+                   : "`value` and `after` are texts, or null";
     }
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         if (!slice_is(name, text_names[i]))
@@ -105,16 +111,16 @@ static const char *parse_line(struct history *h, struct slice text, struct line 
 }
 
 /* Up to 16 hexadecimal digits, not all 0; null is 0. */
-static const char *parse_value(const struct line *l, uint64_t *out)
+static const char *parse_value(const struct line_value *l, uint64_t *out)
 {
-    static const char *const wrong = "`value` is null or 1 to 16 hexadecimal digits, not all 0";
+    static const char *const wrong = "a value is null or 1 to 16 hexadecimal digits, not all 0";
     *out = 0;
     if (l->is_null)
         return NULL;
-    if (!l->has_value || l->value.size == 0 || l->value.size > 16)
+    if (!l->given || l->text.size == 0 || l->text.size > 16)
         return wrong;
-    for (size_t i = 0; i < l->value.size; i++) {
-        uint8_t c = l->value.data[i];
+    for (size_t i = 0; i < l->text.size; i++) {
+        uint8_t c = l->text.data[i];
         uint8_t lower = c | 0x20;
         bool digit = c >= '0' && c <= '9';
         if (!digit && (lower < 'a' || lower > 'f'))
@@ -165,37 +171,83 @@ static uint32_t find_key(struct history *h, struct slice table, struct slice nam
     return h->key_count - 1;
 }
 
+/* What a write has replaced, or will have if it is done. */
+static const char *take_after(const struct line *l, struct history_op *op)
+{
+    if (!l->after.given)
+        return NULL;
+    op->after_known = true;
+    return parse_value(&l->after, &op->after);
+}
+
 static const char *add_invocation(struct history *h, const struct line *l)
 {
-    bool is_write = slice_is(l->f, "write");
+    const bool is_write = slice_is(l->f, "write"), is_add = slice_is(l->f, "add");
     uint64_t value = 0;
-    if (!is_write && !slice_is(l->f, "read"))
-        return "`f` of an invocation is read or write";
+    if (!is_write && !is_add && !slice_is(l->f, "read"))
+        return "`f` of an invocation is read, write or add";
     if (l->key.data == NULL)
         return "an invocation needs a `key`";
     if (!is_name(l->key) || !is_name(l->table))
         return "`key` and `table` hold no control characters";
-    const char *wrong = is_write ? parse_value(l, &value) : NULL;
+    struct history_op op = {0};
+    const char *wrong = is_write ? parse_value(&l->value, &value) : NULL;
+    if (wrong == NULL && is_write)
+        wrong = take_after(l, &op);
     if (wrong != NULL)
         return wrong;
     if (id_map_find(&h->index->used, (uint64_t)l->op) != NULL)
         return "this `op` was invoked before";
     if (h->count == INT32_MAX - 1)
         return "more operations than can be checked at once";
+    const uint32_t at = find_key(h, l->table, l->key);
+    struct history_key *k = &h->keys[at];
+    if (is_write ? k->counter : is_add && k->written)
+        return "a key is added to, or written: not both";
+    k->counter |= is_add;
+    k->written |= is_write;
     h->entries = must_grow(h->entries, h->count, &h->capacity, sizeof h->entries[0]);
     h->entries[h->count++] =
         (struct history_entry){.op = {.id = (uint64_t)l->op,
                                       .invoked_ns = l->t,
                                       .returned_ns = INT64_MAX,
-                                      .kind = is_write ? HISTORY_WRITE : HISTORY_READ,
+                                      .kind = is_write || is_add ? HISTORY_WRITE : HISTORY_READ,
                                       .outcome = HISTORY_INFO,
-                                      .value = value},
+                                      .value = value,
+                                      .after_known = op.after_known,
+                                      .after = op.after},
                                .invoked_line = h->lines,
-                               .key = find_key(h, l->table, l->key),
-                               .eventual = l->eventual && !is_write};
+                               .key = at,
+                               .eventual = l->eventual && !is_write && !is_add};
     void *place = (void *)(uintptr_t)h->count;
     id_map_add(&h->index->used, (uint64_t)l->op, place);
     id_map_add(&h->index->open, (uint64_t)l->op, place);
+    return NULL;
+}
+
+/* The value that the return of an operation tells. */
+static const char *add_answer(const struct line *l, bool counter, bool ok, bool fail,
+                              struct history_op *op)
+{
+    const bool is_read = op->kind == HISTORY_READ;
+    uint64_t value = 0;
+    const char *wrong = NULL;
+    if ((ok && (is_read || counter)) || (fail && !is_read && !counter && l->value.given))
+        wrong = parse_value(&l->value, &value);
+    else if (ok)
+        return take_after(l, op);
+    else
+        return NULL;
+    if (wrong == NULL && ok && !is_read && value == 0)
+        wrong = "a counter that was added to is not null";
+    if (wrong != NULL)
+        return wrong;
+    op->value = value;
+    if (fail) {
+        op->kind = HISTORY_READ;
+        op->outcome = HISTORY_OK;
+        op->after_known = false;
+    }
     return NULL;
 }
 
@@ -210,13 +262,11 @@ static const char *add_return(struct history *h, const struct line *l)
         return "`type` is invoke, ok, fail or info";
     if (l->t < e->op.invoked_ns)
         return "it returns before it was invoked";
-    if (ok && e->op.kind == HISTORY_READ) {
-        const char *wrong = parse_value(l, &e->op.value);
-        if (wrong != NULL) {
-            e->op.value = 0;
-            return wrong;
-        }
-    }
+    const char *wrong = add_answer(l, h->keys[e->key].counter, ok, fail, &e->op);
+    if (wrong != NULL)
+        return wrong;
+    if (fail && e->op.outcome == HISTORY_OK)
+        ok = true; /* what it met counts as a read */
     e->returned_line = h->lines;
     if (ok || fail) {
         e->op.outcome = ok ? HISTORY_OK : HISTORY_FAIL;
@@ -264,7 +314,7 @@ static size_t writes_by_value(const struct history *h, uint32_t key,
     const struct history_key *k = &h->keys[key];
     const struct history_entry **writes = must_calloc(k->count + 1, sizeof writes[0]);
     size_t count = 0;
-    for (size_t i = k->first; i < k->first + k->count; i++) {
+    for (size_t i = k->first; i < k->first + k->count && !k->counter; i++) {
         const struct history_op *op = &h->entries[i].op;
         if (op->kind == HISTORY_WRITE && op->value != 0 && op->outcome != HISTORY_FAIL)
             writes[count++] = &h->entries[i];
@@ -301,15 +351,32 @@ enum status history_group(struct history *h, struct buffer *error)
     return status;
 }
 
-size_t history_strong_ops(const struct history *h, uint32_t key, struct history_op *out)
+void history_check_key(const struct history *h, uint32_t key, struct history_op *ops,
+                       struct history_verdict *out)
 {
     const struct history_key *k = &h->keys[key];
     size_t count = 0;
     for (size_t i = k->first; i < k->first + k->count; i++) {
         if (!h->entries[i].eventual)
-            out[count++] = h->entries[i].op;
+            ops[count++] = h->entries[i].op;
     }
-    return count;
+    if (k->counter)
+        history_check_counter(ops, count, out);
+    else
+        history_check(ops, count, out);
+}
+
+/* Whether so many increments had begun when the read returned. */
+static bool counter_was_begun(const struct history *h, const struct history_key *k,
+                              const struct history_entry *read)
+{
+    uint64_t begun = 0;
+    for (size_t i = k->first; i < k->first + k->count; i++) {
+        const struct history_op *op = &h->entries[i].op;
+        begun += op->kind == HISTORY_WRITE && op->outcome != HISTORY_FAIL &&
+                 op->invoked_ns <= read->op.returned_ns;
+    }
+    return read->op.value <= begun;
 }
 
 static bool was_begun(const struct history_entry *const *writes, size_t count,
@@ -328,7 +395,7 @@ const struct history_entry *history_false_read(const struct history *h, uint32_t
     for (size_t i = k->first; i < k->first + k->count && found == NULL; i++) {
         const struct history_entry *e = &h->entries[i];
         bool read = e->eventual && e->op.outcome == HISTORY_OK && e->op.value != 0;
-        if (read && !was_begun(writes, count, e))
+        if (read && !(k->counter ? counter_was_begun(h, k, e) : was_begun(writes, count, e)))
             found = e;
     }
     free(writes);
@@ -347,7 +414,11 @@ void history_describe(const struct history_entry *e, struct buffer *out)
                                                 : "write");
     if (op->value != 0)
         buffer_append_format(out, "%llx ", (unsigned long long)op->value);
-    else if (is_read && op->outcome == HISTORY_OK)
+    if (op->after_known && op->after != 0)
+        buffer_append_format(out, "after %llx ", (unsigned long long)op->after);
+    else if (op->after_known)
+        buffer_append_text(out, "after nothing ");
+    if (op->value == 0 && is_read && op->outcome == HISTORY_OK)
         buffer_append_text(out, "nothing ");
     buffer_append_format(out, "from %.6f s ", (double)op->invoked_ns / (double)NS_PER_S);
     if (op->returned_ns != INT64_MAX)

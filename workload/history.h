@@ -1,5 +1,15 @@
 /* history.h - reads the lines that load_history.h writes, and returns the operations of each key.
  *
+ * Lines: {"op":7,"type":"invoke","t":5,"f":"write","table":"t","key":"k","value":"1f"}, later
+ * {"op":7,"type":"ok","t":9}. `type`: invoke, then ok, fail or info (the outcome is unknown).
+ *   read   its return has the value, in hexadecimal; null: nothing was there.
+ *   write  has its value; null: a delete. Either line may have `after`: the value that the write
+ *          replaced, if it was done. So a compare-and-set has the expected value as `after`. If it
+ *          was refused and was told the value that it met, its `fail` has that as `value`: it
+ *          counts as a read.
+ *   add    an increment of a counter by 1. Its return has the counter's new value.
+ * A key is either a counter or not.
+ *
  * Bounds: HISTORY_LINE_SIZE_MAX bytes a line. Unknown members are ignored. Any other unexpected
  * text is an error that names the line.
  * Not here: whether a history is linearizable (workload/linearizability.h). */
@@ -25,6 +35,8 @@ struct history_key {
     char *name;          /* owns */
     uint32_t next;       /* next key with the same hash: its number + 1, or 0 */
     size_t first, count; /* its entries, after history_group */
+    bool counter;        /* it has adds */
+    bool written;        /* it has writes */
 };
 
 struct history {
@@ -48,10 +60,11 @@ enum status history_add_line(struct history *h, struct slice line, struct buffer
  * writes of a key wrote the same value. */
 enum status history_group(struct history *h, struct buffer *error);
 
-/* The operations of one key that must be linearizable; `out` has room for all of its entries. */
-size_t history_strong_ops(const struct history *h, uint32_t key, struct history_op *out);
+/* Whether the operations of one key are linearizable. `ops` is room for all of its entries. */
+void history_check_key(const struct history *h, uint32_t key, struct history_op *ops,
+                       struct history_verdict *out);
 
-/* The first eventual read of a value that no write had begun to write; NULL: none. */
+/* The first eventual read of a value that no operation had begun to write; NULL: none. */
 const struct history_entry *history_false_read(const struct history *h, uint32_t key);
 
 /* An entry as a line for people. */

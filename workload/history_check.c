@@ -97,7 +97,7 @@ static void add_violation(struct history_check *c, uint32_t key, uint64_t op)
 static void check_key(struct history_check *c, uint32_t key, struct history_op *ops)
 {
     struct history_verdict v;
-    history_check(ops, history_strong_ops(&c->history, key, ops), &v);
+    history_check_key(&c->history, key, ops, &v);
     if (v.exhausted)
         c->undecided_count++;
     else if (!v.linearizable)

@@ -18,6 +18,16 @@
  * So without deletes there is one configuration at any time, and the check is exact and linear. The
  * only choice left is how many pending deletes take effect just before a write.
  *
+ * A write that knows what it replaced directly follows that value. So writes form chains:
+ *   LINEAR-7  A value that some write replaced keeps the register until that write. What takes
+ *             effect in a chain takes effect in the chain's order, and nothing else in between. A
+ *             blip is a whole chain.
+ *   LINEAR-8  A chain that begins with a write to an absent register needs a moment of absence. It
+ *             has it for itself. Of the chains that could be blips there, the one that must return
+ *             first comes first. That is never worse than to wait.
+ * A delete that knows what it replaced is taken for a read of that value and a delete: this may miss
+ * an error, but never finds a false one.
+ *
  * Invariants:
  *   LINEAR-5  of configurations with the same value and bits, none is at least as good as another
  *             in the rest.
@@ -28,17 +38,12 @@
 #include <string.h>
 
 #include "base/must.h"
-
-enum {
-    CONFIGS_MAX = 1 << 16,
-    SLOTS_MAX = 1024, /* writes pending at once */
-    SLOT_WORDS = SLOTS_MAX / 64,
-    INDEX_SIZE_MIN = 64,
-};
+#include "workload/config_set.h"
 
 #define ABSENT  UINT32_MAX       /* the register holds nothing */
 #define UNKNOWN (UINT32_MAX - 1) /* a value that no operation wrote */
 #define NO_SLOT UINT32_MAX
+#define NONE    (UINT32_MAX - 2) /* no cluster */
 
 /* A value other than 0, its write and its reads. */
 struct cluster {
@@ -46,8 +51,12 @@ struct cluster {
     uint32_t write;      /* operation */
     uint32_t slot;       /* NO_SLOT: not invoked, or in effect everywhere */
     int64_t reads_ahead; /* reads of it not invoked yet */
+    uint32_t after; /* the cluster that its write replaced, ABSENT, UNKNOWN, or NONE: not known */
+    uint32_t next;  /* the cluster whose write replaced it; NONE: not known */
+    uint32_t root;  /* its chain's first cluster; NONE: it fits in no chain */
+    int64_t deadline_ns; /* the first return of its write and its reads */
     bool invoked;
-    bool read; /* some operation read it */
+    bool read; /* some operation read it, or replaced it */
 };
 
 struct event {
@@ -56,22 +65,8 @@ struct event {
     bool is_return;
 };
 
-struct config {
-    uint32_t value;           /* a cluster, or ABSENT */
-    uint32_t unknown_deletes; /* how many deletes without a known outcome have taken effect */
-    int64_t absent_until;     /* reads of absent invoked up to this event are satisfied */
-    uint64_t bits[SLOT_WORDS];
-};
-
-struct config_set {
-    struct config *items; /* owns */
-    size_t count, capacity;
-    uint32_t *index; /* owns: item + 1, open addressing by value and bits */
-    size_t index_size;
-};
-
 struct check {
-    const struct history_op *ops; /* borrows */
+    struct history_op *ops; /* owns */
     size_t count;
     struct cluster *clusters; /* owns; ascending by value */
     uint32_t cluster_count;
@@ -88,6 +83,8 @@ struct check {
     int64_t *absent_reads; /* owns; events that invoked reads of absent which have not returned */
     size_t absent_count;
     int64_t *invoked_at; /* owns; per operation: the event */
+    uint32_t *chains; /* owns; for one return: chains that could be blips in an absent register */
+    uint32_t chain_count;
     bool exhausted;
 };
 
@@ -123,25 +120,69 @@ static bool linear_counts(const struct history_op *op)
     return op->outcome == HISTORY_OK || (op->outcome == HISTORY_INFO && op->kind == HISTORY_WRITE);
 }
 
-static void collect_clusters(struct check *c)
+static void collect_writes(struct check *c)
 {
     for (size_t i = 0; i < c->count; i++) {
         const struct history_op *op = &c->ops[i];
         if (linear_counts(op) && op->kind == HISTORY_WRITE && op->value != 0)
-            c->clusters[c->cluster_count++] =
-                (struct cluster){.value = op->value, .write = (uint32_t)i, .slot = NO_SLOT};
+            c->clusters[c->cluster_count++] = (struct cluster){.value = op->value,
+                                                               .write = (uint32_t)i,
+                                                               .slot = NO_SLOT,
+                                                               .after = NONE,
+                                                               .next = NONE,
+                                                               .root = NONE,
+                                                               .deadline_ns = op->returned_ns};
     }
     qsort(c->clusters, c->cluster_count, sizeof c->clusters[0], compare_clusters);
     for (uint32_t i = 1; i < c->cluster_count; i++)
         must(c->clusters[i - 1].value != c->clusters[i].value);
+}
+
+static uint32_t cluster_of_value(const struct check *c, uint64_t value)
+{
+    return value == 0 ? ABSENT : find_cluster(c, value);
+}
+
+static void collect_reads(struct check *c)
+{
     for (size_t i = 0; i < c->count; i++) {
         const struct history_op *op = &c->ops[i];
-        uint32_t cluster = op->value == 0 ? ABSENT : find_cluster(c, op->value);
-        c->cluster_of[i] = cluster;
-        if (op->kind == HISTORY_READ && linear_counts(op) && cluster < c->cluster_count) {
-            c->clusters[cluster].reads_ahead++;
-            c->clusters[cluster].read = true;
+        const uint32_t at = cluster_of_value(c, op->value);
+        c->cluster_of[i] = at;
+        if (op->kind != HISTORY_READ || !linear_counts(op) || at >= c->cluster_count)
+            continue;
+        c->clusters[at].reads_ahead++;
+        c->clusters[at].read = true;
+        if (op->returned_ns < c->clusters[at].deadline_ns)
+            c->clusters[at].deadline_ns = op->returned_ns;
+    }
+}
+
+/* Links the chains (LINEAR-7). A write without a known outcome that nobody saw links nothing. */
+static void collect_chains(struct check *c)
+{
+    for (uint32_t i = 0; i < c->cluster_count; i++) {
+        struct cluster *w = &c->clusters[i];
+        const struct history_op *op = &c->ops[w->write];
+        if (op->after_known)
+            w->after = cluster_of_value(c, op->after);
+    }
+    for (uint32_t i = 0; i < c->cluster_count; i++) {
+        uint32_t at = i;
+        if (c->ops[c->clusters[i].write].outcome != HISTORY_OK && !c->clusters[i].read)
+            continue;
+        for (uint32_t to; (to = c->clusters[at].after) < c->cluster_count; at = to) {
+            if (c->clusters[to].next != NONE)
+                break; /* linked before; or a second write that replaced it: it will not fit */
+            c->clusters[to].next = at;
+            c->clusters[to].read = true;
         }
+    }
+    for (uint32_t i = 0; i < c->cluster_count; i++) {
+        if (c->clusters[i].after < c->cluster_count)
+            continue;
+        for (uint32_t at = i; at != NONE; at = c->clusters[at].next)
+            c->clusters[at].root = i;
     }
 }
 
@@ -155,7 +196,7 @@ static void collect_events(struct check *c)
         must(!known || op->returned_ns >= op->invoked_ns);
         uint32_t cluster = c->cluster_of[i];
         if (!known && cluster != ABSENT && !c->clusters[cluster].read)
-            continue; /* no read saw the write: it may as well never have happened */
+            continue; /* nobody saw the write: it may as well never have happened */
         c->events[c->event_count++] = (struct event){op->invoked_ns, (uint32_t)i, false};
         if (known)
             c->events[c->event_count++] = (struct event){op->returned_ns, (uint32_t)i, true};
@@ -163,72 +204,11 @@ static void collect_events(struct check *c)
     qsort(c->events, c->event_count, sizeof c->events[0], compare_events);
 }
 
-/* ---- sets of configurations ---- */
-
-static bool has_bit(const struct config *k, uint32_t slot)
-{
-    return k->bits[slot / 64] >> (slot % 64) & 1;
-}
-
-static void set_bit(struct config *k, uint32_t slot)
-{
-    k->bits[slot / 64] |= UINT64_C(1) << (slot % 64);
-}
+/* ---- configurations ---- */
 
 static size_t words_used(const struct check *c)
 {
     return (c->slots_used + 63) / 64;
-}
-
-static size_t hash_config(const struct config *k, size_t words)
-{
-    uint64_t h = k->value + UINT64_C(0x9E3779B97F4A7C15);
-    for (size_t i = 0; i < words; i++) {
-        h = (h ^ k->bits[i]) * UINT64_C(0xBF58476D1CE4E5B9);
-        h ^= h >> 29;
-    }
-    return (size_t)h;
-}
-
-static bool same_place(const struct config *a, const struct config *b, size_t words)
-{
-    return a->value == b->value && memcmp(a->bits, b->bits, words * sizeof a->bits[0]) == 0;
-}
-
-/* Every future of b is possible for a, too. */
-static bool at_least_as_good(const struct config *a, const struct config *b)
-{
-    return a->absent_until >= b->absent_until && a->unknown_deletes <= b->unknown_deletes;
-}
-
-static void index_item(struct config_set *s, size_t item, size_t words)
-{
-    size_t at = hash_config(&s->items[item], words);
-    while (s->index[at & (s->index_size - 1)] != 0)
-        at++;
-    s->index[at & (s->index_size - 1)] = (uint32_t)item + 1;
-}
-
-static void index_resize(struct config_set *s, size_t size, size_t words)
-{
-    if (size > s->index_size || s->index == NULL) {
-        free(s->index);
-        s->index = must_calloc(size, sizeof s->index[0]);
-    }
-    s->index_size = size;
-    memset(s->index, 0, size * sizeof s->index[0]);
-    for (size_t i = 0; i < s->count; i++)
-        index_item(s, i, words);
-}
-
-static void set_append(struct config_set *s, const struct config *k, size_t words)
-{
-    s->items = must_grow(s->items, s->count, &s->capacity, sizeof s->items[0]);
-    s->items[s->count++] = *k;
-    if (s->count * 2 > s->index_size)
-        index_resize(s, s->index_size * 2, words);
-    else
-        index_item(s, s->count - 1, words);
 }
 
 /* Reduces `absent_until` to the last pending read that it covers. */
@@ -243,26 +223,9 @@ static int64_t linear_normalised(const struct check *c, int64_t absent_until)
 static void add_config(struct check *c, const struct config *added)
 {
     struct config k = *added;
-    struct config_set *s = &c->next;
-    size_t words = words_used(c);
     k.absent_until = k.value == ABSENT ? INT64_MAX : linear_normalised(c, k.absent_until);
-    size_t at = hash_config(&k, words);
-    uint32_t found;
-    while ((found = s->index[at++ & (s->index_size - 1)]) != 0) {
-        struct config *other = &s->items[found - 1];
-        if (!same_place(other, &k, words))
-            continue;
-        if (at_least_as_good(other, &k))
-            return;
-        if (at_least_as_good(&k, other)) {
-            *other = k;
-            return;
-        }
-    }
-    if (s->count == CONFIGS_MAX)
+    if (!config_set_add(&c->next, &k, words_used(c)))
         c->exhausted = true;
-    else
-        set_append(s, &k, words);
 }
 
 /* ---- slots ---- */
@@ -349,17 +312,112 @@ static bool is_satisfied(const struct check *c, const struct config *k, uint32_t
                                            : has_bit(k, c->slot_of[op]);
 }
 
-/* LINEAR-3: the pending writes that may take effect as blips. */
-static void find_blips(const struct check *c, struct config *out)
+static bool is_in_effect(const struct check *c, const struct config *k, uint32_t cluster)
+{
+    const struct cluster *of = &c->clusters[cluster];
+    return of->invoked && (of->slot == NO_SLOT || has_bit(k, of->slot));
+}
+
+/* Whether the rest of a chain, from its cluster `at` on, may take effect and be overwritten now. */
+static bool chain_is_ready(const struct check *c, uint32_t at)
+{
+    for (; at != NONE; at = c->clusters[at].next) {
+        const struct cluster *of = &c->clusters[at];
+        if (!of->invoked || of->slot == NO_SLOT || of->reads_ahead > 0)
+            return false;
+    }
+    return true;
+}
+
+/* The chain takes effect, up to the cluster `last`; NONE: to its end. */
+static void chain_set(const struct check *c, struct config *k, uint32_t at, uint32_t last)
+{
+    for (; at != NONE; at = c->clusters[at].next) {
+        set_bit(k, c->clusters[at].slot);
+        if (at == last)
+            return;
+    }
+}
+
+static int64_t chain_deadline(const struct check *c, uint32_t at)
+{
+    int64_t least = INT64_MAX;
+    for (; at != NONE; at = c->clusters[at].next)
+        least = c->clusters[at].deadline_ns < least ? c->clusters[at].deadline_ns : least;
+    return least;
+}
+
+static void chains_add(struct check *c, uint32_t root)
+{
+    uint32_t at = c->chain_count++;
+    const int64_t deadline = chain_deadline(c, root);
+    for (; at > 0 && chain_deadline(c, c->chains[at - 1]) > deadline; at--)
+        c->chains[at] = c->chains[at - 1];
+    c->chains[at] = root;
+}
+
+/* LINEAR-3, 7: the pending writes that may take effect as blips, and c->chains (LINEAR-8). The
+ * chain of `but` is left out. */
+static void find_blips(struct check *c, uint32_t but, struct config *out)
 {
     memset(out->bits, 0, sizeof out->bits);
+    c->chain_count = 0;
     for (uint32_t slot = 0; slot < c->slots_used; slot++) {
         uint32_t op = c->slot_op[slot];
         if (op == UINT32_MAX || c->cluster_of[op] == ABSENT)
             continue;
-        if (c->clusters[c->cluster_of[op]].reads_ahead == 0)
-            set_bit(out, slot);
+        const uint32_t at = c->cluster_of[op];
+        const uint32_t after = c->clusters[at].after;
+        if ((after != NONE && after != ABSENT) || at == but || !chain_is_ready(c, at))
+            continue;
+        if (after == NONE)
+            chain_set(c, out, at, NONE);
+        else
+            chains_add(c, at);
     }
+}
+
+/* The register leaves its value: the rest of the value's chain takes effect. False: it may not. */
+static bool linear_leave(const struct check *c, struct config *k)
+{
+    if (k->value == ABSENT)
+        return true;
+    const struct cluster *of = &c->clusters[k->value];
+    if (of->reads_ahead > 0 || !chain_is_ready(c, of->next)) /* LINEAR-2, LINEAR-7 */
+        return false;
+    chain_set(c, k, of->next, NONE);
+    return true;
+}
+
+static void linear_blip(const struct check *c, struct config *k, const struct config *blips)
+{
+    for (size_t w = 0; w < words_used(c); w++)
+        k->bits[w] |= blips->bits[w];
+}
+
+/* LINEAR-8: so many chains take effect, each in a moment of absence. */
+static void linear_host(const struct check *c, struct config *k, uint32_t moments)
+{
+    for (uint32_t i = 0; i < c->chain_count && moments > 0; i++) {
+        if (is_in_effect(c, k, c->chains[i]))
+            continue;
+        chain_set(c, k, c->chains[i], NONE);
+        moments--;
+    }
+}
+
+/* How many moments of absence help before the register takes a value. */
+static uint32_t linear_moments_wanted(const struct check *c, const struct config *k, bool to_absent,
+                                      const struct config *blips)
+{
+    uint32_t hosts = 0, blip = 0;
+    for (uint32_t i = 0; i < c->chain_count; i++)
+        hosts += !is_in_effect(c, k, c->chains[i]);
+    for (size_t w = 0; w < words_used(c); w++)
+        blip |= (blips->bits[w] & ~k->bits[w]) != 0;
+    if (to_absent) /* a blip needs another moment after it, which a chain may need anyway */
+        return 1 + (hosts > blip ? hosts : blip);
+    return hosts > 0 || c->absent_count == 0 ? hosts : 1;
 }
 
 /* The register becomes absent: by `op` if it is a delete, otherwise by LINEAR-4. */
@@ -367,6 +425,8 @@ static void become_absent(struct check *c, struct config k, uint32_t op)
 {
     uint32_t i = 0;
     if (c->ops[op].kind == HISTORY_WRITE) {
+        if (k.value == ABSENT)
+            linear_host(c, &k, 1);
         set_bit(&k, c->slot_of[op]);
     } else {
         while (i < c->delete_count && has_bit(&k, c->deletes[i]))
@@ -382,55 +442,102 @@ static void become_absent(struct check *c, struct config k, uint32_t op)
     add_config(c, &k);
 }
 
-/* The register takes a cluster's value, after any number of the pending deletes. */
-static void become_value(struct check *c, struct config k, uint32_t cluster, int64_t now)
+/* After the present value, a number of deletes: the register takes the value `cluster`, which its
+ * chain from `first` on leads to. `moments`: of absence since the present value. */
+static void become_value_after(struct check *c, struct config k, uint32_t first, uint32_t cluster,
+                               uint32_t moments, const struct config *blips, int64_t now)
 {
-    bool was_absent = k.value == ABSENT, used_any = false;
-    if (was_absent)
-        k.absent_until = now;
-    set_bit(&k, c->clusters[cluster].slot);
-    k.value = cluster;
-    add_config(c, &k);
+    const bool to_absent = c->clusters[first].after == ABSENT;
+    const uint32_t wanted = linear_moments_wanted(c, &k, to_absent, blips);
+    const uint32_t left = c->unknown_deletes - k.unknown_deletes;
+    for (uint32_t unknown = 0; unknown <= left; unknown++) {
+        struct config to = k;
+        const uint32_t have = moments + unknown;
+        if (unknown > 0 && have > wanted)
+            return;
+        if (to_absent && have == 0)
+            continue;
+        to.unknown_deletes += unknown;
+        if (have > 0)
+            to.absent_until = now;
+        if (!to_absent || k.value != ABSENT || have > 1) /* a blip ends the absence */
+            linear_blip(c, &to, blips);
+        linear_host(c, &to, have - to_absent);
+        chain_set(c, &to, first, cluster);
+        to.value = cluster;
+        add_config(c, &to);
+    }
+}
+
+/* The register takes a cluster's value, after any number of the pending deletes. */
+static void become_value(struct check *c, struct config k, uint32_t first, uint32_t cluster,
+                         const struct config *blips, int64_t now)
+{
+    uint32_t moments = k.value == ABSENT;
+    become_value_after(c, k, first, cluster, moments, blips, now);
     for (uint32_t i = 0; i < c->delete_count; i++) {
         if (has_bit(&k, c->deletes[i]))
             continue;
         set_bit(&k, c->deletes[i]);
-        k.absent_until = now;
-        used_any = true;
-        add_config(c, &k);
+        become_value_after(c, k, first, cluster, ++moments, blips, now);
     }
-    bool wanted = c->absent_count > 0 && !used_any && !was_absent;
-    if (wanted && k.unknown_deletes < c->unknown_deletes) {
-        k.unknown_deletes++;
-        k.absent_until = now;
-        add_config(c, &k);
+}
+
+/* The first cluster of the chain of `cluster` that is not in effect. NONE: the chain cannot lead to
+ * the cluster now. */
+static uint32_t chain_first(const struct check *c, const struct config *k, uint32_t cluster)
+{
+    uint32_t first = cluster;
+    if (c->clusters[cluster].root == NONE)
+        return NONE;
+    for (uint32_t to; (to = c->clusters[first].after) < c->cluster_count; first = to) {
+        if (c->clusters[to].next != first || !c->clusters[to].invoked ||
+            c->clusters[to].reads_ahead > 0)
+            return NONE;
+        if (is_in_effect(c, k, to))
+            return k->value == to ? first : NONE;
     }
+    return c->clusters[first].after == UNKNOWN ? NONE : first;
+}
+
+static void force_value(struct check *c, struct config k, const struct config *blips,
+                        uint32_t cluster, int64_t now)
+{
+    const uint32_t first = chain_first(c, &k, cluster);
+    if (first == NONE)
+        return;
+    if (c->clusters[first].after < c->cluster_count) { /* that is the present value */
+        chain_set(c, &k, first, cluster);
+        k.value = cluster;
+        add_config(c, &k);
+        return;
+    }
+    if (linear_leave(c, &k))
+        become_value(c, k, first, cluster, blips, now);
+}
+
+static void force_absent(struct check *c, struct config k, const struct config *blips, uint32_t op)
+{
+    if (!linear_leave(c, &k))
+        return;
+    linear_blip(c, &k, blips);
+    become_absent(c, k, op);
 }
 
 static void linear_force(struct check *c, uint32_t op, int64_t now)
 {
     struct config blips;
-    size_t words = words_used(c);
-    find_blips(c, &blips);
-    c->next.count = 0;
-    index_resize(&c->next, INDEX_SIZE_MIN, words);
+    const uint32_t cluster = c->cluster_of[op];
+    find_blips(c, cluster < c->cluster_count ? c->clusters[cluster].root : NONE, &blips);
+    config_set_clear(&c->next);
     for (size_t i = 0; i < c->now.count && !c->exhausted; i++) {
-        struct config k = c->now.items[i];
-        uint32_t cluster = c->cluster_of[op];
-        if (is_satisfied(c, &k, op)) {
-            add_config(c, &k);
-            continue;
-        }
-        bool stuck = k.value != ABSENT && c->clusters[k.value].reads_ahead > 0; /* LINEAR-2 */
-        bool unwritten = cluster == UNKNOWN || (cluster != ABSENT && !c->clusters[cluster].invoked);
-        if (stuck || unwritten)
-            continue;
-        for (size_t w = 0; w < words; w++)
-            k.bits[w] |= blips.bits[w];
-        if (cluster == ABSENT)
-            become_absent(c, k, op);
-        else
-            become_value(c, k, cluster, now);
+        const struct config *k = &c->now.items[i];
+        if (is_satisfied(c, k, op))
+            add_config(c, k);
+        else if (cluster == ABSENT)
+            force_absent(c, *k, &blips, op);
+        else if (cluster != UNKNOWN && c->clusters[cluster].invoked)
+            force_value(c, *k, &blips, cluster, now);
     }
     struct config_set emptied = c->now;
     c->now = c->next;
@@ -498,8 +605,8 @@ static bool take_return(struct check *c, uint32_t op, int64_t now)
 static size_t linear_run(struct check *c)
 {
     struct config start = {.value = ABSENT, .absent_until = INT64_MAX};
-    index_resize(&c->now, INDEX_SIZE_MIN, 0);
-    set_append(&c->now, &start, 0);
+    config_set_clear(&c->now);
+    must(config_set_add(&c->now, &start, 0));
     for (size_t i = 0; i < c->event_count; i++) {
         const struct event *e = &c->events[i];
         bool alive = true;
@@ -513,19 +620,42 @@ static size_t linear_run(struct check *c)
     return c->event_count;
 }
 
+/* Takes a delete that knows what it replaced apart. */
+static void linear_copy(struct check *c, const struct history_op *op)
+{
+    struct history_op delete = *op;
+    if (op->kind != HISTORY_WRITE || op->value != 0 || !op->after_known) {
+        c->ops[c->count++] = *op;
+        return;
+    }
+    struct history_op read = *op;
+    read.kind = HISTORY_READ;
+    read.value = op->after;
+    read.after_known = delete.after_known = false;
+    if (op->outcome == HISTORY_OK)
+        c->ops[c->count++] = read;
+    if (op->outcome != HISTORY_OK || op->after != 0)
+        c->ops[c->count++] = delete;
+}
+
 static struct check *linear_prepare(const struct history_op *ops, size_t count)
 {
     struct check *c = must_calloc(1, sizeof *c);
-    c->ops = ops;
-    c->count = count;
+    c->ops = must_calloc(2 * count + 1, sizeof c->ops[0]);
+    for (size_t i = 0; i < count; i++)
+        linear_copy(c, &ops[i]);
+    count = c->count;
     c->clusters = must_calloc(count + 1, sizeof c->clusters[0]);
     c->cluster_of = must_calloc(count + 1, sizeof c->cluster_of[0]);
     c->events = must_calloc(2 * count + 1, sizeof c->events[0]);
     c->slot_of = must_calloc(count + 1, sizeof c->slot_of[0]);
     c->absent_reads = must_calloc(count + 1, sizeof c->absent_reads[0]);
     c->invoked_at = must_calloc(count + 1, sizeof c->invoked_at[0]);
+    c->chains = must_calloc(SLOTS_MAX, sizeof c->chains[0]);
     memset(c->slot_op, 0xff, sizeof c->slot_op);
-    collect_clusters(c);
+    collect_writes(c);
+    collect_reads(c);
+    collect_chains(c);
     collect_events(c);
     return c;
 }
@@ -538,10 +668,10 @@ static void linear_destroy(struct check *c)
     free(c->slot_of);
     free(c->absent_reads);
     free(c->invoked_at);
-    free(c->now.items);
-    free(c->now.index);
-    free(c->next.items);
-    free(c->next.index);
+    free(c->chains);
+    free(c->ops);
+    config_set_deinit(&c->now);
+    config_set_deinit(&c->next);
     free(c);
 }
 
@@ -602,6 +732,6 @@ void history_check(const struct history_op *ops, size_t count, struct history_ve
     if (!out->linearizable && !c->exhausted)
         end = find_culprit(c, end);
     if (!out->linearizable)
-        out->culprit = ops[c->events[end].op].id;
+        out->culprit = c->ops[c->events[end].op].id;
     linear_destroy(c);
 }

@@ -1,9 +1,14 @@
 /* linearizability.h - could these operations on one key have happened one after the other?
  *
  * A history is linearizable if every operation can be given an instant between its invocation and
- * its return such that each read yields what the last write before it wrote. An operation that
- * returned before another was invoked comes before it; equal times count as overlapping.
+ * its return such that each read yields what the last write before it wrote. A write may know what
+ * it replaced: then that value is the last one written before it. An operation that returned before
+ * another was invoked comes before it; equal times count as overlapping.
  * The key is absent at the start.
+ *
+ * How conditional writes and updates are told: a write whose condition failed is a strong read of
+ * the item that failed it. A compare-and-set that succeeded knows what it replaced, and so does a
+ * write that was told the old item. A counter is checked by history_check_counter.
  *
  * Source: Lowe, "Testing for linearizability", 2017 (just-in-time linearization), after Wing and
  * Gong, 1993. linearizability.c describes the additions for a register of unique values.
@@ -32,6 +37,9 @@ struct history_op {
     enum history_kind kind;
     enum history_outcome outcome;
     uint64_t value; /* 0 = absent; of a write that did not fail: unique, unless 0 */
+    bool
+        after_known; /* of a write: it replaced `after`, or did nothing if its outcome is unknown */
+    uint64_t after;  /* 0 = absent */
 };
 
 struct history_verdict {

@@ -28,18 +28,21 @@ void load_history_invoke(struct load_history *h, const struct load_workload_opti
                          const struct load_request *r)
 {
     char key[LOAD_KEY_SIZE_MAX], value[LOAD_NUMBER_DIGITS];
-    size_t size = load_keys_text(&w->keys, r->key, key);
+    size_t size = load_keys_text(&w->traffic.keys, r->key, key);
     begin_line(h, r->number, "invoke", r->sent_ns);
-    json_member_text(&h->line, "f", r->is_read ? "read" : "write");
+    json_member_text(&h->line, "f",
+                     r->kind == LOAD_GET   ? "read"
+                     : r->kind == LOAD_ADD ? "add"
+                                           : "write");
     json_member_text(&h->line, "table", w->table);
     json_member_string(&h->line, "key", slice_make(key, size));
-    if (r->is_read) {
-        if (!w->consistent)
+    if (r->kind == LOAD_GET) {
+        if (!r->consistent)
             json_member_bool(&h->line, "consistent", false);
-    } else {
+    } else if (r->kind != LOAD_ADD) {
         json_write_key(&h->line, "value");
         load_number_text(r->number, value);
-        if (r->is_delete)
+        if (r->kind == LOAD_DELETE)
             json_write_null(&h->line);
         else
             json_write_string(&h->line, slice_make(value, sizeof value));
@@ -47,25 +50,35 @@ void load_history_invoke(struct load_history *h, const struct load_workload_opti
     end_line(h);
 }
 
-/* The value of the load's own attribute in {"Item":{..,"v":{"S":"..."}}}. */
-static struct slice load_history_value_of(const struct json_value *answer)
+/* The value of the load's own attribute in {"Item":{..,"v":{"S":"..."}}}; of a counter it is
+ * {"N":"..."}, and `room` gets its hexadecimal digits. */
+static struct slice load_history_value_of(const struct json_value *answer, bool is_read,
+                                          char room[LOAD_NUMBER_DIGITS + 1])
 {
-    struct json_value item = json_find(answer, "Item");
+    struct json_value item = json_find(answer, is_read ? "Item" : "Attributes");
     struct json_value attribute = json_find(&item, LOAD_NUMBER_NAME);
-    struct json_value text = json_find(&attribute, "S");
-    return json_text(&text);
+    struct json_value text = json_find(&attribute, "S"), number = json_find(&attribute, "N");
+    struct slice digits = json_text(&number);
+    uint64_t value = 0;
+    if (digits.size == 0)
+        return json_text(&text);
+    for (size_t i = 0; i < digits.size; i++)
+        value = value * 10 + (uint64_t)(digits.data[i] - '0');
+    snprintf(room, LOAD_NUMBER_DIGITS + 1, "%llx", (unsigned long long)value);
+    return slice_of(room);
 }
 
 void load_history_return(struct load_history *h, const struct load_request *r, int64_t now_ns,
                          const struct load_verdict *v, const struct json_value *answer)
 {
     bool ok = v->outcome == LOAD_ADMITTED;
-    bool unknown = v->applied_unknown && !r->is_read;
+    bool unknown = v->applied_unknown && r->kind != LOAD_GET;
     begin_line(h, r->number, ok ? "ok" : unknown ? "info" : "fail", now_ns);
     if (!ok)
         json_member_text(&h->line, "error", v->error);
-    if (ok && r->is_read) {
-        struct slice value = load_history_value_of(answer);
+    if (ok && (r->kind == LOAD_GET || r->kind == LOAD_ADD)) {
+        char room[LOAD_NUMBER_DIGITS + 1];
+        struct slice value = load_history_value_of(answer, r->kind == LOAD_GET, room);
         json_write_key(&h->line, "value");
         if (value.size > 0)
             json_write_string(&h->line, value);

@@ -1,89 +1,53 @@
-/* load_keys.c - see load_keys.h.
- *
- * Zipf by rejection-inversion: constant time and memory for any number of keys and any theta > 0.
- * Source: Hoermann and Derflinger, "Rejection-inversion to generate variates from monotone discrete
- * distributions", 1996. */
+/* load_keys.c - see load_keys.h. */
 #include "workload/load_keys.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "workload/text_fields.h"
 
-/* (exp(x) - 1) / x and log(1 + x) / x, defined at 0 too. */
-static double expm1_over(double x)
-{
-    return fabs(x) > 1e-8 ? expm1(x) / x : 1 + x / 2;
-}
+enum {
+    SHIFT_RANGES = 64,
+    SHIFT_RANGES_MAX = 1000000
+};
 
-static double log1p_over(double x)
-{
-    return fabs(x) > 1e-8 ? log1p(x) / x : 1 - x / 2;
-}
+/* ---- the texts ---- */
 
-/* The integral of x^-theta from 1, and its inverse. */
-static double zipf_area(double theta, double x)
+static const char *parse_zipf(struct load_keys *k, enum load_keys_kind kind, const char *text)
 {
-    double log_x = log(x);
-    return expm1_over((1 - theta) * log_x) * log_x;
-}
-
-static double zipf_area_inverse(double theta, double area)
-{
-    double t = area * (1 - theta);
-    return exp(log1p_over(t < -1 ? -1 : t) * area);
-}
-
-static double zipf_density(double theta, double x)
-{
-    return exp(-theta * log(x));
-}
-
-static void start_zipf(struct load_keys *k)
-{
-    k->zipf_low = zipf_area(k->theta, 1.5) - 1;
-    k->zipf_high = zipf_area(k->theta, (double)k->count + 0.5);
-    k->zipf_shortcut =
-        2 - zipf_area_inverse(k->theta, zipf_area(k->theta, 2.5) - zipf_density(k->theta, 2));
-}
-
-static uint64_t next_zipf(const struct load_keys *k, struct prng *random)
-{
-    for (;;) {
-        double u = k->zipf_high + prng_unit(random) * (k->zipf_low - k->zipf_high);
-        double x = zipf_area_inverse(k->theta, u);
-        double rank = floor(x + 0.5);
-        if (rank < 1)
-            rank = 1;
-        if (rank > (double)k->count)
-            rank = (double)k->count;
-        if (rank - x <= k->zipf_shortcut ||
-            u >= zipf_area(k->theta, rank + 0.5) - zipf_density(k->theta, rank))
-            return (uint64_t)rank - 1;
-    }
-}
-
-static const char *parse_zipf(struct load_keys *k, const char *text)
-{
-    char *end;
-    k->kind = LOAD_KEYS_ZIPF;
-    k->theta = strtod(text, &end);
-    if (end == text || *end != 0 || !(k->theta > 0) || k->theta > 10)
-        return "zipf:THETA with a number above 0 and up to 10, such as zipf:0.99";
+    k->kind = kind;
+    if (text_numbers(text, &k->theta, 1) != 1 || !(k->theta > 0) || k->theta > 10)
+        return "zipf:THETA, scrambled-zipf:THETA or latest:THETA with a number above 0 and up to "
+               "10, such as zipf:0.99";
     return NULL;
 }
 
 static const char *parse_hotspot(struct load_keys *k, const char *text)
 {
-    char *end;
+    double n[2];
     k->kind = LOAD_KEYS_HOTSPOT;
-    k->hot_fraction = strtod(text, &end);
-    if (end == text || *end != ':' || !(k->hot_fraction >= 0) || k->hot_fraction > 1)
+    if (text_numbers(text, n, 2) != 2 || !(n[0] >= 0) || n[0] > 1)
         return "hotspot:FRACTION:KEYS with a fraction from 0 to 1, such as hotspot:0.9:10";
-    const char *count = end + 1;
-    k->hot_count = strtoull(count, &end, 10);
-    if (end == count || *end != 0 || *count == '-' || k->hot_count == 0)
+    if (!(n[1] >= 1) || n[1] > 1e12 || n[1] != floor(n[1]))
         return "hotspot:FRACTION:KEYS with a number of keys above 0, such as hotspot:0.9:10";
+    k->hot_fraction = n[0];
+    k->hot_count = (uint64_t)n[1];
+    return NULL;
+}
+
+static const char *parse_shifting(struct load_keys *k, const char *text)
+{
+    double n[3] = {0, 0, SHIFT_RANGES};
+    k->kind = LOAD_KEYS_SHIFTING;
+    if (text_numbers(text, n, 3) < 2 || !(n[0] >= 0) || n[0] > 1 ||
+        !text_seconds(n[1], &k->shift_every_ns) || !(n[2] >= 1) || n[2] > SHIFT_RANGES_MAX ||
+        n[2] != floor(n[2]))
+        return "shifting:FRACTION:EVERY_S[:RANGES] with a fraction from 0 to 1, seconds above 0 "
+               "and "
+               "a number of ranges up to 1000000 (default 64), such as shifting:0.6:10";
+    k->hot_fraction = n[0];
+    k->shift_ranges = (uint64_t)n[2];
     return NULL;
 }
 
@@ -91,7 +55,7 @@ static const char *parse_hotspot(struct load_keys *k, const char *text)
 static const char *parse_key(struct load_keys *k, enum load_keys_kind kind, const char *text)
 {
     k->kind = kind;
-    size_t size = strlen(text);
+    size_t size = text != NULL ? strlen(text) : 0;
     if (size == 0 || size >= sizeof k->single)
         return "single:, collection: or append: with a key of 1 to 255 bytes";
     for (size_t i = 0; i < size; i++)
@@ -103,37 +67,84 @@ static const char *parse_key(struct load_keys *k, enum load_keys_kind kind, cons
 
 const char *load_keys_parse(struct load_keys *k, const char *text)
 {
-    if (strcmp(text, "uniform") == 0) {
-        k->kind = LOAD_KEYS_UNIFORM;
-        return NULL;
-    }
-    if (strcmp(text, "sequential") == 0) {
-        k->kind = LOAD_KEYS_SEQUENTIAL;
-        return NULL;
-    }
-    if (strncmp(text, "zipf:", 5) == 0)
-        return parse_zipf(k, text + 5);
-    if (strncmp(text, "hotspot:", 8) == 0)
-        return parse_hotspot(k, text + 8);
-    if (strncmp(text, "single:", 7) == 0)
-        return parse_key(k, LOAD_KEYS_SINGLE, text + 7);
-    if (strncmp(text, "collection:", 11) == 0)
-        return parse_key(k, LOAD_KEYS_COLLECTION, text + 11);
-    if (strncmp(text, "append:", 7) == 0)
-        return parse_key(k, LOAD_KEYS_APPEND, text + 7);
-    return "one of uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, single:KEY, "
-           "collection:KEY, append:KEY";
+    static const struct {
+        const char *name;
+        enum load_keys_kind kind;
+    } zipfs[] = {{"zipf", LOAD_KEYS_ZIPF},
+                 {"scrambled-zipf", LOAD_KEYS_SCRAMBLED_ZIPF},
+                 {"latest", LOAD_KEYS_LATEST}},
+      keys[] = {{"single", LOAD_KEYS_SINGLE},
+                {"collection", LOAD_KEYS_COLLECTION},
+                {"append", LOAD_KEYS_APPEND}},
+      plain[] = {{"uniform", LOAD_KEYS_UNIFORM}, {"sequential", LOAD_KEYS_SEQUENTIAL}};
+    const char *rest;
+    for (size_t i = 0; i < COUNT_OF(plain); i++)
+        if (strcmp(text, plain[i].name) == 0) {
+            k->kind = plain[i].kind;
+            return NULL;
+        }
+    for (size_t i = 0; i < COUNT_OF(zipfs); i++)
+        if (text_begins(text, zipfs[i].name, &rest))
+            return parse_zipf(k, zipfs[i].kind, rest);
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        if (text_begins(text, keys[i].name, &rest))
+            return parse_key(k, keys[i].kind, rest);
+    if (text_begins(text, "hotspot", &rest))
+        return parse_hotspot(k, rest);
+    if (text_begins(text, "shifting", &rest))
+        return parse_shifting(k, rest);
+    return "one of uniform, zipf:THETA, scrambled-zipf:THETA, latest:THETA, hotspot:FRACTION:KEYS, "
+           "shifting:FRACTION:EVERY_S[:RANGES], sequential, single:KEY, collection:KEY, append:KEY";
 }
 
-const char *load_keys_start(struct load_keys *k)
+/* ---- life ---- */
+
+static bool uses_zipf(const struct load_keys *k)
+{
+    return k->kind == LOAD_KEYS_ZIPF || k->kind == LOAD_KEYS_SCRAMBLED_ZIPF ||
+           k->kind == LOAD_KEYS_LATEST;
+}
+
+const char *load_keys_check(const struct load_keys *k)
 {
     must(k->count > 0);
     if (k->kind == LOAD_KEYS_HOTSPOT && k->hot_count > k->count)
         return "hotspot has more hot keys than there are keys";
-    if (k->kind == LOAD_KEYS_ZIPF)
-        start_zipf(k);
+    if (k->kind == LOAD_KEYS_SHIFTING && k->shift_ranges > k->count)
+        return "shifting has more ranges than there are keys";
     return NULL;
 }
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+void load_keys_start(struct load_keys *k)
+{
+    must(load_keys_check(k) == NULL);
+    k->next = k->inserted = 0;
+    if (uses_zipf(k))
+        zipf_init(&k->zipf, k->theta, k->count);
+    for (k->bits = 1; (UINT64_C(1) << k->bits) < k->count;)
+        k->bits++;
+    /* About the golden section of the ranges: each shift goes far, and every range gets its turn. */
+    k->stride = k->shift_ranges * 618 / 1000 + 1;
+    while (k->shift_ranges > 1 && common_divisor(k->stride, k->shift_ranges) != 1)
+        k->stride++;
+}
+
+void load_keys_stop(struct load_keys *k)
+{
+    zipf_deinit(&k->zipf);
+}
+
+/* ---- choosing ---- */
 
 static uint64_t next_hotspot(const struct load_keys *k, struct prng *random)
 {
@@ -142,16 +153,54 @@ static uint64_t next_hotspot(const struct load_keys *k, struct prng *random)
                : k->hot_count + prng_below(random, k->count - k->hot_count);
 }
 
-uint64_t load_keys_next(struct load_keys *k, struct prng *random)
+void load_keys_hot_range(const struct load_keys *k, int64_t now_ns, uint64_t *first, uint64_t *end)
+{
+    unsigned __int128 turn = (uint64_t)(now_ns / k->shift_every_ns);
+    unsigned __int128 range = turn * k->stride % k->shift_ranges;
+    *first = (uint64_t)(range * k->count / k->shift_ranges);
+    *end = (uint64_t)((range + 1) * k->count / k->shift_ranges);
+}
+
+static uint64_t next_shifting(const struct load_keys *k, struct prng *random, int64_t now_ns)
+{
+    uint64_t first, end;
+    if (prng_unit(random) >= k->hot_fraction)
+        return prng_below(random, k->count);
+    load_keys_hot_range(k, now_ns, &first, &end);
+    return first + prng_below(random, end - first);
+}
+
+/* A permutation of the numbers below 2^bits, repeated until the number is a key: a permutation of the
+ * keys. Each step (times an odd number, xor with a shift to the right) can be undone. */
+static uint64_t scramble(const struct load_keys *k, uint64_t rank)
+{
+    uint64_t mask = (UINT64_C(1) << k->bits) - 1;
+    int shift = (k->bits + 1) / 2;
+    do {
+        rank = (rank + 1) * UINT64_C(0x9E3779B97F4A7C15) & mask;
+        rank ^= rank >> shift;
+        rank = rank * UINT64_C(0xBF58476D1CE4E5B9) & mask;
+        rank ^= rank >> shift;
+    } while (rank >= k->count);
+    return rank;
+}
+
+uint64_t load_keys_next(struct load_keys *k, struct prng *random, int64_t now_ns)
 {
     switch (k->kind) {
     case LOAD_KEYS_UNIFORM:
     case LOAD_KEYS_COLLECTION:
         return prng_below(random, k->count);
     case LOAD_KEYS_ZIPF:
-        return next_zipf(k, random);
+        return zipf_next(&k->zipf, random);
+    case LOAD_KEYS_SCRAMBLED_ZIPF:
+        return scramble(k, zipf_next(&k->zipf, random));
+    case LOAD_KEYS_LATEST:
+        return k->count + k->inserted - 1 - zipf_next(&k->zipf, random);
     case LOAD_KEYS_HOTSPOT:
         return next_hotspot(k, random);
+    case LOAD_KEYS_SHIFTING:
+        return next_shifting(k, random, now_ns);
     case LOAD_KEYS_SEQUENTIAL:
     case LOAD_KEYS_APPEND:
         return k->next++ % k->count;
@@ -159,6 +208,11 @@ uint64_t load_keys_next(struct load_keys *k, struct prng *random)
         break;
     }
     return 0;
+}
+
+uint64_t load_keys_insert(struct load_keys *k)
+{
+    return k->kind == LOAD_KEYS_SINGLE ? 0 : k->count + k->inserted++;
 }
 
 size_t load_keys_text(const struct load_keys *k, uint64_t number, char out[LOAD_KEY_SIZE_MAX])

@@ -6,56 +6,115 @@
 
 #include "base/instant.h"
 #include "workload/load_request.h"
+#include "workload/text_fields.h"
 
 /* ---- options of a workload ---- */
 
 static const char *take_rate(void *target, const char *value, struct buffer *error)
 {
     struct load_workload_options *w = target;
+    const char *rest, *wrong;
     (void)error;
-    w->rate = 0;
-    if (strcmp(value, "max") == 0)
+    w->traffic.clients = (struct traffic_clients){0};
+    w->as_fast_as_possible = strcmp(value, "max") == 0;
+    if (w->as_fast_as_possible)
         return NULL;
-    bool ok = option_parse_real(value, &w->rate) && w->rate > 0 && w->rate <= 1e7;
-    return ok ? NULL : "requests per second above 0 and up to 10M, such as 500 or 2.5k, or `max`";
+    if (text_begins(value, "closed", &rest))
+        return traffic_clients_parse(&w->traffic.clients, value);
+    wrong = rate_curve_parse(&w->traffic.rate, value);
+    if (wrong == rate_curve_expected || (wrong == NULL && rate_curve_peak(&w->traffic.rate) == 0))
+        return "requests per second above 0 and up to 10M, such as 500 or 2.5k, or max, or "
+               "closed:CLIENTS:THINK_MS[:exponential], or a curve: ramp:FROM:TO:SPAN_S, "
+               "steps:R1:R2:...:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
+               "diurnal:MEAN:RATIO:PERIOD_S[:NOISE], on-off:RATE:ON_S:OFF_S";
+    return wrong;
+}
+
+static const char *take_mix(void *target, const char *value, struct buffer *error)
+{
+    struct load_workload_options *w = target;
+    (void)error;
+    w->has_mix = true;
+    return traffic_mix_parse(&w->traffic.mix, value);
+}
+
+static const char *take_ycsb(void *target, const char *value, struct buffer *error)
+{
+    struct load_workload_options *w = target;
+    struct traffic_options *t = &w->traffic;
+    (void)error;
+    if (strlen(value) != 1 || !ycsb_workload(value[0], &t->mix, &t->keys, &t->sizes))
+        return "one letter, A to F";
+    t->mix.eventual = 1; /* as YCSB's binding of DynamoDB */
+    w->has_mix = true;
+    return NULL;
+}
+
+static const char *take_retry(void *target, const char *value, struct buffer *error)
+{
+    struct load_workload_options *w = target;
+    (void)error;
+    const char *wrong = retry_parse(&w->retry, value);
+    if (wrong == NULL && strcmp(w->retry.model->name, "none") == 0)
+        w->retry.model = NULL;
+    return wrong;
 }
 
 static const char *take_distribution(void *target, const char *value, struct buffer *error)
 {
     struct load_workload_options *w = target;
     (void)error;
-    return load_keys_parse(&w->keys, value);
+    return load_keys_parse(&w->traffic.keys, value);
 }
 
-/* N or LO-HI. */
 static const char *take_item_bytes(void *target, const char *value, struct buffer *error)
 {
     struct load_workload_options *w = target;
-    char low[32];
-    const char *dash = strchr(value, '-'), *high = value;
     (void)error;
-    if (dash != NULL && (size_t)(dash - value) < sizeof low) {
-        memcpy(low, value, (size_t)(dash - value));
-        low[dash - value] = 0;
-        value = low;
-        high = dash + 1;
-    }
-    bool ok = option_parse_integer(value, 1, ITEM_SIZE_MAX, &w->item_bytes_min) &&
-              option_parse_integer(high, w->item_bytes_min, ITEM_SIZE_MAX, &w->item_bytes_max);
-    return ok ? NULL : "bytes up to 409600, such as 900, or a range such as 100-4000";
+    return item_sizes_parse(&w->traffic.sizes, value);
 }
 
-static const char *const arrivals[] = {
-    [LOAD_ARRIVAL_POISSON] = "poisson", [LOAD_ARRIVAL_CONSTANT] = "constant", NULL};
+/* An expression goes into a request's JSON as it is. */
+static const char *take_expression(char *out, size_t size, const char *value)
+{
+    size_t length = strlen(value);
+    for (const char *c = value; *c != 0; c++)
+        if (*c == '"' || *c == '\\' || iscntrl((unsigned char)*c))
+            length = size;
+    if (length == 0 || length >= size)
+        return "an expression of up to 4096 bytes without quotes, backslashes and control "
+               "characters";
+    memcpy(out, value, length + 1);
+    return NULL;
+}
+
+static const char *take_condition(void *target, const char *value, struct buffer *error)
+{
+    struct load_workload_options *w = target;
+    (void)error;
+    return take_expression(w->condition, sizeof w->condition, value);
+}
+
+static const char *take_filter(void *target, const char *value, struct buffer *error)
+{
+    struct load_workload_options *w = target;
+    (void)error;
+    return take_expression(w->filter, sizeof w->filter, value);
+}
 
 #define MEMBER(member) OPTION_MEMBER(struct load_workload_options, member)
 
 static const struct option workload_options[] = {
     {"table", "T", OPTION_NAME, MEMBER(table), .least = TABLE_NAME_SIZE_MIN,
      .help = "The table to use."},
-    {"rate", "N|max", OPTION_CUSTOM, .take = take_rate, .initial = "100",
-     .help = "Requests that are due per second. max: a request is due whenever an answer comes."},
-    {"arrival", "KIND", OPTION_CHOICE, MEMBER(arrival), .choices = arrivals,
+    {"rate", "R", OPTION_CUSTOM, .take = take_rate, .initial = "100",
+     .help = "Requests that are due per second: a number, or a curve over time: "
+             "ramp:FROM:TO:SPAN_S, steps:R1:R2:...:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
+             "diurnal:MEAN:RATIO:PERIOD_S[:NOISE] (peak / trough; from the trough on), "
+             "on-off:RATE:ON_S:OFF_S. max: a request is due whenever an answer comes. "
+             "closed:CLIENTS:THINK_MS[:exponential]: each client waits for its answer and thinks "
+             "before the next request."},
+    {"arrival", "KIND", OPTION_CHOICE, MEMBER(traffic.arrivals), .choices = arrival_names,
      .help = "How requests are spread over time: poisson or constant."},
     {"concurrency", "N", OPTION_INTEGER, MEMBER(concurrency), .least = 1, .most = 1000000,
      .initial = "connections times pipeline",
@@ -67,23 +126,57 @@ static const struct option workload_options[] = {
     {"outstanding", "N", OPTION_INTEGER, MEMBER(outstanding_max), .least = 1, .most = 10000000,
      .help = "The most requests that are begun and unanswered. A request above it is not sent and "
              "counts as client_overrun."},
-    {"start", "TIME", OPTION_SPAN, MEMBER(start_ns),
+    {"start", "TIME", OPTION_SPAN, MEMBER(traffic.start_ns),
      .help = "The workload begins that long after the run."},
     {"duration", "TIME", OPTION_SPAN, MEMBER(duration_ns), .least = 1,
-     .help = "How long requests are due."},
-    {"keys", "N", OPTION_INTEGER, MEMBER(keys.count), .least = 1, .most = INT64_C(10000000000),
-     .help = "How many keys there are."},
+     .initial = "10s; with --replay the whole trace", .help = "How long requests are due."},
+    {"ycsb", "LETTER", OPTION_CUSTOM, .take = take_ycsb, .early = true, .initial = "",
+     .help = "The mix, distribution and item size of a YCSB core workload, A to F. In a workload "
+             "group it comes before the options that change a part of it."},
+    {"mix", "M", OPTION_CUSTOM, .take = take_mix, .initial = "read-ratio and delete-ratio",
+     .help = "Fractions of kinds of requests that add up to 1, such as "
+             "read:0.7:update:0.1:insert:0.1:scan:0.1, also read-modify-write and delete, then "
+             "eventual:FRACTION (of reads, default 0) and scan-length:MOST (default 100)."},
+    {"keys", "N", OPTION_INTEGER, MEMBER(traffic.keys.count), .least = 1,
+     .most = INT64_C(10000000000), .help = "How many keys there are."},
     {"distribution", "D", OPTION_CUSTOM, .take = take_distribution, .initial = "uniform",
-     .help = "Which key a request is for: uniform, zipf:THETA, hotspot:FRACTION:KEYS, sequential, "
+     .help = "Which key a request is for: uniform, zipf:THETA, scrambled-zipf:THETA (the same, "
+             "scattered "
+             "over the keys), latest:THETA (the newest key most often), hotspot:FRACTION:KEYS, "
+             "shifting:FRACTION:EVERY_S[:RANGES] (a hot range of keys that moves), sequential, "
              "single:KEY, collection:KEY (evenly over the sort keys of one partition key), "
              "append:KEY (one sort key after the other)."},
-    {"item-bytes", "N|LO-HI", OPTION_CUSTOM, .take = take_item_bytes, .initial = "100",
-     .help = "The size of an item in bytes, names and values together."},
+    {"item-bytes", "N", OPTION_CUSTOM, .take = take_item_bytes, .initial = "100",
+     .help =
+         "The size of an item in bytes, names and values together: a number, uniform:MIN:MAX, or "
+         "twitter[:MEDIAN] (a heavy tail, median 230)."},
     {"read-ratio", "R", OPTION_REAL, MEMBER(read_ratio), .least = 0, .most = 1,
      .help = "The part of the requests that read."},
     {"delete-ratio", "R", OPTION_REAL, MEMBER(delete_ratio), .least = 0, .most = 1,
      .help = "The part of the writes that delete."},
+    {"increments", NULL, OPTION_FLAG, MEMBER(increments),
+     .help = "Writes are UpdateItems that add 1 to a counter in the item. item-bytes has no "
+             "effect."},
+    {"retry", "MODEL", OPTION_CUSTOM, .take = take_retry, .initial = "none",
+     .help =
+         "What clients do with a throttled or failed request: none, legacy, standard or adaptive "
+         "(AWS SDKs before November 2026), standard-2026 or adaptive-2026 (after it), all with "
+         ":ATTEMPTS, or sre-throttle[:K]. A workload is one client, with one retry quota."},
+    {"replay", "FILE", OPTION_NAME, MEMBER(replay), .least = 1, .initial = "none",
+     .help =
+         "The requests of a trace, at its times: a recording of --record (of the same table) or a "
+         "Twitter cache trace. It takes the place of rate, mix, distribution and item-bytes."},
+    {"replay-speed", "F", OPTION_REAL, MEMBER(replay_speed), .least = 0, .most = 1000000,
+     .help = "How much faster than recorded a trace is replayed."},
+    {"condition", "EXPRESSION", OPTION_CUSTOM, .take = take_condition, .initial = "none",
+     .help =
+         "The ConditionExpression of every write, such as attribute_not_exists(pk). Writes whose "
+         "condition is false count as failed, and are named by that type."},
     {"consistent", NULL, OPTION_FLAG, MEMBER(consistent), .help = "Reads are strongly consistent."},
+    {"queries", NULL, OPTION_FLAG, MEMBER(queries),
+     .help = "Reads are Queries for the partition key, one page each."},
+    {"filter", "EXPRESSION", OPTION_CUSTOM, .take = take_filter, .initial = "none",
+     .help = "The FilterExpression of every Query."},
     {"key-name", "NAME", OPTION_NAME, MEMBER(key_name),
      .help = "The attribute of the partition key."},
     {"sort-key", "NAME", OPTION_NAME, MEMBER(sort_name), .initial = "none",
@@ -136,6 +229,10 @@ static const struct option run_options[] = {
      .help = "The seed of keys, sizes and arrivals."},
     {"history", "FILE", OPTION_TEXT, MEMBER(history_path),
      .help = "Write every request and its outcome to FILE, as JSON lines."},
+    {"record", "FILE", OPTION_TEXT, MEMBER(record_path),
+     .help = "Write every request with its time, key, size and outcome to FILE, for --replay."},
+    {"record-salt", "TEXT", OPTION_TEXT, MEMBER(record_salt),
+     .help = "Record hashes of keys under this salt in place of the keys."},
     {"unsigned", NULL, OPTION_FLAG, MEMBER(unsigned_requests),
      .help = "Leave out the Authorization header, which holds no valid signature anyway."},
     {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "Print no progress."},
@@ -213,22 +310,59 @@ static enum status parse_group(struct load_workload_options *w, const char *text
     return status;
 }
 
+static void set_mix(struct load_workload_options *w)
+{
+    struct traffic_mix *m = &w->traffic.mix;
+    if (!w->has_mix) {
+        *m = (struct traffic_mix){.eventual = w->consistent ? 0 : 1, .scan_length_max = 1};
+        m->fraction[TRAFFIC_READ] = w->read_ratio;
+        m->fraction[TRAFFIC_DELETE] = (1 - w->read_ratio) * w->delete_ratio;
+        m->fraction[TRAFFIC_UPDATE] = (1 - w->read_ratio) * (1 - w->delete_ratio);
+    } else if (w->consistent) {
+        m->eventual = 0;
+    }
+}
+
+static void set_clients(struct load_workload_options *w)
+{
+    if (w->as_fast_as_possible)
+        w->traffic.clients.count =
+            w->concurrency > 0 ? w->concurrency : w->connections * w->pipeline;
+    if (w->replay[0] != 0)
+        w->traffic.clients.count = 0;
+    if (w->duration_ns == 0)
+        w->duration_ns = w->replay[0] != 0 ? INT64_C(1000000000) * NS_PER_S : 10 * NS_PER_S;
+    w->traffic.end_ns = w->traffic.start_ns + w->duration_ns;
+}
+
 static enum status check_workload(struct load_workload_options *w, struct buffer *error)
 {
-    const char *wrong = load_keys_start(&w->keys);
-    if (load_keys_share_one(&w->keys) && w->sort_name[0] == 0)
+    struct traffic_options *t = &w->traffic;
+    const char *wrong = load_keys_check(&t->keys);
+    if (load_keys_share_one(&t->keys) && w->sort_name[0] == 0)
         wrong = "collection:KEY and append:KEY need a table with a sort key: --sort-key NAME";
+    if (w->increments && w->delete_ratio > 0)
+        wrong = "increments: a counter is not deleted: leave out delete-ratio";
+    if (w->filter[0] != 0 && !w->queries)
+        wrong = "filter: only Queries have one: add queries";
+    if (w->has_mix && (w->read_ratio > 0 || w->delete_ratio > 0))
+        wrong = "mix: the mix says it all: leave out read-ratio and delete-ratio";
+    if (w->replay[0] != 0 && w->replay_speed == 0)
+        wrong = "replay-speed is above 0";
     if (w->path[0] != 0 && w->path[0] != '/')
         wrong = "a path begins with /";
     if (wrong != NULL)
         return buffer_explain(error, STATUS_MALFORMED, "workload %s: %s", w->name, wrong);
+    set_mix(w);
+    set_clients(w);
     int64_t least = load_item_bytes_min(w);
-    if (w->path[0] != 0 || w->item_bytes_min >= least)
+    if (w->path[0] != 0 || w->replay[0] != 0 || t->sizes.kind == ITEM_SIZES_TWITTER ||
+        t->sizes.least >= least)
         return STATUS_OK;
     return buffer_explain(
         error, STATUS_MALFORMED,
         "workload %s: item-bytes=%lld: an item with this key has at least %lld bytes", w->name,
-        (long long)w->item_bytes_min, (long long)least);
+        (long long)t->sizes.least, (long long)least);
 }
 
 /* Workload groups come last: options on the command line itself hold for all groups. */
@@ -245,21 +379,26 @@ static enum status add_workloads(struct load_parse *p, struct buffer *error)
             if (strcmp(w->name, o->workloads[other].name) == 0)
                 return buffer_explain(error, STATUS_MALFORMED, "two workloads are called %s",
                                       w->name);
-        if (w->concurrency == 0)
-            w->concurrency = w->connections * w->pipeline;
         if (check_workload(w, error) != STATUS_OK)
             return STATUS_MALFORMED;
     }
     return STATUS_OK;
 }
 
+static bool load_reads_many(const struct load_workload_options *w)
+{
+    return w->queries || w->replay[0] != 0 || w->traffic.mix.fraction[TRAFFIC_SCAN] > 0;
+}
+
 static const char about[] =
     "Puts load on a DynamoDB endpoint and measures it. Requests start when they are due, whether "
     "or "
     "not earlier ones were answered, and latency counts from that moment: a server that stalls "
-    "cannot hide it. Nothing is tried again. Numbers may end in k (1000) or M (1000000).\n\n"
+    "cannot hide it. Nothing is tried again without --retry. Numbers may end in k (1000) or M "
+    "(1000000).\n\n"
     "`unfinished` counts requests that had no answer when the run ended. `client_overrun` counts "
-    "requests that were due while --outstanding requests were unanswered: they were not sent.\n\n"
+    "requests that were due while --outstanding requests were unanswered: they were not sent. "
+    "`client_rejected` counts requests that the client itself gave up before an attempt.\n\n"
     "Exit code 0: done; 1: the run failed, or no request was answered well or throttled; 2: wrong "
     "usage.\n";
 
@@ -270,8 +409,15 @@ static const char examples[] =
     "      --rate 2000 --connections 64 --outstanding 64 --keys 8 --read-ratio 0.5 \\\n"
     "      --consistent --preload --history run.jsonl\n"
     "  weir check-history run.jsonl\n"
+    "  weir load --create-table --table hits --increments --distribution single:page \\\n"
+    "      --rate max --history hits.jsonl\n"
+    "  weir load --create-table --table claims --rate 500 --condition 'attribute_not_exists(pk)'\n"
     "  weir load --create-table --duration 20s --workload one:table=one,wcu=100,rate=150 \\\n"
     "      --workload two:table=two,on-demand,rate=5k\n"
+    "  weir load --create-table --on-demand --ycsb A --rate diurnal:500:4.3:60 --duration 60s\n"
+    "  weir load --create-table --wcu 200 --rate spike:100:2k:5:5 --duration 20s \\\n"
+    "      --distribution shifting:0.6:10 --retry standard-2026 --record run.trace\n"
+    "  weir load --create-table --wcu 400 --replay run.trace --replay-speed 2\n"
     "  weir load --table orders --duration 20s \\\n"
     "      --workload base:rate=3000,distribution=uniform \\\n"
     "      --workload hot:rate=5000,distribution=single:popular,start=5s\n";
@@ -284,16 +430,13 @@ enum command_line_result load_options_parse(struct load_options *o, int argc, ch
                            .defaults = {.name = "main",
                                         .table = "load",
                                         .key_name = "pk",
-                                        .rate = 100,
+                                        .traffic = traffic_defaults(),
+                                        .replay_speed = 1,
                                         .connections = 32,
                                         .pipeline = 1,
                                         .outstanding_max = 10000,
-                                        .duration_ns = 10 * NS_PER_S,
-                                        .keys = {.count = 10000},
                                         .rcu = 1000,
-                                        .wcu = 1000,
-                                        .item_bytes_min = 100,
-                                        .item_bytes_max = 100}};
+                                        .wcu = 1000}};
     const struct command_line line = {
         .command = "weir load",
         .usage = "[option]...",
@@ -307,5 +450,15 @@ enum command_line_result load_options_parse(struct load_options *o, int argc, ch
         return result;
     if (o->url_count == 0)
         o->urls[o->url_count++] = (struct client_url){.host = "127.0.0.1", .port = 8000};
-    return add_workloads(&p, text) == STATUS_OK ? COMMAND_LINE_TAKEN : COMMAND_LINE_WRONG;
+    if (add_workloads(&p, text) != STATUS_OK)
+        return COMMAND_LINE_WRONG;
+    for (int i = 0; i < o->workload_count; i++)
+        if (o->history_path != NULL && load_reads_many(&o->workloads[i])) {
+            buffer_append_format(text,
+                                 "workload %s: queries: a history holds reads of single items: "
+                                 "leave out queries, scans and traces, or --history",
+                                 o->workloads[i].name);
+            return COMMAND_LINE_WRONG;
+        }
+    return COMMAND_LINE_TAKEN;
 }

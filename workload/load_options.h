@@ -4,17 +4,14 @@
 #include "base/command_line.h"
 #include "base/limits.h"
 #include "workload/client_request.h"
-#include "workload/load_keys.h"
+#include "workload/retry.h"
+#include "workload/traffic.h"
 
 enum {
     LOAD_WORKLOADS_MAX = 16,
     LOAD_URLS_MAX = 16,
     LOAD_NAME_SIZE_MAX = 32,
-};
-
-enum load_arrival {
-    LOAD_ARRIVAL_POISSON,
-    LOAD_ARRIVAL_CONSTANT
+    LOAD_EXPRESSION_SIZE_MAX = 4096,
 };
 
 struct load_workload_options {
@@ -22,21 +19,27 @@ struct load_workload_options {
     char table[TABLE_NAME_SIZE_MAX + 1];
     char key_name[LOAD_KEY_SIZE_MAX];  /* name of the partition key attribute */
     char sort_name[LOAD_KEY_SIZE_MAX]; /* name of the sort key attribute; empty: no sort key */
-    double rate;                       /* requests per second; 0 = as fast as answers come back */
-    enum load_arrival arrival;
-    int64_t concurrency; /* used if rate is 0; 0 = connections * pipeline */
+    /* Time counts from the beginning of the run. clients.count 0: an open loop. */
+    struct traffic_options traffic;
+    bool
+        as_fast_as_possible; /* rate max: a closed loop of `concurrency` clients that do not think */
+    int64_t concurrency;     /* 0 = connections * pipeline */
     int64_t connections;
     int64_t pipeline; /* requests in flight on one connection */
     int64_t outstanding_max;
-    int64_t start_ns; /* after the run's start */
-    int64_t duration_ns;
-    struct load_keys keys;
-    int64_t item_bytes_min; /* DynamoDB's size of an item: names and values */
-    int64_t item_bytes_max;
+    int64_t duration_ns; /* 0: 10 s, or as long as the trace is */
+    bool has_mix;        /* --mix or --ycsb: the mix says what the next three say otherwise */
     double read_ratio;
     double delete_ratio; /* share of deletes among the writes */
-    bool consistent;
-    bool on_demand;   /* a created table's mode */
+    bool consistent;     /* reads; with a mix: all of them */
+    bool increments;     /* writes add 1 to the items' numbers */
+    struct retry_options retry;
+    char replay[1024]; /* a trace in place of rate, keys, mix and sizes; empty: none */
+    double replay_speed;
+    bool queries;                                 /* reads are Queries for a partition key */
+    char condition[LOAD_EXPRESSION_SIZE_MAX + 1]; /* of every write; empty: none */
+    char filter[LOAD_EXPRESSION_SIZE_MAX + 1];    /* of every Query; empty: none */
+    bool on_demand;                               /* a created table's mode */
     int64_t rcu, wcu; /* a created table's capacity, if it is provisioned */
     char path[1024];  /* not empty: plain GETs of this path, no DynamoDB operations */
 };
@@ -53,6 +56,8 @@ struct load_options {
     bool json;
     const char *json_path;    /* NULL: standard output */
     const char *history_path; /* NULL: none */
+    const char *record_path;  /* NULL: none */
+    const char *record_salt;  /* NULL: keys are recorded as they are */
     int64_t timeout_ns;
     uint64_t seed;
 };

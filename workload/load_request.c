@@ -15,15 +15,26 @@ static size_t keys_text(const struct load_workload_options *w, uint64_t number,
                         char out[KEYS_SIZE_MAX])
 {
     char item[LOAD_KEY_SIZE_MAX + 1];
-    size_t size = load_keys_text(&w->keys, number, item);
+    size_t size = load_keys_text(&w->traffic.keys, number, item);
     if (w->sort_name[0] == 0) {
         memcpy(out, item, size);
         return size;
     }
-    bool collection = load_keys_share_one(&w->keys);
+    bool collection = load_keys_share_one(&w->traffic.keys);
     item[size] = '\0';
-    return (size_t)snprintf(out, KEYS_SIZE_MAX, "%s%s%s%s%s", collection ? w->keys.single : item,
-                            sort_open, w->sort_name, sort_close, collection ? item : "-");
+    return (size_t)snprintf(out, KEYS_SIZE_MAX, "%s%s%s%s%s",
+                            collection ? w->traffic.keys.single : item, sort_open, w->sort_name,
+                            sort_close, collection ? item : "-");
+}
+
+static size_t partition_key_text(const struct load_workload_options *w, uint64_t number,
+                                 char out[KEYS_SIZE_MAX])
+{
+    if (!load_keys_share_one(&w->traffic.keys))
+        return load_keys_text(&w->traffic.keys, number, out);
+    size_t size = strlen(w->traffic.keys.single);
+    memcpy(out, w->traffic.keys.single, size);
+    return size;
 }
 
 int64_t load_item_bytes_min(const struct load_workload_options *w)
@@ -34,9 +45,75 @@ int64_t load_item_bytes_min(const struct load_workload_options *w)
                      LOAD_NUMBER_DIGITS);
 }
 
+/* Opens the body of a request for one item; its key goes into `container`. */
+static void open_item(struct load_form *form, const struct load_workload_options *w,
+                      const char *container)
+{
+    buffer_append_format(&form->open, "{\"TableName\":\"%s\",\"%s\":{\"%s\":{\"S\":\"", w->table,
+                         container, w->key_name);
+}
+
+static void close_body(struct load_form *form, const char *name, const char *expression)
+{
+    if (expression[0] != 0)
+        buffer_append_format(&form->close, ",\"%s\":\"%s\"", name, expression);
+    buffer_append_u8(&form->close, '}');
+}
+
+static void load_template_init_writes(struct load_template *t,
+                                      const struct load_workload_options *w)
+{
+    static const char condition[] = "ConditionExpression";
+    struct load_form *put = &t->forms[LOAD_PUT], *delete = &t->forms[LOAD_DELETE],
+                     *add = &t->forms[LOAD_ADD];
+    open_item(put, w, "Item");
+    buffer_append_format(&t->put_middle, "\"},\"%s\":{\"S\":\"", number_name);
+    buffer_append_text(&put->close, "}");
+    open_item(delete, w, "Key");
+    buffer_append_text(&delete->close, "\"}}");
+    open_item(add, w, "Key");
+    buffer_append_format(&add->close,
+                         "\"}},\"UpdateExpression\":\"ADD %s :one\",\"ExpressionAttributeValues\":"
+                         "{\":one\":{\"N\":\"1\"}},\"ReturnValues\":\"UPDATED_NEW\"",
+                         number_name);
+    close_body(put, condition, w->condition);
+    close_body(delete, condition, w->condition);
+    close_body(add, condition, w->condition);
+}
+
+/* Both ways in which a read's body goes on behind the key. */
+static void close_read(struct load_form *form, const char *name, const char *expression)
+{
+    static const char consistent[] = ",\"ConsistentRead\":true";
+    buffer_append_format(&form->close_consistent, "\"}}%s", consistent);
+    buffer_append_text(&form->close, "\"}}");
+    for (int i = 0; i < 2 && expression[0] != 0; i++)
+        buffer_append_format(i == 0 ? &form->close : &form->close_consistent, ",\"%s\":\"%s\"",
+                             name, expression);
+}
+
+static void load_template_init_reads(struct load_template *t, const struct load_workload_options *w)
+{
+    struct load_form *get = &t->forms[LOAD_GET], *query = &t->forms[LOAD_QUERY],
+                     *scan = &t->forms[LOAD_SCAN];
+    open_item(get, w, "Key");
+    close_read(get, "", "");
+    open_item(scan, w, "ExclusiveStartKey");
+    close_read(scan, "", "");
+    buffer_append_format(
+        &query->open,
+        "{\"TableName\":\"%s\",\"KeyConditionExpression\":\"#p = :p\",\"ExpressionAttributeNames\":"
+        "{\"#p\":\"%s\"},\"ExpressionAttributeValues\":{\":p\":{\"S\":\"",
+        w->table, w->key_name);
+    close_read(query, "FilterExpression", w->filter);
+}
+
 void load_template_init(struct load_template *t, const struct load_workload_options *w,
                         const struct client_url *url, bool is_unsigned)
 {
+    static const char *const operations[LOAD_KINDS] = {
+        [LOAD_PUT] = "PutItem", [LOAD_DELETE] = "DeleteItem", [LOAD_ADD] = "UpdateItem",
+        [LOAD_GET] = "GetItem", [LOAD_QUERY] = "Query",       [LOAD_SCAN] = "Scan"};
     *t = (struct load_template){.options = w};
     if (w->path[0] != 0) {
         char path[sizeof w->path + sizeof "GET "];
@@ -44,28 +121,28 @@ void load_template_init(struct load_template *t, const struct load_workload_opti
         client_write_plain(&t->plain, url, path, NULL);
         return;
     }
-    client_write_head(&t->put_head, url->host, url->port, "PutItem", is_unsigned);
-    client_write_head(&t->get_head, url->host, url->port, "GetItem", is_unsigned);
-    client_write_head(&t->delete_head, url->host, url->port, "DeleteItem", is_unsigned);
-    buffer_append_text(&t->delete_close, "\"}}}");
-    buffer_append_format(&t->put_open, "{\"TableName\":\"%s\",\"Item\":{\"%s\":{\"S\":\"", w->table,
-                         w->key_name);
-    buffer_append_format(&t->put_middle, "\"},\"%s\":{\"S\":\"", number_name);
-    buffer_append_format(&t->get_open, "{\"TableName\":\"%s\",\"Key\":{\"%s\":{\"S\":\"", w->table,
-                         w->key_name);
-    buffer_append_format(&t->get_close, "\"}}%s}", w->consistent ? ",\"ConsistentRead\":true" : "");
+    for (int kind = 0; kind < LOAD_KINDS; kind++)
+        client_write_head(&t->forms[kind].head, url->host, url->port, operations[kind],
+                          is_unsigned);
+    load_template_init_writes(t, w);
+    load_template_init_reads(t, w);
     struct prng random = prng_seeded(1);
-    for (int64_t i = 0; i < w->item_bytes_max; i++)
+    int64_t most = w->replay[0] != 0 ? ITEM_SIZE_MAX : w->traffic.sizes.most;
+    for (int64_t i = 0; i < most; i++)
         buffer_append_u8(&t->filling, (uint8_t)('a' + prng_below(&random, 26)));
 }
 
 void load_template_deinit(struct load_template *t)
 {
-    struct buffer *all[] = {&t->put_head,    &t->get_head,    &t->put_open, &t->get_open,
-                            &t->put_middle,  &t->get_close,   &t->filling,  &t->plain,
-                            &t->delete_head, &t->delete_close};
-    for (size_t i = 0; i < COUNT_OF(all); i++)
-        buffer_deinit(all[i]);
+    for (int kind = 0; kind < LOAD_KINDS; kind++) {
+        buffer_deinit(&t->forms[kind].head);
+        buffer_deinit(&t->forms[kind].open);
+        buffer_deinit(&t->forms[kind].close);
+        buffer_deinit(&t->forms[kind].close_consistent);
+    }
+    buffer_deinit(&t->put_middle);
+    buffer_deinit(&t->filling);
+    buffer_deinit(&t->plain);
 }
 
 void load_number_text(uint64_t number, char out[LOAD_NUMBER_DIGITS])
@@ -84,43 +161,50 @@ static void load_request_append_number(struct buffer *out, uint64_t number)
 static void write_put(const struct load_template *t, const struct load_request *r,
                       struct buffer *out)
 {
-    static const char close_number[] = "\"}", open_filling[] = ",\"data\":{\"S\":\"",
-                      close_filling[] = "\"}", close_all[] = "}}";
+    static const char close_text[] = "\"}", open_filling[] = ",\"data\":{\"S\":\"";
+    const struct load_form *form = &t->forms[LOAD_PUT];
     char key[KEYS_SIZE_MAX];
     size_t key_size = keys_text(t->options, r->key, key);
     int64_t filling =
         r->item_bytes - load_item_bytes_min(t->options) - (int64_t)strlen(filling_name);
-    size_t size = t->put_open.size + key_size + t->put_middle.size + LOAD_NUMBER_DIGITS +
-                  strlen(close_number) + strlen(close_all);
+    size_t size = form->open.size + key_size + t->put_middle.size + LOAD_NUMBER_DIGITS +
+                  strlen(close_text) + form->close.size;
     if (filling > 0)
-        size += strlen(open_filling) + (size_t)filling + strlen(close_filling);
-    buffer_append_slice(out, buffer_slice(&t->put_head));
+        size += strlen(open_filling) + (size_t)filling + strlen(close_text);
+    buffer_append_slice(out, buffer_slice(&form->head));
     client_write_length(out, size);
-    buffer_append_slice(out, buffer_slice(&t->put_open));
+    buffer_append_slice(out, buffer_slice(&form->open));
     buffer_append(out, key, key_size);
     buffer_append_slice(out, buffer_slice(&t->put_middle));
     load_request_append_number(out, r->number);
-    buffer_append_text(out, close_number);
+    buffer_append_text(out, close_text);
     if (filling > 0) {
         buffer_append_text(out, open_filling);
         buffer_append(out, t->filling.data, (size_t)filling);
-        buffer_append_text(out, close_filling);
+        buffer_append_text(out, close_text);
     }
-    buffer_append_text(out, close_all);
+    buffer_append_slice(out, buffer_slice(&form->close));
 }
 
-/* Writes a GetItem or a DeleteItem: they differ only at their ends. */
+/* Of all others, which differ only around the key, and in what ends them. */
 static void write_with_key(const struct load_template *t, const struct load_request *r,
-                           const struct buffer *head, const struct buffer *close,
                            struct buffer *out)
 {
-    char key[KEYS_SIZE_MAX];
-    size_t key_size = keys_text(t->options, r->key, key);
-    buffer_append_slice(out, buffer_slice(head));
-    client_write_length(out, t->get_open.size + key_size + close->size);
-    buffer_append_slice(out, buffer_slice(&t->get_open));
+    const struct load_form *form = &t->forms[r->kind];
+    const struct buffer *close =
+        r->consistent && load_kind_reads(r->kind) ? &form->close_consistent : &form->close;
+    char key[KEYS_SIZE_MAX], end[32] = "}";
+    if (r->kind == LOAD_SCAN)
+        snprintf(end, sizeof end, ",\"Limit\":%d}", r->scan_length);
+    size_t end_size = load_kind_reads(r->kind) ? strlen(end) : 0;
+    size_t key_size = r->kind == LOAD_QUERY ? partition_key_text(t->options, r->key, key)
+                                            : keys_text(t->options, r->key, key);
+    buffer_append_slice(out, buffer_slice(&form->head));
+    client_write_length(out, form->open.size + key_size + close->size + end_size);
+    buffer_append_slice(out, buffer_slice(&form->open));
     buffer_append(out, key, key_size);
     buffer_append_slice(out, buffer_slice(close));
+    buffer_append(out, end, end_size);
 }
 
 void load_request_write(const struct load_template *t, const struct load_request *r,
@@ -128,10 +212,8 @@ void load_request_write(const struct load_template *t, const struct load_request
 {
     if (t->plain.size > 0)
         buffer_append_slice(out, buffer_slice(&t->plain));
-    else if (r->is_read)
-        write_with_key(t, r, &t->get_head, &t->get_close, out);
-    else if (r->is_delete)
-        write_with_key(t, r, &t->delete_head, &t->delete_close, out);
-    else
+    else if (r->kind == LOAD_PUT)
         write_put(t, r, out);
+    else
+        write_with_key(t, r, out);
 }

@@ -1,8 +1,9 @@
-/* load_request.h - the bytes of a request: DynamoDB PutItem, GetItem or DeleteItem, or a plain GET.
+/* load_request.h - the bytes of a request: DynamoDB PutItem, GetItem, DeleteItem, UpdateItem, Query or Scan,
+ * or a plain GET.
  *
  * An item is {key, "v": the write's own number in 16 hexadecimal digits, "data": filling}, and its
- * size counts names and values as DynamoDB does. Everything except key, number and filling is
- * written once, at the start. */
+ * size counts names and values as DynamoDB does. A counter is {key, "v": a number}. Everything except
+ * key, number and filling is written once, at the start. */
 #pragma once
 
 #include "workload/load_options.h"
@@ -13,16 +14,25 @@ enum {
     LOAD_NUMBER_DIGITS = 16
 };
 
+enum load_kind {
+    LOAD_PUT,
+    LOAD_DELETE,
+    LOAD_ADD, /* an UpdateItem that adds 1 */
+    LOAD_GET, /* or a plain GET */
+    LOAD_QUERY,
+    LOAD_SCAN, /* some items from a key on */
+    LOAD_KINDS
+};
+
 struct load_template {
     const struct load_workload_options *options; /* borrows */
-    struct buffer put_head;                      /* up to the digits of Content-Length */
-    struct buffer get_head;
-    struct buffer delete_head;
-    struct buffer put_open; /* body up to the key */
-    struct buffer get_open;
+    struct load_form {
+        struct buffer head;             /* up to the digits of Content-Length */
+        struct buffer open;             /* the body up to the key */
+        struct buffer close;            /* the body behind the key; a put's, behind the item */
+        struct buffer close_consistent; /* the same of a strongly consistent read */
+    } forms[LOAD_KINDS];
     struct buffer put_middle; /* from the key to the number */
-    struct buffer get_close;
-    struct buffer delete_close;
     struct buffer filling;
     struct buffer plain; /* a complete plain GET */
 };
@@ -32,10 +42,19 @@ struct load_request {
     int64_t sent_ns;
     uint64_t number; /* of the request in the run, from 1 */
     uint64_t key;
+    uint64_t recorded; /* trace_recorder_end takes it */
     int32_t item_bytes;
-    bool is_read;
-    bool is_delete; /* otherwise a put */
+    int32_t scan_length;
+    enum load_kind kind;
+    bool consistent; /* a read */
+    bool modify;     /* the read of a read-modify-write: a write of the key follows */
+    struct retry_request retry;
 };
+
+static inline bool load_kind_reads(enum load_kind kind)
+{
+    return kind == LOAD_GET || kind == LOAD_QUERY || kind == LOAD_SCAN;
+}
 
 /* The least `item-bytes` an item of this workload can have. */
 int64_t load_item_bytes_min(const struct load_workload_options *w);

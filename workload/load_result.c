@@ -84,7 +84,9 @@ void load_result_end_second(struct load_result *r)
 void load_result_end(struct load_result *r)
 {
     const struct load_second *s = &r->current;
-    if (s->offered + s->admitted + s->refused + s->failed + s->client_overrun > 0)
+    if (s->offered + s->admitted + s->refused + s->failed + s->client_overrun + s->sent +
+            s->client_rejected >
+        0)
         load_result_end_second(r);
 }
 
@@ -158,6 +160,10 @@ void load_summary(const struct load_workload_result *all, int count, struct buff
                     {"admitted", r->admitted, ""},
                     {"throttled", r->refused, ""},
                     {"failed", r->failed, ""},
+                    {"retries", r->retries, ""},
+                    {"gave up", r->gave_up_attempts, "  after the most attempts"},
+                    {"gave up", r->gave_up_quota, "  without a quota for retries"},
+                    {"client rejected", r->client_rejected, "  by the retry model"},
                     {"client overrun", r->client_overrun, "  not sent: --outstanding was reached"},
                     {"unfinished", r->unfinished, "  no answer when the run ended"}};
         buffer_append_format(out, "\n  %s (table %s, %.1f s)\n", all[i].options->name,
@@ -212,10 +218,12 @@ static void json_seconds(const struct load_result *r, struct buffer *out)
         json_write_open(out, '{');
         json_member_integer(out, "t", i);
         json_member_integer(out, "offered", s->offered);
+        json_member_integer(out, "sent", s->sent);
         json_member_integer(out, "admitted", s->admitted);
         json_member_integer(out, "throttled", s->refused);
         json_member_integer(out, "failed", s->failed);
         json_member_integer(out, "client_overrun", s->client_overrun);
+        json_member_integer(out, "client_rejected", s->client_rejected);
         json_member_thousandths(out, "p50_us", s->p50_ns);
         json_member_thousandths(out, "p99_us", s->p99_ns);
         json_write_close(out, '}');
@@ -234,6 +242,10 @@ static void json_counts(const struct load_result *r, struct buffer *out)
                   {"throttled", r->refused},
                   {"failed", r->failed},
                   {"client_overrun", r->client_overrun},
+                  {"client_rejected", r->client_rejected},
+                  {"retries", r->retries},
+                  {"gave_up_attempts", r->gave_up_attempts},
+                  {"gave_up_quota", r->gave_up_quota},
                   {"unfinished", r->unfinished},
                   {"reads_admitted", r->reads_admitted},
                   {"writes_admitted", r->writes_admitted},
@@ -252,10 +264,13 @@ static void json_workload(const struct load_workload_result *w, struct buffer *o
     json_write_open(out, '{');
     json_member_text(out, "name", o->name);
     json_member_text(out, "table", o->table);
-    json_member_real(out, "rate", o->rate);
+    json_member_real(out, "rate",
+                     o->traffic.clients.count > 0 ? 0 : rate_curve_peak(&o->traffic.rate));
+    json_member_text(out, "retry", o->retry.model != NULL ? o->retry.model->name : "none");
     json_member_integer(out, "connections", o->connections);
     json_member_integer(out, "pipeline", o->pipeline);
-    json_member_real(out, "read_ratio", o->read_ratio);
+    json_member_real(out, "read_ratio",
+                     o->traffic.mix.fraction[TRAFFIC_READ] + o->traffic.mix.fraction[TRAFFIC_SCAN]);
     json_member_real(out, "elapsed_s", (double)r->elapsed_ns / 1e9);
     json_counts(r, out);
     json_labels("throttled_by_reason", &r->reasons, out);

@@ -1,7 +1,8 @@
 /* load_result.h - the results of a workload: counts, latencies, seconds, and the reports.
  *
  * Every request that was due counts once: offered = admitted + refused + failed + client_overrun +
- * unfinished. Latencies are nanoseconds from the moment a request was due to its answer. */
+ * client_rejected + unfinished, by the outcome of its last attempt. `sent` counts attempts, and both
+ * requests of a read-modify-write. Latencies are nanoseconds from the moment a request was due to its answer. */
 #pragma once
 
 #include "base/histogram.h"
@@ -22,12 +23,15 @@ struct load_labels {
 };
 
 struct load_second {
-    int64_t offered, admitted, refused, failed, client_overrun;
+    int64_t offered, sent, admitted, refused, failed, client_overrun, client_rejected;
     int64_t p50_ns, p99_ns; /* of all answers */
 };
 
 struct load_result {
     int64_t offered, sent, admitted, refused, failed, client_overrun, unfinished;
+    int64_t client_rejected;                 /* by the retry model, before an attempt */
+    int64_t retries;                         /* attempts beyond the first one */
+    int64_t gave_up_attempts, gave_up_quota; /* requests that the retry model did not repeat */
     int64_t reads_admitted, writes_admitted;
     int64_t units_admitted; /* write capacity units of admitted writes: 1 KiB each, rounded up */
     struct load_labels reasons;

@@ -120,6 +120,18 @@ static enum status run_workloads(struct load_run *run, struct buffer *error)
     return STATUS_OK;
 }
 
+/* Workloads on one table share its number in the recording. */
+static void name_workload(struct load_run *run, int i)
+{
+    struct load_workload *w = &run->workloads[i];
+    int first = 0;
+    while (strcmp(run->workloads[first].options.table, w->options.table) != 0)
+        first++;
+    w->table_number = first < i ? run->workloads[first].table_number
+                                : trace_recorder_table(&run->recorder, w->options.table);
+    w->tenant_number = trace_recorder_tenant(&run->recorder, w->options.name);
+}
+
 static struct load_run *create_run(const struct load_run_options *options, struct loop *loop)
 {
     struct load_run *run = must_calloc(1, sizeof *run);
@@ -132,6 +144,10 @@ static struct load_run *create_run(const struct load_run_options *options, struc
                                        .try_again = options->try_again};
     if (options->first_number > 0)
         run->shared.last_number = options->first_number - 1;
+    if (options->record != NULL) {
+        trace_recorder_init(&run->recorder, options->record, options->load->record_salt);
+        run->shared.recorder = &run->recorder;
+    }
     run->workloads = must_calloc((size_t)run->count, sizeof run->workloads[0]);
     run->results = must_calloc((size_t)run->count, sizeof run->results[0]);
     for (int i = 0; i < run->count; i++) {
@@ -139,8 +155,27 @@ static struct load_run *create_run(const struct load_run_options *options, struc
         load_workload_init(w, &run->shared, &options->workloads[i], options->requests_max,
                            options->load->seed * 1000 + (uint64_t)i);
         run->results[i] = (struct load_workload_result){&w->options, &w->result};
+        if (options->record != NULL)
+            name_workload(run, i);
     }
     return run;
+}
+
+static enum status open_traces(struct load_run *run, struct buffer *error)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < run->count && status == STATUS_OK; i++)
+        status = load_workload_open(&run->workloads[i], error);
+    return status;
+}
+
+static enum status check_traces(const struct load_run *run, struct buffer *error)
+{
+    enum status status = STATUS_OK;
+    for (int i = 0; i < run->count && status == STATUS_OK && !run->stopped; i++)
+        if (run->workloads[i].options.replay[0] != 0)
+            status = trace_file_error(&run->workloads[i].trace, error);
+    return status;
 }
 
 enum status load_run(const struct load_run_options *options, struct load_run **out,
@@ -155,12 +190,19 @@ enum status load_run(const struct load_run_options *options, struct load_run **o
         buffer_append_format(error, "io_uring: %s", strerror(errno));
     prctl(PR_SET_TIMERSLACK, 1000UL); /* ns: arrivals are due to the microsecond */
     if (status == STATUS_OK)
+        status = open_traces(run, error);
+    if (status == STATUS_OK)
         status = connect_all(run, error);
     if (status == STATUS_OK)
         status = run_workloads(run, error);
+    if (status == STATUS_OK)
+        status = check_traces(run, error);
     loop_destroy(run->shared.loop);
     run->shared.loop = NULL;
     run->options = NULL;
+    if (run->shared.recorder != NULL)
+        trace_recorder_deinit(&run->recorder);
+    run->shared.recorder = NULL;
     if (status != STATUS_OK) {
         load_run_destroy(run);
         return status;
@@ -189,16 +231,22 @@ enum status load_preload(const struct load_run_options *options, uint64_t *next_
     struct load_run_options o = *options;
     struct load_run *run = NULL;
     must(options->workload_count == 1);
-    if (w.keys.kind == LOAD_KEYS_SINGLE)
-        w.keys.count = 1;
+    if (w.traffic.keys.kind == LOAD_KEYS_SINGLE)
+        w.traffic.keys.count = 1;
     else
-        w.keys.kind = LOAD_KEYS_SEQUENTIAL;
-    w.rate = 0;
-    w.read_ratio = w.delete_ratio = 0;
-    w.start_ns = 0;
+        w.traffic.keys.kind =
+            load_keys_share_one(&w.traffic.keys) ? LOAD_KEYS_APPEND : LOAD_KEYS_SEQUENTIAL;
+    w.traffic.clients = (struct traffic_clients){
+        .count = w.concurrency ? w.concurrency : w.connections * w.pipeline};
+    w.traffic.mix = (struct traffic_mix){.fraction = {[TRAFFIC_UPDATE] = 1}};
+    w.retry = (struct retry_options){0};
+    w.replay[0] = 0;
+    w.condition[0] = 0;
+    w.traffic.start_ns = 0;
     w.duration_ns = INT64_C(86400) * NS_PER_S;
+    w.traffic.end_ns = w.duration_ns;
     o.workloads = &w;
-    o.requests_max = (int64_t)w.keys.count;
+    o.requests_max = (int64_t)w.traffic.keys.count;
     o.try_again = true;
     enum status status = load_run(&o, &run, error);
     if (status == STATUS_OK && run->stopped)

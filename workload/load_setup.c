@@ -197,7 +197,8 @@ enum status load_setup_tables(const struct load_options *o, struct buffer *error
             status = o->create_table ? load_setup_create_table(url, w, error)
                                      : find_table(url, w, error);
         if (!seen && status == STATUS_OK && o->history_path != NULL && !o->preload &&
-            w->read_ratio > 0)
+            (w->traffic.mix.fraction[TRAFFIC_READ] > 0 ||
+             w->traffic.mix.fraction[TRAFFIC_READ_MODIFY_WRITE] > 0))
             status = check_empty(url, w, error);
     }
     return status;

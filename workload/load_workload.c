@@ -1,7 +1,6 @@
 /* load_workload.c - arrivals become requests, requests wait for a connection, answers are counted. */
 #include "workload/load_workload.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -27,21 +26,87 @@ static struct load_request pop_waiting(struct load_workload *w)
 
 /* ---- the end of a request ---- */
 
+static enum trace_outcome trace_outcome_of(enum load_outcome outcome)
+{
+    return outcome == LOAD_ADMITTED  ? TRACE_ADMITTED
+           : outcome == LOAD_REFUSED ? TRACE_THROTTLED
+                                     : TRACE_FAILED;
+}
+
+/* The request is over, and counted: its client goes on. */
+static void end_request(struct load_workload *w, const struct load_request *r, int64_t now_ns,
+                        enum trace_outcome outcome)
+{
+    if (w->shared->recorder != NULL)
+        trace_recorder_end(w->shared->recorder, r->recorded, outcome);
+    w->outstanding--;
+    if (w->options.traffic.clients.count > 0)
+        load_timers_add(&w->timers, now_ns + traffic_think_ns(&w->traffic), LOAD_TIMER_CLIENT,
+                        NULL);
+}
+
+static enum retry_result retry_result_of(const struct load_verdict *v)
+{
+    if (v->outcome != LOAD_FAILED)
+        return v->outcome == LOAD_ADMITTED ? RETRY_DONE : RETRY_THROTTLED;
+    if (!v->applied_unknown)
+        return RETRY_FINAL;
+    return strcmp(v->error, "timeout") == 0 ? RETRY_TIMEOUT : RETRY_ERROR;
+}
+
+/* Whether the client tries again. */
+static bool retry_request(struct load_workload *w, const struct load_request *r, int64_t now_ns,
+                          const struct load_verdict *v, int64_t retry_after_ms)
+{
+    struct load_request again = *r;
+    if (w->options.retry.model == NULL)
+        return false;
+    const struct retry_outcome outcome = {retry_result_of(v),
+                                          retry_after_ms < 0 ? -1 : retry_after_ms * NS_PER_MS};
+    struct retry_verdict verdict =
+        retry_after(&w->retry, &again.retry, &outcome, now_ns, &w->retry_random);
+    if (verdict.again) {
+        again.number = ++w->shared->last_number;
+        load_timers_add(&w->timers, verdict.at_ns, LOAD_TIMER_ATTEMPT, &again);
+        return true;
+    }
+    w->result.gave_up_attempts += verdict.stop == RETRY_STOP_ATTEMPTS;
+    w->result.gave_up_quota += verdict.stop == RETRY_STOP_QUOTA;
+    return false;
+}
+
+static enum load_kind write_kind(const struct load_workload *w)
+{
+    return w->options.increments ? LOAD_ADD : LOAD_PUT;
+}
+
 static void finish_request(struct load_workload *w, const struct load_request *r, int64_t now_ns,
-                           const struct load_verdict *v, const struct json_value *answer)
+                           const struct load_verdict *v, const struct json_value *answer,
+                           int64_t retry_after_ms)
 {
     struct load_shared *s = w->shared;
+    struct load_request again = *r;
     if (s->history.file != NULL)
         load_history_return(&s->history, r, now_ns, v, answer);
     if (s->try_again && v->outcome != LOAD_ADMITTED) {
-        struct load_request again = *r;
         again.number = ++s->last_number;
         push_waiting(w, &again);
         w->hold_ns = now_ns + HOLD_NS;
         return;
     }
-    load_result_count(&w->result, v, r->is_read, r->item_bytes, now_ns - r->intended_ns);
-    w->outstanding--;
+    if (retry_request(w, r, now_ns, v, retry_after_ms))
+        return;
+    if (r->modify && v->outcome == LOAD_ADMITTED) {
+        again.number = ++s->last_number;
+        again.kind = write_kind(w);
+        again.modify = false;
+        again.retry = (struct retry_request){0};
+        load_timers_add(&w->timers, now_ns, LOAD_TIMER_ATTEMPT, &again);
+        return;
+    }
+    load_result_count(&w->result, v, load_kind_reads(r->kind), r->item_bytes,
+                      now_ns - r->intended_ns);
+    end_request(w, r, now_ns, trace_outcome_of(v->outcome));
 }
 
 static struct load_request take_sent(struct load_connection *lc)
@@ -82,7 +147,8 @@ static void load_answered(void *context, int http_status, struct slice body)
     if (body.size > 0 && json_parse(s->parser, body, &answer) != STATUS_OK)
         answer = no_answer;
     load_verdict_of(http_status, &answer, &v);
-    finish_request(lc->workload, &r, loop_now(s->loop).ns, &v, &answer);
+    finish_request(lc->workload, &r, loop_now(s->loop).ns, &v, &answer,
+                   lc->client.response.retry_after_ms);
     set_ready(lc);
 }
 
@@ -107,7 +173,7 @@ static void load_lost(void *context, const char *why, int error)
     set_ready(lc);
     while (lc->count > 0) {
         struct load_request r = take_sent(lc);
-        finish_request(lc->workload, &r, loop_now(s->loop).ns, &v, &no_answer);
+        finish_request(lc->workload, &r, loop_now(s->loop).ns, &v, &no_answer, -1);
     }
 }
 
@@ -144,6 +210,7 @@ static void send_one(struct load_workload *w, struct load_connection *lc, int64_
     client_connection_send(&lc->client, buffer_slice(&w->scratch));
     lc->sent[(lc->first + lc->count++) % w->options.pipeline] = r;
     w->result.sent++;
+    w->result.current.sent++;
     /* To the back of the list: the connections take turns. */
     TAILQ_REMOVE(&w->ready, lc, entry);
     lc->ready = false;
@@ -159,90 +226,180 @@ static void send_waiting(struct load_workload *w, int64_t now_ns)
         send_one(w, lc, now_ns);
 }
 
+/* ---- attempts ---- */
+
+/* Sends the attempt when the retry model permits. */
+static void begin_attempt(struct load_workload *w, const struct load_request *r, int64_t now_ns)
+{
+    if (w->options.retry.model == NULL) {
+        push_waiting(w, r);
+        return;
+    }
+    struct retry_verdict v = retry_send(&w->retry, &r->retry, now_ns, &w->retry_random);
+    if (!v.again) {
+        w->result.client_rejected++;
+        w->result.current.client_rejected++;
+        end_request(w, r, now_ns, TRACE_UNANSWERED);
+        return;
+    }
+    if (v.at_ns > now_ns) {
+        load_timers_add(&w->timers, v.at_ns, LOAD_TIMER_ATTEMPT, r);
+        return;
+    }
+    w->result.retries += r->retry.attempts > 0;
+    push_waiting(w, r);
+}
+
 /* ---- arrivals ---- */
 
-static void begin_request(struct load_workload *w, int64_t intended_ns)
+static enum load_kind load_kind_of(const struct load_workload *w, enum traffic_kind kind)
 {
-    const struct load_workload_options *o = &w->options;
-    struct load_request r = {.intended_ns = intended_ns, .number = ++w->shared->last_number};
-    r.key = load_keys_next(&w->options.keys, &w->random);
-    r.is_read = o->path[0] != 0 || (o->read_ratio > 0 &&
-                                    (o->read_ratio >= 1 || prng_unit(&w->random) < o->read_ratio));
-    r.is_delete = !r.is_read && o->delete_ratio > 0 && prng_unit(&w->random) < o->delete_ratio;
-    r.item_bytes = (int32_t)prng_between(&w->random, o->item_bytes_min, o->item_bytes_max);
-    w->outstanding++;
-    push_waiting(w, &r);
+    if (w->options.path[0] != 0)
+        return LOAD_GET;
+    switch (kind) {
+    case TRAFFIC_READ:
+        return w->options.queries ? LOAD_QUERY : LOAD_GET;
+    case TRAFFIC_READ_MODIFY_WRITE:
+        return LOAD_GET;
+    case TRAFFIC_SCAN:
+        return LOAD_SCAN;
+    case TRAFFIC_DELETE:
+        return LOAD_DELETE;
+    case TRAFFIC_UPDATE:
+    case TRAFFIC_INSERT:
+    case TRAFFIC_KINDS:
+        break;
+    }
+    return write_kind(w);
+}
+
+static void record_request(struct load_workload *w, const struct traffic_request *q,
+                           struct load_request *r)
+{
+    char key[LOAD_KEY_SIZE_MAX];
+    struct trace_record record = {.at_ns = r->intended_ns - w->shared->start_ns,
+                                  .table = w->table_number,
+                                  .tenant = w->tenant_number,
+                                  .size_bytes = r->item_bytes,
+                                  .scan_length = q->scan_length,
+                                  .kind = q->kind,
+                                  .consistent = q->consistent};
+    size_t size = load_keys_text(&w->options.traffic.keys, q->key, key);
+    if (record.at_ns < 0)
+        record.at_ns = 0;
+    r->recorded = trace_recorder_begin(w->shared->recorder, &record, slice_make(key, size));
+}
+
+/* Counts the request, and begins it if there is room. */
+static void offer_request(struct load_workload *w, const struct traffic_request *q,
+                          int64_t intended_ns, int64_t now_ns)
+{
+    struct load_request r = {.intended_ns = intended_ns,
+                             .number = ++w->shared->last_number,
+                             .key = q->key,
+                             .kind = load_kind_of(w, q->kind),
+                             .item_bytes = q->size_bytes,
+                             .scan_length = q->scan_length,
+                             .consistent = q->consistent,
+                             .modify =
+                                 q->kind == TRAFFIC_READ_MODIFY_WRITE && w->options.path[0] == 0};
+    if (r.item_bytes < w->item_bytes_min)
+        r.item_bytes = (int32_t)w->item_bytes_min;
+    w->requests_left--;
+    w->result.offered++;
+    w->result.current.offered++;
+    if (w->shared->recorder != NULL)
+        record_request(w, q, &r);
+    if (w->outstanding < w->outstanding_max) {
+        w->outstanding++;
+        begin_attempt(w, &r, now_ns);
+        return;
+    }
+    w->result.client_overrun++;
+    w->result.current.client_overrun++;
+    if (w->shared->recorder != NULL)
+        trace_recorder_end(w->shared->recorder, r.recorded, TRACE_UNANSWERED);
 }
 
 static void schedule_next(struct load_workload *w)
 {
-    double rate = w->options.rate;
-    w->arrivals++;
-    if (w->options.arrival == LOAD_ARRIVAL_CONSTANT)
-        w->next_ns = w->begin_ns + (int64_t)((double)w->arrivals * (1e9 / rate));
-    else
-        w->next_ns += (int64_t)(-log1p(-prng_unit(&w->random)) * (1e9 / rate));
+    bool more = traffic_next(&w->traffic, &w->next);
+    w->next_ns = more ? w->shared->start_ns + w->next.at_ns : INT64_MAX;
 }
 
 static void take_due(struct load_workload *w, int64_t now_ns)
 {
     while (w->next_ns <= now_ns && w->next_ns < w->end_ns && w->requests_left > 0) {
-        w->requests_left--;
-        w->result.offered++;
-        w->result.current.offered++;
-        if (w->outstanding < w->outstanding_max) {
-            begin_request(w, w->next_ns);
-        } else {
-            w->result.client_overrun++;
-            w->result.current.client_overrun++;
-        }
+        offer_request(w, &w->next, w->next_ns, now_ns);
         schedule_next(w);
     }
+    /* A trace may be over long before the duration. */
+    if (w->next_ns == INT64_MAX && w->options.replay[0] != 0)
+        load_workload_stop(w, now_ns);
 }
 
-static void keep_busy(struct load_workload *w, int64_t now_ns)
+static void take_timers(struct load_workload *w, int64_t now_ns)
 {
-    while (w->outstanding < w->outstanding_max && w->requests_left > 0) {
-        w->requests_left--;
-        w->result.offered++;
-        w->result.current.offered++;
-        begin_request(w, now_ns);
+    struct load_timer t;
+    while (load_timers_take(&w->timers, now_ns, &t)) {
+        if (t.kind == LOAD_TIMER_ATTEMPT) {
+            begin_attempt(w, &t.request, now_ns);
+        } else if (now_ns < w->end_ns && w->requests_left > 0) {
+            struct traffic_request q;
+            traffic_make(&w->traffic, now_ns - w->shared->start_ns, &q);
+            offer_request(w, &q, now_ns, now_ns);
+        }
     }
 }
 
 void load_workload_advance(struct load_workload *w, int64_t now_ns)
 {
-    if (w->options.rate > 0)
-        take_due(w, now_ns);
-    else if (now_ns >= w->begin_ns && now_ns < w->end_ns)
-        keep_busy(w, now_ns);
+    take_due(w, now_ns);
+    take_timers(w, now_ns);
     send_waiting(w, now_ns);
 }
 
 int64_t load_workload_deadline(const struct load_workload *w)
 {
+    int64_t timer_ns = load_timers_deadline(&w->timers), arrival_ns = INT64_MAX;
     if (w->waiting_count > 0 && w->hold_ns > 0)
-        return w->hold_ns;
-    if (w->requests_left == 0)
-        return INT64_MAX;
-    if (w->options.rate > 0)
-        return w->next_ns < w->end_ns ? w->next_ns : w->end_ns;
-    return w->result.offered == 0 ? w->begin_ns : w->end_ns;
+        arrival_ns = w->hold_ns;
+    else if (w->requests_left > 0 && w->next_ns < w->end_ns)
+        arrival_ns = w->next_ns;
+    return timer_ns < arrival_ns ? timer_ns : arrival_ns;
 }
 
 bool load_workload_is_over(const struct load_workload *w, int64_t now_ns)
 {
     /* After a long turn, arrivals due before the end may not have begun yet. */
-    bool all_begun = w->options.rate > 0 ? w->next_ns >= w->end_ns : now_ns >= w->end_ns;
+    bool closed = w->options.traffic.clients.count > 0;
+    bool all_begun = closed ? now_ns >= w->end_ns : w->next_ns >= w->end_ns;
     return w->outstanding == 0 && (all_begun || w->requests_left == 0);
+}
+
+enum status load_workload_open(struct load_workload *w, struct buffer *error)
+{
+    if (w->options.replay[0] == 0)
+        return STATUS_OK;
+    return trace_file_open(&w->trace, w->options.replay, w->options.table, error);
 }
 
 void load_workload_start(struct load_workload *w)
 {
-    w->begin_ns = w->shared->start_ns + w->options.start_ns;
+    struct traffic_options *o = &w->options.traffic;
+    w->begin_ns = w->shared->start_ns + o->start_ns;
     w->end_ns = w->begin_ns + w->options.duration_ns;
-    w->next_ns = w->begin_ns;
     w->result.elapsed_ns = w->options.duration_ns;
+    w->next_ns = INT64_MAX;
+    if (w->options.replay[0] != 0)
+        o->source = trace_file_source(&w->trace, w->options.replay_speed);
+    traffic_init(&w->traffic, o, w->seed);
+    if (w->options.retry.model != NULL)
+        retry_init(&w->retry, &w->options.retry, w->begin_ns);
+    for (int64_t i = 0; i < o->clients.count; i++)
+        load_timers_add(&w->timers, w->begin_ns, LOAD_TIMER_CLIENT, NULL);
+    if (o->clients.count == 0)
+        schedule_next(w);
 }
 
 void load_workload_stop(struct load_workload *w, int64_t now_ns)
@@ -278,13 +435,17 @@ void load_workload_init(struct load_workload *w, struct load_shared *shared,
                         uint64_t seed)
 {
     *w = (struct load_workload){.shared = shared, .options = *options};
-    w->random = prng_seeded(seed);
+    w->seed = seed;
+    w->retry_random = prng_seeded(seed + 1);
     w->requests_left = requests_max ? requests_max : INT64_MAX;
-    w->outstanding_max = options->rate > 0 ? options->outstanding_max : options->concurrency;
+    int64_t clients = options->traffic.clients.count;
+    w->outstanding_max = clients > 0 ? clients : options->outstanding_max;
+    load_timers_init(&w->timers, w->outstanding_max);
     w->waiting = must_calloc((size_t)w->outstanding_max, sizeof w->waiting[0]);
     w->connections = must_calloc((size_t)options->connections, sizeof w->connections[0]);
     load_template_init(&w->request, &w->options, &shared->load->urls[0],
                        shared->load->unsigned_requests);
+    w->item_bytes_min = options->path[0] != 0 ? 0 : load_item_bytes_min(&w->options);
     load_result_init(&w->result);
     TAILQ_INIT(&w->ready);
     for (int64_t i = 0; i < options->connections; i++) {
@@ -309,6 +470,9 @@ void load_workload_deinit(struct load_workload *w)
     }
     free(w->connections);
     free(w->waiting);
+    load_timers_deinit(&w->timers);
+    traffic_deinit(&w->traffic);
+    trace_file_close(&w->trace);
     load_template_deinit(&w->request);
     load_result_deinit(&w->result);
     buffer_deinit(&w->scratch);

@@ -1,4 +1,4 @@
-/* load_workload.h - one workload of a run: arrivals, waiting requests, connections.
+/* load_workload.h - one workload of a run: arrivals, attempts, waiting requests, connections.
  * Not here: the loop's turns, and the end of the run (load_run.c). */
 #pragma once
 
@@ -7,6 +7,9 @@
 #include "workload/client_connection.h"
 #include "workload/load_history.h"
 #include "workload/load_result.h"
+#include "workload/load_timers.h"
+#include "workload/trace_file.h"
+#include "workload/trace_recorder.h"
 
 struct load_workload;
 
@@ -28,7 +31,8 @@ struct load_shared {
     int64_t start_ns;     /* the run's, on the loop's clock */
     uint64_t last_number; /* of a request */
     struct load_history history;
-    struct json_parser *parser; /* owns */
+    struct trace_recorder *recorder; /* borrows; NULL: none */
+    struct json_parser *parser;      /* owns */
     bool try_again;
     int64_t connections_up;
     int connect_error; /* the last errno */
@@ -38,18 +42,25 @@ struct load_workload {
     struct load_shared *shared; /* borrows */
     struct load_workload_options options;
     struct load_template request;
-    struct prng random;
-    struct load_connection *connections; /* owns */
-    struct load_ready_list ready;        /* connections that are up and have room for a request */
-    struct load_request *waiting;        /* owns: a ring */
+    int64_t item_bytes_min; /* an item with this key cannot be smaller */
+    struct traffic traffic;
+    struct traffic_request next; /* open loop: the next arrival */
+    struct trace_file trace;     /* with replay */
+    struct retry retry;          /* if the options have a model */
+    struct prng retry_random;
+    uint64_t seed;
+    struct load_timers timers;            /* attempts that are due later; clients that think */
+    uint32_t table_number, tenant_number; /* of the recording */
+    struct load_connection *connections;  /* owns */
+    struct load_ready_list ready;         /* connections that are up and have room for a request */
+    struct load_request *waiting;         /* owns: a ring */
     int64_t waiting_first, waiting_count;
     int64_t outstanding;
     int64_t outstanding_max;
     int64_t begin_ns, end_ns; /* on the loop's clock */
-    int64_t next_ns;          /* the next arrival */
-    int64_t arrivals;
-    int64_t requests_left; /* INT64_MAX: no limit */
-    int64_t hold_ns;       /* no sends before this time, after a refusal in a preload */
+    int64_t next_ns;          /* the next arrival of an open loop; INT64_MAX: no more */
+    int64_t requests_left;    /* INT64_MAX: no limit */
+    int64_t hold_ns;          /* no sends before this time, after a refusal in a preload */
     struct buffer scratch;
     struct load_result result;
 };
@@ -60,6 +71,8 @@ void load_workload_init(struct load_workload *w, struct load_shared *shared,
 void load_workload_deinit(struct load_workload *w);
 
 void load_workload_connect(struct load_workload *w);
+/* Opens the trace to replay, if there is one. */
+enum status load_workload_open(struct load_workload *w, struct buffer *error);
 /* Begins the arrivals. */
 void load_workload_start(struct load_workload *w);
 /* Makes requests of the arrivals due by now. They go to connections that have room. */

@@ -7,38 +7,10 @@
  *   ADMIT-3  Refilling forgives no debt. */
 #include "engine/admission/admission.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "engine/admission/admission_internal.h"
-
-static const struct admission_policy *const policies[] = {
-    &admission_policy_allocation,
-    &admission_policy_burst,
-    &admission_policy_always_burst,
-    &admission_policy_none,
-};
-
-const struct admission_policy *admission_policy_find(struct slice name)
-{
-    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
-        if (slice_is(name, policies[i]->name))
-            return policies[i];
-    }
-    return NULL;
-}
-
-const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac,
-                                                   bool on_demand)
-{
-    const struct admission_policy *p = admission_policy_find(slice_of(config->partition_policy));
-    must(p != NULL);
-    bool limited = gac_policy_of(config, gac) != GAC_OFF && p == &admission_policy_burst;
-    bool unlimited = on_demand && p != &admission_policy_none;
-    return limited || unlimited ? &admission_policy_always_burst : p;
-}
-
-const char *admission_policy_names(void)
-{
-    return "allocation, burst, always-burst, none";
-}
 
 const char *admit_reason_name(enum admit_reason reason)
 {
@@ -69,7 +41,7 @@ int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
 static int64_t burst_capacity(const struct admission *a, const struct config *config, int64_t rate)
 {
     int64_t capacity;
-    if (!a->policy->saves)
+    if (!(a->policy->flags & WEIR_PARTITION_SAVES))
         return 0;
     if (__builtin_mul_overflow(rate, config->burst_max_s, &capacity) || capacity > INT64_MAX / 4)
         capacity = INT64_MAX / 4;
@@ -100,36 +72,48 @@ static void admission_set_rates(struct admission *a, const struct config *config
     }
 }
 
-void admission_init(struct admission *a, const struct admission_policy *policy,
+void admission_init(struct admission *a, const struct weir_partition_policy *policy,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now)
 {
     must(policy != NULL);
-    *a = (struct admission){.policy = policy};
+    *a = (struct admission){.policy = policy, .sharing = node_policy_of(config)};
     admission_set_rates(a, config, rates);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
         m->cap.balance = m->cap.capacity;
         m->allocation.balance = m->allocation.capacity;
         m->cap.updated_at = m->allocation.updated_at = m->burst.updated_at = now;
-        m->burst_round = -1;
+        if (policy->begin != NULL)
+            policy->begin(m->state);
+        if (a->sharing->begin != NULL)
+            a->sharing->begin(m->share);
     }
 }
 
 void meter_refill(struct admission_meter *m, struct instant now)
 {
     token_bucket_refill(&m->cap, now);
-    token_bucket_add(&m->burst, token_bucket_refill(&m->allocation, now));
+    int64_t unused = token_bucket_refill(&m->allocation, now);
+    if (unused > 0)
+        token_bucket_add(&m->burst, unused);
 }
 
-void admission_change(struct admission *a, const struct admission_policy *policy,
+void admission_change(struct admission *a, const struct weir_partition_policy *policy,
                       const struct config *config, const struct admission_rates *rates,
                       struct instant now)
 {
     admission_leave(a, now);
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct admission_meter *m = &a->meters[kind];
+        meter_refill(m, now);
+        if (a->policy == policy)
+            continue;
+        memset(m->state, 0, sizeof m->state);
+        if (policy->begin != NULL)
+            policy->begin(m->state);
+    }
     a->policy = policy;
-    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
-        meter_refill(&a->meters[kind], now);
     admission_set_rates(a, config, rates);
 }
 
@@ -138,7 +122,7 @@ void admission_change(struct admission *a, const struct admission_policy *policy
 void admission_join(struct admission *a, struct table_share *share, struct instant now)
 {
     must(a->table == NULL);
-    if (!a->policy->shares)
+    if (!(a->policy->flags & WEIR_PARTITION_SHARES))
         return;
     a->table = share;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -176,47 +160,36 @@ void admission_leave(struct admission *a, struct instant now)
 
 /* ---- decisions ---- */
 
-static struct admit_levels admission_levels_of(const struct admission_meter *m,
-                                               const struct token_bucket *node)
+/* A balance alone, as one word: refilling has just written it, and the processor waits for a wider
+ * load of what was written in parts. */
+static inline int64_t balance_of(const struct token_bucket *b)
 {
-    return (struct admit_levels){.cap_mcu = m->cap.balance,
-                                 .allocation_mcu = m->allocation.balance,
-                                 .burst_mcu = m->burst.balance,
-                                 .node_mcu = node->balance};
+    int64_t balance = b->balance;
+    __asm__("" : "+r"(balance));
+    return balance;
 }
 
-bool group_has(const struct admission_case *c, int64_t cost_mcu, struct admit_verdict *verdict)
+static inline struct admit_levels admission_levels_of(const struct admission_meter *m,
+                                                      const struct token_bucket *node)
 {
-    int64_t taken_mcu = verdict->promised ? 0 : burst_taken_mcu(c, c->now);
-    for (uint32_t i = 0; c->group != NULL && i < c->group->count; i++) {
-        struct duration wait;
-        if (member_has(c->group->members, c->group->nodes[i], c->now, cost_mcu, taken_mcu, &wait))
-            continue;
-        verdict->member = c->group->nodes[i];
-        verdict->wait = wait;
-        return false;
-    }
-    return true;
-}
-
-void group_spend(const struct admission_case *c, int64_t cost_mcu)
-{
-    for (uint32_t i = 0; c->group != NULL && i < c->group->count; i++)
-        member_spend(c->group->members, c->group->nodes[i], c->now, cost_mcu);
+    return (struct admit_levels){.cap_mcu = balance_of(&m->cap),
+                                 .allocation_mcu = balance_of(&m->allocation),
+                                 .burst_mcu = balance_of(&m->burst),
+                                 .node_mcu = balance_of(node)};
 }
 
 /* A case with all buckets refilled up to now. */
-static struct admission_case case_of(struct admission *a, struct node_admission *node,
-                                     enum admit_kind kind, struct instant now,
-                                     const struct admit_group *group)
+static struct weir_case case_of(struct admission *a, struct node_admission *node,
+                                enum admit_kind kind, struct instant now,
+                                const struct admit_group *group)
 {
-    struct admission_case c = {.policy = a->policy,
-                               .meter = &a->meters[kind],
-                               .promise = a->table != NULL ? &a->table->buckets[kind] : NULL,
-                               .node = node,
-                               .kind = kind,
-                               .now = now,
-                               .group = group};
+    struct weir_case c = {.policy = a->policy,
+                          .meter = &a->meters[kind],
+                          .promise = a->table != NULL ? &a->table->buckets[kind] : NULL,
+                          .node = node,
+                          .kind = kind,
+                          .now = now,
+                          .group = group};
     meter_refill(c.meter, now);
     token_bucket_refill(&node->buckets[kind], now);
     if (c.promise != NULL)
@@ -224,16 +197,106 @@ static struct admission_case case_of(struct admission *a, struct node_admission 
     return c;
 }
 
+/* Takes back what a policy has debited in a case that makes no sense. The tokens of other members
+ * that it spent are lost: they expire. */
+static void case_undo(struct weir_case *c, const struct admit_levels *before)
+{
+    c->meter->cap.balance = before->cap_mcu;
+    c->meter->allocation.balance = before->allocation_mcu;
+    c->meter->burst.balance = before->burst_mcu;
+    c->node->buckets[c->kind].balance = before->node_mcu;
+    if (c->promise != NULL)
+        token_bucket_add(c->promise, c->promise_mcu);
+}
+
+static bool is_member(const struct weir_case *c, uint32_t node)
+{
+    for (uint32_t i = 0; c->group != NULL && i < c->group->count; i++) {
+        if (c->group->nodes[i] == node)
+            return true;
+    }
+    return false;
+}
+
+/* What is wrong with a verdict; NULL: nothing. */
+static const char *verdict_fault(const struct weir_case *c, const struct weir_verdict *v)
+{
+    if (c->nonsense != NULL)
+        return c->nonsense;
+    if (v->reason > WEIR_POLICY_MEMBER)
+        return "returns a reason that does not exist";
+    if (v->wait_ns < 0)
+        return "returns a time below zero";
+    if (v->flags & ~(uint32_t)(WEIR_VERDICT_BURST | WEIR_VERDICT_PROMISED))
+        return "returns flags that do not exist";
+    if (v->reason == WEIR_POLICY_MEMBER && !is_member(c, v->member))
+        return "refuses for a member that is not of the group";
+    return NULL;
+}
+
+/* Whether verdict_fault must look: one branch for all that is rare. */
+static inline bool verdict_is_rare(const struct weir_case *c, const struct weir_verdict *v)
+{
+    return (v->reason >= WEIR_POLICY_MEMBER) | (v->wait_ns < 0) | (v->flags > 3) |
+           (c->nonsense != NULL);
+}
+
+/* A decision of a policy from a file: its calls are timed, and it may return anything. */
+static __attribute__((noinline)) void decide_loaded(struct weir_case *c, int64_t cost_mcu,
+                                                    struct weir_verdict *v)
+{
+    int64_t begun_ns = policies_begin(c->node->policies, c->policy);
+    c->policy->decide(c, cost_mcu, v);
+    policies_end(c->node->policies, c->policy, begun_ns);
+}
+
+/* The reason of a decision that makes no sense is the allocation: the client should try again. */
+static __attribute__((noinline)) void refuse_nonsense(struct weir_case *c, const char *fault,
+                                                      struct admit_verdict *verdict)
+{
+    policies_nonsense(c->node->policies, c->policy, fault);
+    case_undo(c, &verdict->levels);
+    *verdict = (struct admit_verdict){
+        .reason = ADMIT_REFUSED_ALLOCATION, .wait = {NS_PER_S}, .levels = verdict->levels};
+}
+
+_Static_assert((int)WEIR_POLICY_MEMBER == (int)ADMIT_REFUSED_MEMBER, "the reasons are the same");
+_Static_assert((WEIR_VERDICT_BURST | WEIR_VERDICT_PROMISED) == 3, "verdict_is_rare says so");
+_Static_assert(sizeof(enum admit_reason) == sizeof(uint32_t) &&
+                   offsetof(struct admit_verdict, flags) == offsetof(struct weir_verdict, flags) &&
+                   offsetof(struct admit_verdict, member) ==
+                       offsetof(struct weir_verdict, member) &&
+                   offsetof(struct admit_verdict, wait) == offsetof(struct weir_verdict, wait_ns) &&
+                   offsetof(struct admit_verdict, levels) == sizeof(struct weir_verdict),
+               "a verdict begins like that of a policy");
+
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
                                    enum admit_kind kind, struct instant now, int64_t cost_mcu,
                                    const struct admit_group *group)
 {
     must((unsigned)kind < ADMIT_KINDS);
     must(cost_mcu >= 0);
-    struct admission_case c = case_of(a, node, kind, now, group);
+    struct weir_case c = case_of(a, node, kind, now, group);
     struct admit_verdict verdict = {.levels = admission_levels_of(c.meter, &node->buckets[kind])};
-    a->policy->decide(&c, cost_mcu, &verdict);
+    struct weir_verdict *v = (struct weir_verdict *)(void *)&verdict;
+    if (__builtin_expect((a->policy->flags & POLICY_LOADED) != 0, 0))
+        decide_loaded(&c, cost_mcu, v);
+    else
+        a->policy->decide(&c, cost_mcu, v);
+    if (__builtin_expect(verdict_is_rare(&c, v), 0)) {
+        const char *fault = verdict_fault(&c, v);
+        if (fault != NULL)
+            refuse_nonsense(&c, fault, &verdict);
+    }
     return verdict;
+}
+
+static void case_settle(struct weir_case *c, uint32_t flags, int64_t extra_mcu)
+{
+    const struct weir_verdict v = {.flags = flags};
+    c->policy->settle(c, &v, extra_mcu);
+    if (c->nonsense != NULL)
+        policies_nonsense(c->node->policies, c->policy, c->nonsense);
 }
 
 void admission_settle(struct admission *a, struct node_admission *node, enum admit_kind kind,
@@ -243,8 +306,8 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
     must((unsigned)kind < ADMIT_KINDS);
     must(verdict->reason == ADMIT_OK);
     must(extra_mcu >= 0);
-    struct admission_case c = case_of(a, node, kind, now, group);
-    a->policy->settle(&c, verdict, extra_mcu);
+    struct weir_case c = case_of(a, node, kind, now, group);
+    case_settle(&c, verdict->flags, extra_mcu);
 }
 
 /* Late writes come all at once, but the leader admitted them one after the other while its buckets
@@ -275,15 +338,16 @@ static struct admission_balances balances_of(const struct admission_meter *m)
 void admission_follow(struct admission *a, struct node_admission *node, enum admit_kind kind,
                       struct instant now, int64_t cost_mcu, uint32_t follow)
 {
-    struct admission_case c = case_of(a, node, kind, now, NULL);
+    struct weir_case c = case_of(a, node, kind, now, NULL);
     struct token_bucket *bucket = &node->buckets[kind];
     const int64_t node_mcu = bucket->balance;
     const struct admission_balances before = balances_of(c.meter);
-    struct admit_verdict verdict = {.reason = ADMIT_OK, .burst = follow & FOLLOW_BURST};
-    verdict.promised = verdict.burst && promise_has(&c, cost_mcu);
-    if (verdict.burst && !verdict.promised)
-        node_burst_enter(&c); /* the burst takes its part of the residual here too */
-    a->policy->settle(&c, &verdict, cost_mcu);
+    bool burst = follow & FOLLOW_BURST;
+    bool promised = burst && weir_case_has(&c, WEIR_BUCKET_PROMISE, cost_mcu);
+    if (burst && !promised)
+        weir_case_burst_enter(&c); /* the burst takes its part of the residual here too */
+    case_settle(&c, (burst ? WEIR_VERDICT_BURST : 0U) | (promised ? WEIR_VERDICT_PROMISED : 0U),
+                cost_mcu);
     if (follow & FOLLOW_PAID)
         bucket->balance = node_mcu;
     if ((follow & (FOLLOW_PAID | FOLLOW_LATE)) == FOLLOW_LATE)
@@ -345,7 +409,8 @@ int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind)
 {
     const struct admission_meter *m = &a->meters[kind];
     int64_t left = m->cap.balance;
-    if (!a->policy->shares && m->allocation.balance + m->burst.balance < left)
+    if (!(a->policy->flags & WEIR_PARTITION_SHARES) &&
+        m->allocation.balance + m->burst.balance < left)
         left = m->allocation.balance + m->burst.balance;
     return left > 0 ? left : 0;
 }
@@ -361,15 +426,15 @@ static int64_t admission_lesser(int64_t cost_mcu, int64_t balance_mcu)
 void admission_spend(struct admission *a, struct node_admission *node, enum admit_kind kind,
                      struct instant now, int64_t cost_mcu)
 {
-    struct admission_case c = case_of(a, node, kind, now, NULL);
+    struct weir_case c = case_of(a, node, kind, now, NULL);
     const int64_t node_mcu = node->buckets[kind].balance;
-    const struct admit_verdict allocated = {.reason = ADMIT_OK};
-    const struct admit_verdict burst = {.reason = ADMIT_OK, .burst = true, .promised = true};
     int64_t rest = cost_mcu - admission_lesser(cost_mcu, c.meter->allocation.balance);
-    int64_t saved = a->policy->saves ? admission_lesser(rest, c.meter->burst.balance) : rest;
+    int64_t saved = a->policy->flags & WEIR_PARTITION_SAVES
+                        ? admission_lesser(rest, c.meter->burst.balance)
+                        : rest;
     c.promise = NULL;
-    a->policy->settle(&c, &allocated, cost_mcu - saved);
-    a->policy->settle(&c, &burst, saved);
+    case_settle(&c, 0, cost_mcu - saved);
+    case_settle(&c, WEIR_VERDICT_BURST | WEIR_VERDICT_PROMISED, saved);
     node->buckets[kind].balance = node_mcu;
 }
 

@@ -12,6 +12,7 @@
  * Not here: the limit of a whole table (router/limiter/limit.h, gac/). */
 #pragma once
 
+#include "base/policies.h"
 #include "engine/admission/member.h"
 
 #define MCU_PER_UNIT INT64_C(1000)
@@ -42,11 +43,18 @@ struct admit_levels {
     int64_t node_mcu;
 };
 
+/* Begins like struct weir_verdict, so that policies write into it. */
 struct admit_verdict {
     enum admit_reason reason;
-    bool burst;           /* admitted beyond the allocation */
-    bool promised;        /* a burst within the node's promise to the table */
-    uint32_t member;      /* the node that refused, for ADMIT_REFUSED_MEMBER */
+    union {
+        uint32_t flags; /* enum weir_verdict_flag */
+        struct {
+            uint32_t burst : 1;    /* admitted beyond the allocation */
+            uint32_t promised : 1; /* a burst within the node's promise to the table */
+        };
+    };
+    uint32_t member; /* the node that refused, for ADMIT_REFUSED_MEMBER */
+    uint32_t unused;
     struct duration wait; /* until the same request passes if no other comes: exact to the ns, or an
                              upper bound if several partitions burst on the node */
     struct admit_levels levels;
@@ -54,27 +62,20 @@ struct admit_verdict {
 
 /* The node's promise to a table whose limit routers keep: the sum of the allocations of the table's
  * partitions here. What some of them leave unused, the others may use before they count as bursting
- * (node_admission.c). */
+ * (policy_fair.c). */
 struct table_share {
     uint32_t table_id;
     uint32_t partitions; /* that count on it */
     struct token_bucket buckets[ADMIT_KINDS];
 };
 
-/* The partitions that share the node's residual: see node_admission.c. */
-struct node_residual {
-    int64_t round;
-    int32_t bursters;        /* partitions that asked for a burst in this round, admitted or not */
-    int32_t bursters_before; /* in the round before */
-};
-
 /* The buckets of a node that all its partitions debit. */
 struct node_admission {
-    int64_t round_ns; /* the depth of the node's buckets, as time */
-    int64_t round;    /* the last round in which a partition burst, and when it began */
-    int64_t round_began_ns;
+    int64_t depth_ns; /* of the node's buckets, as time */
+    const struct weir_node_policy *sharing;
+    struct policies *policies; /* borrows; those loaded from files; may be NULL */
     struct token_bucket buckets[ADMIT_KINDS];
-    struct node_residual residual[ADMIT_KINDS];
+    _Alignas(int64_t) uint8_t state[ADMIT_KINDS][WEIR_POLICY_STATE_MAX]; /* of `sharing` */
 };
 
 /* The other nodes of a replication group, whose headroom a burst write needs. */
@@ -104,20 +105,18 @@ static inline int64_t node_capacity_mcu(const struct config *c, enum admit_kind 
     return (kind == ADMIT_READ ? c->node_rcu : c->node_wcu) * MCU_PER_UNIT;
 }
 
-struct admission_policy;
-
 struct admission_meter {
     struct token_bucket cap;
     struct token_bucket allocation;
     struct token_bucket burst;
-    int64_t burst_round;      /* the node's round in which the partition burst last */
-    int64_t burst_mcu;        /* taken by bursts in that round */
-    int64_t burst_before_mcu; /* in the round before */
+    _Alignas(int64_t) uint8_t share[WEIR_POLICY_STATE_MAX]; /* of the node's policy */
+    _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the partition's policy */
 };
 
 struct admission {
-    const struct admission_policy *policy; /* borrows a static table */
-    struct table_share *table;             /* borrows; NULL: counts on no table's promise */
+    const struct weir_partition_policy *policy; /* borrows */
+    const struct weir_node_policy *sharing;     /* borrows; the node's */
+    struct table_share *table;                  /* borrows; NULL: counts on no table's promise */
     struct admission_meter meters[ADMIT_KINDS];
 };
 
@@ -126,17 +125,28 @@ struct admission_rates {
     int64_t maximum_mcu[ADMIT_KINDS]; /* lowers the partition maximum; 0: does not */
 };
 
-/* "allocation", "burst", "always-burst", "none"; NULL for any other name. */
-const struct admission_policy *admission_policy_find(struct slice name);
+/* weir's own policy with that name; NULL: none. */
+const struct weir_partition_policy *admission_policy_find(struct slice name);
+/* The same, also of those loaded from files. */
+const struct weir_partition_policy *admission_policy_named(const struct config *config,
+                                                           struct slice name);
 /* The policy of a table's partitions. `gac`: the table's own choice (base/config.h). It is the
  * configured policy, except:
- *   - always-burst instead of burst, if routers keep the table's limit: then partitions need not
- *     save tokens before they burst.
- *   - always-burst instead of any policy but none, for an on-demand table. */
-const struct admission_policy *admission_policy_of(const struct config *config, uint8_t gac,
-                                                   bool on_demand);
-/* The known names, separated by ", ", for error texts. */
+ *   - always-burst instead of a policy that only bursts what was saved, if routers keep the table's
+ *     limit: then partitions need not save tokens before they burst.
+ *   - always-burst instead of a policy that limits and does not share, for an on-demand table. */
+const struct weir_partition_policy *admission_policy_of(const struct config *config, uint8_t gac,
+                                                        bool on_demand);
+/* The names of weir's own policies, separated by ", ", for error texts. */
 const char *admission_policy_names(void);
+/* Whether weir has a policy with that name for partitions, nodes or headroom. */
+bool admission_policy_is_own(enum policy_point point, const char *name);
+
+/* The configured policy that shares a node. */
+const struct weir_node_policy *node_policy_of(const struct config *config);
+/* Whether the configured policies of partitions, nodes and headroom exist. STATUS_MALFORMED: `error`
+ * names the setting, and the policies that exist. */
+enum status admission_policies_check(const struct config *config, struct buffer *error);
 
 void node_admission_init(struct node_admission *n, const struct config *config, struct instant now);
 /* Whether more than one partition bursts on this node, in this round or the last. */
@@ -145,13 +155,13 @@ bool node_admission_is_shared(const struct node_admission *n, enum admit_kind ki
 
 /* Cap and allocation start full, burst starts empty. Each bucket may owe debt_max_s of its rate,
  * and at least the cost of one largest item. now >= 0, in all functions. */
-void admission_init(struct admission *a, const struct admission_policy *policy,
+void admission_init(struct admission *a, const struct weir_partition_policy *policy,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now);
 
 /* Sets a new allocation, perhaps under another policy. Keeps the balances, cut to the new
  * capacities. Afterwards the partition counts on no table's promise. */
-void admission_change(struct admission *a, const struct admission_policy *policy,
+void admission_change(struct admission *a, const struct weir_partition_policy *policy,
                       const struct config *config, const struct admission_rates *rates,
                       struct instant now);
 

@@ -4,10 +4,12 @@
  *   DIVIDE-1  The balances of a bucket's pieces add up to its balance, if their capacities together
  *             have room for it. Debts always add up.
  *   DIVIDE-2  If two replicas have the same buckets, they get the same pieces. */
+#include <string.h>
+
 #include "engine/admission/admission_internal.h"
 
 enum {
-    PIECES_MAX = 16,
+    PIECES_MAX = WEIR_POLICY_PIECES_MAX,
     WHOLE_PPM = 1000000
 };
 
@@ -60,6 +62,24 @@ static void bucket_divide(const struct token_bucket *whole, uint32_t count,
     }
 }
 
+/* The first piece goes on with the states of the whole, and the policies may divide them. */
+static void divide_states(struct admission *const pieces[], uint32_t count,
+                          const struct admission_meter *whole, const uint32_t share_ppm[],
+                          enum admit_kind kind)
+{
+    void *states[PIECES_MAX], *shares[PIECES_MAX];
+    memcpy(pieces[0]->meters[kind].state, whole->state, sizeof whole->state);
+    memcpy(pieces[0]->meters[kind].share, whole->share, sizeof whole->share);
+    for (uint32_t i = 0; i < count; i++) {
+        states[i] = pieces[i]->meters[kind].state;
+        shares[i] = pieces[i]->meters[kind].share;
+    }
+    if (pieces[0]->policy->divide != NULL)
+        pieces[0]->policy->divide(states, share_ppm, count);
+    if (pieces[0]->sharing->divide != NULL)
+        pieces[0]->sharing->divide(shares, share_ppm, count);
+}
+
 void admission_divide(struct admission *const pieces[], uint32_t count, const struct config *config,
                       const struct admission_rates rates[],
                       const uint32_t *const share_ppm[ADMIT_KINDS], struct instant now)
@@ -83,8 +103,6 @@ void admission_divide(struct admission *const pieces[], uint32_t count, const st
         bucket_divide(&m->cap, count, cap, share_ppm[kind]);
         bucket_divide(&m->allocation, count, allocation, share_ppm[kind]);
         bucket_divide(&m->burst, count, burst, share_ppm[kind]);
-        pieces[0]->meters[kind].burst_round = m->burst_round;
-        pieces[0]->meters[kind].burst_mcu = m->burst_mcu;
-        pieces[0]->meters[kind].burst_before_mcu = m->burst_before_mcu;
+        divide_states(pieces, count, m, share_ppm[kind], kind);
     }
 }

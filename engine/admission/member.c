@@ -3,12 +3,21 @@
 
 #include <stdlib.h>
 
+/* The member that a policy is asked about. */
+struct weir_member {
+    struct members *members;
+    struct member *member;
+    struct instant now;
+    bool leased;
+};
+
 /* The least amount of a request for tokens. As units per second it would be a very small burst. */
 #define LEASE_LEAST_MCU INT64_C(20000)
 
 void members_init(struct members *m, const struct config *config, uint32_t node_count)
 {
-    *m = (struct members){.mode = (enum write_check)config->write_check,
+    *m = (struct members){.policy = headroom_policy_of(config),
+                          .policies = config->policies,
                           .dead = (enum dead_member)config->dead_member,
                           .deadline = duration_ms(config->report_deadline_ms),
                           .lease = duration_ms(config->member_lease_ms),
@@ -54,65 +63,104 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
     member->shared = shared;
 }
 
-/* The time in which the node's bucket gets `lacking_mcu`. */
-static struct duration refill_time(const struct members *m, const struct member *member,
-                                   int64_t lacking_mcu)
+/* ---- what policies see ---- */
+
+int64_t weir_member_balance(const struct weir_member *m)
 {
-    if (member->capacity_mcu <= 0)
-        return (struct duration){INT64_MAX};
-    __int128 ns = (__int128)lacking_mcu * m->depth.ns / member->capacity_mcu + 1;
-    return (struct duration){ns > INT64_MAX ? INT64_MAX : (int64_t)ns};
+    return m->member->balance_mcu;
 }
 
-static bool lease_has(struct members *m, struct member *member, struct instant now,
-                      int64_t cost_mcu, struct duration *wait)
+int64_t weir_member_capacity(const struct weir_member *m)
 {
-    if (instant_before(now, member->held_until) && member->held_mcu >= cost_mcu)
-        return true;
-    if (__builtin_add_overflow(member->lacked_mcu, cost_mcu, &member->lacked_mcu))
-        member->lacked_mcu = INT64_MAX / 4;
-    *wait = (struct duration){m->lease.ns / 8}; /* a grant may have come by then */
-    return false;
+    return m->member->capacity_mcu;
 }
 
-/* Whether the last report has headroom. On a shared node as much as the partition has taken must
- * remain for the others: node_admission.c. */
-static bool gauge_has(const struct members *m, const struct member *member, int64_t cost_mcu,
-                      int64_t taken_mcu, struct duration *wait)
+bool weir_member_is_shared(const struct weir_member *m)
 {
-    int64_t needed = cost_mcu;
-    if (member->shared && __builtin_add_overflow(cost_mcu, taken_mcu, &needed))
-        needed = INT64_MAX;
-    if (needed > member->capacity_mcu)
-        needed = member->capacity_mcu;
-    if (member->balance_mcu >= needed)
-        return true;
-    *wait = refill_time(m, member, needed - member->balance_mcu);
-    return false;
+    return m->member->shared;
+}
+
+int64_t weir_member_report_age_ns(const struct weir_member *m)
+{
+    return m->member->heard ? instant_since(m->now, m->member->heard_at).ns : WEIR_POLICY_NEVER;
+}
+
+bool weir_member_is_leased(const struct weir_member *m)
+{
+    return m->leased;
+}
+
+int64_t weir_member_held(const struct weir_member *m)
+{
+    return instant_before(m->now, m->member->held_until) ? m->member->held_mcu : 0;
+}
+
+int64_t weir_member_lease_ns(const struct weir_member *m)
+{
+    return m->members->lease.ns;
+}
+
+void weir_member_lacked(struct weir_member *m, int64_t cost_mcu)
+{
+    int64_t *lacked = &m->member->lacked_mcu;
+    if (cost_mcu > 0 && __builtin_add_overflow(*lacked, cost_mcu, lacked))
+        *lacked = INT64_MAX / 4;
+}
+
+int64_t weir_member_refill_ns(const struct weir_member *m, int64_t mcu)
+{
+    if (mcu <= 0)
+        return 0;
+    if (m->member->capacity_mcu <= 0)
+        return WEIR_POLICY_NEVER;
+    __int128 ns = (__int128)mcu * m->members->depth.ns / m->member->capacity_mcu + 1;
+    return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
+/* ---- decisions ---- */
+
+bool members_lease(const struct members *m)
+{
+    return (m->policy->flags & WEIR_HEADROOM_LEASES) != 0;
 }
 
 /* Whether the member's work is paid with the tokens that it has set aside. */
 static bool is_leased(const struct members *m, const struct member *member, struct instant now)
 {
-    return m->mode == WRITE_CHECK_LEASE && !member->back && !is_silent(m, member, now);
+    return members_lease(m) && !member->back && !is_silent(m, member, now);
+}
+
+/* What the policy says. */
+static bool headroom_has(struct weir_member *wm, int64_t cost_mcu, int64_t taken_mcu,
+                         struct duration *wait)
+{
+    struct members *m = wm->members;
+    bool loaded = m->policy->flags & POLICY_LOADED;
+    wait->ns = 0;
+    int64_t begun_ns = loaded ? policies_begin(m->policies, m->policy) : -1;
+    bool has = m->policy->has(wm, cost_mcu, taken_mcu, &wait->ns);
+    if (loaded)
+        policies_end(m->policies, m->policy, begun_ns);
+    if (has || wait->ns >= 0)
+        return has;
+    policies_nonsense(m->policies, m->policy, "returns a time below zero");
+    wait->ns = NS_PER_S;
+    return false;
 }
 
 bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
                 int64_t taken_mcu, struct duration *wait)
 {
     struct member *member = member_of(m, node);
-    if (m->mode == WRITE_CHECK_OFF)
+    if (m->policy->flags & WEIR_HEADROOM_UNCHECKED)
         return true;
-    if (is_leased(m, member, now)) {
-        bool fair = !member->shared || gauge_has(m, member, cost_mcu, taken_mcu, wait);
-        return fair && lease_has(m, member, now, cost_mcu, wait);
-    }
+    struct weir_member wm = {m, member, now, is_leased(m, member, now)};
     if (!is_silent(m, member, now))
-        return gauge_has(m, member, cost_mcu, taken_mcu, wait);
+        return headroom_has(&wm, cost_mcu, taken_mcu, wait);
     if (m->dead == DEAD_MEMBER_EXCLUDE)
         return true;
     if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard &&
-        gauge_has(m, member, cost_mcu, taken_mcu, wait))
+        headroom_has(&wm, cost_mcu, taken_mcu, wait))
         return true;
     *wait = m->deadline; /* by then the member may be heard again, or be replaced */
     return false;
@@ -123,7 +171,7 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
 void member_spend(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu)
 {
     struct member *member = member_of(m, node);
-    if (m->mode != WRITE_CHECK_LEASE)
+    if (!members_lease(m))
         return;
     if (is_leased(m, member, now))
         member->held_mcu -= cost_mcu;
@@ -136,7 +184,7 @@ bool member_asks(struct members *m, uint32_t node, struct instant now, uint64_t 
                  int64_t *wanted_mcu)
 {
     struct member *member = member_of(m, node);
-    if (m->mode != WRITE_CHECK_LEASE)
+    if (!members_lease(m))
         return false;
     int64_t age_ns = instant_since(now, member->asked_at).ns;
     if (is_silent(m, member, now)) {

@@ -1,11 +1,8 @@
 /* member.h - what a node knows of the other nodes' headroom for writes. A burst write needs
  * headroom at every member of its replication group.
  *
- * Two ways to know it, or none (enum write_check):
- *   gauge  The node's last report of its bucket. It costs nothing, but is old: meanwhile many
- *          leaders may spend the same tokens (DynamoDB, USENIX ATC 2022, section 4.3).
- *   lease  Tokens that the other node has set aside, and debited, before they are spent here. All
- *          leaders together never spend more than was set aside, whatever the reports' age (ours).
+ * A policy decides on what is known (policy_headroom.c). Nodes may set tokens aside for each other:
+ * that is the policy's choice, too.
  *
  * A member that is silent for longer than the report deadline does no work. By default it is not
  * asked; enum dead_member has the alternatives. The member's next frame ends the silence. No
@@ -21,6 +18,7 @@
 #pragma once
 
 #include "base/config.h"
+#include "base/policies.h"
 #include "base/token_bucket.h"
 
 struct member {
@@ -43,7 +41,8 @@ struct member {
 };
 
 struct members {
-    enum write_check mode;
+    const struct weir_headroom_policy *policy; /* borrows */
+    struct policies *policies;                 /* borrows; those loaded from files; may be NULL */
     enum dead_member dead;
     struct duration deadline; /* of reports */
     struct duration lease;
@@ -52,8 +51,17 @@ struct members {
     struct member *nodes; /* owns; by node, 1 .. count */
 };
 
+extern const struct weir_headroom_policy weir_headroom_off;
+extern const struct weir_headroom_policy weir_headroom_gauge;
+extern const struct weir_headroom_policy weir_headroom_lease;
+
+/* The configured policy. */
+const struct weir_headroom_policy *headroom_policy_of(const struct config *config);
+
 void members_init(struct members *m, const struct config *config, uint32_t node_count);
 void members_deinit(struct members *m);
+/* Whether nodes set tokens aside for each other. */
+bool members_lease(const struct members *m);
 
 /* The node's report has come. `shared`: more than one partition bursts there. */
 void members_reported(struct members *m, uint32_t node, struct instant now, int64_t balance_mcu,

@@ -1,33 +1,48 @@
 /* policy_allocation.c - only the allocated throughput: unused tokens are lost. */
-#include "engine/admission/admission_internal.h"
+#include "include/weir/policy.h"
 
-static void allocation_debit(const struct admission_case *c, int64_t cost_mcu)
+/* Every request comes here: what is called is compiled in. */
+#define HOT   __attribute__((flatten))
+#define APART __attribute__((flatten, noinline))
+
+extern const struct weir_partition_policy weir_partition_allocation;
+
+static void allocation_debit(struct weir_case *c, int64_t cost_mcu)
 {
-    token_bucket_debit(&c->meter->allocation, cost_mcu);
-    token_bucket_debit(&c->meter->cap, cost_mcu);
-    node_debit(c, cost_mcu, false, false);
+    weir_case_debit(c, WEIR_BUCKET_ALLOCATION, cost_mcu);
+    weir_case_debit(c, WEIR_BUCKET_CAP, cost_mcu);
+    weir_case_node_debit(c, cost_mcu, false, false);
 }
 
-static void allocation_decide(const struct admission_case *c, int64_t cost_mcu,
-                              struct admit_verdict *verdict)
+APART static void allocation_refuse(struct weir_case *c, int64_t cost_mcu,
+                                    struct weir_verdict *verdict)
 {
-    bool cap = token_bucket_has(&c->meter->cap, cost_mcu);
-    if (cap && token_bucket_has(&c->meter->allocation, cost_mcu)) {
+    bool cap = weir_case_has(c, WEIR_BUCKET_CAP, cost_mcu);
+    int64_t cap_ns = weir_case_wait_ns(c, WEIR_BUCKET_CAP, cost_mcu);
+    int64_t allocation_ns = weir_case_wait_ns(c, WEIR_BUCKET_ALLOCATION, cost_mcu);
+    verdict->reason = cap ? WEIR_POLICY_ALLOCATION : WEIR_POLICY_KEY_RANGE;
+    verdict->wait_ns = cap_ns > allocation_ns ? cap_ns : allocation_ns;
+}
+
+HOT static void allocation_decide(struct weir_case *c, int64_t cost_mcu,
+                                  struct weir_verdict *verdict)
+{
+    if (weir_case_has(c, WEIR_BUCKET_CAP, cost_mcu) &&
+        weir_case_has(c, WEIR_BUCKET_ALLOCATION, cost_mcu))
         allocation_debit(c, cost_mcu);
-        verdict->reason = ADMIT_OK;
-        return;
-    }
-    verdict->reason = cap ? ADMIT_REFUSED_ALLOCATION : ADMIT_REFUSED_KEY_RANGE;
-    verdict->wait = duration_longer(token_bucket_wait(&c->meter->cap, cost_mcu),
-                                    token_bucket_wait(&c->meter->allocation, cost_mcu));
+    else
+        allocation_refuse(c, cost_mcu, verdict);
 }
 
-static void allocation_settle(const struct admission_case *c, const struct admit_verdict *verdict,
+static void allocation_settle(struct weir_case *c, const struct weir_verdict *verdict,
                               int64_t extra_mcu)
 {
     (void)verdict;
     allocation_debit(c, extra_mcu);
 }
 
-const struct admission_policy admission_policy_allocation = {
-    .name = "allocation", .saves = false, .decide = allocation_decide, .settle = allocation_settle};
+const struct weir_partition_policy weir_partition_allocation = {
+    .size = sizeof weir_partition_allocation,
+    .name = "allocation",
+    .decide = allocation_decide,
+    .settle = allocation_settle};

@@ -2,81 +2,136 @@
  *
  * burst: as much as the partition has saved (DynamoDB, USENIX ATC 2022, section 4.1).
  * always-burst: as much as is asked for, because routers keep the table's limit (section 4.3). */
-#include "engine/admission/admission_internal.h"
+#include "include/weir/policy.h"
 
-static bool burst_saves(const struct admission_case *c)
+/* Every request comes here: what is called is compiled in. */
+#define HOT   __attribute__((flatten))
+#define APART __attribute__((flatten, noinline))
+
+extern const struct weir_partition_policy weir_partition_burst;
+extern const struct weir_partition_policy weir_partition_always_burst;
+
+static int64_t shorter(int64_t a, int64_t b)
 {
-    return c->policy->saves;
+    return a < b ? a : b;
 }
 
-static void burst_debit(const struct admission_case *c, int64_t cost_mcu, bool burst, bool promised)
+static inline void burst_debit(struct weir_case *c, int64_t cost_mcu, uint32_t flags, bool saves)
 {
+    bool burst = flags & WEIR_VERDICT_BURST;
     if (!burst)
-        token_bucket_debit(&c->meter->allocation, cost_mcu);
-    else if (burst_saves(c))
-        token_bucket_debit(&c->meter->burst, cost_mcu);
-    token_bucket_debit(&c->meter->cap, cost_mcu);
-    node_debit(c, cost_mcu, burst, promised);
+        weir_case_debit(c, WEIR_BUCKET_ALLOCATION, cost_mcu);
+    else if (saves)
+        weir_case_debit(c, WEIR_BUCKET_BURST, cost_mcu);
+    weir_case_debit(c, WEIR_BUCKET_CAP, cost_mcu);
+    weir_case_node_debit(c, cost_mcu, burst, flags & WEIR_VERDICT_PROMISED);
 }
 
 /* The time until the cap has the cost, and the allocation has it or both burst and node have it.
  * The burst bucket grows only while the allocation is full, and a full allocation has any cost. So
  * a burst bucket that is short now never lets the request pass first. */
-static struct duration burst_earliest(const struct admission_case *c, int64_t cost_mcu, bool burst)
+static int64_t burst_earliest(struct weir_case *c, int64_t cost_mcu, bool burst)
 {
-    struct duration wait = token_bucket_wait(&c->meter->allocation, cost_mcu);
+    int64_t wait_ns = weir_case_wait_ns(c, WEIR_BUCKET_ALLOCATION, cost_mcu);
     if (burst)
-        wait = duration_shorter(wait, node_burst_wait(c, cost_mcu));
-    return duration_longer(wait, token_bucket_wait(&c->meter->cap, cost_mcu));
+        wait_ns = shorter(wait_ns, weir_case_burst_wait_ns(c, cost_mcu));
+    int64_t cap_ns = weir_case_wait_ns(c, WEIR_BUCKET_CAP, cost_mcu);
+    return wait_ns > cap_ns ? wait_ns : cap_ns;
 }
 
-static void burst_decide(const struct admission_case *c, int64_t cost_mcu,
-                         struct admit_verdict *verdict)
+/* What the allocation does not have. */
+static inline void burst_beyond(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict,
+                                bool saves)
 {
-    const struct admission_meter *m = c->meter;
-    bool cap = token_bucket_has(&m->cap, cost_mcu);
-    if (cap && token_bucket_has(&m->allocation, cost_mcu)) {
-        burst_debit(c, cost_mcu, false, false);
-        verdict->reason = ADMIT_OK;
-        return;
-    }
-    bool burst = !burst_saves(c) || token_bucket_has(&m->burst, cost_mcu);
+    bool cap = weir_case_has(c, WEIR_BUCKET_CAP, cost_mcu);
+    bool burst = !saves || weir_case_has(c, WEIR_BUCKET_BURST, cost_mcu);
     bool node = false;
     if (cap && burst) {
-        verdict->promised = promise_has(c, cost_mcu);
-        if (!verdict->promised)
-            node_burst_enter(c);
-        node = node_burst_has(c, cost_mcu, verdict->promised);
-        if (node && group_has(c, cost_mcu, verdict)) {
-            burst_debit(c, cost_mcu, true, verdict->promised);
-            group_spend(c, cost_mcu);
-            verdict->reason = ADMIT_OK;
-            verdict->burst = true;
+        bool promised = weir_case_has(c, WEIR_BUCKET_PROMISE, cost_mcu);
+        verdict->flags = promised ? WEIR_VERDICT_PROMISED : 0;
+        if (!promised)
+            weir_case_burst_enter(c);
+        node = weir_case_burst_has(c, cost_mcu, promised);
+        if (node && weir_case_members_have(c, cost_mcu, verdict)) {
+            verdict->flags |= WEIR_VERDICT_BURST;
+            burst_debit(c, cost_mcu, verdict->flags, saves);
+            weir_case_members_spend(c, cost_mcu);
             return;
         }
     }
     if (node) { /* wait for the member's headroom or for the allocation, whichever comes first */
-        verdict->wait =
-            duration_shorter(verdict->wait, token_bucket_wait(&m->allocation, cost_mcu));
-        verdict->reason = ADMIT_REFUSED_MEMBER;
+        verdict->wait_ns =
+            shorter(verdict->wait_ns, weir_case_wait_ns(c, WEIR_BUCKET_ALLOCATION, cost_mcu));
+        verdict->reason = WEIR_POLICY_MEMBER;
         return;
     }
-    verdict->wait = burst_earliest(c, cost_mcu, burst);
+    verdict->wait_ns = burst_earliest(c, cost_mcu, burst);
     if (!cap)
-        verdict->reason = ADMIT_REFUSED_KEY_RANGE;
+        verdict->reason = WEIR_POLICY_KEY_RANGE;
     else
-        verdict->reason = burst ? ADMIT_REFUSED_NODE : ADMIT_REFUSED_ALLOCATION;
+        verdict->reason = burst ? WEIR_POLICY_NODE : WEIR_POLICY_ALLOCATION;
 }
 
-static void burst_settle(const struct admission_case *c, const struct admit_verdict *verdict,
-                         int64_t extra_mcu)
+static inline bool burst_allocated(struct weir_case *c, int64_t cost_mcu, bool saves)
 {
-    burst_debit(c, extra_mcu, verdict->burst, verdict->promised);
-    if (verdict->burst)
-        group_spend(c, extra_mcu);
+    if (!weir_case_has(c, WEIR_BUCKET_CAP, cost_mcu) ||
+        !weir_case_has(c, WEIR_BUCKET_ALLOCATION, cost_mcu))
+        return false;
+    burst_debit(c, cost_mcu, 0, saves);
+    return true;
 }
 
-const struct admission_policy admission_policy_burst = {
-    .name = "burst", .saves = true, .decide = burst_decide, .settle = burst_settle};
-const struct admission_policy admission_policy_always_burst = {
-    .name = "always-burst", .shares = true, .decide = burst_decide, .settle = burst_settle};
+static inline void settle(struct weir_case *c, const struct weir_verdict *verdict,
+                          int64_t extra_mcu, bool saves)
+{
+    burst_debit(c, extra_mcu, verdict->flags, saves);
+    if (verdict->flags & WEIR_VERDICT_BURST)
+        weir_case_members_spend(c, extra_mcu);
+}
+
+APART static void burst_saved(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict)
+{
+    burst_beyond(c, cost_mcu, verdict, true);
+}
+
+APART static void burst_always(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict)
+{
+    burst_beyond(c, cost_mcu, verdict, false);
+}
+
+HOT static void burst_decide(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict)
+{
+    if (!burst_allocated(c, cost_mcu, true))
+        burst_saved(c, cost_mcu, verdict);
+}
+
+HOT static void always_burst_decide(struct weir_case *c, int64_t cost_mcu,
+                                    struct weir_verdict *verdict)
+{
+    if (!burst_allocated(c, cost_mcu, false))
+        burst_always(c, cost_mcu, verdict);
+}
+
+static void burst_settle(struct weir_case *c, const struct weir_verdict *verdict, int64_t extra_mcu)
+{
+    settle(c, verdict, extra_mcu, true);
+}
+
+static void always_burst_settle(struct weir_case *c, const struct weir_verdict *verdict,
+                                int64_t extra_mcu)
+{
+    settle(c, verdict, extra_mcu, false);
+}
+
+const struct weir_partition_policy weir_partition_burst = {.size = sizeof weir_partition_burst,
+                                                           .name = "burst",
+                                                           .flags = WEIR_PARTITION_SAVES |
+                                                                    WEIR_PARTITION_SAVED_ONLY,
+                                                           .decide = burst_decide,
+                                                           .settle = burst_settle};
+const struct weir_partition_policy weir_partition_always_burst = {
+    .size = sizeof weir_partition_always_burst,
+    .name = "always-burst",
+    .flags = WEIR_PARTITION_SHARES,
+    .decide = always_burst_decide,
+    .settle = always_burst_settle};

@@ -1,22 +1,25 @@
 /* policy_none.c - never throttles. Charges nothing, so that no debt remains when another policy
  * takes over. */
-#include "engine/admission/admission_internal.h"
+#include "include/weir/policy.h"
 
-static void none_decide(const struct admission_case *c, int64_t cost_mcu,
-                        struct admit_verdict *verdict)
+extern const struct weir_partition_policy weir_partition_none;
+
+static void none_decide(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict)
 {
     (void)c;
     (void)cost_mcu;
-    verdict->reason = ADMIT_OK;
+    (void)verdict;
 }
 
-static void none_settle(const struct admission_case *c, const struct admit_verdict *verdict,
-                        int64_t extra_mcu)
+static void none_settle(struct weir_case *c, const struct weir_verdict *verdict, int64_t extra_mcu)
 {
     (void)c;
     (void)verdict;
     (void)extra_mcu;
 }
 
-const struct admission_policy admission_policy_none = {
-    .name = "none", .saves = false, .decide = none_decide, .settle = none_settle};
+const struct weir_partition_policy weir_partition_none = {.size = sizeof weir_partition_none,
+                                                          .name = "none",
+                                                          .flags = WEIR_PARTITION_UNLIMITED,
+                                                          .decide = none_decide,
+                                                          .settle = none_settle};

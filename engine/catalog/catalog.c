@@ -394,8 +394,7 @@ static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_r
 }
 
 /* Fills in a new table without its partitions. False: `c->text` tells which limit is exceeded. */
-static bool create_table(struct catalog *c, const struct catalog_command *command, struct table *t,
-                         struct arena *arena)
+static bool create_table(struct catalog *c, const struct catalog_command *command, struct table *t)
 {
     const struct table_spec *spec = &command->spec;
     *t = (struct table){.id = c->next_table_id,
@@ -410,8 +409,7 @@ static bool create_table(struct catalog *c, const struct catalog_command *comman
     if ((int64_t)c->count >= command->tables_max)
         buffer_append_format(&c->text, "The cluster has its limit of %lld tables",
                              (long long)command->tables_max);
-    return c->text.size == 0 && catalog_change_labels(c, command, t, arena) &&
-           catalog_change_throughput(c, command, t);
+    return c->text.size == 0 && catalog_change_throughput(c, command, t);
 }
 
 static void create_partitions(struct catalog *c, const struct catalog_command *command,
@@ -442,8 +440,10 @@ static void catalog_create_table(struct catalog *c, const struct catalog_command
     struct arena arena = {0};
     if (catalog_find_named(c, command->spec.name) != NULL)
         catalog_refuse(c, out, REPLY_TABLE_EXISTS);
-    else if (!create_table(c, command, &t, &arena))
+    else if (!create_table(c, command, &t))
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    else if (!catalog_change_labels(c, command, &t, &arena))
+        catalog_refuse(c, out, REPLY_TABLE_INVALID);
     else
         create_partitions(c, command, &t, &arena, out);
     arena_deinit(&arena);
@@ -496,11 +496,12 @@ static void catalog_update(struct catalog *c, const struct catalog_command *comm
     struct table t = e->table;
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
     memcpy(t.partitions, e->table.partitions, t.partition_count * sizeof t.partitions[0]);
-    if (catalog_change_labels(c, command, &t, &arena) && update_throughput(c, command, &t)) {
-        catalog_entry_change(c, e, &t, out);
-    } else {
+    if (!catalog_change_labels(c, command, &t, &arena))
+        catalog_refuse(c, out, REPLY_TABLE_INVALID);
+    else if (!update_throughput(c, command, &t))
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
-    }
+    else
+        catalog_entry_change(c, e, &t, out);
     arena_deinit(&arena);
 }
 
@@ -642,8 +643,15 @@ static void catalog_delete(struct catalog *c, const struct catalog_command *comm
                            struct catalog_result *out)
 {
     struct entry *e = find_active(c, command, out);
-    if (e != NULL)
+    if (e == NULL)
+        return;
+    if (!e->table.protected) {
         set_status(c, e, TABLE_DELETING, out);
+        return;
+    }
+    buffer_append_text(&c->text, "Resource cannot be deleted as it is currently protected against "
+                                 "deletion. Disable deletion protection first.");
+    catalog_refuse(c, out, REPLY_TABLE_INVALID);
 }
 
 static void catalog_note_node(struct catalog *c, const struct catalog_command *command,

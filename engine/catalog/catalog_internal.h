@@ -1,7 +1,7 @@
 /* catalog_internal.h - what the files of the catalog share.
  *
  *   catalog.c    tables, rows, operations on tables
- *   labels.c     what is only stored and returned: tags, class, encryption key
+ *   labels.c     what is only stored and returned: tags, class, encryption key; deletion protection
  *   modes.c      throughput that a table may ask for, provisioned or on demand
  *   allocate.c   allocations of a table's partitions, and the nodes that carry them
  *   cut.c        a partition is cut into several
@@ -67,8 +67,8 @@ void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t 
 
 /* ---- labels.c ---- */
 
-/* Changes tags, class and encryption key as the command's spec says. New values come from the arena
- * or lend from the command. False: `c->text` tells which limit is exceeded. */
+/* Changes tags, class, encryption key and deletion protection as the command's spec says. New values
+ * come from the arena or lend from the command. False: there are too many tags; `c->text` says so. */
 bool catalog_change_labels(struct catalog *c, const struct catalog_command *command,
                            struct table *t, struct arena *arena);
 

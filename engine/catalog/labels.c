@@ -1,5 +1,5 @@
 /* labels.c - what a table only stores and returns: its tags, its class, the key that it names for
- * encryption. Nothing in weir acts on them. */
+ * encryption. Nothing in weir acts on them. Whether it may be deleted stands here too. */
 #include "engine/catalog/catalog_internal.h"
 
 static bool labels_tag(struct catalog *c, struct slice change, struct table *t, struct arena *arena)
@@ -8,9 +8,9 @@ static bool labels_tag(struct catalog *c, struct slice change, struct table *t, 
     uint32_t count = tags_merge(&merged, t->tags, change);
     t->tags = arena_copy(arena, buffer_slice(&merged));
     buffer_deinit(&merged);
-    if (count > TAGS_MAX)
-        buffer_append_format(&c->text, "The table would have %u tags, the limit is %d", count,
-                             TAGS_MAX);
+    if (count > TAGS_MAX) /* the service's words */
+        buffer_append_text(&c->text, "Number of Tags exceed the current limit for the provided "
+                                     "ResourceArn");
     return count <= TAGS_MAX;
 }
 
@@ -18,6 +18,8 @@ bool catalog_change_labels(struct catalog *c, const struct catalog_command *comm
                            struct table *t, struct arena *arena)
 {
     const struct table_spec *spec = &command->spec;
+    if (spec->protection != PROTECTION_UNSAID)
+        t->protected = spec->protection == PROTECTION_ON;
     if (spec->class != TABLE_CLASS_UNSAID)
         t->class = spec->class;
     if (spec->encryption != ENCRYPTION_UNSAID) {

@@ -12,12 +12,16 @@
  *
  * Documented of DynamoDB: what a new table starts with; twice the previous peak at once; after a
  * switch half of the most ever provisioned counts as the previous peak; four switches to on demand
- * in 24 hours, any number back; warm throughput only grows. Ours: what counts as a peak, and what
- * is promised (docs/decisions/0009). */
+ * in 24 hours, any number back; warm throughput only grows; four decreases of a table's throughput
+ * in a UTC day, then one an hour. Ours: what counts as a peak, and what is promised
+ * (docs/decisions/0009). */
+#include <time.h>
+
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 
 enum {
+    MS_PER_S = 1000,
     MS_PER_DAY = 86400000
 };
 
@@ -75,6 +79,48 @@ static bool switch_to_on_demand(struct catalog *c, const struct catalog_command 
     return true;
 }
 
+/* As the service writes dates: "Friday, October 9, 2026 at 1:21:34 AM Coordinated Universal
+ * Time". */
+static void append_date(struct buffer *out, int64_t wall_ms)
+{
+    static const char *const days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
+                                       "Thursday", "Friday", "Saturday"};
+    static const char *const months[] = {"January",   "February", "March",    "April",
+                                         "May",       "June",     "July",     "August",
+                                         "September", "October",  "November", "December"};
+    time_t s = wall_ms / MS_PER_S;
+    struct tm d;
+    must(gmtime_r(&s, &d) != NULL);
+    buffer_append_format(out, "%s, %s %d, %d at %d:%02d:%02d %s Coordinated Universal Time",
+                         days[d.tm_wday], months[d.tm_mon], d.tm_mday, d.tm_year + 1900,
+                         d.tm_hour % 12 == 0 ? 12 : d.tm_hour % 12, d.tm_min, d.tm_sec,
+                         d.tm_hour < 12 ? "AM" : "PM");
+}
+
+/* Whether the table's throughput may be lowered now. False: `c->text` tells when, in the service's
+ * words. */
+static bool may_decrease(struct catalog *c, const struct catalog_command *command,
+                         const struct table *t)
+{
+    int64_t now = command->wall_ms, day = t->decreased_ms / MS_PER_DAY;
+    int64_t next = t->decreased_ms + command->decrease_wait_s * MS_PER_S;
+    if (next > (day + 1) * MS_PER_DAY)
+        next = (day + 1) * MS_PER_DAY;
+    if (now / MS_PER_DAY != day || t->decreases_today < command->decreases_max || now >= next)
+        return true;
+    buffer_append_format(&c->text,
+                         "Subscriber limit exceeded: Provisioned throughput decreases are limited "
+                         "within a given UTC day. After the first %lld decreases, each subsequent "
+                         "decrease in the same UTC day can be performed at most once every %lld "
+                         "seconds. Number of decreases today: %u. Last decrease at ",
+                         (long long)command->decreases_max, (long long)command->decrease_wait_s,
+                         t->decreases_today);
+    append_date(&c->text, t->decreased_ms);
+    buffer_append_text(&c->text, ". Next decrease can be made at ");
+    append_date(&c->text, next);
+    return false;
+}
+
 static void change_on_demand(const struct catalog_command *command, struct table *t,
                              enum admit_kind kind, bool begins)
 {
@@ -90,11 +136,14 @@ static void change_on_demand(const struct catalog_command *command, struct table
         t->maximum[kind] = spec->maximum[kind] == MAXIMUM_NONE ? 0 : spec->maximum[kind];
 }
 
-static void note_times(const struct catalog_command *command, struct table *t)
+/* False: the decrease is refused. */
+static bool note_times(struct catalog *c, const struct catalog_command *command, struct table *t)
 {
     const struct table_spec *spec = &command->spec;
     bool decrease = spec->rcu < t->rcu || spec->wcu < t->wcu;
     bool increase = spec->rcu > t->rcu || spec->wcu > t->wcu;
+    if (decrease && !may_decrease(c, command, t))
+        return false;
     if (increase)
         t->increased_ms = command->wall_ms;
     if (decrease) {
@@ -102,6 +151,7 @@ static void note_times(const struct catalog_command *command, struct table *t)
         t->decreases_today = same_day ? t->decreases_today + 1 : 1;
         t->decreased_ms = command->wall_ms;
     }
+    return true;
 }
 
 bool catalog_change_throughput(struct catalog *c, const struct catalog_command *command,
@@ -112,8 +162,10 @@ bool catalog_change_throughput(struct catalog *c, const struct catalog_command *
     bool begins = on_demand && t->billing != BILLING_ON_DEMAND;
     if (!check_limits(c, command) || (begins && !is_new && !switch_to_on_demand(c, command, t)))
         return false;
-    if (!is_new && !on_demand)
-        note_times(command, t);
+    if (!is_new && !on_demand && !note_times(c, command, t))
+        return false;
+    if (begins)
+        t->on_demand_since_ms = command->wall_ms;
     t->version++;
     t->billing = spec->billing;
     t->rcu = spec->rcu;

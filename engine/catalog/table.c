@@ -73,6 +73,7 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     codec_amount(c, &s->wcu);
     pair_walk(c, 0, TABLE_UNITS_MAX, s->warm);
     pair_walk(c, MAXIMUM_NONE, TABLE_UNITS_MAX, s->maximum);
+    s->protection = (enum table_protection)codec_choice(c, s->protection, 0, PROTECTION_ON);
     told_walk(c, &s->class, &s->encryption, &s->encryption_key);
     codec_sized(c, &s->tags, UINT32_MAX);
     codec_check(c, tags_valid(s->tags, true));
@@ -185,10 +186,12 @@ static void table_walk(struct codec *c, struct table *t)
     pair_walk(c, 0, TABLE_UNITS_MAX, t->maximum);
     for (int i = 0; i < ON_DEMAND_SWITCHES_MAX; i++)
         codec_amount(c, &t->on_demand_ms[i]);
+    codec_amount(c, &t->on_demand_since_ms);
     codec_amount(c, &t->created_ms);
     codec_amount(c, &t->increased_ms);
     codec_amount(c, &t->decreased_ms);
     codec_u32(c, &t->decreases_today);
+    codec_bool(c, &t->protected);
     told_walk(c, &t->class, &t->encryption, &t->encryption_key);
     codec_sized(c, &t->tags, UINT32_MAX);
     codec_check(c, tags_valid(t->tags, false));

@@ -29,6 +29,11 @@ enum table_encryption {
     ENCRYPTION_BY_DEFAULT,
     ENCRYPTION_WITH_KEY /* the table names a key; no byte is encrypted with it */
 };
+enum table_protection {
+    PROTECTION_UNSAID = 0, /* in an update: no change; of a new table: off */
+    PROTECTION_OFF,
+    PROTECTION_ON /* DeleteTable is refused */
+};
 
 /* A key attribute of type ATTR_STRING, ATTR_NUMBER or ATTR_BINARY. Empty name: no sort key. */
 struct key_attr {
@@ -55,6 +60,7 @@ struct table_spec {
     int64_t wcu;
     int64_t warm[2];    /* units per second to serve at once; 0: no change */
     int64_t maximum[2]; /* units per second on demand; 0: no change */
+    enum table_protection protection;
     /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;
@@ -129,10 +135,12 @@ struct table {
     int64_t promised[2];                          /* on demand: reserved on its nodes */
     int64_t maximum[2];                           /* on demand; 0: none */
     int64_t on_demand_ms[ON_DEMAND_SWITCHES_MAX]; /* switches to on demand, the latest first */
+    int64_t on_demand_since_ms;                   /* the last of them, creation included; 0: none */
     int64_t created_ms;                           /* wall clock */
     int64_t increased_ms;                         /* LastIncreaseDateTime; 0 = never */
     int64_t decreased_ms;
-    uint32_t decreases_today;
+    uint32_t decreases_today; /* on the UTC day of decreased_ms */
+    bool protected;           /* DeleteTable is refused */
     /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;

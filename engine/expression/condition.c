@@ -4,7 +4,7 @@
 #include "engine/expression/parser.h"
 
 static struct condition *condition_or(struct parser *p);
-static struct condition *condition_term(struct parser *p);
+static struct condition *condition_term(struct parser *p, bool operand);
 
 /* ---- nodes ---- */
 
@@ -17,10 +17,8 @@ static struct condition *condition_node(struct parser *p, enum condition_kind ki
 
 static void condition_add(struct condition *c, struct condition *argument)
 {
-    struct condition **end = &c->args;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = argument;
+    *(c->args == NULL ? &c->args : &c->last->next) = argument;
+    c->last = argument;
     c->arg_count++;
 }
 
@@ -34,9 +32,7 @@ static bool condition_is_operand(const struct condition *c)
 /* Reads the next operand of `c`. */
 static bool condition_operand(struct parser *p, struct condition *c)
 {
-    struct condition *operand = condition_term(p);
-    if (operand != NULL && !condition_is_operand(operand))
-        operand = parser_syntax_error(p);
+    struct condition *operand = condition_term(p, true);
     if (operand != NULL)
         condition_add(c, operand);
     return operand != NULL;
@@ -64,10 +60,10 @@ static struct condition *condition_call(struct parser *p)
     return c;
 }
 
-static struct condition *condition_parentheses(struct parser *p)
+static struct condition *condition_parentheses(struct parser *p, bool operand)
 {
     parser_advance(p);
-    struct condition *c = condition_or(p);
+    struct condition *c = operand ? condition_term(p, true) : condition_or(p);
     if (c == NULL || !parser_expect(p, TOKEN_CLOSE))
         return NULL;
     if (c->parenthesized)
@@ -76,14 +72,15 @@ static struct condition *condition_parentheses(struct parser *p)
     return c;
 }
 
-/* Reads an operand, a function, or anything in parentheses. */
-static struct condition *condition_term(struct parser *p)
+/* Reads an operand, a function, or anything in parentheses. `operand`: the parentheses have only an
+ * operand. */
+static struct condition *condition_term(struct parser *p, bool operand)
 {
     struct condition *c = NULL;
-    if (p->depth++ > CONDITION_DEPTH_MAX) {
+    if (p->depth++ > EXPRESSION_DEPTH_MAX) {
         parser_too_many(p);
     } else if (p->token.kind == TOKEN_OPEN) {
-        c = condition_parentheses(p);
+        c = condition_parentheses(p, operand);
     } else if (p->token.kind == TOKEN_VALUE_REF) {
         c = condition_node(p, CONDITION_VALUE);
         c->value = parser_value(p);
@@ -113,7 +110,7 @@ static struct condition *condition_comparison(struct parser *p, struct condition
     if (!parser_count_operator(p) || !condition_operand(p, c))
         return NULL;
     operand_check_nested(p, c);
-    operand_check_distinct(p, c);
+    operand_check_comparison(p, c);
     return c;
 }
 
@@ -142,13 +139,14 @@ static struct condition *condition_in(struct parser *p, struct condition *left)
         parser_note(p, &(struct expression_fault){.error = EXPRESSION_OPERANDS_OF_IN,
                                                   .count = c->arg_count - 1});
     operand_check_nested(p, c);
+    operand_check_in(p, c);
     return c;
 }
 
 /* Reads a condition, or an operand that stands alone. The caller checks whether an operand may. */
 static struct condition *condition_simple(struct parser *p)
 {
-    struct condition *left = condition_term(p);
+    struct condition *left = condition_term(p, false);
     if (left == NULL)
         return NULL;
     if (!condition_is_operand(left))
@@ -179,7 +177,7 @@ static struct condition *condition_not(struct parser *p)
         return condition_simple(p);
     struct condition *c = condition_node(p, CONDITION_NOT);
     parser_advance(p);
-    if (p->depth++ > CONDITION_DEPTH_MAX || !parser_count_operator(p))
+    if (p->depth++ > EXPRESSION_DEPTH_MAX || !parser_count_operator(p))
         return parser_too_many(p);
     struct condition *argument = condition_not(p);
     p->depth--;
@@ -224,7 +222,7 @@ const struct condition *condition_parse(struct slice text, struct expression_nam
                                         struct arena *arena, struct expression_fault *fault)
 {
     struct parser p;
-    if (!parser_init(&p, text, names, arena, fault))
+    if (!parser_init(&p, PARSER_CONDITION, text, names, arena, fault))
         return NULL;
     struct condition *c = condition_or(&p);
     if (c != NULL && (p.token.kind != TOKEN_END || !condition_is_whole(&p, c)))

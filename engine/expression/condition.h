@@ -14,8 +14,7 @@
 #include "engine/expression/token.h"
 
 enum {
-    CONDITION_IN_MAX = 100,    /* operands after IN: the service's limit */
-    CONDITION_DEPTH_MAX = 300, /* levels of parentheses, NOT and functions */
+    CONDITION_IN_MAX = 100 /* operands after IN: the service's limit */
 };
 
 enum condition_kind { /* the comments name the members in use */
@@ -49,6 +48,7 @@ struct condition {
     struct path_part *path;
     struct attr value;
     struct condition *args; /* the first operand; `next`: the others */
+    struct condition *last; /* of them */
     struct condition *next;
     uint32_t arg_count;
     bool parenthesized;
@@ -58,3 +58,6 @@ struct condition {
  * `text` and from `names`. NULL: the fault says why. */
 const struct condition *condition_parse(struct slice text, struct expression_names *names,
                                         struct arena *arena, struct expression_fault *fault);
+
+/* Whether a path of the condition leads to the attribute. `below`: into the attribute. */
+bool condition_uses(const struct condition *c, struct slice name, bool below);

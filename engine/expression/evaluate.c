@@ -7,7 +7,7 @@
 
 #include "engine/expression/compare.h"
 #include "engine/expression/program.h"
-#include "engine/expression/program_internal.h"
+#include "engine/expression/program_part.h"
 
 struct evaluated {
     bool there;
@@ -16,39 +16,6 @@ struct evaluated {
 };
 
 /* ---- operands ---- */
-
-static bool evaluate_element(const struct attr *list, uint32_t index, struct attr *out)
-{
-    struct attr_cursor c = attr_elements(list);
-    struct slice name;
-    for (uint32_t i = 0; attr_next(&c, &name, out); i++) {
-        if (i == index)
-            return true;
-    }
-    return false;
-}
-
-/* Reads the whole path, even if it leads to nothing. */
-static bool evaluate_path(struct reader *r, struct slice item, struct attr *out)
-{
-    const uint32_t count = program_read_u16(r);
-    bool there = item.size > 0;
-    struct attr at = {0};
-    for (uint32_t i = 0; i < count; i++) {
-        if (reader_u8(r) == PROGRAM_NAME) {
-            struct slice name = reader_sized(r);
-            if (there && i == 0)
-                there = item_find(item, name, out);
-            else
-                there = there && at.type == ATTR_MAP && attr_find(attr_elements(&at), name, out);
-        } else {
-            uint32_t index = reader_u32(r);
-            there = there && at.type == ATTR_LIST && evaluate_element(&at, index, out);
-        }
-        at = *out;
-    }
-    return there;
-}
 
 static void evaluate_size(struct evaluated *v)
 {
@@ -74,13 +41,12 @@ static void evaluate_operand(struct reader *r, struct slice item, struct evaluat
     }
     out->value = (struct attr){0};
     if (kind == PROGRAM_PATH) {
-        out->there = evaluate_path(r, item, &out->value);
+        out->there = program_find_path(r, item, &out->value);
         return;
     }
     must(kind == PROGRAM_VALUE);
     out->there = true;
-    out->value.type = reader_u8(r);
-    out->value.body = reader_sized(r);
+    out->value = program_read_value(r);
 }
 
 /* ---- conditions ---- */
@@ -188,10 +154,10 @@ bool program_holds(struct slice program, struct slice item)
         holds = evaluate_in(&r, item);
         break;
     case PROGRAM_EXISTS:
-        holds = evaluate_path(&r, item, &found);
+        holds = program_find_path(&r, item, &found);
         break;
     case PROGRAM_NOT_EXISTS:
-        holds = !evaluate_path(&r, item, &found);
+        holds = !program_find_path(&r, item, &found);
         break;
     case PROGRAM_TYPE:
         holds = evaluate_type(&r, item);

@@ -8,7 +8,12 @@
 #include "engine/item/item.h"
 
 enum {
-    EXPRESSION_OPERATORS_MAX = 300 /* operators and functions: the service's limit */
+    EXPRESSION_OPERATORS_MAX = 300, /* operators and functions: the service's limit */
+    EXPRESSION_DEPTH_MAX = 300,     /* levels of parentheses, NOT and functions: ours */
+    EXPRESSION_PATH_MAX = 32,       /* steps of a path: the service's limit */
+    /* The service's limit for the names and values of an expression. weir counts a value as often
+     * as the expression names it, because a program has it so often. */
+    EXPRESSION_VALUES_SIZE_MAX = 2 * 1024 * 1024,
 };
 
 /* One step of a document path: a name, or the index of a list's element. */
@@ -18,6 +23,15 @@ struct path_part {
     bool indexed;
     struct path_part *next;
 };
+
+/* One of the paths that a projection shows or an update changes. */
+struct projection_path {
+    struct path_part *path;
+    struct projection_path *next;
+};
+
+/* Compares one step of each path, not the steps after: indexes by number, before names. */
+int path_step_compare(const struct path_part *a, const struct path_part *b);
 
 /* What a placeholder stands for: #n for a name, :v for a value. */
 struct expression_name {
@@ -38,27 +52,37 @@ struct expression_names {
  * - A fault before EXPRESSION_PARENTHESES ends the parsing, and is told.
  * - Otherwise, of EXPRESSION_PARENTHESES to EXPRESSION_RESERVED, the first in this list is told.
  * - Otherwise, of EXPRESSION_NAME_UNDEFINED and after, the first in the text is told.
+ * Updates and projections have another order (parser.c, UPDATE_RANKS).
  * A comment names the members of expression_fault that are set. */
 enum expression_error {
     EXPRESSION_OK,
     EXPRESSION_EMPTY,
-    EXPRESSION_TOO_LONG, /* count: bytes of the text */
-    EXPRESSION_SYNTAX,   /* text: the token, empty at the end of the text; near */
-    EXPRESSION_TOO_MANY_OPERATORS,
+    EXPRESSION_TOO_LONG,           /* count: bytes of the text */
+    EXPRESSION_SYNTAX,             /* text: the token, empty at the end of the text; near */
+    EXPRESSION_TOO_MANY_OPERATORS, /* count: where the count stopped */
     EXPRESSION_PARENTHESES,
-    EXPRESSION_FUNCTION_NAME,   /* text */
-    EXPRESSION_MISUSED,         /* text: the function */
-    EXPRESSION_RESERVED,        /* text: the word */
-    EXPRESSION_NAME_UNDEFINED,  /* text: "#n" */
-    EXPRESSION_VALUE_UNDEFINED, /* text: ":v" */
-    EXPRESSION_OPERANDS_OF_IN,  /* count */
-    EXPRESSION_SAME_OPERANDS,   /* text: the operator or function; path */
-    EXPRESSION_BETWEEN_TYPES,   /* low, high */
-    EXPRESSION_BETWEEN_ORDER,   /* low, high */
-    EXPRESSION_OPERAND_COUNT,   /* text: the function; count */
-    EXPRESSION_OPERAND_TYPE,    /* text: the function; type; 0: the operand is not a :value */
-    EXPRESSION_PATH_REQUIRED,   /* text: the function */
-    EXPRESSION_TYPE_NAME,       /* text: names no type */
+    EXPRESSION_FUNCTION_NAME,     /* text */
+    EXPRESSION_NOT_IN_CONDITIONS, /* text: a function of updates */
+    EXPRESSION_NOT_IN_UPDATES,    /* text: a function of conditions */
+    EXPRESSION_MISUSED,           /* text: the function */
+    EXPRESSION_LIST_INDEX,        /* text: the index */
+    EXPRESSION_RESERVED,          /* text: the word */
+    EXPRESSION_NAME_UNDEFINED,    /* text: "#n" */
+    EXPRESSION_VALUE_UNDEFINED,   /* text: ":v" */
+    EXPRESSION_PATH_DEPTH,        /* count: steps of the path */
+    EXPRESSION_OPERANDS_OF_IN,    /* count */
+    EXPRESSION_SAME_OPERANDS,     /* text: the operator or function; path */
+    EXPRESSION_BETWEEN_TYPES,     /* low, high */
+    EXPRESSION_BETWEEN_ORDER,     /* low, high */
+    EXPRESSION_OPERAND_COUNT,     /* text: the function; count */
+    EXPRESSION_OPERAND_TYPE,      /* text: the function; type; 0: the operand is not a :value */
+    EXPRESSION_PATH_REQUIRED,     /* text: the function */
+    EXPRESSION_TYPE_NAME,         /* text: names no type */
+    /* of updates and projections */
+    EXPRESSION_SECTION_TWICE,  /* text: SET, REMOVE, ADD or DELETE */
+    EXPRESSION_PATHS_OVERLAP,  /* path, other */
+    EXPRESSION_PATHS_CONFLICT, /* path, other */
+    EXPRESSION_ACTION_TYPE,    /* text: ADD or DELETE; type: of the value */
     /* of key conditions */
     EXPRESSION_KEY_OPERATOR,       /* text */
     EXPRESSION_KEY_BETWEEN,        /* the first operand is no attribute */
@@ -76,9 +100,10 @@ struct expression_fault {
     enum expression_error error;
     struct slice text;            /* borrows from the expression */
     struct slice near;            /* borrows from the expression */
-    const struct path_part *path; /* borrows from the arena */
-    struct attr low;              /* borrows from the names */
-    struct attr high;             /* borrows from the names */
+    const struct path_part *path; /* borrows from the arena; `other` does too */
+    const struct path_part *other;
+    struct attr low;  /* borrows from the names */
+    struct attr high; /* borrows from the names */
     enum attr_type type;
     size_t count;
 };

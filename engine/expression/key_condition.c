@@ -159,7 +159,8 @@ bool key_conditions_gather(const struct condition *tree, struct key_conditions *
 
 bool key_condition_holds(const struct key_condition *c, const struct attr *value)
 {
-    int order = c->op == KEY_ANY ? 0 : attr_compare(value, &c->values[0]);
+    int order =
+        c->op == KEY_ANY || c->op == KEY_NOT_INDEXABLE ? 0 : attr_compare(value, &c->values[0]);
     switch (c->op) {
     case KEY_EQUAL:
         return order == 0;
@@ -176,6 +177,7 @@ bool key_condition_holds(const struct key_condition *c, const struct attr *value
     case KEY_BEGINS_WITH:
         return slice_starts_with(value->body, c->values[0].body);
     case KEY_ANY:
+    case KEY_NOT_INDEXABLE:
         break;
     }
     return true;

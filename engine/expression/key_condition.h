@@ -15,6 +15,7 @@ enum key_operator {
     KEY_GREATER_OR_EQUAL,
     KEY_BETWEEN,
     KEY_BEGINS_WITH,
+    KEY_NOT_INDEXABLE, /* an operator of the older KeyConditions that no key condition may have */
 };
 
 struct key_condition {

@@ -7,7 +7,14 @@
 
 struct condition;
 
+enum parser_grammar {
+    PARSER_CONDITION,
+    PARSER_PROJECTION,
+    PARSER_UPDATE,
+};
+
 struct parser {
+    enum parser_grammar grammar;
     struct slice text;
     struct expression_names *names; /* borrows */
     struct arena *arena;            /* borrows */
@@ -16,12 +23,16 @@ struct parser {
     struct token token;
     bool failed; /* a fault has ended the parsing */
     uint32_t depth;
-    uint32_t operators; /* operators and functions so far */
+    uint32_t operators;            /* operators and functions so far */
+    struct projection_path *paths; /* those that parser_add_path got; `last` is the end */
+    struct projection_path *last;
+    uint32_t path_count;
 };
 
 /* False: the text is empty or too long. */
-bool parser_init(struct parser *p, struct slice text, struct expression_names *names,
-                 struct arena *arena, struct expression_fault *fault);
+bool parser_init(struct parser *p, enum parser_grammar grammar, struct slice text,
+                 struct expression_names *names, struct arena *arena,
+                 struct expression_fault *fault);
 
 bool parser_accept(struct parser *p, enum token_kind kind);
 bool parser_expect(struct parser *p, enum token_kind kind);
@@ -42,18 +53,28 @@ void parser_note_text(struct parser *p, enum expression_error error, struct slic
 
 /* Reads a path. NULL: a syntax error. */
 struct path_part *parser_path(struct parser *p);
+/* Adds a path to those that the expression shows or changes. Notes overlaps and conflicts with
+ * earlier paths. */
+void parser_add_path(struct parser *p, struct path_part *path);
 /* Reads a :value. Type 0: it is not defined. */
 struct attr parser_value(struct parser *p);
 
 /* ---- operand.c: the operands of operators and functions ---- */
 
+/* Whether conditions, or updates, have a function of this name. */
+bool operand_is_condition_function(struct slice name);
+bool operand_is_update_function(struct slice name);
+
 /* Notes a function other than size() inside another operator or function. */
 void operand_check_nested(struct parser *p, const struct condition *c);
 /* Notes size() where a condition must stand. */
 void operand_check_condition(struct parser *p, const struct condition *c);
-/* Notes a comparison of a path with itself. */
-void operand_check_distinct(struct parser *p, const struct condition *c);
-/* Notes bounds of BETWEEN of different types, or not in order. */
+/* Notes a comparison of a path with itself, and <, <=, > or >= of a value without an order. */
+void operand_check_comparison(struct parser *p, const struct condition *c);
+/* Notes a path among the operands of IN that is the first operand. */
+void operand_check_in(struct parser *p, const struct condition *c);
+/* Notes a path compared with itself, values without an order, bounds of different types, and bounds
+ * that are not in order. */
 void operand_check_between(struct parser *p, const struct condition *c);
 /* Sets c->function. Notes an unknown name, and a wrong number or type of operands. */
 void operand_check_function(struct parser *p, struct condition *c);

@@ -1,44 +1,20 @@
 /* program.c - turns a condition's tree into bytes, and checks bytes from outside. */
 #include "engine/expression/program.h"
 
-#include "engine/expression/program_internal.h"
+#include "engine/expression/program_part.h"
 
 /* ---- encoding ---- */
-
-static void encode_u16(struct buffer *out, uint32_t value)
-{
-    must(value <= UINT16_MAX);
-    buffer_append_u8(out, (uint8_t)value);
-    buffer_append_u8(out, (uint8_t)(value >> 8));
-}
-
-static void encode_path(struct buffer *out, const struct path_part *path)
-{
-    uint32_t count = 0;
-    for (const struct path_part *p = path; p != NULL; p = p->next)
-        count++;
-    encode_u16(out, count);
-    for (const struct path_part *p = path; p != NULL; p = p->next) {
-        buffer_append_u8(out, p->indexed ? PROGRAM_INDEX : PROGRAM_NAME);
-        if (p->indexed)
-            buffer_append_u32(out, p->index);
-        else
-            buffer_append_sized(out, p->name);
-    }
-}
 
 static void encode_operand(struct buffer *out, const struct condition *c)
 {
     switch (c->kind) {
     case CONDITION_PATH:
         buffer_append_u8(out, PROGRAM_PATH);
-        encode_path(out, c->path);
+        program_append_path(out, c->path);
         return;
     case CONDITION_VALUE:
-        must(c->value.type != 0);
         buffer_append_u8(out, PROGRAM_VALUE);
-        buffer_append_u8(out, (uint8_t)c->value.type);
-        buffer_append_sized(out, c->value.body);
+        program_append_value(out, &c->value);
         return;
     default:
         must(c->function == FUNCTION_SIZE);
@@ -53,14 +29,16 @@ static void encode_operands(struct buffer *out, const struct condition *c)
         encode_operand(out, a);
 }
 
+static void encode_condition(struct buffer *out, const struct condition *c);
+
 static void encode_chain(struct buffer *out, const struct condition *c)
 {
     buffer_append_u8(out, c->kind == CONDITION_OR ? PROGRAM_OR : PROGRAM_AND);
-    encode_u16(out, c->arg_count);
+    program_append_u16(out, c->arg_count);
     for (const struct condition *a = c->args; a != NULL; a = a->next) {
         size_t at = out->size;
         buffer_append_u32(out, 0);
-        program_encode(out, a);
+        encode_condition(out, a);
         put_u32(out->data + at, (uint32_t)(out->size - at - sizeof(uint32_t)));
     }
 }
@@ -75,7 +53,7 @@ static void encode_function(struct buffer *out, const struct condition *c)
     must(OPS[c->function] != 0);
     buffer_append_u8(out, OPS[c->function]);
     if (c->function == FUNCTION_EXISTS || c->function == FUNCTION_NOT_EXISTS) {
-        encode_path(out, c->args->path);
+        program_append_path(out, c->args->path);
     } else if (c->function == FUNCTION_TYPE) {
         encode_operand(out, c->args);
         buffer_append_u8(out, (uint8_t)attr_type_of(c->args->next->value.body));
@@ -84,7 +62,7 @@ static void encode_function(struct buffer *out, const struct condition *c)
     }
 }
 
-void program_encode(struct buffer *out, const struct condition *c)
+static void encode_condition(struct buffer *out, const struct condition *c)
 {
     static const uint8_t COMPARATORS[] = {
         [TOKEN_EQ] = PROGRAM_EQ, [TOKEN_NE] = PROGRAM_NE, [TOKEN_LT] = PROGRAM_LT,
@@ -96,7 +74,7 @@ void program_encode(struct buffer *out, const struct condition *c)
         return;
     case CONDITION_NOT:
         buffer_append_u8(out, PROGRAM_NOT);
-        program_encode(out, c->args);
+        encode_condition(out, c->args);
         return;
     case CONDITION_FUNCTION:
         encode_function(out, c);
@@ -115,6 +93,23 @@ void program_encode(struct buffer *out, const struct condition *c)
     encode_operands(out, c);
 }
 
+/* The bytes of the values in a tree. */
+static size_t condition_values_size(const struct condition *c)
+{
+    size_t size = c->kind == CONDITION_VALUE ? c->value.body.size : 0;
+    for (const struct condition *a = c->args; a != NULL; a = a->next)
+        size += condition_values_size(a);
+    return size;
+}
+
+bool program_encode(struct buffer *out, const struct condition *c)
+{
+    if (condition_values_size(c) > EXPRESSION_VALUES_SIZE_MAX)
+        return false;
+    encode_condition(out, c);
+    return true;
+}
+
 /* ---- checking ---- */
 
 struct program_checker {
@@ -124,21 +119,6 @@ struct program_checker {
 
 static bool check_condition(struct program_checker *c);
 
-static bool check_path(struct program_checker *c)
-{
-    uint32_t count = program_read_u16(&c->r);
-    for (uint32_t i = 0; i < count && !c->r.failed; i++) {
-        const uint8_t part = reader_u8(&c->r);
-        if (part == PROGRAM_NAME)
-            reader_sized(&c->r);
-        else if (part == PROGRAM_INDEX && i > 0)
-            reader_u32(&c->r);
-        else
-            return false;
-    }
-    return count > 0 && !c->r.failed;
-}
-
 static bool check_operand(struct program_checker *c)
 {
     uint8_t kind = reader_u8(&c->r);
@@ -147,12 +127,8 @@ static bool check_operand(struct program_checker *c)
         kind = reader_u8(&c->r);
     }
     if (kind == PROGRAM_PATH)
-        return check_path(c);
-    if (kind != PROGRAM_VALUE)
-        return false;
-    struct attr value = {.type = reader_u8(&c->r)};
-    value.body = reader_sized(&c->r);
-    return !c->r.failed && attr_is_sound(&value);
+        return program_check_path(&c->r);
+    return kind == PROGRAM_VALUE && program_check_value(&c->r);
 }
 
 static bool check_operands(struct program_checker *c, uint32_t count)
@@ -210,7 +186,7 @@ static bool check_condition(struct program_checker *c)
         return count > 0 && count <= CONDITION_IN_MAX && check_operands(c, 1 + count);
     case PROGRAM_EXISTS:
     case PROGRAM_NOT_EXISTS:
-        return check_path(c);
+        return program_check_path(&c->r);
     case PROGRAM_TYPE:
         return check_type(c);
     default:

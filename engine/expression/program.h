@@ -19,8 +19,9 @@
 
 #include "engine/expression/condition.h"
 
-/* Appends the program of a tree that condition_parse returned. */
-void program_encode(struct buffer *out, const struct condition *c);
+/* Appends the program of a tree that condition_parse returned. False: its values have more than
+ * EXPRESSION_VALUES_SIZE_MAX bytes, and nothing was appended. */
+bool program_encode(struct buffer *out, const struct condition *c);
 
 /* Checks bytes from outside: STATUS_OK, or STATUS_MALFORMED. */
 enum status program_check(struct slice program);

@@ -26,6 +26,30 @@ static size_t word_size(struct slice s, size_t from)
     return at - from;
 }
 
+static bool word_is(struct slice word, const char *other)
+{
+    return word.size == strlen(other) &&
+           strncasecmp((const char *)word.data, other, word.size) == 0;
+}
+
+bool token_is_section(struct slice word)
+{
+    return word_is(word, "SET") || word_is(word, "REMOVE") || word_is(word, "ADD") ||
+           word_is(word, "DELETE");
+}
+
+bool token_is_placeholder(struct slice text, char sign)
+{
+    if (text.size < 2 || text.data[0] != (uint8_t)sign)
+        return false;
+    for (size_t i = 1; i < text.size; i++) {
+        const uint8_t c = text.data[i];
+        if (!is_letter(c) && !is_digit(c))
+            return false;
+    }
+    return true;
+}
+
 static enum token_kind word_kind(struct slice word)
 {
     static const struct {
@@ -37,8 +61,7 @@ static enum token_kind word_kind(struct slice word)
                  {"IN", TOKEN_IN},
                  {"BETWEEN", TOKEN_BETWEEN}};
     for (size_t i = 0; i < sizeof WORDS / sizeof WORDS[0]; i++) {
-        if (word.size == strlen(WORDS[i].word) &&
-            strncasecmp((const char *)word.data, WORDS[i].word, word.size) == 0)
+        if (word_is(word, WORDS[i].word))
             return WORDS[i].kind;
     }
     return TOKEN_NAME;
@@ -90,7 +113,7 @@ struct token token_at(struct slice s, size_t from)
         return t;
     uint8_t c = s.data[from];
     uint8_t following = from + 1 < s.size ? s.data[from + 1] : 0;
-    if (is_letter(c)) {
+    if (is_letter(c) && c != '_') {
         t.text.size = word_size(s, from);
         t.kind = word_kind(t.text);
     } else if (c == '#' || c == ':') {

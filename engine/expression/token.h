@@ -39,5 +39,11 @@ struct token {
 /* The first token from `from` on. The next token is looked for from text.data + text.size on. */
 struct token token_at(struct slice expression, size_t from);
 
+/* Whether the word begins a section of an update: SET, REMOVE, ADD or DELETE, in any case. */
+bool token_is_section(struct slice word);
+
+/* Whether the text is a placeholder: the sign # or :, then letters, digits and _, at least one. */
+bool token_is_placeholder(struct slice text, char sign);
+
 /* Whether the word is reserved and therefore no attribute name, in upper or lower case. */
 bool token_is_reserved(struct slice name);

@@ -82,8 +82,15 @@ uint32_t item_end(struct item_writer *w);
  * 64 names of a map distinct. Not checked: UTF-8, duplicates in sets, ITEM_SIZE_MAX. */
 enum status item_check(struct slice item);
 
-/* The same check for a single value, which has no checksum. */
+/* Checks the structure as item_check does, but neither checksum nor duplicate names: the readers
+ * below may trust the bytes. For items that a node has checked and sent. */
+bool item_is_readable(struct slice item);
+
+/* item_check for a single value, which has no checksum. */
 bool attr_is_sound(const struct attr *value);
+
+/* Whether a sound value may stand inside `depth` lists and maps. */
+bool attr_fits(const struct attr *value, uint32_t depth);
 
 /* Checks only the checksum, as every read of an item does. */
 bool item_checksum_holds(struct slice item);

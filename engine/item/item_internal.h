@@ -23,5 +23,5 @@ enum {
 };
 
 /* Adds the value's size, as the service counts, to `size`. `depth`: the lists and maps around the
- * value. False: the writer would not write this body there. */
+ * value. False: the body is not whole, or nests too deep there. Names of a map may be the same. */
 bool attr_measure(const struct attr *value, uint32_t depth, uint64_t *size);

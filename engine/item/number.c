@@ -17,7 +17,7 @@
  *   NUMBER-1  one value has one encoding: no leading or trailing zero digit, no negative zero.
  *   NUMBER-2  no encoding is a prefix of another.
  *
- * Not here: arithmetic. */
+ * Not here: arithmetic (number_sum.c). */
 #include "engine/item/number.h"
 
 #include "base/must.h"

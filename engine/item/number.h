@@ -46,5 +46,10 @@ size_t number_encode(const struct number *n, uint8_t out[NUMBER_ENCODED_MAX]);
  * STATUS_MALFORMED: number_encode does not write these bytes. */
 enum status number_decode(struct slice bytes, struct number *out, size_t *used);
 
+/* The exact sum or difference. TOO_MANY_DIGITS, OVERFLOW, UNDERFLOW: no number has this value. */
+enum number_error number_add(const struct number *a, const struct number *b, struct number *out);
+enum number_error number_subtract(const struct number *a, const struct number *b,
+                                  struct number *out);
+
 /* The bytes that the service counts for the number in an item's size. */
 uint32_t number_size(const struct number *n);

@@ -177,7 +177,7 @@ enum status reply_decode(struct slice frame, struct reply *out)
         return STATUS_MALFORMED;
     out->code = (enum reply_code)code;
     out->kind = (enum answer_kind)kind;
-    out->verdict.burst = burst;
+    out->verdict.flags = burst; /* WEIR_VERDICT_BURST */
     out->verdict.reason = (enum admit_reason)reason;
     message_clear(out, offsetof(struct reply, item), sizeof *out);
     return fields_take(&r, answer_fields[kind], out) ? STATUS_OK : STATUS_MALFORMED;

@@ -13,6 +13,7 @@ enum request_op {
     REQUEST_PUT,
     REQUEST_DELETE,
     REQUEST_RANGE, /* Query and Scan */
+    REQUEST_UPDATE,
     /* to the node itself */
     REQUEST_STATS,
     REQUEST_PARTITION_OPEN,
@@ -50,17 +51,23 @@ struct request {
         } get; /* GET */
         struct {
             struct slice key;
-            struct slice item; /* PUT */
-            bool want_old;     /* the reply must have the replaced item */
-        } write;               /* PUT, DELETE */
+            struct slice item;      /* PUT: the item. UPDATE: the key attributes, as an item */
+            struct slice condition; /* engine/expression/program.h; empty: no condition */
+            struct slice update;    /* UPDATE: engine/expression/update_program.h; empty: changes
+                                       nothing, but makes an item of the key */
+            uint8_t want;           /* enum write_want */
+            bool want_failed;       /* if the condition fails, the reply must have the item */
+        } write;                    /* PUT, DELETE, UPDATE */
         struct {
             struct slice lo; /* inclusive */
             struct slice hi; /* exclusive; empty: the partition's end */
             bool consistent;
-            bool reverse;       /* from the upper end downwards */
-            uint32_t items_max; /* 0: no limit */
-            uint32_t bytes_max; /* stop after the item that reaches this many bytes */
-        } range;                /* RANGE */
+            bool reverse;        /* from the upper end downwards */
+            struct slice filter; /* engine/expression/program.h; empty: all items pass */
+            bool count_only;     /* the reply needs no items */
+            uint32_t items_max;  /* items scanned, before the filter; 0: no limit */
+            uint32_t bytes_max;  /* stop after the scanned item that reaches this many bytes */
+        } range;                 /* RANGE */
         struct {
             struct slice info;  /* struct partition_info */
             uint64_t as_of;     /* up to where the sender knew the catalog's log */
@@ -101,6 +108,14 @@ struct request {
     };
 };
 
+/* The item that the reply of a write must have. */
+enum write_want {
+    WANT_NOTHING,
+    WANT_OLD, /* the item before the write */
+    WANT_NEW, /* UPDATE: the item after the write */
+    WRITE_WANTS,
+};
+
 enum reply_code {
     REPLY_OK = 0,
     REPLY_THROTTLED = 1,       /* the verdict has the reason and the time to wait */
@@ -113,11 +128,14 @@ enum reply_code {
     REPLY_MALFORMED = 8,       /* the request makes no sense; `text` says why */
     REPLY_TABLE_EXISTS = 9,
     REPLY_TABLE_NOT_FOUND = 10,
-    REPLY_TABLE_BUSY = 11,      /* being created, updated or deleted */
-    REPLY_LIMIT_EXCEEDED = 12,  /* `text` names the limit */
-    REPLY_NOT_LEADER = 13,      /* nothing was done; ask `leader`, if 0 try again later */
-    REPLY_STALE_MAP = 14,       /* the sender's map is old: nothing was done, ask the catalog */
-    REPLY_COLLECTION_FULL = 15, /* the item collection may not grow; nothing was done */
+    REPLY_TABLE_BUSY = 11,       /* being created, updated or deleted */
+    REPLY_LIMIT_EXCEEDED = 12,   /* `text` names the limit */
+    REPLY_NOT_LEADER = 13,       /* nothing was done; ask `leader`, if 0 try again later */
+    REPLY_STALE_MAP = 14,        /* the sender's map is old: nothing was done, ask the catalog */
+    REPLY_COLLECTION_FULL = 15,  /* the item collection may not grow; nothing was done */
+    REPLY_CONDITION_FAILED = 16, /* the write's condition does not hold; nothing was done */
+    REPLY_UPDATE_FAILED = 17,    /* the update does not fit the item; nothing was done */
+    REPLY_TABLE_INVALID = 18,    /* the table may not be changed so; `text` says why */
     REPLY_CODES,
 };
 
@@ -148,14 +166,16 @@ struct reply {
     union {
         struct {
             struct slice bytes;       /* the item, if found */
-            bool found;               /* GET: the item exists; want_old: an item was replaced */
-            int64_t collection_bytes; /* PUT, DELETE: size of the item collection now; -1: not
-                                         counted */
-        } item;                       /* GET, PUT, DELETE */
+            bool found;               /* GET: the item exists; a write: the wanted item does */
+            int64_t collection_bytes; /* writes: size of the item collection now; -1: not counted */
+            uint8_t fault;            /* UPDATE_FAILED: enum update_fault */
+        } item;                       /* GET, PUT, DELETE, UPDATE */
         struct {
-            struct slice items; /* each u32 size + bytes */
-            uint32_t count;
-            int64_t read_bytes; /* sum of the items' item_size */
+            struct slice items; /* each u32 size + bytes; count_only: empty */
+            uint32_t count;     /* items that passed the filter */
+            uint32_t scanned;   /* items read */
+            int64_t read_bytes; /* sum of the scanned items' item_size */
+            struct slice last;  /* storage key of the last scanned item; empty: none */
             bool more;          /* a limit was reached before the end of the range or partition */
         } range;                /* RANGE */
         struct {
@@ -185,6 +205,7 @@ struct reply {
                                       partition, u64 member, u8 1: the whole partition is gone,
                                       0: only this replica */
             uint64_t as_of;        /* up to this index of the catalog's log */
+            uint64_t term;         /* the catalog's: another one has heard no earlier report */
         } gone;                    /* TABLE_REPORT */
     };
 };

@@ -29,11 +29,21 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                      .data = true, .any_replica = true},
     [REQUEST_RANGE] = {ROUTER, ANSWER_RANGE,
                        .fields = {SLICE(range.lo), SLICE(range.hi), BOOL(range.consistent),
-                                  BOOL(range.reverse), U32(range.items_max), U32(range.bytes_max)},
+                                  BOOL(range.reverse), U32(range.items_max), U32(range.bytes_max),
+                                  SLICE(range.filter), BOOL(range.count_only)},
                        .data = true, .any_replica = true},
     [REQUEST_PUT] = {ROUTER, ANSWER_ITEM,
-                     .fields = {SLICE(write.key), BOOL(write.want_old), SLICE(write.item)}, WRITES},
-    [REQUEST_DELETE] = {ROUTER, ANSWER_ITEM, .fields = {SLICE(write.key), BOOL(write.want_old)},
+                     .fields = {SLICE(write.key), U8(write.want), SLICE(write.item),
+                                SLICE(write.condition), BOOL(write.want_failed)},
+                     WRITES},
+    [REQUEST_DELETE] = {ROUTER, ANSWER_ITEM,
+                        .fields = {SLICE(write.key), U8(write.want), SLICE(write.condition),
+                                   BOOL(write.want_failed)},
+                        WRITES},
+    [REQUEST_UPDATE] = {ROUTER, ANSWER_ITEM,
+                        .fields = {SLICE(write.key), U8(write.want), SLICE(write.item),
+                                   SLICE(write.condition), BOOL(write.want_failed),
+                                   SLICE(write.update)},
                         WRITES},
     /* a node itself */
     [REQUEST_STATS] = {ROUTER | TOOL, ANSWER_STATS, .of_node = true, .once = true},
@@ -72,14 +82,25 @@ const struct request_traits request_traits[REQUEST_OPS] = {
 #define MESSAGE struct reply
 
 const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
-    [ANSWER_ITEM] = {SLICE(item.bytes), BOOL(item.found), U64(item.collection_bytes)},
-    [ANSWER_RANGE] = {SLICE(range.items), U32(range.count), U64(range.read_bytes),
-                      BOOL(range.more)},
+    [ANSWER_ITEM] = {SLICE(item.bytes), BOOL(item.found), U64(item.collection_bytes),
+                     U8(item.fault)},
+    [ANSWER_RANGE] = {SLICE(range.items), U32(range.count), U32(range.scanned),
+                      U64(range.read_bytes), BOOL(range.more), SLICE(range.last)},
     [ANSWER_TABLE] = {SLICE(table.bytes)},
     [ANSWER_PAGE] = {SLICE(page.records), U32(page.count), BOOL(page.more)},
     [ANSWER_STATS] = {SLICE(stats.records)},
     [ANSWER_MEMBERS] = {BOOL(members.too_many_voters)},
     [ANSWER_FROZEN] = {U64(frozen.index), U64(frozen.term)},
     [ANSWER_ADVICE] = {SLICE(advice.bytes)},
-    [ANSWER_GONE] = {U64(gone.as_of), SLICE(gone.replicas)},
+    [ANSWER_GONE] = {U64(gone.as_of), U64(gone.term), SLICE(gone.replicas)},
 };
+
+void message_copy_slices(const uint16_t *fields, void *message, struct buffer *bytes)
+{
+    struct slice *s;
+    size_t from = bytes->size;
+    for (uint32_t at = 0; (s = message_next_slice(fields, message, &at)) != NULL;)
+        buffer_append_slice(bytes, *s);
+    for (uint32_t at = 0; (s = message_next_slice(fields, message, &at)) != NULL; from += s->size)
+        *s = slice_make(bytes->data + from, s->size);
+}

@@ -6,7 +6,7 @@
 #include "engine/message/message.h"
 
 enum {
-    MESSAGE_FIELDS_MAX = 6
+    MESSAGE_FIELDS_MAX = 8
 };
 
 enum field_type {
@@ -103,7 +103,11 @@ static inline struct slice *message_next_slice(const uint16_t *fields, const voi
     return fields[*at] == 0 ? NULL : field_of(message, fields[(*at)++]);
 }
 
-/* The bytes of the reply's answer, whatever its kind: no kind has more than one slice. */
+/* Appends the slices of the message's fields to `bytes`. The message lends from there from then on.
+ * Before, the slices may not lie in `bytes`. */
+void message_copy_slices(const uint16_t *fields, void *message, struct buffer *bytes);
+
+/* The first slice of the reply's answer, whatever its kind: items, records or other bytes. */
 static inline struct slice reply_bytes(const struct reply *r)
 {
     uint32_t at = 0;

@@ -5,7 +5,7 @@
 
 /* ---- apply.c ---- */
 struct applied {
-    bool want_old;      /* the reply must contain the item that the write replaces */
+    uint8_t want;       /* enum write_want */
     struct reply reply; /* without the fields that the proposal knows */
 };
 /* Before the start: applies the entries up to `index`. An earlier life has committed them.

@@ -12,17 +12,19 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
                        struct applied *out)
 {
     const bool was = c->old_size >= 0, is = c->value.data != NULL;
-    enum status old = STATUS_NOT_FOUND;
+    enum status wanted = STATUS_NOT_FOUND;
     out->reply.kind = ANSWER_ITEM;
-    if (out->want_old)
-        old = store_get(applier->env->store, c->key, true, &out->reply.item.bytes);
-    out->reply.item.found = old == STATUS_OK;
-    if (old != STATUS_OK && old != STATUS_NOT_FOUND) {
+    if (out->want == WANT_OLD)
+        wanted = store_get(applier->env->store, c->key, true, &out->reply.item.bytes);
+    if (is || was)
+        store_put(applier->env->store, c->key, c->value);
+    if (out->want == WANT_NEW)
+        wanted = store_get(applier->env->store, c->key, true, &out->reply.item.bytes);
+    out->reply.item.found = wanted == STATUS_OK;
+    if (wanted != STATUS_OK && wanted != STATUS_NOT_FOUND) {
         out->reply.code = REPLY_UNKNOWN;
         out->reply.text = slice_of("the write is done, and what it replaced cannot be read");
     }
-    if (is || was)
-        store_put(applier->env->store, c->key, c->value);
     partition_count_item(p, c->key, is - was,
                          (is ? (int64_t)item_size(c->value) : 0) - (was ? c->old_size : 0));
 }
@@ -181,9 +183,9 @@ bool applier_entry_is_sound(uint32_t group, enum log_kind kind, struct slice pay
 }
 
 static void apply_entry(struct applier *applier, struct partition *p, const struct raft_entry *e,
-                        bool want_old, struct applied *out)
+                        uint8_t want, struct applied *out)
 {
-    *out = (struct applied){.want_old = want_old};
+    *out = (struct applied){.want = want};
     must(entry_kinds[e->kind].is_sound != NULL);
     if (entry_kinds[e->kind].apply != NULL)
         entry_kinds[e->kind].apply(applier, p, e, out);
@@ -212,7 +214,7 @@ void applier_apply_committed(struct applier *applier, struct partition *p)
         struct inflight *e = proposals_take(applier->proposals, p, entry);
         struct applied applied;
         p->stored = false;
-        apply_entry(applier, p, entry, e != NULL && e->want_old, &applied);
+        apply_entry(applier, p, entry, e != NULL ? e->want : WANT_NOTHING, &applied);
         if (applier->env->stop_error != 0) {
             if (e != NULL)
                 proposals_free(applier->proposals, e);
@@ -362,7 +364,7 @@ enum status applier_replay_to(struct applier *applier, struct partition *p, uint
     while (raft_applied(p->raft) < index && (e = raft_next_committed(p->raft)) != NULL) {
         struct applied applied;
         p->stored = false;
-        apply_entry(applier, p, e, false, &applied);
+        apply_entry(applier, p, e, WANT_NOTHING, &applied);
     }
     raft_compact(p->raft, raft_applied(p->raft));
     return applier->env->stop_error == 0 ? STATUS_OK : STATUS_CORRUPT;

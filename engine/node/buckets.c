@@ -96,8 +96,8 @@ static void buckets_join(struct buckets *buckets, struct partition *p)
     buckets_drop_unused(buckets, share);
 }
 
-static const struct admission_policy *buckets_policy_of(const struct buckets *buckets,
-                                                        const struct partition *p)
+static const struct weir_partition_policy *buckets_policy_of(const struct buckets *buckets,
+                                                             const struct partition *p)
 {
     return admission_policy_of(buckets->env->config, p->info.gac, p->info.on_demand);
 }

@@ -48,6 +48,11 @@ uint64_t catalog_replica_as_of(const struct catalog_replica *catalog)
     return raft_applied(partitions_find(catalog->partitions, CATALOG_GROUP)->raft);
 }
 
+uint64_t catalog_replica_term(const struct catalog_replica *catalog)
+{
+    return raft_term(partitions_find(catalog->partitions, CATALOG_GROUP)->raft);
+}
+
 static enum status load_catalog_row(void *context, struct slice key, struct slice value)
 {
     return catalog_load_row(context, key, value);

@@ -17,6 +17,7 @@ struct catalog_replica {
 bool catalog_replica_leads(const struct catalog_replica *catalog);
 /* Up to where its log is known here. */
 uint64_t catalog_replica_as_of(const struct catalog_replica *catalog);
+uint64_t catalog_replica_term(const struct catalog_replica *catalog);
 /* Whether the catalog knows all nodes, or as many as a table has replicas. */
 bool catalog_replica_knows_enough_nodes(const struct catalog_replica *catalog);
 /* A command with the node's settings and its wall clock. */

@@ -9,7 +9,8 @@
  * Invariants
  *   ABSORB-1  A replica takes over a range only from a replica that is frozen by the entry that the
  *             catalog names. If the replica does not know that this entry is committed, its log
- *             still has the entry: the catalog knows that all replicas have applied it.
+ *             still has the entry: the catalog knows that all replicas have applied it. Before it
+ *             the log may have an earlier freezing entry, and the entry that thaws.
  *   ABSORB-2  A frozen replica keeps its state: no snapshot of the same epoch replaces it, unless
  *             the catalog has given the merge up.
  *   ABSORB-3  A replica counts as open with its new range once a crash cannot make the node forget
@@ -75,14 +76,17 @@ bool merge_is_sound(uint32_t group, struct slice payload)
 /* ---- what is taken over ---- */
 
 /* Whether the upper replica is frozen by that entry. After a restart the replica may not know that
- * the entry is committed: then it is applied here (ABSORB-1). */
+ * the entry is committed: then it is applied here (ABSORB-1). The replica may still be frozen by an
+ * earlier entry, of a merge that was given up. */
 static bool merge_is_frozen_by(struct applier *applier, struct partition *upper,
                                const struct partition_info *info)
 {
     if (upper == NULL || upper->no_state)
         return false;
-    if (upper->frozen.index == 0) {
+    if (upper->frozen.index < info->frozen_index) {
         PROBE("a replica learns that it is frozen from the one that takes over");
+        if (upper->frozen.index != 0)
+            PROBE("a replica learns that it was thawed and frozen again");
         if (!applier->env->started)
             return applier_replay_to(applier, upper, info->frozen_index) == STATUS_OK &&
                    upper->frozen.index == info->frozen_index;

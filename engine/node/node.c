@@ -125,10 +125,7 @@ enum status node_create(const struct node_options *options, struct store *store,
 {
     must(options->id >= 1 && options->id <= options->node_count &&
          options->node_count <= NODES_MAX);
-    const char *policy = options->config->partition_policy;
-    if (admission_policy_find(slice_of(policy)) == NULL) {
-        buffer_append_format(error, "partition_policy '%s' is not known: it must be one of %s",
-                             policy, admission_policy_names());
+    if (admission_policies_check(options->config, error) != STATUS_OK) {
         store_destroy(store);
         return STATUS_MALFORMED;
     }
@@ -156,6 +153,7 @@ void node_destroy(struct node *n)
     waiters_deinit(&n->waiters);
     proposals_deinit(&n->proposals);
     peers_deinit(&n->peers);
+    requests_deinit(&n->requests);
     groups_deinit(&n->groups);
     members_deinit(&n->throughput.members);
     arena_deinit(&n->received);

@@ -90,8 +90,8 @@ void reports_soon(struct reports *reports)
     reports->at = instant_earlier(reports->at, soon);
 }
 
-/* If more than one node was asked, the node that answered may have only the changes since the last
- * report. Then the next report contains all. */
+/* If more than one node was asked, or the catalog's term is new, the node that answered may have
+ * only the changes since the last report. Then the next report contains all. */
 bool reports_answered(struct reports *reports, const struct call_answer *answer, uint64_t *as_of,
                       struct reader *named)
 {
@@ -102,6 +102,8 @@ bool reports_answered(struct reports *reports, const struct call_answer *answer,
     *named = (struct reader){reply->gone.replicas, false};
     if (reply->code != REPLY_OK)
         return false;
+    reports->all |= reply->gone.term != reports->catalog_term;
+    reports->catalog_term = reply->gone.term;
     if (answer->moved)
         reports_soon(reports);
     for (uint32_t i = 0; i < reports->partitions->count; i++)

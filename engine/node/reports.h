@@ -12,6 +12,7 @@ struct reports {
     struct throughput *throughput;
     struct calls *calls;
     uint32_t catalog_leader; /* the node that answered the last report; 0: none yet */
+    uint64_t catalog_term;   /* its term */
     bool waiting;            /* for the answer to the last report */
     bool all;                /* the last report may be lost: the next one contains all */
     struct instant at;       /* the next report */

@@ -8,6 +8,12 @@ enum answered_at {
     AT_CATALOG_SURELY, /* at the leader of group 0, after its leadership is confirmed */
 };
 
+void requests_deinit(struct requests *requests)
+{
+    buffer_deinit(&requests->updated);
+    buffer_deinit(&requests->last_key);
+}
+
 static void requests_ping(struct requests *requests, struct operation *o)
 {
     env_reply(requests->env, o, REPLY_OK);
@@ -31,6 +37,7 @@ static const struct request_kind {
     [REQUEST_GET] = {requests_get, AT_THE_NODE},
     [REQUEST_PUT] = {requests_write, AT_THE_NODE},
     [REQUEST_DELETE] = {requests_write, AT_THE_NODE},
+    [REQUEST_UPDATE] = {requests_write, AT_THE_NODE},
     [REQUEST_RANGE] = {requests_range, AT_THE_NODE},
     [REQUEST_STATS] = {requests_stats, AT_THE_NODE},
     [REQUEST_PING] = {requests_ping, AT_THE_NODE},

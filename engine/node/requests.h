@@ -1,6 +1,6 @@
 /* requests.h - runs the requests to a node.
  *
- * item_requests.c: items. advice.c: what partitions did, and where to cut them. replicas.c: opens
+ * item_requests.c, item_writes.c: items. advice.c: what partitions did, and where to cut them. replicas.c: opens
  * and closes replicas, changes the members of groups. tables.c: tables, where the catalog is led.
  * requests.c: the table of all kinds. */
 #pragma once
@@ -24,7 +24,11 @@ struct requests {
     struct catalog_replica *catalog;
     struct settling *settling;
     struct applier *applier;
+    struct buffer updated;  /* owns; the item that an update has made */
+    struct buffer last_key; /* owns; of the last item that a range read */
 };
+
+void requests_deinit(struct requests *requests);
 
 /* Answers the request, now or later. */
 void requests_run(struct requests *requests, struct operation *o);

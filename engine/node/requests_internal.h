@@ -3,7 +3,7 @@
 
 #include "engine/node/requests.h"
 
-/* ---- item_requests.c: items ---- */
+/* ---- item_requests.c, item_writes.c: items ---- */
 void requests_get(struct requests *requests, struct operation *o);
 void requests_range(struct requests *requests, struct operation *o);
 void requests_write(struct requests *requests, struct operation *o);

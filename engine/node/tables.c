@@ -121,6 +121,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
     struct reply *reply = env_reply(requests->env, o, r.failed ? REPLY_MALFORMED : REPLY_OK);
     reply->kind = ANSWER_GONE;
     reply->gone.as_of = catalog_replica_as_of(requests->catalog);
+    reply->gone.term = catalog_replica_term(requests->catalog);
     reply->gone.replicas = env_lend_scratch(requests->env);
 }
 

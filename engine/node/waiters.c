@@ -30,17 +30,11 @@ void waiters_deinit(struct waiters *waiters)
 static void waiters_copy_request(struct waiters *waiters, struct deferred *d)
 {
     struct request *r = &d->operation.request;
-    const uint16_t *fields = traits_of(r)->fields;
-    struct slice *s;
     buffer_clear(&waiters->spare);
-    for (uint32_t at = 0; (s = message_next_slice(fields, r, &at)) != NULL;)
-        buffer_append_slice(&waiters->spare, *s);
+    message_copy_slices(traits_of(r)->fields, r, &waiters->spare);
     struct buffer copy = waiters->spare;
     waiters->spare = d->bytes;
     d->bytes = copy;
-    const uint8_t *from = d->bytes.data;
-    for (uint32_t at = 0; (s = message_next_slice(fields, r, &at)) != NULL; from += s->size)
-        *s = slice_make(from, s->size);
 }
 
 /* -1: all slots are taken. */
@@ -138,13 +132,14 @@ static struct deferred *waiters_take_read(struct waiters *waiters, struct partit
 }
 
 bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct operation *o,
-                      uint64_t round)
+                      uint64_t round, uint64_t index)
 {
     int32_t ticket = waiters_keep(waiters, o);
     if (ticket == NO_TICKET)
         return false;
     struct deferred *d = &waiters->slots[ticket];
     d->round = round;
+    d->index = index;
     d->term = p->led;
     STAILQ_INSERT_TAIL(&p->reads, d, place);
     return true;
@@ -156,7 +151,8 @@ bool waiters_next_read(struct waiters *waiters, struct partition *p, struct oper
     if (first == NULL)
         return false;
     bool lost = p->led != first->term;
-    if (!lost && raft_reads_confirmed(p->raft) < first->round)
+    if (!lost &&
+        (raft_reads_confirmed(p->raft) < first->round || raft_applied(p->raft) < first->index))
         return false;
     *out = waiters_take_read(waiters, p)->operation;
     out->confirmed = lost ? 0 : p->led;

@@ -1,4 +1,5 @@
-/* waiters.h - requests and scans that wait for pages, reads that wait for confirmed leadership.
+/* waiters.h - requests and scans that wait for pages; reads, and writes to be refused, that wait
+ * for confirmed leadership or for entries that are in flight.
  *
  * A reader thread reads the pages. A round of heartbeats confirms leadership. */
 #pragma once
@@ -37,7 +38,8 @@ struct deferred {
     struct buffer bytes; /* the operation's slices borrow them; of a scan: the key */
     bool used;
     STAILQ_ENTRY(deferred) place; /* among the waiting reads of its partition */
-    uint64_t round;               /* of heartbeats that the read waits for */
+    uint64_t round;               /* of heartbeats that it waits for */
+    uint64_t index;               /* of the entry that must be applied first */
     uint64_t term;                /* in which it waits */
 };
 
@@ -56,11 +58,12 @@ void waiters_deinit(struct waiters *waiters);
  * operation if node_queue_max operations wait. */
 void waiters_touch(struct waiters *waiters, const struct operation *o, enum touched pages,
                    uint64_t bytes);
-/* Keeps the read until the round is confirmed. False: too many operations wait; it was refused. */
+/* Keeps the operation until the round is confirmed and the entry is applied; 0: is not waited for.
+ * False: too many operations wait; it was refused. */
 bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct operation *o,
-                      uint64_t round);
-/* Takes the next read of the partition that has finished waiting: its round is confirmed
- * (`confirmed` is the term), or leadership is lost (`confirmed` is 0). False: no such read. The
+                      uint64_t round, uint64_t index);
+/* Takes the next operation of the partition that has finished waiting (`confirmed` is the term), or
+ * that waits in vain because leadership is lost (`confirmed` is 0). False: no such operation. The
  * operation's slices lend until the next call. */
 bool waiters_next_read(struct waiters *waiters, struct partition *p, struct operation *out);
 /* Refuses all waiting reads of the partition. */

@@ -270,6 +270,24 @@ static void partitions_write_counters(struct buffer *out, const struct router *r
     json_write_close(out, '}');
 }
 
+/* Policies from files, in this process: `weir local` has all, a router those of tables. */
+static void partitions_write_policies(struct buffer *out, const struct policies *policies)
+{
+    json_member_open(out, "policies", '[');
+    for (uint32_t i = 0; policies != NULL && i < policies->count; i++) {
+        const struct policy_entry *e = &policies->entries[i];
+        const struct metrics_policy m = {
+            .nonsense = (int64_t)e->nonsense, .timed = (int64_t)e->timed, .slow = (int64_t)e->slow};
+        json_write_open(out, '{');
+        json_member_text(out, "point", policy_point_name(e->point));
+        json_member_text(out, "policy", e->name);
+        json_member_text(out, "file", e->file);
+        page_write_metrics(out, METRICS_OF_POLICY, &m);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+}
+
 static bool partitions_finish(struct call *c)
 {
     struct partitions *p = c->state;
@@ -280,6 +298,7 @@ static bool partitions_finish(struct call *c)
         json_member_text(out, "profile", profile_name(c->router->config->profile));
         json_member_integer(out, "nodes", c->router->options.node_count);
         partitions_write_counters(out, c->router);
+        partitions_write_policies(out, c->router->config->policies);
         partitions_write_tables(c, p);
         json_member_open(out, "partitions", '[');
         partitions_ask_nodes(c);

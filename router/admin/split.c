@@ -25,9 +25,9 @@ static const struct shape SPLIT_INPUT = {
     .kind = SHAPE_STRUCTURE,
     .java = "SplitInput",
     .members = (const struct shape_member[]){
-        [SPLIT_TABLE_NAME] = {"TableName", &shape_table_name, MEMBER_REQUIRED},
-        [SPLIT_PARTITION] = {"Partition", &SPLIT_NUMBER, MEMBER_REQUIRED},
-        [SPLIT_CUT] = {"Cut", &shape_string_value, MEMBER_OPTIONAL},
+        [SPLIT_TABLE_NAME] = {"TableName", &shape_table_name, MEMBER_REQUIRED, 0},
+        [SPLIT_PARTITION] = {"Partition", &SPLIT_NUMBER, MEMBER_REQUIRED, 1},
+        [SPLIT_CUT] = {"Cut", &shape_string_value, MEMBER_OPTIONAL, 2},
         [SPLIT_MEMBERS] = {0},
     }};
 

@@ -1,20 +1,7 @@
-/* key_schema.c - checks key conditions against a table's key schema. */
+/* key_schema.c - checks expressions against a table's key schema. */
 #include "router/expression/key_schema.h"
 
-#include "router/expression/names.h"
 #include "router/operations/key.h"
-
-bool key_conditions_read(struct slice text, struct expression_names *names, struct arena *arena,
-                         struct key_conditions *out, struct fault *fault)
-{
-    struct expression_fault wrong;
-    const struct condition *c = condition_parse(text, names, arena, &wrong);
-    if (c == NULL)
-        return expression_refuse(fault, "KeyConditionExpression", &wrong);
-    return expression_names_all_used(names, fault) &&
-           (key_conditions_gather(c, out, &wrong) ||
-            expression_refuse(fault, "KeyConditionExpression", &wrong));
-}
 
 static const struct key_condition *key_condition_find(const struct key_conditions *c,
                                                       struct slice name)
@@ -34,6 +21,9 @@ static bool key_missed(const struct key_attr *k, struct fault *fault)
 static bool key_values_fit(const struct key_condition *c, const struct key_attr *k, bool partition,
                            struct fault *fault)
 {
+    if (c->op == KEY_NOT_INDEXABLE)
+        return fault_invalid(fault,
+                             "Attempted conditional constraint is not an indexable operation");
     for (int i = 0; i < (c->op == KEY_BETWEEN ? 2 : 1); i++) {
         if (c->values[i].type != k->type)
             return fault_invalid(fault,
@@ -66,4 +56,70 @@ bool key_conditions_match(const struct key_conditions *c, const struct table *t,
         return key_missed(&t->sort_key, fault);
     *sort = *found;
     return key_values_fit(found, &t->sort_key, false, fault);
+}
+
+/* ---- other expressions ---- */
+
+static bool key_is_scalar(const struct key_attr *k, struct fault *fault)
+{
+    return fault_invalid(fault,
+                         "Key attributes must be scalars; list random access '[]' and map lookup "
+                         "'.' are not allowed: Key: %.*s",
+                         SHOWN(k->name));
+}
+
+/* The key attributes of the table. */
+static uint32_t key_attrs_of(const struct table *t, const struct key_attr *out[2])
+{
+    out[0] = &t->partition_key;
+    out[1] = &t->sort_key;
+    return table_has_sort_key(t) ? 2 : 1;
+}
+
+bool key_paths_of_projection(const struct projection *p, const struct table *t, struct fault *fault)
+{
+    const struct key_attr *keys[2];
+    uint32_t count = p != NULL ? key_attrs_of(t, keys) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (projection_uses(p, keys[i]->name))
+            return key_is_scalar(keys[i], fault);
+    }
+    return true;
+}
+
+bool key_paths_of_update(const struct update *u, const struct table *t, struct fault *fault)
+{
+    const struct key_attr *keys[2];
+    uint32_t count = u != NULL ? key_attrs_of(t, keys) : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (update_changes(u, keys[i]->name))
+            return fault_invalid(fault,
+                                 INVALID "Cannot update attribute %.*s. This attribute is part of "
+                                         "the key",
+                                 SHOWN(keys[i]->name));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (update_uses(u, keys[i]->name))
+            return key_is_scalar(keys[i], fault);
+    }
+    return true;
+}
+
+bool key_paths_of_filter(const struct condition *c, const struct table *t, const char *no_keys,
+                         struct fault *fault)
+{
+    const struct key_attr *keys[2];
+    uint32_t count = c != NULL ? key_attrs_of(t, keys) : 0;
+    for (uint32_t i = 0; i < count && no_keys != NULL; i++) {
+        if (condition_uses(c, keys[i]->name, false))
+            return fault_invalid(fault,
+                                 "%s can only contain non-primary key attributes: Primary key "
+                                 "attribute: %.*s",
+                                 no_keys, SHOWN(keys[i]->name));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (condition_uses(c, keys[i]->name, true))
+            return key_is_scalar(keys[i], fault);
+    }
+    return true;
 }

@@ -1,18 +1,25 @@
-/* key_schema.h - checks KeyConditionExpression in the service's order: first alone, before the
- * table is looked up; then against the table's key schema. */
+/* key_schema.h - checks expressions against a table's key schema: the checks that come after the
+ * table was looked up. */
 #pragma once
 
 #include "engine/catalog/table.h"
 #include "engine/expression/key_condition.h"
+#include "engine/expression/projection.h"
+#include "engine/expression/update.h"
 #include "router/api_error.h"
-
-/* Parses and checks the expression without the table. The result lends from the arena and from
- * `text`. */
-bool key_conditions_read(struct slice text, struct expression_names *names, struct arena *arena,
-                         struct key_conditions *out, struct fault *fault);
 
 /* Finds the conditions of partition key and sort key, and checks their values. sort->op is KEY_ANY
  * if there is no condition on the sort key. */
 bool key_conditions_match(const struct key_conditions *c, const struct table *t,
                           struct key_condition *partition, struct key_condition *sort,
                           struct fault *fault);
+
+/* Refuses paths that lead into a key attribute, such as pk.a and pk[0]. NULL: nothing to check. */
+bool key_paths_of_projection(const struct projection *p, const struct table *t,
+                             struct fault *fault);
+/* The same for an update. Refuses actions on key attributes, too. */
+bool key_paths_of_update(const struct update *u, const struct table *t, struct fault *fault);
+/* The same for a filter. `no_keys` not NULL: key attributes are refused altogether; the text names
+ * the filter, such as "Filter Expression". */
+bool key_paths_of_filter(const struct condition *c, const struct table *t, const char *no_keys,
+                         struct fault *fault);

@@ -12,11 +12,6 @@ bool expression_names_read(struct expression_names *out, struct arena *arena,
                            const struct json_value *names, const struct json_value *values,
                            struct fault *fault);
 
-/* For a request without an expression: refuses either map. `values` is NULL if the operation has no
- * such member; otherwise `missing` tells which expressions are null. */
-bool expression_names_absent(const struct json_value *names, const struct json_value *values,
-                             const char *missing, struct fault *fault);
-
 /* After all expressions were parsed: refuses names and values that no expression used. */
 bool expression_names_all_used(const struct expression_names *n, struct fault *fault);
 

@@ -17,7 +17,7 @@ extern "C" {
 
 enum {
     JSON_PADDING = 64,    /* readable bytes that must follow a text */
-    JSON_DEPTH_MAX = 128, /* nested lists and objects; an item needs two for each of its levels */
+    JSON_DEPTH_MAX = 160, /* nested lists and objects; an item needs two for each of its levels */
 };
 
 enum json_type {

@@ -1,6 +1,8 @@
 /* json_writer.c - appends values as JSON. */
 #include "router/json/json_writer.h"
 
+#include <math.h>
+
 #include "router/json/base64.h"
 
 /* How a byte is written: 0 = itself, 'u' = \u00XX, else a backslash and this character. */
@@ -107,6 +109,18 @@ void json_write_integer(struct buffer *out, int64_t value)
 {
     json_write_comma(out);
     buffer_append_decimal(out, write_sign(out, value));
+}
+
+void json_write_decimal(struct buffer *out, double value)
+{
+    if (isnan(value)) {
+        json_write_null(out);
+    } else if (isinf(value)) {
+        json_write_text(out, value > 0 ? "inf" : "-inf");
+    } else {
+        json_write_comma(out);
+        buffer_append_format(out, "%.17g", value);
+    }
 }
 
 void json_write_bool(struct buffer *out, bool value)

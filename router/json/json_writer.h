@@ -20,6 +20,9 @@ void json_write_string(struct buffer *out, struct slice text);
 void json_write_text(struct buffer *out, const char *text);
 void json_write_base64(struct buffer *out, struct slice bytes);
 void json_write_integer(struct buffer *out, int64_t value);
+/* So many digits that the same number is read back. What is no number becomes null; what is
+ * infinite, the text "inf" or "-inf". */
+void json_write_decimal(struct buffer *out, double value);
 void json_write_bool(struct buffer *out, bool value);
 void json_write_null(struct buffer *out);
 /* Writes thousandths as a decimal with one to three digits after the point, as the service does:

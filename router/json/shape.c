@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "router/json/base64.h"
+#include "router/json/shown.h"
 
 static const char PATTERN[] = "[a-zA-Z0-9_.-]+";
 static const char MODEL[] = "com.amazonaws.dynamodb.v20120810.";
@@ -41,42 +42,16 @@ static void shape_path_append(struct buffer *out, const struct path *p, bool as_
         return;
     }
     size_t start = out->size;
-    buffer_append(out, p->name.data, (size_t)fault_shown_size(p->name));
+    buffer_append(out, p->name.data, (size_t)slice_shown_size(p->name));
     if (p->member)
         buffer_append_text(out, ".member");
     else if (out->size > start && !as_sent)
         out->data[start] = (uint8_t)tolower(out->data[start]);
 }
 
-/* Shows a value as the service does: strings and numbers as they are, the rest roughly as Java. */
-static void shape_shown_append(struct buffer *out, const struct json_value *v)
-{
-    struct slice text;
-    switch (v->type) {
-    case JSON_STRING:
-        text = json_string(v);
-        buffer_append(out, text.data, (size_t)fault_shown_size(text));
-        break;
-    case JSON_INTEGER:
-        buffer_append_format(out, "%lld", (long long)json_integer(v));
-        break;
-    case JSON_DECIMAL:
-        buffer_append_format(out, "%lld", (long long)shape_integer(v, 0));
-        break;
-    case JSON_LIST:
-        buffer_append_text(out, json_count(v) == 0 ? "[]" : "[...]");
-        break;
-    case JSON_OBJECT:
-        buffer_append_text(out, json_count(v) == 0 ? "{}" : "{...}");
-        break;
-    default:
-        break;
-    }
-}
-
 /* Starts an entry of the list. False: the list is full. */
-static bool shape_constraint_begin(struct check *c, const struct json_value *v,
-                                   const struct path *path)
+static bool shape_constraint_begin(struct check *c, const struct shape *shape,
+                                   const struct json_value *v, const struct path *path)
 {
     if (c->errors == SHAPE_ERRORS_MAX)
         return false;
@@ -87,7 +62,7 @@ static bool shape_constraint_begin(struct check *c, const struct json_value *v,
         buffer_append_text(&c->list, "null");
     } else {
         buffer_append_u8(&c->list, '\'');
-        shape_shown_append(&c->list, v);
+        shown_append(&c->list, shape, v);
         buffer_append_u8(&c->list, '\'');
     }
     buffer_append_text(&c->list, " at '");
@@ -96,10 +71,11 @@ static bool shape_constraint_begin(struct check *c, const struct json_value *v,
     return true;
 }
 
-static void shape_constraint_failed(struct check *c, const struct json_value *v,
-                                    const struct path *path, const char *rule, int64_t bound)
+static void shape_constraint_failed(struct check *c, const struct shape *shape,
+                                    const struct json_value *v, const struct path *path,
+                                    const char *rule, int64_t bound)
 {
-    if (!shape_constraint_begin(c, v, path))
+    if (!shape_constraint_begin(c, shape, v, path))
         return;
     if (bound == INT64_MIN)
         buffer_append_text(&c->list, rule);
@@ -122,7 +98,7 @@ static void shape_constraint_bare(struct check *c, const struct path *path, cons
 static void shape_constraint_null(struct check *c, const struct path *path)
 {
     struct json_value absent = {JSON_ABSENT, {NULL, NULL}};
-    shape_constraint_failed(c, &absent, path, "Member must not be null", INT64_MIN);
+    shape_constraint_failed(c, NULL, &absent, path, "Member must not be null", INT64_MIN);
 }
 
 static void shape_check_bounds(struct check *c, const struct shape *shape,
@@ -138,7 +114,8 @@ static void shape_check_bounds(struct check *c, const struct shape *shape,
     if (shape->bare && (over || (under && !length)))
         shape_constraint_bare(c, path, under ? least : most, under ? shape->min : shape->max);
     else if (under || over)
-        shape_constraint_failed(c, v, path, under ? least : most, under ? shape->min : shape->max);
+        shape_constraint_failed(c, shape, v, path, under ? least : most,
+                                under ? shape->min : shape->max);
 }
 
 bool shape_is_table_name(struct slice text)
@@ -149,6 +126,23 @@ bool shape_is_table_name(struct slice text)
             return false;
     }
     return text.size > 0;
+}
+
+struct slice shape_table_of(struct slice text)
+{
+    struct slice left = text;
+    if (!slice_starts_with(left, slice_of("arn:")))
+        return text;
+    for (int field = 0; field < 5; field++) {
+        const size_t size = left.size;
+        if (slice_cut(&left, ':').size == size ||
+            (field == 1 && !slice_starts_with(left, slice_of("dynamodb:"))))
+            return text;
+    }
+    if (!slice_starts_with(left, slice_of("table/")))
+        return text;
+    left = slice_make(left.data + 6, left.size - 6);
+    return shape_is_table_name(left) ? left : text;
 }
 
 /* The length in UTF-16 units, as Java counts. */
@@ -178,19 +172,22 @@ static void shape_check_string(struct check *c, const struct shape *shape,
                                const struct json_value *v, const struct path *path)
 {
     struct slice text = json_string(v);
+    if (shape->named)
+        text = shape_table_of(text);
     if (shape->named && shape->min_set && text.size == 0) {
-        shape_constraint_failed(c, v, path, "Member must have length greater than or equal to ", 1);
+        shape_constraint_failed(c, shape, v, path,
+                                "Member must have length greater than or equal to ", 1);
         return;
     }
     if (shape->named && !shape_is_table_name(text)) {
-        if (shape_constraint_begin(c, v, path))
+        if (shape_constraint_begin(c, shape, v, path))
             buffer_append_format(&c->list, "Member must satisfy regular expression pattern: %s",
                                  PATTERN);
     }
     if (shape->min_set || shape->max > 0)
         shape_check_bounds(c, shape, v, path, shape_string_length(text), true);
     if (shape->choices != NULL && !shape_choice_matches(shape->choices, text)) {
-        if (shape_constraint_begin(c, v, path))
+        if (shape_constraint_begin(c, shape, v, path))
             buffer_append_format(&c->list, "Member must satisfy enum value set: [%s]",
                                  shape->choices);
     }
@@ -376,9 +373,9 @@ static bool shape_check_attribute_member(struct check *c, struct slice type,
 }
 
 /* Recursion is bounded: the parser refuses more than JSON_DEPTH_MAX levels. */
-static bool shape_check_attribute(struct check *c, const struct json_value *v)
+static bool shape_check_attribute_as(struct check *c, const struct json_value *v, bool element)
 {
-    if (!shape_check_structure_type(c, v, "AttributeValue", true))
+    if (!shape_check_structure_type(c, v, "AttributeValue", element))
         return false;
     struct json_cursor cursor = json_members(v);
     struct json_value member;
@@ -388,6 +385,11 @@ static bool shape_check_attribute(struct check *c, const struct json_value *v)
             return false;
     }
     return true;
+}
+
+static bool shape_check_attribute(struct check *c, const struct json_value *v)
+{
+    return shape_check_attribute_as(c, v, true);
 }
 
 /* ---- shapes ---- */
@@ -438,16 +440,19 @@ static void shape_check_map_keys(struct check *c, const struct shape *shape,
     struct json_value element;
     struct slice name;
     while (json_next_member(&cursor, &name, &element)) {
+        name = shape_table_of(name);
         keys_fit = keys_fit && shape_within(shape->key, shape_string_length(name)) &&
                    shape_is_table_name(name);
         if (shape->element->kind == SHAPE_LIST && element.type == JSON_LIST)
             values_fit = values_fit && shape_within(shape->element, (int64_t)json_count(&element));
     }
-    if (!keys_fit && shape_constraint_begin(c, v, path)) {
+    /* BatchWriteItem tells other errors alone. */
+    const bool told = shape->element->kind != SHAPE_LIST || c->errors == 0;
+    if (!keys_fit && told && shape_constraint_begin(c, shape, v, path)) {
         buffer_append_text(&c->list, "Map keys must satisfy constraint: ");
         shape_map_rule_append(&c->list, shape->key);
     }
-    if (!values_fit && shape_constraint_begin(c, v, path)) {
+    if (!values_fit && shape_constraint_begin(c, shape, v, path)) {
         buffer_append_text(&c->list, "Map value must satisfy constraint: ");
         shape_map_rule_append(&c->list, shape->element);
     }
@@ -503,14 +508,15 @@ static bool shape_check_members(struct check *c, const struct shape *shape,
                                 const struct json_value members[], const struct path *path)
 {
     for (size_t i = 0; shape->members[i].name != NULL; i++) {
-        const struct shape_member *m = &shape->members[i];
-        const bool absent = members[i].type == JSON_ABSENT;
+        const size_t turn = shape->members[i].turn;
+        const struct shape_member *m = &shape->members[turn];
+        const bool absent = members[turn].type == JSON_ABSENT;
         if (absent && m->use != MEMBER_REQUIRED)
             continue;
         struct path at = {path, slice_of(m->name), 0, false};
         if (absent) {
             shape_constraint_null(c, &at);
-        } else if (!shape_check_value(c, m->shape, &members[i], &at, false)) {
+        } else if (!shape_check_value(c, m->shape, &members[turn], &at, false)) {
             return false;
         }
     }
@@ -579,7 +585,7 @@ static bool shape_check_value(struct check *c, const struct shape *shape,
         shape_check_bounds(c, shape, v, path, shape_integer(v, 0), false);
         return true;
     case SHAPE_ATTRIBUTE:
-        return shape_check_attribute(c, v);
+        return shape_check_attribute_as(c, v, element);
     case SHAPE_LIST:
         return shape_check_list(c, shape, v, path);
     case SHAPE_MAP:
@@ -598,7 +604,7 @@ static bool shape_check_name_first(const struct json_value *name, struct fault *
     if (name->type == JSON_ABSENT)
         return fault_invalid(
             fault, "The parameter 'TableName' is required but was not present in the request");
-    int64_t length = shape_string_length(json_string(name));
+    int64_t length = shape_string_length(shape_table_of(json_string(name)));
     if (length < TABLE_NAME_SIZE_MIN || length > TABLE_NAME_SIZE_MAX)
         return fault_invalid(
             fault,

@@ -4,6 +4,7 @@
  *   1. Types. The first value of a wrong type is answered with a SerializationException.
  *   2. The constraints of the model. All failed constraints, SHAPE_ERRORS_MAX at most, form one
  *      error: "2 validation errors detected: ...".
+ * The members of a structure are checked in the order in which the service's hash table has them.
  * Members that are not part of a shape are ignored, as by the service. Members that weir does not
  * support yet are refused by name.
  *
@@ -37,7 +38,8 @@ struct shape {
     int64_t min;
     int64_t max;
     bool min_set;
-    bool named;          /* a table's name: letters, digits and _.- */
+    bool named;          /* a table's name, or its ARN: letters, digits and _.- */
+    bool as_json;        /* messages show the value as JSON */
     bool bare;           /* messages of bounds have no value; they name the member as it was sent */
     bool parameterized;  /* the service answers a wrong type with a Java cast error */
     const char *choices; /* "A, B": the allowed strings */
@@ -57,6 +59,7 @@ struct shape_member {
     const char *name;
     const struct shape *shape;
     enum member_use use;
+    uint8_t turn; /* row i: the index of the member that is checked as the i-th */
 };
 
 /* Checks all of `input` and binds its members, in the order of the shape. Absent members and JSON
@@ -79,6 +82,9 @@ bool shape_choice_matches(const char *choices, struct slice text);
 /* Whether all characters may occur in a table's name. Of the length checks only that it is not
  * 0. */
 bool shape_is_table_name(struct slice text);
+
+/* The name in arn:partition:dynamodb:region:account:table/name; other texts come back as they are. */
+struct slice shape_table_of(struct slice text);
 
 /* The value must have passed shape_check as SHAPE_BOOLEAN. Absent: `otherwise`. */
 bool shape_boolean(const struct json_value *v, bool otherwise);

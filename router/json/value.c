@@ -149,11 +149,11 @@ static bool value_duplicate_elements(struct value_reader *r, enum attr_type set,
     struct buffer shown = {0};
     struct json_cursor cursor = json_elements(list);
     struct json_value element;
-    while (shown.size < FAULT_SHOWN_MAX && json_next_element(&cursor, &element)) {
-        struct slice text = json_string(&element);
-        if (shown.size > 0)
+    for (int i = 0; shown.size < SLICE_SHOWN_MAX && json_next_element(&cursor, &element); i++) {
+        struct slice text = json_text(&element);
+        if (i > 0)
             buffer_append_text(&shown, ", ");
-        buffer_append(&shown, text.data, (size_t)fault_shown_size(text));
+        buffer_append(&shown, text.data, (size_t)slice_shown_size(text));
     }
     fault_invalid(r->fault, INVALID "Input collection [%.*s]%s contains duplicates.",
                   TEXT_OF(shown), set == ATTR_BINARY_SET ? "of type BS" : "");
@@ -174,10 +174,6 @@ static bool value_read_element(struct value_reader *r, enum attr_type set,
     struct slice text = v->type == JSON_STRING ? json_string(v) : slice_make(NULL, 0);
     if (set == ATTR_NUMBER_SET)
         return value_read_number(r, text);
-    if (text.size == 0)
-        return value_refuse_parameter(
-            r, set == ATTR_STRING_SET ? "An string set may not have a empty string as a member"
-                                      : "Binary sets may not contain null or empty values");
     if (set == ATTR_BINARY_SET)
         return value_read_blob(r, text);
     item_string(&r->writer, text);
@@ -212,19 +208,39 @@ static bool value_read_set(struct value_reader *r, enum attr_type set,
 
 /* ---- documents ---- */
 
-static bool value_nesting_fits(struct value_reader *r)
+/* The lists and maps around the innermost value, with this one. */
+static int value_levels(const struct json_value *v)
+{
+    int deepest = 0;
+    struct json_value inner;
+    struct slice name;
+    const bool list = v->type == JSON_LIST;
+    struct json_cursor cursor = list ? json_elements(v) : json_members(v);
+    while (list ? json_next_element(&cursor, &inner) : json_next_member(&cursor, &name, &inner)) {
+        const struct json_value l = json_find(&inner, "L");
+        const struct json_value m = json_find(&inner, "M");
+        const int levels = l.type == JSON_LIST     ? value_levels(&l)
+                           : m.type == JSON_OBJECT ? value_levels(&m)
+                                                   : 0;
+        deepest = levels > deepest ? levels : deepest;
+    }
+    return deepest + 1;
+}
+
+/* The service has another text for values that are far too deep. */
+static bool value_nesting_fits(struct value_reader *r, const struct json_value *v)
 {
     return r->writer.depth < NESTING_MAX ||
-           value_refuse(
-               r, "Nesting Levels have exceeded supported limits: Attributes in the item have "
-                  "nested levels beyond supported limit");
+           value_refuse(r, (int)r->writer.depth - 1 + value_levels(v) < VALUE_LEVELS_FAR
+                               ? VALUE_TOO_DEEP
+                               : VALUE_FAR_TOO_DEEP);
 }
 
 static bool value_read_list(struct value_reader *r, const struct json_value *list)
 {
     struct json_cursor cursor = json_elements(list);
     struct json_value element;
-    if (!value_nesting_fits(r))
+    if (!value_nesting_fits(r, list))
         return false;
     if (json_count(list) > ELEMENTS_MAX)
         return value_too_large(r);
@@ -239,7 +255,7 @@ static bool value_read_list(struct value_reader *r, const struct json_value *lis
 
 static bool value_read_map(struct value_reader *r, const struct json_value *map)
 {
-    if (!value_nesting_fits(r))
+    if (!value_nesting_fits(r, map))
         return false;
     item_open(&r->writer, ATTR_MAP);
     if (!value_read_members(r, map))
@@ -317,14 +333,36 @@ static bool value_read_value(struct value_reader *r, const struct json_value *v)
     return value_read_typed(r, type, &typed);
 }
 
-static bool value_name_fits(struct value_reader *r, struct slice name)
+bool value_check_name(struct slice name, struct fault *fault)
 {
     if (name.size == 0)
-        return value_refuse_parameter(r, "Empty attribute name");
+        return fault_invalid(fault, INVALID "Empty attribute name");
     return name.size <= ATTRIBUTE_NAME_SIZE_MAX ||
-           fault_invalid(r->fault,
-                         INVALID "Attribute name is too large, must be less than %d bytes",
+           fault_invalid(fault, INVALID "Attribute name is too large, must be less than %d bytes",
                          ATTRIBUTE_NAME_SIZE_MAX + 1);
+}
+
+static int value_compare_names(const void *a, const void *b)
+{
+    return slice_compare(*(const struct slice *)a, *(const struct slice *)b);
+}
+
+bool value_check_names(struct arena *arena, const struct json_value *map, struct fault *fault)
+{
+    const size_t count = json_count(map);
+    struct slice *names = arena_alloc(arena, (count + 1) * sizeof *names);
+    struct json_cursor cursor = json_members(map);
+    struct json_value value;
+    for (size_t i = 0; i < count && json_next_member(&cursor, &names[i], &value); i++) {
+        if (!value_check_name(names[i], fault))
+            return false;
+    }
+    qsort(names, count, sizeof *names, value_compare_names);
+    for (size_t i = 1; i < count; i++) {
+        if (slice_equal(names[i], names[i - 1]))
+            return fault_set(fault, FAULT_SERIALIZATION, "Duplicate field '%.*s'", SHOWN(names[i]));
+    }
+    return true;
 }
 
 static bool value_read_members(struct value_reader *r, const struct json_value *map)
@@ -341,7 +379,7 @@ static bool value_read_members(struct value_reader *r, const struct json_value *
         names.at = arena_alloc(r->arena, count * sizeof *names.at);
     for (size_t i = 0; i < count && json_next_member(&cursor, &name, &value); i++) {
         names.at[i] = (uint32_t)r->writer.out->size;
-        if (!value_item_fits(r) || !value_name_fits(r, name))
+        if (!value_item_fits(r) || !value_check_name(name, r->fault))
             return false;
         item_name(&r->writer, name);
         if (!value_read_value(r, &value))
@@ -372,13 +410,23 @@ bool value_read_item(struct buffer *out, struct arena *arena, const struct json_
     return value_finish_item(&r, out, value_read_members(&r, map), item);
 }
 
-bool value_read_item_of_one(struct buffer *out, struct arena *arena, const struct json_value *value,
-                            struct span *item, struct fault *fault)
+/* The value is read as the only attribute of an item. */
+bool value_read_attr(struct arena *arena, const struct json_value *value, struct attr *out,
+                     struct fault *fault)
 {
+    struct buffer encoded = {0};
+    struct span item;
+    struct slice name;
     struct value_reader r = {.arena = arena, .fault = fault};
-    item_begin(&r.writer, out);
+    item_begin(&r.writer, &encoded);
     item_name(&r.writer, slice_make(NULL, 0));
-    return value_finish_item(&r, out, value_read_value(&r, value), item);
+    bool read = value_finish_item(&r, &encoded, value_read_value(&r, value), &item);
+    if (read) {
+        struct attr_cursor cursor = item_attrs(arena_copy(arena, span_in(&encoded, item)));
+        attr_next(&cursor, &name, out);
+    }
+    buffer_deinit(&encoded);
+    return read;
 }
 
 /* ---- writing ---- */

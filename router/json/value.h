@@ -18,17 +18,34 @@ struct span {
 
 static inline struct slice span_in(const struct buffer *b, struct span s)
 {
-    return slice_make(b->data + s.at, s.size);
+    return s.size == 0 ? slice_make(NULL, 0) : slice_make(b->data + s.at, s.size);
 }
+
+/* The service's texts for too many levels of lists and maps. BatchWriteItem has only the second. */
+#define VALUE_FAR_TOO_DEEP                                                                      \
+    "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels " \
+    "beyond supported limit"
+#define VALUE_TOO_DEEP "1 validation error detected: " VALUE_FAR_TOO_DEEP
+
+enum {
+    VALUE_LEVELS_FAR =
+        62, /* levels of a value that is far too deep: 61 were seen not to be, 63 to be */
+};
 
 /* Appends a map of attribute values as one item. The arena is scratch memory. False: the fault is
  * set, and `out` is as before. */
 bool value_read_item(struct buffer *out, struct arena *arena, const struct json_value *map,
                      struct span *item, struct fault *fault);
 
-/* The same for one attribute value: appends an item with one attribute, whose name is empty. */
-bool value_read_item_of_one(struct buffer *out, struct arena *arena, const struct json_value *value,
-                            struct span *item, struct fault *fault);
+/* Reads one attribute value into the arena. False: the fault is set. */
+bool value_read_attr(struct arena *arena, const struct json_value *value, struct attr *out,
+                     struct fault *fault);
+
+/* Refuses a name that no attribute can have: an empty one, or one that is too large. */
+bool value_check_name(struct slice name, struct fault *fault);
+/* The same for all names of a map. Refuses a map that has a name twice. The arena is scratch
+ * memory. */
+bool value_check_names(struct arena *arena, const struct json_value *map, struct fault *fault);
 
 /* Appends {"name":{"S":...},...}. */
 void value_write_item(struct buffer *out, struct slice item);

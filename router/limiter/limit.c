@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/message/request_traits.h"
+#include "gac/vend.h"
 
 /* Subrequests that wait for tokens of one key. An empty queue stays until the next retry. */
 struct limit_waiters {
@@ -28,7 +29,7 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
                               .policy = policy,
                               .rate = units * MCU_PER_UNIT,
                               .version = t->version};
-    return policy != GAC_OFF && units > 0;
+    return table_policy_limits(r->config, policy) && units > 0;
 }
 
 /* The amount that admission at the node charges before the work. */

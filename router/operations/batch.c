@@ -18,7 +18,7 @@ bool batch_read(struct call *c, const struct json_value *request_items, uint32_t
     if (tables == 0)
         return call_invalid(c, "The requestItems parameter is required for %s", c->operation->name);
     b->plan = item_plan_create(c, tables, entries_max);
-    b->plan->distinct = true;
+    b->plan->batch = true;
     b->plan->table_count = b->plan->count = 0; /* reading counts them up */
     b->tables = arena_zalloc(&c->arena, tables * sizeof *b->tables);
     b->entries = arena_zalloc(&c->arena, entries_max * sizeof *b->entries);
@@ -98,6 +98,6 @@ void batch_write_capacity(struct buffer *out, const struct call *c, const struct
         return;
     json_member_open(out, "ConsumedCapacity", '[');
     for (uint32_t i = 0; i < b->plan->table_count; i++)
-        capacity_write(out, c, &b->plan->tables[i].route->table, b->tables[i].consumed_mcu);
+        capacity_write(out, c, b->plan->tables[i].name, b->tables[i].consumed_mcu);
     json_write_close(out, ']');
 }

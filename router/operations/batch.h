@@ -6,6 +6,7 @@
  * over the other results is a guess. */
 #pragma once
 
+#include "engine/expression/projection.h"
 #include "router/plan/items.h"
 
 enum {
@@ -20,7 +21,10 @@ struct batch_entry {
 
 struct batch_table {
     bool consistent;
-    uint32_t left; /* entries that are not done */
+    struct slice projection;       /* BatchGetItem: the text, in the call's arena; empty: none */
+    struct expression_names names; /* BatchGetItem: for the projection */
+    const struct projection *attributes; /* BatchGetItem: AttributesToGet; NULL: none */
+    uint32_t left;                       /* entries that are not done */
     int64_t consumed_mcu;
 };
 
@@ -32,6 +36,8 @@ struct batch {
     uint32_t done;      /* entries that nodes have done */
     int64_t item_bytes; /* size of the items found so far */
     bool want_collections;
+    bool projections;          /* BatchGetItem: a table has a ProjectionExpression */
+    bool attributes;           /* BatchGetItem: a table has AttributesToGet */
     struct subrequest *failed; /* the gravest failure; NULL: none */
     struct reply failure;
 };

@@ -1,5 +1,5 @@
 /* batch_get_item.c - BatchGetItem: gets many items by their keys. */
-#include "router/expression/names.h"
+#include "router/expression/expressions.h"
 #include "router/json/json_writer.h"
 #include "router/operations/batch.h"
 #include "router/operations/operations.h"
@@ -47,6 +47,36 @@ static bool batch_read_key(struct call *c, struct batch *b, const struct json_va
     return value_read_item(&c->bytes, &c->arena, key, &q->item, call_fault(c));
 }
 
+/* The tables of a batch may not mix expressions and older parameters either. */
+static bool batch_check_mixing(struct call *c, struct batch *b, const struct json_value m[])
+{
+    b->projections |= m[KEYS_AND_ATTRIBUTES_PROJECTION_EXPRESSION].type != JSON_ABSENT;
+    b->attributes |= m[KEYS_AND_ATTRIBUTES_ATTRIBUTES_TO_GET].type != JSON_ABSENT;
+    return !b->projections || !b->attributes ||
+           call_invalid(c, "Can not use both expression and non-expression parameters in the same "
+                           "request: Non-expression parameters: {AttributesToGet} Expression "
+                           "parameters: {ProjectionExpression}");
+}
+
+static bool batch_read_projection(struct call *c, struct batch *b, const struct json_value m[])
+{
+    static const struct expression_members OF = {
+        .names = KEYS_AND_ATTRIBUTES_EXPRESSION_ATTRIBUTE_NAMES,
+        .expressions = {[PARAMETER_PROJECTION] = KEYS_AND_ATTRIBUTES_PROJECTION_EXPRESSION},
+        .legacy = {[LEGACY_ATTRIBUTES_TO_GET] = KEYS_AND_ATTRIBUTES_ATTRIBUTES_TO_GET}};
+    struct batch_table *t = &b->tables[b->plan->table_count - 1];
+    struct expressions e = {0};
+    if (!batch_check_mixing(c, b, m) || !expressions_check(&OF, m, &e, call_fault(c)) ||
+        !expressions_read_legacy(&OF, m, &c->arena, &e, call_fault(c)) ||
+        !expressions_read(&OF, m, &c->arena, &e, call_fault(c)))
+        return false;
+    b->plan->tables[b->plan->table_count - 1].projection = e.projection;
+    t->attributes = e.legacy ? e.projection : NULL;
+    t->projection = arena_copy(&c->arena, json_text(&m[KEYS_AND_ATTRIBUTES_PROJECTION_EXPRESSION]));
+    t->names = e.names;
+    return true;
+}
+
 static bool batch_read_keys(struct call *c, struct batch *b, const struct json_value *value)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
@@ -54,9 +84,7 @@ static bool batch_read_keys(struct call *c, struct batch *b, const struct json_v
     struct batch_table *t = &b->tables[b->plan->table_count - 1];
     uint32_t first = b->plan->count;
     shape_bind(&shape_keys_and_attributes, value, m);
-    if (!shape_refuse_later(&shape_keys_and_attributes, m, call_fault(c)) ||
-        !expression_names_absent(&m[KEYS_AND_ATTRIBUTES_EXPRESSION_ATTRIBUTE_NAMES], NULL, NULL,
-                                 call_fault(c)))
+    if (!batch_read_projection(c, b, m))
         return false;
     t->consistent = shape_boolean(&m[KEYS_AND_ATTRIBUTES_CONSISTENT_READ], false);
     struct json_cursor cursor = json_elements(&m[KEYS_AND_ATTRIBUTES_KEYS]);
@@ -89,10 +117,11 @@ static bool batch_get_reply(struct call *c, struct subrequest *s, const struct r
         b->item_bytes += item_size(r->item.bytes);
         if (b->item_bytes > BATCH_ANSWER_MAX)
             return true; /* comes back as unprocessed, although it was read */
-        buffer_clear(&c->router->scratch);
-        value_write_item(&c->router->scratch, r->item.bytes);
-        e->json = (struct span){c->body.size, c->router->scratch.size};
-        buffer_append_slice(&c->body, buffer_slice(&c->router->scratch));
+        size_t at = c->body.size;
+        call_write_item(c, &c->body, r->item.bytes,
+                        b->plan->tables[b->plan->items[s->index].table].projection);
+        at += c->body.data[at] == ','; /* before all items but the first */
+        e->json = (struct span){at, c->body.size - at};
     }
     batch_finish_entry(b, e);
     return true;
@@ -116,6 +145,32 @@ static void batch_write_found(struct buffer *out, const struct call *c, const st
     json_write_close(out, ']');
 }
 
+static void batch_write_attributes(struct buffer *out, const struct projection *p)
+{
+    json_member_open(out, "AttributesToGet", '[');
+    for (const struct projection_path *at = p->paths; at != NULL; at = at->next)
+        json_write_string(out, at->path->name);
+    json_write_close(out, ']');
+}
+
+/* Writes the projection again as it was sent. */
+static void batch_write_projection(struct buffer *out, const struct batch_table *t)
+{
+    if (t->attributes != NULL)
+        batch_write_attributes(out, t->attributes);
+    if (t->projection.size == 0)
+        return;
+    json_member_string(out, "ProjectionExpression", t->projection);
+    if (t->names.name_count == 0)
+        return;
+    json_member_open(out, "ExpressionAttributeNames", '{');
+    for (size_t i = 0; i < t->names.name_count; i++) {
+        json_write_name(out, t->names.names[i].key);
+        json_write_string(out, t->names.names[i].name);
+    }
+    json_write_close(out, '}');
+}
+
 static void batch_write_unprocessed(struct buffer *out, const struct call *c, const struct batch *b,
                                     uint32_t table)
 {
@@ -132,6 +187,7 @@ static void batch_write_unprocessed(struct buffer *out, const struct call *c, co
     json_write_close(out, ']');
     if (b->tables[table].consistent)
         json_member_bool(out, "ConsistentRead", true);
+    batch_write_projection(out, &b->tables[table]);
     json_write_close(out, '}');
 }
 

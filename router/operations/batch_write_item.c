@@ -23,10 +23,12 @@ static bool batch_read_write(struct call *c, struct batch *b, const struct json_
     else
         shape_bind(&shape_delete_request, &m[WRITE_REQUEST_DELETE_REQUEST], inner);
     q->op = put ? REQUEST_PUT : REQUEST_DELETE;
-    return value_read_item(&c->bytes, &c->arena,
-                           &inner[put ? PUT_REQUEST_ITEM : DELETE_REQUEST_KEY], &q->item,
-                           call_fault(c)) &&
-           (!put || write_item_fits(span_in(&c->bytes, q->item), call_fault(c)));
+    if (!value_read_item(&c->bytes, &c->arena, &inner[put ? PUT_REQUEST_ITEM : DELETE_REQUEST_KEY],
+                         &q->item, call_fault(c)))
+        return slice_is(buffer_slice(&call_fault(c)->text), VALUE_TOO_DEEP)
+                   ? call_invalid(c, VALUE_FAR_TOO_DEEP)
+                   : false;
+    return !put || write_item_fits(span_in(&c->bytes, q->item), call_fault(c));
 }
 
 static bool batch_read_writes(struct call *c, struct batch *b, const struct json_value *list)

@@ -34,11 +34,11 @@ static void create_append_names(struct buffer *out, const struct json_value *lis
     struct json_cursor cursor = json_elements(list);
     struct json_value element, m[SHAPE_MEMBERS_MAX];
     const char *comma = "";
-    while (out->size < FAULT_SHOWN_MAX && json_next_element(&cursor, &element)) {
+    while (out->size < SLICE_SHOWN_MAX && json_next_element(&cursor, &element)) {
         shape_bind(shape, &element, m);
         struct slice shown = json_string(&m[name]);
         buffer_append_text(out, comma);
-        buffer_append(out, shown.data, (size_t)fault_shown_size(shown));
+        buffer_append(out, shown.data, (size_t)slice_shown_size(shown));
         comma = ", ";
     }
 }
@@ -158,9 +158,9 @@ static bool create_refuse_lists(struct call *c, const struct json_value m[])
 static bool create_read(struct call *c, const struct json_value m[], struct table_spec *spec)
 {
     struct table_settings settings = {
-        &m[CREATE_TABLE_DELETION_PROTECTION_ENABLED], &m[CREATE_TABLE_STREAM_SPECIFICATION],
+        true, &m[CREATE_TABLE_DELETION_PROTECTION_ENABLED], &m[CREATE_TABLE_STREAM_SPECIFICATION],
         &m[CREATE_TABLE_SSE_SPECIFICATION], &m[CREATE_TABLE_TABLE_CLASS]};
-    spec->name = arena_copy(&c->arena, json_string(&m[CREATE_TABLE_TABLE_NAME]));
+    spec->name = arena_copy(&c->arena, call_table_named(c, &m[CREATE_TABLE_TABLE_NAME]));
     return create_read_billing(c, m, spec) && create_refuse_lists(c, m) &&
            create_read_keys(c, m, spec) && table_tags_create(c, &m[CREATE_TABLE_TAGS], spec) &&
            table_settings_read(c, &settings, spec);

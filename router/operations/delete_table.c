@@ -6,7 +6,7 @@
 static bool delete_table_begin(struct call *c, const struct json_value m[])
 {
     struct subrequest *s = call_request(c, NULL, REQUEST_TABLE_DELETE);
-    s->request.table.name = arena_copy(&c->arena, json_string(&m[DELETE_TABLE_TABLE_NAME]));
+    s->request.table.name = arena_copy(&c->arena, call_table_named(c, &m[DELETE_TABLE_TABLE_NAME]));
     subrequest_start(c->router, s);
     return true;
 }

@@ -5,13 +5,13 @@
 
 static bool describe_table_begin(struct call *c, const struct json_value m[])
 {
-    call_get_table(c, arena_copy(&c->arena, json_string(&m[DESCRIBE_TABLE_TABLE_NAME])));
+    call_get_table(c, arena_copy(&c->arena, call_table_named(c, &m[DESCRIBE_TABLE_TABLE_NAME])));
     return true;
 }
 
 static bool describe_table_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    return table_description_answer(c, s, r, "Table");
+    return table_description_answer(c, s, r, "Table", NULL);
 }
 
 OPERATION(describe_table, "DescribeTable", .name_first = true, .begin = describe_table_begin,

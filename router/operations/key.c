@@ -15,8 +15,8 @@ bool key_attr_fits(const struct key_attr *schema, bool partition, const struct a
     if (value->type != ATTR_NUMBER && value->body.size == 0)
         return fault_invalid(
             fault,
-            INVALID
-            "The AttributeValue for a key attribute cannot contain an empty %s value. Key: %.*s",
+            "One or more parameter values are not valid. The AttributeValue for a key attribute "
+            "cannot contain an empty %s value. Key: %.*s",
             value->type == ATTR_STRING ? "string" : "binary", SHOWN(schema->name));
     if (partition && value->body.size > PARTITION_KEY_SIZE_MAX)
         return fault_invalid(
@@ -57,6 +57,19 @@ bool key_of_item(const struct table *t, struct slice item, struct key *out, stru
            key_sizes_fit(t, out, fault);
 }
 
+static bool key_attr_is_in(const struct key_attr *schema, struct slice item)
+{
+    struct attr value;
+    return item_find(item, schema->name, &value) && value.type == schema->type;
+}
+
+bool key_is_in_item(const struct table *t, struct slice item, struct fault *fault)
+{
+    return (key_attr_is_in(&t->partition_key, item) &&
+            (!table_has_sort_key(t) || key_attr_is_in(&t->sort_key, item))) ||
+           key_mismatch(fault);
+}
+
 bool key_of_key(const struct table *t, struct slice key_item, struct key *out, struct fault *fault)
 {
     struct attr_cursor cursor = item_attrs(key_item);
@@ -75,20 +88,6 @@ bool key_of_key(const struct table *t, struct slice key_item, struct key *out, s
     if (out->partition.type == 0 || (table_has_sort_key(t) && out->sort.type == 0))
         return key_mismatch(fault);
     return key_sizes_fit(t, out, fault);
-}
-
-void key_append_storage(struct buffer *out, const struct table *t, const struct key *key)
-{
-    storage_key_append(out, t->id, &key->partition, key->sort.type != 0 ? &key->sort : NULL);
-}
-
-void key_find(const struct table *t, struct slice item, struct key *out)
-{
-    *out = (struct key){0};
-    if (!item_find(item, t->partition_key.name, &out->partition))
-        out->partition = (struct attr){0};
-    if (!table_has_sort_key(t) || !item_find(item, t->sort_key.name, &out->sort))
-        out->sort = (struct attr){0};
 }
 
 static void key_write_attr(struct buffer *out, const struct key_attr *schema,

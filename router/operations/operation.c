@@ -12,17 +12,12 @@ static const struct operation *const OPERATIONS[] = {
 /* DynamoDB's other operations, from the service model. */
 static const char LATER[] =
     "BatchExecuteStatement, CreateBackup, CreateGlobalTable, DeleteBackup, "
-    "DeleteResourcePolicy, DescribeBackup, DescribeContinuousBackups, "
-    "DescribeContributorInsights, DescribeExport, DescribeGlobalTable, "
-    "DescribeGlobalTableSettings, DescribeImport, DescribeKinesisStreamingDestination, "
-    "DescribeTableReplicaAutoScaling, DescribeTimeToLive, DisableKinesisStreamingDestination, "
-    "EnableKinesisStreamingDestination, ExecuteStatement, ExecuteTransaction, "
-    "ExportTableToPointInTime, GetResourcePolicy, ImportTable, ListBackups, "
-    "ListContributorInsights, ListExports, ListGlobalTables, ListImports, PutResourcePolicy, "
+    "DeleteResourcePolicy, DescribeBackup, DescribeExport, DescribeImport, "
+    "DisableKinesisStreamingDestination, EnableKinesisStreamingDestination, ExecuteStatement, "
+    "ExecuteTransaction, ExportTableToPointInTime, ImportTable, PutResourcePolicy, "
     "RestoreTableFromBackup, RestoreTableToPointInTime, TransactGetItems, TransactWriteItems, "
-    "UpdateContinuousBackups, UpdateContributorInsights, UpdateGlobalTable, "
-    "UpdateGlobalTableSettings, UpdateItem, UpdateKinesisStreamingDestination, "
-    "UpdateTableReplicaAutoScaling, UpdateTimeToLive";
+    "UpdateContributorInsights, UpdateGlobalTable, UpdateGlobalTableSettings, "
+    "UpdateKinesisStreamingDestination, UpdateTableReplicaAutoScaling";
 
 const struct operation *operation_find(struct slice name)
 {

@@ -8,6 +8,7 @@
  * To refuse, a step sets the fault that answers the call, and returns false. */
 #pragma once
 
+#include "engine/expression/projection.h"
 #include "router/json/shape.h"
 #include "router/json/value.h"
 #include "router/operations/key.h"
@@ -41,14 +42,17 @@ static inline struct fault *call_fault(struct call *c)
 /* `*out` gets the table, now or before `ready`. If there is no such table, the call fails. */
 void call_want_table(struct call *c, struct slice name, struct route **out);
 
-/* Refuses a table that is being created: for data requests, the service knows no such table. */
+/* The table's name in a member that is a name or an ARN. Answers repeat an ARN. */
+struct slice call_table_named(struct call *c, const struct json_value *member);
+
+/* Refuses a table that is being created or deleted: for data requests, there is no such table. */
 bool call_table_usable(struct call *c, const struct table *t);
 
 /* The storage key, in the call's arena. */
 struct slice call_storage_key(struct call *c, const struct table *t, const struct key *key);
 
 /* The storage key of a request's item: a whole item for REQUEST_PUT, otherwise a key alone. Refuses
- * a table that is being created, and a key that does not fit the table. */
+ * a table that is being created or deleted, and a key that does not fit the table. */
 bool call_find_key(struct call *c, const struct table *t, enum request_op op, struct slice item,
                    struct slice *out);
 
@@ -64,19 +68,31 @@ void call_send_spec(struct call *c, enum request_op op, const struct table_spec 
 /* Sets the fault for a reply that is not REPLY_OK. Always false. */
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply);
 
+/* Refuses a change of a table that is being created, updated or deleted. The reply holds the table.
+ * Always false. */
+bool call_refuse_busy(struct call *c, const struct reply *reply, struct slice name);
+
 /* Reads ReturnConsumedCapacity. */
 void call_take_consumed(struct call *c, const struct json_value *member);
 /* Writes {"TableName":...} for an amount of capacity. */
-void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
+void capacity_write(struct buffer *out, const struct call *c, struct slice name,
                     int64_t consumed_mcu);
 /* Writes "ConsumedCapacity":{...} if the client has asked for it. */
 void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
                            int64_t consumed_mcu);
 
+/* Writes an item, or what a projection shows of it. `shown` NULL: the whole item. `out` may not be
+ * the router's scratch buffer. */
+void call_write_item(struct call *c, struct buffer *out, struct slice item,
+                     const struct projection *shown);
+
 /* Begins the body: {"member": the item that the node found, then the capacity. `member` NULL: only
  * the capacity. The caller writes the closing brace. */
 bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                       const char *member);
+                       const char *member, const struct projection *shown);
 
+/* The table in arn:partition:dynamodb:region:account:table/name. Clients may use any region and
+ * account. c->state becomes a slice of the whole ARN; both are in the arena. */
+bool call_table_of_arn(struct call *c, const struct json_value *arn, struct slice *name);
 /* arn:aws:dynamodb:region:account:table/name */
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name);

@@ -12,6 +12,36 @@ void table_arn_append(struct buffer *out, const struct router *r, struct slice n
                          r->options.account, TEXT_OF(name));
 }
 
+bool call_table_of_arn(struct call *c, const struct json_value *arn, struct slice *name)
+{
+    const struct slice text = json_string(arn);
+    struct slice left = text;
+    if (!slice_starts_with(left, slice_of("arn:")))
+        return call_invalid(c, INVALID "ARNs must start with 'arn:': %.*s", SHOWN(text));
+    bool good = true;
+    for (int field = 0; field < 5 && good; field++) {
+        const size_t size = left.size;
+        good = slice_cut(&left, ':').size < size &&
+               (field != 1 || slice_starts_with(left, slice_of("dynamodb:")));
+    }
+    if (!good || !slice_starts_with(left, slice_of("table/")))
+        return call_invalid(c, INVALID "Provided Arn is not a DynamoDB resource arn: %.*s",
+                            SHOWN(text));
+    left = slice_make(left.data + 6, left.size - 6);
+    if (memmem(left.data, left.size, "/index/", 7) != NULL)
+        return call_invalid(c,
+                            INVALID "Invalid resource arn provided, only table or stream is "
+                                    "accepted. Provided resource arn: %.*s",
+                            SHOWN(text));
+    if (left.size > TABLE_NAME_SIZE_MAX || !shape_is_table_name(left))
+        return call_invalid(c, "Invalid TableArn: Invalid ResourceArn provided as input %.*s",
+                            SHOWN(text));
+    c->state = arena_alloc(&c->arena, sizeof(struct slice));
+    *(struct slice *)c->state = arena_copy(&c->arena, text);
+    *name = arena_copy(&c->arena, left);
+    return true;
+}
+
 /* ---- capacity ---- */
 
 void call_take_consumed(struct call *c, const struct json_value *member)
@@ -22,11 +52,11 @@ void call_take_consumed(struct call *c, const struct json_value *member)
                                               : CONSUMED_NONE;
 }
 
-void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
+void capacity_write(struct buffer *out, const struct call *c, struct slice name,
                     int64_t consumed_mcu)
 {
     json_write_open(out, '{');
-    json_member_string(out, "TableName", t->name);
+    json_member_string(out, "TableName", name);
     json_member_thousandths(out, "CapacityUnits", consumed_mcu);
     if (c->consumed == CONSUMED_INDEXES) {
         json_member_open(out, "Table", '{');
@@ -42,14 +72,23 @@ void capacity_write_member(struct buffer *out, const struct call *c, const struc
     if (c->consumed == CONSUMED_NONE)
         return;
     json_write_key(out, "ConsumedCapacity");
-    capacity_write(out, c, t, consumed_mcu);
+    capacity_write(out, c, c->table_arn.size > 0 ? c->table_arn : t->name, consumed_mcu);
 }
 
 /* ---- tables and keys ---- */
 
+struct slice call_table_named(struct call *c, const struct json_value *member)
+{
+    struct slice text = json_string(member), name = shape_table_of(text);
+    if (name.size == text.size)
+        return name;
+    c->table_arn = arena_copy(&c->arena, text);
+    return shape_table_of(c->table_arn);
+}
+
 bool call_table_usable(struct call *c, const struct table *t)
 {
-    return t->status != TABLE_CREATING ||
+    return (t->status != TABLE_CREATING && t->status != TABLE_DELETING) ||
            fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
 }
 
@@ -92,7 +131,7 @@ void call_send_spec(struct call *c, enum request_op op, const struct table_spec 
 
 /* ---- refusals ---- */
 
-static bool refuse_busy(struct call *c, const struct reply *reply, struct slice name)
+bool call_refuse_busy(struct call *c, const struct reply *reply, struct slice name)
 {
     struct table t;
     struct arena arena = {0};
@@ -172,6 +211,18 @@ static bool refuse_unknown(struct call *c, const struct subrequest *s, bool writ
     return refuse_explain(c, FAULT_INTERNAL, text, reply);
 }
 
+/* The answer has the item that the condition saw, if the request asked for it. */
+static bool refuse_condition(struct call *c, const struct subrequest *s, const struct reply *reply)
+{
+    struct fault *f = call_fault(c);
+    fault_set(f, FAULT_CONDITION, "The conditional request failed");
+    if (s->request.write.want_failed && reply->item.found) {
+        json_write_key(&f->more, "Item");
+        value_write_item(&f->more, reply->item.bytes);
+    }
+    return false;
+}
+
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply)
 {
     bool write = traits_of(&s->request)->write;
@@ -201,9 +252,13 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
                                "Requested resource not found: Table: %.*s not found", SHOWN(name))
                    : fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
     case REPLY_TABLE_BUSY:
-        return refuse_busy(c, reply, name);
+        return call_refuse_busy(c, reply, name);
+    case REPLY_TABLE_INVALID:
+        return call_invalid(c, "%.*s", SHOWN(reply->text));
     case REPLY_LIMIT_EXCEEDED:
         return fault_set(call_fault(c), FAULT_LIMIT, "%.*s", SHOWN(reply->text));
+    case REPLY_CONDITION_FAILED:
+        return refuse_condition(c, s, reply);
     case REPLY_COLLECTION_FULL:
         return fault_set(call_fault(c), FAULT_COLLECTION_FULL, "Collection size exceeded.");
     case REPLY_NOT_LEADER:
@@ -216,15 +271,28 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
     return refuse_explain(c, FAULT_INTERNAL, "A node refused the request", reply);
 }
 
+void call_write_item(struct call *c, struct buffer *out, struct slice item,
+                     const struct projection *shown)
+{
+    struct buffer *scratch = &c->router->scratch;
+    if (shown == NULL) {
+        value_write_item(out, item);
+        return;
+    }
+    buffer_clear(scratch);
+    projection_append(scratch, shown, item);
+    value_write_item(out, buffer_slice(scratch));
+}
+
 bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                       const char *member)
+                       const char *member, const struct projection *shown)
 {
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
     json_write_open(&c->body, '{');
     if (member != NULL && r->item.found) {
         json_write_key(&c->body, member);
-        value_write_item(&c->body, r->item.bytes);
+        call_write_item(c, &c->body, r->item.bytes, shown);
     }
     capacity_write_member(&c->body, c, &s->route->table, r->consumed_mcu);
     return true;

@@ -1,64 +1,45 @@
 /* query.c - Query: items of one partition key, in the order of their sort keys. */
 #include "router/expression/key_schema.h"
-#include "router/expression/names.h"
 #include "router/operations/operations.h"
 #include "router/operations/query_scan.h"
 #include "router/operations/shapes.h"
 
 /* The typed request, and its plan. */
 struct query {
-    struct page page; /* must be first: page_reply takes call->state as a page */
-    struct key_conditions conditions;
+    struct page page;      /* must be first: page_reply takes call->state as a page */
     struct span start_key; /* encoded as an item; size 0: none */
 };
 
-/* The service blames the starting key only for some bad values. */
-static bool query_read_start_key(struct call *c, const struct json_value *member, struct span *out)
+static bool query_has_key_condition(struct call *c, const struct json_value m[])
 {
-    if (member->type == JSON_ABSENT)
-        return true;
-    struct fault *f = call_fault(c);
-    if (value_read_item(&c->bytes, &c->arena, member, out, f))
-        return true;
-    static const char *const PREFIXED[] = {"Supplied AttributeValue",
-                                           "One or more parameter values were invalid: Null",
-                                           "One or more parameter values were invalid: An string "
-                                           "set  may",
-                                           "One or more parameter values were invalid: Binary "
-                                           "sets should"};
-    for (size_t i = 0; i < COUNT_OF(PREFIXED); i++) {
-        if (slice_starts_with(buffer_slice(&f->text), slice_of(PREFIXED[i])))
-            return page_blame_start_key(c);
-    }
-    return false;
-}
-
-static bool query_read_condition(struct call *c, struct query *q, const struct json_value m[])
-{
-    struct expression_names names;
-    if (m[QUERY_KEY_CONDITION_EXPRESSION].type == JSON_ABSENT)
-        return call_invalid(c, "Either the KeyConditions or KeyConditionExpression parameter must "
-                               "be specified in the request.");
-    if (!expression_names_read(&names, &c->arena, &m[QUERY_EXPRESSION_ATTRIBUTE_NAMES],
-                               &m[QUERY_EXPRESSION_ATTRIBUTE_VALUES], call_fault(c)))
-        return false;
-    struct slice text = arena_copy(&c->arena, json_string(&m[QUERY_KEY_CONDITION_EXPRESSION]));
-    return key_conditions_read(text, &names, &c->arena, &q->conditions, call_fault(c));
+    return m[QUERY_KEY_CONDITION_EXPRESSION].type != JSON_ABSENT ||
+           m[QUERY_KEY_CONDITIONS].type != JSON_ABSENT ||
+           call_invalid(c, "Either the KeyConditions or KeyConditionExpression parameter must be "
+                           "specified in the request.");
 }
 
 static bool query_read(struct call *c, const struct json_value m[], struct query *q)
 {
-    call_take_consumed(c, &m[QUERY_RETURN_CONSUMED_CAPACITY]);
+    static const struct page_members OF = {
+        .table_name = QUERY_TABLE_NAME,
+        .select = QUERY_SELECT,
+        .limit = QUERY_LIMIT,
+        .consistent_read = QUERY_CONSISTENT_READ,
+        .return_consumed = QUERY_RETURN_CONSUMED_CAPACITY,
+        .index_name = QUERY_INDEX_NAME,
+        .expressions = {.names = QUERY_EXPRESSION_ATTRIBUTE_NAMES,
+                        .values = QUERY_EXPRESSION_ATTRIBUTE_VALUES,
+                        .expressions = {[PARAMETER_PROJECTION] = QUERY_PROJECTION_EXPRESSION,
+                                        [PARAMETER_FILTER] = QUERY_FILTER_EXPRESSION,
+                                        [PARAMETER_KEY_CONDITION] = QUERY_KEY_CONDITION_EXPRESSION},
+                        .legacy = {[LEGACY_ATTRIBUTES_TO_GET] = QUERY_ATTRIBUTES_TO_GET,
+                                   [LEGACY_QUERY_FILTER] = QUERY_QUERY_FILTER,
+                                   [LEGACY_CONDITIONAL_OPERATOR] = QUERY_CONDITIONAL_OPERATOR,
+                                   [LEGACY_KEY_CONDITIONS] = QUERY_KEY_CONDITIONS}}};
     q->page.plan.reverse = !shape_boolean(&m[QUERY_SCAN_INDEX_FORWARD], true);
-    q->page.plan.table = json_string(&m[QUERY_TABLE_NAME]);
-    if (m[QUERY_KEY_CONDITION_EXPRESSION].type == JSON_ABSENT &&
-        !expression_names_absent(
-            &m[QUERY_EXPRESSION_ATTRIBUTE_NAMES], &m[QUERY_EXPRESSION_ATTRIBUTE_VALUES],
-            "FilterExpression and KeyConditionExpression are null", call_fault(c)))
-        return false;
-    return page_read(c, &q->page, &m[QUERY_SELECT], &m[QUERY_LIMIT], &m[QUERY_CONSISTENT_READ]) &&
-           query_read_start_key(c, &m[QUERY_EXCLUSIVE_START_KEY], &q->start_key) &&
-           query_read_condition(c, q, m);
+    return page_read(c, &q->page, &OF, m) &&
+           page_read_start_key(c, &m[QUERY_EXCLUSIVE_START_KEY], &q->start_key) &&
+           query_has_key_condition(c, m) && page_read_expressions(c, &q->page, &OF, m);
 }
 
 static bool query_begin(struct call *c, const struct json_value m[])
@@ -147,15 +128,17 @@ static bool query_ready(struct call *c)
     struct key_condition partition, sort;
     bool resumed = q->start_key.size > 0;
     struct slice start = resumed ? span_in(&c->bytes, q->start_key) : slice_make(NULL, 0);
-    if (!call_table_usable(c, t))
+    if (!page_check_table(c, &q->page))
         return false;
     if (resumed && (!query_start_key_counts(c, start, t) ||
                     !query_start_key_element(c, start, &t->partition_key)))
         return false;
-    if (!key_conditions_match(&q->conditions, t, &partition, &sort, call_fault(c)))
+    if (!key_conditions_match(&q->page.expressions.keys, t, &partition, &sort, call_fault(c)))
         return false;
     query_set_range(c, &q->page, &partition, &sort);
-    if (resumed && !query_skip_to_start(c, q, start, &partition, &sort))
+    if ((resumed && !query_skip_to_start(c, q, start, &partition, &sort)) ||
+        !page_check_paths(c, &q->page,
+                          q->page.expressions.legacy ? "QueryFilter" : "Filter Expression"))
         return false;
     page_start(c, &q->page);
     return true;

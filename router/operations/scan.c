@@ -1,5 +1,4 @@
 /* scan.c - Scan: all items of a table, or of one segment of a table. */
-#include "router/expression/names.h"
 #include "router/operations/operations.h"
 #include "router/operations/query_scan.h"
 #include "router/operations/shapes.h"
@@ -33,21 +32,26 @@ static bool scan_check_segments(struct call *c, const struct scan *s, const stru
 
 static bool scan_read(struct call *c, const struct json_value m[], struct scan *s)
 {
+    static const struct page_members OF = {
+        .table_name = SCAN_TABLE_NAME,
+        .select = SCAN_SELECT,
+        .limit = SCAN_LIMIT,
+        .consistent_read = SCAN_CONSISTENT_READ,
+        .return_consumed = SCAN_RETURN_CONSUMED_CAPACITY,
+        .index_name = SCAN_INDEX_NAME,
+        .expressions = {.names = SCAN_EXPRESSION_ATTRIBUTE_NAMES,
+                        .values = SCAN_EXPRESSION_ATTRIBUTE_VALUES,
+                        .expressions = {[PARAMETER_PROJECTION] = SCAN_PROJECTION_EXPRESSION,
+                                        [PARAMETER_FILTER] = SCAN_FILTER_EXPRESSION},
+                        .legacy = {[LEGACY_ATTRIBUTES_TO_GET] = SCAN_ATTRIBUTES_TO_GET,
+                                   [LEGACY_SCAN_FILTER] = SCAN_SCAN_FILTER,
+                                   [LEGACY_CONDITIONAL_OPERATOR] = SCAN_CONDITIONAL_OPERATOR}}};
     s->page.by_partition = true;
-    s->page.plan.table = json_string(&m[SCAN_TABLE_NAME]);
     s->segment = shape_integer(&m[SCAN_SEGMENT], 0);
     s->segments = shape_integer(&m[SCAN_TOTAL_SEGMENTS], 1);
-    call_take_consumed(c, &m[SCAN_RETURN_CONSUMED_CAPACITY]);
-    if (!expression_names_absent(&m[SCAN_EXPRESSION_ATTRIBUTE_NAMES],
-                                 &m[SCAN_EXPRESSION_ATTRIBUTE_VALUES], "FilterExpression is null",
-                                 call_fault(c)) ||
-        !page_read(c, &s->page, &m[SCAN_SELECT], &m[SCAN_LIMIT], &m[SCAN_CONSISTENT_READ]))
-        return false;
-    if (m[SCAN_EXCLUSIVE_START_KEY].type != JSON_ABSENT &&
-        !value_read_item(&c->bytes, &c->arena, &m[SCAN_EXCLUSIVE_START_KEY], &s->start_key,
-                         call_fault(c)))
-        return false;
-    return scan_check_segments(c, s, m);
+    return page_read(c, &s->page, &OF, m) &&
+           page_read_start_key(c, &m[SCAN_EXCLUSIVE_START_KEY], &s->start_key) &&
+           scan_check_segments(c, s, m) && page_read_expressions(c, &s->page, &OF, m);
 }
 
 static bool scan_begin(struct call *c, const struct json_value m[])
@@ -106,10 +110,11 @@ static bool scan_skip_to_start(struct call *c, struct scan *s)
 static bool scan_ready(struct call *c)
 {
     struct scan *s = c->state;
-    if (!call_table_usable(c, &s->page.plan.route->table))
+    if (!page_check_table(c, &s->page))
         return false;
     scan_set_range(c, s);
-    if (s->start_key.size > 0 && !scan_skip_to_start(c, s))
+    if ((s->start_key.size > 0 && !scan_skip_to_start(c, s)) ||
+        !page_check_paths(c, &s->page, NULL))
         return false;
     page_start(c, &s->page);
     return true;

@@ -10,7 +10,7 @@
 #define STRUCTURE(name, java)               \
     extern const struct shape shape_##name; \
     enum {
-#define MEMBER(index, text, type, use) index,
+#define MEMBER(index, text, type, use, turn) index,
 #define END(name)           \
     SHAPE_MEMBERS_OF_##name \
     }                       \

@@ -9,7 +9,7 @@
 
 /* ---- description ---- */
 
-static const char *table_status_name(enum table_status status)
+const char *table_status_name(enum table_status status)
 {
     static const char *const NAMES[] = {[TABLE_CREATING] = "CREATING",
                                         [TABLE_ACTIVE] = "ACTIVE",
@@ -50,25 +50,38 @@ static void table_write_date(struct buffer *out, const char *key, int64_t wall_m
     json_member_thousandths(out, key, wall_ms);
 }
 
-static void table_write_throughput(struct buffer *out, const struct table *t)
+/* The count of a day that is over is not shown. */
+static uint32_t table_decreases_today(const struct router *r, const struct table *t)
+{
+    enum {
+        MS_PER_DAY = 86400000
+    };
+    bool today = t->decreased_ms / MS_PER_DAY == router_wall_ms(r) / MS_PER_DAY;
+    return today ? t->decreases_today : 0;
+}
+
+static void table_write_throughput(struct buffer *out, const struct router *r,
+                                   const struct table *t)
 {
     json_member_open(out, "ProvisionedThroughput", '{');
     table_write_date(out, "LastIncreaseDateTime", t->increased_ms);
     table_write_date(out, "LastDecreaseDateTime", t->decreased_ms);
-    json_member_integer(out, "NumberOfDecreasesToday", t->decreases_today);
+    json_member_integer(out, "NumberOfDecreasesToday", table_decreases_today(r, t));
     json_member_integer(out, "ReadCapacityUnits", t->rcu);
     json_member_integer(out, "WriteCapacityUnits", t->wcu);
     json_write_close(out, '}');
 }
 
-static void table_write_billing(struct buffer *out, const struct table *t)
+/* A table that was never on demand has no summary. */
+static void table_write_billing(struct buffer *out, const struct table *t, bool is_new)
 {
-    if (t->billing != BILLING_ON_DEMAND)
+    bool on_demand = t->billing == BILLING_ON_DEMAND;
+    if (!on_demand && t->on_demand_since_ms == 0)
         return;
     json_member_open(out, "BillingModeSummary", '{');
-    json_member_text(out, "BillingMode", "PAY_PER_REQUEST");
-    table_write_date(out, "LastUpdateToPayPerRequestDateTime",
-                     t->on_demand_ms[0] != 0 ? t->on_demand_ms[0] : t->created_ms);
+    json_member_text(out, "BillingMode", on_demand ? "PAY_PER_REQUEST" : "PROVISIONED");
+    if (!is_new)
+        table_write_date(out, "LastUpdateToPayPerRequestDateTime", t->on_demand_since_ms);
     json_write_close(out, '}');
 }
 
@@ -116,11 +129,14 @@ static void table_write_encryption(struct buffer *out, const struct router *r,
     buffer_deinit(&arn);
 }
 
-/* `brief`: as in DeleteTable's answer, without keys and CreationDateTime. */
+/* Each operation shows a little less than DescribeTable: DeleteTable no keys and no
+ * CreationDateTime, CreateTable no date of the billing mode, and WarmThroughput only if it is more
+ * than any table has. */
 static void table_description_write(struct buffer *out, const struct router *r,
-                                    const struct table *t, bool brief)
+                                    const struct table *t, enum request_op op)
 {
     struct buffer arn = {0};
+    bool brief = op == REQUEST_TABLE_DELETE, is_new = op == REQUEST_TABLE_CREATE;
     table_arn_append(&arn, r, t->name);
     json_write_open(out, '{');
     if (!brief)
@@ -129,9 +145,9 @@ static void table_description_write(struct buffer *out, const struct router *r,
     json_member_text(out, "TableStatus", table_status_name(t->status));
     if (!brief)
         table_write_date(out, "CreationDateTime", t->created_ms);
-    table_write_throughput(out, t);
-    table_write_billing(out, t);
-    table_throughput_write(out, r->config, t);
+    table_write_throughput(out, r, t);
+    table_write_billing(out, t, is_new);
+    table_throughput_write(out, r->config, t, is_new);
     json_member_integer(out, "TableSizeBytes", t->size_bytes);
     json_member_integer(out, "ItemCount", t->item_count);
     json_member_string(out, "TableArn", buffer_slice(&arn));
@@ -139,7 +155,7 @@ static void table_description_write(struct buffer *out, const struct router *r,
     table_write_id(out, t->uuid);
     table_write_encryption(out, r, t);
     table_write_class(out, t);
-    json_member_bool(out, "DeletionProtectionEnabled", false);
+    json_member_bool(out, "DeletionProtectionEnabled", t->protected);
     json_write_close(out, '}');
     buffer_deinit(&arn);
 }
@@ -206,19 +222,34 @@ bool table_change_took(struct call *c, struct subrequest *s, const struct reply 
     return true;
 }
 
-bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                              const char *member)
+/* Until a change of the throughput has happened, the service shows the former one. */
+static void table_show_former(struct table *t, const struct table *former)
 {
-    struct table t;
+    t->billing = former->billing;
+    t->on_demand_since_ms = former->on_demand_since_ms;
+    t->rcu = former->rcu;
+    t->wcu = former->wcu;
+    t->increased_ms = former->increased_ms;
+    t->decreased_ms = former->decreased_ms;
+    t->decreases_today = former->decreases_today;
+}
+
+bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
+                              const char *member, const struct table *former)
+{
+    struct table t, shown;
     if (!table_take_reply(c, s, r, &t))
         return false;
+    shown = t;
+    if (former != NULL && t.status == TABLE_UPDATING)
+        table_show_former(&shown, former);
     if (s->request.op != REQUEST_TABLE_GET)
         route_forget(c->router, t.name);
     if (s->request.op == REQUEST_TABLE_UPDATE || s->request.op == REQUEST_TABLE_CREATE)
         limit_tell(c->router, &t, s->request.op == REQUEST_TABLE_CREATE);
     json_write_open(&c->body, '{');
     json_write_key(&c->body, member);
-    table_description_write(&c->body, c->router, &t, s->request.op == REQUEST_TABLE_DELETE);
+    table_description_write(&c->body, c->router, &shown, s->request.op);
     json_write_close(&c->body, '}');
     if (s->request.op != REQUEST_TABLE_GET)
         table_change_follow(c, &t);
@@ -227,18 +258,29 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
 
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    return table_change_took(c, s, r) || table_description_answer(c, s, r, "TableDescription");
+    return table_change_took(c, s, r) ||
+           table_description_answer(c, s, r, "TableDescription", NULL);
 }
 
 /* ---- settings ---- */
 
-static bool table_stream_is_on(const struct json_value *v)
+static bool table_check_stream(struct call *c, const struct json_value *v, bool is_new)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     if (v->type == JSON_ABSENT)
-        return false;
+        return true;
     shape_bind(&shape_stream_specification, v, m);
-    return shape_boolean(&m[STREAM_SPECIFICATION_STREAM_ENABLED], false);
+    bool on = shape_boolean(&m[STREAM_SPECIFICATION_STREAM_ENABLED], false);
+    if (on != (m[STREAM_SPECIFICATION_STREAM_VIEW_TYPE].type == JSON_STRING))
+        return call_invalid(
+            c, INVALID "%s",
+            on ? is_new ? "Table is being created with a stream enabled, UpdateViewType is required"
+                        : "If stream is being enabled then UpdateViewType is required"
+            : is_new
+                ? "Table is being created with a stream disabled, UpdateViewType should not be "
+                  "specified"
+                : "If stream is being disabled, then UpdateViewType must not be specified");
+    return !on || fault_set_later(call_fault(c), "StreamSpecification");
 }
 
 static bool table_read_encryption(struct call *c, const struct json_value *v,
@@ -251,12 +293,14 @@ static bool table_read_encryption(struct call *c, const struct json_value *v,
     shape_bind(&shape_sse_specification, v, m);
     bool enabled = shape_boolean(&m[SSE_SPECIFICATION_ENABLED], false);
     bool named = m[SSE_SPECIFICATION_KMS_MASTER_KEY_ID].type == JSON_STRING;
-    if (!enabled && (named || m[SSE_SPECIFICATION_SSE_TYPE].type == JSON_STRING))
-        return fault_invalid(
-            f, INVALID "SSEType and KMSMasterKeyId of SSESpecification need Enabled to be true");
-    if (m[SSE_SPECIFICATION_SSE_TYPE].type == JSON_STRING &&
-        !slice_is(json_string(&m[SSE_SPECIFICATION_SSE_TYPE]), "KMS"))
+    bool typed = m[SSE_SPECIFICATION_SSE_TYPE].type == JSON_STRING;
+    if (!enabled && (typed || named))
+        return fault_invalid(f, INVALID "%s can not be specified if Enabled is false",
+                             typed ? "SSEType" : "KMSMasterKeyId");
+    if (typed && !slice_is(json_string(&m[SSE_SPECIFICATION_SSE_TYPE]), "KMS"))
         return fault_invalid(f, INVALID "SSEType AES256 is not supported");
+    if (named && !typed)
+        return fault_invalid(f, INVALID "SSEType KMS is required if KMSMasterKeyId is specified");
     spec->encryption = enabled ? ENCRYPTION_WITH_KEY : ENCRYPTION_BY_DEFAULT;
     if (!named)
         return true;
@@ -268,16 +312,24 @@ static bool table_read_encryption(struct call *c, const struct json_value *v,
     return true;
 }
 
+/* A class that is none has a text of its own, unlike other members with choices. */
+static bool table_read_class(struct call *c, const struct json_value *v, struct table_spec *spec)
+{
+    if (v->type != JSON_STRING)
+        return true;
+    bool standard = slice_is(json_string(v), "STANDARD");
+    spec->class = standard ? TABLE_CLASS_STANDARD : TABLE_CLASS_INFREQUENT_ACCESS;
+    return standard || slice_is(json_string(v), "STANDARD_INFREQUENT_ACCESS") ||
+           call_invalid(c, "Invalid table-class parameter provided. Please try again with a valid "
+                           "table-class value: [STANDARD, STANDARD_INFREQUENT_ACCESS].");
+}
+
 bool table_settings_read(struct call *c, const struct table_settings *s, struct table_spec *spec)
 {
-    struct fault *f = call_fault(c);
-    if (shape_boolean(s->protection, false))
-        return fault_set_later(f, "DeletionProtectionEnabled");
-    if (table_stream_is_on(s->stream))
-        return fault_set_later(f, "StreamSpecification");
-    if (s->table_class->type == JSON_STRING)
-        spec->class = slice_is(json_string(s->table_class), "STANDARD")
-                          ? TABLE_CLASS_STANDARD
-                          : TABLE_CLASS_INFREQUENT_ACCESS;
-    return table_read_encryption(c, s->encryption, spec);
+    if (!table_check_stream(c, s->stream, s->is_new))
+        return false;
+    if (s->protection->type != JSON_ABSENT)
+        spec->protection = shape_boolean(s->protection, false) ? PROTECTION_ON : PROTECTION_OFF;
+    return table_read_class(c, s->table_class, spec) &&
+           table_read_encryption(c, s->encryption, spec);
 }

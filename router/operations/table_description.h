@@ -4,6 +4,8 @@
 
 #include "router/operations/operation.h"
 
+const char *table_status_name(enum table_status status);
+
 /* Takes the table out of a catalog's reply, into the call's arena. False: the fault is set. */
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
                       struct table *out);
@@ -11,9 +13,10 @@ bool table_take_reply(struct call *c, const struct subrequest *s, const struct r
 /* Writes {"member": description} from a catalog's reply that holds a table. After a change the
  * cached route is forgotten. The answer about a change (CREATING, UPDATING, DELETING) is held until
  * the change has happened, at most TABLE_CHANGE_WAIT_MS: the next request then finds the table
- * ready or gone. With table_change_delay_ms above 0 the answer is not held. */
+ * ready or gone. With table_change_delay_ms above 0 the answer is not held. `former` is the table
+ * before an UpdateTable, whose throughput the service still shows; NULL: none. */
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                              const char *member);
+                              const char *member, const struct table *former);
 enum {
     TABLE_CHANGE_WAIT_MS = 5000
 };
@@ -24,9 +27,10 @@ bool table_change_took(struct call *c, struct subrequest *s, const struct reply 
 /* table_change_took, or table_description_answer with "TableDescription". */
 bool table_description_reply(struct call *c, struct subrequest *s, const struct reply *r);
 
-/* Settings other than throughput. weir refuses deletion protection and streams if they are switched
- * on. Class and encryption go into the spec; their texts are copied to the call's arena. */
+/* Settings other than throughput. weir refuses streams that are switched on. Protection, class and
+ * encryption go into the spec; their texts are copied to the call's arena. */
 struct table_settings {
+    bool is_new; /* CreateTable */
     const struct json_value *protection;
     const struct json_value *stream;
     const struct json_value *encryption;

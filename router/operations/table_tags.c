@@ -1,6 +1,7 @@
 /* table_tags.c - checks, sorts and writes tags. */
 #include "router/operations/table_tags.h"
 
+#include "gac/vend.h"
 #include "router/json/json_writer.h"
 #include "router/operations/shapes.h"
 
@@ -15,11 +16,13 @@ static bool tag_list_add(struct call *c, struct tag_list *list, const struct tag
 {
     uint32_t at = list->count;
     if (list->count == TAGS_MAX)
-        return call_invalid(c, INVALID "more than %d tags", TAGS_MAX);
+        return call_invalid(c, "Number of Tags exceed the current limit for the provided "
+                               "ResourceArn");
     while (at > 0 && slice_compare(tag->key, list->tags[at - 1].key) < 0)
         at--;
     if (at > 0 && slice_equal(tag->key, list->tags[at - 1].key))
-        return call_invalid(c, INVALID "Duplicate tag key: %.*s", SHOWN(tag->key));
+        return call_invalid(c, "Duplicate Tag Keys provided as input: Duplicate Tag Key found %.*s",
+                            SHOWN(tag->key));
     memmove(&list->tags[at + 1], &list->tags[at], (list->count - at) * sizeof list->tags[0]);
     list->tags[at] = *tag;
     list->count++;
@@ -38,10 +41,26 @@ static struct slice tag_list_encode(struct call *c, const struct tag_list *list)
 
 /* ---- allowed tags ---- */
 
-static bool tag_refuse_reserved(struct call *c, struct slice key)
+/* Letters, digits, blanks and + - = . _ : / @; other than ASCII, any. */
+static bool tag_text_is_valid(struct slice text)
 {
-    return call_invalid(c, INVALID "the tag key %.*s begins with aws:, which is reserved",
-                        SHOWN(key));
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i], letter = c | 0x20;
+        if (c < 0x80 && (letter < 'a' || letter > 'z') && (c < '0' || c > '9') &&
+            (c == 0 || strchr(" +-=._:/@", c) == NULL))
+            return false;
+    }
+    return true;
+}
+
+static bool tag_check_texts(struct call *c, const struct tag *tag)
+{
+    if (!tag_text_is_valid(tag->key))
+        return call_invalid(c, "The Tag Key provided is invalid, Key: %.*s", SHOWN(tag->key));
+    if (!tag_text_is_valid(tag->value))
+        return call_invalid(c, "The Tag Value provided is invalid, Value: %.*s", SHOWN(tag->value));
+    return !slice_starts_with(tag->key, slice_of("aws:")) ||
+           call_invalid(c, "Tag Key cannot be prefixed with aws:, Key: %.*s", SHOWN(tag->key));
 }
 
 static bool tag_refuse_unknown(struct call *c, struct slice key)
@@ -68,9 +87,11 @@ static bool tag_read_gac_tag(struct call *c, struct slice value, struct table_sp
     enum gac_policy policy;
     if (!gac_policy_find(value, &policy))
         return call_invalid(
-            c, "The tag weir:gac is '%.*s' and may only be 'off', 'static', 'periodic' or 'lease'",
+            c,
+            "The tag weir:gac is '%.*s' and may only be 'off', 'static', 'periodic', 'lease' or "
+            "'named'",
             SHOWN(value));
-    bool asks = policy == GAC_PERIODIC || policy == GAC_LEASE;
+    bool asks = table_policy_asks(c->router->config, policy);
     if (asks && c->router->options.gac_servers == 0)
         return call_invalid(c,
                             "The tag weir:gac is '%.*s', which needs servers of global admission "
@@ -88,7 +109,7 @@ static bool tag_read_created(struct call *c, const struct tag *tag, struct table
         return tag_read_gac_tag(c, tag->value, spec);
     if (slice_starts_with(tag->key, slice_of("weir:")))
         return tag_refuse_unknown(c, tag->key);
-    return !slice_starts_with(tag->key, slice_of("aws:")) || tag_refuse_reserved(c, tag->key);
+    return tag_check_texts(c, tag);
 }
 
 static bool tag_check_changed(struct call *c, const struct tag *tag)
@@ -98,7 +119,7 @@ static bool tag_check_changed(struct call *c, const struct tag *tag)
                             SHOWN(tag->key));
     if (slice_starts_with(tag->key, slice_of("weir:")))
         return tag_refuse_unknown(c, tag->key);
-    return !slice_starts_with(tag->key, slice_of("aws:")) || tag_refuse_reserved(c, tag->key);
+    return tag_check_texts(c, tag);
 }
 
 /* ---- requests ---- */

@@ -164,10 +164,21 @@ static int64_t throughput_served(const struct config *config, const struct table
     return t->warm[kind] < most ? t->warm[kind] : most;
 }
 
-void table_throughput_write(struct buffer *out, const struct config *config, const struct table *t)
+/* Whether a new table was given WarmThroughput. */
+static bool throughput_is_warmed(const struct config *config, const struct table *t)
+{
+    bool on_demand = t->billing == BILLING_ON_DEMAND;
+    return t->warm[ADMIT_READ] > (on_demand ? config->on_demand_rcu : t->rcu) ||
+           t->warm[ADMIT_WRITE] > (on_demand ? config->on_demand_wcu : t->wcu);
+}
+
+void table_throughput_write(struct buffer *out, const struct config *config, const struct table *t,
+                            bool is_new)
 {
     bool ready = true;
     throughput_write_maximum(out, t);
+    if (is_new && !throughput_is_warmed(config, t))
+        return;
     json_member_open(out, "WarmThroughput", '{');
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         json_member_integer(out, warm_name(kind), throughput_served(config, t, kind));

@@ -24,5 +24,7 @@ bool table_take_throughput(struct call *c, const struct throughput_asked *asked,
 /* Refuses provisioned throughput together with PAY_PER_REQUEST. Always false. */
 bool table_refuse_provisioned(struct call *c);
 
-/* Writes OnDemandThroughput and WarmThroughput. */
-void table_throughput_write(struct buffer *out, const struct config *config, const struct table *t);
+/* Writes OnDemandThroughput and WarmThroughput. `is_new`: WarmThroughput only if it is more than
+ * what a new table has by itself. */
+void table_throughput_write(struct buffer *out, const struct config *config, const struct table *t,
+                            bool is_new);

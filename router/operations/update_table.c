@@ -11,18 +11,53 @@ struct update_table {
     bool throughput;        /* throughput or a billing mode is given */
     struct throughput_asked asked;
     bool stream_off;
+    struct table former;
 };
+
+/* The service takes such changes only alone, and checks them in this order. */
+static const struct {
+    int member;
+    const char *must; /* of the service's text */
+} ALONE[] = {
+    {UPDATE_TABLE_SSE_SPECIFICATION,
+     "Server-Side Encryption modification must be the only operation in the request"},
+    {UPDATE_TABLE_TABLE_CLASS, "TableClass modification must be the only operation in the request"},
+    {UPDATE_TABLE_DELETION_PROTECTION_ENABLED,
+     "DeletionProtection modification must be the only operation in the request"},
+    {UPDATE_TABLE_WARM_THROUGHPUT, "WarmThroughput must be the only operation in the request"},
+};
+
+/* serve_run has refused members that weir does not support yet. */
+static bool update_check_members(struct call *c, const struct json_value m[])
+{
+    int count = 0;
+    for (int i = 0; i < SHAPE_MEMBERS_OF_update_table; i++)
+        count += i != UPDATE_TABLE_TABLE_NAME && m[i].type != JSON_ABSENT;
+    if (count == 0)
+        return call_invalid(
+            c, "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
+               "GlobalSecondaryIndexUpdates, SSESpecification, ReplicaUpdates, "
+               "MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, "
+               "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is "
+               "required");
+    for (size_t i = 0; i < COUNT_OF(ALONE) && count > 1; i++) {
+        if (m[ALONE[i].member].type != JSON_ABSENT)
+            return call_invalid(c, INVALID "%s", ALONE[i].must);
+    }
+    if (count > 1 && m[UPDATE_TABLE_ON_DEMAND_THROUGHPUT].type != JSON_ABSENT &&
+        m[UPDATE_TABLE_BILLING_MODE].type == JSON_ABSENT)
+        return call_invalid(c, INVALID "OnDemandThroughput can only be combined with BillingMode "
+                                       "in an UpdateTable request");
+    if (m[UPDATE_TABLE_STREAM_SPECIFICATION].type != JSON_ABSENT && count > 1)
+        return call_invalid(c, INVALID "You cannot modify stream status while updating table IOPS");
+    return true;
+}
 
 static bool update_read_change(struct call *c, struct update_table *u, const struct json_value m[])
 {
     struct fault *f = call_fault(c);
-    bool any = false; /* serve_run has refused members that weir does not support yet */
-    for (int i = 0; i < SHAPE_MEMBERS_OF_update_table; i++)
-        any |= i != UPDATE_TABLE_TABLE_NAME && m[i].type != JSON_ABSENT;
-    if (!any)
-        return fault_invalid(
-            f, "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-               "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required");
+    if (!update_check_members(c, m))
+        return false;
     if (m[UPDATE_TABLE_BILLING_MODE].type == JSON_STRING)
         u->spec.billing = slice_is(json_string(&m[UPDATE_TABLE_BILLING_MODE]), "PROVISIONED")
                               ? BILLING_PROVISIONED
@@ -46,9 +81,9 @@ static bool update_read_change(struct call *c, struct update_table *u, const str
 static bool update_read(struct call *c, const struct json_value m[], struct update_table *u)
 {
     struct table_settings settings = {
-        &m[UPDATE_TABLE_DELETION_PROTECTION_ENABLED], &m[UPDATE_TABLE_STREAM_SPECIFICATION],
+        false, &m[UPDATE_TABLE_DELETION_PROTECTION_ENABLED], &m[UPDATE_TABLE_STREAM_SPECIFICATION],
         &m[UPDATE_TABLE_SSE_SPECIFICATION], &m[UPDATE_TABLE_TABLE_CLASS]};
-    u->spec.name = arena_copy(&c->arena, json_string(&m[UPDATE_TABLE_TABLE_NAME]));
+    u->spec.name = arena_copy(&c->arena, call_table_named(c, &m[UPDATE_TABLE_TABLE_NAME]));
     u->stream_off = m[UPDATE_TABLE_STREAM_SPECIFICATION].type != JSON_ABSENT;
     return update_read_change(c, u, m) && table_settings_read(c, &settings, &u->spec);
 }
@@ -76,13 +111,27 @@ static bool update_unchanged(struct call *c, const struct table *t,
         (long long)t->rcu, (long long)asked->rcu, (long long)t->wcu, (long long)asked->wcu);
 }
 
-/* Whether the spec changes the table's class or encryption. */
+/* Whether the spec changes the table's class, protection or encryption. */
 static bool update_changes_labels(const struct table *t, const struct table_spec *spec)
 {
     bool class = spec->class != TABLE_CLASS_UNSAID && spec->class != t->class;
-    return class || (spec->encryption != ENCRYPTION_UNSAID &&
-                     (spec->encryption != t->encryption ||
-                      !slice_equal(spec->encryption_key, t->encryption_key)));
+    bool protection = spec->protection != PROTECTION_UNSAID &&
+                      (spec->protection == PROTECTION_ON) != t->protected;
+    return class || protection || spec->encryption != ENCRYPTION_UNSAID;
+}
+
+/* Refuses an encryption that the table has. */
+static bool update_check_encryption(struct call *c, const struct table *t,
+                                    const struct table_spec *spec)
+{
+    bool by_default = t->encryption != ENCRYPTION_WITH_KEY;
+    if (spec->encryption == ENCRYPTION_BY_DEFAULT && by_default)
+        return call_invalid(c, INVALID "Table is already encrypted by default");
+    if (spec->encryption == ENCRYPTION_WITH_KEY && !by_default &&
+        slice_equal(spec->encryption_key, t->encryption_key))
+        return call_invalid(c, INVALID "Table is already encrypted with given KMSMasterKeyId. Use "
+                                       "KMSMasterKeyId parameter if you want to change Master Key");
+    return true;
 }
 
 static bool update_changes_throughput(const struct table *t, const struct table_spec *spec)
@@ -105,26 +154,32 @@ static bool update_found(struct call *c, struct subrequest *get, const struct re
     struct table_spec spec = u->spec;
     if (!table_take_reply(c, get, r, &t))
         return false;
+    if (t.status != TABLE_ACTIVE)
+        return call_refuse_busy(c, r, spec.name);
     if (u->stream_off)
-        return call_invalid(c, "Table does not have a stream to disable: TableName: %.*s",
-                            SHOWN(spec.name));
+        return call_invalid(c, "Table has no stream to disable: TableName: %.*s", SHOWN(spec.name));
+    if (!update_check_encryption(c, &t, &spec))
+        return false;
     if (u->throughput && spec.billing == BILLING_AS_IT_IS)
         spec.billing = t.billing;
     if (u->throughput && !table_take_throughput(c, &u->asked, &t, &spec))
         return false;
     if (!update_changes_throughput(&t, &spec) && !update_changes_labels(&t, &spec))
         return u->asked.provisioned ? update_unchanged(c, &t, &u->asked)
-                                    : table_description_answer(c, get, r, "TableDescription");
+                                    : table_description_answer(c, get, r, "TableDescription", NULL);
+    u->former = t;
     call_send_spec(c, REQUEST_TABLE_UPDATE, &spec);
     return true;
 }
 
 static bool update_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
+    const struct update_table *u = c->state;
     if (table_change_took(c, s, r))
         return true;
-    return s->request.op == REQUEST_TABLE_GET ? update_found(c, s, r)
-                                              : table_description_reply(c, s, r);
+    return s->request.op == REQUEST_TABLE_GET
+               ? update_found(c, s, r)
+               : table_description_answer(c, s, r, "TableDescription", &u->former);
 }
 
 OPERATION(update_table, "UpdateTable", .name_first = true, .begin = update_begin,

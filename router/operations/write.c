@@ -4,13 +4,6 @@
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
-#include "router/plan/items.h"
-
-/* The typed request of both operations. */
-struct write {
-    struct item_plan *plan; /* for one item */
-    bool want_collection;
-};
 
 bool write_item_fits(struct slice item, struct fault *fault)
 {
@@ -20,7 +13,7 @@ bool write_item_fits(struct slice item, struct fault *fault)
 
 bool write_wants_collection(const struct json_value *member)
 {
-    return member->type == JSON_STRING && slice_is(json_string(member), "SIZE");
+    return json_is_text(member, "SIZE");
 }
 
 void write_collection(struct buffer *out, const struct table *t, struct slice item, int64_t bytes)
@@ -40,38 +33,71 @@ void write_collection(struct buffer *out, const struct table *t, struct slice it
     json_write_close(out, '}');
 }
 
-/* ReturnValues: NONE or ALL_OLD. */
-static bool write_read_return_values(struct call *c, struct item_request *q,
-                                     const struct json_value *member)
+/* ---- the request alone ---- */
+
+static const struct projection *write_updated_paths(struct call *c, const struct write *w)
 {
-    q->want_old = member->type == JSON_STRING && slice_is(json_string(member), "ALL_OLD");
-    if (member->type == JSON_ABSENT || q->want_old || slice_is(json_string(member), "NONE"))
-        return true;
-    return call_invalid(c, "Return values set to invalid value");
+    return update_paths(w->expressions.update, &c->arena);
 }
 
-/* The indexes of members in the inputs of PutItem and DeleteItem. */
-struct write_members {
-    enum request_op op;
-    int table_name, item_or_key, return_values, return_consumed, return_metrics;
-};
+/* PutItem and DeleteItem know NONE and ALL_OLD, UpdateItem all values. */
+static bool write_check_return_values(struct call *c, enum request_op op, struct slice what)
+{
+    return op == REQUEST_UPDATE || what.size == 0 || slice_is(what, "NONE") ||
+           slice_is(what, "ALL_OLD") || call_invalid(c, "Return values set to invalid value");
+}
+
+/* Sets which item the node must return, and what the answer shows of it. */
+static void write_want(struct call *c, struct write *w, struct slice what)
+{
+    const struct update *u = w->expressions.update;
+    const bool updated = slice_is(what, "UPDATED_OLD") || slice_is(what, "UPDATED_NEW");
+    if (updated && (u == NULL || u->count == 0))
+        return; /* nothing is updated */
+    if (slice_is(what, "ALL_OLD") || slice_is(what, "UPDATED_OLD"))
+        w->plan->items->want = WANT_OLD;
+    else if (slice_is(what, "ALL_NEW") || slice_is(what, "UPDATED_NEW"))
+        w->plan->items->want = WANT_NEW;
+    if (updated)
+        w->shown = write_updated_paths(c, w);
+}
+
+static bool write_read_expressions(struct call *c, const struct json_value m[],
+                                   const struct write_members *of, struct write *w)
+{
+    struct expressions *e = &w->expressions;
+    struct item_request *q = w->plan->items;
+    struct fault *f = call_fault(c);
+    if (!expressions_read_legacy(&of->expressions, m, &c->arena, e, f) ||
+        !expressions_read(&of->expressions, m, &c->arena, e, f))
+        return false;
+    q->updated = e->update;
+    return expressions_encode(&c->bytes, e->condition, &q->condition, f) &&
+           expressions_encode_update(&c->bytes, e->update, &q->update, f);
+}
 
 static bool write_read(struct call *c, const struct json_value m[], const struct write_members *of,
                        struct write *w)
 {
     struct item_request *q = w->plan->items;
+    struct fault *f = call_fault(c);
+    struct slice return_values = json_text(&m[of->return_values]);
     q->op = of->op;
     call_take_consumed(c, &m[of->return_consumed]);
     w->want_collection = write_wants_collection(&m[of->return_metrics]);
-    w->plan->tables->name = json_string(&m[of->table_name]);
-    if (!value_read_item(&c->bytes, &c->arena, &m[of->item_or_key], &q->item, call_fault(c)))
+    w->plan->tables->name = call_table_named(c, &m[of->table_name]);
+    q->want_failed = json_is_text(&m[of->return_failed], "ALL_OLD");
+    if (!expressions_check(&of->expressions, m, &w->expressions, f) ||
+        !value_read_item(&c->bytes, &c->arena, &m[of->item_or_key], &q->item, f) ||
+        !write_check_return_values(c, q->op, return_values) ||
+        (q->op == REQUEST_PUT && !write_item_fits(span_in(&c->bytes, q->item), f)) ||
+        !write_read_expressions(c, m, of, w))
         return false;
-    if (q->op == REQUEST_PUT && !write_item_fits(span_in(&c->bytes, q->item), call_fault(c)))
-        return false;
-    return write_read_return_values(c, q, &m[of->return_values]);
+    write_want(c, w, return_values);
+    return true;
 }
 
-static bool write_begin(struct call *c, const struct json_value m[], const struct write_members *of)
+bool write_begin(struct call *c, const struct json_value m[], const struct write_members *of)
 {
     struct write *w = arena_zalloc(&c->arena, sizeof *w);
     w->plan = item_plan_create(c, 1, 1);
@@ -84,32 +110,68 @@ static bool write_begin(struct call *c, const struct json_value m[], const struc
 
 static bool put_item_begin(struct call *c, const struct json_value m[])
 {
-    static const struct write_members OF = {REQUEST_PUT,
-                                            PUT_ITEM_TABLE_NAME,
-                                            PUT_ITEM_ITEM,
-                                            PUT_ITEM_RETURN_VALUES,
-                                            PUT_ITEM_RETURN_CONSUMED_CAPACITY,
-                                            PUT_ITEM_RETURN_ITEM_COLLECTION_METRICS};
+    static const struct write_members OF = {
+        .op = REQUEST_PUT,
+        .table_name = PUT_ITEM_TABLE_NAME,
+        .item_or_key = PUT_ITEM_ITEM,
+        .return_values = PUT_ITEM_RETURN_VALUES,
+        .return_consumed = PUT_ITEM_RETURN_CONSUMED_CAPACITY,
+        .return_metrics = PUT_ITEM_RETURN_ITEM_COLLECTION_METRICS,
+        .return_failed = PUT_ITEM_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+        .expressions = {.names = PUT_ITEM_EXPRESSION_ATTRIBUTE_NAMES,
+                        .values = PUT_ITEM_EXPRESSION_ATTRIBUTE_VALUES,
+                        .expressions = {[PARAMETER_CONDITION] = PUT_ITEM_CONDITION_EXPRESSION},
+                        .legacy = {[LEGACY_EXPECTED] = PUT_ITEM_EXPECTED,
+                                   [LEGACY_CONDITIONAL_OPERATOR] = PUT_ITEM_CONDITIONAL_OPERATOR}}};
     return write_begin(c, m, &OF);
 }
 
 static bool delete_item_begin(struct call *c, const struct json_value m[])
 {
-    static const struct write_members OF = {REQUEST_DELETE,
-                                            DELETE_ITEM_TABLE_NAME,
-                                            DELETE_ITEM_KEY,
-                                            DELETE_ITEM_RETURN_VALUES,
-                                            DELETE_ITEM_RETURN_CONSUMED_CAPACITY,
-                                            DELETE_ITEM_RETURN_ITEM_COLLECTION_METRICS};
+    static const struct write_members OF = {
+        .op = REQUEST_DELETE,
+        .table_name = DELETE_ITEM_TABLE_NAME,
+        .item_or_key = DELETE_ITEM_KEY,
+        .return_values = DELETE_ITEM_RETURN_VALUES,
+        .return_consumed = DELETE_ITEM_RETURN_CONSUMED_CAPACITY,
+        .return_metrics = DELETE_ITEM_RETURN_ITEM_COLLECTION_METRICS,
+        .return_failed = DELETE_ITEM_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+        .expressions = {
+            .names = DELETE_ITEM_EXPRESSION_ATTRIBUTE_NAMES,
+            .values = DELETE_ITEM_EXPRESSION_ATTRIBUTE_VALUES,
+            .expressions = {[PARAMETER_CONDITION] = DELETE_ITEM_CONDITION_EXPRESSION},
+            .legacy = {[LEGACY_EXPECTED] = DELETE_ITEM_EXPECTED,
+                       [LEGACY_CONDITIONAL_OPERATOR] = DELETE_ITEM_CONDITIONAL_OPERATOR}}};
     return write_begin(c, m, &OF);
 }
 
-static bool write_reply(struct call *c, struct subrequest *s, const struct reply *r)
+/* ---- the answer ---- */
+
+/* What an update has changed may be nothing that the item has: then there are no Attributes. */
+static void write_attributes(struct call *c, const struct write *w, struct slice item)
+{
+    struct buffer *scratch = &c->router->scratch;
+    if (w->shown != NULL) {
+        buffer_clear(scratch);
+        projection_append(scratch, w->shown, item);
+        item = buffer_slice(scratch);
+        if (item_count(item) == 0)
+            return;
+    }
+    json_write_key(&c->body, "Attributes");
+    value_write_item(&c->body, item);
+}
+
+bool write_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     const struct write *w = c->state;
     const struct table *t = &s->route->table;
-    if (!call_begin_answer(c, s, r, s->request.write.want_old ? "Attributes" : NULL))
-        return false;
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    json_write_open(&c->body, '{');
+    if (s->request.write.want != WANT_NOTHING && r->item.found)
+        write_attributes(c, w, r->item.bytes);
+    capacity_write_member(&c->body, c, t, r->consumed_mcu);
     if (w->want_collection && t->whole_collections) {
         json_write_key(&c->body, "ItemCollectionMetrics");
         write_collection(&c->body, t, span_in(&c->bytes, w->plan->items->item),

@@ -1,6 +1,8 @@
 /* items.c - sends one request for each item, all at once. */
 #include "router/plan/items.h"
 
+#include "router/expression/key_schema.h"
+
 struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t items)
 {
     struct item_plan *p =
@@ -16,7 +18,7 @@ void items_begin(struct call *c, struct item_plan *p)
 {
     c->plan = p;
     for (uint32_t i = 0; i < p->table_count; i++)
-        call_want_table(c, p->tables[i].name, &p->tables[i].route);
+        call_want_table(c, shape_table_of(p->tables[i].name), &p->tables[i].route);
 }
 
 /* Comparing all pairs is fast: a batch has at most 100 keys. */
@@ -41,10 +43,14 @@ static void items_send(struct call *c, const struct item_plan *p, uint32_t index
         s->request.get.consistent = q->consistent;
     } else {
         s->request.write.key = q->key;
-        s->request.write.want_old = q->want_old;
+        s->request.write.want = (uint8_t)q->want;
+        s->request.write.condition = span_in(&c->bytes, q->condition);
+        s->request.write.want_failed = q->want_failed;
     }
-    if (q->op == REQUEST_PUT)
+    if (q->op == REQUEST_PUT || q->op == REQUEST_UPDATE)
         s->request.write.item = span_in(&c->bytes, q->item);
+    if (q->op == REQUEST_UPDATE)
+        s->request.write.update = span_in(&c->bytes, q->update);
     subrequest_start(c->router, s);
 }
 
@@ -53,11 +59,15 @@ bool items_ready(struct call *c)
     struct item_plan *p = c->plan;
     for (uint32_t i = 0; i < p->count; i++) {
         struct item_request *q = &p->items[i];
-        if (!call_find_key(c, &p->tables[q->table].route->table, q->op, span_in(&c->bytes, q->item),
-                           &q->key))
+        const struct item_table *t = &p->tables[q->table];
+        struct slice item = span_in(&c->bytes, q->item);
+        if ((p->batch && !key_is_in_item(&t->route->table, item, call_fault(c))) ||
+            !call_find_key(c, &t->route->table, q->op, item, &q->key) ||
+            !key_paths_of_projection(t->projection, &t->route->table, call_fault(c)) ||
+            !key_paths_of_update(q->updated, &t->route->table, call_fault(c)))
             return false;
     }
-    if (p->distinct && !items_differ(c, p))
+    if (p->batch && !items_differ(c, p))
         return false;
     for (uint32_t i = 0; i < p->count; i++)
         items_send(c, p, i);

@@ -7,17 +7,23 @@
 #include "router/operations/operation.h"
 
 struct item_table {
-    struct slice name;   /* lends from the call's arena */
-    struct route *route; /* set by the plan */
+    struct slice name;                   /* lends from the call's arena */
+    const struct projection *projection; /* what answers show of items; NULL: all */
+    struct route *route;                 /* set by the plan */
 };
 
 struct item_request {
-    enum request_op op; /* REQUEST_GET, REQUEST_PUT or REQUEST_DELETE */
+    enum request_op op; /* REQUEST_GET, REQUEST_PUT, .. */
     uint32_t table;     /* index in item_plan.tables */
     struct span item;   /* in call->bytes: the item to put, or the key, encoded as an item */
     bool consistent;    /* for reads */
-    bool want_old;      /* for writes: the reply holds the item that was there before */
-    struct slice key;   /* the storage key; set by the plan */
+    /* for writes */
+    struct span condition;        /* in call->bytes: a program; size 0: no condition */
+    struct span update;           /* in call->bytes: a program; size 0: no change */
+    const struct update *updated; /* its tree, to check its paths; NULL: no update */
+    enum write_want want;         /* the item that the reply must have */
+    bool want_failed;             /* if the condition fails, the reply must have the item */
+    struct slice key;             /* the storage key; set by the plan */
 };
 
 struct item_plan {
@@ -25,7 +31,9 @@ struct item_plan {
     uint32_t table_count;
     struct item_request *items;
     uint32_t count;
-    bool distinct; /* refuse a key that occurs twice */
+    bool
+        batch; /* refuse a key that occurs twice; say of an item to put without its key what is said
+                   of a key that does not fit the schema */
 };
 
 /* A plan in the call's arena, with zeroed tables and items. */

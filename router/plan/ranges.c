@@ -1,6 +1,7 @@
 /* ranges.c - reads pages of items from one range, or merges several ranges. */
 #include "router/plan/ranges.h"
 
+#include "engine/expression/program.h"
 #include "router/operations/throttle.h"
 
 void plan_range_skip_past(struct call *c, struct plan_range *range, bool reverse, struct slice key)
@@ -33,10 +34,14 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
     s->request.range.reverse = p->reverse;
     s->request.range.consistent = p->consistent;
     if (p->limit > 0) {
-        int64_t left = p->limit - p->taken;
+        int64_t left = p->limit - p->scanned;
         s->request.range.items_max = left < INT32_MAX ? (uint32_t)left : INT32_MAX;
     }
     s->request.range.bytes_max = (uint32_t)(PAGE_SIZE_MAX - p->read_bytes);
+    if (p->count == 1) {
+        s->request.range.filter = p->filter;
+        s->request.range.count_only = p->take == NULL;
+    }
     subrequest_start(c->router, s);
 }
 
@@ -69,6 +74,12 @@ static void ranges_keep_last(struct call *c, struct ranges_plan *p, struct slice
     p->last.sort.body = arena_copy(&c->arena, p->last.sort.body);
 }
 
+static bool ranges_keep_last_key(struct call *c, struct ranges_plan *p, struct slice storage_key)
+{
+    return key_of_storage(&p->route->table, storage_key, &c->arena, &p->last) ||
+           fault_set(call_fault(c), FAULT_INTERNAL, "A node's last key is none of its table");
+}
+
 static bool ranges_cut_short(struct call *c)
 {
     return fault_set(call_fault(c), FAULT_INTERNAL, "A node's page of items is cut short");
@@ -76,27 +87,24 @@ static bool ranges_cut_short(struct call *c)
 
 static bool ranges_is_full(const struct ranges_plan *p)
 {
-    return (p->limit > 0 && p->taken >= p->limit) || p->read_bytes >= PAGE_SIZE_MAX;
+    return (p->limit > 0 && p->scanned >= p->limit) || p->read_bytes >= PAGE_SIZE_MAX;
 }
 
 /* With one range: takes all items of a reply at once. */
 static bool ranges_take_all(struct call *c, struct ranges_plan *p, const struct reply *r)
 {
     struct reader items = {r->range.items, false};
-    struct slice last = {NULL, 0};
-    for (uint32_t i = 0; i < r->range.count; i++) {
+    for (uint32_t i = 0; i < r->range.count && items.left.size > 0; i++) {
         struct slice item = reader_sized(&items);
         if (items.failed)
             return ranges_cut_short(c);
         if (p->take != NULL)
             p->take(c, item);
-        last = item;
     }
-    if (r->range.count > 0)
-        ranges_keep_last(c, p, last);
     p->taken += r->range.count;
+    p->scanned += r->range.scanned;
     p->read_bytes += r->range.read_bytes;
-    return true;
+    return r->range.scanned == 0 || ranges_keep_last_key(c, p, r->range.last);
 }
 
 /* ---- several ranges ---- */
@@ -170,15 +178,24 @@ static struct plan_range *ranges_first(struct ranges_plan *p)
     return first;
 }
 
+/* Takes an item that the nodes have not filtered. */
+static void ranges_take(struct call *c, struct ranges_plan *p, struct slice item)
+{
+    if (p->filter.size > 0 && !program_holds(p->filter, item))
+        return;
+    if (p->take != NULL)
+        p->take(c, item);
+    p->taken++;
+}
+
 static bool ranges_merge(struct call *c, struct ranges_plan *p)
 {
     struct plan_range *range;
     struct slice last = {NULL, 0};
     while (!p->truncated && (range = ranges_first(p)) != NULL) {
         last = reader_sized(&range->unread);
-        if (p->take != NULL)
-            p->take(c, last);
-        p->taken++;
+        ranges_take(c, p, last);
+        p->scanned++;
         p->read_bytes += item_size(last);
         p->truncated = ranges_is_full(p);
         if (!ranges_peek(c, p, range))
@@ -196,7 +213,7 @@ bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
                   const struct reply *r)
 {
     struct plan_range *range = &p->ranges[s->index];
-    if (r->code == REPLY_THROTTLED && p->taken > 0) {
+    if (r->code == REPLY_THROTTLED && p->scanned > 0) {
         throttle_note(c, s, &r->verdict);
         p->ended = p->truncated = true;
         return true;

@@ -2,8 +2,10 @@
  *
  * A range is read partition by partition, in the direction of the page. Several ranges are read at
  * the same time; their items come in the order of their storage keys. A page ends after `limit`
- * items, after PAGE_SIZE_MAX bytes of items, or at the end of its ranges. Items that were read but
- * lie after the page's end are dropped; their capacity was consumed. */
+ * items, after PAGE_SIZE_MAX bytes of items, or at the end of its ranges. These limits count the
+ * items that were scanned, whether the filter drops them or not. The nodes filter the items of one
+ * range, the plan filters those of several. Items that were read but lie after the page's end are
+ * dropped; their capacity was consumed. */
 #pragma once
 
 #include "router/operations/operation.h"
@@ -21,19 +23,22 @@ struct ranges_plan {
     struct slice table;        /* the table's name; lends from the call's arena */
     struct plan_range *ranges; /* set before ranges_start */
     uint32_t count;
-    int64_t limit; /* items; 0: no limit */
+    int64_t limit; /* items scanned; 0: no limit */
     bool consistent;
     bool reverse;
-    /* Gets each item of the page, in order. The item lends until the function returns. NULL: the
-     * items are only counted. */
+    struct slice filter; /* a program (engine/expression/program.h); lends until the call ends;
+                            empty: all items pass */
+    /* Gets each item of the page that passes the filter, in order. The item lends until the
+     * function returns. NULL: the items are only counted. */
     void (*take)(struct call *c, struct slice item);
 
     /* results */
     struct route *route;  /* the map in use */
-    int64_t taken;        /* items */
-    int64_t read_bytes;   /* size of the items taken, as the service counts */
+    int64_t taken;        /* items that passed the filter */
+    int64_t scanned;      /* items */
+    int64_t read_bytes;   /* size of the items scanned, as the service counts */
     int64_t consumed_mcu; /* by all replies */
-    struct key last;      /* the key of the last item taken; lends from the call's arena */
+    struct key last;      /* the key of the last item scanned; lends from the call's arena */
     bool ended;           /* the page is complete */
     bool truncated;       /* by a limit, or because the rest was throttled: continue after `last` */
 };

@@ -1,18 +1,16 @@
 // sdk_v3_test.mjs - the AWS SDK for JavaScript v3 against a weir endpoint (WEIR_URL).
 import assert from "node:assert/strict";
-import { randomUUID } from "node:crypto";
 import { after, before, test } from "node:test";
 
 import {
   CreateTableCommand,
   DeleteTableCommand,
   DescribeTableCommand,
-  DynamoDBClient,
+  ExecuteStatementCommand,
   GetItemCommand,
   ListTablesCommand,
   ProvisionedThroughputExceededException,
   ResourceNotFoundException,
-  UpdateItemCommand,
   UpdateTableCommand,
   waitUntilTableExists,
   waitUntilTableNotExists,
@@ -21,45 +19,26 @@ import {
   BatchGetCommand,
   BatchWriteCommand,
   DeleteCommand,
-  DynamoDBDocumentClient,
   GetCommand,
   paginateQuery,
   paginateScan,
   PutCommand,
   QueryCommand,
+  UpdateCommand,
 } from "@aws-sdk/lib-dynamodb";
 
-const raw = new DynamoDBClient({
-  endpoint: process.env.WEIR_URL,
-  region: "us-east-1",
-  credentials: { accessKeyId: "weir", secretAccessKey: "weir" },
-  maxAttempts: 1,
-});
-const db = DynamoDBDocumentClient.from(raw);
+import { db, newName, newTable, raw } from "./sdk.mjs";
 
-async function newTable(units) {
-  const TableName = "js-" + randomUUID();
-  await db.send(
-    new CreateTableCommand({
-      TableName,
-      AttributeDefinitions: [
-        { AttributeName: "p", AttributeType: "S" },
-        { AttributeName: "s", AttributeType: "N" },
-      ],
-      KeySchema: [
-        { AttributeName: "p", KeyType: "HASH" },
-        { AttributeName: "s", KeyType: "RANGE" },
-      ],
-      ProvisionedThroughput: { ReadCapacityUnits: units, WriteCapacityUnits: units },
-    }),
-  );
-  await waitUntilTableExists({ client: raw, maxWaitTime: 60, minDelay: 1 }, { TableName });
-  return TableName;
-}
+/** A provisioned table; those of sdk.mjs are on demand. */
+const provisioned = (units) =>
+  newTable({
+    BillingMode: "PROVISIONED",
+    ProvisionedThroughput: { ReadCapacityUnits: units, WriteCapacityUnits: units },
+  });
 
 let TableName;
 before(async () => {
-  TableName = await newTable(900);
+  TableName = await provisioned(900);
 });
 after(() => raw.destroy());
 
@@ -83,6 +62,24 @@ test("documents come back as they were put", async () => {
   assert.deepEqual(gone.Attributes, item);
   const none = await db.send(new GetCommand({ TableName, Key: { p: "docs", s: 1.5 }, ConsistentRead: true }));
   assert.equal(none.Item, undefined);
+});
+
+test("an update tells what it changed", async () => {
+  const Key = { p: "updates", s: 1 };
+  const update = (UpdateExpression, ReturnValues) =>
+    db.send(
+      new UpdateCommand({
+        TableName,
+        Key,
+        UpdateExpression,
+        ExpressionAttributeValues: { ":one": 1 },
+        ReturnValues,
+      }),
+    );
+  assert.equal((await update("ADD n :one", "NONE")).Attributes, undefined);
+  assert.deepEqual((await update("SET n = n + :one", "ALL_NEW")).Attributes, { ...Key, n: 2 });
+  assert.deepEqual((await update("ADD n :one SET m = n", "UPDATED_NEW")).Attributes, { n: 3, m: 2 });
+  await db.send(new DeleteCommand({ TableName, Key }));
 });
 
 test("batches, queries and scans see the same items", async () => {
@@ -125,7 +122,7 @@ test("capacity is told", async () => {
 
 test("errors have their classes, messages and request ids", async () => {
   await assert.rejects(
-    db.send(new GetCommand({ TableName: "js-" + randomUUID(), Key: { p: "a", s: 1 } })),
+    db.send(new GetCommand({ TableName: newName(), Key: { p: "a", s: 1 } })),
     (error) => {
       assert.ok(error instanceof ResourceNotFoundException);
       assert.equal(error.message, "Requested resource not found");
@@ -148,13 +145,13 @@ test("errors have their classes, messages and request ids", async () => {
     { name: "ValidationException" },
   );
   await assert.rejects(
-    raw.send(new UpdateItemCommand({ TableName, Key: { p: { S: "a" }, s: { N: "1" } } })),
+    raw.send(new ExecuteStatementCommand({ Statement: `SELECT * FROM "${TableName}"` })),
     { name: "UnknownOperationException" },
   );
 });
 
 test("a throttled write is the exception the SDK retries", async () => {
-  const small = await newTable(1);
+  const small = await provisioned(1);
   const write = () =>
     db.send(new PutCommand({ TableName: small, Item: { p: "a", s: 1, v: "x".repeat(100000) } }));
   await assert.rejects(
@@ -170,7 +167,7 @@ test("a throttled write is the exception the SDK retries", async () => {
 });
 
 test("tables are listed, described and deleted", async () => {
-  const name = await newTable(5);
+  const name = await provisioned(5);
   const names = [];
   let ExclusiveStartTableName;
   do {
@@ -187,7 +184,7 @@ test("tables are listed, described and deleted", async () => {
 });
 
 test("a table on demand is made ready ahead", async () => {
-  const name = "js-" + randomUUID();
+  const name = newName();
   await raw.send(
     new CreateTableCommand({
       TableName: name,

@@ -20,7 +20,7 @@ static void check_keys(struct history *h)
         struct history_verdict v;
         if (k->count > OPS_MAX)
             continue;
-        history_check(ops, history_strong_ops(h, key, ops), &v);
+        history_check_key(h, key, ops, &v);
         must(!v.exhausted || !v.linearizable);
         const struct history_entry *e = history_false_read(h, key);
         must(e == NULL || e->eventual);

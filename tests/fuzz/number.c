@@ -55,10 +55,27 @@ static void check_order(struct slice bytes)
          (!slice_starts_with(first, second) && !slice_starts_with(second, first)));
 }
 
+/* Two inputs in one: a sum is a number, and what was added can be taken away again. */
+static void check_sum(struct slice bytes)
+{
+    struct number a, b, sum, back;
+    uint8_t x[NUMBER_ENCODED_MAX];
+    size_t used;
+    if (number_decode(bytes, &a, &used) != STATUS_OK ||
+        number_decode(slice_make(bytes.data + used, bytes.size - used), &b, &used) != STATUS_OK ||
+        number_add(&a, &b, &sum) != NUMBER_OK)
+        return;
+    must(number_decode(slice_make(x, number_encode(&sum, x)), &back, &used) == STATUS_OK);
+    must(number_equal(&sum, &back));
+    must(number_subtract(&sum, &b, &back) == NUMBER_OK);
+    must(number_equal(&a, &back));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     check_text(slice_make(data, size));
     check_bytes(slice_make(data, size));
     check_order(slice_make(data, size));
+    check_sum(slice_make(data, size));
     return 0;
 }

@@ -1,9 +1,10 @@
-/* program.c - programs from another process: what passes the check is evaluated, over the item in
- * the input or over none, and reads nothing outside. Seeds: tests/fuzz/seeds/program. */
+/* program.c - programs from another process: what passes the check is evaluated, over an item of all
+ * types or over none, and reads nothing outside. Seeds: tests/fuzz/seeds/program. */
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "engine/expression/program.h"
+#include "tests/support/rich_item.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -12,24 +13,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0 || data[0] > size - 1)
         return 0;
-    struct buffer item = {0};
-    struct item_writer w;
+    struct buffer bytes = {0};
     uint8_t *program =
         malloc(data[0] + 1U); /* its own block, so that a read past the end is seen */
     must(program != NULL);
     memcpy(program, data + 1, data[0]);
-    struct attr list = {ATTR_LIST, slice_make(data + 1 + data[0], size - 1 - data[0])};
-    item_begin(&w, &item);
-    if (attr_is_sound(&list)) {
-        item_name(&w, slice_of("a"));
-        item_attr(&w, &list);
-    }
-    item_end(&w);
+    const struct attr list = {ATTR_LIST, slice_make(data + 1 + data[0], size - 1 - data[0])};
     if (program_check(slice_make(program, data[0])) == STATUS_OK) {
-        program_holds(slice_make(program, data[0]), buffer_slice(&item));
+        program_holds(slice_make(program, data[0]),
+                      rich_item(&bytes, attr_is_sound(&list) ? &list : NULL));
         program_holds(slice_make(program, data[0]), slice_make(NULL, 0));
     }
-    buffer_deinit(&item);
+    buffer_deinit(&bytes);
     free(program);
     return 0;
 }

@@ -557,15 +557,15 @@ static void expect_sum(const struct token_bucket *one, const struct token_bucket
 static int64_t taken_lately(struct admission *a, struct node_admission *node, enum admit_kind kind,
                             struct instant at)
 {
-    struct admission_case c = {.meter = &a->meters[kind], .node = node, .kind = kind, .now = at};
-    return burst_taken_mcu(&c, at);
+    struct weir_case c = {.meter = &a->meters[kind], .node = node, .kind = kind, .now = at};
+    return node->sharing->taken(&c);
 }
 
 /* Rates as the catalog sets them: of the one, together no more than there was. */
 static void absorbing(struct prng *p)
 {
     static const char *const policies[] = {"burst", "always-burst", "allocation"};
-    const struct admission_policy *policy =
+    const struct weir_partition_policy *policy =
         admission_policy_find(slice_of(policies[prng_below(p, 3)]));
     struct config config;
     config_init(&config, PROFILE_AWS);

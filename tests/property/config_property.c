@@ -1,6 +1,6 @@
 /* config_property.c - settings drawn at random: either they are refused by name, or a cluster
- * starts with them and answers. Settings that size an array are kept small, and spans of time
- * short: there are three nodes in this process. */
+ * starts with them and answers. Settings that size an array or a map are kept small, and spans of
+ * time short: there are three nodes in this process. */
 #include "tests/check.h"
 
 #include <string.h>
@@ -14,6 +14,7 @@ enum {
     ARRAY_MAX = 2000,
     SPAN_MS_MAX = 5000
 };
+#define MAP_MAX (INT64_C(1) << 44) /* three nodes have 47 bits of addresses */
 
 static const struct drawn {
     const char *name;
@@ -80,6 +81,8 @@ static void settings_are_refused_or_serve(struct prng *p)
             most = ARRAY_MAX;
         if (ends_in(d->name, "_ms") && most > SPAN_MS_MAX && d->least < SPAN_MS_MAX)
             most = SPAN_MS_MAX;
+        if (strncmp(d->name, "map_", 4) == 0 && most > MAP_MAX)
+            most = MAP_MAX;
         if (prng_below(p, 10) > 0 || d->least > most)
             continue;
         int64_t value = draw(p, d->least, most);

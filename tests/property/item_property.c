@@ -163,7 +163,8 @@ static void what_is_read_and_written_again_is_the_same_bytes(void **state)
     check_seeds(50, round_trip);
 }
 
-/* One byte changed and the checksum made good: either refused, or a valid item that reads. */
+/* One byte changed and the checksum made good: either refused, or a valid item that reads. An item that
+ * is only readable may have a name twice. */
 static void damage(struct prng *p)
 {
     struct buffer item = {0}, copy = {0};
@@ -175,7 +176,8 @@ static void damage(struct prng *p)
         uint64_t checksum = XXH3_64bits(copy.data + 8, copy.size - 8);
         memcpy(copy.data, &checksum, sizeof checksum);
         struct slice bytes = buffer_slice(&copy);
-        if (item_check(bytes) != STATUS_OK)
+        assert_true(item_check(bytes) != STATUS_OK || item_is_readable(bytes));
+        if (!item_is_readable(bytes))
             continue;
         struct attr_cursor c = item_attrs(bytes);
         struct slice name;

@@ -66,7 +66,7 @@ static void erasing_whole_buckets_of_long_keys_is_found(void **state)
                                       .replicas = 2,
                                       .gac = SIM_GAC_NONE,
                                       .length_ms = 10000},
-                 RAFT_MUTATION_WHOLE_RECORDS, 1, SEEDS);
+                 RAFT_MUTATION_WHOLE_RECORDS, 8, SEEDS);
 }
 
 static void leases_that_count_on_ones_own_settings_are_found(void **state)
@@ -94,7 +94,7 @@ static void votes_that_do_not_heed_support_are_found(void **state)
                                       .gac = SIM_GAC_NONE,
                                       .clients = 24,
                                       .length_ms = 10000},
-                 RAFT_MUTATION_FORGET_PROMISE, 1, SEEDS);
+                 RAFT_MUTATION_FORGET_PROMISE, 20, SEEDS);
 }
 
 static void writes_refused_for_a_dead_node_are_found(void **state)
@@ -122,7 +122,7 @@ static void a_partition_that_absorbs_what_is_not_frozen_is_found(void **state)
                                       .clients = 24,
                                       .merges = 70,
                                       .length_ms = 3000},
-                 RAFT_MUTATION_ABSORB_AS_IT_IS, 201, SEEDS);
+                 RAFT_MUTATION_ABSORB_AS_IT_IS, 212, SEEDS);
 }
 
 static void requests_that_are_done_though_they_were_cut_off_are_found(void **state)
@@ -148,6 +148,21 @@ static void reads_that_fail_and_say_that_nothing_is_there_are_found(void **state
                  RAFT_MUTATION_NONE, 1, SEEDS);
 }
 
+/* A condition fails on an item that is in flight. The leader is cut off, the item is never
+ * committed, and the refusal was answered: no item like that ever was. */
+static void refusals_that_tell_of_writes_in_flight_are_found(void **state)
+{
+    (void)state;
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_CRASH),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .length_ms = 5000},
+                 RAFT_MUTATION_REFUSE_IN_FLIGHT, 1, SEEDS);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -158,6 +173,7 @@ int main(void)
         cmocka_unit_test(a_partition_that_absorbs_what_is_not_frozen_is_found),
         cmocka_unit_test(requests_that_are_done_though_they_were_cut_off_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
+        cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };
     const struct CMUnitTest all[] = {
         cmocka_unit_test(a_clock_that_stands_still_in_suspended_machines_is_found),

@@ -1,4 +1,4 @@
-/* fake_cluster.c - the answers of nodes and catalog, from memory. */
+/* fake_cluster.c - the answers of the catalog, from memory; clients; the effects of the router. */
 #include "tests/support/fake_cluster.h"
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
@@ -11,6 +11,7 @@
 #include "base/must.h"
 #include "engine/item/storage_key.h"
 #include "server/link_rights.h"
+#include "tests/support/fake_node.h"
 
 /* ---- the world ---- */
 
@@ -134,149 +135,6 @@ struct table *fake_table(struct fake_cluster *f, const char *name, const char *k
     return t;
 }
 
-/* ---- nodes ---- */
-
-/* The first item that is not before the key. */
-static size_t find_item(const struct fake_cluster *f, struct slice key)
-{
-    size_t low = 0, high = f->item_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (slice_compare(buffer_slice(&f->items[middle].key), key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static struct fake_item *item_at(struct fake_cluster *f, struct slice key)
-{
-    size_t at = find_item(f, key);
-    bool there = at < f->item_count && slice_equal(buffer_slice(&f->items[at].key), key);
-    return there ? &f->items[at] : NULL;
-}
-
-static void put_item(struct fake_cluster *f, struct slice key, struct slice item)
-{
-    struct fake_item *there = item_at(f, key);
-    if (there == NULL) {
-        size_t at = find_item(f, key);
-        if (f->item_count == f->item_room) {
-            f->item_room = f->item_room == 0 ? 64 : f->item_room * 2;
-            f->items = realloc(f->items, f->item_room * sizeof *f->items);
-            must(f->items != NULL);
-        }
-        memmove(&f->items[at + 1], &f->items[at], (f->item_count - at) * sizeof *f->items);
-        f->item_count++;
-        there = &f->items[at];
-        *there = (struct fake_item){0};
-        buffer_append_slice(&there->key, key);
-    }
-    buffer_clear(&there->item);
-    buffer_append_slice(&there->item, item);
-}
-
-static void delete_item(struct fake_cluster *f, struct slice key)
-{
-    struct fake_item *there = item_at(f, key);
-    if (there == NULL)
-        return;
-    size_t at = (size_t)(there - f->items);
-    buffer_deinit(&there->key);
-    buffer_deinit(&there->item);
-    f->item_count--;
-    memmove(there, there + 1, (f->item_count - at) * sizeof *f->items);
-}
-
-static const struct partition_info *partition_of(const struct fake_cluster *f,
-                                                 const struct request *q, uint32_t node)
-{
-    for (uint32_t t = 0; t < f->table_count; t++) {
-        for (uint32_t i = 0; i < f->tables[t].partition_count; i++) {
-            const struct partition_info *p = &f->tables[t].partitions[i];
-            if (p->id == q->partition && partition_member_on(p, node) != 0 && p->epoch == q->epoch)
-                return p;
-        }
-    }
-    return NULL;
-}
-
-static int64_t size_at(const struct fake_item *i)
-{
-    return i == NULL ? 0 : item_size(buffer_slice(&i->item));
-}
-
-static void answer_point(struct fake_cluster *f, const struct request *q, struct reply *r,
-                         struct buffer *body)
-{
-    struct fake_item *there = item_at(f, request_key(q));
-    int64_t old = size_at(there);
-    r->kind = ANSWER_ITEM;
-    r->item.found = there != NULL && (q->op == REQUEST_GET || q->write.want_old);
-    if (r->item.found)
-        buffer_append_slice(body, buffer_slice(&there->item));
-    r->item.bytes = buffer_slice(body);
-    if (q->op == REQUEST_GET) {
-        r->consumed_mcu = read_cost_mcu(old, q->get.consistent);
-    } else if (q->op == REQUEST_PUT) {
-        must(item_check(q->write.item) == STATUS_OK);
-        int64_t new = item_size(q->write.item);
-        r->consumed_mcu = write_cost_mcu(new > old ? new : old);
-        put_item(f, q->write.key, q->write.item);
-    } else {
-        r->consumed_mcu = write_cost_mcu(old);
-        delete_item(f, q->write.key);
-    }
-}
-
-static void answer_range(struct fake_cluster *f, const struct request *q,
-                         const struct partition_info *p, struct reply *r, struct buffer *body)
-{
-    struct slice lo = slice_compare(q->range.lo, p->lo) < 0 ? p->lo : q->range.lo;
-    struct slice hi = p->hi.size > 0 && slice_compare(p->hi, q->range.hi) < 0 ? p->hi : q->range.hi;
-    must(q->range.hi.size > 0);
-    size_t low = find_item(f, lo), high = find_item(f, hi);
-    for (size_t i = 0; low + i < high; i++) {
-        if ((q->range.items_max > 0 && r->range.count == q->range.items_max) ||
-            r->range.read_bytes >= q->range.bytes_max) {
-            r->range.more = true;
-            break;
-        }
-        struct slice item = buffer_slice(&f->items[q->range.reverse ? high - 1 - i : low + i].item);
-        buffer_append_sized(body, item);
-        r->range.read_bytes += item_size(item);
-        r->range.count++;
-    }
-    r->kind = ANSWER_RANGE;
-    r->range.items = buffer_slice(body);
-    r->consumed_mcu = read_cost_mcu(r->range.read_bytes, q->range.consistent);
-}
-
-static void answer_data(struct fake_cluster *f, const struct request *q, uint32_t node,
-                        struct reply *r, struct buffer *body)
-{
-    const struct partition_info *p = partition_of(f, q, node);
-    bool eventual = traits_of(q)->any_replica && !request_is_consistent(q);
-    if (f->leader != 0 && !eventual && (f->no_leader || node != f->leader)) {
-        *r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = f->leader};
-    } else if (f->fail_count > 0 && f->fail_after-- <= 0) {
-        f->fail_count--;
-        r->code = f->fail_code;
-        r->verdict.reason = f->fail_reason;
-        r->verdict.wait.ns = f->fail_wait_us * 1000;
-    } else if (p == NULL) {
-        r->code = REPLY_WRONG_PARTITION;
-    } else if (q->op == REQUEST_RANGE) {
-        answer_range(f, q, p, r, body);
-    } else if (slice_compare(request_key(q), p->lo) < 0 ||
-               (p->hi.size > 0 && slice_compare(request_key(q), p->hi) >= 0)) {
-        r->code = REPLY_WRONG_PARTITION;
-    } else {
-        answer_point(f, q, r, body);
-    }
-}
-
 /* ---- the catalog ---- */
 
 static struct table *find_table(struct fake_cluster *f, struct slice name)
@@ -320,23 +178,32 @@ static void replace_owned(struct slice *s, struct slice by)
     *s = copy;
 }
 
-static void take_labels(struct table *t, const struct table_spec *spec)
+/* False: there would be too many tags. */
+static bool take_labels(struct table *t, const struct table_spec *spec)
 {
     struct buffer tags = {0};
-    must(tags_merge(&tags, t->tags, spec->tags) <= TAGS_MAX);
-    replace_owned(&t->tags, buffer_slice(&tags));
+    bool few = tags_merge(&tags, t->tags, spec->tags) <= TAGS_MAX;
+    if (few)
+        replace_owned(&t->tags, buffer_slice(&tags));
     buffer_deinit(&tags);
+    if (!few)
+        return false;
+    if (spec->protection != PROTECTION_UNSAID)
+        t->protected = spec->protection == PROTECTION_ON;
     if (spec->class != TABLE_CLASS_UNSAID)
         t->class = spec->class;
     if (spec->encryption != ENCRYPTION_UNSAID) {
         t->encryption = spec->encryption;
         replace_owned(&t->encryption_key, spec->encryption_key);
     }
+    return true;
 }
 
 static void take_throughput(struct table *t, const struct table_spec *spec)
 {
     t->version++;
+    if (spec->billing == BILLING_ON_DEMAND && t->billing != BILLING_ON_DEMAND)
+        t->on_demand_since_ms = t->created_ms;
     t->billing = spec->billing;
     t->rcu = spec->rcu;
     t->wcu = spec->wcu;
@@ -364,7 +231,7 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
     struct table *t = fake_table(f, name, key, spec->partition_key.type,
                                  sort[0] == '\0' ? NULL : sort, spec->sort_key.type, 1);
     t->gac = spec->gac;
-    take_labels(t, spec);
+    must(take_labels(t, spec));
     take_throughput(t, spec);
     t->warm[ADMIT_READ] = spec->rcu;
     t->warm[ADMIT_WRITE] = spec->wcu;
@@ -380,9 +247,14 @@ static void drop(struct table *t)
     t->name.size = 0;
 }
 
-static void answer_update(struct table *t, const struct table_spec *spec, struct buffer *body)
+static void answer_update(struct table *t, const struct table_spec *spec, struct reply *r,
+                          struct buffer *body)
 {
-    take_labels(t, spec);
+    if (!take_labels(t, spec)) {
+        r->code = REPLY_TABLE_INVALID;
+        r->text = slice_of("too many tags");
+        return;
+    }
     if (spec->billing != BILLING_AS_IT_IS) {
         take_throughput(t, spec);
         t->status = TABLE_UPDATING;
@@ -409,8 +281,11 @@ static void answer_catalog(struct fake_cluster *f, const struct request *q, stru
     } else if (t->status == TABLE_DELETING && q->op != REQUEST_TABLE_GET) {
         r->code = REPLY_TABLE_BUSY;
         table_encode(body, t);
+    } else if (q->op == REQUEST_TABLE_DELETE && t->protected) {
+        r->code = REPLY_TABLE_INVALID;
+        r->text = slice_of("protected");
     } else if (q->op == REQUEST_TABLE_UPDATE) {
-        answer_update(t, &spec, body);
+        answer_update(t, &spec, r, body);
     } else {
         if (q->op == REQUEST_TABLE_DELETE)
             t->status = TABLE_DELETING;
@@ -450,7 +325,7 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
     uint32_t catalog = f->leader != 0 ? f->leader : 1;
     must(link_rights_request(&(struct link_peer){.kind = PEER_ROUTER, .id = 1}, q) == NULL);
     if (traits_of(q)->data)
-        answer_data(f, q, node, &r, &body);
+        fake_answer_data(f, q, node, &r, &body);
     else if (q->op == REQUEST_STATS)
         answer_stats(f, node, &r, &body);
     else if (q->op == REQUEST_PING)
@@ -579,14 +454,20 @@ void fake_answer_all(struct fake_cluster *f)
         fake_answer(f, 0);
 }
 
-void fake_answer_code(struct fake_cluster *f, size_t index, enum reply_code code)
+void fake_answer_with(struct fake_cluster *f, size_t index, const struct reply *given)
 {
     struct request q;
     struct fake_request h = take_held(f, index, &q);
-    struct reply r = {.id = q.id, .code = code, .text = slice_of("as the test said")};
+    struct reply r = *given;
+    r.id = q.id;
     router_reply(f->router, f->now, h.node, &r);
     buffer_deinit(&h.frame);
     fake_pump(f);
+}
+
+void fake_answer_code(struct fake_cluster *f, size_t index, enum reply_code code)
+{
+    fake_answer_with(f, index, &(struct reply){.code = code, .text = slice_of("as the test said")});
 }
 
 /* ---- clients ---- */

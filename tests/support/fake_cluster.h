@@ -113,9 +113,10 @@ void fake_advance_ms(struct fake_cluster *f, int64_t ms);
 /* Takes the router's effects until there are none. */
 void fake_pump(struct fake_cluster *f);
 
-/* Answers held requests: the one at `index`, all, or with a code. */
+/* Answers held requests: the one at `index`, all, with a reply (its id is set), or with a code. */
 void fake_answer(struct fake_cluster *f, size_t index);
 void fake_answer_all(struct fake_cluster *f);
+void fake_answer_with(struct fake_cluster *f, size_t index, const struct reply *given);
 void fake_answer_code(struct fake_cluster *f, size_t index, enum reply_code code);
 
 /* ---- global admission control ---- */

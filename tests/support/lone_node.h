@@ -26,12 +26,15 @@ struct answer {
     bool found;
     bool more;
     uint32_t count;
+    uint32_t scanned;
+    uint8_t fault; /* enum update_fault */
     int64_t consumed_mcu;
     int64_t collection_bytes;
     struct frozen frozen;
     struct admit_verdict verdict;
     struct buffer body;
     struct buffer text;
+    struct buffer last; /* of a range: the last key that was read */
 };
 
 struct lone_node {
@@ -69,6 +72,8 @@ void lone_open(struct lone_node *w);
 void lone_open_table(struct lone_node *w, int64_t rcu, int64_t wcu);
 /* The process dies. What is in `log` is on the disk. */
 void lone_die(struct lone_node *w);
+/* Makes the node from the log and the directory. It does not start yet. */
+enum status lone_recover(struct lone_node *w, struct buffer *error);
 /* Starts the node, with room in the log up to that lsn, and takes one turn. */
 void lone_start(struct lone_node *w, uint64_t log_space);
 /* lone_die, then lone_open. */
@@ -95,6 +100,8 @@ uint64_t lone_ask(struct lone_node *w, struct request *r);
 uint64_t lone_ask_for(struct lone_node *w, enum request_op op, uint32_t name);
 uint64_t lone_put(struct lone_node *w, uint32_t name, uint32_t version);
 uint64_t lone_put_sized(struct lone_node *w, uint32_t name, uint32_t version, size_t filler);
+/* {v: version, f: `filler` bytes}. Lends until the next item is made. */
+struct slice lone_item(struct lone_node *w, uint32_t version, size_t filler);
 struct request lone_request(struct lone_node *w, enum request_op op, uint32_t name);
 /* Makes the storage key of the name in w->key. */
 void lone_key(struct lone_node *w, uint32_t name);

@@ -80,7 +80,7 @@ static void a_debt_is_in_the_promise_to_the_table_once(void **state)
     struct admission rich, poor;
     struct table_share share = {.table_id = 1};
     const struct admission_rates rates = {.rate_mcu = {10 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
-    const struct admission_policy *policy = admission_policy_find(slice_of("always-burst"));
+    const struct weir_partition_policy *policy = admission_policy_find(slice_of("always-burst"));
     const struct instant start = {0};
     const struct token_bucket *b = &share.buckets[ADMIT_WRITE];
     config_init(&config, PROFILE_AWS);

@@ -171,7 +171,7 @@ static void run_partition(struct world *w, char **words, int count)
     struct partition *p = &w->partitions[w->partition_count++];
     struct admission_rates rates = rates_in(words, count);
     memcpy(p->name, words[1], strlen(words[1]) + 1);
-    const struct admission_policy *policy = admission_policy_find(slice_of(words[2]));
+    const struct weir_partition_policy *policy = admission_policy_find(slice_of(words[2]));
     if (policy == NULL)
         fail_msg("no policy '%s', only %s", words[2], admission_policy_names());
     admission_init(&p->admission, policy, &w->config, &rates, w->now);

@@ -292,11 +292,56 @@ static void mistakes_in_items_and_keys_are_explained(void **state)
     weir_item_add(item, "id", WEIR_STRING, "a", 1);
     weir_item_begin(item, "list", WEIR_LIST);
     assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    weir_item_clear(item);
+    weir_item_add(item, "id", WEIR_STRING, "a", 1);
+    weir_item_add(item, "", WEIR_STRING, "x", 1);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    assert_non_null(strstr(weir_error(db), "a name of 1 to 65535 bytes"));
     weir_item_destroy(item);
     item = item_of("a", NULL, 409600);
     assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
     assert_non_null(strstr(weir_error(db), "409600"));
     weir_item_destroy(item);
+    weir_close(db);
+}
+
+/* A set or map of `count` values, of which the last is the first again if `repeated`. */
+static enum weir_status put_container(struct weir_table *t, enum weir_type type, int count,
+                                      bool repeated)
+{
+    struct weir_result r;
+    struct weir_item *item = item_of("a", NULL, 0);
+    weir_item_begin(item, "v", type);
+    for (int i = 0; i < count; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%d", repeated && i == count - 1 ? 0 : i);
+        if (type == WEIR_MAP)
+            weir_item_add(item, text, WEIR_NULL, NULL, 0);
+        else
+            weir_item_add(item, NULL, WEIR_NUMBER, text, strlen(text));
+    }
+    weir_item_end(item);
+    enum weir_status status = weir_put(t, item, &r);
+    weir_item_destroy(item);
+    return status;
+}
+
+static void sets_are_not_empty_and_nothing_in_sets_and_maps_occurs_twice(void **state)
+{
+    struct weir *db = open_db(*state, NULL);
+    struct weir_table *t = create_table(db, NULL, 100);
+    assert_int_equal(put_container(t, WEIR_NUMBER_SET, 0, false), WEIR_INVALID);
+    assert_string_equal(weir_error(db), "a set has at least one element");
+    assert_int_equal(put_container(t, WEIR_MAP, 0, false), WEIR_OK);
+    for (int count = 2; count <= 200; count += 99) {
+        assert_int_equal(put_container(t, WEIR_NUMBER_SET, count, false), WEIR_OK);
+        assert_int_equal(put_container(t, WEIR_NUMBER_SET, count, true), WEIR_INVALID);
+        assert_string_equal(weir_error(db), "an attribute or element occurs twice");
+        assert_int_equal(put_container(t, WEIR_MAP, count, false), WEIR_OK);
+        assert_int_equal(put_container(t, WEIR_MAP, count, true), WEIR_INVALID);
+        assert_string_equal(weir_error(db), "an attribute or element occurs twice");
+    }
+    assert_int_equal(put_container(t, WEIR_LIST, 1, false), WEIR_OK);
     weir_close(db);
 }
 
@@ -512,6 +557,7 @@ int main(void)
         EMBED_TEST(a_query_runs_in_sort_key_order_both_ways_and_goes_on_behind_an_item),
         EMBED_TEST(a_partition_over_its_allocation_is_throttled_with_reason_and_time),
         EMBED_TEST(mistakes_in_items_and_keys_are_explained),
+        EMBED_TEST(sets_are_not_empty_and_nothing_in_sets_and_maps_occurs_twice),
         EMBED_TEST(thirty_one_lists_nest_around_a_value_and_no_more),
         EMBED_TEST(wrong_settings_and_a_directory_in_use_are_refused_with_a_text),
         EMBED_TEST(a_handle_serves_its_table_through_splits),

@@ -198,7 +198,7 @@ static void what_is_held_since_a_higher_rate_keeps_nobody_from_what_comes_in(voi
     struct ledger l;
     first.held = 0;
     ledger_init(&l, now, &two, &first);
-    struct holder *h = ledger_take(&l, now, &two, 1, &first, &again);
+    struct weir_holder *h = ledger_take(&l, now, &two, 1, &first, &again);
     ledger_grant(&l, h, l.bank.balance);
     other = first;
     other.version++;
@@ -229,7 +229,7 @@ static void a_doubled_ask_changes_nothing_and_is_answered_again(void **state)
     struct ledger l;
     ask.held = 0;
     ledger_init(&l, now, &terms, &ask);
-    struct holder *h = ledger_take(&l, now, &terms, 1, &ask, &again);
+    struct weir_holder *h = ledger_take(&l, now, &terms, 1, &ask, &again);
     assert_non_null(h);
     ledger_grant(&l, h, 70000);
     int64_t left = l.bank.balance;
@@ -421,8 +421,8 @@ static void what_there_is_room_for_is_granted(void **state)
     ledger_init(&l, now, &little, &ask);
     now.ns += NS_PER_S;
     ledger_refill(&l, now, &little);
-    struct holder *h = ledger_take(&l, now, &little, 1, &ask, &again);
-    vend_lease(&l, now, &little, h);
+    struct weir_holder *h = ledger_take(&l, now, &little, 1, &ask, &again);
+    ledger_vend(&l, now, &little, NULL, &weir_table_lease, h);
     assert_true(h->answer.granted >= 1000);
     ledger_deinit(&l);
 }

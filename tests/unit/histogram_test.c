@@ -49,6 +49,28 @@ static void the_greatest_value_has_a_bucket(void **state)
     assert_true(a.counts[HISTOGRAM_BUCKETS - 1] == 1);
 }
 
+static void histograms_add_up_exactly(void **state)
+{
+    (void)state;
+    static struct histogram b, both;
+    struct prng p = prng_seeded(5);
+    histogram_init(&a);
+    histogram_init(&b);
+    histogram_init(&both);
+    for (int i = 0; i < 1000; i++) {
+        int64_t value = prng_between(&p, 3, 1000000);
+        histogram_record(i % 3 == 0 ? &a : &b, value);
+        histogram_record(&both, value);
+    }
+    histogram_add(&a, &b);
+    assert_memory_equal(&a, &both, sizeof a);
+    histogram_init(&b);
+    histogram_add(&a, &b); /* none */
+    assert_memory_equal(&a, &both, sizeof a);
+    histogram_add(&b, &a); /* to none */
+    assert_memory_equal(&b, &both, sizeof a);
+}
+
 static void one_in_a_hundred_thousand_shows_at_p99999(void **state)
 {
     (void)state;
@@ -66,6 +88,7 @@ int main(void)
         cmocka_unit_test(an_empty_histogram_reports_zero),
         cmocka_unit_test(a_value_is_reported_never_low_and_at_most_a_128th_high),
         cmocka_unit_test(the_greatest_value_has_a_bucket),
+        cmocka_unit_test(histograms_add_up_exactly),
         cmocka_unit_test(one_in_a_hundred_thousand_shows_at_p99999),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,21 +46,21 @@ static void what_is_no_history_is_refused_with_its_line(void **state)
     refuses(NULL, "{\"op\":7,\"type\":\"ok\",\"t\":1}",
             "line 1: a return of an `op` that is not on its way");
     refuses(NULL, "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"cas\",\"key\":\"k\"}",
-            "line 1: `f` of an invocation is read or write");
+            "line 1: `f` of an invocation is read, write or add");
     refuses(NULL, "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"read\"}",
             "line 1: an invocation needs a `key`");
     refuses(NULL,
             "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"write\",\"key\":\"k\",\"value\":\"x\"}",
-            "line 1: `value` is null or 1 to 16 hexadecimal digits, not all 0");
+            "line 1: a value is null or 1 to 16 hexadecimal digits, not all 0");
     refuses(NULL, "{\"op\":7,\"type\":\"invoke\",\"t\":5,\"f\":\"write\",\"key\":\"k\"}",
-            "line 1: `value` is null or 1 to 16 hexadecimal digits, not all 0");
+            "line 1: a value is null or 1 to 16 hexadecimal digits, not all 0");
     refuses(invocation, invocation, "line 2: this `op` was invoked before");
     refuses(invocation, "{\"op\":7,\"type\":\"ok\",\"t\":4,\"value\":null}",
             "line 2: it returns before it was invoked");
     refuses(invocation, "{\"op\":7,\"type\":\"done\",\"t\":6}",
             "line 2: `type` is invoke, ok, fail or info");
     refuses(invocation, "{\"op\":7,\"type\":\"ok\",\"t\":6,\"value\":\"\"}",
-            "line 2: `value` is null or 1 to 16 hexadecimal digits, not all 0");
+            "line 2: a value is null or 1 to 16 hexadecimal digits, not all 0");
 }
 
 static void two_writes_of_one_value_to_a_key_are_refused(void **state)
@@ -96,20 +96,21 @@ static void begin(struct script *s, const char *directory)
 {
     snprintf(s->path, sizeof s->path, "%s/history.jsonl", directory);
     s->history = (struct load_history){.file = fopen(s->path, "w")};
-    s->options = (struct load_workload_options){.table = "t", .keys = {.count = 10}};
+    s->options = (struct load_workload_options){.table = "t", .traffic = {.keys = {.count = 10}}};
     assert_non_null(s->history.file);
 }
 
 static void invoke(struct script *s, uint64_t number, bool is_read, bool consistent)
 {
-    struct load_request r = {.number = number, .is_read = is_read, .sent_ns = (int64_t)number};
+    struct load_request r = {
+        .number = number, .kind = is_read ? LOAD_GET : LOAD_PUT, .sent_ns = (int64_t)number};
     s->options.consistent = consistent;
     load_history_invoke(&s->history, &s->options, &r);
 }
 
 static void answer(struct script *s, uint64_t number, bool is_read, int status, const char *body)
 {
-    struct load_request r = {.number = number, .is_read = is_read};
+    struct load_request r = {.number = number, .kind = is_read ? LOAD_GET : LOAD_PUT};
     struct load_verdict v;
     struct json_parser *parser = json_parser_create();
     struct json_value root;
@@ -197,6 +198,61 @@ static void an_empty_file_is_no_proof(void **state)
     assert_int_equal(check(&s), 2);
 }
 
+/* `lines`, each "OP TYPE and more members". */
+static int check_lines(struct script *s, const char *directory, const char *const *lines)
+{
+    begin(s, directory);
+    for (int i = 0; lines[i] != NULL; i++)
+        fprintf(s->history.file, "{\"t\":%d,\"key\":\"k\",%s}\n", i, lines[i]);
+    return check(s);
+}
+
+#define INVOKE(op, more)       "\"op\":" op ",\"type\":\"invoke\"," more
+#define RETURN(op, type, more) "\"op\":" op ",\"type\":\"" type "\"" more
+#define CREATES(value)         "\"f\":\"write\",\"value\":\"" value "\",\"after\":null"
+
+static void of_two_creations_of_one_item_one_is_refused(void **state)
+{
+    static const char *const both[] = {INVOKE("1", CREATES("a")), INVOKE("2", CREATES("b")),
+                                       RETURN("1", "ok", ""), RETURN("2", "ok", ""), NULL};
+    static const char *const one[] = {INVOKE("1", CREATES("a")), INVOKE("2", CREATES("b")),
+                                      RETURN("1", "ok", ""),
+                                      RETURN("2", "fail", ",\"value\":\"a\""), NULL};
+    struct script s;
+    assert_int_equal(check_lines(&s, *state, both), 1);
+    assert_int_equal(check_lines(&s, *state, one), 0);
+}
+
+/* The refusal is a read of what the write met. */
+static void a_refusal_that_tells_of_a_write_that_never_was_is_found(void **state)
+{
+    static const char *const lines[] = {INVOKE("1", CREATES("a")), RETURN("1", "fail", ""),
+                                        INVOKE("2", CREATES("b")),
+                                        RETURN("2", "fail", ",\"value\":\"a\""), NULL};
+    struct script s;
+    assert_int_equal(check_lines(&s, *state, lines), 1);
+}
+
+static void a_counter_gives_no_value_twice(void **state)
+{
+    static const char *const twice[] = {INVOKE("1", "\"f\":\"add\""), INVOKE("2", "\"f\":\"add\""),
+                                        RETURN("1", "ok", ",\"value\":\"1\""),
+                                        RETURN("2", "ok", ",\"value\":\"1\""), NULL};
+    static const char *const lost[] = {
+        INVOKE("1", "\"f\":\"add\""), RETURN("1", "ok", ",\"value\":\"1\""),
+        INVOKE("2", "\"f\":\"read\""), RETURN("2", "ok", ",\"value\":null"), NULL};
+    static const char *const unknown[] = {INVOKE("1", "\"f\":\"add\""), RETURN("1", "info", ""),
+                                          INVOKE("2", "\"f\":\"add\""),
+                                          RETURN("2", "ok", ",\"value\":\"2\""), NULL};
+    static const char *const mixed[] = {INVOKE("1", "\"f\":\"add\""), INVOKE("2", CREATES("a")),
+                                        NULL};
+    struct script s;
+    assert_int_equal(check_lines(&s, *state, twice), 1);
+    assert_int_equal(check_lines(&s, *state, lost), 1);
+    assert_int_equal(check_lines(&s, *state, unknown), 0);
+    assert_int_equal(check_lines(&s, *state, mixed), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +263,9 @@ int main(void)
         cmocka_unit_test(an_eventual_read_may_be_stale_but_not_invented),
         cmocka_unit_test(a_torn_last_line_is_left_out_and_a_torn_middle_is_not),
         cmocka_unit_test(an_empty_file_is_no_proof),
+        cmocka_unit_test(of_two_creations_of_one_item_one_is_refused),
+        cmocka_unit_test(a_refusal_that_tells_of_a_write_that_never_was_is_found),
+        cmocka_unit_test(a_counter_gives_no_value_twice),
     };
     return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);
 }

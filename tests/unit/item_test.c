@@ -154,6 +154,8 @@ static void every_cut_item_is_refused_although_its_checksum_holds(void **state)
     buffer_deinit(&out);
 }
 
+static bool readable; /* the item that check_tampered saw last */
+
 static enum status check_tampered(const void *attrs, size_t size, uint32_t item_bytes,
                                   uint32_t count)
 {
@@ -164,6 +166,8 @@ static enum status check_tampered(const void *attrs, size_t size, uint32_t item_
     buffer_append(&b, attrs, size);
     reseal(b.data, b.size);
     enum status status = item_check(buffer_slice(&b));
+    readable = item_is_readable(buffer_slice(&b));
+    assert_true(readable || status != STATUS_OK);
     buffer_deinit(&b);
     return status;
 }
@@ -180,9 +184,11 @@ static void structure_is_checked_behind_a_valid_checksum(void **state)
     assert_int_equal(TAMPERED("\1\0a\0\1", 2, 1), STATUS_CORRUPT); /* no such type */
     assert_int_equal(TAMPERED("\1\0a\x0b\1", 2, 1), STATUS_CORRUPT);
     assert_int_equal(TAMPERED("\2\0a\4\1", 2, 1), STATUS_CORRUPT); /* a name cut short */
+    assert_false(readable);
     /* {a: true, a: true} */
     assert_int_equal(TAMPERED("\1\0a\4\1\1\0b\4\1", 4, 2), STATUS_OK);
     assert_int_equal(TAMPERED("\1\0a\4\1\1\0a\4\1", 4, 2), STATUS_CORRUPT);
+    assert_true(readable); /* readers find the first one */
     /* a set of strings with a null in it */
     assert_int_equal(TAMPERED("\1\0a\6\6\0\0\0\1\1\0\0\0b", 2, 1), STATUS_OK);
     assert_int_equal(TAMPERED("\1\0a\6\1\0\0\0\5", 2, 1), STATUS_CORRUPT);
@@ -190,6 +196,7 @@ static void structure_is_checked_behind_a_valid_checksum(void **state)
     assert_int_equal(TAMPERED("\1\0a\2\4\3\x82\x0c\1", 3, 1), STATUS_OK);
     assert_int_equal(TAMPERED("\1\0a\2\5\3\x82\x0c\2\1", 3, 1), STATUS_CORRUPT);
     assert_int_equal(TAMPERED("\1\0a\2\5\3\x82\x0c\1\1", 3, 1), STATUS_CORRUPT);
+    assert_false(readable);
 #undef TAMPERED
 }
 

@@ -17,6 +17,14 @@ static struct history_op read_of(uint64_t value, int64_t from, int64_t to)
     return op(HISTORY_READ, value, from, to);
 }
 
+static struct history_op write_after(uint64_t old, uint64_t value, int64_t from, int64_t to)
+{
+    struct history_op o = op(HISTORY_WRITE, value, from, to);
+    o.after_known = true;
+    o.after = old;
+    return o;
+}
+
 static struct history_op unknown_write(uint64_t value, int64_t from)
 {
     struct history_op o = op(HISTORY_WRITE, value, from, INT64_MAX);
@@ -147,6 +155,32 @@ static void a_delete_of_unknown_outcome_serves_one_absence(void **state)
          read_of(2, 6, 7), write_of(3, 10, 11));
 }
 
+static void a_write_that_replaced_a_value_directly_follows_it(void **state)
+{
+    (void)state;
+    GOOD(write_of(1, 0, 9), write_after(1, 2, 0, 9), write_after(2, 3, 0, 9), read_of(3, 10, 11));
+    BAD(3, write_of(1, 0, 1), write_of(2, 2, 3), write_after(1, 3, 4, 5));
+    /* Two may not replace the same value, also if nobody reads either. */
+    BAD(3, write_of(1, 0, 1), write_after(1, 2, 2, 9), write_after(1, 3, 2, 10));
+    BAD(2, write_after(0, 1, 0, 9), write_after(0, 2, 0, 10));
+    GOOD(write_after(0, 1, 0, 9), write_of(0, 0, 9), write_after(0, 2, 0, 9));
+    /* A write overlaps two in a chain: it comes before or after both. */
+    GOOD(write_of(1, 0, 1), write_after(1, 2, 2, 3), write_of(9, 0, 9), write_after(2, 3, 4, 5));
+    BAD(6, write_of(1, 0, 1), write_after(1, 2, 2, 3), write_of(9, 2, 9), read_of(9, 4, 5),
+        read_of(2, 2, 6), write_after(2, 3, 6, 7));
+    /* What is replaced has to exist. */
+    BAD(1, write_after(7, 1, 0, 1));
+    BAD(1, write_after(2, 1, 0, 9), write_after(1, 2, 0, 9));
+}
+
+static void a_delete_that_replaced_a_value_saw_it(void **state)
+{
+    (void)state;
+    GOOD(write_of(1, 0, 1), write_after(1, 0, 2, 3), read_of(0, 4, 5));
+    BAD(2, write_of(1, 0, 1), write_after(0, 0, 2, 3));
+    BAD(3, write_of(1, 0, 1), write_of(2, 2, 3), write_after(1, 0, 4, 5));
+}
+
 enum {
     CLIENTS = 64,
     OPS = 100000
@@ -222,6 +256,8 @@ int main(void)
         cmocka_unit_test(a_write_of_unknown_outcome_may_show_late_once_or_never),
         cmocka_unit_test(deletes_are_writes_that_may_repeat),
         cmocka_unit_test(a_delete_of_unknown_outcome_serves_one_absence),
+        cmocka_unit_test(a_write_that_replaced_a_value_directly_follows_it),
+        cmocka_unit_test(a_delete_that_replaced_a_value_saw_it),
         cmocka_unit_test(long_histories_are_decided),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,89 +1,11 @@
 /* load_test.c - the parts of the load generator that need no server. */
 #include "tests/check.h"
 
-#include <math.h>
-
 #include "base/instant.h"
 #include "workload/client_response.h"
 #include "workload/load_options.h"
 #include "workload/load_request.h"
 #include "workload/load_result.h"
-
-/* ---- keys ---- */
-
-static struct load_keys keys_of(const char *text, uint64_t count)
-{
-    struct load_keys k = {.count = count};
-    assert_null(load_keys_parse(&k, text));
-    assert_null(load_keys_start(&k));
-    return k;
-}
-
-static void zipf_keys_have_the_frequencies_of_their_formula(void **state)
-{
-    (void)state;
-    enum {
-        KEYS = 1000,
-        DRAWS = 400000
-    };
-    static const double thetas[] = {0.5, 0.99, 1.0, 1.2, 2.0};
-    struct prng random = prng_seeded(5);
-    for (size_t t = 0; t < sizeof thetas / sizeof thetas[0]; t++) {
-        char text[32];
-        int64_t counts[KEYS] = {0};
-        double whole = 0;
-        snprintf(text, sizeof text, "zipf:%g", thetas[t]);
-        struct load_keys k = keys_of(text, KEYS);
-        for (int i = 0; i < DRAWS; i++)
-            counts[load_keys_next(&k, &random)]++;
-        for (int i = 1; i <= KEYS; i++)
-            whole += pow(i, -thetas[t]);
-        for (int i = 0; i < 20; i++) {
-            double expected = DRAWS * pow(i + 1, -thetas[t]) / whole;
-            /* Five standard deviations: fails once in two million honest runs. */
-            assert_true(fabs((double)counts[i] - expected) < 5 * sqrt(expected) + 1);
-        }
-    }
-}
-
-static void a_hotspot_gets_its_fraction_and_the_other_keys_the_rest(void **state)
-{
-    (void)state;
-    struct load_keys k = keys_of("hotspot:0.9:10", 1000);
-    struct prng random = prng_seeded(6);
-    int hot = 0;
-    for (int i = 0; i < 100000; i++) {
-        uint64_t key = load_keys_next(&k, &random);
-        assert_true(key < 1000);
-        hot += key < 10;
-    }
-    assert_in_range(hot, 89500, 90500);
-}
-
-static void sequential_keys_come_in_order_and_begin_again(void **state)
-{
-    (void)state;
-    struct load_keys k = keys_of("sequential", 3), append = keys_of("append:log", 3);
-    struct prng random = prng_seeded(1);
-    for (uint64_t i = 0; i < 7; i++) {
-        assert_int_equal(load_keys_next(&k, &random), i % 3);
-        assert_int_equal(load_keys_next(&append, &random), i % 3);
-    }
-    assert_true(load_keys_share_one(&append) && !load_keys_share_one(&k));
-}
-
-static void malformed_distributions_are_refused(void **state)
-{
-    (void)state;
-    static const char *const wrong[] = {"",        "zipf",        "zipf:",       "zipf:0",
-                                        "zipf:x",  "hotspot:0.5", "hotspot:2:1", "hotspot:0.5:0",
-                                        "single:", "single:a\"b", "uniform:1",   "hotspot:0.5:-1"};
-    struct load_keys k = {.count = 10};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_non_null(load_keys_parse(&k, wrong[i]));
-    assert_null(load_keys_parse(&k, "hotspot:0.5:11"));
-    assert_non_null(load_keys_start(&k));
-}
 
 /* ---- options ---- */
 
@@ -118,11 +40,11 @@ static void workloads_inherit_what_stands_outside_of_them(void **state)
     assert_string_equal(base->name, "base");
     assert_string_equal(base->table, "shared");
     assert_string_equal(hot->table, "other");
-    assert_true(base->rate == 3000 && hot->rate == 5000);
-    assert_true(base->keys.count == 500 && hot->keys.count == 500);
-    assert_int_equal(hot->keys.kind, LOAD_KEYS_SINGLE);
-    assert_int_equal(hot->start_ns, 2 * NS_PER_S);
-    assert_true(hot->read_ratio == 0.5);
+    assert_true(base->traffic.rate.rates[0] == 3000 && hot->traffic.rate.rates[0] == 5000);
+    assert_true(base->traffic.keys.count == 500 && hot->traffic.keys.count == 500);
+    assert_int_equal(hot->traffic.keys.kind, LOAD_KEYS_SINGLE);
+    assert_int_equal(hot->traffic.start_ns, 2 * NS_PER_S);
+    assert_true(hot->traffic.mix.fraction[TRAFFIC_READ] == 0.5);
     assert_int_equal(options.url_count, 1);
     assert_int_equal(options.urls[0].port, 8000);
     assert_int_equal(PARSE(&error, "--wcu", "50", "--workload", "a:table=one,rcu=7", "--workload",
@@ -143,24 +65,40 @@ static void a_wrong_option_is_named_with_its_value_and_what_it_may_be(void **sta
         const char *text;
     } cases[] = {
         {{"--rate", "-5"},
-         "`--rate` takes requests per second above 0 and up to 10M, such as 500 or 2.5k, or "
-         "`max`, not `-5`"},
+         "`--rate` takes requests per second above 0 and up to 10M, such as 500 or 2.5k, or max, "
+         "or "
+         "closed:CLIENTS:THINK_MS[:exponential], or a curve: ramp:FROM:TO:SPAN_S, "
+         "steps:R1:R2:...:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
+         "diurnal:MEAN:RATIO:PERIOD_S[:NOISE], on-off:RATE:ON_S:OFF_S, not `-5`"},
         {{"--nonsense", "1"}, "unknown option `--nonsense`"},
         {{"--url", "https://x:1"}, "`--url` takes http://HOST:PORT, not `https://x:1`"},
         {{"--tabel", "orders"}, "unknown option `--tabel` (did you mean `--table`?)"},
-        {{"--consistent", "--rate"}, "`--rate` needs a value: N|max"},
+        {{"--consistent", "--rate"}, "`--rate` needs a value: R"},
         {{"--read-ratio", "1.5"}, "`--read-ratio` takes a number from 0 to 1, not `1.5`"},
         {{"--workload", "a:speed=1"}, "workload a: there is no option `speed`"},
         {{"--workload", "a:rate=x"},
          "workload a: `rate` takes requests per second above 0 and up to 10M, such as 500 or 2.5k, "
-         "or "
-         "`max`, not `x`"},
-        {{"--item-bytes", "500-100"},
-         "`--item-bytes` takes bytes up to 409600, such as 900, or a range such as 100-4000, not "
-         "`500-100`"},
+         "or max, or closed:CLIENTS:THINK_MS[:exponential], or a curve: ramp:FROM:TO:SPAN_S, "
+         "steps:R1:R2:...:EVERY_S, spike:BASE:PEAK:FROM_S:FOR_S, "
+         "diurnal:MEAN:RATIO:PERIOD_S[:NOISE], on-off:RATE:ON_S:OFF_S, not `x`"},
+        {{"--rate", "ramp:5:10"},
+         "`--rate` takes ramp:FROM:TO:SPAN_S with rates up to 10M and seconds above 0, such as "
+         "ramp:100:2k:60, not `ramp:5:10`"},
+        {{"--ycsb", "G"}, "`--ycsb` takes one letter, A to F, not `G`"},
+        {{"--workload", "a:ycsb=A,read-ratio=1"},
+         "workload a: mix: the mix says it all: leave out read-ratio and delete-ratio"},
+        {{"--workload", "a:replay=x,replay-speed=0"}, "workload a: replay-speed is above 0"},
+        {{"--item-bytes", "uniform:500:100"},
+         "`--item-bytes` takes bytes up to 409600, such as 900, or uniform:MIN:MAX, or "
+         "twitter[:MEDIAN] (a heavy tail), not `uniform:500:100`"},
         {{"--duration", "5 parsecs"},
          "`--duration` takes a time above 0, such as 30s, 500ms, 2m or 1h, not `5 parsecs`"},
         {{"--consistent", "table"}, "unexpected argument `table`"},
+        {{"--filter", "attribute_exists(a)"},
+         "workload main: filter: only Queries have one: add queries"},
+        {{"--condition", "a = \"b\""},
+         "`--condition` takes an expression of up to 4096 bytes without quotes, backslashes and "
+         "control characters, not `a = \"b\"`"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         assert_int_equal(parse(&error, 2, cases[i].arguments), COMMAND_LINE_WRONG);
@@ -177,7 +115,7 @@ static void a_request_announces_its_length_and_an_item_has_the_size_asked_for(vo
 {
     (void)state;
     struct buffer error = {0}, bytes = {0};
-    assert_int_equal(PARSE(&error, "--item-bytes", "50-3000"), COMMAND_LINE_TAKEN);
+    assert_int_equal(PARSE(&error, "--item-bytes", "uniform:50:3000"), COMMAND_LINE_TAKEN);
     const struct load_workload_options *w = &options.workloads[0];
     struct load_template t;
     load_template_init(&t, w, &options.urls[0], false);
@@ -201,6 +139,54 @@ static void a_request_announces_its_length_and_an_item_has_the_size_asked_for(vo
     buffer_deinit(&error);
 }
 
+static void check_body(struct load_request r, const char *expected)
+{
+    struct buffer bytes = {0};
+    struct load_template t;
+    load_template_init(&t, &options.workloads[0], &options.urls[0], false);
+    load_request_write(&t, &r, &bytes);
+    buffer_append_u8(&bytes, 0);
+    const char *text = (const char *)bytes.data, *body = strstr(text, "\r\n\r\n") + 4;
+    assert_int_equal(strtoul(strstr(text, "Content-Length: ") + 16, NULL, 10), strlen(body));
+    assert_string_equal(body, expected);
+    load_template_deinit(&t);
+    buffer_deinit(&bytes);
+}
+
+static void writes_have_the_condition_and_queries_the_filter(void **state)
+{
+    (void)state;
+    struct buffer error = {0};
+    assert_int_equal(PARSE(&error, "--condition", "attribute_not_exists(pk) or v < data"),
+                     COMMAND_LINE_TAKEN);
+    check_body((struct load_request){.key = 7, .kind = LOAD_DELETE},
+               "{\"TableName\":\"load\",\"Key\":{\"pk\":{\"S\":\"key-0000000007\"}},"
+               "\"ConditionExpression\":\"attribute_not_exists(pk) or v < data\"}");
+    check_body((struct load_request){.key = 7, .number = 1, .item_bytes = 40},
+               "{\"TableName\":\"load\",\"Item\":{\"pk\":{\"S\":\"key-0000000007\"},\"v\":{\"S\":"
+               "\"0000000000000001\"},\"data\":{\"S\":\"sno\"}},"
+               "\"ConditionExpression\":\"attribute_not_exists(pk) or v < data\"}");
+    check_body((struct load_request){.key = 7, .kind = LOAD_ADD},
+               "{\"TableName\":\"load\",\"Key\":{\"pk\":{\"S\":\"key-0000000007\"}},"
+               "\"UpdateExpression\":\"ADD v "
+               ":one\",\"ExpressionAttributeValues\":{\":one\":{\"N\":\"1\"}},"
+               "\"ReturnValues\":\"UPDATED_NEW\","
+               "\"ConditionExpression\":\"attribute_not_exists(pk) or v < data\"}");
+    assert_int_equal(PARSE(&error, "--queries", "--filter", "attribute_exists(gone)", "--sort-key",
+                           "sk", "--distribution", "collection:acme"),
+                     COMMAND_LINE_TAKEN);
+    check_body((struct load_request){.key = 7, .kind = LOAD_QUERY},
+               "{\"TableName\":\"load\",\"KeyConditionExpression\":\"#p = :p\","
+               "\"ExpressionAttributeNames\":{\"#p\":\"pk\"},"
+               "\"ExpressionAttributeValues\":{\":p\":{\"S\":\"acme\"}},"
+               "\"FilterExpression\":\"attribute_exists(gone)\"}");
+    assert_int_equal(PARSE(&error, "--queries", "--history", "h.jsonl"), COMMAND_LINE_WRONG);
+    assert_slice_is(buffer_slice(&error),
+                    "workload main: queries: a history holds reads of single "
+                    "items: leave out queries, scans and traces, or --history");
+    buffer_deinit(&error);
+}
+
 static void items_of_a_collection_share_their_partition_key(void **state)
 {
     (void)state;
@@ -211,7 +197,7 @@ static void items_of_a_collection_share_their_partition_key(void **state)
         COMMAND_LINE_TAKEN);
     struct load_template t;
     load_template_init(&t, &options.workloads[0], &options.urls[0], false);
-    struct load_request r = {.key = 7, .is_read = true};
+    struct load_request r = {.key = 7, .kind = LOAD_GET};
     load_request_write(&t, &r, &bytes);
     buffer_append_u8(&bytes, 0);
     const char *text = (const char *)bytes.data, *body = strstr(text, "\r\n\r\n") + 4;
@@ -220,6 +206,38 @@ static void items_of_a_collection_share_their_partition_key(void **state)
     assert_int_equal(load_item_bytes_min(&options.workloads[0]), 2 + 4 + 2 + 14 + 1 + 16);
     load_template_deinit(&t);
     buffer_deinit(&bytes);
+    buffer_deinit(&error);
+}
+
+static void ycsb_letters_set_the_mix_and_what_is_said_beside_them_counts(void **state)
+{
+    (void)state;
+    struct buffer error = {0};
+    assert_int_equal(PARSE(&error, "--distribution", "uniform", "--ycsb", "e", "--workload",
+                           "a:rate=closed:7:20:exponential,retry=standard-2026:2", "--workload",
+                           "b:ycsb=D,item-bytes=twitter,consistent"),
+                     COMMAND_LINE_TAKEN);
+    const struct load_workload_options *a = &options.workloads[0], *b = &options.workloads[1];
+    assert_true(a->traffic.mix.fraction[TRAFFIC_SCAN] == 0.95 && a->traffic.mix.eventual == 1);
+    assert_int_equal(a->traffic.keys.kind, LOAD_KEYS_UNIFORM);
+    assert_int_equal(a->traffic.sizes.most, 1000);
+    assert_true(a->traffic.clients.count == 7 && a->traffic.clients.exponential);
+    assert_string_equal(a->retry.model->name, "standard-2026");
+    assert_int_equal(a->retry.attempts_max, 2);
+    assert_int_equal(b->traffic.keys.kind, LOAD_KEYS_LATEST);
+    assert_int_equal(b->traffic.sizes.kind, ITEM_SIZES_TWITTER);
+    assert_true(b->traffic.mix.fraction[TRAFFIC_INSERT] == 0.05 && b->traffic.mix.eventual == 0);
+    assert_null(b->retry.model);
+    check_body((struct load_request){.key = 7, .kind = LOAD_SCAN, .scan_length = 12},
+               "{\"TableName\":\"load\",\"ExclusiveStartKey\":{\"pk\":{\"S\":\"key-0000000007\"}},"
+               "\"Limit\":12}");
+    check_body(
+        (struct load_request){.key = 7, .kind = LOAD_SCAN, .scan_length = 1, .consistent = true},
+        "{\"TableName\":\"load\",\"ExclusiveStartKey\":{\"pk\":{\"S\":\"key-0000000007\"}},"
+        "\"ConsistentRead\":true,\"Limit\":1}");
+    check_body((struct load_request){.key = 7, .kind = LOAD_GET, .consistent = true},
+               "{\"TableName\":\"load\",\"Key\":{\"pk\":{\"S\":\"key-0000000007\"}},"
+               "\"ConsistentRead\":true}");
     buffer_deinit(&error);
 }
 
@@ -261,6 +279,40 @@ static void answers_cut_anywhere_are_read_the_same(void **state)
         assert_slice_is(buffer_slice(&a.bodies), "\nabc\nde\n");
         client_response_deinit(&r);
         buffer_deinit(&a.bodies);
+    }
+}
+
+static void a_refusal_tells_when_to_try_again(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *headers;
+        int64_t ms;
+    } cases[] = {{"", -1},
+                 {"X-Amz-Retry-After: 1500\r\n", 1500},
+                 {"x-amz-retry-after: 0\r\nx-amz-retry-later: 7\r\n", 0},
+                 {"x-amz-retry-after: soon\r\n", -1},
+                 {"x-amz-retry-after: -5\r\n", -1},
+                 {"x-amz-retry-after: 99999999999999999999\r\n", -1},
+                 {"x-amz-retry-after-all: 3\r\n", -1}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char text[256];
+        snprintf(text, sizeof text, "HTTP/1.1 400 Bad Request\r\n%sContent-Length: 0\r\n\r\n",
+                 cases[i].headers);
+        for (size_t piece = 1; piece <= strlen(text); piece += 3) {
+            struct answers a = {0};
+            struct client_response r = {0};
+            client_response_init(&r, true, on_answer, &a);
+            for (size_t at = 0; at < strlen(text); at += piece) {
+                size_t size = strlen(text) - at < piece ? strlen(text) - at : piece;
+                assert_int_equal(client_response_feed(&r, slice_make(text + at, size)), STATUS_OK);
+            }
+            assert_int_equal(a.count, 1);
+            if (r.retry_after_ms != cases[i].ms)
+                fail_msg("%s: %lld ms", cases[i].headers, (long long)r.retry_after_ms);
+            client_response_deinit(&r);
+            buffer_deinit(&a.bodies);
+        }
     }
 }
 
@@ -337,15 +389,14 @@ static void labels_from_outside_cannot_fill_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(zipf_keys_have_the_frequencies_of_their_formula),
-        cmocka_unit_test(a_hotspot_gets_its_fraction_and_the_other_keys_the_rest),
-        cmocka_unit_test(sequential_keys_come_in_order_and_begin_again),
-        cmocka_unit_test(malformed_distributions_are_refused),
         cmocka_unit_test(workloads_inherit_what_stands_outside_of_them),
         cmocka_unit_test(a_wrong_option_is_named_with_its_value_and_what_it_may_be),
         cmocka_unit_test(a_request_announces_its_length_and_an_item_has_the_size_asked_for),
+        cmocka_unit_test(writes_have_the_condition_and_queries_the_filter),
         cmocka_unit_test(items_of_a_collection_share_their_partition_key),
+        cmocka_unit_test(ycsb_letters_set_the_mix_and_what_is_said_beside_them_counts),
         cmocka_unit_test(answers_cut_anywhere_are_read_the_same),
+        cmocka_unit_test(a_refusal_tells_when_to_try_again),
         cmocka_unit_test(what_is_not_http_is_refused),
         cmocka_unit_test(a_throttling_error_is_a_refusal_with_its_reasons),
         cmocka_unit_test(labels_from_outside_cannot_fill_memory),

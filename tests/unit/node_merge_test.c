@@ -101,6 +101,17 @@ static struct frozen freeze(struct scene *s)
     return lone_answer(&s->w)->frozen;
 }
 
+static void thaw(struct scene *s)
+{
+    struct partition_info p = s->upper;
+    p.merge = MERGE_THAW;
+    p.merge_with = s->lower.id;
+    p.epoch++;
+    ask(s, &p);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_OK);
+}
+
 static struct partition_info absorbing(const struct scene *s, struct frozen frozen)
 {
     struct partition_info p = s->lower;
@@ -165,13 +176,7 @@ static void a_frozen_partition_serves_nothing_until_it_is_thawed(void **state)
     lone_crash(&s.w);
     settle(&s.w);
     assert_serves_nothing(&s);
-    struct partition_info p = s.upper;
-    p.merge = MERGE_THAW;
-    p.merge_with = s.lower.id;
-    p.epoch++;
-    ask(&s, &p);
-    lone_write_all(&s.w);
-    lone_assert_answer(&s.w, REPLY_OK);
+    thaw(&s);
     const struct partition_info late = freezing(&s); /* of the epoch before */
     ask(&s, &late);
     lone_assert_answer(&s.w, REPLY_STALE_MAP);
@@ -252,15 +257,21 @@ static void a_node_stops_rather_than_guess_what_it_takes_over(void **state)
     lone_deinit(&s.w);
 }
 
-static void absorb_without_its_record_on_disk(struct scene *s, struct partition_info *lower)
+/* Until the lower replica has taken over. The record of that is not on disk. */
+static void absorb(struct scene *s, const struct partition_info *lower)
 {
-    scene_init(s);
-    *lower = absorbing(s, freeze(s));
     ask(s, lower);
     while (partitions_find(&s->w.node->partitions, s->upper.id) != NULL) {
         assert_true(lone_write_begin(&s->w));
         lone_write_end(&s->w, 0);
     }
+}
+
+static void absorb_without_its_record_on_disk(struct scene *s, struct partition_info *lower)
+{
+    scene_init(s);
+    *lower = absorbing(s, freeze(s));
+    absorb(s, lower);
 }
 
 /* Or the catalog takes the upper partition for gone, and what a node holds of it is erased, when
@@ -295,6 +306,46 @@ static void a_merge_that_a_crash_forgot_is_done_again(void **state)
     settle(&s.w);
     assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
     lone_assert_verified(&s.w, NAMES);
+    lone_deinit(&s.w);
+}
+
+/* The store has the upper replica frozen by the first merge, which was given up. */
+static void absorb_in_a_second_merge(struct scene *s)
+{
+    scene_init(s);
+    freeze(s);
+    lone_checkpoint_all(&s->w);
+    thaw(s);
+    s->upper.epoch++;
+    const struct partition_info lower = absorbing(s, freeze(s));
+    absorb(s, &lower);
+}
+
+static void assert_starts_merged(struct scene *s)
+{
+    lone_crash(&s->w);
+    settle(&s->w);
+    assert_false(node_is_stopped(s->w.node));
+    assert_null(partitions_find(&s->w.node->partitions, s->upper.id));
+    lone_assert_verified(&s->w, NAMES);
+}
+
+static void a_second_merge_is_replayed_over_the_freeze_of_one_that_was_given_up(void **state)
+{
+    (void)state;
+    struct scene s;
+    absorb_in_a_second_merge(&s);
+    lone_write_all(&s.w);
+    assert_starts_merged(&s);
+    lone_deinit(&s.w);
+}
+
+static void a_second_merge_that_a_crash_forgot_is_done_again(void **state)
+{
+    (void)state;
+    struct scene s;
+    absorb_in_a_second_merge(&s);
+    assert_starts_merged(&s);
     lone_deinit(&s.w);
 }
 
@@ -344,6 +395,8 @@ int main(void)
         cmocka_unit_test(a_node_stops_rather_than_guess_what_it_takes_over),
         cmocka_unit_test(a_merge_is_said_to_be_done_once_it_is_on_disk),
         cmocka_unit_test(a_merge_that_a_crash_forgot_is_done_again),
+        cmocka_unit_test(a_second_merge_is_replayed_over_the_freeze_of_one_that_was_given_up),
+        cmocka_unit_test(a_second_merge_that_a_crash_forgot_is_done_again),
         cmocka_unit_test(a_late_word_opens_nothing_that_was_taken_over),
         cmocka_unit_test(words_that_make_no_sense_are_refused),
     };

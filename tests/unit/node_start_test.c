@@ -25,10 +25,38 @@ static void groups_that_run_at_once_stay_within_the_log(void **state)
     lone_deinit(&w);
 }
 
+/* A whole record is no damage: the error must lead to the right cause. */
+static void a_record_that_cannot_be_replayed_is_not_called_damage(void **state)
+{
+    (void)state;
+    struct lone_node w;
+    struct buffer record = {0}, error = {0};
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 10, 10);
+    const struct log_record done = {.lsn = w.log.size,
+                                    .kind = LOG_SPLIT_DONE,
+                                    .group = w.table.partitions[0].id,
+                                    .index = 1000}; /* the log has no such entry */
+    log_record_append(&record, &done, slice_make(NULL, 0), slice_make(NULL, 0));
+    log_records_seal(&record, done.lsn);
+    buffer_append_slice(&w.log, buffer_slice(&record));
+    lone_die(&w);
+    assert_int_equal(lone_recover(&w, &error), STATUS_CORRUPT);
+    buffer_append(&error, "", 1);
+    const char *text = (const char *)error.data;
+    assert_non_null(strstr(text, "does not fit the node's data"));
+    assert_non_null(strstr(text, "kind 12"));
+    assert_null(strstr(text, "damaged"));
+    buffer_deinit(&error);
+    buffer_deinit(&record);
+    lone_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(groups_that_run_at_once_stay_within_the_log),
+        cmocka_unit_test(a_record_that_cannot_be_replayed_is_not_called_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

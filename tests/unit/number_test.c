@@ -223,6 +223,66 @@ static void a_number_counts_a_byte_for_two_digits_on_either_side_of_the_point(vo
     }
 }
 
+/* ---- sums ---- */
+
+static struct number number_of(const char *text)
+{
+    struct number n;
+    assert_int_equal(number_parse(slice_of(text), &n), NUMBER_OK);
+    return n;
+}
+
+/* `sum` NULL: the error. */
+static void assert_sum(const char *a, const char *b, bool minus, const char *sum,
+                       enum number_error error)
+{
+    struct number x = number_of(a), y = number_of(b), out;
+    char text[NUMBER_TEXT_MAX];
+    assert_int_equal(minus ? number_subtract(&x, &y, &out) : number_add(&x, &y, &out), error);
+    if (sum != NULL) {
+        number_format(&out, text);
+        assert_string_equal(text, sum);
+    }
+}
+
+static void sums_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *a, *b, *sum, *difference;
+    } CASES[] = {
+        {"1", "2", "3", "-1"},
+        {"0.1", "0.2", "0.3", "-0.1"},
+        {"999", "1", "1000", "998"},
+        {"1000", "0.001", "1000.001", "999.999"},
+        {"-5", "5", "0", "-10"},
+        {"0", "7", "7", "-7"},
+        {"7", "0", "7", "7"},
+        {"-0.5", "-0.25", "-0.75", "-0.25"},
+        {"12345678901234567890123456789012345678", "1", "12345678901234567890123456789012345679",
+         "12345678901234567890123456789012345677"},
+        {"99999999999999999999999999999999999999", "1", "100000000000000000000000000000000000000",
+         "99999999999999999999999999999999999998"},
+    };
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        assert_sum(CASES[i].a, CASES[i].b, false, CASES[i].sum, NUMBER_OK);
+        assert_sum(CASES[i].b, CASES[i].a, false, CASES[i].sum, NUMBER_OK);
+        assert_sum(CASES[i].a, CASES[i].b, true, CASES[i].difference, NUMBER_OK);
+    }
+}
+
+static void sums_that_no_number_holds_are_refused(void **state)
+{
+    (void)state;
+    assert_sum("1E40", "1", false, NULL, NUMBER_TOO_MANY_DIGITS);
+    assert_sum("1E40", "1", true, NULL, NUMBER_TOO_MANY_DIGITS);
+    assert_sum("9E125", "9E125", false, NULL, NUMBER_OVERFLOW);
+    assert_sum("-9E125", "9E125", true, NULL, NUMBER_OVERFLOW);
+    assert_sum("1.1E-130", "1E-130", true, NULL, NUMBER_UNDERFLOW);
+    assert_sum("9E125", "9E125", true, "0", NUMBER_OK);
+    assert_sum("1E-130", "1E-130", true, "0", NUMBER_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +295,8 @@ int main(void)
         cmocka_unit_test(decoding_refuses_what_encoding_does_not_write),
         cmocka_unit_test(decoding_leaves_what_follows_the_number),
         cmocka_unit_test(a_number_counts_a_byte_for_two_digits_on_either_side_of_the_point),
+        cmocka_unit_test(sums_are_exact),
+        cmocka_unit_test(sums_that_no_number_holds_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

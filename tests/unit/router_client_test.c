@@ -416,6 +416,42 @@ static void what_changes_the_cluster_is_taken_by_the_admin_listener_alone(void *
     assert_int_equal(f.asked[REQUEST_DECIDE], 0);
 }
 
+#define SPLIT "POST /weir/split HTTP/1.1\r\nHost: h" JSON
+
+/* Each member has constraints of its own: none is passed over, none is told twice. */
+static void a_split_is_refused_for_each_member_that_is_missing_or_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *body;
+        const char *says;
+    } CASES[] = {
+        {"{}",
+         "2 validation errors detected: Value null at 'tableName' failed to satisfy constraint: "
+         "Member must not be null; Value null at 'partition' failed to satisfy constraint: "
+         "Member must not be null\""},
+        {"{\"TableName\":\"users\"}", "\"1 validation error detected: Value null at 'partition' "},
+        {"{\"TableName\":\"users\",\"Partition\":0}",
+         "\"1 validation error detected: Value '0' at 'partition' failed to satisfy constraint: "
+         "Member must have value greater than or equal to 1\""},
+        {"{\"TableName\":\"users\",\"Partition\":\"1\"}", "SerializationException"},
+        {"{\"TableName\":\"users\",\"Partition\":1,\"Cut\":7}", "SerializationException"},
+        {"{\"TableName\":\"users\",\"Partition\":1,\"Cut\":\"7\"}", "Cut is not base64"},
+    };
+    start();
+    fake_open_admin(&f, 2);
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, SPLIT "\r\nContent-Length: %zu\r\n\r\n%s",
+                 strlen(CASES[i].body), CASES[i].body);
+        fake_send_text(&f, 2, text);
+        const struct fake_answer a = fake_take_answer(&f, 2);
+        assert_int_equal(a.status, 400);
+        if (memmem(a.body.data, a.body.size, CASES[i].says, strlen(CASES[i].says)) == NULL)
+            fail_msg("%s: %.*s", CASES[i].body, (int)a.body.size, (const char *)a.body.data);
+    }
+}
+
 static void a_drain_whose_undo_is_not_1_is_refused(void **state)
 {
     (void)state;
@@ -458,6 +494,7 @@ int main(void)
         T(on_loopback_pages_of_this_machine_may_use_the_endpoint),
         T(beyond_loopback_only_pages_that_are_named_may),
         T(what_changes_the_cluster_is_taken_by_the_admin_listener_alone),
+        T(a_split_is_refused_for_each_member_that_is_missing_or_wrong),
         T(a_drain_whose_undo_is_not_1_is_refused),
         T(an_admin_request_carries_the_token_where_one_is_set),
     };

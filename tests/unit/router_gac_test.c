@@ -492,7 +492,8 @@ static void a_tag_chooses_the_tables_policy_at_its_creation(void **state)
         assert_int_equal(f.tables[1 + i].gac, 1 + i);
     }
     create("some", 400,
-           "The tag weir:gac is 'some' and may only be 'off', 'static', 'periodic' or 'lease'");
+           "The tag weir:gac is 'some' and may only be 'off', 'static', 'periodic', 'lease' "
+           "or 'named'");
     stop(NULL);
     fake_init(&f);
     fake_gac_init(&servers, &f.config, 0);

@@ -1,5 +1,6 @@
 #include "tests/check.h"
 
+#include "router/json/value.h"
 #include "tests/support/expect.h"
 
 static struct fake_cluster f;
@@ -174,17 +175,17 @@ static void constraints_are_told_all_at_once(void **state)
 {
     (void)state;
     expect_invalid(&f, "GetItem", "{}",
-                   "2 validation errors detected: Value null at 'tableName' failed to satisfy "
-                   "constraint: Member must not be null; Value null at 'key' failed to satisfy "
-                   "constraint: Member must not be null");
+                   "2 validation errors detected: Value null at 'key' failed to satisfy "
+                   "constraint: Member must not be null; Value null at 'tableName' failed to "
+                   "satisfy constraint: Member must not be null");
     expect_invalid(
         &f, "GetItem", "{\"TableName\":\"a;\",\"ReturnConsumedCapacity\":\"hi\"}",
-        "4 validation errors detected: Value 'a;' at 'tableName' failed to satisfy "
-        "constraint: Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; "
-        "Value 'a;' at 'tableName' failed to satisfy constraint: Member must have length "
-        "greater than or equal to 3; Value null at 'key' failed to satisfy constraint: "
-        "Member must not be null; Value 'hi' at 'returnConsumedCapacity' failed to "
-        "satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]");
+        "4 validation errors detected: Value 'hi' at 'returnConsumedCapacity' failed to satisfy "
+        "constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; Value null at "
+        "'key' failed to satisfy constraint: Member must not be null; Value 'a;' at 'tableName' "
+        "failed to satisfy constraint: Member must satisfy regular expression pattern: "
+        "[a-zA-Z0-9_.-]+; Value 'a;' at 'tableName' failed to satisfy constraint: Member must "
+        "have length greater than or equal to 3");
     expect_invalid(&f, "PutItem",
                    "{\"TableName\":\"abc\",\"Item\":{},\"ReturnItemCollectionMetrics\":\"\"}",
                    "1 validation error detected: Value '' at 'returnItemCollectionMetrics' failed "
@@ -232,7 +233,8 @@ static void bad_values_are_refused_with_the_services_words(void **state)
         {"{\"SS\":[]}", INVALID "An string set  may not be empty"},
         {"{\"NS\":[]}", INVALID "An number set  may not be empty"},
         {"{\"BS\":[]}", INVALID "Binary sets should not be empty"},
-        {"{\"SS\":[\"a\",\"\"]}", INVALID "An string set may not have a empty string as a member"},
+        {"{\"SS\":[\"\",\"\"]}", INVALID "Input collection [, ] contains duplicates."},
+        {"{\"BS\":[\"\",\"\"]}", INVALID "Input collection [, ]of type BS contains duplicates."},
         {"{\"SS\":[\"a\",\"a\"]}", INVALID "Input collection [a, a] contains duplicates."},
         {"{\"SS\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"1\"]}",
          INVALID "Input collection [1, 2, 3, 4, 5, 6, 7, 8, 9, 1] contains duplicates."},
@@ -280,11 +282,11 @@ static void thirty_one_levels_nest_around_a_value_and_no_more(void **state)
     char *text = nested(31);
     expect("PutItem", text, 200, "{}");
     free(text);
-    text = nested(32);
-    expect_invalid(&f, "PutItem", text,
-                   "Nesting Levels have exceeded supported limits: Attributes in the item have "
-                   "nested levels beyond supported limit");
-    free(text);
+    for (int levels = 32; levels < 64; levels += 31) {
+        text = nested(levels);
+        expect_invalid(&f, "PutItem", text, levels < 62 ? VALUE_TOO_DEEP : VALUE_FAR_TOO_DEEP);
+        free(text);
+    }
     text = nested(5000);
     expect("PutItem", text, 400,
            "{\"__type\":\"com.amazon.coral.service#SerializationException\"}");
@@ -334,12 +336,12 @@ static void keys_must_fit_the_schema(void **state)
     expect_invalid(&f, "GetItem", "{\"TableName\":\"events\",\"Key\":{\"who\":{\"S\":\"a\"}}}",
                    MISMATCH);
     expect_invalid(&f, "GetItem", "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"\"}}}",
-                   INVALID "The AttributeValue for a key attribute cannot contain an empty string "
-                           "value. Key: id");
+                   "One or more parameter values are not valid. The AttributeValue for a key "
+                   "attribute cannot contain an empty string value. Key: id");
     expect_invalid(&f, "GetItem",
                    "{\"TableName\":\"blobs\",\"Key\":{\"id\":{\"S\":\"a\"},\"part\":{\"B\":\"\"}}}",
-                   INVALID "The AttributeValue for a key attribute cannot contain an empty binary "
-                           "value. Key: part");
+                   "One or more parameter values are not valid. The AttributeValue for a key "
+                   "attribute cannot contain an empty binary value. Key: part");
     expect_invalid(&f, "PutItem", "{\"TableName\":\"users\",\"Item\":{\"x\":{\"S\":\"a\"}}}",
                    INVALID "Missing the key id in the item");
     expect_invalid(&f, "PutItem", "{\"TableName\":\"users\",\"Item\":{\"id\":{\"N\":\"1\"}}}",
@@ -367,24 +369,12 @@ static void keys_have_their_limits(void **state)
                            "bytes");
 }
 
-static void what_weir_does_not_have_is_refused_by_name(void **state)
+static void an_operation_that_weir_does_not_have_is_refused_by_name(void **state)
 {
     (void)state;
-    expect_invalid(&f, "GetItem",
-                   "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}},"
-                   "\"ProjectionExpression\":\"id\"}",
-                   "ProjectionExpression is not supported by weir yet");
-    expect_invalid(&f, "PutItem",
-                   "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"}},"
-                   "\"ConditionExpression\":\"attribute_not_exists(id)\"}",
-                   "ConditionExpression is not supported by weir yet");
-    expect_invalid(&f, "DeleteItem",
-                   "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}},\"Expected\":{}}",
-                   "Expected is not supported by weir yet");
-    expect("UpdateItem", "{}", 400,
+    expect("TransactWriteItems", "{}", 400,
            "{\"__type\":\"com.amazon.coral.service#UnknownOperationException\",\"message\":"
-           "\"UpdateItem is not supported by weir yet\"}");
-    assert_int_equal(f.item_count, 0);
+           "\"TransactWriteItems is not supported by weir yet\"}");
 }
 
 static void an_unknown_operation_and_a_body_that_is_not_json_have_no_message(void **state)
@@ -397,6 +387,17 @@ static void an_unknown_operation_and_a_body_that_is_not_json_have_no_message(voi
     expect("GetItem", "", 400, "{\"__type\":\"com.amazon.coral.service#SerializationException\"}");
     expect("GetItem", "{\"TableName\":\"\xff\"}", 400,
            "{\"__type\":\"com.amazon.coral.service#SerializationException\"}");
+}
+
+static void a_set_may_hold_an_empty_string(void **state)
+{
+    (void)state;
+    expect("PutItem",
+           "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"ss\":{\"SS\":[\"\",\"x\"]},"
+           "\"bs\":{\"BS\":[\"\"]}}}",
+           200, "{}");
+    expect("GetItem", "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}", 200,
+           "{\"Item\":{\"id\":{\"S\":\"a\"},\"ss\":{\"SS\":[\"\",\"x\"]},\"bs\":{\"BS\":[\"\"]}}}");
 }
 
 static void an_attribute_named_twice_is_refused(void **state)
@@ -439,8 +440,9 @@ int main(void)
         T(an_item_has_at_most_400_kib),
         T(keys_must_fit_the_schema),
         T(keys_have_their_limits),
-        T(what_weir_does_not_have_is_refused_by_name),
+        T(an_operation_that_weir_does_not_have_is_refused_by_name),
         T(an_unknown_operation_and_a_body_that_is_not_json_have_no_message),
+        T(a_set_may_hold_an_empty_string),
         T(an_attribute_named_twice_is_refused),
         T(an_empty_attribute_name_is_refused_at_any_depth),
     };

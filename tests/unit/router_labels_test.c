@@ -45,10 +45,10 @@ static void tags_are_set_and_listed_and_removed(void **state)
                 "{\"Key\":\"cost\",\"Value\":\"\"}]}",
                 200, "");
     expect_tags(ARN, "{\"Key\":\"cost\",\"Value\":\"\"},{\"Key\":\"team\",\"Value\":\"blue\"}");
-    expect_call(&f, "TagResource",
-                "{" RESOURCE ",\"Tags\":[{\"Key\":\"team\",\"Value\":\"r\\\"ed\"}]}", 200, "");
+    expect_call(&f, "TagResource", "{" RESOURCE ",\"Tags\":[{\"Key\":\"team\",\"Value\":\"red\"}]}",
+                200, "");
     expect_call(&f, "UntagResource", "{" RESOURCE ",\"TagKeys\":[\"cost\",\"unknown\"]}", 200, "");
-    expect_tags(ARN, "{\"Key\":\"team\",\"Value\":\"r\\\"ed\"}");
+    expect_tags(ARN, "{\"Key\":\"team\",\"Value\":\"red\"}");
 }
 
 static void tags_of_a_new_table_are_kept(void **state)
@@ -78,9 +78,13 @@ static void tags_that_cannot_be_are_refused(void **state)
         {"UntagResource", "\"TagKeys\":[]", "Atleast one Tag Key needs to be provided as Input."},
         {"TagResource",
          "\"Tags\":[{\"Key\":\"a\",\"Value\":\"1\"},{\"Key\":\"a\",\"Value\":\"2\"}]",
-         BAD "Duplicate tag key: a"},
+         "Duplicate Tag Keys provided as input: Duplicate Tag Key found a"},
+        {"TagResource", "\"Tags\":[{\"Key\":\"a!\",\"Value\":\"1\"}]",
+         "The Tag Key provided is invalid, Key: a!"},
+        {"TagResource", "\"Tags\":[{\"Key\":\"a\",\"Value\":\"<>\"}]",
+         "The Tag Value provided is invalid, Value: <>"},
         {"TagResource", "\"Tags\":[{\"Key\":\"aws:a\",\"Value\":\"1\"}]",
-         BAD "the tag key aws:a begins with aws:, which is reserved"},
+         "Tag Key cannot be prefixed with aws:, Key: aws:a"},
         {"TagResource", "\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"off\"}]",
          "The tag weir:gac can only be given to CreateTable, and stays"},
         {"UntagResource", "\"TagKeys\":[\"weir:item-collections\"]",
@@ -117,7 +121,8 @@ static void limits_of_tags_hold(void **state)
         if (count == 50)
             expect_call(&f, "TagResource", (const char *)request.data, 200, "");
         else
-            expect_invalid(&f, "TagResource", (const char *)request.data, BAD "more than 50 tags");
+            expect_invalid(&f, "TagResource", (const char *)request.data,
+                           "Number of Tags exceed the current limit for the provided ResourceArn");
     }
     for (int size = 128; size <= 129; size++) {
         buffer_clear(&request);
@@ -135,23 +140,31 @@ static void limits_of_tags_hold(void **state)
 static void a_resource_that_is_no_table_is_refused(void **state)
 {
     (void)state;
-    static const char *const NAMES[] = {
-        "users",
-        "arn:aws:dynamodb:local:000000000000:table/",
-        "arn:aws:dynamodb:local:000000000000:table/users/index/i",
-        "arn:aws:dynamodb:local:000000000000:table/u~ers",
-        "arn:aws:s3:local:000000000000:table/users",
-        "arn:aws:dynamodb:local:table/users",
-        "arn",
+    static const char NO_ARN[] = BAD "ARNs must start with 'arn:': ",
+                      OTHER[] = BAD "Provided Arn is not a DynamoDB resource arn: ",
+                      INDEX[] = BAD "Invalid resource arn provided, only table or stream is "
+                                    "accepted. Provided resource arn: ",
+                      NAME[] = "Invalid TableArn: Invalid ResourceArn provided as input ";
+    static const struct {
+        const char *arn;
+        const char *message;
+    } NAMES[] = {
+        {"users", NO_ARN},
+        {"arn:aws:dynamodb:local:000000000000:table/", NAME},
+        {"arn:aws:dynamodb:local:000000000000:table/users/index/i", INDEX},
+        {"arn:aws:dynamodb:local:000000000000:table/u~ers", NAME},
+        {"arn:aws:s3:local:000000000000:table/users", OTHER},
+        {"arn:aws:dynamodb:local:table/users", OTHER},
+        {"arn", NO_ARN},
     };
     char request[256], message[256];
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        snprintf(request, sizeof request, "{\"ResourceArn\":\"%s\"}", NAMES[i]);
-        snprintf(message, sizeof message,
-                 "Invalid TableArn: Invalid ResourceArn provided as input %s", NAMES[i]);
+        snprintf(request, sizeof request, "{\"ResourceArn\":\"%s\"}", NAMES[i].arn);
+        snprintf(message, sizeof message, "%s%s", NAMES[i].message, NAMES[i].arn);
         expect_invalid(&f, "ListTagsOfResource", request, message);
+        expect_invalid(&f, "GetResourcePolicy", request, message);
     }
-    static const char GONE[] = "Requested resource not found: ResourcArn: "
+    static const char GONE[] = "Requested resource not found: ResourceArn: "
                                "arn:aws:dynamodb:local:000000000000:table/gone not found";
     static const char RESOURCE_GONE[] =
         "\"ResourceArn\":\"arn:aws:dynamodb:local:000000000000:table/gone\"";
@@ -188,14 +201,14 @@ static void a_change_of_class_is_told_and_touches_nothing_else(void **state)
         described_with("\"TableClassSummary\":{\"TableClass\":\"STANDARD_INFREQUENT_ACCESS\"}"));
     assert_true(f.tables[0].version == before.version && f.tables[0].rcu == before.rcu);
     assert_int_equal(f.tables[0].billing, before.billing);
-    assert_int_equal(fake_call(&f, "UpdateTable",
-                               "{\"TableName\":\"users\",\"TableClass\":\"STANDARD\","
-                               "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":11,"
-                               "\"WriteCapacityUnits\":5}}")
-                         .status,
-                     200);
+    assert_int_equal(
+        fake_call(&f, "UpdateTable", "{\"TableName\":\"users\",\"TableClass\":\"STANDARD\"}")
+            .status,
+        200);
     assert_true(described_with("\"TableClass\":\"STANDARD\""));
-    assert_int_equal(f.tables[0].rcu, 11);
+    expect_invalid(&f, "UpdateTable", "{\"TableName\":\"users\",\"TableClass\":\"GLACIER\"}",
+                   "Invalid table-class parameter provided. Please try again with a valid "
+                   "table-class value: [STANDARD, STANDARD_INFREQUENT_ACCESS].");
 }
 
 static void encryption_is_told_as_the_service_tells_it(void **state)
@@ -207,7 +220,7 @@ static void encryption_is_told_as_the_service_tells_it(void **state)
     } CASES[] = {
         {"\"Enabled\":true", "alias/aws/dynamodb"},
         {"\"Enabled\":true,\"SSEType\":\"KMS\",\"KMSMasterKeyId\":\"alias/mine\"", "alias/mine"},
-        {"\"Enabled\":true,\"KMSMasterKeyId\":\"1234\"", "key/1234"},
+        {"\"Enabled\":true,\"SSEType\":\"KMS\",\"KMSMasterKeyId\":\"1234\"", "key/1234"},
         {"\"Enabled\":false", NULL},
     };
     char request[512], expected[512];
@@ -224,6 +237,7 @@ static void encryption_is_told_as_the_service_tells_it(void **state)
     }
     assert_true(answer_has(fake_call(&f, "CreateTable",
                                      "{" NEW_TABLE ",\"SSESpecification\":{\"Enabled\":true,"
+                                     "\"SSEType\":\"KMS\","
                                      "\"KMSMasterKeyId\":\"arn:aws:kms:x:1:key/9\"}}"),
                            "\"KMSMasterKeyArn\":\"arn:aws:kms:x:1:key/9\""));
 }
@@ -236,11 +250,13 @@ static void encryption_that_contradicts_itself_is_refused(void **state)
         const char *message;
     } CASES[] = {
         {"\"Enabled\":false,\"KMSMasterKeyId\":\"a\"",
-         BAD "SSEType and KMSMasterKeyId of SSESpecification need Enabled to be true"},
-        {"\"SSEType\":\"KMS\"",
-         BAD "SSEType and KMSMasterKeyId of SSESpecification need Enabled to be true"},
+         BAD "KMSMasterKeyId can not be specified if Enabled is false"},
+        {"\"SSEType\":\"KMS\"", BAD "SSEType can not be specified if Enabled is false"},
+        {"\"Enabled\":true,\"KMSMasterKeyId\":\"a\"",
+         BAD "SSEType KMS is required if KMSMasterKeyId is specified"},
+        {"\"Enabled\":false", BAD "Table is already encrypted by default"},
         {"\"Enabled\":true,\"SSEType\":\"AES256\"", BAD "SSEType AES256 is not supported"},
-        {"\"Enabled\":true,\"KMSMasterKeyId\":\"\"",
+        {"\"Enabled\":true,\"SSEType\":\"KMS\",\"KMSMasterKeyId\":\"\"",
          BAD "KMSMasterKeyId has 0 bytes, and may have 1 to 2048"},
     };
     char request[512];
@@ -249,6 +265,32 @@ static void encryption_that_contradicts_itself_is_refused(void **state)
                  CASES[i].asked);
         expect_invalid(&f, "UpdateTable", request, CASES[i].message);
     }
+    static const char KEY[] = "{\"TableName\":\"users\",\"SSESpecification\":{\"Enabled\":true}}";
+    assert_int_equal(fake_call(&f, "UpdateTable", KEY).status, 200);
+    expect_invalid(&f, "UpdateTable", KEY,
+                   BAD "Table is already encrypted with given KMSMasterKeyId. Use KMSMasterKeyId "
+                       "parameter if you want to change Master Key");
+}
+
+static void a_protected_table_is_described_and_not_deleted(void **state)
+{
+    (void)state;
+    assert_true(described_with("\"DeletionProtectionEnabled\":false"));
+    assert_true(
+        answer_has(fake_call(&f, "UpdateTable",
+                             "{\"TableName\":\"users\",\"DeletionProtectionEnabled\":true}"),
+                   "\"DeletionProtectionEnabled\":true"));
+    assert_true(described_with("\"DeletionProtectionEnabled\":true"));
+    expect_invalid(&f, "DeleteTable", "{\"TableName\":\"users\"}", "protected");
+    assert_int_equal(fake_call(&f, "UpdateTable",
+                               "{\"TableName\":\"users\",\"DeletionProtectionEnabled\":false}")
+                         .status,
+                     200);
+    assert_int_equal(fake_call(&f, "DeleteTable", "{\"TableName\":\"users\"}").status, 200);
+    assert_true(answer_has(
+        fake_call(&f, "CreateTable", "{" NEW_TABLE ",\"DeletionProtectionEnabled\":true}"),
+        "\"DeletionProtectionEnabled\":true"));
+    expect_invalid(&f, "DeleteTable", "{\"TableName\":\"new\"}", "protected");
 }
 
 int main(void)
@@ -263,6 +305,8 @@ int main(void)
                                         stop),
         cmocka_unit_test_setup_teardown(encryption_is_told_as_the_service_tells_it, start, stop),
         cmocka_unit_test_setup_teardown(encryption_that_contradicts_itself_is_refused, start, stop),
+        cmocka_unit_test_setup_teardown(a_protected_table_is_described_and_not_deleted, start,
+                                        stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

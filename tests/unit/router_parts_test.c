@@ -503,7 +503,8 @@ static bool expression_is_taken(const char *before, const char *each, int count,
 static void an_expression_has_at_most_300_operators_and_100_operands_of_in(void **state)
 {
     (void)state;
-    static const char MANY[] = "too many operators", IN[] = "at most 100 operands";
+    static const char MANY[] = "too many operators",
+                      IN[] = "too many operands; number of operands: 101";
     assert_true(expression_is_taken("", "a=b OR ", 150, "c IN (d)", MANY) == false);
     assert_true(expression_is_taken("", "a=b OR ", 149, "c=d AND e IN (f)", MANY) == false);
     assert_true(expression_is_taken("", "a=b OR ", 149, "c=d", MANY));

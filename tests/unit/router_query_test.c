@@ -288,6 +288,11 @@ static const struct {
             "\\\"=\\\""},
     {"(size(a))[0] > a", "Invalid KeyConditionExpression: Syntax error; token: \\\"[\\\", "
                          "near: \\\")[0\\\""},
+    {"a = (b = c)", "Invalid KeyConditionExpression: Syntax error; token: \\\"=\\\", near: "
+                    "\\\"b = c\\\""},
+    {"attribute_type(a, size(b))",
+     "Invalid KeyConditionExpression: Incorrect operand type for operator or function; operator "
+     "or function: attribute_type, operand type: N"},
     {"a = :w AND", "Invalid KeyConditionExpression: Syntax error; token: \\\"<EOF>\\\", near: "
                    "\\\"AND\\\""},
     {"a = \xc3\xa4", "Invalid KeyConditionExpression: Syntax error; token: \\\"\xc3\xa4\\\", "
@@ -390,10 +395,26 @@ static void the_members_of_a_query_are_checked_in_order(void **state)
         {",\"Limit\":0",
          "1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must "
          "have value greater than or equal to 1"},
-        {",\"IndexName\":\"abc\"", "IndexName is not supported by weir yet"},
-        {",\"FilterExpression\":\"a = :a\"", "FilterExpression is not supported by weir yet"},
-        {",\"Select\":\"SPECIFIC_ATTRIBUTES\"",
-         "Select SPECIFIC_ATTRIBUTES is not supported by weir yet"},
+        {",\"IndexName\":\"ab\"",
+         "1 validation error detected: Value 'ab' at 'indexName' failed to satisfy constraint: "
+         "Member must have length greater than or equal to 3"},
+        {",\"FilterExpression\":\"a = :a\"",
+         "Either the KeyConditions or KeyConditionExpression parameter must be specified in the "
+         "request."},
+        {",\"KeyConditionExpression\":\"a = :a\",\"FilterExpression\":\"b =\"",
+         "Invalid KeyConditionExpression: An expression attribute value used in expression is not "
+         "defined; attribute value: :a"},
+        {",\"KeyConditionExpression\":\"a = b\",\"FilterExpression\":\"b =\","
+         "\"ProjectionExpression\":\"\"",
+         "Invalid FilterExpression: Syntax error; token: \\\"<EOF>\\\", near: \\\"=\\\""},
+        {",\"KeyConditionExpression\":\"a = b\",\"FilterExpression\":\"b = c\","
+         "\"ProjectionExpression\":\"\",\"ExpressionAttributeNames\":{\"#a\":\"a\"}",
+         "Invalid ProjectionExpression: The expression can not be empty;"},
+        {",\"KeyConditionExpression\":\"a = b\",\"ExpressionAttributeNames\":{\"#a\":\"a\"}",
+         "Value provided in ExpressionAttributeNames unused in expressions: keys: {#a}"},
+        {",\"KeyConditionExpression\":\"a = b\"",
+         "Invalid condition in KeyConditionExpression: Multiple attribute names used in one "
+         "condition"},
     };
     char request[1024];
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -419,8 +440,8 @@ static void conditions_and_start_keys_must_fit_the_schema(void **state)
         {"who = :v and foo = :v", "{\"S\":\"1\"}", "",
          "Query condition missed key schema element: ts"},
         {"who = :v", "{\"S\":\"\"}", "",
-         "One or more parameter values were invalid: The AttributeValue for a key attribute cannot "
-         "contain an empty string value. Key: who"},
+         "One or more parameter values are not valid. The AttributeValue for a key attribute "
+         "cannot contain an empty string value. Key: who"},
         {"who = :v", "{\"S\":\"a\"}", "{}", "The provided starting key is invalid"},
         {"who = :v", "{\"S\":\"a\"}", "{\"who\":{\"S\":\"a\"}}",
          "The provided starting key is invalid"},

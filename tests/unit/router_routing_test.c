@@ -1,3 +1,5 @@
+#include <xxhash.h>
+
 #include "engine/message/frames.h"
 #include "tests/check.h"
 
@@ -455,15 +457,64 @@ static void an_answer_to_another_kind_of_request_is_an_error(void **state)
     (void)state;
     f.hold = true;
     send_call(1, "ListTables", "{}");
-    struct request q;
-    const struct buffer *frame = &f.held[0].frame;
-    assert_int_equal(request_decode(slice_make(frame->data + 4, frame->size - 4), &q), STATUS_OK);
-    const struct reply r = {.id = q.id, .kind = ANSWER_TABLE, .table.bytes = slice_of("a map")};
-    router_reply(f.router, f.now, f.held[0].node, &r);
-    fake_pump(&f);
+    fake_answer_with(&f, 0,
+                     &(struct reply){.kind = ANSWER_TABLE, .table.bytes = slice_of("a map")});
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);
     assert_true(says(a, "the node's answer is to another kind of request"));
+}
+
+/* An item whose checksum holds, and whose first name is longer than the item. */
+static void append_damaged_item(struct buffer *out)
+{
+    struct item_writer w;
+    const size_t at = out->size;
+    item_begin(&w, out);
+    item_name(&w, slice_of("id"));
+    item_string(&w, slice_of("a"));
+    item_end(&w);
+    out->data[at + 16] = 0xff;
+    uint64_t checksum = XXH3_64bits(out->data + at + 8, out->size - at - 8);
+    memcpy(out->data + at, &checksum, sizeof checksum);
+    assert_true(item_checksum_holds(slice_make(out->data + at, out->size - at)));
+}
+
+static void expect_damage(const char *operation, const char *body, const struct reply *r)
+{
+    f.hold = true;
+    send_call(1, operation, body);
+    assert_int_equal(f.held_count, 1);
+    fake_answer_with(&f, 0, r);
+    struct fake_answer a = fake_take_answer(&f, 1);
+    assert_int_equal(a.status, 500);
+    assert_true(says(a, "the node's answer has a damaged item"));
+    f.hold = false;
+}
+
+static void a_damaged_item_in_an_answer_is_an_error(void **state)
+{
+    (void)state;
+    struct buffer item = {0}, page = {0};
+    static const char query[] = "{\"TableName\":\"users\",\"KeyConditionExpression\":\"id=:a\","
+                                "\"ExpressionAttributeValues\":{\":a\":{\"S\":\"a\"}}}";
+    static const char put[] = "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"}},"
+                              "\"ReturnValues\":\"ALL_OLD\"}";
+    expect_call(&f, "GetItem", GET, 200, "{}");
+    append_damaged_item(&item);
+    buffer_append_u32(&page, (uint32_t)item.size);
+    buffer_append_slice(&page, buffer_slice(&item));
+    struct reply one = {.kind = ANSWER_ITEM, .item = {.bytes = buffer_slice(&item), .found = true}};
+    expect_damage("GetItem", GET, &one);
+    expect_damage("PutItem", put, &one);
+    one.item.bytes = slice_make(item.data, 3);
+    expect_damage("GetItem", GET, &one);
+    struct reply many = {.kind = ANSWER_RANGE,
+                         .range = {.items = buffer_slice(&page), .count = 1, .scanned = 1}};
+    expect_damage("Query", query, &many);
+    many.range.items = slice_make(page.data, page.size - 1);
+    expect_damage("Query", query, &many);
+    buffer_deinit(&item);
+    buffer_deinit(&page);
 }
 
 int main(void)
@@ -492,6 +543,7 @@ int main(void)
         T(a_page_that_was_throttled_midway_ends_there),
         T(replies_nobody_waits_for_are_ignored),
         T(an_answer_to_another_kind_of_request_is_an_error),
+        T(a_damaged_item_in_an_answer_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,18 +38,19 @@ static void a_table_is_created_and_described(void **state)
         "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],\"TableName\":\"new\","
         "\"TableStatus\":\"%s\",\"CreationDateTime\":1700000000.0,"
         "\"ProvisionedThroughput\":{\"NumberOfDecreasesToday\":0,\"ReadCapacityUnits\":3,"
-        "\"WriteCapacityUnits\":2},\"WarmThroughput\":{\"ReadUnitsPerSecond\":3,"
-        "\"WriteUnitsPerSecond\":2,\"Status\":\"ACTIVE\"},\"TableSizeBytes\":0,\"ItemCount\":0,"
+        "\"WriteCapacityUnits\":2},%s\"TableSizeBytes\":0,\"ItemCount\":0,"
         "\"TableArn\":\"arn:aws:dynamodb:local:000000000000:table/new\","
         "\"TableId\":\"00000000-0000-0000-0000-000000000000\","
         "\"TableClassSummary\":{\"TableClass\":\"STANDARD\"},"
         "\"DeletionProtectionEnabled\":false}}";
     char format[1024], answer[1024];
     snprintf(format, sizeof format, "{\"TableDescription\":{%s", DESCRIPTION);
-    snprintf(answer, sizeof answer, format, "CREATING");
+    snprintf(answer, sizeof answer, format, "CREATING", "");
     expect_call(&f, "CreateTable", request, 200, answer);
     snprintf(format, sizeof format, "{\"Table\":{%s", DESCRIPTION);
-    snprintf(answer, sizeof answer, format, "ACTIVE");
+    snprintf(answer, sizeof answer, format, "ACTIVE",
+             "\"WarmThroughput\":{\"ReadUnitsPerSecond\":3,\"WriteUnitsPerSecond\":2,"
+             "\"Status\":\"ACTIVE\"},");
     expect_call(&f, "DescribeTable", "{\"TableName\":\"new\"}", 200, answer);
     expect_fault(&f, "CreateTable", request, "ResourceInUseException", "Table already exists: new");
 }
@@ -69,9 +70,7 @@ static void an_on_demand_table_with_a_sort_key_is_described_as_such(void **state
         "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"s\","
         "\"KeyType\":\"RANGE\"}]",
         "{\"AttributeName\":\"s\",\"AttributeType\":\"B\"}",
-        "\"BillingModeSummary\":{\"BillingMode\":\"PAY_PER_REQUEST\","
-        "\"LastUpdateToPayPerRequestDateTime\":1700000000.0}",
-        "\"ReadCapacityUnits\":0"};
+        "\"BillingModeSummary\":{\"BillingMode\":\"PAY_PER_REQUEST\"}", "\"ReadCapacityUnits\":0"};
     for (size_t i = 0; i < 4; i++)
         assert_non_null(memmem(a.body.data, a.body.size, PARTS[i], strlen(PARTS[i])));
 }
@@ -88,29 +87,34 @@ static const struct {
      "1 validation error detected: Value 'a;' at 'tableName' failed to satisfy constraint: Member "
      "must have length greater than or equal to 3"},
     {"\"TableName\":\"abc;\"",
-     "3 validation errors detected: Value 'abc;' at 'tableName' failed to satisfy constraint: "
-     "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value null at "
-     "'attributeDefinitions' failed to satisfy constraint: Member must not be null; Value null "
-     "at 'keySchema' failed to satisfy constraint: Member must not be null"},
+     "3 validation errors detected: Value null at 'keySchema' failed to satisfy constraint: Member "
+     "must not be null; Value 'abc;' at 'tableName' failed to satisfy constraint: Member must "
+     "satisfy regular expression pattern: [a-zA-Z0-9_.-]+; Value null at 'attributeDefinitions' "
+     "failed to satisfy constraint: Member must not be null"},
     {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{}],\"KeySchema\":[],"
      "\"ProvisionedThroughput\":{\"ReadCapacityUnits\":-1}",
-     "5 validation errors detected: Value null at "
-     "'attributeDefinitions.1.member.attributeName' failed to satisfy constraint: Member must "
-     "not be null; Value null at 'attributeDefinitions.1.member.attributeType' failed to "
-     "satisfy constraint: Member must not be null; Value '[]' at 'keySchema' failed to satisfy "
-     "constraint: Member must have length greater than or equal to 1; Value null at "
-     "'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must not "
-     "be null; Value '-1' at 'provisionedThroughput.readCapacityUnits' failed to satisfy "
-     "constraint: Member must have value greater than or equal to 1"},
+     "5 validation errors detected: Value '[]' at 'keySchema' failed to satisfy constraint: Member "
+     "must have length greater than or equal to 1; Value null at "
+     "'provisionedThroughput.writeCapacityUnits' failed to satisfy constraint: Member must not be "
+     "null; Value '-1' at 'provisionedThroughput.readCapacityUnits' failed to satisfy constraint: "
+     "Member must have value greater than or equal to 1; Value null at "
+     "'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: Member must not "
+     "be null; Value null at 'attributeDefinitions.1.member.attributeName' failed to satisfy "
+     "constraint: Member must not be null"},
     {"\"TableName\":\"abc\",\"AttributeDefinitions\":[{\"AttributeName\":\"b\","
      "\"AttributeType\":\"SS\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"W\"}]",
-     "2 validation errors detected: Value 'SS' at "
-     "'attributeDefinitions.1.member.attributeType' "
-     "failed to satisfy constraint: Member must satisfy enum value set: [B, N, S]; Value 'W' "
-     "at "
-     "'keySchema.1.member.keyType' failed to satisfy constraint: Member must satisfy enum "
-     "value "
-     "set: [HASH, RANGE]"},
+     "2 validation errors detected: Value 'W' at 'keySchema.1.member.keyType' failed to satisfy "
+     "constraint: Member must satisfy enum value set: [HASH, RANGE]; Value 'SS' at "
+     "'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: Member must "
+     "satisfy enum value set: [B, N, S]"},
+    {"\"TableName\":\"abc\",\"AttributeDefinitions\":[],\"KeySchema\":["
+     "{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"
+     "{\"AttributeName\":\"b\",\"KeyType\":\"RANGE\"},"
+     "{\"AttributeName\":\"c\",\"KeyType\":\"RANGE\"}]",
+     "1 validation error detected: Value '[KeySchemaElement(attributeName=a, keyType=HASH), "
+     "KeySchemaElement(attributeName=b, keyType=RANGE), KeySchemaElement(attributeName=c, "
+     "keyType=RANGE)]' at 'keySchema' failed to satisfy constraint: Member must have length less "
+     "than or equal to 2"},
     {"\"TableName\":\"abc\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
      "{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},{\"AttributeName\":\"a\","
      "\"AttributeType\":\"N\"}],\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}]",
@@ -177,10 +181,13 @@ static void settings_weir_does_not_have_are_refused(void **state)
         const char *members;
         const char *message;
     } CASES[] = {
-        {"\"StreamSpecification\":{\"StreamEnabled\":true}",
+        {"\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"KEYS_ONLY\"}",
          "StreamSpecification is not supported by weir yet"},
-        {"\"DeletionProtectionEnabled\":true",
-         "DeletionProtectionEnabled is not supported by weir yet"},
+        {"\"StreamSpecification\":{\"StreamEnabled\":true}",
+         INVALID "Table is being created with a stream enabled, UpdateViewType is required"},
+        {"\"StreamSpecification\":{\"StreamEnabled\":false,\"StreamViewType\":\"KEYS_ONLY\"}",
+         INVALID "Table is being created with a stream disabled, UpdateViewType should not be "
+                 "specified"},
         {"\"GlobalSecondaryIndexes\":[{}]", "GlobalSecondaryIndexes is not supported by weir yet"},
         {"\"LocalSecondaryIndexes\":[]", INVALID "List of LocalSecondaryIndexes is empty"},
         {"\"ResourcePolicy\":\"{}\"", "ResourcePolicy is not supported by weir yet"},
@@ -216,6 +223,13 @@ static void tables_are_listed_page_by_page(void **state)
                    "constraint: Member must have value less than or equal to 100");
 }
 
+static void expect_part(const char *operation, const char *request, const char *part)
+{
+    struct fake_answer a = fake_call(&f, operation, request);
+    if (memmem(a.body.data, a.body.size, part, strlen(part)) == NULL)
+        fail_msg("%s not in %.*s", part, (int)a.body.size, (const char *)a.body.data);
+}
+
 static void throughput_and_billing_are_updated(void **state)
 {
     (void)state;
@@ -233,6 +247,7 @@ static void throughput_and_billing_are_updated(void **state)
                                      "\"ReadCapacityUnits\":20,\"WriteCapacityUnits\":5}}");
     assert_int_equal(a.status, 200);
     assert_non_null(memmem(a.body.data, a.body.size, "\"TableStatus\":\"UPDATING\"", 24));
+    assert_non_null(memmem(a.body.data, a.body.size, "\"ReadCapacityUnits\":10", 22)); /* yet */
     assert_int_equal(f.tables[0].rcu, 20);
     assert_int_equal(fake_call(&f, "UpdateTable",
                                "{\"TableName\":\"users\",\"BillingMode\":\"PAY_PER_REQUEST\"}")
@@ -247,10 +262,53 @@ static void throughput_and_billing_are_updated(void **state)
                            "PROVISIONED");
     expect_invalid(&f, "UpdateTable", "{\"TableName\":\"users\"}",
                    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-                   "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required");
+                   "GlobalSecondaryIndexUpdates, SSESpecification, ReplicaUpdates, "
+                   "MultiAccountReplicaReady, ReplicaTransitRoleArn, MultiRegionConsistency, "
+                   "DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass is "
+                   "required");
+    expect_part("DescribeTable", "{\"TableName\":\"users\"}",
+                "\"LastUpdateToPayPerRequestDateTime\":1700000000.0");
+    fake_call(&f, "UpdateTable",
+              "{\"TableName\":\"users\",\"BillingMode\":\"PROVISIONED\"," THROUGHPUT "}");
+    expect_part("DescribeTable", "{\"TableName\":\"users\"}",
+                "\"BillingModeSummary\":{\"BillingMode\":\"PROVISIONED\","
+                "\"LastUpdateToPayPerRequestDateTime\":1700000000.0}");
     expect_invalid(&f, "UpdateTable",
                    "{\"TableName\":\"users\",\"GlobalSecondaryIndexUpdates\":[]}",
                    "GlobalSecondaryIndexUpdates is not supported by weir yet");
+}
+
+/* Some changes the service takes only alone. */
+static void changes_that_must_be_alone_are_refused_together(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *members;
+        const char *message;
+    } CASES[] = {
+        {"\"SSESpecification\":{\"Enabled\":true},\"DeletionProtectionEnabled\":true",
+         "Server-Side Encryption modification must be the only operation in the request"},
+        {"\"TableClass\":\"STANDARD\",\"DeletionProtectionEnabled\":true",
+         "TableClass modification must be the only operation in the request"},
+        {"\"DeletionProtectionEnabled\":true," THROUGHPUT,
+         "DeletionProtection modification must be the only operation in the request"},
+        {"\"WarmThroughput\":{\"ReadUnitsPerSecond\":9000}," THROUGHPUT,
+         "WarmThroughput must be the only operation in the request"},
+        {"\"OnDemandThroughput\":{\"MaxReadRequestUnits\":9}," THROUGHPUT,
+         "OnDemandThroughput can only be combined with BillingMode in an UpdateTable request"},
+        {"\"StreamSpecification\":{\"StreamEnabled\":false}," THROUGHPUT,
+         "You cannot modify stream status while updating table IOPS"},
+        {"\"StreamSpecification\":{\"StreamEnabled\":true}",
+         "If stream is being enabled then UpdateViewType is required"},
+        {"\"StreamSpecification\":{\"StreamEnabled\":false,\"StreamViewType\":\"KEYS_ONLY\"}",
+         "If stream is being disabled, then UpdateViewType must not be specified"},
+    };
+    char request[512], message[256];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{\"TableName\":\"users\",%s}", CASES[i].members);
+        snprintf(message, sizeof message, INVALID "%s", CASES[i].message);
+        expect_invalid(&f, "UpdateTable", request, message);
+    }
 }
 
 #define PAY "\"BillingMode\":\"PAY_PER_REQUEST\""
@@ -295,13 +353,6 @@ static void throughput_that_cannot_be_had_is_refused_at_creation(void **state)
                  CASES[i].members);
         expect_invalid(&f, "CreateTable", request, CASES[i].message);
     }
-}
-
-static void expect_part(const char *operation, const char *request, const char *part)
-{
-    struct fake_answer a = fake_call(&f, operation, request);
-    if (memmem(a.body.data, a.body.size, part, strlen(part)) == NULL)
-        fail_msg("%s not in %.*s", part, (int)a.body.size, (const char *)a.body.data);
 }
 
 static void a_maximum_is_set_kept_and_taken_away(void **state)
@@ -376,7 +427,7 @@ static void a_stream_that_is_not_there_cannot_be_disabled(void **state)
     (void)state;
     expect_invalid(&f, "UpdateTable",
                    "{\"TableName\":\"users\",\"StreamSpecification\":{\"StreamEnabled\":false}}",
-                   "Table does not have a stream to disable: TableName: users");
+                   "Table has no stream to disable: TableName: users");
 }
 
 static void a_created_table_is_active_once_that_is_answered(void **state)
@@ -424,6 +475,24 @@ static void a_table_is_deleted_and_then_busy(void **state)
     expect_fault(&f, "DeleteTable", "{\"TableName\":\"users\"}", "ResourceInUseException",
                  "Attempt to change a resource which is still in use: Table is being deleted: "
                  "users");
+}
+
+/* A request that was on its way gets the same answer as a later one, and does not wait. */
+static void data_of_a_table_that_is_being_deleted_is_not_found(void **state)
+{
+    (void)state;
+    static const char GET[] = "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}";
+    assert_int_equal(fake_call(&f, "GetItem", GET).status, 200); /* the router knows the table */
+    f.hold_changes = true;
+    f.tables[0].status = TABLE_DELETING;
+    f.fail_code = REPLY_WRONG_PARTITION;
+    f.fail_count = 1;
+    expect_fault(&f, "GetItem", GET, "ResourceNotFoundException", "Requested resource not found");
+    expect_fault(&f, "GetItem", GET, "ResourceNotFoundException", "Requested resource not found");
+    expect_fault(
+        &f, "UpdateTable", "{\"TableName\":\"users\",\"BillingMode\":\"PAY_PER_REQUEST\"}",
+        "ResourceInUseException",
+        "Attempt to change a resource which is still in use: Table is being deleted: users");
 }
 
 static void unknown_tables_are_not_found(void **state)
@@ -569,7 +638,9 @@ int main(void)
         T(settings_weir_does_not_have_are_refused),
         T(tables_are_listed_page_by_page),
         T(throughput_and_billing_are_updated),
+        T(changes_that_must_be_alone_are_refused_together),
         T(a_table_is_deleted_and_then_busy),
+        T(data_of_a_table_that_is_being_deleted_is_not_found),
         T(a_deleted_table_is_gone_once_that_is_answered),
         T(a_stream_that_is_not_there_cannot_be_disabled),
         T(a_created_table_is_active_once_that_is_answered),

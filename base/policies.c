@@ -1,0 +1,270 @@
+/* policies.c - checking what a plug-in offers, and counting what its policies do wrong. */
+#include "base/policies.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/must.h"
+
+static const char *const point_names[POLICY_POINTS] = {"partition", "node", "headroom", "table"};
+
+const char *policy_point_name(enum policy_point point)
+{
+    must((unsigned)point < POLICY_POINTS);
+    return point_names[point];
+}
+
+/* ---- adding ---- */
+
+/* What is read of a plug-in. */
+struct policy_source {
+    struct policies *to;
+    const char *file;
+    bool (*is_own)(enum policy_point point, const char *name);
+    struct buffer *error;
+};
+
+static bool policy_name_fits(const char *name)
+{
+    size_t size = name == NULL ? 0 : strnlen(name, WEIR_POLICY_NAME_MAX);
+    bool fits = size > 0 && size < WEIR_POLICY_NAME_MAX;
+    for (size_t i = 0; fits && i < size; i++)
+        fits = islower((unsigned char)name[i]) || isdigit((unsigned char)name[i]) ||
+               name[i] == '_' || name[i] == '-';
+    return fits;
+}
+
+static enum status policy_refuse(const struct policy_source *s, enum policy_point point,
+                                 const char *name, const char *what)
+{
+    return buffer_explain(s->error, STATUS_MALFORMED, "%s: %s policy '%.*s' %s", s->file,
+                          policy_point_name(point), WEIR_POLICY_NAME_MAX, name, what);
+}
+
+/* Takes the bytes that both sides know, and zero for the others. */
+static enum status policy_copy(const struct policy_source *s, enum policy_point point,
+                               const void *theirs, void *ours, size_t own_size)
+{
+    uint32_t size = 0;
+    if (theirs != NULL)
+        memcpy(&size, theirs, sizeof size);
+    if (size < own_size)
+        return buffer_explain(s->error, STATUS_MALFORMED,
+                              "%s: a %s policy has size = %u; expected .size = sizeof of its "
+                              "struct, at least %zu",
+                              s->file, policy_point_name(point), size, own_size);
+    memcpy(ours, theirs, own_size);
+    return STATUS_OK;
+}
+
+static const char *policy_lacks(const struct policy_entry *e)
+{
+    switch (e->point) {
+    case POLICY_PARTITION:
+        if (e->partition.decide == NULL || e->partition.settle == NULL)
+            return "lacks a function: decide and settle are required";
+        return e->partition.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
+    case POLICY_NODE:
+        if (e->node.has == NULL || e->node.wait_ns == NULL)
+            return "lacks a function: has and wait_ns are required";
+        return e->node.node_bytes > WEIR_POLICY_STATE_MAX ||
+                       e->node.partition_bytes > WEIR_POLICY_STATE_MAX
+                   ? "wants too large a state"
+                   : NULL;
+    case POLICY_HEADROOM:
+        return e->headroom.has == NULL && !(e->headroom.flags & WEIR_HEADROOM_UNCHECKED)
+                   ? "lacks a function: has is required"
+                   : NULL;
+    case POLICY_TABLE:
+        if (e->table.vend == NULL && (e->table.flags & WEIR_TABLE_ASKS))
+            return "lacks a function: vend is required, since its routers ask";
+        return e->table.ledger_bytes > WEIR_POLICY_STATE_MAX ||
+                       e->table.holder_bytes > WEIR_POLICY_STATE_MAX
+                   ? "wants too large a state"
+                   : NULL;
+    case POLICY_POINTS:
+        break;
+    }
+    return NULL;
+}
+
+static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
+{
+    switch (e->point) {
+    case POLICY_PARTITION:
+        *known = WEIR_PARTITION_SAVES | WEIR_PARTITION_SHARES | WEIR_PARTITION_UNLIMITED |
+                 WEIR_PARTITION_SAVED_ONLY;
+        return &e->partition.flags;
+    case POLICY_NODE:
+        *known = 0;
+        return &e->node.flags;
+    case POLICY_HEADROOM:
+        *known = WEIR_HEADROOM_LEASES | WEIR_HEADROOM_UNCHECKED;
+        return &e->headroom.flags;
+    default:
+        *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
+        return &e->table.flags;
+    }
+}
+
+/* The entry is filled up to its names; it becomes one of the registry. */
+static enum status policy_accept(const struct policy_source *s, struct policy_entry *e,
+                                 const char *name)
+{
+    char text[96];
+    uint64_t known = 0, *flags = flags_of(e, &known);
+    if (!policy_name_fits(name))
+        return policy_refuse(s, e->point, name == NULL ? "" : name,
+                             "has no valid name: expected 1 to 31 of a-z, 0-9, _ and -");
+    if (s->is_own != NULL && s->is_own(e->point, name))
+        return policy_refuse(s, e->point, name, "has the name of a policy of weir: choose another");
+    if (policies_find(s->to, e->point, slice_of(name)) != NULL)
+        return policy_refuse(s, e->point, name, "is there already: names must differ");
+    const char *lacks = policy_lacks(e);
+    if (lacks != NULL) {
+        snprintf(text, sizeof text, "%s (a state has at most %d bytes)", lacks,
+                 WEIR_POLICY_STATE_MAX);
+        return policy_refuse(s, e->point, name, strstr(lacks, "state") != NULL ? text : lacks);
+    }
+    if (*flags & ~known)
+        return policy_refuse(s, e->point, name,
+                             "has flags that this version of weir does not know");
+    *flags |= POLICY_LOADED;
+    e->name = name;
+    e->file = s->file;
+    s->to->count++;
+    return STATUS_OK;
+}
+
+#define ADD_ALL(POINT, member)                                                            \
+    for (uint32_t i = 0; status == STATUS_OK && i < plugin->member##_count; i++) {        \
+        struct policy_entry *e = &p->entries[p->count];                                   \
+        *e = (struct policy_entry){.point = POINT};                                       \
+        status = policy_copy(&s, POINT, plugin->member[i], &e->member, sizeof e->member); \
+        if (status == STATUS_OK)                                                          \
+            status = policy_accept(&s, e, e->member.name);                                \
+    }
+
+enum status policies_add(struct policies *p, const struct weir_policy_plugin *plugin,
+                         const char *file,
+                         bool (*is_own)(enum policy_point point, const char *name),
+                         struct buffer *error)
+{
+    const struct policy_source s = {p, file, is_own, error};
+    const uint32_t before = p->count;
+    if (plugin == NULL)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: weir_policy_plugin() returned NULL; expected its struct", file);
+    if (plugin->abi != WEIR_POLICY_ABI)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: was compiled for version %u of weir/policy.h; this weir has "
+                              "version %u: compile it anew",
+                              file, plugin->abi, WEIR_POLICY_ABI);
+    if (plugin->size < sizeof *plugin)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: its plug-in has size = %u; expected .size = sizeof (struct "
+                              "weir_policy_plugin), at least %zu",
+                              file, plugin->size, sizeof *plugin);
+    uint64_t wanted = (uint64_t)plugin->partition_count + plugin->node_count +
+                      plugin->headroom_count + plugin->table_count;
+    if (wanted == 0)
+        return buffer_explain(error, STATUS_MALFORMED, "%s: offers no policy", file);
+    if (wanted > POLICIES_MAX - p->count)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: offers %llu policies; all files together may offer %d", file,
+                              (unsigned long long)wanted, POLICIES_MAX);
+    enum status status = STATUS_OK;
+    ADD_ALL(POLICY_PARTITION, partition)
+    ADD_ALL(POLICY_NODE, node)
+    ADD_ALL(POLICY_HEADROOM, headroom)
+    ADD_ALL(POLICY_TABLE, table)
+    if (status != STATUS_OK)
+        p->count = before;
+    return status;
+}
+
+struct policy_entry *policies_find(const struct policies *p, enum policy_point point,
+                                   struct slice name)
+{
+    for (uint32_t i = 0; p != NULL && i < p->count; i++) {
+        const struct policy_entry *e = &p->entries[i];
+        if (e->point == point && slice_is(name, e->name))
+            return (struct policy_entry *)(uintptr_t)e;
+    }
+    return NULL;
+}
+
+void policies_append_names(const struct policies *p, enum policy_point point, struct buffer *out)
+{
+    for (uint32_t i = 0; p != NULL && i < p->count; i++) {
+        if (p->entries[i].point == point)
+            buffer_append_format(out, ", %s", p->entries[i].name);
+    }
+}
+
+/* ---- what policies do wrong ---- */
+
+static struct policy_entry *policies_entry(struct policies *p, const void *policy)
+{
+    for (uint32_t i = 0; p != NULL && i < p->count; i++) {
+        struct policy_entry *e = &p->entries[i];
+        if (policy == &e->partition) /* all members of the union begin there */
+            return e;
+    }
+    return NULL;
+}
+
+static void policy_tell(const struct policies *p, const struct policy_entry *e, const char *what)
+{
+    char text[512];
+    if (p->tell == NULL)
+        return;
+    snprintf(text, sizeof text, "%s policy '%s' of %s %s", policy_point_name(e->point), e->name,
+             e->file, what);
+    p->tell(p->context, text);
+}
+
+void policies_nonsense(struct policies *p, const void *policy, const char *what)
+{
+    struct policy_entry *e = policies_entry(p, policy);
+    char text[256];
+    if (e == NULL || e->nonsense++ > 0)
+        return;
+    snprintf(text, sizeof text,
+             "%s. Such decisions are refusals; they are counted and not told "
+             "again.",
+             what);
+    policy_tell(p, e, text);
+}
+
+int64_t policies_begin(struct policies *p, const void *policy)
+{
+    struct policy_entry *e = p == NULL || p->clock_ns == NULL ? NULL : policies_entry(p, policy);
+    if (e == NULL)
+        return -1;
+    uint64_t call = e->calls++;
+    return call < POLICY_SAMPLES || call % POLICY_SAMPLE_EVERY == 0 ? p->clock_ns() : -1;
+}
+
+/* A single call may have lost the processor meanwhile: a policy is slow if most calls are. */
+void policies_end(struct policies *p, const void *policy, int64_t begun_ns)
+{
+    if (begun_ns < 0)
+        return;
+    struct policy_entry *e = policies_entry(p, policy);
+    int64_t ns = p->clock_ns() - begun_ns;
+    bool slow = ns > POLICY_SLOW_NS;
+    e->timed++;
+    e->slow += slow;
+    e->slow_lately = (e->slow_lately << 1 | slow) & ((UINT32_C(1) << POLICY_SAMPLES) - 1);
+    if (e->told_slow || __builtin_popcount(e->slow_lately) <= POLICY_SAMPLES / 2)
+        return;
+    char text[256];
+    e->told_slow = true;
+    snprintf(text, sizeof text,
+             "is slow: most of its decisions take longer than %d us, the last one %lld us. "
+             "Requests wait for it.",
+             POLICY_SLOW_NS / 1000, (long long)(ns / 1000));
+    policy_tell(p, e, text);
+}

@@ -1,0 +1,86 @@
+/* policies.h - the policies that were loaded from files, by decision point and name.
+ *
+ * weir's own policies are not here: engine/admission and gac know them. A process has one struct
+ * policies, and its configuration points to it (base/config.h). The struct counts what its policies
+ * did wrong, and tells each kind of fault once for each policy.
+ *
+ * Invariants
+ *   POLICY-1  An entry stays where it is, so pointers to its policy stay valid.
+ *   POLICY-2  What a policy did wrong never changes a decision other than that one. The clock below
+ *             is for people: no decision depends on it.
+ *
+ * Not here: opening files (server/host/policy_file.h); checking verdicts (engine/admission, gac). */
+#pragma once
+
+#include "base/buffer.h"
+#include "base/status.h"
+#include "include/weir/policy.h"
+
+enum {
+    POLICIES_MAX = 64,
+    POLICY_SAMPLES = 16,      /* the last timed calls of a policy */
+    POLICY_SAMPLE_EVERY = 16, /* after the first POLICY_SAMPLES, one call of so many is timed */
+    POLICY_SLOW_NS = 10000,   /* a call that takes longer is slow */
+};
+
+/* Marks a loaded policy in its `flags`: the host times its calls. */
+#define POLICY_LOADED (UINT64_C(1) << 63)
+
+enum policy_point {
+    POLICY_PARTITION,
+    POLICY_NODE,
+    POLICY_HEADROOM,
+    POLICY_TABLE,
+    POLICY_POINTS
+};
+
+struct policy_entry {
+    enum policy_point point;
+    const char *name; /* borrows from the plug-in */
+    const char *file; /* borrows */
+    union {
+        struct weir_partition_policy partition;
+        struct weir_node_policy node;
+        struct weir_headroom_policy headroom;
+        struct weir_table_policy table;
+    };
+    uint64_t nonsense; /* decisions that were refused for it */
+    uint64_t calls;
+    uint64_t timed;
+    uint64_t slow;        /* of the timed calls */
+    uint32_t slow_lately; /* bit i: the timed call i before the last was slow */
+    bool told_slow;
+};
+
+struct policies {
+    uint32_t count;
+    struct policy_entry entries[POLICIES_MAX];
+    /* Tells people a line about a policy. May be NULL. */
+    void (*tell)(void *context, const char *text);
+    void *context;
+    /* Monotonic time, to find slow policies; NULL: nothing is timed. */
+    int64_t (*clock_ns)(void);
+};
+
+/* Adds what a file offers. STATUS_MALFORMED: `error` names the file, the fault and what is expected,
+ * and nothing was added. `is_own`: whether a policy of weir has the name. */
+enum status policies_add(struct policies *p, const struct weir_policy_plugin *plugin,
+                         const char *file,
+                         bool (*is_own)(enum policy_point point, const char *name),
+                         struct buffer *error);
+
+/* The loaded policy with that name; NULL: none. `p` may be NULL. */
+struct policy_entry *policies_find(const struct policies *p, enum policy_point point,
+                                   struct slice name);
+/* Appends ", NAME" for each loaded policy of the point. `p` may be NULL. */
+void policies_append_names(const struct policies *p, enum policy_point point, struct buffer *out);
+const char *policy_point_name(enum policy_point point); /* "partition", "node", ... static */
+
+/* The loaded policy at `policy` (a member of an entry) did what makes no sense. Counts it, and tells
+ * it the first time. Anything that is no loaded policy is ignored. */
+void policies_nonsense(struct policies *p, const void *policy, const char *what)
+    __attribute__((cold, noinline));
+
+/* Around a call of a loaded policy. policies_begin returns a time, or -1: not timed. */
+int64_t policies_begin(struct policies *p, const void *policy);
+void policies_end(struct policies *p, const void *policy, int64_t begun_ns);

@@ -1,0 +1,93 @@
+/* http_load.c - command lines of `weir load`, run in this process. */
+#include "bench/http_load.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "workload/load_setup.h"
+
+/* The measurement as a command line of `weir load`. */
+static enum status parse_load(const struct bench_load *l, const char *url, const char *settings,
+                              struct load_options *o, struct buffer *error)
+{
+    struct buffer text = {0};
+    char *argv[32], *rest;
+    int argc = 0;
+    buffer_append_format(&text,
+                         "load\n--url\n%s\n--table\nbench\n--duration\n%s\n--keys\n%lld\n"
+                         "--connections\n%lld\n--item-bytes\n%lld\n--wcu\n1M\n--rcu\n1M\n"
+                         "--create-table%s%s\n--workload\nbench:rate=max,%s",
+                         url, l->duration, (long long)l->keys, (long long)l->connections,
+                         (long long)l->item_bytes, l->provisioned ? "" : "\n--on-demand",
+                         l->is_unsigned ? "\n--unsigned" : "", settings);
+    buffer_append_u8(&text, '\0');
+    for (char *word = strtok_r((char *)text.data, "\n", &rest); word != NULL;
+         word = strtok_r(NULL, "\n", &rest))
+        argv[argc++] = word;
+    enum command_line_result result = load_options_parse(o, argc, argv, error);
+    buffer_deinit(&text);
+    return result == COMMAND_LINE_TAKEN ? STATUS_OK : STATUS_MALFORMED;
+}
+
+enum status bench_load_preload(const struct bench_load *l, const char *url, const char *settings,
+                               struct buffer *error)
+{
+    struct load_options *o = must_calloc(1, sizeof *o);
+    uint64_t next_number;
+    enum status status = parse_load(l, url, settings, o, error);
+    if (status == STATUS_OK)
+        status = load_setup_tables(o, error);
+    if (status == STATUS_OK)
+        status = load_preload(
+            &(struct load_run_options){.load = o, .workloads = o->workloads, .workload_count = 1},
+            &next_number, error);
+    free(o);
+    return status;
+}
+
+enum status bench_load_run(const struct bench_load *l, const char *url, const char *settings,
+                           struct load_options *o, struct load_run **out, struct buffer *error)
+{
+    enum status status = parse_load(l, url, settings, o, error);
+    if (status == STATUS_OK)
+        status = load_run(
+            &(struct load_run_options){.load = o, .workloads = o->workloads, .workload_count = 1},
+            out, error);
+    if (status == STATUS_OK && (*out)->results[0].result->admitted == 0)
+        return buffer_explain(error, STATUS_IO, "%s: no request was admitted", settings);
+    return status;
+}
+
+static enum status run_once(const struct bench_load *l, struct bench_side *side, int round,
+                            struct load_options *o, struct buffer *error)
+{
+    char url[64];
+    struct load_run *run = NULL;
+    snprintf(url, sizeof url, "http://127.0.0.1:%u", side->server->port);
+    int64_t cpu_ns = bench_server_cpu_ns(side->server);
+    enum status status = bench_load_run(l, url, side->settings, o, &run, error);
+    if (status == STATUS_OK) {
+        const struct load_result *r = run->results[0].result;
+        cpu_ns = bench_server_cpu_ns(side->server) - cpu_ns;
+        side->per_s[round] = (double)r->admitted * 1e9 / (double)r->elapsed_ns;
+        side->cpu_us[round] = (double)cpu_ns / 1e3 / (double)r->admitted;
+        if (r->refused + r->failed > 0)
+            status =
+                buffer_explain(error, STATUS_IO, "%s: %lld requests were throttled, %lld failed",
+                               side->settings, (long long)r->refused, (long long)r->failed);
+    }
+    load_run_destroy(run);
+    return status;
+}
+
+enum status bench_load_compare(const struct bench_load *l, struct bench_side *a,
+                               struct bench_side *b, int rounds, struct buffer *error)
+{
+    struct load_options *o = must_calloc(1, sizeof *o);
+    enum status status = STATUS_OK;
+    for (int i = 0; i < 2 * rounds && status == STATUS_OK; i++)
+        status = run_once(l, (i + i / 2) % 2 ? b : a, i / 2, o, error);
+    free(o);
+    return status;
+}

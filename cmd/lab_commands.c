@@ -1,0 +1,613 @@
+/* lab_commands.c - `weir lab run`, suite, sweep, job, result and compare. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/instant.h"
+#include "cmd/lab.h"
+#include "cmd/lab_jobs.h"
+#include "cmd/usage.h"
+#include "lab/shipped.h"
+#include "workload/trace_file.h"
+
+struct lab_arguments {
+    struct lab_plan_options plan;
+    const char *words[2];
+    int word_count;
+    const char *out;
+    int64_t jobs;
+    int64_t part, of;
+    int64_t number;
+    bool json, quiet, print_jobs;
+    bool stopped; /* by a signal */
+};
+
+/* ---- options ---- */
+
+static const char *take_set(void *target, const char *value, struct buffer *error)
+{
+    struct lab_arguments *a = target;
+    const char *equals = strchr(value, '=');
+    (void)error;
+    if (equals == NULL || equals == value)
+        return "PATH=VALUE, such as cluster.settings.gac=static";
+    if (a->plan.set_count == SCENARIO_SETTINGS_MAX)
+        return "given at most 64 times";
+    a->plan.set[a->plan.set_count++] = (struct scenario_setting){
+        slice_make(value, (size_t)(equals - value)), slice_of(equals + 1)};
+    return NULL;
+}
+
+static const char *take_policy(void *target, const char *value, struct buffer *error)
+{
+    struct lab_arguments *a = target;
+    if (a->plan.policy_file_count == LAB_POLICY_FILES_MAX)
+        return "given at most 16 times";
+    if (a->plan.policies == NULL)
+        a->plan.policies = lab_policies_begin();
+    a->plan.policy_files[a->plan.policy_file_count++] = value;
+    return policy_file_load(a->plan.policies, value, error) == STATUS_OK ? NULL : "";
+}
+
+/* A file, or the baselines that come with weir. */
+static const char *take_more(void *target, const char *value, struct buffer *error)
+{
+    struct lab_arguments *a = target;
+    static struct buffer text;
+    buffer_clear(&text);
+    if (strcmp(value, "baselines") == 0)
+        a->plan.more = lab_baselines;
+    else if (lab_file_read(value, &text, error))
+        a->plan.more = buffer_slice(&text);
+    else
+        return "";
+    return NULL;
+}
+
+static const char *take_part(void *target, const char *value, struct buffer *error)
+{
+    struct lab_arguments *a = target;
+    char rest;
+    long long part, of;
+    (void)error;
+    if (sscanf(value, "%lld/%lld%c", &part, &of, &rest) != 2 || part < 1 || of < part ||
+        of > 1000000)
+        return "PART/OF, such as 1/4";
+    a->part = part;
+    a->of = of;
+    return NULL;
+}
+
+#define MEMBER(member) OPTION_MEMBER(struct lab_arguments, member)
+
+static const struct option common_options[] = {
+    {"seeds", "N", OPTION_INTEGER, MEMBER(plan.seeds), .least = 1, .most = 1000000,
+     .initial = "as the scenario says", .help = "Runs of each policy."},
+    {"seed", "S", OPTION_INTEGER, MEMBER(plan.first_seed), .most = INT64_MAX,
+     .help = "The first seed."},
+    {"set", "PATH=VALUE", OPTION_CUSTOM, .take = take_set, .initial = "",
+     .help = "Change a value of the scenario, before its policies do. May be given again."},
+    {"fidelity", "NAME", OPTION_CHOICE, MEMBER(plan.fidelity), .choices = lab_fidelity_names,
+     .help = "How the cluster is run. admission: storage and replication are reduced to what they "
+             "cost. full: real nodes, routers and servers of global admission control in virtual "
+             "time. real: processes on this machine, one run at a time. docs/fidelity.md compares "
+             "them."},
+    {"add", "FILE", OPTION_CUSTOM, .take = take_more, .initial = "",
+     .help = "Add the policies of this file, a YAML list, to those of the scenario. baselines: "
+             "the classic policies that come with weir."},
+    {"policy", "FILE", OPTION_CUSTOM, .take = take_policy, .initial = "",
+     .help = "Load admission policies from this shared object (docs/guide-policies.md). The "
+             "scenario names them in its settings. May be given again."},
+    {"jobs", "J", OPTION_INTEGER, MEMBER(jobs), .least = 1, .most = LAB_JOBS_MAX,
+     .initial = "the number of cores", .help = "The number of processes."},
+    {"out", "DIR", OPTION_TEXT, MEMBER(out), .initial = "none; results are only printed",
+     .help = "Keep all results in this directory. Runs that it holds already are not repeated, so "
+             "an interrupted command can be given again."},
+    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the results as JSON."},
+    {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "No progress on standard error."},
+};
+
+static const struct option run_options[] = {
+    {"only", "NAME", OPTION_TEXT, MEMBER(plan.only), .initial = "all policies",
+     .help = "Run only this policy of the scenario."},
+};
+
+static const struct option sweep_options[] = {
+    {"part", "PART/OF", OPTION_CUSTOM, .take = take_part, .initial = "",
+     .help = "Run only a part of the runs: for several machines that share DIR."},
+    {"print-jobs", NULL, OPTION_FLAG, MEMBER(print_jobs),
+     .help = "Run nothing. Prints a command for each run that has no result yet, for GNU parallel "
+             "or another job engine."},
+};
+
+static const struct option result_options[] = {
+    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the results as JSON."},
+};
+
+static const char *take_word(void *target, const char *word, struct buffer *error)
+{
+    struct lab_arguments *a = target;
+    (void)error;
+    if (a->word_count == 2)
+        return "takes two words at most";
+    a->words[a->word_count++] = word;
+    return NULL;
+}
+
+static struct lab_arguments lab_defaults(void)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return (struct lab_arguments){.plan = {.first_seed = 1},
+                                  .jobs = cores < 1              ? 1
+                                          : cores > LAB_JOBS_MAX ? LAB_JOBS_MAX
+                                                                 : cores};
+}
+
+/* ---- results of a directory ---- */
+
+/* Prints and writes what the runs of the directory show. Returns the exit code. */
+static int tell_result(const char *directory, const struct lab_plan *p, bool json, bool keep,
+                       bool whole, struct buffer *junit)
+{
+    struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
+    struct buffer text = {0}, error = {0};
+    bool good = lab_files_gather(directory, p, r, &error);
+    bool holds = good && lab_result_judge(r);
+    if (good && keep)
+        good = lab_files_finish(directory, r, &error);
+    if (!good) {
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    } else if (json) {
+        lab_result_json(r, &text);
+    } else {
+        buffer_append_format(&text, "%s: %s\n", p->scenario->name, p->scenario->about);
+        lab_result_print(r, &text);
+        if (!whole || lab_result_runs(r) < p->runs)
+            buffer_append_format(&text, "%u of %llu runs have results\n", lab_result_runs(r),
+                                 (unsigned long long)p->runs);
+    }
+    fwrite(text.data, 1, text.size, stdout);
+    if (junit != NULL)
+        lab_result_junit(r, junit);
+    buffer_deinit(&text);
+    buffer_deinit(&error);
+    lab_result_destroy(r);
+    return good && holds ? 0 : 1;
+}
+
+/* ---- running ---- */
+
+static int run_plan(struct lab_arguments *a, const struct lab_plan *p, const char *directory,
+                    struct buffer *junit)
+{
+    struct buffer error = {0};
+    bool good = lab_files_open(directory, p, &error);
+    if (!good)
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    buffer_deinit(&error);
+    if (!good)
+        return 1;
+    const struct lab_jobs_options o = {.plan = p,
+                                       .directory = directory,
+                                       .jobs = p->options.fidelity == LAB_REAL ? 1 : a->jobs,
+                                       .part = a->part,
+                                       .of = a->of,
+                                       .progress = !a->quiet && isatty(STDERR_FILENO)};
+    enum lab_jobs_end end = lab_jobs_run(&o);
+    a->stopped = end == LAB_JOBS_STOPPED;
+    if (a->of > 1) /* the other parts are elsewhere */
+        return end == LAB_JOBS_DONE ? 0 : 1;
+    if (end == LAB_JOBS_FAILED)
+        return 1;
+    int code = tell_result(directory, p, a->json, a->out != NULL, end == LAB_JOBS_DONE, junit);
+    if (end == LAB_JOBS_STOPPED)
+        fputs("weir lab: stopped; finished runs are kept, if there is an --out\n", stderr);
+    return end == LAB_JOBS_STOPPED ? 1 : code;
+}
+
+static int run_text(struct lab_arguments *a, const char *directory, struct buffer *junit)
+{
+    struct lab_plan p;
+    struct buffer error = {0};
+    int code = 2;
+    if (lab_plan_make(&p, &a->plan, &error) == STATUS_OK)
+        code = run_plan(a, &p, directory, junit);
+    else
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    lab_plan_deinit(&p);
+    buffer_deinit(&error);
+    return code;
+}
+
+/* A file, or the name of a shipped scenario; NULL: the one for replaying. */
+static bool load_scenario(struct lab_arguments *a, const char *name, struct buffer *text)
+{
+    const struct lab_shipped replays = {"replay", lab_replay};
+    const struct lab_shipped *shipped = name == NULL ? &replays : lab_shipped_find(name);
+    struct buffer error = {0};
+    a->plan.file = shipped != NULL ? shipped->name : name;
+    if (shipped != NULL) {
+        a->plan.text = shipped->text;
+        return true;
+    }
+    bool good = lab_file_read(name, text, &error);
+    if (!good)
+        fprintf(stderr, "weir lab: %.*s. `weir lab list` names the scenarios that come with weir\n",
+                (int)error.size, (const char *)error.data);
+    a->plan.text = buffer_slice(text);
+    buffer_deinit(&error);
+    return good;
+}
+
+/* Runs in --out, or in a directory that is removed afterwards. */
+static int run_somewhere(struct lab_arguments *a, const char *scenario)
+{
+    char temporary[LAB_NAME_SIZE];
+    struct buffer text = {0};
+    int code = 2;
+    bool good = load_scenario(a, scenario, &text);
+    if (good && a->out != NULL) {
+        code = run_text(a, a->out, NULL);
+    } else if (good && lab_temporary_make(temporary)) {
+        code = run_text(a, temporary, NULL);
+        lab_temporary_remove(temporary);
+    }
+    buffer_deinit(&text);
+    return code;
+}
+
+int lab_run_command(int argc, char **argv)
+{
+    struct lab_arguments a = lab_defaults();
+    const struct command_line l = {
+        .command = "weir lab run",
+        .usage = "SCENARIO [OPTION]...",
+        .about = "Runs a scenario: a file, or one that comes with weir (`weir lab list`). Each "
+                 "policy is run with the same seeds, so that all policies meet the same demand.\n\n"
+                 "Exit code 1: a run failed, or an expectation does not hold.",
+        .examples = "  weir lab run static-skew --seeds 3\n"
+                    "  weir lab run static-skew --only static-shares --out /tmp/static\n"
+                    "  weir lab run static-skew --set cluster.routers=4 --json\n",
+        .groups = {OPTION_GROUP(NULL, common_options, &a),
+                   OPTION_GROUP("which policies", run_options, &a)},
+        .word = take_word,
+        .word_target = &a,
+    };
+    int code = usage_parse(&l, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    if (a.word_count != 1)
+        return usage_wrong("weir lab run", "names one scenario, not %d", a.word_count);
+    return run_somewhere(&a, a.words[0]);
+}
+
+/* ---- replaying ---- */
+
+/* What a recording tells of itself. */
+struct recorded {
+    int64_t end_ns;
+    int64_t outcomes[TRACE_OUTCOMES];
+    int64_t requests;
+};
+
+static bool look_through(const char *path, struct recorded *out)
+{
+    struct trace_file t;
+    struct trace_record r;
+    struct buffer error = {0};
+    *out = (struct recorded){0};
+    bool good = trace_file_open(&t, path, NULL, &error) == STATUS_OK;
+    while (good && trace_file_next(&t, &r)) {
+        out->end_ns = r.at_ns;
+        out->outcomes[r.outcome]++;
+        out->requests++;
+    }
+    good = good && trace_file_error(&t, &error) == STATUS_OK;
+    if (good && out->requests == 0)
+        buffer_append_format(&error, "%s has no requests", path);
+    if (error.size > 0)
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    good = error.size == 0;
+    trace_file_close(&t);
+    buffer_deinit(&error);
+    return good;
+}
+
+/* Sets the recording and its length, before what the command line sets. */
+static void set_recording(struct lab_arguments *a, const char *path, const struct recorded *r,
+                          char duration[32])
+{
+    const uint32_t more = 2;
+    snprintf(duration, 32, "%lldms", (long long)(r->end_ns / NS_PER_MS) + 100);
+    memmove(a->plan.set + more, a->plan.set, a->plan.set_count * sizeof a->plan.set[0]);
+    a->plan.set[0] = (struct scenario_setting){slice_of("duration"), slice_of(duration)};
+    a->plan.set[1] = (struct scenario_setting){slice_of("workloads.1.trace"), slice_of(path)};
+    a->plan.set_count += more;
+}
+
+static int replay(struct lab_arguments *a)
+{
+    char duration[32], *path = realpath(a->words[0], NULL);
+    struct recorded r;
+    int code = 2;
+    if (path == NULL) {
+        fprintf(stderr, "weir lab: cannot read %s: %s\n", a->words[0], strerror(errno));
+        return code;
+    }
+    if (a->plan.set_count + 2 > SCENARIO_SETTINGS_MAX) {
+        code = usage_wrong("weir lab replay", "--set may be given at most %d times",
+                           SCENARIO_SETTINGS_MAX - 2);
+    } else if (look_through(path, &r)) {
+        set_recording(a, path, &r, duration);
+        if (!a->json)
+            printf("recorded: %lld requests in %.1f s, of which %.4f were throttled\n",
+                   (long long)r.requests, (double)r.end_ns / 1e9,
+                   (double)r.outcomes[TRACE_THROTTLED] / (double)r.requests);
+        fflush(stdout);
+        code = run_somewhere(a, a->word_count > 1 ? a->words[1] : NULL);
+    }
+    free(path);
+    return code;
+}
+
+int lab_replay_command(int argc, char **argv)
+{
+    struct lab_arguments a = lab_defaults();
+    const struct command_line l = {
+        .command = "weir lab replay",
+        .usage = "RECORDING [SCENARIO] [OPTION]...",
+        .about =
+            "Replays a recording of `weir load --record`, or a trace of Twitter's caches, in a "
+            "scenario whose first workload it becomes. Without a SCENARIO: on three nodes with one "
+            "router, on a table of 100 read and 100 write units. --set changes policy, capacity "
+            "and table, to see what the day would have been with them.",
+        .examples = "  weir lab replay day.trace --set tables.1.wcu=500\n"
+                    "  weir lab replay day.trace --set tables.1.wcu=500 "
+                    "--set cluster.settings.gac=static\n"
+                    "  weir lab replay day.trace --add baselines --out /tmp/replayed\n",
+        .groups = {OPTION_GROUP(NULL, common_options, &a),
+                   OPTION_GROUP("which policies", run_options, &a)},
+        .word = take_word,
+        .word_target = &a,
+    };
+    int code = usage_parse(&l, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    if (a.word_count < 1)
+        return usage_wrong("weir lab replay", "needs a recording");
+    return replay(&a);
+}
+
+/* ---- the suite ---- */
+
+static int suite_in(struct lab_arguments *a, const char *directory)
+{
+    struct buffer junit = {0}, error = {0};
+    int code = 0;
+    buffer_append_text(&junit, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    for (size_t i = 0; i < lab_shipped_count; i++) {
+        char below[LAB_NAME_SIZE + 256];
+        snprintf(below, sizeof below, "%s/%s", directory, lab_shipped[i].name);
+        a->plan.file = lab_shipped[i].name;
+        a->plan.text = lab_shipped[i].text;
+        int one = run_text(a, below, &junit);
+        code = one > code ? one : code;
+        if (a->stopped)
+            break;
+        putchar('\n');
+        fflush(stdout);
+    }
+    buffer_append_text(&junit, "</testsuites>\n");
+    if (a->out != NULL && !lab_file_write(directory, "junit.xml", buffer_slice(&junit), &error))
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    puts(a->stopped  ? "stopped before the last scenario"
+         : code == 0 ? "all expectations hold"
+                     : "not all expectations hold");
+    buffer_deinit(&junit);
+    buffer_deinit(&error);
+    return code;
+}
+
+int lab_suite_command(int argc, char **argv)
+{
+    struct lab_arguments a = lab_defaults();
+    char temporary[LAB_NAME_SIZE];
+    const struct command_line l = {
+        .command = "weir lab suite",
+        .usage = "[OPTION]...",
+        .about = "Runs all scenarios that come with weir, with all their policies, and judges "
+                 "every expectation.\n\n"
+                 "Exit code 1: a run failed, or an expectation does not hold.",
+        .examples = "  weir lab suite --seeds 10 --out /tmp/suite\n",
+        .groups = {OPTION_GROUP(NULL, common_options, &a)},
+    };
+    int code = usage_parse(&l, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    if (a.out != NULL)
+        return suite_in(&a, a.out);
+    if (!lab_temporary_make(temporary))
+        return 1;
+    code = suite_in(&a, temporary);
+    lab_temporary_remove(temporary);
+    return code;
+}
+
+/* ---- sweeps ---- */
+
+static int print_jobs(const struct lab_arguments *a)
+{
+    struct lab_plan p;
+    struct buffer error = {0};
+    struct lab_planned *run = must_calloc(1, sizeof *run);
+    bool good =
+        lab_plan_make(&p, &a->plan, &error) == STATUS_OK && lab_files_open(a->out, &p, &error);
+    for (uint64_t i = 0; good && i < p.runs; i++) {
+        lab_plan_run(&p, i, run);
+        if (!lab_file_exists(a->out, run->path))
+            printf("weir lab job %s %llu\n", a->out, (unsigned long long)i);
+    }
+    if (!good)
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    lab_plan_deinit(&p);
+    free(run);
+    buffer_deinit(&error);
+    return good ? 0 : 1;
+}
+
+int lab_sweep_command(int argc, char **argv)
+{
+    struct lab_arguments a = lab_defaults();
+    const struct command_line l = {
+        .command = "weir lab sweep",
+        .usage = "SCENARIO --out DIR [OPTION]...",
+        .about = "Runs a scenario at every combination of the values of its axes (`sweep:` in the "
+                 "file). Several machines can share the work: docs/lab.md shows GNU parallel and "
+                 "Slurm.",
+        .examples = "  weir lab sweep mine.yaml --out /tmp/sweep\n"
+                    "  weir lab sweep mine.yaml --out /tmp/sweep --print-jobs | parallel\n",
+        .groups = {OPTION_GROUP(NULL, common_options, &a),
+                   OPTION_GROUP("sharing the work", sweep_options, &a)},
+        .word = take_word,
+        .word_target = &a,
+    };
+    int code = usage_parse(&l, argc, argv);
+    struct buffer text = {0};
+    if (code != USAGE_GO_ON)
+        return code;
+    if (a.word_count != 1 || a.out == NULL)
+        return usage_wrong("weir lab sweep", "needs one scenario and --out DIR");
+    a.plan.sweep = true;
+    if (!load_scenario(&a, a.words[0], &text))
+        code = 2;
+    else
+        code = a.print_jobs ? print_jobs(&a) : run_text(&a, a.out, NULL);
+    buffer_deinit(&text);
+    return code;
+}
+
+/* ---- directories ---- */
+
+/* Calls `use` with the plan of a directory. Returns the exit code. */
+static int with_plan(const struct lab_arguments *a,
+                     int (*use)(const struct lab_arguments *a, const struct lab_plan *p))
+{
+    struct lab_plan p;
+    struct buffer text = {0}, said = {0}, error = {0};
+    int code = 1;
+    if (lab_files_plan(a->words[0], &p, &text, &said, &error))
+        code = use(a, &p);
+    else
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    lab_plan_deinit(&p);
+    buffer_deinit(&text);
+    buffer_deinit(&said);
+    buffer_deinit(&error);
+    return code;
+}
+
+static int use_job(const struct lab_arguments *a, const struct lab_plan *p)
+{
+    struct buffer error = {0};
+    if ((uint64_t)a->number >= p->runs)
+        return usage_wrong("weir lab job", "number %lld: the directory's plan has runs 0 to %llu",
+                           (long long)a->number, (unsigned long long)p->runs - 1);
+    bool good = lab_jobs_run_one(p, a->words[0], (uint64_t)a->number, &error);
+    if (!good)
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    buffer_deinit(&error);
+    return good ? 0 : 1;
+}
+
+int lab_job_command(int argc, char **argv)
+{
+    struct lab_arguments a = lab_defaults();
+    const struct command_line l = {
+        .command = "weir lab job",
+        .usage = "DIR NUMBER",
+        .about = "Runs one run of the directory of a sweep, and writes its result there. Job "
+                 "engines call it: `weir lab sweep --print-jobs` prints the commands.",
+        .examples = "  weir lab job /tmp/sweep 17\n",
+        .word = take_word,
+        .word_target = &a,
+    };
+    int code = usage_parse(&l, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    if (a.word_count != 2 || !option_parse_integer(a.words[1], 0, LAB_RUNS_MAX, &a.number))
+        return usage_wrong("weir lab job", "needs a directory and the number of a run");
+    return with_plan(&a, use_job);
+}
+
+static int use_result(const struct lab_arguments *a, const struct lab_plan *p)
+{
+    return tell_result(a->words[0], p, a->json, true, true, NULL);
+}
+
+int lab_result_command(int argc, char **argv)
+{
+    struct lab_arguments a = lab_defaults();
+    const struct command_line l = {
+        .command = "weir lab result",
+        .usage = "DIR [--json]",
+        .about = "Puts the runs of a directory together, judges the expectations, and writes "
+                 "result.json, result.csv and junit.xml there.\n\n"
+                 "Exit code 1: an expectation does not hold.",
+        .examples = "  weir lab result /tmp/sweep\n",
+        .groups = {OPTION_GROUP(NULL, result_options, &a)},
+        .word = take_word,
+        .word_target = &a,
+    };
+    int code = usage_parse(&l, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    if (a.word_count != 1)
+        return usage_wrong("weir lab result", "needs one directory");
+    return with_plan(&a, use_result);
+}
+
+static int use_compare(const struct lab_arguments *a, const struct lab_plan *p)
+{
+    struct lab_result *r = lab_result_create(p->scenario, p->options.fidelity);
+    struct buffer text = {0}, error = {0};
+    char first[256];
+    const char *comma = strchr(a->words[1], ',');
+    int code = 1;
+    snprintf(first, sizeof first, "%.*s", comma == NULL ? 0 : (int)(comma - a->words[1]),
+             a->words[1]);
+    if (!lab_files_gather(a->words[0], p, r, &error))
+        fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
+    else if (comma == NULL || lab_result_compare(r, first, comma + 1, &text) != STATUS_OK)
+        fprintf(stderr,
+                "weir lab compare: `%s` must be two policies of the directory that have "
+                "runs, such as weir,static\n",
+                a->words[1]);
+    else
+        code = 0;
+    fwrite(text.data, 1, text.size, stdout);
+    lab_result_destroy(r);
+    buffer_deinit(&text);
+    buffer_deinit(&error);
+    return code;
+}
+
+int lab_compare_command(int argc, char **argv)
+{
+    struct lab_arguments a = lab_defaults();
+    const struct command_line l = {
+        .command = "weir lab compare",
+        .usage = "DIR POLICY,OTHER",
+        .about = "Compares two policies of a directory, measure by measure: means, the paired "
+                 "difference over common seeds, and its 95 % interval.",
+        .examples = "  weir lab compare /tmp/static weir,static\n",
+        .word = take_word,
+        .word_target = &a,
+    };
+    int code = usage_parse(&l, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    if (a.word_count != 2)
+        return usage_wrong("weir lab compare", "needs a directory and two policies");
+    return with_plan(&a, use_compare);
+}

@@ -1,0 +1,318 @@
+#include "cmd/lab_files.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "router/json/json.h"
+#include "router/json/json_writer.h"
+
+enum {
+    PATH_SIZE = 4096
+};
+
+static bool file_fail(struct buffer *error, const char *what, const char *path)
+{
+    buffer_append_format(error, "cannot %s %s: %s", what, path, strerror(errno));
+    return false;
+}
+
+struct policies *lab_policies_begin(void)
+{
+    static struct policies policies;
+    policy_file_begin(&policies);
+    return &policies;
+}
+
+static bool join(char out[PATH_SIZE], const char *directory, const char *name)
+{
+    return snprintf(out, PATH_SIZE, "%s/%s", directory, name) < PATH_SIZE;
+}
+
+bool lab_file_read(const char *path, struct buffer *out, struct buffer *error)
+{
+    FILE *f = fopen(path, "rb");
+    if (f == NULL)
+        return file_fail(error, "read", path);
+    size_t got;
+    while (out->size < LAB_FILE_SIZE_MAX &&
+           (got = fread(buffer_reserve(out, 65536), 1, 65536, f)) > 0)
+        out->size += got;
+    bool good = !ferror(f) && out->size < LAB_FILE_SIZE_MAX;
+    if (!good)
+        buffer_append_format(error, "cannot read %s: it fails, or has more than %d MiB", path,
+                             LAB_FILE_SIZE_MAX >> 20);
+    fclose(f);
+    return good;
+}
+
+static bool make_directories(char *path, struct buffer *error)
+{
+    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
+        if (!made)
+            file_fail(error, "make the directory", path);
+        *slash = '/';
+        if (!made)
+            return false;
+    }
+    return true;
+}
+
+bool lab_file_write(const char *directory, const char *name, struct slice bytes,
+                    struct buffer *error)
+{
+    char path[PATH_SIZE], fresh[PATH_SIZE + 32];
+    if (!join(path, directory, name))
+        return buffer_explain(error, STATUS_TOO_LARGE, "the path %s/%s is too long", directory,
+                              name) == STATUS_OK;
+    if (!make_directories(path, error))
+        return false;
+    snprintf(fresh, sizeof fresh, "%s.%d", path, (int)getpid());
+    FILE *f = fopen(fresh, "wb");
+    if (f == NULL)
+        return file_fail(error, "write", fresh);
+    bool good = fwrite(bytes.data, 1, bytes.size, f) == bytes.size;
+    good = fclose(f) == 0 && good;
+    if (!good || rename(fresh, path) != 0) {
+        file_fail(error, "write", path);
+        unlink(fresh);
+        return false;
+    }
+    return true;
+}
+
+bool lab_file_exists(const char *directory, const char *name)
+{
+    char path[PATH_SIZE];
+    struct stat s;
+    return join(path, directory, name) && stat(path, &s) == 0;
+}
+
+/* ---- temporary directories ---- */
+
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)
+{
+    (void)s;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+bool lab_temporary_make(char out[LAB_NAME_SIZE])
+{
+    const char *where = getenv("TMPDIR");
+    snprintf(out, LAB_NAME_SIZE, "%s/weir-lab.XXXXXX", where != NULL ? where : "/tmp");
+    if (mkdtemp(out) != NULL)
+        return true;
+    fprintf(stderr, "weir lab: cannot make the directory %s: %s\n", out, strerror(errno));
+    return false;
+}
+
+void lab_temporary_remove(const char *path)
+{
+    nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- the plan ---- */
+
+static void write_plan(const struct lab_plan *p, struct buffer *out)
+{
+    const struct lab_plan_options *o = &p->options;
+    json_write_open(out, '{');
+    json_member_text(out, "format", "weir-lab-1");
+    json_member_text(out, "version", WEIR_VERSION);
+    json_member_text(out, "fidelity", lab_fidelity_names[o->fidelity]);
+    json_member_integer(out, "seeds", (int64_t)p->seeds);
+    json_member_integer(out, "first_seed", (int64_t)o->first_seed);
+    json_member_bool(out, "sweep", o->sweep);
+    json_member_string(out, "more_policies", o->more);
+    json_member_open(out, "policy_files", '[');
+    for (uint32_t i = 0; i < o->policy_file_count; i++)
+        json_write_text(out, o->policy_files[i]);
+    json_write_close(out, ']');
+    json_member_open(out, "set", '[');
+    for (uint32_t i = 0; i < o->set_count; i++) {
+        json_write_open(out, '[');
+        json_write_string(out, o->set[i].path);
+        json_write_string(out, o->set[i].value);
+        json_write_close(out, ']');
+    }
+    json_write_close(out, ']');
+    json_write_close(out, '}');
+    buffer_append_text(out, "\n");
+}
+
+static bool must_be_same(const char *directory, const char *name, struct slice wanted,
+                         struct buffer *error)
+{
+    char path[PATH_SIZE];
+    struct buffer there = {0};
+    if (!lab_file_exists(directory, name))
+        return lab_file_write(directory, name, wanted, error);
+    bool good = join(path, directory, name) && lab_file_read(path, &there, error);
+    if (good && slice_compare(buffer_slice(&there), wanted) != 0) {
+        buffer_append_format(error,
+                             "%s holds other runs: its %s differs. Choose another --out, or remove "
+                             "the directory",
+                             directory, name);
+        good = false;
+    }
+    buffer_deinit(&there);
+    return good;
+}
+
+bool lab_files_open(const char *directory, const struct lab_plan *p, struct buffer *error)
+{
+    struct buffer plan = {0};
+    write_plan(p, &plan);
+    bool good = must_be_same(directory, "scenario.yaml", p->options.text, error) &&
+                must_be_same(directory, "plan.json", buffer_slice(&plan), error);
+    buffer_deinit(&plan);
+    return good;
+}
+
+/* A copy of the text, with a NUL behind it. */
+static struct slice keep_text(struct buffer *said, struct slice text)
+{
+    uint8_t *at = buffer_reserve(said, text.size + 1);
+    memcpy(at, text.data, text.size);
+    at[text.size] = 0;
+    said->size += text.size + 1;
+    return slice_make(at, text.size);
+}
+
+static bool read_set(const struct json_value *set, struct lab_plan_options *o, struct buffer *said)
+{
+    struct json_value pair, part;
+    if (set->type != JSON_LIST || json_count(set) > SCENARIO_SETTINGS_MAX)
+        return false;
+    struct json_cursor c = json_elements(set);
+    while (json_next_element(&c, &pair)) {
+        struct slice texts[2] = {{NULL, 0}, {NULL, 0}};
+        if (pair.type != JSON_LIST || json_count(&pair) != 2)
+            return false;
+        struct json_cursor inner = json_elements(&pair);
+        for (int n = 0; n < 2 && json_next_element(&inner, &part); n++)
+            texts[n] = keep_text(said, json_text(&part));
+        o->set[o->set_count++] = (struct scenario_setting){texts[0], texts[1]};
+    }
+    return true;
+}
+
+static bool load_policies(const struct json_value *files, struct lab_plan_options *o,
+                          struct buffer *said, struct buffer *error)
+{
+    struct json_value file;
+    if (files->type != JSON_LIST || json_count(files) > LAB_POLICY_FILES_MAX)
+        return false;
+    struct json_cursor c = json_elements(files);
+    while (json_next_element(&c, &file)) {
+        const char *path = (const char *)keep_text(said, json_text(&file)).data;
+        if (o->policies == NULL)
+            o->policies = lab_policies_begin();
+        o->policy_files[o->policy_file_count++] = path;
+        if (policy_file_load(o->policies, path, error) != STATUS_OK)
+            return false;
+    }
+    return true;
+}
+
+static bool read_fidelity(const struct json_value *v, enum lab_fidelity *out)
+{
+    for (int i = 0; i < LAB_FIDELITIES; i++) {
+        *out = (enum lab_fidelity)i;
+        if (json_is_text(v, lab_fidelity_names[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
+                      struct buffer *said, struct buffer *error)
+{
+    struct json_value format = json_find(root, "format"), seeds = json_find(root, "seeds"),
+                      first = json_find(root, "first_seed"), sweep = json_find(root, "sweep"),
+                      fidelity = json_find(root, "fidelity"), set = json_find(root, "set"),
+                      files = json_find(root, "policy_files"),
+                      more = json_find(root, "more_policies");
+    if (!json_is_text(&format, "weir-lab-1") || seeds.type != JSON_INTEGER ||
+        first.type != JSON_INTEGER || sweep.type != JSON_BOOL || json_integer(&seeds) < 1 ||
+        !read_fidelity(&fidelity, &o->fidelity))
+        return false;
+    o->seeds = json_integer(&seeds);
+    o->first_seed = (uint64_t)json_integer(&first);
+    o->sweep = json_bool(&sweep);
+    o->more = keep_text(said, json_text(&more));
+    return read_set(&set, o, said) && load_policies(&files, o, said, error);
+}
+
+bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *text,
+                    struct buffer *said, struct buffer *error)
+{
+    static const uint8_t padding[JSON_PADDING];
+    char path[PATH_SIZE];
+    struct buffer json = {0};
+    struct lab_plan_options o = {.file = "scenario.yaml"};
+    struct json_parser *parser = json_parser_create();
+    struct json_value root;
+    buffer_reserve(said, 1 << 16); /* texts must not move: see the check below */
+    *p = (struct lab_plan){0};
+    bool good = join(path, directory, "plan.json") && lab_file_read(path, &json, error);
+    size_t size = json.size;
+    buffer_append(&json, padding, sizeof padding);
+    if (good &&
+        (size > (1 << 16) || json_parse(parser, slice_make(json.data, size), &root) != STATUS_OK ||
+         !read_plan(&root, &o, said, error))) {
+        if (error->size == 0)
+            buffer_append_format(error, "%s is not a plan of `weir lab`", path);
+        good = false;
+    }
+    good = good && join(path, directory, "scenario.yaml") && lab_file_read(path, text, error);
+    o.text = buffer_slice(text);
+    good = good && lab_plan_make(p, &o, error) == STATUS_OK;
+    buffer_deinit(&json);
+    json_parser_destroy(parser);
+    return good;
+}
+
+/* ---- results ---- */
+
+bool lab_files_gather(const char *directory, const struct lab_plan *p, struct lab_result *r,
+                      struct buffer *error)
+{
+    struct lab_planned *run = must_calloc(1, sizeof *run);
+    bool good = true;
+    for (uint64_t i = 0; good && i < p->runs; i++) {
+        char path[PATH_SIZE];
+        struct buffer json = {0};
+        lab_plan_run(p, i, run);
+        if (lab_file_exists(directory, run->path))
+            good = join(path, directory, run->path) && lab_file_read(path, &json, error) &&
+                   lab_result_add(r, buffer_slice(&json), error) == STATUS_OK;
+        buffer_deinit(&json);
+    }
+    free(run);
+    return good;
+}
+
+bool lab_files_finish(const char *directory, const struct lab_result *r, struct buffer *error)
+{
+    struct buffer json = {0}, csv = {0}, junit = {0};
+    lab_result_json(r, &json);
+    lab_result_csv(r, &csv);
+    buffer_append_text(&junit, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n");
+    lab_result_junit(r, &junit);
+    buffer_append_text(&junit, "</testsuites>\n");
+    bool good = lab_file_write(directory, "result.json", buffer_slice(&json), error) &&
+                lab_file_write(directory, "result.csv", buffer_slice(&csv), error) &&
+                lab_file_write(directory, "junit.xml", buffer_slice(&junit), error);
+    buffer_deinit(&json);
+    buffer_deinit(&csv);
+    buffer_deinit(&junit);
+    return good;
+}

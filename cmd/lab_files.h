@@ -1,0 +1,44 @@
+/* lab_files.h - the directory of results: what is in it, and reading and writing its files.
+ *
+ *   scenario.yaml   the scenario
+ *   plan.json       version, fidelity, seeds and what was set: with scenario.yaml, all that a run needs
+ *   runs/           a file for each run: POLICY/POINT/SEED.json
+ *   result.json, result.csv, junit.xml    all runs together
+ *
+ * A file appears whole or not at all. A directory belongs to one plan: another one is refused. */
+#pragma once
+
+#include "lab/plan.h"
+#include "lab/result.h"
+#include "server/host/policy_file.h"
+
+enum {
+    LAB_FILE_SIZE_MAX = 64 << 20,
+    LAB_NAME_SIZE = 4096 /* of a path */
+};
+
+/* A new directory below TMPDIR. False: the error is on standard error. */
+bool lab_temporary_make(char out[LAB_NAME_SIZE]);
+void lab_temporary_remove(const char *path);
+
+/* A registry for policies from files; it lives as long as the process. */
+struct policies *lab_policies_begin(void);
+
+/* Reads a whole file. False: `error` gets one line. */
+bool lab_file_read(const char *path, struct buffer *out, struct buffer *error);
+/* Writes DIRECTORY/NAME, and makes the directories above it. */
+bool lab_file_write(const char *directory, const char *name, struct slice bytes,
+                    struct buffer *error);
+bool lab_file_exists(const char *directory, const char *name);
+
+/* Makes the directory the plan's, or finds that it is. */
+bool lab_files_open(const char *directory, const struct lab_plan *p, struct buffer *error);
+/* The plan of a directory. The texts lend from `text` and `said`, which the caller frees. */
+bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *text,
+                    struct buffer *said, struct buffer *error);
+
+/* Reads the runs that are there. */
+bool lab_files_gather(const char *directory, const struct lab_plan *p, struct lab_result *r,
+                      struct buffer *error);
+/* Writes the files about all runs together. The result must have been judged. */
+bool lab_files_finish(const char *directory, const struct lab_result *r, struct buffer *error);

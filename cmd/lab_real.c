@@ -1,0 +1,435 @@
+/* lab_real.c - runs a scenario's clients on a loop, against a cluster of processes. */
+#include "cmd/lab_real.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cmd/lab_cluster.h"
+#include "host/loop.h"
+#include "lab/clients/clients.h"
+#include "lab/clients/tables.h"
+#include "workload/client_exchange.h"
+
+enum {
+    TURN_US = 200, /* the longest time between two looks at what is due */
+    SETUP_S = 60,
+    TABLES_MOST = 200,
+    PROCESSES_MOST = 64,
+    PPM = 1000000
+};
+
+struct real {
+    const struct scenario *scenario; /* borrows */
+    struct measure *measure;         /* borrows */
+    struct loop *loop;               /* owns */
+    struct lab_cluster cluster;
+    struct clients *clients; /* owns */
+    struct scheduler scheduler;
+    int64_t begin_ns;
+    int64_t checked_ns; /* when the processes were looked at last */
+    bool stopped;
+    struct buffer error; /* of a fault that could not be made */
+};
+
+/* ---- the clients' connections ---- */
+
+/* What is due until now happens. Nothing happens after the end of the run. */
+static void real_advance(struct real *r)
+{
+    const struct instant end = {r->begin_ns + r->scenario->duration_ns};
+    while (scheduler_step(&r->scheduler, instant_earlier(loop_now(r->loop), end)))
+        continue;
+}
+
+static void real_opened(void *context, struct connection *c)
+{
+    (void)context;
+    (void)c;
+}
+
+static void real_received(void *context, struct connection *c, struct slice bytes)
+{
+    struct real *r = context;
+    real_advance(r);
+    clients_received(r->clients, connection_id(c), bytes);
+}
+
+static void real_closed(void *context, struct connection *c, int error)
+{
+    struct real *r = context;
+    (void)error;
+    real_advance(r);
+    clients_closed(r->clients, connection_id(c));
+}
+
+static uint64_t real_connect(void *context, uint32_t router)
+{
+    static const struct connection_handler handler = {
+        .opened = real_opened, .received = real_received, .closed = real_closed};
+    struct real *r = context;
+    const struct lab_daemon *d = lab_cluster_daemon(&r->cluster, LAB_ROUTER, router + 1);
+    struct connection *c;
+    if (loop_connect(r->loop, "127.0.0.1", d->port, &handler, r, &c) != STATUS_OK)
+        return 0;
+    return connection_id(c);
+}
+
+static bool real_send(void *context, uint64_t connection, struct slice bytes)
+{
+    struct real *r = context;
+    struct connection *c = loop_connection(r->loop, connection);
+    if (c == NULL)
+        return false;
+    connection_send(c, bytes);
+    return true;
+}
+
+static void real_close(void *context, uint64_t connection)
+{
+    struct real *r = context;
+    struct connection *c = loop_connection(r->loop, connection);
+    if (c != NULL)
+        connection_abort(c);
+}
+
+/* ---- tables ---- */
+
+static bool table_call(const struct real *r, uint32_t router, const char *operation,
+                       struct slice body, int *status, struct buffer *answer)
+{
+    struct client_url url = {.host = "127.0.0.1"};
+    struct buffer unused = {0};
+    url.port = lab_cluster_daemon(&r->cluster, LAB_ROUTER, router + 1)->port;
+    buffer_clear(answer);
+    bool good = client_call(&url, operation, body, status, answer, &unused) == STATUS_OK;
+    buffer_deinit(&unused);
+    return good;
+}
+
+static bool look_pause(struct real *r)
+{
+    loop_turn(r->loop, instant_add(loop_now(r->loop), duration_ms(20)));
+    return !r->stopped;
+}
+
+/* Until the router says that the table is there. */
+static bool table_wait(struct real *r, uint32_t router, struct slice name, int64_t until_ns)
+{
+    struct buffer answer = {0};
+    bool active = false;
+    int status = 0;
+    do {
+        active = table_call(r, router, "DescribeTable", name, &status, &answer) && status == 200 &&
+                 tables_is_active(buffer_slice(&answer));
+    } while (!active && look_pause(r) && loop_now(r->loop).ns < until_ns);
+    buffer_deinit(&answer);
+    return active;
+}
+
+static bool table_create(struct real *r, uint32_t place, uint32_t copy, struct buffer *error)
+{
+    struct buffer create = {0}, name = {0}, answer = {0};
+    const int64_t until_ns = loop_now(r->loop).ns + SETUP_S * NS_PER_S;
+    bool created = false, refused = false;
+    int status = 0;
+    tables_write_create(&create, r->scenario, place, copy);
+    tables_write_name(&name, r->scenario, place, copy);
+    while (!created && !refused && loop_now(r->loop).ns < until_ns && look_pause(r)) {
+        bool said = table_call(r, 0, "CreateTable", buffer_slice(&create), &status, &answer);
+        bool exists = memmem(answer.data, answer.size, "ResourceInUse", 13) != NULL;
+        created = said && (status == 200 || exists);
+        refused = said && status == 400 && !exists;
+    }
+    for (uint32_t i = 0; i < r->scenario->cluster.routers && created; i++)
+        created = table_wait(r, i, buffer_slice(&name), until_ns);
+    if (!created)
+        buffer_append_format(error, "the cluster refuses table %s: %d %.*s",
+                             r->scenario->tables[place].name, status, (int)answer.size,
+                             (const char *)answer.data);
+    buffer_deinit(&create);
+    buffer_deinit(&name);
+    buffer_deinit(&answer);
+    return created;
+}
+
+static bool create_tables(struct real *r, struct buffer *error)
+{
+    for (uint32_t place = 0; place < r->scenario->table_count; place++) {
+        for (uint32_t copy = 0; copy < r->scenario->tables[place].copies; copy++) {
+            if (!table_create(r, place, copy, error))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* ---- faults ---- */
+
+static void fault_daemon(struct real *r, enum lab_daemon_kind kind, uint32_t which, bool on)
+{
+    struct lab_daemon *d = lab_cluster_daemon(&r->cluster, kind, which);
+    if (on)
+        lab_daemon_kill(d);
+    else
+        lab_daemon_start(&r->cluster, d, &r->error);
+}
+
+static void fault_command(struct real *r, const struct lab_daemon *d, const char *command)
+{
+    if (!lab_daemon_fault(d, command) && r->error.size == 0)
+        buffer_append_format(&r->error, "a process did not take the fault `%s`", command);
+}
+
+static void fault_clock(struct real *r, const struct scenario_fault *f, uint32_t which, bool on)
+{
+    const struct lab_daemon *d = lab_cluster_daemon(&r->cluster, LAB_ROUTER, which);
+    char command[64];
+    if (on) {
+        snprintf(command, sizeof command, "skew %lld", (long long)(f->offset_ns / NS_PER_MS));
+        fault_command(r, d, command);
+    }
+    snprintf(command, sizeof command, "drift %lld", on ? (long long)(f->drift * PPM) : 0LL);
+    fault_command(r, d, command);
+}
+
+static void fault_cut(struct real *r, uint32_t which, bool on)
+{
+    const struct lab_daemon *d = lab_cluster_daemon(&r->cluster, LAB_GAC, which);
+    if (!on)
+        fault_command(r, d, "heal");
+    for (uint32_t i = 1; on && i <= r->scenario->cluster.routers; i++) {
+        char command[64];
+        snprintf(command, sizeof command, "cut router %u both", i);
+        fault_command(r, d, command);
+    }
+}
+
+static void fault_hit(struct real *r, const struct scenario_fault *f, uint32_t which, bool on)
+{
+    switch (f->kind) {
+    case FAULT_NODE_DOWN:
+        fault_daemon(r, LAB_NODE, which, on);
+        break;
+    case FAULT_ROUTER_DOWN:
+        fault_daemon(r, LAB_ROUTER, which, on);
+        break;
+    case FAULT_GAC_DOWN:
+        fault_daemon(r, LAB_GAC, which, on);
+        break;
+    case FAULT_ROUTER_CLOCK:
+        fault_clock(r, f, which, on);
+        break;
+    default:
+        fault_cut(r, which, on);
+        break;
+    }
+}
+
+static void fault_update(struct real *r, const struct scenario_fault *f)
+{
+    const struct scenario *s = r->scenario;
+    struct buffer body = {0}, answer = {0};
+    int status;
+    for (uint32_t place = 0; place < s->table_count; place++) {
+        const struct scenario_table *t = &s->tables[place];
+        bool named = f->table == NULL || strcmp(t->name, f->table) == 0;
+        for (uint32_t copy = 0; named && copy < t->copies; copy++) {
+            buffer_clear(&body);
+            tables_write_update(&body, s, place, copy, f);
+            table_call(r, 0, "UpdateTable", buffer_slice(&body), &status, &answer);
+        }
+    }
+    buffer_deinit(&body);
+    buffer_deinit(&answer);
+}
+
+static uint32_t fault_targets(const struct scenario *s, const struct scenario_fault *f)
+{
+    switch (f->kind) {
+    case FAULT_ROUTER_DOWN:
+    case FAULT_ROUTER_CLOCK:
+        return (uint32_t)s->cluster.routers;
+    case FAULT_GAC_DOWN:
+    case FAULT_GAC_CUT:
+        return (uint32_t)s->cluster.gac;
+    default:
+        return (uint32_t)s->cluster.nodes;
+    }
+}
+
+/* `argument`: the fault's place, and whether it begins. */
+static void fault_turn(void *context, uint64_t argument)
+{
+    struct real *r = context;
+    const struct scenario_fault *f = &r->scenario->faults[argument >> 1];
+    measure_step(r->measure, clients_now_ns(r->clients));
+    if (f->kind == FAULT_UPDATE) {
+        fault_update(r, f);
+        return;
+    }
+    for (uint32_t i = 1; i <= fault_targets(r->scenario, f); i++) {
+        if (f->which == 0 || f->which == i)
+            fault_hit(r, f, i, argument & 1);
+    }
+}
+
+static void faults_schedule(struct real *r)
+{
+    for (uint32_t i = 0; i < r->scenario->fault_count; i++) {
+        const struct scenario_fault *f = &r->scenario->faults[i];
+        scheduler_in(&r->scheduler, (struct duration){f->at_ns}, fault_turn, r,
+                     (uint64_t)i << 1 | 1);
+        if (f->kind != FAULT_UPDATE && f->for_ns < INT64_MAX)
+            scheduler_in(&r->scheduler, (struct duration){f->at_ns + f->for_ns}, fault_turn, r,
+                         (uint64_t)i << 1);
+    }
+}
+
+static bool real_can(const struct scenario *s, struct buffer *error)
+{
+    int64_t tables = 0, processes = s->cluster.nodes + s->cluster.routers + s->cluster.gac;
+    for (uint32_t i = 0; i < s->table_count; i++)
+        tables += s->tables[i].bytes > 0 ? TABLES_MOST + 1 : s->tables[i].copies;
+    for (uint32_t i = 0; i < s->fault_count; i++) {
+        int64_t kind = s->faults[i].kind;
+        if (kind != FAULT_NODE_SLOW && kind != FAULT_NODE_BUSY && kind != FAULT_SPLIT)
+            continue;
+        buffer_append_format(error, "the fidelity real cannot run the fault %s",
+                             scenario_fault_name((enum scenario_fault_kind)kind));
+        return false;
+    }
+    if (tables > TABLES_MOST)
+        buffer_append_format(error, "the fidelity real has at most %d tables, without `bytes`",
+                             TABLES_MOST);
+    else if (processes > PROCESSES_MOST)
+        buffer_append_format(
+            error,
+            "the fidelity real has at most %d nodes, routers and servers of global "
+            "admission control together, not %lld",
+            PROCESSES_MOST, (long long)processes);
+    return error->size == 0;
+}
+
+/* ---- life ---- */
+
+static void real_stop(void *context)
+{
+    struct real *r = context;
+    r->stopped = true;
+}
+
+static bool real_is_stopped(void *context)
+{
+    struct real *r = context;
+    loop_turn(r->loop, loop_now(r->loop));
+    return r->stopped;
+}
+
+static void real_window(void *context, uint64_t argument)
+{
+    struct real *r = context;
+    (void)argument;
+    measure_advance(r->measure, clients_now_ns(r->clients));
+    scheduler_in(&r->scheduler, (struct duration){r->scenario->window_ns}, real_window, r, 0);
+}
+
+static void real_begin(struct real *r, uint64_t seed)
+{
+    const struct clients_options clients = {
+        .scenario = r->scenario,
+        .seed = seed,
+        .measure = r->measure,
+        .scheduler = &r->scheduler,
+        .port = {r, real_connect, real_send, real_close},
+    };
+    loop_read_clock(r->loop);
+    r->scheduler.now = loop_now(r->loop);
+    r->begin_ns = r->checked_ns = r->scheduler.now.ns;
+    r->clients = clients_create(&clients);
+    clients_begin(r->clients);
+    faults_schedule(r);
+    scheduler_in(&r->scheduler, (struct duration){r->scenario->window_ns}, real_window, r, 0);
+}
+
+static void real_destroy(void *runner)
+{
+    struct real *r = runner;
+    lab_cluster_end(&r->cluster);
+    loop_destroy(r->loop);
+    if (r->clients != NULL)
+        clients_destroy(r->clients);
+    scheduler_deinit(&r->scheduler);
+    buffer_deinit(&r->error);
+    free(r);
+}
+
+static void *real_create(const struct scenario *s, uint64_t seed, struct measure *measure,
+                         struct buffer *error)
+{
+    if (!real_can(s, error))
+        return NULL;
+    struct real *r = must_calloc(1, sizeof *r);
+    r->scenario = s;
+    r->measure = measure;
+    if (loop_create(&r->loop) != STATUS_OK || loop_on_stop(r->loop, real_stop, r) != STATUS_OK) {
+        buffer_append_format(error, "cannot use io_uring: %s", strerror(errno));
+        free(r);
+        return NULL;
+    }
+    if (!lab_cluster_start(&r->cluster, s, real_is_stopped, r, error) || !create_tables(r, error)) {
+        real_destroy(r);
+        return NULL;
+    }
+    real_begin(r, seed);
+    return r;
+}
+
+static bool real_run(void *runner, int64_t until_ns, struct buffer *error)
+{
+    struct real *r = runner;
+    while (loop_now(r->loop).ns < r->begin_ns + until_ns) {
+        struct instant look =
+            instant_add(loop_now(r->loop), (struct duration){TURN_US * NS_PER_US});
+        if (loop_turn(r->loop, look) != STATUS_OK) {
+            buffer_append_format(error, "the loop: %s", strerror(errno));
+            return false;
+        }
+        real_advance(r);
+        if (r->stopped || r->error.size > 0) {
+            buffer_append_slice(error, r->stopped ? slice_of("stopped") : buffer_slice(&r->error));
+            return false;
+        }
+        if (loop_now(r->loop).ns - r->checked_ns < NS_PER_S)
+            continue;
+        r->checked_ns = loop_now(r->loop).ns;
+        if (!lab_cluster_check(&r->cluster, error))
+            return false;
+    }
+    return true;
+}
+
+static uint64_t real_hash(const void *runner)
+{
+    (void)runner;
+    return 0;
+}
+
+static struct lab_counts real_counts(const void *runner)
+{
+    const struct real *r = runner;
+    return (struct lab_counts){.requests = clients_requests(r->clients)};
+}
+
+static void real_events(const void *runner, struct buffer *out)
+{
+    (void)runner;
+    (void)out;
+}
+
+const struct lab_runner lab_real_runner = {.create = real_create,
+                                           .destroy = real_destroy,
+                                           .run = real_run,
+                                           .hash = real_hash,
+                                           .counts = real_counts,
+                                           .events = real_events};

@@ -1,0 +1,50 @@
+/* policy_headroom.c - whether another member's node has room for a burst write.
+ *
+ * off    Members are not asked.
+ * gauge  The node's last report of its bucket. It costs nothing, but is old: meanwhile many leaders
+ *        may spend the same tokens (DynamoDB, USENIX ATC 2022, section 4.3).
+ * lease  Tokens that the other node has set aside, and debited, before they are spent here. All
+ *        leaders together never spend more than was set aside, whatever the reports' age (ours).
+ *        Until the node has set tokens aside, its reports replace the lease. */
+#include "include/weir/policy.h"
+
+extern const struct weir_headroom_policy weir_headroom_off;
+extern const struct weir_headroom_policy weir_headroom_gauge;
+extern const struct weir_headroom_policy weir_headroom_lease;
+
+/* Whether the last report has headroom. On a shared node as much as the partition has taken must
+ * remain for the others: policy_fair.c. */
+static bool gauge_has(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu, int64_t *wait_ns)
+{
+    int64_t needed = cost_mcu;
+    if (weir_member_is_shared(m) && __builtin_add_overflow(cost_mcu, taken_mcu, &needed))
+        needed = INT64_MAX;
+    if (needed > weir_member_capacity(m))
+        needed = weir_member_capacity(m);
+    if (weir_member_balance(m) >= needed)
+        return true;
+    *wait_ns = weir_member_refill_ns(m, needed - weir_member_balance(m));
+    return false;
+}
+
+static bool lease_has(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu, int64_t *wait_ns)
+{
+    if (!weir_member_is_leased(m))
+        return gauge_has(m, cost_mcu, taken_mcu, wait_ns);
+    if (weir_member_is_shared(m) && !gauge_has(m, cost_mcu, taken_mcu, wait_ns))
+        return false;
+    if (weir_member_held(m) >= cost_mcu)
+        return true;
+    weir_member_lacked(m, cost_mcu);
+    *wait_ns = weir_member_lease_ns(m) / 8; /* a grant may have come by then */
+    return false;
+}
+
+const struct weir_headroom_policy weir_headroom_off = {
+    .size = sizeof weir_headroom_off, .name = "off", .flags = WEIR_HEADROOM_UNCHECKED};
+const struct weir_headroom_policy weir_headroom_gauge = {
+    .size = sizeof weir_headroom_gauge, .name = "gauge", .has = gauge_has};
+const struct weir_headroom_policy weir_headroom_lease = {.size = sizeof weir_headroom_lease,
+                                                         .name = "lease",
+                                                         .flags = WEIR_HEADROOM_LEASES,
+                                                         .has = lease_has};

@@ -1,0 +1,30 @@
+/* table_key.h - the key of an item by a table's key schema, and its storage key. */
+#pragma once
+
+#include "engine/catalog/table.h"
+#include "engine/item/storage_key.h"
+
+/* The key attributes of an item. sort.type is 0 if the table has no sort key. */
+struct key {
+    struct attr partition; /* borrows from the item */
+    struct attr sort;
+};
+
+static inline bool table_has_sort_key(const struct table *t)
+{
+    return t->sort_key.name.size > 0;
+}
+
+/* Appends the storage key. */
+void key_append_storage(struct buffer *out, const struct table *t, const struct key *key);
+
+/* Appends the key attributes as an item. */
+void key_append_item(struct buffer *out, const struct table *t, const struct key *key);
+
+/* The key of an item that a node has sent. A missing attribute has type 0. */
+void key_find(const struct table *t, struct slice item, struct key *out);
+
+/* Reads the key out of a storage key that a node has sent; copies it to the arena. False: it is no
+ * key of the table. */
+bool key_of_storage(const struct table *t, struct slice storage_key, struct arena *arena,
+                    struct key *out);

@@ -1,0 +1,63 @@
+/* path.c - the order of paths, and which attributes the paths of an expression lead to. */
+#include "engine/expression/condition.h"
+#include "engine/expression/projection.h"
+#include "engine/expression/update.h"
+
+int path_step_compare(const struct path_part *a, const struct path_part *b)
+{
+    if (a->indexed != b->indexed)
+        return a->indexed ? -1 : 1;
+    if (a->indexed)
+        return (a->index > b->index) - (a->index < b->index);
+    return slice_compare(a->name, b->name);
+}
+
+static bool path_leads_into(const struct path_part *path, struct slice name, bool below)
+{
+    return slice_equal(path->name, name) && (!below || path->next != NULL);
+}
+
+bool condition_uses(const struct condition *c, struct slice name, bool below)
+{
+    if (c->kind == CONDITION_PATH)
+        return path_leads_into(c->path, name, below);
+    for (const struct condition *a = c->args; a != NULL; a = a->next) {
+        if (condition_uses(a, name, below))
+            return true;
+    }
+    return false;
+}
+
+bool projection_uses(const struct projection *p, struct slice name)
+{
+    for (const struct projection_path *at = p->paths; at != NULL; at = at->next) {
+        if (path_leads_into(at->path, name, true))
+            return true;
+    }
+    return false;
+}
+
+bool update_changes(const struct update *u, struct slice name)
+{
+    for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
+        if (path_leads_into(a->path, name, false))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a path in the value leads into the attribute. */
+static bool update_value_uses(const struct update_value *v, struct slice name)
+{
+    return v != NULL && ((v->path != NULL && path_leads_into(v->path, name, true)) ||
+                         update_value_uses(v->left, name) || update_value_uses(v->right, name));
+}
+
+bool update_uses(const struct update *u, struct slice name)
+{
+    for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
+        if (update_value_uses(a->value, name))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,308 @@
+/* item_writes.c - writes of items: route, admit, judge, settle, then propose or refuse.
+ *
+ * A write is judged by the newest item: the item after all writes proposed so far. Condition and
+ * update see no other.
+ *
+ * Invariant
+ *   REFUSAL-1  A refusal that tells about an item tells about committed state. So it is answered
+ *              from the applied item, after leadership was confirmed since the request came. If
+ *              only a write in flight stands in the way, the request waits until that write is
+ *              applied, and is judged again: the write in flight may never be committed. */
+#include "base/probe.h"
+#include "engine/expression/program.h"
+#include "engine/expression/update_program.h"
+#include "engine/item/storage_key.h"
+#include "engine/node/collection.h"
+#include "engine/node/item_requests.h"
+#include "engine/store/change_set.h"
+#include "replication/raft_mutation.h"
+
+/* The effect of a write, before it is proposed. */
+struct write {
+    uint64_t hash;
+    bool in_flight;    /* the newest item is that of a write in flight */
+    struct slice item; /* after the write; data NULL: no item */
+    int64_t old_size;  /* item_size of the replaced item; -1: no item */
+    int64_t cost_mcu;
+    int64_t collection_bytes; /* after the write */
+    uint64_t collection_hash;
+    enum update_fault fault; /* why the update does not fit the item */
+};
+
+/* ---- judging ---- */
+
+/* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
+static enum status write_applied_item(struct requests *requests, const struct operation *o,
+                                      struct slice *item)
+{
+    bool touched = (o->touched & TOUCHED_ITEMS) != 0;
+    enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
+    const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE;
+    if (status == STATUS_OK && !items_is_sound(*item, walked))
+        status = STATUS_CORRUPT;
+    if (status != STATUS_OK)
+        *item = slice_make(NULL, 0);
+    return status;
+}
+
+/* The item that a write replaces, after all writes proposed so far. */
+static enum status write_newest_item(struct requests *requests, const struct operation *o,
+                                     struct write *w, struct slice *item)
+{
+    const struct shadow *shadow =
+        proposals_shadow(requests->proposals, o->request.write.key, w->hash);
+    w->in_flight = shadow != NULL;
+    if (shadow == NULL)
+        return write_applied_item(requests, o, item);
+    *item = shadow->value;
+    return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
+}
+
+/* Sets what the write makes of `old`; an empty `old` means that there is no item. REPLY_OK, or why
+ * the write is refused. */
+static enum reply_code write_judge(struct requests *requests, const struct request *q,
+                                   struct slice old, struct write *w)
+{
+    w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
+    if (q->write.condition.size > 0 && !program_holds(q->write.condition, old))
+        return REPLY_CONDITION_FAILED;
+    if (q->op != REQUEST_UPDATE)
+        return REPLY_OK;
+    const bool exists = old.size > 0;
+    buffer_clear(&requests->updated);
+    w->fault =
+        update_apply(q->write.update, exists ? old : q->write.item, exists, &requests->updated);
+    if (w->fault != UPDATE_OK)
+        return REPLY_UPDATE_FAILED;
+    w->item = buffer_slice(&requests->updated);
+    /* An update that only removes makes no item of a key. */
+    if (!exists && q->write.update.size > 0 && item_count(w->item) == item_count(q->write.item))
+        w->item = slice_make(NULL, 0);
+    return REPLY_OK;
+}
+
+/* ---- item collections ---- */
+
+/* The size of the write's item collection, after all writes proposed so far. */
+static enum status write_current_collection(struct requests *requests, const struct operation *o,
+                                            struct slice key, uint64_t hash, int64_t *bytes)
+{
+    const struct shadow *shadow = proposals_shadow(requests->proposals, key, hash);
+    struct slice row = shadow != NULL ? shadow->value : slice_make(NULL, 0);
+    enum status status = row.data != NULL ? STATUS_OK : STATUS_NOT_FOUND;
+    if (shadow == NULL)
+        status = store_get(requests->env->store, key, (o->touched & TOUCHED_COLLECTION) != 0, &row);
+    *bytes = 0;
+    if (status == STATUS_NOT_FOUND)
+        return STATUS_OK;
+    return status == STATUS_OK ? collection_decode(key, row, bytes) : status;
+}
+
+/* Bytes that the write adds to the stored bytes; negative: the write frees bytes. */
+static int64_t write_grows_by(const struct write *w)
+{
+    int64_t size = w->item.data != NULL ? (int64_t)item_size(w->item) : 0;
+    return size - (w->old_size > 0 ? w->old_size : 0);
+}
+
+/* Sets the size that the item collection will have after the write. */
+static enum status write_change_collection(struct requests *requests, const struct partition *p,
+                                           const struct operation *o, struct write *w)
+{
+    w->collection_bytes = COLLECTION_NOT_COUNTED;
+    if (!p->info.whole_collections)
+        return STATUS_OK;
+    struct slice key = collection_key(o->request.write.key);
+    w->collection_hash = memtable_hash(key);
+    enum status status =
+        write_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
+    if (status == STATUS_OK)
+        w->collection_bytes += write_grows_by(w);
+    must(status != STATUS_OK || w->collection_bytes >= 0);
+    return status;
+}
+
+/* The collection's row goes before the item: the item must be the last bytes of the entry. */
+static void write_append_collection(struct buffer *out, const struct request *q,
+                                    const struct write *w)
+{
+    uint8_t row[COLLECTION_ROW_SIZE];
+    struct change c = {
+        .space = SPACE_COLLECTIONS, .key = collection_key(q->write.key), .old_size = -1};
+    if (w->collection_bytes > 0) {
+        collection_encode(c.key, w->collection_bytes, row);
+        c.value = slice_make(row, sizeof row);
+    }
+    change_set_append(out, &c);
+}
+
+/* ---- refusing ---- */
+
+/* Refuses the write for the item that it met (REFUSAL-1). It costs what the write would have cost. */
+static void write_refuse(struct requests *requests, struct partition *p, struct operation *o,
+                         struct write *w, enum reply_code code, int64_t least)
+{
+    struct slice item = {NULL, 0};
+    if (!MUTATED(RAFT_MUTATION_REFUSE_IN_FLIGHT) && !requests_leads_read(requests, p, o))
+        return;
+    enum status status = MUTATED(RAFT_MUTATION_REFUSE_IN_FLIGHT)
+                             ? write_newest_item(requests, o, w, &item)
+                             : write_applied_item(requests, o, &item);
+    if (status == STATUS_PENDING) {
+        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
+        return;
+    }
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+        items_refuse_corrupt(requests, o, status);
+        return;
+    }
+    if (w->in_flight)
+        code = write_judge(requests, &o->request, item, w);
+    if (code == REPLY_OK) {
+        PROBE("only a write in flight fails a condition");
+        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        return;
+    }
+    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - least);
+    struct reply *r = env_reply(requests->env, o, code);
+    r->verdict = o->verdict;
+    r->consumed_mcu = w->cost_mcu;
+    r->kind = ANSWER_ITEM;
+    r->item.fault = (uint8_t)(code == REPLY_UPDATE_FAILED ? w->fault : UPDATE_OK);
+    r->item.found = o->request.write.want_failed && status == STATUS_OK;
+    if (r->item.found)
+        r->item.bytes = item;
+}
+
+/* ---- proposing ---- */
+
+static void write_propose(struct requests *requests, struct partition *p, const struct operation *o,
+                          const struct write *w)
+{
+    const struct request *q = &o->request;
+    const bool leases = members_lease(&requests->throughput->members);
+    struct buffer *head = &requests->env->scratch;
+    const struct change change = {
+        .space = SPACE_ITEMS, .key = q->write.key, .value = w->item, .old_size = w->old_size};
+    buffer_clear(head);
+    change_set_begin(head, w->cost_mcu, !o->verdict.burst ? 0 : leases ? 2 : 1);
+    if (p->info.whole_collections)
+        write_append_collection(head, q, w);
+    change_set_append_last(head, &change);
+    struct inflight *e =
+        groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(head), w->item);
+    if (e == NULL)
+        return;
+    struct change_set set;
+    change_set_reopen(e->payload, &set);
+    for (struct change c; change_set_next(&set, &c);)
+        proposals_shadow_add(requests->proposals, e,
+                             c.space == SPACE_ITEMS ? w->hash : w->collection_hash, c.key, c.value);
+    e->verdict = o->verdict;
+    e->consumed_mcu = w->cost_mcu;
+    e->collection_bytes = w->collection_bytes;
+    e->want = q->write.want;
+}
+
+/* The bytes of the log entry of a write that leaves `item`. */
+static size_t write_payload(const struct request *q, struct slice item)
+{
+    return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
+           COLLECTION_ROW_SIZE + item.size;
+}
+
+static bool write_has_room(struct requests *requests, const struct partition *p,
+                           const struct operation *o, struct slice item)
+{
+    const size_t payload = write_payload(&o->request, item);
+    return proposals_may_write(requests->proposals, o, payload) &&
+           groups_may_propose(requests->groups, p, o, payload);
+}
+
+/* ---- the request ---- */
+
+/* What is wrong with the request; NULL: nothing. */
+static const char *write_fault_of(const struct request *q)
+{
+    if (!storage_key_is_whole(q->write.key))
+        return "the key is none that an item can have";
+    if (q->op != REQUEST_DELETE &&
+        (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
+        return "the item fails its checksum";
+    if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)
+        return "the condition is no program";
+    if (update_program_check(q->write.update) != STATUS_OK)
+        return "the update is no program";
+    return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
+}
+
+/* Judges the write by the newest item, and computes its effect. STATUS_OK: `code` is the judgement.
+ * Otherwise the operation was refused, or will run again. */
+static enum status write_evaluate(struct requests *requests, struct partition *p,
+                                  struct operation *o, struct write *w, enum reply_code *code)
+{
+    struct slice old;
+    *w = (struct write){.hash = memtable_hash(o->request.write.key), .old_size = -1};
+    enum status status = write_newest_item(requests, o, w, &old);
+    enum touched pages = TOUCHED_ITEMS;
+    if (status == STATUS_OK)
+        w->old_size = (int64_t)item_size(old);
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
+        *code = write_judge(requests, &o->request, old, w);
+        status = write_change_collection(requests, p, o, w);
+        pages = TOUCHED_COLLECTION;
+    }
+    if (status == STATUS_PENDING)
+        waiters_touch(requests->waiters, o, pages, 0);
+    else if (status != STATUS_OK)
+        items_refuse_corrupt(requests, o, status);
+    return status;
+}
+
+/* A write costs by the larger of the two items, whether it is done or refused for its condition. */
+static int64_t write_cost(const struct write *w, int64_t least)
+{
+    const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
+    const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
+    const int64_t cost = before > after ? before : after;
+    return cost > least ? cost : least;
+}
+
+void requests_write(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !items_holds_key(requests, p, o))
+        return;
+    const char *fault = write_fault_of(q);
+    if (fault != NULL) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
+        return;
+    }
+    if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+        return;
+    }
+    const int64_t least = write_cost_mcu(q->op != REQUEST_DELETE ? item_size(q->write.item) : 0);
+    struct write w;
+    enum reply_code code = REPLY_OK;
+    if (!write_has_room(requests, p, o, q->write.item) ||
+        !items_admit(requests, p, o, ADMIT_WRITE, least) ||
+        write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
+        return;
+    w.cost_mcu = write_cost(&w, least);
+    if (code != REPLY_OK) {
+        write_refuse(requests, p, o, &w, code, least);
+        return;
+    }
+    if (q->op == REQUEST_UPDATE && !write_has_room(requests, p, o, w.item))
+        return;
+    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - least);
+    if (write_grows_by(&w) > 0 && w.collection_bytes > requests->env->config->collection_max_bytes)
+        env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
+                   "the item collection would hold %lld bytes, collection_max_bytes is %lld",
+                   (long long)w.collection_bytes,
+                   (long long)requests->env->config->collection_max_bytes);
+    else
+        write_propose(requests, p, o, &w);
+}

@@ -1,0 +1,187 @@
+/* example_policy.c - a template: one policy at each decision point.
+ *
+ * steady     partition: the allocation, and a burst bucket that is refilled only from what was not
+ *            used, spent at most twice as fast as the allocation. Shows a state, and its division
+ *            at splits and merges.
+ * first      node: first come, first served.
+ * halves     headroom: a member has room while its bucket is more than half full.
+ * just-enough table: a router gets what it needs now, and a little for the next requests. */
+#include <stddef.h>
+#include <weir/policy.h>
+
+#define NS_PER_S 1000000000
+
+/* ---- partition ---- */
+
+/* What bursts took in the second that began at `second`. weir keeps it, zero at first. */
+struct steady {
+    int64_t second;
+    int64_t burst_mcu;
+};
+
+static int64_t longer(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void steady_debit(struct weir_case *c, int64_t cost_mcu, bool burst)
+{
+    struct steady *s = weir_case_state(c);
+    weir_case_debit(c, burst ? WEIR_BUCKET_BURST : WEIR_BUCKET_ALLOCATION, cost_mcu);
+    weir_case_debit(c, WEIR_BUCKET_CAP, cost_mcu);
+    weir_case_node_debit(c, cost_mcu, burst, false);
+    if (burst)
+        s->burst_mcu += cost_mcu;
+}
+
+static bool steady_may_burst(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict)
+{
+    struct steady *s = weir_case_state(c);
+    int64_t second = weir_case_now_ns(c) / NS_PER_S;
+    if (s->second != second)
+        *s = (struct steady){.second = second};
+    verdict->reason = WEIR_POLICY_ALLOCATION;
+    if (!weir_case_has(c, WEIR_BUCKET_BURST, cost_mcu) ||
+        s->burst_mcu >= weir_case_rate(c, WEIR_BUCKET_ALLOCATION))
+        return false;
+    verdict->reason = WEIR_POLICY_NODE;
+    weir_case_burst_enter(c);
+    if (!weir_case_burst_has(c, cost_mcu, false))
+        return false;
+    verdict->reason = WEIR_POLICY_MEMBER;
+    return weir_case_members_have(c, cost_mcu, verdict);
+}
+
+static void steady_decide(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict)
+{
+    int64_t cap_ns = weir_case_wait_ns(c, WEIR_BUCKET_CAP, cost_mcu);
+    int64_t allocation_ns = weir_case_wait_ns(c, WEIR_BUCKET_ALLOCATION, cost_mcu);
+    if (cap_ns > 0) {
+        verdict->reason = WEIR_POLICY_KEY_RANGE;
+        verdict->wait_ns = longer(cap_ns, allocation_ns);
+    } else if (allocation_ns == 0) {
+        steady_debit(c, cost_mcu, false);
+    } else if (steady_may_burst(c, cost_mcu, verdict)) {
+        verdict->reason = WEIR_POLICY_ADMIT;
+        verdict->flags = WEIR_VERDICT_BURST;
+        steady_debit(c, cost_mcu, true);
+        weir_case_members_spend(c, cost_mcu);
+    } else {
+        verdict->wait_ns = allocation_ns;
+    }
+}
+
+static void steady_settle(struct weir_case *c, const struct weir_verdict *verdict,
+                          int64_t extra_mcu)
+{
+    bool burst = verdict->flags & WEIR_VERDICT_BURST;
+    steady_debit(c, extra_mcu, burst);
+    if (burst)
+        weir_case_members_spend(c, extra_mcu);
+}
+
+/* Each piece has taken its share of the bursts. */
+static void steady_divide(void *const pieces[], const uint32_t share_ppm[], uint32_t count)
+{
+    const struct steady whole = *(struct steady *)pieces[0];
+    for (uint32_t i = 0; i < count; i++) {
+        struct steady *s = pieces[i];
+        s->second = whole.second;
+        s->burst_mcu = whole.burst_mcu / 1000000 * share_ppm[i] +
+                       whole.burst_mcu % 1000000 * share_ppm[i] / 1000000;
+    }
+}
+
+static void steady_absorb(void *into, const void *from)
+{
+    struct steady *s = into;
+    const struct steady *other = from;
+    if (other->second > s->second)
+        *s = *other;
+    else if (other->second == s->second)
+        s->burst_mcu += other->burst_mcu;
+}
+
+static const struct weir_partition_policy steady = {.size = sizeof steady,
+                                                    .state_bytes = sizeof(struct steady),
+                                                    .name = "steady",
+                                                    .flags = WEIR_PARTITION_SAVES,
+                                                    .decide = steady_decide,
+                                                    .settle = steady_settle,
+                                                    .divide = steady_divide,
+                                                    .absorb = steady_absorb};
+
+/* ---- node ---- */
+
+static bool first_has(struct weir_case *c, int64_t cost_mcu)
+{
+    return weir_case_has(c, WEIR_BUCKET_NODE, cost_mcu);
+}
+
+static int64_t first_wait_ns(struct weir_case *c, int64_t cost_mcu)
+{
+    return weir_case_wait_ns(c, WEIR_BUCKET_NODE, cost_mcu);
+}
+
+static const struct weir_node_policy first = {
+    .size = sizeof first, .name = "first", .has = first_has, .wait_ns = first_wait_ns};
+
+/* ---- headroom ---- */
+
+static bool halves_has(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu, int64_t *wait_ns)
+{
+    (void)taken_mcu;
+    int64_t lacking = weir_member_capacity(m) / 2 + cost_mcu - weir_member_balance(m);
+    if (lacking <= 0)
+        return true;
+    *wait_ns = weir_member_refill_ns(m, lacking);
+    return false;
+}
+
+static const struct weir_headroom_policy halves = {
+    .size = sizeof halves, .name = "halves", .has = halves_has};
+
+/* ---- table ---- */
+
+static void just_enough_vend(struct weir_ledger *l, struct weir_holder *h)
+{
+    int64_t need = weir_holder_need(h), held = weir_holder_held(h), bank = weir_ledger_bank(l);
+    int64_t ahead = weir_holder_demand(h) / 100; /* what is spent in 10 ms */
+    int64_t want = longer(need, ahead) - held;
+    if (weir_holder_demand(h) == 0 || want <= 0)
+        return;
+    if (bank > 0 &&
+        bank >= weir_ledger_enough(l, need) - held) /* the whole need, perhaps in debt */
+        weir_ledger_grant(l, h, need - held > bank ? need - held : want < bank ? want : bank);
+    else
+        weir_holder_wait(h, weir_ledger_lifetime_ns(l) / 10);
+}
+
+static const struct weir_table_policy just_enough = {.size = sizeof just_enough,
+                                                     .name = "just-enough",
+                                                     .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
+                                                              WEIR_TABLE_WHOLE_COST,
+                                                     .vend = just_enough_vend};
+
+/* ---- the file ---- */
+
+static const struct weir_partition_policy *const partition[] = {&steady};
+static const struct weir_node_policy *const node[] = {&first};
+static const struct weir_headroom_policy *const headroom[] = {&halves};
+static const struct weir_table_policy *const table[] = {&just_enough};
+
+static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
+                                                 .size = sizeof plugin,
+                                                 .partition_count = 1,
+                                                 .node_count = 1,
+                                                 .headroom_count = 1,
+                                                 .table_count = 1,
+                                                 .partition = partition,
+                                                 .node = node,
+                                                 .headroom = headroom,
+                                                 .table = table};
+
+WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
+{
+    return &plugin;
+}

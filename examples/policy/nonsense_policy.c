@@ -1,0 +1,47 @@
+/* nonsense_policy.c - faulty on purpose: one decision in eight makes no sense. weir tells so, and goes
+ * on. */
+#include <stddef.h>
+
+#include <weir/policy.h>
+
+static void nonsense_decide(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict)
+{
+    switch (weir_case_now_ns(c) / 1000 % 32) {
+    case 0:
+        verdict->reason = 77; /* does not exist */
+        break;
+    case 1:
+        verdict->wait_ns = -1;
+        break;
+    case 2:
+        verdict->reason = WEIR_POLICY_MEMBER; /* without saying which */
+        break;
+    case 3:
+        weir_case_debit(c, WEIR_BUCKET_NODE, -cost_mcu - 1); /* makes tokens */
+        break;
+    default:
+        weir_case_debit(c, WEIR_BUCKET_CAP, cost_mcu);
+        weir_case_debit(c, (enum weir_bucket)99, cost_mcu); /* is ignored */
+        break;
+    }
+}
+
+static void nonsense_settle(struct weir_case *c, const struct weir_verdict *verdict,
+                            int64_t extra_mcu)
+{
+    (void)verdict;
+    weir_case_debit(c, WEIR_BUCKET_CAP, extra_mcu);
+}
+
+static const struct weir_partition_policy nonsense = {.size = sizeof nonsense,
+                                                      .name = "nonsense",
+                                                      .decide = nonsense_decide,
+                                                      .settle = nonsense_settle};
+static const struct weir_partition_policy *const partition[] = {&nonsense};
+static const struct weir_policy_plugin plugin = {
+    .abi = WEIR_POLICY_ABI, .size = sizeof plugin, .partition_count = 1, .partition = partition};
+
+WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
+{
+    return &plugin;
+}

@@ -1,0 +1,338 @@
+/* weir/policy.h - the interface of admission policies. weir's own policies use nothing else.
+ *
+ * A policy is a struct of functions at a decision point:
+ *
+ *   partition  weir_partition_policy   may this request run on this partition now?
+ *   node       weir_node_policy        which partitions may burst on what the node has left?
+ *   headroom   weir_headroom_policy    has another member's node room for this burst write?
+ *   table      weir_table_policy       how many tokens of a table's limit does a router get?
+ *
+ * A shared object exports one function, `weir_policy_plugin`. It returns the policies of the file:
+ *
+ *   static const struct weir_partition_policy fair = {
+ *       .size = sizeof fair, .name = "my-fair", .decide = my_decide, .settle = my_settle};
+ *   static const struct weir_partition_policy *const partition[] = {&fair};
+ *   static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
+ *                                                    .size = sizeof plugin,
+ *                                                    .partition_count = 1,
+ *                                                    .partition = partition};
+ *   WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
+ *   {
+ *       return &plugin;
+ *   }
+ *
+ * Rules for every function of a policy
+ *   - The same calls give the same answers: no clock, no randomness, no variables outside the state
+ *     that the host keeps for the policy. `weir sim` runs each seed twice and compares.
+ *   - A decision takes less than a microsecond. It allocates nothing, takes no lock, does no I/O.
+ *   - Handles and pointers are valid during the call only.
+ *   - Units: mcu = 1/1000 of a read or write capacity unit; mcu per second; ns of monotonic time.
+ *
+ * The host checks what a policy returns, and what it passes to functions. What makes no sense
+ * changes nothing, is counted, and is told once for each policy. A decision with nonsense is a
+ * refusal, and costs nothing. A policy is native code: the host does not protect its memory from a
+ * policy that writes through wild pointers, and it cannot stop a policy that never returns.
+ *
+ * Versions. WEIR_POLICY_ABI rises when a plug-in must be compiled anew. Without that, structs only
+ * grow at their ends: the host reads `size` bytes, and takes the rest as zero. Functions are only
+ * added. Later decision points (the controller, retries of clients) will be new pairs of members at
+ * the end of weir_policy_plugin. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WEIR_POLICY_ABI UINT32_C(1)
+
+/* The most bytes of each state that the host keeps for a policy. States are aligned to 8 bytes. */
+#define WEIR_POLICY_STATE_MAX 64
+/* The most bytes of a name, with the final zero: a-z, 0-9, _ and -. */
+#define WEIR_POLICY_NAME_MAX 32
+/* The most parts of a partition that is divided. */
+#define WEIR_POLICY_PIECES_MAX 16
+/* As a time to wait: never. */
+#define WEIR_POLICY_NEVER INT64_MAX
+
+#define WEIR_POLICY_API    __attribute__((visibility("default")))
+#define WEIR_POLICY_EXPORT __attribute__((visibility("default")))
+
+enum weir_policy_kind {
+    WEIR_POLICY_READ,
+    WEIR_POLICY_WRITE
+};
+
+/* ---- decisions of a node ---- */
+
+/* A request at a partition: its kind, the time, the buckets. All buckets are refilled up to now. */
+struct weir_case;
+
+enum weir_bucket {
+    WEIR_BUCKET_CAP,        /* the partition maximum */
+    WEIR_BUCKET_ALLOCATION, /* the partition's part of the table's throughput */
+    WEIR_BUCKET_BURST,      /* allocation that was not used (WEIR_PARTITION_SAVES) */
+    WEIR_BUCKET_NODE,       /* the node's capacity */
+    WEIR_BUCKET_PROMISE, /* the sum of the table's allocations on this node. Has nothing if routers
+                          * do not keep the table's limit (WEIR_PARTITION_SHARES). */
+    WEIR_BUCKETS
+};
+
+enum weir_policy_reason {
+    WEIR_POLICY_ADMIT = 0,
+    WEIR_POLICY_KEY_RANGE = 1,  /* refused: the partition maximum */
+    WEIR_POLICY_ALLOCATION = 2, /* refused: what the partition may use */
+    WEIR_POLICY_NODE = 3,       /* refused: the node has no room for a burst */
+    WEIR_POLICY_MEMBER = 4      /* refused: another member of the group has no room */
+};
+
+enum weir_verdict_flag {
+    WEIR_VERDICT_BURST = 1,   /* admitted beyond the allocation */
+    WEIR_VERDICT_PROMISED = 2 /* a burst within the node's promise to the table */
+};
+
+/* Zero when `decide` is called. */
+struct weir_verdict {
+    uint32_t reason; /* enum weir_policy_reason */
+    uint32_t flags;  /* bits of enum weir_verdict_flag */
+    uint32_t member; /* the node that has no room, for WEIR_POLICY_MEMBER */
+    uint32_t unused; /* 0 */
+    int64_t
+        wait_ns; /* of a refusal: until the request would pass if no other came; never below 0 */
+};
+
+WEIR_POLICY_API uint32_t weir_case_kind(const struct weir_case *c); /* enum weir_policy_kind */
+WEIR_POLICY_API int64_t weir_case_now_ns(const struct weir_case *c);
+/* The bucket's tokens (below zero: debt), size, and refill in a second. */
+WEIR_POLICY_API int64_t weir_case_balance(const struct weir_case *c, enum weir_bucket b);
+WEIR_POLICY_API int64_t weir_case_capacity(const struct weir_case *c, enum weir_bucket b);
+WEIR_POLICY_API int64_t weir_case_rate(const struct weir_case *c, enum weir_bucket b);
+/* Whether balance >= min(cost, capacity). */
+WEIR_POLICY_API bool weir_case_has(const struct weir_case *c, enum weir_bucket b, int64_t cost_mcu);
+/* The time until the bucket has the cost if nobody takes from it. */
+WEIR_POLICY_API int64_t weir_case_wait_ns(const struct weir_case *c, enum weir_bucket b,
+                                          int64_t cost_mcu);
+/* Takes the cost, if necessary into debt, at most to the bucket's debt limit. */
+WEIR_POLICY_API void weir_case_debit(struct weir_case *c, enum weir_bucket b, int64_t cost_mcu);
+
+/* For partition policies: the state of the partition for reads or for writes. */
+WEIR_POLICY_API void *weir_case_state(const struct weir_case *c);
+
+/* What the node policy says. Call weir_case_burst_enter first, unless the burst is `promised`. */
+WEIR_POLICY_API void weir_case_burst_enter(struct weir_case *c);
+WEIR_POLICY_API bool weir_case_burst_has(struct weir_case *c, int64_t cost_mcu, bool promised);
+WEIR_POLICY_API int64_t weir_case_burst_wait_ns(struct weir_case *c, int64_t cost_mcu);
+/* Debits the node, and the promise unless the work is a burst beyond the promise; then the node
+ * policy is told. */
+WEIR_POLICY_API void weir_case_node_debit(struct weir_case *c, int64_t cost_mcu, bool burst,
+                                          bool promised);
+
+/* Whether every other member of the group that will do the write has room for it. If not, sets
+ * `member` and `wait_ns` of the verdict. */
+WEIR_POLICY_API bool weir_case_members_have(struct weir_case *c, int64_t cost_mcu,
+                                            struct weir_verdict *verdict);
+WEIR_POLICY_API void weir_case_members_spend(struct weir_case *c, int64_t cost_mcu);
+
+enum weir_partition_flag {
+    WEIR_PARTITION_SAVES = 1,  /* unused allocation goes into the burst bucket */
+    WEIR_PARTITION_SHARES = 2, /* a partition may use what its table's other partitions leave */
+    WEIR_PARTITION_UNLIMITED =
+        4, /* never refuses: nothing is gained by splits, nothing replaces it */
+    WEIR_PARTITION_SAVED_ONLY = 8 /* bursts only what was saved: where routers keep the limit of the
+                                   * table, always-burst takes its place */
+};
+
+/* Chosen by the setting partition_policy. */
+struct weir_partition_policy {
+    uint32_t size; /* of this struct where the policy was compiled */
+    uint32_t state_bytes;
+    const char *name;
+    uint64_t flags; /* bits of enum weir_partition_flag */
+    /* Says whether a request of `cost_mcu` >= 0 may run. Debits the cost if it may. Required. */
+    void (*decide)(struct weir_case *c, int64_t cost_mcu, struct weir_verdict *verdict);
+    /* Debits `extra_mcu` >= 0 from the buckets that an admitted verdict was charged to: the work cost
+     * more, or another replica admitted it. Required. */
+    void (*settle)(struct weir_case *c, const struct weir_verdict *verdict, int64_t extra_mcu);
+    /* The state of a new partition. NULL: zero. */
+    void (*begin)(void *state);
+    /* The partition was cut: `pieces[0]` holds its state, the others are as `begin` left them.
+     * `share_ppm` adds up to one million. NULL: stays as it is. */
+    void (*divide)(void *const pieces[], const uint32_t share_ppm[], uint32_t count);
+    /* Two partitions have become one. NULL: `into` stays as it is. */
+    void (*absorb)(void *into, const void *from);
+};
+
+/* For node policies: the partition's state, the node's, and the time in which the node's empty
+ * bucket fills. States are kept for reads and writes apart. */
+WEIR_POLICY_API void *weir_case_share_state(const struct weir_case *c);
+WEIR_POLICY_API void *weir_case_node_state(const struct weir_case *c);
+WEIR_POLICY_API int64_t weir_case_depth_ns(const struct weir_case *c);
+
+/* Shares what the allocations leave of a node. Chosen by the setting node_policy. */
+struct weir_node_policy {
+    uint32_t size;
+    uint32_t node_bytes;
+    uint32_t partition_bytes;
+    uint32_t unused;
+    const char *name;
+    uint64_t flags; /* 0 */
+    /* The partition asks for a burst beyond the promise. May be NULL. */
+    void (*enter)(struct weir_case *c);
+    /* Whether the burst may run now. Required. */
+    bool (*has)(struct weir_case *c, int64_t cost_mcu);
+    /* The time until `has` would say yes; an upper bound will do. Required. */
+    int64_t (*wait_ns)(struct weir_case *c, int64_t cost_mcu);
+    /* The burst was admitted, here or by a leader elsewhere, and the node's bucket was debited. May
+     * be NULL. */
+    void (*took)(struct weir_case *c, int64_t cost_mcu);
+    /* The mcu that must remain for others at another member's node that is shared. NULL: 0. */
+    int64_t (*taken)(struct weir_case *c);
+    /* Whether more than one partition bursts here. Other nodes are told. NULL: no. */
+    bool (*is_shared)(const void *node_state, int64_t now_ns, int64_t depth_ns);
+    /* As those of weir_partition_policy. */
+    void (*begin)(void *state);
+    void (*divide)(void *const pieces[], const uint32_t share_ppm[], uint32_t count);
+    void (*absorb)(void *into, const void *from);
+};
+
+/* ---- the room of other members, for burst writes ---- */
+
+/* What a node knows of another node, at the decision. */
+struct weir_member;
+
+/* The node's last report of its bucket for writes, and whether several partitions burst there. */
+WEIR_POLICY_API int64_t weir_member_balance(const struct weir_member *m);
+WEIR_POLICY_API int64_t weir_member_capacity(const struct weir_member *m);
+WEIR_POLICY_API bool weir_member_is_shared(const struct weir_member *m);
+WEIR_POLICY_API int64_t weir_member_report_age_ns(const struct weir_member *m);
+/* The node sets tokens aside for this one (WEIR_HEADROOM_LEASES). False: it has set none aside since
+ * its last silence. */
+WEIR_POLICY_API bool weir_member_is_leased(const struct weir_member *m);
+WEIR_POLICY_API int64_t weir_member_held(const struct weir_member *m); /* tokens that are alive */
+WEIR_POLICY_API int64_t weir_member_lease_ns(const struct weir_member *m);
+/* Tokens were missing: the next request for tokens asks for so much more. */
+WEIR_POLICY_API void weir_member_lacked(struct weir_member *m, int64_t cost_mcu);
+/* The time in which the node's bucket gets `mcu`. */
+WEIR_POLICY_API int64_t weir_member_refill_ns(const struct weir_member *m, int64_t mcu);
+
+enum weir_headroom_flag {
+    WEIR_HEADROOM_LEASES = 1, /* nodes set tokens aside for each other, and the host spends them */
+    WEIR_HEADROOM_UNCHECKED = 2 /* members are not asked, not even silent ones */
+};
+
+/* Chosen by the setting write_check. A silent member is the host's matter (setting dead_member). */
+struct weir_headroom_policy {
+    uint32_t size;
+    uint32_t unused;
+    const char *name;
+    uint64_t flags; /* bits of enum weir_headroom_flag */
+    /* Whether the node has room for `cost_mcu` of a partition that must leave `taken_mcu` there for
+     * others. If not, sets `wait_ns`. Required, unless WEIR_HEADROOM_UNCHECKED. */
+    bool (*has)(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu, int64_t *wait_ns);
+};
+
+/* ---- the limit of a table ---- */
+
+/* The tokens of one table or index for reads or for writes, at a GAC server. */
+struct weir_ledger;
+/* A router that asks for tokens of a ledger. */
+struct weir_holder;
+
+WEIR_POLICY_API int64_t weir_ledger_now_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_rate(const struct weir_ledger *l); /* the limit of the table */
+/* Tokens that can be granted: balance (below zero: debt), size, refill in a second. Less than the
+ * limit of the table refills here while routers ask other servers. */
+WEIR_POLICY_API int64_t weir_ledger_bank(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_bank_capacity(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_bank_rate(const struct weir_ledger *l);
+/* The least balance at which a request of `cost_mcu` is granted whole: min(cost, a second of the
+ * rate, the bank's capacity). */
+WEIR_POLICY_API int64_t weir_ledger_enough(const struct weir_ledger *l, int64_t cost_mcu);
+/* Settings: the least and the longest life of tokens, the length of a period, the length of a grant
+ * as time of a router's even part, requests that a grant covers, routers anywhere. */
+WEIR_POLICY_API int64_t weir_ledger_lifetime_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_longest_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_grant_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_requests(const struct weir_ledger *l);
+WEIR_POLICY_API uint32_t weir_ledger_routers(const struct weir_ledger *l);
+WEIR_POLICY_API void *weir_ledger_state(const struct weir_ledger *l);
+WEIR_POLICY_API uint32_t weir_ledger_holders(const struct weir_ledger *l);
+/* NULL: no such index. */
+WEIR_POLICY_API struct weir_holder *weir_ledger_holder(const struct weir_ledger *l, uint32_t index);
+/* The max-min level of `rate`: the sum of min(demand, level) over all holders with a claim is
+ * `rate`. INT64_MAX: all demand can be met. */
+WEIR_POLICY_API int64_t weir_ledger_level(const struct weir_ledger *l, int64_t rate);
+
+/* What the router wants: mcu per second; 0: nothing. */
+WEIR_POLICY_API int64_t weir_holder_demand(const struct weir_holder *h);
+WEIR_POLICY_API int64_t weir_holder_need(const struct weir_holder *h); /* its dearest request */
+WEIR_POLICY_API int64_t
+weir_holder_cost(const struct weir_holder *h); /* an average one; 0: unknown */
+WEIR_POLICY_API int64_t
+weir_holder_held(const struct weir_holder *h); /* tokens; may be below zero */
+/* The router asked another server since, or this one has restarted, if the number is new. */
+WEIR_POLICY_API uint64_t weir_holder_epoch(const struct weir_holder *h);
+/* It has asked within the least life of tokens; its tokens may still be alive. */
+WEIR_POLICY_API bool weir_holder_claims(const struct weir_ledger *l, const struct weir_holder *h);
+WEIR_POLICY_API bool weir_holder_is_live(const struct weir_ledger *l, const struct weir_holder *h);
+WEIR_POLICY_API void *weir_holder_state(const struct weir_holder *h);
+
+/* Takes tokens from the bank for the answer; at most once in a `vend`. The bank may go into debt only
+ * if it has none, and only for the holder's dearest request. */
+WEIR_POLICY_API void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h,
+                                       int64_t tokens_mcu);
+/* The router asks no sooner than that, unless it wants less. */
+WEIR_POLICY_API void weir_holder_wait(struct weir_holder *h, int64_t wait_ns);
+/* Everything that the router holds lives so long from its ask on; at most the longest life. Not
+ * set: the least life. */
+WEIR_POLICY_API void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns);
+
+/* The integer square root; 0 of what is below zero. */
+WEIR_POLICY_API int64_t weir_policy_root(int64_t value);
+
+enum weir_table_flag {
+    WEIR_TABLE_LIMITS = 1,     /* the limit of the table holds */
+    WEIR_TABLE_ASKS = 2,       /* routers ask servers. Otherwise each uses its reserve. */
+    WEIR_TABLE_WHOLE_COST = 4, /* a router needs all tokens of a request before it lets it in */
+    WEIR_TABLE_PERIODS = 8 /* tokens live for gac_period_ms instead of gac_lifetime_ms, and the bank
+                            * begins with those of a period */
+};
+
+/* Chosen by the setting gac, or by gac = named and the setting gac_policy. */
+struct weir_table_policy {
+    uint32_t size;
+    uint32_t ledger_bytes;
+    uint32_t holder_bytes;
+    uint32_t unused;
+    const char *name;
+    uint64_t flags; /* bits of enum weir_table_flag */
+    /* A router has asked, and the bank is refilled up to now. Required if routers ask. */
+    void (*vend)(struct weir_ledger *l, struct weir_holder *h);
+    /* At routers: the mcu per second that a router uses while it reaches no server, or asks none.
+     * NULL: rate / routers. More is cut to the rate. */
+    int64_t (*reserve)(int64_t rate_mcu, uint32_t routers);
+};
+
+/* ---- the file ---- */
+
+struct weir_policy_plugin {
+    uint32_t abi; /* WEIR_POLICY_ABI */
+    uint32_t size;
+    uint32_t partition_count;
+    uint32_t node_count;
+    uint32_t headroom_count;
+    uint32_t table_count;
+    const struct weir_partition_policy *const *partition;
+    const struct weir_node_policy *const *node;
+    const struct weir_headroom_policy *const *headroom;
+    const struct weir_table_policy *const *table;
+};
+
+/* The shared object defines this function. What it returns stays valid while the file is loaded. */
+WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void);
+
+#ifdef __cplusplus
+}
+#endif

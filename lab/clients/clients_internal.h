@@ -1,0 +1,102 @@
+/* clients_internal.h - the parts of a scenario's clients, for lab/clients/ only.
+ *
+ *   clients.c   life, arrivals, retries, measures
+ *   pool.c      connections, requests that wait for one, answers, time-outs */
+#pragma once
+
+#include <sys/queue.h>
+
+#include "base/id_map.h"
+#include "lab/clients/clients.h"
+#include "workload/client_response.h"
+#include "workload/load_request.h"
+
+enum {
+    POOL_CONNECTIONS_MAX = 128 /* of a workload to a router */
+};
+
+/* One attempt of a request. Its memory is used again, and never freed before the end. */
+struct attempt {
+    TAILQ_ENTRY(attempt) sent;    /* in the order of their sending, in the workload */
+    TAILQ_ENTRY(attempt) waiting; /* in the pool */
+    STAILQ_ENTRY(attempt) spare;
+    struct clients_source *source;
+    uint32_t copy; /* of the table */
+    struct traffic_request traffic;
+    struct retry_request retry;
+    int64_t due_ns;      /* when the client wanted the request */
+    int64_t deadline_ns; /* of this attempt */
+    uint32_t client;
+    struct pool_connection *connection; /* NULL: waits in the pool */
+    struct pool *pool;
+};
+
+TAILQ_HEAD(attempts, attempt);
+
+struct pool_connection {
+    LIST_ENTRY(pool_connection) entry; /* idle ones are in the pool */
+    struct clients *clients;
+    struct pool *pool;
+    uint64_t handle;
+    struct attempt *attempt; /* NULL: idle */
+    struct client_response response;
+};
+
+struct pool {
+    uint32_t router;
+    uint32_t open;
+    LIST_HEAD(, pool_connection) idle; /* owns */
+    struct attempts waiting;
+};
+
+struct clients_workload {
+    struct clients *clients;
+    const struct scenario_workload *scenario;
+    struct pool *pools; /* owns; by router */
+    struct attempts sent;
+    bool timer;                      /* for the deadline of the first attempt that was sent */
+    struct load_template *templates; /* owns; by copy of the table */
+    struct load_workload_options *template_options; /* owns; the same */
+    uint32_t copies;
+};
+
+struct clients_source {
+    struct clients_workload *workload;
+    uint32_t copy; /* of the table; UINT32_MAX: all copies in turn */
+    struct traffic traffic;
+    struct traffic_request next;
+    struct prng spread, retries;
+    struct retry *states; /* owns */
+    uint32_t state_count, state_next;
+    uint32_t router_next;
+    uint32_t flows[2];
+};
+
+struct clients {
+    struct clients_options options;
+    struct demand_watch watch;
+    uint32_t router_count;
+    struct clients_workload *workloads; /* owns */
+    uint32_t workload_count;
+    struct clients_source *sources; /* owns */
+    uint32_t source_count;
+    struct id_map connections; /* owns struct pool_connection, by handle */
+    struct arena arena;        /* of attempts */
+    STAILQ_HEAD(, attempt) spare;
+    struct buffer bytes; /* of a request */
+    uint64_t requests;
+};
+
+/* What became of an attempt. */
+struct attempt_end {
+    enum retry_result result;
+    uint32_t reason; /* for the measures */
+    int64_t hint_ns; /* when to try again; below 0: not told */
+};
+
+/* Sends the attempt, or lets it wait for a connection. */
+void pool_submit(struct clients *c, struct attempt *a);
+void pools_create(struct clients *c, struct clients_workload *w);
+void pools_destroy(struct clients *c, struct clients_workload *w);
+/* Of clients.c: the attempt is over. */
+void attempt_over(struct clients *c, struct attempt *a, const struct attempt_end *end);

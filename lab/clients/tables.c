@@ -1,0 +1,100 @@
+/* tables.c - requests that make, look at and change a scenario's tables. */
+#include "lab/clients/tables.h"
+
+#include "gac/gac_message.h"
+
+enum {
+    NAME_SIZE = SCENARIO_NAME_SIZE_MAX + 16
+};
+
+void tables_write_name(struct buffer *out, const struct scenario *s, uint32_t place, uint32_t copy)
+{
+    char name[NAME_SIZE];
+    demand_table_name(&s->tables[place], copy, name, sizeof name);
+    buffer_append_format(out, "{\"TableName\":\"%s\"}", name);
+}
+
+static void write_keys(struct buffer *out, bool sort)
+{
+    buffer_append_format(
+        out,
+        ",\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}%s],"
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}%s]",
+        sort ? ",{\"AttributeName\":\"sk\",\"KeyType\":\"RANGE\"}" : "",
+        sort ? ",{\"AttributeName\":\"sk\",\"AttributeType\":\"S\"}" : "");
+}
+
+static void write_throughput(struct buffer *out, int64_t rcu, int64_t wcu)
+{
+    buffer_append_format(out,
+                         ",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%lld,"
+                         "\"WriteCapacityUnits\":%lld}",
+                         (long long)rcu, (long long)wcu);
+}
+
+static void write_maximum(struct buffer *out, const struct scenario_table *t)
+{
+    if (t->max_rcu == 0 && t->max_wcu == 0)
+        return;
+    buffer_append_text(out, ",\"OnDemandThroughput\":{");
+    if (t->max_rcu > 0)
+        buffer_append_format(out, "\"MaxReadRequestUnits\":%lld%s", (long long)t->max_rcu,
+                             t->max_wcu > 0 ? "," : "");
+    if (t->max_wcu > 0)
+        buffer_append_format(out, "\"MaxWriteRequestUnits\":%lld", (long long)t->max_wcu);
+    buffer_append_u8(out, '}');
+}
+
+static void write_tags(struct buffer *out, const struct scenario_table *t)
+{
+    static const char whole[] = "{\"Key\":\"weir:item-collections\",\"Value\":\"whole\"}";
+    if (t->gac == 0 && !t->whole_collections)
+        return;
+    buffer_append_text(out, ",\"Tags\":[");
+    if (t->gac > 0)
+        buffer_append_format(out, "{\"Key\":\"weir:gac\",\"Value\":\"%s\"}%s",
+                             gac_policy_name((enum gac_policy)(t->gac - 1)),
+                             t->whole_collections ? "," : "");
+    buffer_append_format(out, "%s]", t->whole_collections ? whole : "");
+}
+
+void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t place,
+                         uint32_t copy)
+{
+    const struct scenario_table *t = &s->tables[place];
+    const struct config *config = &s->cluster.config;
+    char name[NAME_SIZE];
+    demand_table_name(t, copy, name, sizeof name);
+    buffer_append_format(out, "{\"TableName\":\"%s\"", name);
+    write_keys(out, demand_has_sort_key(s, place));
+    if (t->on_demand) {
+        buffer_append_text(out, ",\"BillingMode\":\"PAY_PER_REQUEST\"");
+        write_maximum(out, t);
+    } else {
+        write_throughput(out, t->rcu, t->wcu);
+    }
+    if (t->partitions > 0)
+        buffer_append_format(out,
+                             ",\"WarmThroughput\":{\"ReadUnitsPerSecond\":%lld,"
+                             "\"WriteUnitsPerSecond\":%lld}",
+                             (long long)(t->partitions * config->partition_max_rcu),
+                             (long long)(t->partitions * config->partition_max_wcu));
+    write_tags(out, t);
+    buffer_append_u8(out, '}');
+}
+
+void tables_write_update(struct buffer *out, const struct scenario *s, uint32_t place,
+                         uint32_t copy, const struct scenario_fault *f)
+{
+    char name[NAME_SIZE];
+    demand_table_name(&s->tables[place], copy, name, sizeof name);
+    buffer_append_format(out, "{\"TableName\":\"%s\",\"BillingMode\":\"PROVISIONED\"", name);
+    write_throughput(out, f->rcu, f->wcu);
+    buffer_append_u8(out, '}');
+}
+
+bool tables_is_active(struct slice answer)
+{
+    static const char active[] = "\"TableStatus\":\"ACTIVE\"";
+    return memmem(answer.data, answer.size, active, sizeof active - 1) != NULL;
+}

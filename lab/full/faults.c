@@ -1,0 +1,190 @@
+/* faults.c - the scenario's faults in the world, and what the world cannot do. */
+#include "lab/full/full_internal.h"
+
+enum {
+    TABLES_MOST = 1000, /* copies of all tables: each is made through the API */
+    PPM = 1000000
+};
+
+/* ---- what can be run ---- */
+
+static bool cannot(struct buffer *error, const char *what, long long has, long long most)
+{
+    buffer_append_format(error,
+                         "the fidelity full has at most %lld %s, not %lld. The fidelity admission "
+                         "has no such limit",
+                         most, what, has);
+    return false;
+}
+
+static bool fault_check(const struct scenario_fault *f, struct buffer *error)
+{
+    const char *name = scenario_fault_name((enum scenario_fault_kind)f->kind);
+    if (f->kind == FAULT_NODE_SLOW || f->kind == FAULT_NODE_BUSY) {
+        buffer_append_format(error,
+                             "the fidelity full cannot run the fault %s: its processors cost no "
+                             "time. The fidelity admission can",
+                             name);
+        return false;
+    }
+    if (f->kind == FAULT_ROUTER_CLOCK && f->offset_ns < 0) {
+        buffer_append_format(error,
+                             "the fidelity full cannot run the fault %s with an offset "
+                             "below 0: no clock goes back",
+                             name);
+        return false;
+    }
+    return true;
+}
+
+bool faults_check(const struct scenario *s, struct buffer *error)
+{
+    int64_t tables = 0;
+    for (uint32_t i = 0; i < s->table_count; i++) {
+        tables += s->tables[i].copies;
+        if (s->tables[i].bytes > 0) {
+            buffer_append_format(error,
+                                 "the fidelity full cannot run table %s with `bytes`: tables are "
+                                 "empty at the start",
+                                 s->tables[i].name);
+            return false;
+        }
+    }
+    for (uint32_t i = 0; i < s->fault_count; i++) {
+        if (!fault_check(&s->faults[i], error))
+            return false;
+    }
+    if (s->cluster.nodes > WORLD_NODES_MAX)
+        return cannot(error, "nodes", s->cluster.nodes, WORLD_NODES_MAX);
+    if (s->cluster.routers > WORLD_ROUTERS_MAX)
+        return cannot(error, "routers", s->cluster.routers, WORLD_ROUTERS_MAX);
+    if (s->cluster.gac > WORLD_GAC_MAX)
+        return cannot(error, "servers of global admission control", s->cluster.gac, WORLD_GAC_MAX);
+    return tables <= TABLES_MOST || cannot(error, "tables", tables, TABLES_MOST);
+}
+
+/* ---- faults ---- */
+
+static void fault_node(struct full *f, uint32_t node, bool on)
+{
+    struct node_process *p = f->world.nodes[node];
+    struct buffer error = {0};
+    if (on && node_process_is_up(p))
+        node_process_crash(p, false);
+    else if (!on && !node_process_is_up(p))
+        must(node_process_start(p, &error) == STATUS_OK);
+}
+
+static bool process_is_up(struct full *f, uint32_t process)
+{
+    struct world *w = &f->world;
+    return process < world_gac(w, 0)
+               ? router_process_is_up(w->routers[process - world_router(w, 0)])
+               : gac_process_base(w->gac[process - world_gac(w, 0)])->is_up;
+}
+
+static void fault_process(struct full *f, uint32_t process, bool on)
+{
+    if (on && process_is_up(f, process))
+        world_crash_process(&f->world, process);
+    else if (!on && !process_is_up(f, process))
+        world_start_process(&f->world, process);
+}
+
+static void fault_cut(struct full *f, uint32_t server, bool on)
+{
+    void (*turn)(struct network * n, uint32_t from, uint32_t to) = on ? network_cut : network_heal;
+    for (uint32_t i = 0; i < f->world.plan.routers; i++) {
+        turn(f->world.network, world_gac(&f->world, server), world_router(&f->world, i));
+        turn(f->world.network, world_router(&f->world, i), world_gac(&f->world, server));
+    }
+}
+
+static void fault_clock(struct full *f, const struct scenario_fault *fault, uint32_t router,
+                        bool on)
+{
+    struct sim_clock *clock = world_clock(&f->world, world_router(&f->world, router));
+    sim_clock_set_drift(clock, f->world.scheduler.now, on ? (int64_t)(fault->drift * PPM) : 0);
+    if (on)
+        clock->read.ns += fault->offset_ns;
+}
+
+/* `which` counts from 1. */
+static void fault_hit(struct full *f, const struct scenario_fault *fault, uint32_t which, bool on)
+{
+    switch (fault->kind) {
+    case FAULT_NODE_DOWN:
+        fault_node(f, which, on);
+        break;
+    case FAULT_ROUTER_DOWN:
+        fault_process(f, world_router(&f->world, which - 1), on);
+        break;
+    case FAULT_ROUTER_CLOCK:
+        fault_clock(f, fault, which - 1, on);
+        break;
+    case FAULT_GAC_DOWN:
+        fault_process(f, world_gac(&f->world, which - 1), on);
+        break;
+    default:
+        fault_cut(f, which - 1, on);
+        break;
+    }
+}
+
+static void fault_tables(struct full *f, const struct scenario_fault *fault)
+{
+    const struct scenario *s = f->scenario;
+    for (uint32_t place = 0; place < s->table_count; place++) {
+        const struct scenario_table *t = &s->tables[place];
+        bool named = fault->table == NULL || strcmp(t->name, fault->table) == 0;
+        for (uint32_t copy = 0; named && copy < t->copies; copy++) {
+            if (fault->kind == FAULT_SPLIT)
+                admin_split(f, place, copy);
+            else
+                admin_update(f, place, copy, fault);
+        }
+    }
+}
+
+static uint32_t fault_targets(const struct full *f, const struct scenario_fault *fault)
+{
+    switch (fault->kind) {
+    case FAULT_ROUTER_DOWN:
+    case FAULT_ROUTER_CLOCK:
+        return f->world.plan.routers;
+    case FAULT_GAC_DOWN:
+    case FAULT_GAC_CUT:
+        return f->world.plan.gac;
+    default:
+        return f->world.plan.nodes;
+    }
+}
+
+/* `argument`: the fault's place, and whether it begins. */
+static void fault_turn(void *context, uint64_t argument)
+{
+    struct full *f = context;
+    const struct scenario_fault *fault = &f->scenario->faults[argument >> 1];
+    measure_step(f->measure, clients_now_ns(f->clients));
+    if (fault->kind == FAULT_SPLIT || fault->kind == FAULT_UPDATE) {
+        fault_tables(f, fault);
+        return;
+    }
+    for (uint32_t i = 1; i <= fault_targets(f, fault); i++) {
+        if (fault->which == 0 || fault->which == i)
+            fault_hit(f, fault, i, argument & 1);
+    }
+}
+
+void faults_schedule(struct full *f)
+{
+    struct scheduler *s = &f->world.scheduler;
+    for (uint32_t i = 0; i < f->scenario->fault_count; i++) {
+        const struct scenario_fault *fault = &f->scenario->faults[i];
+        bool lasts = fault->kind != FAULT_SPLIT && fault->kind != FAULT_UPDATE;
+        scheduler_in(s, (struct duration){fault->at_ns}, fault_turn, f, (uint64_t)i << 1 | 1);
+        if (lasts && fault->for_ns < INT64_MAX)
+            scheduler_in(s, (struct duration){fault->at_ns + fault->for_ns}, fault_turn, f,
+                         (uint64_t)i << 1);
+    }
+}

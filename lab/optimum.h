@@ -1,0 +1,69 @@
+/* optimum.h - what an omniscient admission control could admit in one window.
+ *
+ * A problem has resources (tables, partitions, nodes), each with a capacity in the window, and
+ * flows, each with a demand. An admitted mcu of a flow debits every resource of the flow: a read
+ * its table, its partition and one node; a write the nodes of all members.
+ *
+ * Two answers, since no single one serves every measure:
+ *   - optimum_total: the greatest total. No policy admits more, so ratios to it are at most 1.
+ *     Which flows get it is not unique: it may starve one flow to serve two others.
+ *   - optimum_fair: the lexicographic max-min allocation. It is unique (but for rounding) and
+ *     says what each flow should get. Its total may be smaller, for reads too: flows A (table 1,
+ *     node 1), B (table 1), C (node 1), all capacities 2: max-min gives each 1, total 3; the
+ *     greatest total is 4.
+ *
+ * Promises: deterministic; no answer exceeds a capacity or a demand. OPTIMUM-1: total_mcu <= the
+ * true optimum <= bound_mcu. The bound is proven in integers at every call (optimum_total.c), so it
+ * does not rest on floating-point arithmetic.
+ * Units: mcu in the window. The sum of the demands is at most OPTIMUM_MAX.
+ *
+ * Not here: the capacities that a policy's buckets give a window (docs/measures.md). */
+#pragma once
+
+#include <stdint.h>
+
+enum {
+    OPTIMUM_PATH_MAX = 8 /* resources of one flow */
+};
+
+#define OPTIMUM_MAX        (INT64_C(1) << 60)
+#define OPTIMUM_WEIGHT_MAX (INT64_C(1) << 40)
+#define OPTIMUM_UNLIMITED  INT64_MAX /* a capacity that never binds */
+
+struct optimum_flow {
+    int64_t demand_mcu; /* >= 0 */
+    int64_t weight;     /* 1 .. OPTIMUM_WEIGHT_MAX; optimum_fair shares by it; often the
+                                            allocation */
+    uint32_t count;     /* resources, none twice */
+    uint32_t resources[OPTIMUM_PATH_MAX]; /* indices of capacities */
+};
+
+/* Borrows its arrays. */
+struct optimum_problem {
+    const struct optimum_flow *flows;
+    uint32_t flow_count;
+    const int64_t *capacities_mcu; /* >= 0, or OPTIMUM_UNLIMITED; below zero counts as zero */
+    uint32_t resource_count;
+};
+
+struct optimum_result {
+    int64_t total_mcu; /* the sum of `admitted` */
+    int64_t bound_mcu; /* no allocation of whole mcu has a greater total */
+};
+
+/* Memory that calls reuse. */
+struct optimum;
+
+struct optimum *optimum_create(void);
+void optimum_destroy(struct optimum *o);
+
+/* The greatest total. `admitted_mcu`: one figure a flow, or NULL. Up to 512 overloaded resources of
+ * several flows each, bound_mcu is the optimum but for rounding (1e-9 of it), and total_mcu less
+ * than 1 mcu a resource below. Beyond, bound_mcu may be some percent too high, never too low. */
+struct optimum_result optimum_total(struct optimum *o, const struct optimum_problem *p,
+                                    int64_t *admitted_mcu);
+
+/* The weighted lexicographic max-min allocation: a flow below its demand meets a full resource
+ * where no other flow has more per weight. bound_mcu is total_mcu. */
+struct optimum_result optimum_fair(struct optimum *o, const struct optimum_problem *p,
+                                   int64_t *admitted_mcu);

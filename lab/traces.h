@@ -1,0 +1,19 @@
+/* traces.h - opens the traces that a scenario's workloads name, as sources of their traffic.
+ *
+ * A trace is read while the run goes on. Its errors show at the end (lab_traces_error). */
+#pragma once
+
+#include "lab/scenario.h"
+#include "workload/trace_file.h"
+
+struct lab_traces {
+    struct trace_file files[SCENARIO_WORKLOADS_MAX];
+    bool open[SCENARIO_WORKLOADS_MAX];
+};
+
+/* Sets the sources of the scenario's traffic. STATUS_IO: `error` gets one line. lab_traces_close is
+ * called in all cases. */
+enum status lab_traces_open(struct lab_traces *t, struct scenario *s, struct buffer *error);
+/* STATUS_OK; or STATUS_MALFORMED or STATUS_IO: `error` gets one line. */
+enum status lab_traces_error(const struct lab_traces *t, struct buffer *error);
+void lab_traces_close(struct lab_traces *t);

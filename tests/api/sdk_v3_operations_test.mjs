@@ -1,0 +1,359 @@
+// sdk_v3_operations_test.mjs - every operation that is served, through the AWS SDK for JavaScript v3, with every
+// parameter (tests/api/coverage looks after that). WEIR_URL names the endpoint.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+
+import * as sdk from "@aws-sdk/client-dynamodb";
+import * as lib from "@aws-sdk/lib-dynamodb";
+import { unmarshall } from "@aws-sdk/util-dynamodb";
+
+import { db, keySchema, newName, newTable, raw } from "./sdk.mjs";
+
+let TableName, TableArn;
+const call = (name, members) => raw.send(new sdk[name + "Command"](members));
+const doc = (name, members) => db.send(new lib[name + "Command"]({ TableName, ...members }));
+const all = { ReturnConsumedCapacity: "INDEXES" };
+
+before(async () => {
+  TableName = await newTable();
+  ({ TableArn } = (await call("DescribeTable", { TableName })).Table);
+});
+after(() => raw.destroy());
+
+async function refused(promise, type, message) {
+  await assert.rejects(promise, (error) => {
+    assert.ok(error instanceof sdk.DynamoDBServiceException, String(error));
+    if (sdk[type]) assert.ok(error instanceof sdk[type], String(error));
+    assert.equal(error.name, type, error.message);
+    if (message !== undefined) assert.equal(error.message, message);
+    return true;
+  });
+}
+
+const condition = {
+  ConditionExpression: "attribute_not_exists(#v) OR #v < :n",
+  ExpressionAttributeNames: { "#v": "v" },
+  ExpressionAttributeValues: { ":n": 10 },
+};
+
+test("writes have conditions", async () => {
+  const Key = { p: "conditions", s: 1 };
+  const more = { ...condition, ...all, ReturnItemCollectionMetrics: "SIZE", ReturnValues: "ALL_OLD" };
+  assert.equal((await doc("Put", { Item: { ...Key, v: 1 }, ...more })).Attributes, undefined);
+  const put = await doc("Put", { Item: { ...Key, v: 20 }, ...more, ReturnValuesOnConditionCheckFailure: "ALL_OLD" });
+  assert.deepEqual(put.Attributes, { ...Key, v: 1 });
+  assert.deepEqual(put.ConsumedCapacity.Table, { CapacityUnits: 1 });
+  const message = "The conditional request failed";
+  for (const [name, members] of [["Put", { Item: Key }], ["Delete", { Key }], ["Update", { Key }]]) {
+    await refused(doc(name, { ...members, ...condition }), "ConditionalCheckFailedException", message);
+    await assert.rejects(
+      doc(name, { ...members, ...condition, ReturnValuesOnConditionCheckFailure: "ALL_OLD" }),
+      (error) => {
+        assert.ok(error instanceof sdk.ConditionalCheckFailedException);
+        assert.deepEqual(unmarshall(error.Item), { ...Key, v: 20 });
+        return true;
+      },
+    );
+  }
+  const whole = { ...more, ConditionExpression: "#v = :n", ExpressionAttributeValues: { ":n": 20 } };
+  const gone = await doc("Delete", { Key, ...whole, ReturnValuesOnConditionCheckFailure: "ALL_OLD" });
+  assert.deepEqual(gone.Attributes, { ...Key, v: 20 });
+});
+
+test("an update returns what is asked for", async () => {
+  const Key = { p: "updates", s: 1 };
+  const update = async (ReturnValues) =>
+    (
+      await doc("Update", {
+        Key,
+        UpdateExpression: "SET l = list_append(if_not_exists(l, :e), :l), m.#x = m.#x + :one REMOVE gone ADD n :one DELETE t :t",
+        ConditionExpression: "attribute_exists(m.#x) AND size(t) > :zero",
+        ExpressionAttributeNames: { "#x": "x" },
+        ExpressionAttributeValues: { ":e": [], ":l": ["a"], ":one": 1, ":t": new Set(["gone"]), ":zero": 0 },
+        ReturnValues,
+        ReturnItemCollectionMetrics: "SIZE",
+        ReturnValuesOnConditionCheckFailure: "ALL_OLD",
+        ...all,
+      })
+    ).Attributes;
+  const first = { ...Key, m: { x: 1, y: 1 }, t: new Set(["a", "b"]), other: true };
+  await doc("Put", { Item: first });
+  assert.equal(await update("NONE"), undefined);
+  assert.deepEqual(await update("ALL_OLD"), { ...first, l: ["a"], m: { x: 2, y: 1 }, n: 1 });
+  assert.deepEqual(await update("UPDATED_OLD"), { l: ["a", "a"], m: { x: 3 }, n: 2, t: first.t });
+  assert.deepEqual(await update("UPDATED_NEW"), { l: ["a", "a", "a", "a"], m: { x: 5 }, n: 4, t: first.t });
+  assert.deepEqual(await update("ALL_NEW"), { ...first, l: Array(5).fill("a"), m: { x: 6, y: 1 }, n: 5 });
+});
+
+test("parameters of before expressions work", async () => {
+  const Key = { p: "old", s: 1 };
+  const expected = (operator, v) => ({
+    Expected: {
+      v: { ComparisonOperator: "EQ", AttributeValueList: [v] },
+      x: { Exists: false },
+      p: { Value: "other" },
+    },
+    ConditionalOperator: operator,
+  });
+  await doc("Put", { Item: { ...Key, v: 1 }, ...expected("OR", 1) });
+  const answer = await doc("Update", {
+    Key,
+    AttributeUpdates: { v: { Action: "ADD", Value: 1 }, w: { Action: "PUT", Value: 9 } },
+    ...expected("OR", 1),
+    ReturnValues: "UPDATED_NEW",
+  });
+  assert.deepEqual(answer.Attributes, { v: 2, w: 9 });
+  assert.deepEqual((await doc("Get", { Key, AttributesToGet: ["w"], ConsistentRead: true })).Item, { w: 9 });
+  const is = (v) => ({ ComparisonOperator: "EQ", AttributeValueList: [v] });
+  const filter = { v: is(2), w: is(8) };
+  const read = { AttributesToGet: ["w"], ConditionalOperator: "OR", ConsistentRead: true };
+  const query = await doc("Query", { KeyConditions: { p: is("old") }, QueryFilter: filter, ...read });
+  assert.deepEqual(query.Items, [{ w: 9 }]);
+  assert.deepEqual((await doc("Scan", { ScanFilter: filter, ...read })).Items, [{ w: 9 }]);
+  const RequestItems = { [TableName]: { Keys: [Key], AttributesToGet: ["v"], ConsistentRead: true } };
+  const got = await db.send(new lib.BatchGetCommand({ RequestItems }));
+  assert.deepEqual(got.Responses[TableName], [{ v: 2 }]);
+  await refused(doc("Delete", { Key, ...expected("AND", 2) }), "ConditionalCheckFailedException");
+  await doc("Delete", { Key, ...expected("OR", 2) });
+});
+
+test("queries and scans go by pages, filters, projections and segments", async () => {
+  const items = Array.from({ length: 50 }, (_, s) => ({ p: "pages", s, odd: s % 2, text: "t" + s }));
+  for (let at = 0; at < 50; at += 25) {
+    const RequestItems = { [TableName]: items.slice(at, at + 25).map((Item) => ({ PutRequest: { Item } })) };
+    await db.send(new lib.BatchWriteCommand({ RequestItems, ReturnItemCollectionMetrics: "SIZE", ...all }));
+  }
+  const query = {
+    TableName,
+    KeyConditionExpression: "p = :p AND s BETWEEN :low AND :high",
+    FilterExpression: "odd = :odd",
+    ProjectionExpression: "#s",
+    ExpressionAttributeNames: { "#s": "s" },
+    ExpressionAttributeValues: { ":p": "pages", ":low": 5, ":high": 34, ":odd": 1 },
+    Select: "SPECIFIC_ATTRIBUTES",
+    ScanIndexForward: false,
+    ConsistentRead: true,
+    ...all,
+  };
+  const found = [], scanned = [];
+  for await (const page of lib.paginateQuery({ client: db, pageSize: 8 }, { ...query })) {
+    found.push(...page.Items.map((item) => item.s));
+    scanned.push(page.ScannedCount);
+  }
+  assert.deepEqual(found, Array.from({ length: 15 }, (_, i) => 33 - 2 * i));
+  assert.deepEqual(scanned, [8, 8, 8, 6]);
+  const { ProjectionExpression, ExpressionAttributeNames, ...rest } = query;
+  const count = await db.send(new lib.QueryCommand({ ...rest, Select: "COUNT" }));
+  assert.deepEqual([count.Items, count.Count, count.ScannedCount], [undefined, 15, 30]);
+  const segments = await Promise.all(
+    [0, 1, 2].map(async (Segment) => {
+      const of = [];
+      const scan = {
+        TableName,
+        Segment,
+        TotalSegments: 3,
+        FilterExpression: "#p = :p AND begins_with(#t, :t)",
+        ExpressionAttributeNames: { "#p": "p", "#t": "text" },
+        ExpressionAttributeValues: { ":p": "pages", ":t": "t1" },
+        ProjectionExpression: "s",
+        Select: "SPECIFIC_ATTRIBUTES",
+        ConsistentRead: true,
+        ...all,
+      };
+      for await (const page of lib.paginateScan({ client: db, pageSize: 6 }, scan)) of.push(...page.Items);
+      return of;
+    }),
+  );
+  const wanted = [1, ...Array.from({ length: 10 }, (_, i) => 10 + i)];
+  assert.deepEqual(segments.flat().map((item) => item.s).sort((a, b) => a - b), wanted);
+  const index = { IndexName: "none", KeyConditionExpression: "p = :p", ExpressionAttributeValues: { ":p": "a" } };
+  const none = "The table does not have the specified index: none";
+  await refused(doc("Query", index), "ValidationException", none);
+  await refused(doc("Scan", { IndexName: "none" }), "ValidationException", none);
+});
+
+test("batches tell what was not done under throttling, and can be sent again", async () => {
+  const units = { ReadCapacityUnits: 1, WriteCapacityUnits: 1 };
+  const small = await newTable({ BillingMode: "PROVISIONED", ProvisionedThroughput: units });
+  const keys = Array.from({ length: 20 }, (_, s) => ({ p: "a", s }));
+  const put = (s) => ({ PutRequest: { Item: { p: "a", s, v: "x".repeat(30000) } } });
+  let left, rounds = 0;
+  do {
+    const RequestItems = { [small]: keys.map(({ s }) => put(s)) };
+    const answer = await db.send(new lib.BatchWriteCommand({ RequestItems })).catch((error) => {
+      assert.ok(error instanceof sdk.ProvisionedThroughputExceededException, String(error));
+      return { UnprocessedItems: RequestItems };
+    });
+    left = answer.UnprocessedItems[small] ?? [];
+  } while ((left.length === 0 || left.length === keys.length) && ++rounds < 100);
+  assert.ok(left.length > 0 && left.length < keys.length, `${left.length} left`);
+  for (const request of left) assert.ok(request.PutRequest.Item.v.length === 30000);
+  const many = Array.from({ length: 100 }, (_, s) => ({ p: "none", s })); // a unit each
+  let unread, reads = 0;
+  do {
+    const RequestItems = { [small]: {
+      Keys: many,
+      ConsistentRead: true,
+      ProjectionExpression: "#s",
+      ExpressionAttributeNames: { "#s": "s" },
+    } };
+    const answer = await db.send(new lib.BatchGetCommand({ RequestItems, ...all })).catch((error) => {
+      assert.ok(error instanceof sdk.ProvisionedThroughputExceededException, String(error));
+      return { UnprocessedKeys: RequestItems };
+    });
+    unread = answer.UnprocessedKeys[small];
+  } while ((!unread || unread.Keys.length === many.length) && ++reads < 1000);
+  assert.ok(unread && unread.Keys.length < many.length);
+  assert.equal(unread.ProjectionExpression, "#s");
+  assert.deepEqual(unread.ExpressionAttributeNames, { "#s": "s" });
+  assert.equal(unread.ConsistentRead, true);
+  const Key = { p: "a", s: 1 };
+  await db.send(new lib.BatchWriteCommand({ RequestItems: { [TableName]: [{ DeleteRequest: { Key } }] } }));
+  await call("DeleteTable", { TableName: small });
+});
+
+test("a read has a projection", async () => {
+  const Key = { p: "projection", s: 1 };
+  await doc("Put", { Item: { ...Key, m: { a: [1, { b: 2 }], c: 3 } } });
+  const { Item, ConsumedCapacity } = await doc("Get", {
+    Key,
+    ProjectionExpression: "#m.a[1].b, s",
+    ExpressionAttributeNames: { "#m": "m" },
+    ConsistentRead: true,
+    ...all,
+  });
+  assert.deepEqual(Item, { s: 1, m: { a: [{ b: 2 }] } });
+  assert.equal(ConsumedCapacity.CapacityUnits, 1);
+});
+
+const until = async (name, test) => {
+  for (let tries = 0; tries < 2000; tries++) {
+    const { Table } = await call("DescribeTable", { TableName: name });
+    if (Table.TableStatus === "ACTIVE" && test(Table)) return Table;
+  }
+  return assert.fail("the table does not become so");
+};
+
+test("tables have classes, encryption, protection, tags and limits", async () => {
+  const name = await newTable({
+    Tags: [{ Key: "a", Value: "1" }],
+    DeletionProtectionEnabled: true,
+    StreamSpecification: { StreamEnabled: false },
+    SSESpecification: { Enabled: true, SSEType: "KMS", KMSMasterKeyId: "alias/mine" },
+    TableClass: "STANDARD_INFREQUENT_ACCESS",
+    OnDemandThroughput: { MaxReadRequestUnits: 50, MaxWriteRequestUnits: 60 },
+    WarmThroughput: { ReadUnitsPerSecond: 12000, WriteUnitsPerSecond: 4000 },
+  });
+  const { Table } = await call("DescribeTable", { TableName: name });
+  assert.equal(Table.DeletionProtectionEnabled, true);
+  assert.equal(Table.SSEDescription.SSEType, "KMS");
+  await refused(call("DeleteTable", { TableName: name }), "ValidationException");
+  const change = async (members, test = () => true) => {
+    await call("UpdateTable", { TableName: name, ...members });
+    return until(name, test);
+  };
+  await change({ DeletionProtectionEnabled: false }, (t) => !t.DeletionProtectionEnabled);
+  await change({ TableClass: "STANDARD" });
+  await change({ SSESpecification: { Enabled: true, SSEType: "KMS", KMSMasterKeyId: "alias/other" } });
+  const limit = { MaxReadRequestUnits: 51, MaxWriteRequestUnits: 61 };
+  await change({ OnDemandThroughput: limit }, (t) => t.OnDemandThroughput.MaxReadRequestUnits === 51);
+  const warm = { ReadUnitsPerSecond: 13000, WriteUnitsPerSecond: 5000 };
+  await change({ WarmThroughput: warm }, (t) => t.WarmThroughput.ReadUnitsPerSecond === 13000);
+  const units = (r) => ({ ReadCapacityUnits: r, WriteCapacityUnits: 5 });
+  await change({ BillingMode: "PROVISIONED", ProvisionedThroughput: units(9) });
+  for (const r of [8, 7, 6, 5])
+    await change({ ProvisionedThroughput: units(r) }, (t) => t.ProvisionedThroughput.ReadCapacityUnits === r);
+  await refused(call("UpdateTable", { TableName: name, ProvisionedThroughput: units(4) }), "LimitExceededException");
+  const on = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" };
+  await refused(call("UpdateTable", { TableName: name, StreamSpecification: on }), "ValidationException");
+  const later = {
+    AttributeDefinitions: keySchema.AttributeDefinitions,
+    GlobalSecondaryIndexUpdates: [{ Delete: { IndexName: "abc" } }],
+    ReplicaUpdates: [{ Delete: { RegionName: "abc" } }],
+  };
+  for (const [member, value] of Object.entries(later))
+    await refused(
+      call("UpdateTable", { TableName: name, [member]: value }),
+      "ValidationException",
+      member + " is not supported by weir yet",
+    );
+  const base = { TableName: newName(), BillingMode: "PAY_PER_REQUEST", ...keySchema };
+  const index = [{ IndexName: "abc", KeySchema: keySchema.KeySchema, Projection: { ProjectionType: "ALL" } }];
+  for (const more of [
+    { StreamSpecification: on },
+    { LocalSecondaryIndexes: index },
+    { GlobalSecondaryIndexes: index },
+    { ResourcePolicy: "{}" },
+  ])
+    await refused(call("CreateTable", { ...base, ...more }), "ValidationException");
+  await call("DeleteTable", { TableName: name });
+});
+
+test("tags are set, listed and removed", async () => {
+  const ResourceArn = TableArn;
+  await call("TagResource", { ResourceArn, Tags: [{ Key: "k", Value: "v" }, { Key: "l", Value: "" }] });
+  await call("UntagResource", { ResourceArn, TagKeys: ["l"] });
+  assert.deepEqual((await call("ListTagsOfResource", { ResourceArn })).Tags, [{ Key: "k", Value: "v" }]);
+  await refused(call("ListTagsOfResource", { ResourceArn, NextToken: "?" }), "ValidationException");
+  await refused(
+    call("TagResource", { ResourceArn: TableArn + "x", Tags: [{ Key: "k", Value: "v" }] }),
+    "ResourceNotFoundException",
+  );
+});
+
+test("what weir does not have is told as off", async () => {
+  const { TimeToLiveDescription } = await call("DescribeTimeToLive", { TableName });
+  assert.equal(TimeToLiveDescription.TimeToLiveStatus, "DISABLED");
+  await refused(
+    call("UpdateTimeToLive", { TableName, TimeToLiveSpecification: { Enabled: false, AttributeName: "t" } }),
+    "ValidationException",
+    "TimeToLive is already disabled",
+  );
+  const { ContinuousBackupsDescription } = await call("DescribeContinuousBackups", { TableName });
+  assert.equal(ContinuousBackupsDescription.ContinuousBackupsStatus, "DISABLED");
+  const off = { PointInTimeRecoveryEnabled: false };
+  await call("UpdateContinuousBackups", { TableName, PointInTimeRecoverySpecification: off });
+  const insights = await call("DescribeContributorInsights", { TableName });
+  assert.equal(insights.ContributorInsightsStatus, "DISABLED");
+  await call("ListContributorInsights", { TableName, MaxResults: 5, NextToken: "x" });
+  await call("DescribeKinesisStreamingDestination", { TableName });
+  await call("DescribeTableReplicaAutoScaling", { TableName });
+  const time = new Date(0);
+  const { BackupSummaries } = await call("ListBackups", {
+    TableName,
+    Limit: 5,
+    TimeRangeLowerBound: time,
+    TimeRangeUpperBound: time,
+    BackupType: "ALL",
+    ExclusiveStartBackupArn: TableArn + "/backup/01489602797149-73d8d5bc",
+  });
+  assert.deepEqual(BackupSummaries, []);
+  await call("ListExports", { TableArn, MaxResults: 5, NextToken: "x" });
+  await call("ListImports", { TableArn, PageSize: 5, NextToken: "x".repeat(112) });
+  const global = { ExclusiveStartGlobalTableName: "abc", Limit: 5, RegionName: "us-east-1" };
+  assert.deepEqual((await call("ListGlobalTables", global)).GlobalTables, []);
+  assert.ok((await call("DescribeLimits", {})).AccountMaxReadCapacityUnits > 0);
+  assert.ok((await call("DescribeEndpoints", {})).Endpoints.length === 1);
+});
+
+test("every error is of its class", async () => {
+  const gone = { TableName: newName() };
+  await refused(call("DescribeTable", gone), "ResourceNotFoundException");
+  await refused(call("DescribeContinuousBackups", gone), "TableNotFoundException");
+  await refused(call("CreateTable", { TableName, ...keySchema, BillingMode: "PAY_PER_REQUEST" }), "ResourceInUseException");
+  await refused(call("DescribeGlobalTable", { GlobalTableName: "abc" }), "GlobalTableNotFoundException");
+  await refused(call("DescribeGlobalTableSettings", { GlobalTableName: "abc" }), "GlobalTableNotFoundException");
+  await refused(call("GetResourcePolicy", { ResourceArn: TableArn }), "PolicyNotFoundException");
+  await refused(call("DescribeContributorInsights", { TableName, IndexName: "none" }), "ResourceNotFoundException");
+  await refused(call("GetItem", { TableName, Key: {} }), "ValidationException");
+  await refused(call("GetItem", { TableName, Key: { p: { S: 1 } } }), "SerializationException");
+  await refused(call("ExecuteStatement", { Statement: "SELECT" }), "UnknownOperationException");
+});
+
+test("names of tables are listed page by page", async () => {
+  const names = [];
+  for await (const page of sdk.paginateListTables({ client: raw, pageSize: 1 }, {})) names.push(...page.TableNames);
+  assert.ok(names.includes(TableName));
+  const { TableNames } = await call("ListTables", { ExclusiveStartTableName: TableName, Limit: 1 });
+  assert.ok(!TableNames.includes(TableName));
+});

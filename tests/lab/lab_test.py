@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""`weir lab` from outside: files of a directory, going on after a stop, sharing runs among processes, errors.
+
+  lab_test.py --weir build/weir [--runs 200]
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree
+
+SMALL = """name: small
+about: A small table under too much load.
+duration: {duration}
+cluster: {{nodes: 3, routers: 2, gac: 1}}
+tables: [{{name: users, rcu: 200, wcu: 100}}]
+workloads: [{{name: w, table: users, rate: 300, mix: "read:0:update:1"}}]
+policies:
+  - {{name: weir}}
+  - {{name: "free <&>", set: {{cluster.settings.gac: "off", cluster.settings.partition_policy: none}}}}
+expect:
+  - {{policy: "free <&>", measure: throttle_fraction, at_most: 0}}
+  - {{measure: throttle_fraction, at_most: {most}}}
+sweep:
+  - {{path: workloads.w.rate, values: [100, 200, 300, 400, 500]}}
+  - {{path: cluster.routers, values: [1, 2]}}
+"""
+
+
+class Lab:
+    def __init__(self, weir, directory):
+        self.weir, self.directory = str(weir), pathlib.Path(directory)
+
+    def scenario(self, name, duration="5s", most=1):
+        path = self.directory / name
+        path.write_text(SMALL.format(duration=duration, most=most))
+        return str(path)
+
+    def run(self, *arguments, code=0):
+        done = subprocess.run([self.weir, "lab", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              timeout=240)
+        if done.returncode != code:
+            raise AssertionError(f"weir lab {' '.join(arguments)} ended with {done.returncode}, not {code}:\n"
+                                 f"{done.stdout}{done.stderr}")
+        return done.stdout + done.stderr
+
+
+def tree(directory):
+    return {str(p.relative_to(directory)): p.read_bytes() for p in sorted(pathlib.Path(directory).rglob("*"))
+            if p.is_file()}
+
+
+def expect(condition, text):
+    if not condition:
+        raise AssertionError(text)
+
+
+def a_directory_has_all_results(lab):
+    out = lab.directory / "all"
+    scenario = lab.scenario("all.yaml")
+    lab.run("run", scenario, "--seeds", "3", "--out", str(out))
+    files = tree(out)
+    expect({"scenario.yaml", "plan.json", "result.json", "result.csv", "junit.xml", "runs/1-weir/0/1.json",
+            "runs/2-free____/0/3.json"} <= set(files), sorted(files))
+    result = json.loads(files["result.json"])
+    expect(result["runs"] == 6 and result["failed"] == 0 and result["expected"] == 2, result)
+    suite = xml.etree.ElementTree.fromstring(files["junit.xml"]).find("testsuite")
+    expect(suite.get("tests") == "2" and "free <&>" in suite[0].get("name"), files["junit.xml"])
+    run = json.loads(files["runs/1-weir/0/1.json"])
+    slots = run["series"]["tenants"][""]["offered"]
+    expect(sum(slots) == run["measures"][""]["offered_units"] * 1000, "the series is not what was offered")
+    before = {p: p.stat().st_mtime_ns for p in out.rglob("runs/*/*/*.json")}
+    lab.run("run", scenario, "--seeds", "3", "--out", str(out))
+    expect(before == {p: p.stat().st_mtime_ns for p in before}, "runs with a result were repeated")
+    text = lab.run("run", scenario, "--seeds", "4", "--out", str(out), code=1)
+    expect("holds other runs" in text and "plan.json" in text, text)
+    text = lab.run("compare", str(out), "weir,free <&>")
+    expect("throttle_fraction" in text, text)
+    lab.run("compare", str(out), "weir,nobody", code=1)
+
+
+def a_stopped_command_goes_on(lab):
+    whole, parts = lab.directory / "whole", lab.directory / "parts"
+    scenario = lab.scenario("long.yaml", duration="20s")
+    options = ["--seeds", "20", "--jobs", "2", "--quiet"]
+    lab.run("run", scenario, *options, "--out", str(whole))
+    child = subprocess.Popen([lab.weir, "lab", "run", scenario, *options, "--out", str(parts)], stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT)
+    deadline = time.monotonic() + 60
+    while not list(parts.glob("runs/*/*/*.json")):
+        expect(time.monotonic() < deadline and child.poll() is None, "no run came to its end")
+        time.sleep(0.005)
+    child.send_signal(signal.SIGINT)
+    output = child.communicate(timeout=60)[0].decode()
+    done = len(list(parts.glob("runs/*/*/*.json")))
+    expect(child.returncode == 1 or done == 40, output)
+    lab.run("run", scenario, *options, "--out", str(parts))
+    expect(tree(whole) == tree(parts), "the results differ from those of a command that was not stopped")
+
+
+def many_workers_give_the_same_files(lab, runs):
+    scenario = lab.scenario("sweep.yaml", duration="2s")
+    seeds = str(max(1, runs // 20))
+    one, parallel, machines = (lab.directory / name for name in ("one", "parallel", "machines"))
+    lab.run("sweep", scenario, "--seeds", seeds, "--jobs", "1", "--out", str(one))
+    expect(len(list(one.glob("runs/*/*/*.json"))) == 20 * int(seeds), "not all runs have a result")
+    commands = lab.run("sweep", scenario, "--seeds", seeds, "--out", str(parallel), "--print-jobs")
+    expect(len(commands.splitlines()) == 20 * int(seeds), commands)
+    if shutil.which("parallel") is None:
+        raise AssertionError("GNU parallel is missing: tools/setup test installs it")
+    path = f"{os.path.dirname(os.path.abspath(lab.weir))}:{os.environ['PATH']}"
+    subprocess.run(["parallel", "--will-cite", "--jobs", "4"], input=commands, text=True, check=True,
+                   env=dict(os.environ, PATH=path), timeout=300)
+    lab.run("result", str(parallel))
+    expect(tree(one) == tree(parallel), "GNU parallel's files differ from one process's")
+    for part in ("1/3", "2/3", "3/3"):
+        lab.run("sweep", scenario, "--seeds", seeds, "--out", str(machines), "--part", part)
+    lab.run("result", str(machines))
+    expect(tree(one) == tree(machines), "the parts' files differ from one process's")
+
+
+def errors_tell_what_is_wrong(lab):
+    scenario = lab.scenario("errors.yaml", most=0)
+    for arguments, code, part in (
+            (["run", "nothing.yaml"], 2, "cannot read nothing.yaml"),
+            (["run"], 2, "names one scenario"),
+            (["run", scenario, "--set", "cluster.routes=2"], 2, "unknown field `routes`; known are nodes, routers"),
+            (["run", scenario, "--set", "rate"], 2, "PATH=VALUE"),
+            (["run", scenario, "--only", "nobody"], 2, "there is no policy `nobody`"),
+            (["run", scenario, "--seeds", "0"], 2, "seeds"),
+            (["sweep", scenario], 2, "needs one scenario and --out DIR"),
+            (["job", str(lab.directory), "0"], 1, "plan.json"),
+            (["job", str(lab.directory / "all"), "99"], 2, "runs 0 to 5"),
+            (["new", "nothing", "mine"], 2, "no scenario `nothing`"),
+            (["list", "everything"], 2, "must be scenarios, measures or format"),
+            (["rum"], 2, "did you mean `weir lab run`"),
+            (["run", scenario, "--seeds", "1"], 1, "FAILS")):
+        text = lab.run(*arguments, code=code)
+        expect(part in text, f"{arguments}: `{part}` is not in: {text}")
+    broken = lab.directory / "broken"
+    shutil.copytree(lab.directory / "all", broken)
+    (broken / "runs/1-weir/0/1.json").write_text("{")
+    expect("not the JSON of a run" in lab.run("result", str(broken), code=1), "a damaged file was taken")
+
+
+def a_new_scenario_runs(lab):
+    path = lab.directory / "mine.yaml"
+    path.write_text(lab.run("new", "mine"))
+    lab.run("run", str(path), "--seeds", "1", "--set", "duration=20s")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weir", required=True)
+    parser.add_argument("--runs", type=int, default=200, help="of the sweep that workers share")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        lab = Lab(pathlib.Path(arguments.weir).resolve(), directory)
+        a_directory_has_all_results(lab)
+        a_stopped_command_goes_on(lab)
+        many_workers_give_the_same_files(lab, arguments.runs)
+        errors_tell_what_is_wrong(lab)
+        a_new_scenario_runs(lab)
+    print("ok")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""`weir lab run --fidelity real`: a small scenario against processes, with faults; nothing is left behind.
+
+ faults    nodes, routers and GAC servers die and come back, links are cut, a clock jumps, a table changes
+ stop      SIGINT ends all processes and removes the directory, also while the cluster starts
+ kill      SIGKILL of the command does too
+ refused   what processes on one machine cannot do is told
+"""
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SCENARIO = """
+name: small
+duration: %ds
+warm: 1s
+cluster: {nodes: 3, routers: 2, gac: 2}
+tables: [{name: users, rcu: 300, wcu: 300, partitions: 2}]
+workloads:
+  - {name: open, table: users, rate: 200, keys: "zipf:0.9", retry: standard}
+  - {name: closed, table: users, clients: "closed:3:20", mix: "ycsb:A"}
+faults: [%s]
+policies: [{name: weir}]
+expect: [{measure: admitted_requests, at_least: 1}]
+"""
+FAULTS = """
+  {kind: gac-down, which: 1, at: 1s, for: 1s}, {kind: gac-cut, which: 2, at: 3s, for: 1s},
+  {kind: router-down, which: 2, at: 2s, for: 2s}, {kind: node-down, which: 3, at: 4s, for: 1s},
+  {kind: router-clock, which: 1, at: 5s, offset: 200ms, drift: 0.001},
+  {kind: update, at: 6s, rcu: 400, wcu: 400}
+"""
+FREE_WITHIN_S = 20
+
+
+def processes_of(directory):
+    """The pids of processes whose command line names the directory."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/cmdline", "rb") as f:
+                if directory.encode() in f.read():
+                    found.append(int(pid))
+        except OSError:
+            pass
+    return found
+
+
+def until(what, condition):
+    end = time.monotonic() + FREE_WITHIN_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not within {FREE_WITHIN_S} s")
+        time.sleep(0.02)
+
+
+def check(condition, what):
+    if not condition:
+        raise AssertionError(what)
+
+
+class Lab:
+    def __init__(self, weir, directory, seconds, faults):
+        self.temporary = os.path.join(directory, "temporary")
+        os.makedirs(self.temporary, exist_ok=True)
+        self.out = os.path.join(directory, "out")
+        scenario = os.path.join(directory, "small.yaml")
+        with open(scenario, "w", encoding="utf-8") as f:
+            f.write(SCENARIO % (seconds, faults))
+        self.process = subprocess.Popen(
+            [weir, "lab", "run", scenario, "--fidelity", "real", "--seeds", "1", "--quiet", "--out", self.out],
+            env={**os.environ, "TMPDIR": self.temporary}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def wait(self):
+        out, error = self.process.communicate(timeout=120)
+        return self.process.returncode, out, error
+
+    def running(self):
+        """The daemons: the command itself does not name the temporary directory."""
+        return processes_of(self.temporary)
+
+    def nothing_is_left(self):
+        until("the processes end", lambda: not self.running())
+        until("the directory is removed", lambda: not os.listdir(self.temporary))
+
+
+def faults(weir, directory):
+    lab = Lab(weir, directory, 8, FAULTS)
+    code, out, error = lab.wait()
+    check(code == 0, f"exit code {code}: {out} {error}")
+    lab.nothing_is_left()
+    with open(os.path.join(lab.out, "runs", "1-weir", "0", "1.json"), encoding="utf-8") as f:
+        run = json.load(f)
+    check(run["fidelity"] == "real", "the result is of another fidelity")
+    measures = run["measures"][""]
+    check(measures["offered_requests"] > 1500, f"only {measures['offered_requests']} requests were offered")
+    check(measures["admitted_requests"] > 0.5 * measures["offered_requests"],
+          f"{measures['admitted_requests']} of {measures['offered_requests']} were admitted")
+    failed = sum(run["series"]["tenants"][""]["refused"]["failed"])
+    check(failed > 0, "no request failed, though a router was killed")
+
+
+def stop(weir, directory):
+    lab = Lab(weir, directory, 60, "")
+    until("the cluster starts", lambda: len(lab.running()) >= 7)
+    time.sleep(1)  # somewhere in the start or the run: both must end
+    lab.process.send_signal(signal.SIGINT)
+    code, _, error = lab.wait()
+    check(code == 1 and "stopped" in error, f"exit code {code}: {error}")
+    lab.nothing_is_left()
+
+
+def kill(weir, directory):
+    lab = Lab(weir, directory, 60, "")
+    until("the cluster starts", lambda: len(lab.running()) >= 7)
+    lab.process.kill()
+    lab.wait()
+    lab.nothing_is_left()
+
+
+def refused(weir, directory):
+    for fault, says in (("{kind: split, at: 1s}", "split"), ("{kind: node-slow, at: 1s, factor: 2}", "node-slow"),
+                        ("{kind: node-busy, at: 1s, factor: 2}", "node-busy")):
+        own = os.path.join(directory, says)
+        os.mkdir(own)
+        lab = Lab(weir, own, 2, fault)
+        code, _, error = lab.wait()
+        check(code == 1 and f"the fidelity real cannot run the fault {says}" in error, f"{says}: {code} {error}")
+        lab.nothing_is_left()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--weir", required=True)
+    o = parser.parse_args()
+    for scene in (faults, stop, kill, refused):
+        with tempfile.TemporaryDirectory() as directory:
+            scene(os.path.abspath(o.weir), directory)
+        print(f"{scene.__name__}: ok", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

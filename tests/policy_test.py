@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""Policies from outside the tree: examples/policy is built with the installed header alone, and runs in `weir sim`
+and `weir local`. Faulty policies are told, and cannot stop a node. Files that are no policies are refused.
+
+  policy_test.py BUILD_DIR SOURCE_DIR
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "fault"))
+from servers import Client, Refused, Server, until  # noqa: E402
+
+BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+POINTS = {"partition_policy": "steady", "node_policy": "first", "headroom_policy": "halves",
+          "gac_policy": "just-enough"}
+BROKEN = {  # what is compiled, what must be told
+    "no_function": ("int nothing;", ["has no function weir_policy_plugin"]),
+    "old": (".abi = WEIR_POLICY_ABI + 1, .size = sizeof plugin", ["version 2", "version 1", "compile it anew"]),
+    "small": (".abi = WEIR_POLICY_ABI, .size = 4", ["size = 4", "expected .size = sizeof"]),
+    "empty": (".abi = WEIR_POLICY_ABI, .size = sizeof plugin", ["offers no policy"]),
+    "undefined": ("void weir_case_of_the_future(void); void f(void) { weir_case_of_the_future(); }\n",
+                  ["undefined symbol: weir_case_of_the_future"]),
+}
+
+
+def run(*command, code=0, **more):
+    done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          **more)
+    if done.returncode != code:
+        raise AssertionError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+def expect(text, *parts):
+    for part in parts:
+        if part not in text:
+            raise AssertionError(f"'{part}' is not in:\n{text}")
+
+
+class Installed:
+    """weir in a directory of its own, and the examples built with it."""
+
+    def __init__(self, work):
+        self.prefix, self.out = work / "prefix", work / "out"
+        run("cmake", "--install", BUILD, "--prefix", self.prefix)
+        self.weir = next(self.prefix.rglob("bin/weir"))
+        pc = next(self.prefix.rglob("weir.pc"))
+        text = pc.read_text().split("\n", 1)
+        pc.write_text(f"prefix={self.prefix}\n{text[1]}")
+        shutil.copytree(SOURCE / "examples/policy", work / "policy")
+        env = dict(os.environ, PKG_CONFIG_PATH=str(pc.parent))
+        run("cmake", "-B", self.out, "-S", work / "policy", env=env)
+        run("cmake", "--build", self.out, env=env)
+        self.include = next(self.prefix.rglob("weir/policy.h")).parent.parent
+
+    def file(self, name):
+        return self.out / f"{name}_policy.so"
+
+
+def header_is_cpp(i, work):
+    (work / "plus.cc").write_text("#include <weir/policy.h>\n#include <weir.h>\nint main() { return 0; }\n")
+    run("c++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-o", work / "plus", work / "plus.cc", f"-I{i.include}")
+
+
+def guide_compiles(i, work):
+    """What docs/guide-policies.md shows is a function that compiles."""
+    blocks = re.findall(r"^```c\n(.*?)^```", (SOURCE / "docs/guide-policies.md").read_text(), flags=re.M | re.S)
+    assert blocks
+    (work / "guide.c").write_text("#include <weir/policy.h>\n" + "".join(blocks) +
+                                  "void (*used)(struct weir_case *, int64_t, struct weir_verdict *) = strict_decide;\n")
+    run("cc", "-Wall", "-Wextra", "-Werror", "-c", "-o", work / "guide.o", work / "guide.c", f"-I{i.include}")
+
+
+def simulated(i):
+    """Each policy of the template decides in the simulator, twice the same."""
+    for name, policy in POINTS.items():
+        out = run(i.weir, "sim", "--seeds", 3, "--seconds", 3, "--policy", i.file("example"), "--set",
+                  f"{name}={policy}")
+        expect(out, "3 seeds (1 to 3): 0 violations")
+        if "policy '" in out:
+            raise AssertionError(f"the template is told to be faulty:\n{out}")
+
+
+def in_the_lab(i):
+    """A scenario names the policy of a file; without the file it is unknown."""
+    command = ("lab", "run", "read-heavy", "--only", "leader-only", "--seeds", 1, "--quiet", "--set", "duration=8s",
+               "--set", "cluster.settings.partition_policy=steady")
+    expect(run(i.weir, *command, "--policy", i.file("example")), "leader-only")
+    expect(run(i.weir, *command, code=2), "steady")
+
+
+def baselines_simulated(i):
+    for name, policies in (("node_policy", ("drr", "wfq", "sfq")),
+                           ("gac_policy", ("one-bucket", "doorman", "tenant-bucket", "pd-group"))):
+        for policy in policies:
+            out = run(i.weir, "sim", "--seeds", 2, "--seconds", 2, "--set", f"{name}={policy}")
+            expect(out, "2 seeds (1 to 2): 0 violations")
+
+
+def faulty_simulated(i):
+    out = run(i.weir, "sim", "--jobs", 0, "--once", "--seconds", 3, "--policy", i.file("nonsense"),
+              "--set", "partition_policy=nonsense")
+    expect(out, f"partition policy 'nonsense' of {i.file('nonsense')}", "0 violations")
+    if out.count("policy 'nonsense'") != 1:
+        raise AssertionError(f"nonsense is to be told once:\n{out}")
+    out = run(i.weir, "sim", "--jobs", 0, "--seeds", 3, "--seconds", 3, "--policy", i.file("unsteady"),
+              "--set", "partition_policy=unsteady", code=1)
+    expect(out, "a policy of --policy may differ between runs", "the same seed gave two different runs")
+    out = run(i.weir, "sim", "--jobs", 0, "--once", "--seconds", 1, "--policy", i.file("slow"),
+              "--set", "partition_policy=slow")
+    expect(out, f"partition policy 'slow' of {i.file('slow')} is slow")
+
+
+def refused_files(i, work):
+    """Each error names the file, and what is expected."""
+    text = work / "text.so"
+    text.write_text("no shared object\n" * 1000)
+    expect(run(i.weir, "sim", "--policy", text, code=2), str(text), "invalid ELF header", "Expected is")
+    expect(run(i.weir, "sim", "--policy", "absent.so", code=2), "absent.so", "No such file")
+    for name, (what, parts) in BROKEN.items():
+        source, file = work / f"{name}.c", work / f"{name}.so"
+        if what.startswith("."):
+            what = ("static const struct weir_policy_plugin plugin = {%s};\n"
+                    "const struct weir_policy_plugin *weir_policy_plugin(void) { return &plugin; }\n" % what)
+        source.write_text("#include <weir/policy.h>\n" + what)
+        run("cc", "-shared", "-fPIC", f"-I{i.include}", "-o", file, source)
+        expect(run(i.weir, "sim", "--policy", file, code=2), str(file), *parts)
+    expect(run(i.weir, "sim", "--policy", i.file("example"), "--policy", i.file("example"), code=2),
+           "partition policy 'steady' is there already")
+    expect(run(i.weir, "sim", "--policy", i.file("example"), "--set", "partition_policy=luck", code=2),
+           "partition_policy 'luck' is not known", "always-burst, none, steady", "--policy FILE.so loads more")
+    expect(run(i.weir, "gac", "--gac", "1=127.0.0.1:7999", "--profile", "research", "--set", "gac_policy=luck", code=2),
+           "gac_policy 'luck' is not known", "static, periodic, lease")
+    expect(run(i.weir, "local", "--in-memory", "--port", 0, "--profile", "research", "--set", "node_policy=luck",
+               code=1), "node_policy 'luck' is not known")
+
+
+def page_of(server, policy):
+    with urllib.request.urlopen(f"{server.address}/weir/partitions", timeout=20) as answer:
+        return next(p for p in json.load(answer)["policies"] if p["policy"] == policy)
+
+
+def served(i, work, name, settings, writes=300):
+    """`weir local` with a policy: its log, what was written and refused, and the policy's row of the page."""
+    log = work / f"{name}.log"
+    arguments = ["local", "--in-memory", "--port", 0, "--nodes", 1, "--policy", i.file(name), "--profile", "research"]
+    for setting in settings:
+        arguments += ["--set", setting]
+    server = Server(i.weir, arguments, log)
+    server.start()
+    done = refused = 0
+    try:
+        client = Client(server.port)
+        client.call("CreateTable", TableName="table", KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+                    AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+                    ProvisionedThroughput={"ReadCapacityUnits": 50, "WriteCapacityUnits": 50})
+        until("the table is there",
+              lambda: client.call("DescribeTable", TableName="table")["Table"]["TableStatus"] == "ACTIVE")
+        for n in range(writes):
+            try:
+                client.call("PutItem", TableName="table", Item={"k": {"S": str(n)}})
+                done += 1
+            except Refused as error:
+                assert error.status == 400 and "Throughput" in str(error.name), error
+                refused += 1
+        pages = {p: page_of(server, p) for p in ([name] if name != "example" else POINTS.values())}
+        client.close()
+    finally:
+        if not server.has_ended():
+            server.stop()
+    return log.read_text(), done, refused, pages
+
+
+def in_local(i, work):
+    named = [f"{name}={policy}" for name, policy in POINTS.items()] + ["gac=named", "write_check=named"]
+    log, done, refused, pages = served(i, work, "example", named)
+    assert done >= 50 and refused > 0, (done, refused)
+    assert all(p["nonsense"] == 0 for p in pages.values()), pages
+    assert pages["steady"]["timed"] > 0 and pages["just-enough"]["timed"] > 0, pages
+    assert "policy '" not in log, log
+    log, done, refused, pages = served(i, work, "nonsense", ["partition_policy=nonsense", "gac=off"])
+    assert done > 0 and refused > 0 and pages["nonsense"]["nonsense"] == refused, (done, refused, pages)
+    assert log.count("partition policy 'nonsense'") == 1, log
+    log, done, refused, pages = served(i, work, "slow", ["partition_policy=slow", "gac=off"], writes=40)
+    assert done == 40 and pages["slow"]["slow"] > 8, (done, pages)
+    assert log.count("partition policy 'slow'") == 1 and "is slow" in log, log
+
+
+def main():
+    with tempfile.TemporaryDirectory() as directory:
+        work = pathlib.Path(directory)
+        i = Installed(work)
+        header_is_cpp(i, work)
+        guide_compiles(i, work)
+        refused_files(i, work)
+        simulated(i)
+        in_the_lab(i)
+        baselines_simulated(i)
+        faulty_simulated(i)
+        in_local(i, work)
+
+
+if __name__ == "__main__":
+    main()

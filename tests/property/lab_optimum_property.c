@@ -1,0 +1,393 @@
+/* The optimum against another solver (GLPK), against all allocations of small problems, and against
+ * the property that defines max-min allocations. */
+#include "lab/optimum.h"
+
+#include <glpk.h>
+#include <math.h>
+#include <string.h>
+
+#include "tests/check.h"
+
+enum {
+    FLOWS_MAX = 2100,
+    RESOURCES_MAX = 800
+};
+
+struct instance {
+    struct optimum_problem problem;
+    struct optimum_flow flows[FLOWS_MAX];
+    int64_t capacities[RESOURCES_MAX];
+};
+
+struct shape {
+    uint32_t tables, partitions, nodes, flows;
+    int64_t scale; /* of demands */
+};
+
+static bool has_resource(const struct optimum_flow *f, uint32_t r)
+{
+    for (uint32_t k = 0; k < f->count; k++)
+        if (f->resources[k] == r)
+            return true;
+    return false;
+}
+
+static void add_resource(struct optimum_flow *f, uint32_t r)
+{
+    if (!has_resource(f, r) && f->count < OPTIMUM_PATH_MAX)
+        f->resources[f->count++] = r;
+}
+
+/* Tables, then partitions, then nodes. A read debits one node, a write up to three, an odd flow
+ * whatever there is. How scarce capacity is differs from one instance to the next. */
+static void draw_instance(struct prng *p, const struct shape *s, struct instance *in)
+{
+    memset(in, 0, sizeof *in);
+    uint32_t resources = s->tables + s->partitions + s->nodes;
+    in->problem = (struct optimum_problem){in->flows, s->flows, in->capacities, resources};
+    for (uint32_t i = 0; i < s->flows; i++) {
+        struct optimum_flow *f = &in->flows[i];
+        uint32_t partition = (uint32_t)prng_below(p, s->partitions);
+        f->demand_mcu = prng_between(p, 0, s->scale);
+        f->weight = prng_below(p, 2) ? 1 : prng_between(p, 1, 5);
+        if (prng_below(p, 20) > 0) {
+            add_resource(f, partition % s->tables);
+            add_resource(f, s->tables + partition);
+        }
+        int nodes = prng_below(p, 2) ? 1 : 3;
+        for (int k = 0; k < nodes; k++)
+            add_resource(f, s->tables + s->partitions + (uint32_t)prng_below(p, s->nodes));
+        if (prng_below(p, 20) == 0)
+            add_resource(f, (uint32_t)prng_below(p, resources));
+    }
+    int64_t scarcity = prng_between(p, 1, 150);
+    for (uint32_t r = 0; r < resources; r++) {
+        int64_t load = 0;
+        for (uint32_t i = 0; i < s->flows; i++)
+            load += has_resource(&in->flows[i], r) ? in->flows[i].demand_mcu : 0;
+        in->capacities[r] = prng_between(p, 0, load * scarcity / 75 + 1);
+        if (prng_below(p, 20) == 0)
+            in->capacities[r] = prng_below(p, 2) ? OPTIMUM_UNLIMITED : -5;
+    }
+}
+
+static struct shape draw_shape(struct prng *p, bool large)
+{
+    if (large)
+        return (struct shape){(uint32_t)prng_between(p, 1, 30), (uint32_t)prng_between(p, 1, 300),
+                              (uint32_t)prng_between(p, 1, 60), (uint32_t)prng_between(p, 100, 500),
+                              INT64_C(1) << prng_between(p, 1, 30)};
+    return (struct shape){(uint32_t)prng_between(p, 1, 5), (uint32_t)prng_between(p, 1, 12),
+                          (uint32_t)prng_between(p, 1, 6), (uint32_t)prng_between(p, 1, 40),
+                          INT64_C(1) << prng_between(p, 1, 30)};
+}
+
+static void check_allowed(const struct instance *in, const int64_t *admitted, int64_t total)
+{
+    int64_t load[RESOURCES_MAX] = {0}, sum = 0;
+    for (uint32_t i = 0; i < in->problem.flow_count; i++) {
+        const struct optimum_flow *f = &in->flows[i];
+        assert_true(admitted[i] >= 0 && admitted[i] <= f->demand_mcu);
+        sum += admitted[i];
+        for (uint32_t k = 0; k < f->count; k++)
+            load[f->resources[k]] += admitted[i];
+    }
+    for (uint32_t r = 0; r < in->problem.resource_count; r++)
+        assert_true(load[r] <= (in->capacities[r] > 0 ? in->capacities[r] : 0));
+    assert_true(sum == total);
+}
+
+static double total_by_glpk(const struct instance *in)
+{
+    int flows = (int)in->problem.flow_count, resources = (int)in->problem.resource_count;
+    glp_prob *lp = glp_create_prob();
+    glp_set_obj_dir(lp, GLP_MAX);
+    glp_add_rows(lp, resources);
+    glp_add_cols(lp, flows);
+    for (int r = 0; r < resources; r++) {
+        int64_t c = in->capacities[r];
+        if (c != OPTIMUM_UNLIMITED)
+            glp_set_row_bnds(lp, r + 1, GLP_UP, 0, c > 0 ? (double)c : 0);
+    }
+    for (int i = 0; i < flows; i++) {
+        const struct optimum_flow *f = &in->flows[i];
+        int rows[OPTIMUM_PATH_MAX + 1];
+        double ones[OPTIMUM_PATH_MAX + 1];
+        for (uint32_t k = 0; k < f->count; k++) {
+            rows[k + 1] = (int)f->resources[k] + 1;
+            ones[k + 1] = 1;
+        }
+        glp_set_obj_coef(lp, i + 1, 1);
+        glp_set_col_bnds(lp, i + 1, f->demand_mcu > 0 ? GLP_DB : GLP_FX, 0, (double)f->demand_mcu);
+        glp_set_mat_col(lp, i + 1, (int)f->count, rows, ones);
+    }
+    glp_smcp how;
+    glp_init_smcp(&how);
+    how.msg_lev = GLP_MSG_OFF;
+    assert_int_equal(glp_simplex(lp, &how), 0);
+    assert_int_equal(glp_get_status(lp), GLP_OPT);
+    double total = glp_get_obj_val(lp);
+    glp_delete_prob(lp);
+    return total;
+}
+
+static struct optimum *optimum;
+static struct instance instance;
+static int64_t admitted[FLOWS_MAX];
+
+static void check_against_glpk(struct prng *p, bool large)
+{
+    struct shape s = draw_shape(p, large);
+    draw_instance(p, &s, &instance);
+    struct optimum_result r = optimum_total(optimum, &instance.problem, admitted);
+    check_allowed(&instance, admitted, r.total_mcu);
+    double expected = total_by_glpk(&instance), noise = fabs(expected) * 1e-9 + 1e-6;
+    if ((double)r.bound_mcu < floor(expected - noise) || (double)r.bound_mcu > expected + noise)
+        fail_msg("bound %lld, GLPK %.3f", (long long)r.bound_mcu, expected);
+    if ((double)r.total_mcu < expected - noise - (double)instance.problem.resource_count)
+        fail_msg("total %lld, GLPK %.3f", (long long)r.total_mcu, expected);
+    struct optimum_result fair = optimum_fair(optimum, &instance.problem, NULL);
+    assert_true(fair.total_mcu <= r.bound_mcu);
+}
+
+static void the_bound_is_the_optimum_of_another_solver(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_first_seed(1));
+    for (int i = 0; i < 9700; i++)
+        check_against_glpk(&p, false);
+    for (int i = 0; i < 300; i++)
+        check_against_glpk(&p, true);
+}
+
+/* 700 partitions, each on three of 20 nodes, nearly all overloaded: more than the inverse holds. */
+static void too_many_overloaded_resources_still_have_a_true_bound(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_first_seed(1));
+    memset(&instance, 0, sizeof instance);
+    instance.problem = (struct optimum_problem){instance.flows, 2100, instance.capacities, 720};
+    for (uint32_t i = 0; i < 2100; i++) {
+        struct optimum_flow *f = &instance.flows[i];
+        *f = (struct optimum_flow){prng_between(&p, 100000, 150000), 1, 0, {0}};
+        add_resource(f, i / 3);
+        add_resource(f, 700 + (i / 3 * 7 + i % 3 * 5 + i / 60) % 20);
+        for (uint32_t k = 0; k < 2; k++)
+            instance.capacities[f->resources[k]] += f->demand_mcu * prng_between(&p, 15, 45) / 100;
+    }
+    struct optimum_result r = optimum_total(optimum, &instance.problem, admitted);
+    check_allowed(&instance, admitted, r.total_mcu);
+    double expected = total_by_glpk(&instance);
+    assert_true((double)r.bound_mcu >= expected - 1 && (double)r.bound_mcu <= expected * 1.03);
+    assert_true((double)r.total_mcu <= expected + 1 && (double)r.total_mcu >= expected * 0.9);
+}
+
+/* OPTIMUM-1 */
+static int64_t greatest_total(const struct instance *in, uint32_t at, int64_t *rest)
+{
+    if (at == in->problem.flow_count)
+        return 0;
+    const struct optimum_flow *f = &in->flows[at];
+    int64_t room = f->demand_mcu, best = 0;
+    for (uint32_t k = 0; k < f->count; k++)
+        room = rest[f->resources[k]] < room ? rest[f->resources[k]] : room;
+    for (int64_t x = 0; x <= room; x++) {
+        for (uint32_t k = 0; k < f->count; k++)
+            rest[f->resources[k]] -= x;
+        int64_t total = x + greatest_total(in, at + 1, rest);
+        best = total > best ? total : best;
+        for (uint32_t k = 0; k < f->count; k++)
+            rest[f->resources[k]] += x;
+    }
+    return best;
+}
+
+static void no_allocation_of_small_problems_exceeds_the_bound(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_first_seed(1));
+    int met = 0;
+    for (int i = 0; i < 2000; i++) {
+        struct shape s = {(uint32_t)prng_between(&p, 1, 2), (uint32_t)prng_between(&p, 1, 3),
+                          (uint32_t)prng_between(&p, 1, 4), (uint32_t)prng_between(&p, 1, 5), 4};
+        draw_instance(&p, &s, &instance);
+        int64_t rest[RESOURCES_MAX];
+        for (uint32_t r = 0; r < instance.problem.resource_count; r++)
+            rest[r] = instance.capacities[r] > 0 ? instance.capacities[r] : 0;
+        int64_t best = greatest_total(&instance, 0, rest);
+        struct optimum_result r = optimum_total(optimum, &instance.problem, admitted);
+        assert_true(r.total_mcu <= best && best <= r.bound_mcu);
+        assert_true(r.bound_mcu - r.total_mcu <= 2);
+        met += r.total_mcu == best && r.bound_mcu == best;
+    }
+    assert_true(met > 1980); /* the rest are optima with half units */
+}
+
+/* A flow below its demand meets a full resource where no other flow has more per weight. Rounding
+ * leaves less than 1 mcu a flow there, and moves 1 mcu down or 2 up. */
+static void check_bottlenecks(const struct instance *in, const int64_t *x)
+{
+    int64_t load[RESOURCES_MAX] = {0}, users[RESOURCES_MAX] = {0};
+    double most[RESOURCES_MAX] = {0};
+    for (uint32_t i = 0; i < in->problem.flow_count; i++) {
+        const struct optimum_flow *f = &in->flows[i];
+        for (uint32_t k = 0; k < f->count; k++) {
+            load[f->resources[k]] += x[i];
+            users[f->resources[k]]++;
+            most[f->resources[k]] =
+                fmax(most[f->resources[k]], (double)(x[i] - 2) / (double)f->weight);
+        }
+    }
+    for (uint32_t i = 0; i < in->problem.flow_count; i++) {
+        const struct optimum_flow *f = &in->flows[i];
+        bool stopped = x[i] == f->demand_mcu;
+        for (uint32_t k = 0; !stopped && k < f->count; k++) {
+            uint32_t r = f->resources[k];
+            int64_t capacity = in->capacities[r] > 0 ? in->capacities[r] : 0;
+            stopped =
+                load[r] > capacity - users[r] && most[r] <= (double)(x[i] + 1) / (double)f->weight;
+        }
+        if (!stopped)
+            fail_msg("flow %u has %lld of %lld and no bottleneck", i, (long long)x[i],
+                     (long long)f->demand_mcu);
+    }
+}
+
+static void fair_flows_below_their_demand_have_a_bottleneck(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_first_seed(1));
+    for (int i = 0; i < 10000; i++) {
+        struct shape s = draw_shape(&p, i % 20 == 0);
+        draw_instance(&p, &s, &instance);
+        struct optimum_result r = optimum_fair(optimum, &instance.problem, admitted);
+        check_allowed(&instance, admitted, r.total_mcu);
+        check_bottlenecks(&instance, admitted);
+    }
+}
+
+static int compare_amounts(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The lexicographically greatest sorted vector of all whole allocations. */
+static void search_fair(const struct instance *in, uint32_t at, int64_t *rest, int64_t *x,
+                        int64_t *best)
+{
+    uint32_t n = in->problem.flow_count;
+    if (at == n) {
+        int64_t sorted[FLOWS_MAX];
+        memcpy(sorted, x, n * sizeof *x);
+        qsort(sorted, n, sizeof *sorted, compare_amounts);
+        for (uint32_t i = 0; i < n; i++) {
+            if (sorted[i] < best[i])
+                return;
+            if (sorted[i] > best[i])
+                break;
+        }
+        memcpy(best, sorted, n * sizeof *best);
+        return;
+    }
+    const struct optimum_flow *f = &in->flows[at];
+    int64_t room = f->demand_mcu;
+    for (uint32_t k = 0; k < f->count; k++)
+        room = rest[f->resources[k]] < room ? rest[f->resources[k]] : room;
+    for (x[at] = 0; x[at] <= room; x[at]++) {
+        int64_t taken = x[at];
+        for (uint32_t k = 0; k < f->count; k++)
+            rest[f->resources[k]] -= taken;
+        search_fair(in, at + 1, rest, x, best);
+        for (uint32_t k = 0; k < f->count; k++)
+            rest[f->resources[k]] += taken;
+    }
+}
+
+/* Rounding may move a mcu from one flow to another, and only then do the two differ. */
+static void fair_allocations_of_small_problems_are_the_best_of_all(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_first_seed(1));
+    int same = 0;
+    for (int i = 0; i < 2000; i++) {
+        struct shape s = {(uint32_t)prng_between(&p, 1, 2), (uint32_t)prng_between(&p, 1, 3),
+                          (uint32_t)prng_between(&p, 1, 4), (uint32_t)prng_between(&p, 1, 5), 5};
+        draw_instance(&p, &s, &instance);
+        int64_t rest[RESOURCES_MAX], best[FLOWS_MAX], x[FLOWS_MAX] = {0};
+        uint32_t n = s.flows;
+        for (uint32_t r = 0; r < instance.problem.resource_count; r++)
+            rest[r] = instance.capacities[r] > 0 ? instance.capacities[r] : 0;
+        for (uint32_t k = 0; k < n; k++) {
+            instance.flows[k].weight = 1;
+            best[k] = -1;
+        }
+        search_fair(&instance, 0, rest, x, best);
+        optimum_fair(optimum, &instance.problem, admitted);
+        qsort(admitted, n, sizeof *admitted, compare_amounts);
+        bool equal = true;
+        for (uint32_t k = 0; k < n; k++) {
+            assert_true(llabs(admitted[k] - best[k]) <= 2);
+            equal &= admitted[k] == best[k];
+        }
+        same += equal;
+    }
+    assert_true(same > 1900);
+}
+
+/* A, B and C of optimum.h. */
+static void the_fair_total_may_be_less_than_the_greatest(void **state)
+{
+    (void)state;
+    const struct optimum_flow flows[] = {{9, 1, 2, {0, 1}}, {9, 1, 1, {0}}, {9, 1, 1, {1}}};
+    const int64_t capacities[] = {2, 2};
+    struct optimum_problem problem = {flows, 3, capacities, 2};
+    struct optimum_result r = optimum_total(optimum, &problem, admitted);
+    assert_true(r.total_mcu == 4 && r.bound_mcu == 4 && admitted[0] == 0);
+    r = optimum_fair(optimum, &problem, admitted);
+    assert_true(r.total_mcu == 3 && admitted[0] == 1 && admitted[1] == 1 && admitted[2] == 1);
+}
+
+/* Three writes on two of three nodes each: half of each fits, no whole unit of two does. */
+static void whole_units_may_lose_to_halves_and_the_bound_still_holds(void **state)
+{
+    (void)state;
+    const struct optimum_flow flows[] = {{1, 1, 2, {0, 1}}, {1, 1, 2, {1, 2}}, {1, 1, 2, {0, 2}}};
+    const int64_t capacities[] = {1, 1, 1};
+    struct optimum_problem problem = {flows, 3, capacities, 3};
+    struct optimum_result r = optimum_total(optimum, &problem, admitted);
+    assert_true(r.total_mcu == 1 && r.bound_mcu == 1);
+}
+
+static void nothing_is_asked_for_and_nothing_is_there(void **state)
+{
+    (void)state;
+    struct optimum_problem problem = {NULL, 0, NULL, 0};
+    assert_true(optimum_total(optimum, &problem, NULL).bound_mcu == 0);
+    assert_true(optimum_fair(optimum, &problem, NULL).total_mcu == 0);
+    const struct optimum_flow flow = {7, 1, 1, {0}};
+    const int64_t zero = 0;
+    problem = (struct optimum_problem){&flow, 1, &zero, 1};
+    assert_true(optimum_total(optimum, &problem, admitted).bound_mcu == 0 && admitted[0] == 0);
+    assert_true(optimum_fair(optimum, &problem, admitted).total_mcu == 0 && admitted[0] == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fair_total_may_be_less_than_the_greatest),
+        cmocka_unit_test(whole_units_may_lose_to_halves_and_the_bound_still_holds),
+        cmocka_unit_test(nothing_is_asked_for_and_nothing_is_there),
+        cmocka_unit_test(no_allocation_of_small_problems_exceeds_the_bound),
+        cmocka_unit_test(fair_allocations_of_small_problems_are_the_best_of_all),
+        cmocka_unit_test(fair_flows_below_their_demand_have_a_bottleneck),
+        cmocka_unit_test(the_bound_is_the_optimum_of_another_solver),
+        cmocka_unit_test(too_many_overloaded_resources_still_have_a_true_bound),
+    };
+    glp_term_out(GLP_OFF);
+    optimum = optimum_create();
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    optimum_destroy(optimum);
+    glp_free_env();
+    return failed;
+}

@@ -1,0 +1,24 @@
+/* expression_scene.h - items, names and values of expressions, from JSON. */
+#pragma once
+
+#include "engine/expression/expression.h"
+#include "router/json/value.h"
+
+struct expression_scene {
+    struct json_parser *json; /* owns */
+    struct arena arena;
+    struct expression_names names;
+    struct fault fault;
+};
+
+/* `names` and `values`: objects, as in a request; NULL: none. */
+void expression_scene_init(struct expression_scene *s, const char *names, const char *values);
+void expression_scene_deinit(struct expression_scene *s);
+
+/* Lends until expression_scene_deinit. */
+struct slice expression_scene_item(struct expression_scene *s, const char *json);
+/* The JSON of an item, with a final NUL. */
+const char *expression_scene_json(struct expression_scene *s, struct slice item);
+/* The service's text of a fault of `parameter`. */
+const char *expression_scene_text(struct expression_scene *s, const char *parameter,
+                                  const struct expression_fault *fault);

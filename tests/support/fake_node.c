@@ -1,0 +1,235 @@
+/* fake_node.c - the answers of nodes about items, from memory: conditions, updates and filters are
+ * evaluated by the engine's functions, as in a node. */
+#include "tests/support/fake_node.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "engine/expression/program.h"
+#include "engine/expression/update_program.h"
+#include "engine/message/request_traits.h"
+
+/* ---- the items ---- */
+
+/* The first item that is not before the key. */
+static size_t find_item(const struct fake_cluster *f, struct slice key)
+{
+    size_t low = 0, high = f->item_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (slice_compare(buffer_slice(&f->items[middle].key), key) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct fake_item *item_at(struct fake_cluster *f, struct slice key)
+{
+    size_t at = find_item(f, key);
+    bool there = at < f->item_count && slice_equal(buffer_slice(&f->items[at].key), key);
+    return there ? &f->items[at] : NULL;
+}
+
+static void put_item(struct fake_cluster *f, struct slice key, struct slice item)
+{
+    struct fake_item *there = item_at(f, key);
+    if (there == NULL) {
+        size_t at = find_item(f, key);
+        if (f->item_count == f->item_room) {
+            f->item_room = f->item_room == 0 ? 64 : f->item_room * 2;
+            f->items = realloc(f->items, f->item_room * sizeof *f->items);
+            must(f->items != NULL);
+        }
+        memmove(&f->items[at + 1], &f->items[at], (f->item_count - at) * sizeof *f->items);
+        f->item_count++;
+        there = &f->items[at];
+        *there = (struct fake_item){0};
+        buffer_append_slice(&there->key, key);
+    }
+    buffer_clear(&there->item);
+    buffer_append_slice(&there->item, item);
+}
+
+static void delete_item(struct fake_cluster *f, struct slice key)
+{
+    struct fake_item *there = item_at(f, key);
+    if (there == NULL)
+        return;
+    size_t at = (size_t)(there - f->items);
+    buffer_deinit(&there->key);
+    buffer_deinit(&there->item);
+    f->item_count--;
+    memmove(there, there + 1, (f->item_count - at) * sizeof *f->items);
+}
+
+static const struct partition_info *partition_of(const struct fake_cluster *f,
+                                                 const struct request *q, uint32_t node)
+{
+    for (uint32_t t = 0; t < f->table_count; t++) {
+        for (uint32_t i = 0; i < f->tables[t].partition_count; i++) {
+            const struct partition_info *p = &f->tables[t].partitions[i];
+            if (p->id == q->partition && partition_member_on(p, node) != 0 && p->epoch == q->epoch)
+                return p;
+        }
+    }
+    return NULL;
+}
+
+static int64_t size_at(const struct fake_item *i)
+{
+    return i == NULL ? 0 : item_size(buffer_slice(&i->item));
+}
+
+/* ---- answers ---- */
+
+static void show_item(struct reply *r, const struct fake_item *there, struct buffer *body)
+{
+    r->item.found = there != NULL;
+    if (there != NULL)
+        buffer_append_slice(body, buffer_slice(&there->item));
+    r->item.bytes = buffer_slice(body);
+}
+
+static bool condition_holds(struct slice program, const struct fake_item *there)
+{
+    if (program.size == 0)
+        return true;
+    must(program_check(program) == STATUS_OK);
+    return program_holds(program, there == NULL ? slice_make(NULL, 0) : buffer_slice(&there->item));
+}
+
+/* The item that an update makes of `there`. False: none; the reply may say why. */
+static bool updated_item(const struct request *q, const struct fake_item *there, struct reply *r,
+                         struct buffer *out)
+{
+    struct slice old = there != NULL ? buffer_slice(&there->item) : q->write.item;
+    must(item_check(q->write.item) == STATUS_OK);
+    if (q->write.update.size == 0) {
+        buffer_append_slice(out, old);
+        return true;
+    }
+    must(update_program_check(q->write.update) == STATUS_OK);
+    enum update_fault fault = update_apply(q->write.update, old, there != NULL, out);
+    if (fault != UPDATE_OK) {
+        r->code = REPLY_UPDATE_FAILED;
+        r->item.fault = (uint8_t)fault;
+        return false;
+    }
+    must(item_check(buffer_slice(out)) == STATUS_OK);
+    /* An update that only removes makes no item. */
+    return there != NULL || item_count(buffer_slice(out)) > item_count(old);
+}
+
+static void answer_item_update(struct fake_cluster *f, const struct request *q,
+                               struct fake_item *there, struct reply *r, struct buffer *body)
+{
+    struct buffer new = {0};
+    const int64_t old = size_at(there);
+    const bool made = updated_item(q, there, r, &new);
+    const int64_t size = made ? item_size(buffer_slice(&new)) : 0;
+    r->consumed_mcu = write_cost_mcu(size > old ? size : old);
+    if (r->code == REPLY_OK && q->write.want == WANT_OLD)
+        show_item(r, there, body);
+    if (made) {
+        put_item(f, q->write.key, buffer_slice(&new));
+        if (q->write.want == WANT_NEW)
+            show_item(r, item_at(f, q->write.key), body);
+    }
+    buffer_deinit(&new);
+}
+
+static void answer_write(struct fake_cluster *f, const struct request *q, struct fake_item *there,
+                         struct reply *r, struct buffer *body)
+{
+    int64_t old = size_at(there), new = 0;
+    must(q->write.want != WANT_NEW || q->op == REQUEST_UPDATE);
+    if (q->op == REQUEST_PUT) {
+        must(item_check(q->write.item) == STATUS_OK);
+        new = item_size(q->write.item);
+    }
+    r->consumed_mcu = write_cost_mcu(new > old ? new : old);
+    if (!condition_holds(q->write.condition, there)) {
+        r->code = REPLY_CONDITION_FAILED;
+        if (q->write.want_failed)
+            show_item(r, there, body);
+        return;
+    }
+    if (q->op == REQUEST_UPDATE) {
+        answer_item_update(f, q, there, r, body);
+        return;
+    }
+    if (q->write.want == WANT_OLD)
+        show_item(r, there, body);
+    if (q->op == REQUEST_PUT)
+        put_item(f, q->write.key, q->write.item);
+    else
+        delete_item(f, q->write.key);
+}
+
+static void answer_point(struct fake_cluster *f, const struct request *q, struct reply *r,
+                         struct buffer *body)
+{
+    struct fake_item *there = item_at(f, request_key(q));
+    r->kind = ANSWER_ITEM;
+    if (q->op != REQUEST_GET) {
+        answer_write(f, q, there, r, body);
+        return;
+    }
+    r->consumed_mcu = read_cost_mcu(size_at(there), q->get.consistent);
+    show_item(r, there, body);
+}
+
+static void answer_range(struct fake_cluster *f, const struct request *q,
+                         const struct partition_info *p, struct reply *r, struct buffer *body)
+{
+    struct slice lo = slice_compare(q->range.lo, p->lo) < 0 ? p->lo : q->range.lo;
+    struct slice hi = p->hi.size > 0 && slice_compare(p->hi, q->range.hi) < 0 ? p->hi : q->range.hi;
+    must(q->range.hi.size > 0);
+    size_t low = find_item(f, lo), high = find_item(f, hi);
+    for (size_t i = 0; low + i < high; i++) {
+        if ((q->range.items_max > 0 && r->range.scanned == q->range.items_max) ||
+            r->range.read_bytes >= q->range.bytes_max) {
+            r->range.more = true;
+            break;
+        }
+        const struct fake_item *at = &f->items[q->range.reverse ? high - 1 - i : low + i];
+        struct slice item = buffer_slice(&at->item);
+        r->range.read_bytes += item_size(item);
+        r->range.scanned++;
+        r->range.last = buffer_slice(&at->key);
+        if (!condition_holds(q->range.filter, at))
+            continue;
+        r->range.count++;
+        if (!q->range.count_only)
+            buffer_append_sized(body, item);
+    }
+    r->kind = ANSWER_RANGE;
+    r->range.items = buffer_slice(body);
+    r->consumed_mcu = read_cost_mcu(r->range.read_bytes, q->range.consistent);
+}
+
+void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t node,
+                      struct reply *r, struct buffer *body)
+{
+    const struct partition_info *p = partition_of(f, q, node);
+    bool eventual = traits_of(q)->any_replica && !request_is_consistent(q);
+    if (f->leader != 0 && !eventual && (f->no_leader || node != f->leader)) {
+        *r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = f->leader};
+    } else if (f->fail_count > 0 && f->fail_after-- <= 0) {
+        f->fail_count--;
+        r->code = f->fail_code;
+        r->verdict.reason = f->fail_reason;
+        r->verdict.wait.ns = f->fail_wait_us * 1000;
+    } else if (p == NULL) {
+        r->code = REPLY_WRONG_PARTITION;
+    } else if (q->op == REQUEST_RANGE) {
+        answer_range(f, q, p, r, body);
+    } else if (slice_compare(request_key(q), p->lo) < 0 ||
+               (p->hi.size > 0 && slice_compare(request_key(q), p->hi) >= 0)) {
+        r->code = REPLY_WRONG_PARTITION;
+    } else {
+        answer_point(f, q, r, body);
+    }
+}

@@ -1,0 +1,170 @@
+/* Runs at the fidelity full: the same job gives the same result; a burst lasts as long as it must;
+ * what the world cannot run is refused. */
+#include <stdlib.h>
+
+#include "lab/run.h"
+#include "router/json/json.h"
+#include "tests/check.h"
+
+static struct buffer error;
+
+static enum status run(const char *text, uint64_t seed, struct buffer *out)
+{
+    const struct lab_job job = {.file = "a.yaml",
+                                .text = slice_of(text),
+                                .point = "",
+                                .seed = seed,
+                                .fidelity = LAB_FULL,
+                                .series = true};
+    buffer_clear(out);
+    buffer_clear(&error);
+    return lab_run(&job, out, &error);
+}
+
+static void run_json(const char *text, uint64_t seed, struct buffer *out)
+{
+    if (run(text, seed, out) != STATUS_OK)
+        fail_msg("%.*s", (int)error.size, (const char *)error.data);
+}
+
+/* The value of a measure for all requests. */
+static double measure_of(const struct buffer *json, const char *name)
+{
+    static const uint8_t padding[JSON_PADDING];
+    struct json_parser *parser = json_parser_create();
+    struct buffer padded = {0};
+    struct json_value root;
+    buffer_append_slice(&padded, buffer_slice(json));
+    buffer_append(&padded, padding, sizeof padding);
+    assert_int_equal(json_parse(parser, slice_make(padded.data, json->size), &root), STATUS_OK);
+    struct json_value measures = json_find(&root, "measures");
+    struct json_value of = json_find(&measures, "");
+    struct json_value v = json_find(&of, name);
+    if (v.type != JSON_INTEGER && v.type != JSON_DECIMAL)
+        fail_msg("%s has no value", name);
+    double value = v.type == JSON_INTEGER ? (double)json_integer(&v) : json_decimal(&v);
+    buffer_deinit(&padded);
+    json_parser_destroy(parser);
+    return value;
+}
+
+static const char busy[] =
+    "name: busy\nduration: 8s\nwarm: 1s\n"
+    "cluster: {nodes: 4, routers: 4, gac: 3}\n"
+    "tables:\n"
+    "  - {name: users, rcu: 2000, wcu: 1000, partitions: 8}\n"
+    "  - {name: many, copies: 3, rcu: 50, wcu: 50, gac: static}\n"
+    "  - {name: free, on_demand: true, max_wcu: 100}\n"
+    "workloads:\n"
+    "  - {name: skewed, table: users, rate: 1200, keys: \"zipf:0.99\", retry: standard}\n"
+    "  - {name: looped, table: users, clients: \"closed:20:10\", mix: \"ycsb:F\"}\n"
+    "  - {name: copied, table: many, each: true, rate: 60, routers: \"moving:0.5:2\"}\n"
+    "  - {name: one, table: free, rate: 200, keys: \"append:a\", mix: \"read:0:insert:1\"}\n"
+    "faults:\n"
+    "  - {kind: gac-down, which: 1, at: 2s, for: 1s}\n"
+    "  - {kind: gac-cut, which: 2, at: 3s, for: 1s}\n"
+    "  - {kind: router-down, which: 2, at: 3s, for: 1s}\n"
+    "  - {kind: router-clock, which: 3, at: 3s, offset: 1s, drift: 0.001}\n"
+    "  - {kind: node-down, which: 3, at: 4s, for: 1s}\n"
+    "  - {kind: split, at: 5500ms, table: users}\n"
+    "  - {kind: update, at: 7s, rcu: 4000, wcu: 2000, table: users}\n"
+    "policies: [{name: weir}]\n"
+    "expect: [{measure: throttle_fraction, at_most: 1}]\n";
+
+static void the_same_job_gives_the_same_result_byte_for_byte_at_full_fidelity(void **state)
+{
+    (void)state;
+    struct buffer a = {0}, b = {0};
+    run_json(busy, 7, &a);
+    run_json(busy, 7, &b);
+    assert_true(slice_equal(buffer_slice(&a), buffer_slice(&b)));
+    run_json(busy, 8, &b);
+    assert_false(slice_equal(buffer_slice(&a), buffer_slice(&b)));
+    buffer_deinit(&a);
+    buffer_deinit(&b);
+}
+
+/* The split of 8 partitions makes 16 of them; the copies and the other table have one each, or as
+ * many as on-demand tables begin with. Requests fail only while a router or a node is down. */
+static void faults_and_tables_are_made_at_full_fidelity(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    run_json(busy, 7, &json);
+    assert_true(measure_of(&json, "partitions") >= 20);
+    double offered = measure_of(&json, "offered_requests"),
+           admitted = measure_of(&json, "admitted_requests");
+    assert_true(offered > 10000);
+    assert_true(admitted > 0.6 * offered && admitted < offered);
+    assert_non_null(memmem(json.data, json.size, "split", 5));
+    buffer_deinit(&json);
+}
+
+/* 300 s at 100 units a second save 30,000; with the 100 of the allocation they last 75.25 s against
+ * 500 a second. */
+static void a_full_burst_lasts_for_75_seconds_at_full_fidelity(void **state)
+{
+    (void)state;
+    static const char text[] = "name: burst\nduration: 390s\n"
+                               "cluster: {nodes: 3, routers: 1, gac: 0, settings: {gac: \"off\", "
+                               "control_adaptive: 0, control_split: 0}}\n"
+                               "tables: [{name: users, rcu: 100, wcu: 100}]\n"
+                               "workloads: [{name: w, table: users, start: 300s, rate: 500, "
+                               "arrivals: constant, mix: \"read:0:update:1\"}]\n";
+    struct buffer json = {0};
+    run_json(text, 1, &json);
+    double s = measure_of(&json, "burst_duration");
+    assert_true(s > 75.24 && s < 75.26);
+    buffer_deinit(&json);
+}
+
+static void expect_refusal(const char *cluster, const char *table, const char *fault,
+                           const char *says)
+{
+    struct buffer text = {0}, json = {0};
+    buffer_append_format(&text,
+                         "name: refused\nduration: 1s\ncluster: {%s}\n"
+                         "tables: [{name: users, %s}]\n"
+                         "workloads: [{name: w, table: users}]\nfaults: [%s]\n",
+                         cluster, table, fault);
+    buffer_append_u8(&text, 0);
+    assert_int_equal(run((const char *)text.data, 1, &json), STATUS_MALFORMED);
+    buffer_append_u8(&error, 0);
+    if (strstr((const char *)error.data, says) == NULL)
+        fail_msg("`%s` does not say `%s`", (const char *)error.data, says);
+    buffer_deinit(&text);
+    buffer_deinit(&json);
+}
+
+static void what_the_world_cannot_run_is_refused_with_a_reason(void **state)
+{
+    (void)state;
+    expect_refusal("nodes: 10", "rcu: 10", "", "at most 9 nodes, not 10");
+    expect_refusal("routers: 33", "rcu: 10", "", "at most 32 routers, not 33");
+    expect_refusal("gac: 6", "rcu: 10", "", "at most 5 servers of global admission control, not 6");
+    expect_refusal("nodes: 3", "copies: 1001", "", "at most 1000 tables, not 1001");
+    expect_refusal("nodes: 3", "bytes: 1", "", "cannot run table users with `bytes`");
+    expect_refusal("nodes: 3", "rcu: 10", "{kind: node-slow, at: 0s, factor: 2}",
+                   "cannot run the fault node-slow");
+    expect_refusal("nodes: 3", "rcu: 10", "{kind: node-busy, at: 0s, factor: 2}",
+                   "cannot run the fault node-busy");
+    expect_refusal("nodes: 1", "rcu: 1000000, wcu: 1000000", "", "refuses table users");
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    buffer_deinit(&error);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_job_gives_the_same_result_byte_for_byte_at_full_fidelity),
+        cmocka_unit_test(faults_and_tables_are_made_at_full_fidelity),
+        cmocka_unit_test(a_full_burst_lasts_for_75_seconds_at_full_fidelity),
+        cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),
+    };
+    return cmocka_run_group_tests(tests, NULL, finish);
+}

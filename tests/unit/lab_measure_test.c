@@ -1,0 +1,658 @@
+/* Measures of runs that are small enough to be computed by hand. */
+#include "lab/measure.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/instant.h"
+#include "tests/check.h"
+
+enum {
+    OK,
+    KEY_RANGE,
+    ALLOCATION,
+    NODE,
+    TABLE = 5
+};
+
+static struct measure *m;
+
+static int begin(void **state)
+{
+    (void)state;
+    m = measure_create(&(struct measure_options){0});
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    measure_destroy(m);
+    return 0;
+}
+
+static void restart(const struct measure_options *options)
+{
+    measure_destroy(m);
+    m = measure_create(options);
+}
+
+static double value_with(const char *name, struct measure_selector selector)
+{
+    char error[2048];
+    double value;
+    const char *fault = measure_value(m, name, &selector, &value, error, sizeof error);
+    if (fault != NULL)
+        fail_msg("%s", fault);
+    return value;
+}
+
+static double value(const char *name)
+{
+    return value_with(name, MEASURE_ALL);
+}
+
+static void assert_about(double actual, double expected)
+{
+    if (!(fabs(actual - expected) <= 1e-9 * fmax(1, fabs(expected))))
+        fail_msg("%.12g is not %.12g", actual, expected);
+}
+
+static void request_at(uint32_t flow, double at_s, int64_t cost_mcu, uint32_t reason)
+{
+    measure_request(m, &(struct measure_request){flow, reason, (int64_t)(at_s * 1e9 + 0.5),
+                                                 cost_mcu, reason == OK ? 1000000 : -1});
+}
+
+/* `count` requests of 1 unit each. */
+static void requests_at(uint32_t flow, double at_s, int count, uint32_t reason)
+{
+    for (int i = 0; i < count; i++)
+        request_at(flow, at_s, 1000, reason);
+}
+
+static void end_at(double at_s)
+{
+    measure_end(m, (int64_t)(at_s * 1e9 + 0.5));
+}
+
+/* A flow of its own stream and partition that debits `shared` too. */
+static uint32_t flow_of(uint32_t tenant, uint32_t shared, int64_t weight)
+{
+    uint32_t stream = measure_add_stream(m, tenant, tenant, 1);
+    return measure_add_flow(m, stream, weight, &shared, 1);
+}
+
+static void refusals_are_false_as_far_as_the_optimum_admits_them(void **state)
+{
+    (void)state;
+    uint32_t table = measure_add_resource(m, MEASURE_TABLE);
+    uint32_t a = flow_of(1, table, 1);
+    measure_set_capacity(m, table, 10000);
+    requests_at(a, 0.01, 7, OK); /* 3 of the 5 refused fit into the table's 10 */
+    requests_at(a, 0.02, 5, ALLOCATION);
+    requests_at(a, 0.11, 10, OK); /* the next window: all are right */
+    requests_at(a, 0.12, 5, TABLE);
+    end_at(0.2);
+    assert_about(value("false_throttle"), 3.0 / 20); /* in budget: 10 of 12, and 10 of 15 */
+    assert_about(value("lost_throughput"), 3.0 / 20);
+    assert_about(value("throttle_fraction"), 10.0 / 27);
+    assert_about(value("goodput_ratio"), 17.0 / 20);
+}
+
+static void a_refusal_that_fits_only_in_part_is_right(void **state)
+{
+    (void)state;
+    uint32_t table = measure_add_resource(m, MEASURE_TABLE);
+    uint32_t a = flow_of(1, table, 1);
+    measure_set_capacity(m, table, 10000);
+    requests_at(a, 0.01, 8, OK);
+    request_at(a, 0.02, 3000, TABLE);
+    end_at(0.1);
+    assert_about(value("false_throttle"), 0);
+    assert_about(value("lost_throughput"), 2000.0 / 10000);
+}
+
+static void only_whole_requests_fit(void **state)
+{
+    (void)state;
+    uint32_t table = measure_add_resource(m, MEASURE_TABLE);
+    uint32_t a = flow_of(1, table, 1);
+    measure_set_capacity(m, table, 10000);
+    requests_at(a, 0.01, 5, OK);
+    for (int i = 0; i < 3; i++)
+        request_at(a, 0.02, 2000, ALLOCATION); /* two of them fit into 5 */
+    end_at(0.1);
+    assert_about(value("false_throttle"), 0.4);
+}
+
+/* 7 requests for two: one has 4, the other 3, where each should have 3.5. */
+static void rates_that_differ_by_a_request_are_equal(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 1);
+    measure_set_capacity(m, node, 7000);
+    requests_at(a, 0, 4, OK);
+    requests_at(a, 0, 4, NODE);
+    requests_at(b, 0, 3, OK);
+    requests_at(b, 0, 5, NODE);
+    end_at(2);
+    assert_about(value("false_throttle"), 0);
+    assert_about(value("fairness_min_max"), 1);
+    assert_about(value("convergence"), 0);
+}
+
+/* The table has throughput for both. A policy that gave all to one refused the other wrongly. */
+static void an_unfair_policy_loses_no_throughput_and_throttles_falsely(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 3);
+    measure_set_capacity(m, node, 40000);
+    for (int w = 0; w < 10; w++) {
+        requests_at(a, w * 0.1, 40, OK);
+        requests_at(b, w * 0.1, 40, NODE);
+    }
+    end_at(1);
+    assert_about(value("lost_throughput"), 0);
+    assert_about(value("false_throttle"), 30.0 / 80);
+    struct measure_selector second = MEASURE_ALL;
+    second.tenant = 2;
+    assert_about(value_with("false_throttle", second), 30.0 / 40);
+    assert_about(value_with("fair_rate", second), 300);
+    assert_about(value_with("goodput_ratio", second), 0);
+    assert_about(value("fairness_min_max"), 0);
+    /* Shares: 40 / 10 and 0 / 30. */
+    assert_about(value("fairness_jain"), 0.5);
+    assert_about(value("goodput_ratio"), 1);
+    assert_about(value("optimum_violations"), 0);
+    assert_about(value("utilisation"), 1);
+}
+
+static void a_node_that_idles_while_work_waits_is_not_used(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1);
+    measure_set_capacity(m, node, 10000);
+    requests_at(a, 0, 6, OK);
+    requests_at(a, 0, 20, NODE);
+    requests_at(a, 0.1, 2, OK); /* nobody waits: this window does not count */
+    end_at(0.2);
+    assert_about(value("utilisation"), 0.6);
+}
+
+static void shares_are_compared_second_by_second(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 1);
+    measure_set_capacity(m, node, 20000);
+    for (int w = 0; w < 10; w++) { /* shares: 100 and 50 of 100 each */
+        requests_at(a, w * 0.1, 10, OK);
+        requests_at(b, w * 0.1, 5, OK);
+        requests_at(b, w * 0.1, 5, NODE);
+    }
+    for (int w = 10; w < 20; w++) { /* no refusals: the second does not count */
+        requests_at(a, w * 0.1, 1, OK);
+        requests_at(b, w * 0.1, 1, OK);
+    }
+    for (int w = 20; w < 30; w++) {
+        requests_at(a, w * 0.1, 10, OK);
+        requests_at(b, w * 0.1, 10, OK);
+        requests_at(b, w * 0.1, 1, NODE);
+    }
+    end_at(3);
+    assert_about(value("fairness_min_max"), (0.5 + 1) / 2);
+    assert_about(value("fairness_min_max_worst"), 0.5);
+    double jain = 1.5 * 1.5 / (2 * 1.25);
+    assert_about(value("fairness_jain"), (jain + 1) / 2);
+    assert_about(value("fairness_jain_worst"), jain);
+}
+
+static void over_admission_is_the_worst_window_without_the_bank(void **state)
+{
+    (void)state;
+    uint32_t stream = measure_add_stream(m, 1, 1, 0);
+    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    uint32_t limit = measure_add_limit(m, 100000, 50000); /* 100 units a second, 50 banked */
+    measure_set_stream_limit(m, stream, limit);
+    requests_at(flow, 0.955, 90, OK);
+    requests_at(flow, 1.955, 90, OK); /* a second later, less 10 ms: not in one window of 1 s */
+    requests_at(flow, 5.505, 80, OK);
+    requests_at(flow, 6.495, 100, OK);
+    end_at(20);
+    assert_about(value("over_admission_100ms"), (100 - 10 - 50) / 10.0);
+    assert_about(value("over_admission_1s"), (180 - 100 - 50) / 100.0);
+    assert_about(value("over_admission_10s"), 0);
+    struct measure_selector other = MEASURE_ALL;
+    other.table = 7;
+    assert_true(isnan(value_with("over_admission_1s", other)));
+}
+
+/* 3,333.33 mcu fall in 10 ms: whole mcu are one ahead of the fraction at times. */
+static void what_a_limit_allows_to_the_mcu_is_no_excess(void **state)
+{
+    (void)state;
+    uint32_t stream = measure_add_stream(m, 1, 1, 0);
+    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    measure_set_stream_limit(m, stream, measure_add_limit(m, 333333, 0));
+    int64_t given = 0;
+    for (int i = 0; i < 3000; i++) {
+        int64_t fallen = ((i + 1) * INT64_C(333333) + 99) / 100;
+        request_at(flow, i * 0.01 + 0.001, fallen - given, OK);
+        given = fallen;
+    }
+    end_at(30);
+    assert_about(value("over_admission_100ms"), 0);
+    assert_about(value("over_admission_10s"), 0);
+}
+
+/* The bank is what it was when the window began. */
+static void a_limit_that_changes_counts_as_it_was(void **state)
+{
+    (void)state;
+    uint32_t stream = measure_add_stream(m, 1, 1, 0);
+    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    uint32_t limit = measure_add_limit(m, 100000, 30000);
+    measure_set_stream_limit(m, stream, limit);
+    requests_at(flow, 0.5, 130, OK);
+    measure_set_limit(m, limit, 100000, 0);
+    requests_at(flow, 2.5, 110, OK);
+    end_at(4);
+    assert_about(value("over_admission_1s"), 0.1);
+}
+
+static void slow_answers_are_no_goodput(void **state)
+{
+    (void)state;
+    restart(&(struct measure_options){.objective_ns = 10000000});
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1);
+    for (int i = 0; i < 10; i++) {
+        int64_t latency_ns = i < 4 ? 20000000 : 10000000;
+        struct measure_request r = {a, OK, i * 1000000, 1000, i % 2 == 0 ? latency_ns : -1};
+        measure_request(m, &r);
+        if (i % 2 != 0) /* told later */
+            measure_finish(m, a, 1000, latency_ns);
+    }
+    end_at(1);
+    assert_about(value("goodput_ratio"), 0.6);
+    assert_true(fabs(value("latency_p50") - 10) < 0.1);
+    assert_about(value("latency_p99"), 20);
+    struct measure_selector half = MEASURE_ALL;
+    half.percentile = 70000;
+    assert_about(value_with("latency", half), 20);
+}
+
+static void more_than_the_optimum_is_a_violation_unless_it_is_slack(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1);
+    measure_set_capacity(m, node, 9500);
+    requests_at(a, 0, 10, OK);
+    measure_advance(m, 100000000);
+    measure_set_slack(m, node, 1000);
+    requests_at(a, 0.1, 10, OK);
+    end_at(0.2);
+    assert_about(value("optimum_violations"), 1);
+    assert_about(value("optimum_rate"), (9.5 + 10) / 0.2);
+}
+
+static void relief_lasts_a_second(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1);
+    measure_set_capacity(m, node, 100000);
+    for (int w = 0; w < 100; w++) {
+        if (w == 20)
+            measure_step(m, 2000000000);
+        bool bad = (w >= 20 && w < 35) || w == 40; /* a second of good windows follows 4.1 s */
+        requests_at(a, w * 0.1, bad ? 90 : 100, OK);
+        requests_at(a, w * 0.1, bad ? 10 : 0, NODE);
+    }
+    end_at(10);
+    assert_about(value("time_to_relief"), 2.1);
+    assert_about(value("convergence"), 2.1);
+    assert_about(value("burst_duration"), 0);
+    struct measure_selector late = MEASURE_ALL;
+    late.from_ns = 5000000000;
+    assert_true(isnan(value_with("time_to_relief", late))); /* no step there */
+}
+
+static void what_never_comes_is_infinite(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1);
+    for (int w = 0; w < 30; w++) {
+        requests_at(a, w * 0.1, 90, OK);
+        requests_at(a, w * 0.1, 10, NODE);
+    }
+    end_at(3);
+    assert_true(isinf(value("time_to_relief")) && isinf(value("convergence")));
+}
+
+static void a_burst_lasts_until_the_first_refusal(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 1);
+    requests_at(b, 0.5, 1, NODE); /* before the step */
+    measure_step(m, 1000000000);
+    requests_at(a, 1.5, 5, OK);
+    requests_at(a, 76, 1, ALLOCATION);
+    requests_at(a, 77, 1, ALLOCATION);
+    measure_step(m, 80000000000);
+    requests_at(b, 85, 1, OK);
+    end_at(90);
+    assert_about(value("burst_duration"), 75);
+    struct measure_selector q = MEASURE_ALL;
+    q.tenant = 2;
+    assert_true(isinf(value_with("burst_duration", q)));
+    q.tenant = MEASURE_ANY;
+    q.from_ns = 70000000000;
+    assert_true(isinf(value_with("burst_duration", q)));
+}
+
+static void splits_are_judged_by_their_later_load(void **state)
+{
+    (void)state;
+    const int64_t loads[] = {10, 20, 40, 30};
+    assert_about(measure_best_split(loads, 4), 0.4); /* 30 to 70; 70 to 30 */
+    assert_about(measure_best_split(loads, 1), 1);
+    assert_about(measure_best_split(NULL, 0), 0);
+    struct measure_split even = {1600, 500, 500, 900, 0};
+    struct measure_split lopsided = {1600, 900, 100, 600, 0.4}; /* 600 before, 700 after */
+    struct measure_split useless = {1600, 1000, 10, 900, 0.9};  /* 900 before, 910 after */
+    assert_true(measure_split_is_useful(m, &even) && measure_split_is_useful(m, &lopsided));
+    assert_false(measure_split_is_useful(m, &useless));
+    measure_split(m, &even);
+    measure_split(m, &lopsided);
+    measure_split(m, &useless);
+    for (int i = 0; i < 4; i++)
+        measure_split_refused(m, i > 0);
+    measure_partitions(m, 7);
+    end_at(1);
+    double last = 990.0 / 1010 - 0.9;
+    assert_about(value("split_imbalance"), (0 + 0.4 + last) / 3);
+    assert_about(value("split_imbalance_floor"), (0 + 0.4 + last) / 3 / 0.02);
+    assert_about(value("split_imbalance_p99"), 0.4);
+    assert_about(value("split_imbalance_floor_p99"), 20);
+    assert_about(value("useless_splits"), 1.0 / 3);
+    assert_about(value("split_refusals_right"), 0.75);
+    assert_true(value("splits") == 3 && value("splits_refused") == 4 && value("partitions") == 7);
+}
+
+static void control_costs_messages_times_idle_tokens(void **state)
+{
+    (void)state;
+    uint32_t stream = measure_add_stream(m, 1, 1, 0);
+    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    requests_at(flow, 0, 1000, OK);
+    measure_stranded(m, 0, 4000);
+    measure_stranded(m, 5000000000, 8000);
+    measure_gac_messages(m, 50);
+    measure_router_use(m, 0, 90000); /* 9 units a second */
+    measure_router_use(m, 1, 10000);
+    measure_router_use(m, 1, 150000); /* 16 */
+    end_at(10);
+    assert_about(value("gac_messages"), 5);
+    assert_about(value("stranded_units"), 6);
+    assert_about(value("control_cost"), 30);
+    double roots = sqrt(9000) + sqrt(16000);
+    assert_about(value("control_ratio"), 30000 / (roots * roots / 2));
+    assert_about(value("control_share"), 0.05);
+    measure_decisions(m, 30, 99);
+    measure_decision(m, 90);
+    assert_true(value("decision_p50") == 30 && value("decision_p99") == 30);
+}
+
+static void selectors_take_tenants_reasons_and_times(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 1);
+    for (int s = 0; s < 10; s++) {
+        requests_at(a, s + 0.5, 10, OK);
+        requests_at(b, s + 0.5, s < 5 ? 20 : 0, KEY_RANGE);
+        requests_at(b, s + 0.5, 20, NODE);
+    }
+    end_at(10);
+    struct measure_selector q = MEASURE_ALL;
+    assert_about(value("refused_units"), 300);
+    q.reason = KEY_RANGE;
+    assert_about(value_with("refused_units", q), 100);
+    assert_about(value_with("refused_requests", q), 100);
+    assert_about(value_with("throttle_fraction", q), 0.25);
+    q.to_ns = 5000000000;
+    assert_about(value_with("refused_rate", q), 20);
+    q = MEASURE_ALL;
+    q.tenant = 1;
+    assert_about(value_with("throttle_fraction", q), 0);
+    assert_about(value_with("admitted_rate", q), 10);
+    q.kind = 0;
+    assert_about(value_with("offered_requests", q), 0);
+    assert_true(isnan(value_with("throttle_fraction", q)));
+    q = MEASURE_ALL;
+    q.from_ns = 5000000000;
+    q.to_ns = 7000000000;
+    assert_about(value_with("refused_units", q), 40);
+    assert_about(value_with("offered_rate", q), 30);
+}
+
+static void a_long_run_keeps_its_sums_in_fewer_slots(void **state)
+{
+    (void)state;
+    restart(&(struct measure_options){.slots_max = 8});
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1);
+    measure_set_capacity(m, node, 2000);
+    for (int s = 0; s < 100; s++) {
+        requests_at(a, s + 0.25, 1, OK);
+        requests_at(a, s + 0.25, 1, NODE);
+    }
+    end_at(100);
+    assert_true(measure_slot_ns(m) == 16 * INT64_C(1000000000) && measure_slots(m) == 7);
+    assert_about(value("admitted_units"), 100);
+    assert_about(value("false_throttle"), 0.5);
+    assert_about(value("utilisation"), 0.5);
+    assert_about(value("optimum_rate"), 2);
+    struct measure_selector all = MEASURE_ALL;
+    int64_t offered = 0, span = 0, best = 0;
+    for (size_t i = 0; i < measure_slots(m); i++) {
+        struct measure_point p = measure_point(m, &all, i);
+        offered += p.offered_mcu;
+        best += p.total_mcu;
+        span += p.span_ns;
+    }
+    assert_true(offered == 200000 && best == 200000 && span == 100 * INT64_C(1000000000));
+}
+
+static void the_warm_up_is_not_counted(void **state)
+{
+    (void)state;
+    restart(&(struct measure_options){.begin_ns = 2000000000});
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1);
+    requests_at(a, 0.5, 50, NODE);
+    requests_at(a, 1.99, 50, OK);
+    requests_at(a, 2, 10, OK);
+    requests_at(a, 3, 5, OK);
+    end_at(4);
+    assert_about(value("offered_units"), 15);
+    assert_about(value("offered_rate"), 7.5);
+    assert_true(isinf(value("burst_duration")));
+    assert_about(value("time_to_relief"), 0);
+}
+
+static void a_flat_ramp_has_no_slope(void **state)
+{
+    (void)state;
+    uint32_t stream = measure_add_stream(m, 1, 1, 0);
+    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    for (int i = 1; i <= 4; i++) {
+        measure_phase(m, i * 1000000000LL, i);
+        for (int k = 0; k < 100; k++) {
+            int64_t latency_ns = k < 90 ? 100 : 100 + (i - 1) * 8; /* below 128: exact */
+            measure_request(
+                m, &(struct measure_request){flow, OK, i * 1000000000LL + k, 1000, latency_ns});
+        }
+    }
+    end_at(6);
+    assert_about(value("latency_slope_p50"), 0);
+    assert_about(value("latency_slope_p99"), 0.24);
+}
+
+static void isolation_compares_two_runs(void **state)
+{
+    (void)state;
+    struct measure *alone = measure_create(&(struct measure_options){0});
+    struct measure *both[] = {m, alone};
+    for (int i = 0; i < 2; i++) {
+        uint32_t stream = measure_add_stream(both[i], 3, 1, 0);
+        uint32_t flow = measure_add_flow(both[i], stream, 1, NULL, 0);
+        measure_request(both[i], &(struct measure_request){flow, OK, 0, 1000, i == 0 ? 126 : 120});
+        measure_end(both[i], 1000000000);
+    }
+    struct measure_selector q = MEASURE_ALL;
+    q.tenant = 3;
+    assert_about(measure_isolation(m, alone, &q, 99000), 1.05);
+    q.tenant = 4;
+    assert_true(isnan(measure_isolation(m, alone, &q, 99000)));
+    measure_destroy(alone);
+}
+
+static void a_run_without_the_optimum_counts_only(void **state)
+{
+    (void)state;
+    restart(&(struct measure_options){.no_optimum = true});
+    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t a = flow_of(1, node, 1);
+    requests_at(a, 0, 3, OK);
+    requests_at(a, 0, 1, NODE);
+    end_at(1);
+    assert_about(value("throttle_fraction"), 0.25);
+    const char *const names[] = {"false_throttle", "goodput_ratio",  "utilisation",
+                                 "fairness_jain",  "time_to_relief", "optimum_violations",
+                                 "splits",         "gac_messages",   "fair_rate"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        assert_true(isnan(value(names[i])));
+        assert_true(measure_needs_optimum(names[i]));
+    }
+    assert_false(measure_needs_optimum("throttle_fraction"));
+    assert_false(measure_needs_optimum("partitions"));
+}
+
+static const char *fault_of(const char *name, struct measure_selector q)
+{
+    static char error[4096];
+    double unused;
+    return measure_value(m, name, &q, &unused, error, sizeof error);
+}
+
+static void questions_that_have_no_answer_are_told(void **state)
+{
+    (void)state;
+    end_at(1);
+    const char *fault = fault_of("goodput", MEASURE_ALL);
+    assert_non_null(strstr(fault, "there is no measure 'goodput'; known are false_throttle, "));
+    for (size_t i = 0; measure_definition_at(i) != NULL; i++)
+        assert_non_null(strstr(fault, measure_definition_at(i)->name));
+    struct measure_selector q = MEASURE_ALL;
+    q.tenant = 1;
+    assert_string_equal(fault_of("utilisation", q),
+                        "utilisation cannot be asked for with a tenant");
+    q = MEASURE_ALL;
+    q.to_ns = 1;
+    assert_string_equal(fault_of("latency_p99", q), "latency_p99 cannot be asked for with times");
+    assert_string_equal(fault_of("isolation_p99", MEASURE_ALL),
+                        "isolation_p99 compares two runs: one run has no value of it");
+    q = MEASURE_ALL;
+    q.reason = 8;
+    assert_string_equal(fault_of("refused_units", q),
+                        "refused_units: a reason is a number from 1 to 7");
+    char small[8];
+    double unused;
+    q = MEASURE_ALL;
+    assert_ptr_equal(measure_value(m, "x", &q, &unused, small, sizeof small), small);
+    assert_int_equal(strlen(small), 7);
+}
+
+/* Each measure answers for a run in which nothing happened. */
+static void an_empty_run_has_no_figures_and_no_faults(void **state)
+{
+    (void)state;
+    end_at(0);
+    for (size_t i = 0; measure_definition_at(i) != NULL; i++) {
+        const struct measure_definition *d = measure_definition_at(i);
+        assert_ptr_equal(measure_definition_find(d->name), d);
+        if (strncmp(d->name, "isolation", 9) != 0)
+            (void)value(d->name);
+    }
+    assert_true(isnan(value("false_throttle")) && isnan(value("useless_splits")));
+}
+
+static void docs_list_each_measure_with_its_target(void **state)
+{
+    (void)state;
+    static char text[1 << 16];
+    FILE *file = fopen(SOURCE_DIR "/docs/measures.md", "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    const char *at = text;
+    for (size_t i = 0; measure_definition_at(i) != NULL; i++) {
+        const struct measure_definition *d = measure_definition_at(i);
+        char row[512], target[32] = "-";
+        if (!isnan(d->target))
+            snprintf(target, sizeof target, "%g", d->target);
+        snprintf(row, sizeof row, "| `%s` | %s | %s | %s | %s |", d->name, d->unit, d->definition,
+                 d->better == MEASURE_LOWER    ? "lower"
+                 : d->better == MEASURE_HIGHER ? "higher"
+                                               : "-",
+                 target);
+        const char *found = strstr(at, row);
+        if (found == NULL)
+            fail_msg("docs/measures.md lacks, or has out of order: %s", row);
+        at = found;
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(refusals_are_false_as_far_as_the_optimum_admits_them),
+        TEST(a_refusal_that_fits_only_in_part_is_right),
+        TEST(only_whole_requests_fit),
+        TEST(rates_that_differ_by_a_request_are_equal),
+        TEST(an_unfair_policy_loses_no_throughput_and_throttles_falsely),
+        TEST(a_node_that_idles_while_work_waits_is_not_used),
+        TEST(shares_are_compared_second_by_second),
+        TEST(over_admission_is_the_worst_window_without_the_bank),
+        TEST(what_a_limit_allows_to_the_mcu_is_no_excess),
+        TEST(a_limit_that_changes_counts_as_it_was),
+        TEST(slow_answers_are_no_goodput),
+        TEST(more_than_the_optimum_is_a_violation_unless_it_is_slack),
+        TEST(relief_lasts_a_second),
+        TEST(what_never_comes_is_infinite),
+        TEST(a_burst_lasts_until_the_first_refusal),
+        TEST(splits_are_judged_by_their_later_load),
+        TEST(control_costs_messages_times_idle_tokens),
+        TEST(selectors_take_tenants_reasons_and_times),
+        TEST(a_long_run_keeps_its_sums_in_fewer_slots),
+        TEST(the_warm_up_is_not_counted),
+        TEST(a_flat_ramp_has_no_slope),
+        TEST(isolation_compares_two_runs),
+        TEST(a_run_without_the_optimum_counts_only),
+        TEST(questions_that_have_no_answer_are_told),
+        TEST(an_empty_run_has_no_figures_and_no_faults),
+        TEST(docs_list_each_measure_with_its_target),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* Runs at the fidelity admission: the same job gives the same result; figures that are known in
+ * advance; results of several runs. */
+#include "lab/run.h"
+
+#include <stdlib.h>
+
+#include "lab/plan.h"
+#include "lab/result.h"
+#include "router/json/json.h"
+#include "tests/check.h"
+
+static struct buffer error;
+
+static void run_json(const char *text, uint32_t policy, uint64_t seed, struct buffer *out)
+{
+    const struct lab_job job = {.file = "a.yaml",
+                                .text = slice_of(text),
+                                .policy = policy,
+                                .point = "",
+                                .seed = seed,
+                                .series = true};
+    buffer_clear(out);
+    if (lab_run(&job, out, &error) != STATUS_OK)
+        fail_msg("%.*s", (int)error.size, (const char *)error.data);
+}
+
+/* The value of a measure for all requests, or, with a tenant, for its requests. */
+static double measure_of(const struct buffer *json, const char *tenant, const char *name)
+{
+    static const uint8_t padding[JSON_PADDING];
+    struct json_parser *parser = json_parser_create();
+    struct buffer padded = {0};
+    struct json_value root;
+    buffer_append_slice(&padded, buffer_slice(json));
+    buffer_append(&padded, padding, sizeof padding);
+    assert_int_equal(json_parse(parser, slice_make(padded.data, json->size), &root), STATUS_OK);
+    struct json_value measures = json_find(&root, "measures");
+    struct json_value of = json_find(&measures, tenant);
+    struct json_value v = json_find(&of, name);
+    assert_true(v.type == JSON_INTEGER || v.type == JSON_DECIMAL);
+    double value = v.type == JSON_INTEGER ? (double)json_integer(&v) : json_decimal(&v);
+    buffer_deinit(&padded);
+    json_parser_destroy(parser);
+    return value;
+}
+
+static const char busy[] =
+    "name: busy\nduration: 8s\nwarm: 1s\n"
+    "cluster: {nodes: 4, routers: 4, gac: 3}\n"
+    "tables: [{name: users, rcu: 2000, wcu: 1000, partitions: 8}]\n"
+    "workloads:\n"
+    "  - {name: skewed, table: users, rate: 2500, keys: \"zipf:0.99\", retry: standard}\n"
+    "  - {name: looped, table: users, clients: \"closed:20:10\", mix: \"ycsb:F\"}\n"
+    "faults:\n"
+    "  - {kind: gac-down, which: 1, at: 2s, for: 1s}\n"
+    "  - {kind: gac-down, which: 0, at: 2500ms, for: 1s}\n"
+    "  - {kind: router-down, which: 2, at: 3s, for: 1s}\n"
+    "  - {kind: router-down, which: 2, at: 3500ms, for: 1s}\n"
+    "  - {kind: node-down, which: 3, at: 4s, for: 1s}\n"
+    "  - {kind: split, at: 5s}\n"
+    "  - {kind: update, at: 6s, rcu: 4000, wcu: 2000}\n"
+    "policies: [{name: weir}, {name: lease, set: {cluster.settings.write_check: lease}}]\n"
+    "expect: [{measure: throttle_fraction, at_most: 1}]\n";
+
+static void the_same_job_gives_the_same_result_byte_for_byte(void **state)
+{
+    (void)state;
+    struct buffer a = {0}, b = {0};
+    for (uint32_t policy = 0; policy < 2; policy++) {
+        run_json(busy, policy, 7, &a);
+        run_json(busy, policy, 7, &b);
+        assert_true(slice_equal(buffer_slice(&a), buffer_slice(&b)));
+    }
+    run_json(busy, 0, 8, &b);
+    assert_false(slice_equal(buffer_slice(&a), buffer_slice(&b)));
+    buffer_deinit(&a);
+    buffer_deinit(&b);
+}
+
+static void no_window_admits_more_than_its_greatest_total(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        run_json(busy, 0, seed, &json);
+        assert_true(measure_of(&json, "", "optimum_violations") == 0);
+    }
+    buffer_deinit(&json);
+}
+
+/* 300 s at 100 units a second save 30,000; with the 100 of the allocation they last 75.25 s against
+ * 500 a second. */
+static void a_full_burst_lasts_for_75_seconds(void **state)
+{
+    (void)state;
+    static const char text[] = "name: burst\nduration: 390s\n"
+                               "cluster: {nodes: 3, routers: 1, gac: 0, settings: {gac: \"off\", "
+                               "control_adaptive: 0, control_split: 0}}\n"
+                               "tables: [{name: users, rcu: 100, wcu: 100}]\n"
+                               "workloads: [{name: w, table: users, start: 300s, rate: 500, "
+                               "arrivals: constant, mix: \"read:0:update:1\"}]\n";
+    struct buffer json = {0};
+    run_json(text, 0, 1, &json);
+    double s = measure_of(&json, "", "burst_duration");
+    assert_true(s > 75.24 && s < 75.26);
+    buffer_deinit(&json);
+}
+
+static void results_are_summed_over_seeds_and_paired(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: sums\nduration: 20s\n"
+        "tables: [{name: users, rcu: 100, wcu: 100}]\n"
+        "workloads: [{name: w, table: users, rate: 400, mix: \"read:0:update:1\"}]\n"
+        "policies: [{name: weir}, {name: free, set: {cluster.settings.gac: \"off\", "
+        "cluster.settings.partition_policy: none}}]\n"
+        "expect:\n"
+        "  - {policy: free, measure: throttle_fraction, at_most: 0}\n"
+        "  - {measure: throttle_fraction, at_most: 0.001}\n"
+        "  - {policy: free, measure: admitted_rate, versus: weir, at_least: 1.5}\n";
+    const struct lab_plan_options o = {
+        .file = "a.yaml", .text = slice_of(text), .seeds = 3, .first_seed = 1};
+    struct lab_plan p;
+    struct lab_planned *run = must_calloc(1, sizeof *run);
+    struct buffer json = {0}, out = {0};
+    uint32_t failed;
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    struct lab_result *r = lab_result_create(p.scenario, LAB_ADMISSION);
+    for (uint64_t i = 0; i < p.runs; i++) {
+        buffer_clear(&json);
+        lab_plan_run(&p, i, run);
+        assert_int_equal(lab_run(&run->job, &json, &error), STATUS_OK);
+        assert_int_equal(lab_result_add(r, buffer_slice(&json), &error), STATUS_OK);
+    }
+    assert_false(lab_result_judge(r));
+    assert_int_equal(lab_result_runs(r), 6);
+    assert_int_equal(lab_result_judged(r, &failed), 3);
+    assert_int_equal(failed, 1);
+    lab_result_junit(r, &out);
+    assert_non_null(memmem(out.data, out.size, "failures=\"1\"", 12));
+    buffer_clear(&out);
+    assert_int_equal(lab_result_compare(r, "weir", "free", &out), STATUS_OK);
+    assert_int_equal(lab_result_compare(r, "weir", "none", &out), STATUS_NOT_FOUND);
+    assert_int_equal(lab_result_add(r, slice_of("{}"), &error), STATUS_MALFORMED);
+    assert_int_equal(lab_result_add(r, slice_of("{"), &error), STATUS_MALFORMED);
+    lab_result_destroy(r);
+    lab_plan_deinit(&p);
+    buffer_deinit(&json);
+    buffer_deinit(&out);
+    free(run);
+}
+
+static void a_run_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    static const char text[] = "name: big\nduration: 1s\ncluster: {nodes: 1}\n"
+                               "tables: [{name: users, rcu: 1000000, wcu: 1000000}]\n"
+                               "workloads: [{name: w, table: users}]\n";
+    const struct lab_job job = {.file = "a.yaml", .text = slice_of(text), .point = ""};
+    struct buffer json = {0};
+    buffer_clear(&error);
+    assert_int_equal(lab_run(&job, &json, &error), STATUS_MALFORMED);
+    assert_non_null(memmem(error.data, error.size, "refuses table users", 19));
+    buffer_deinit(&json);
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    buffer_deinit(&error);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_job_gives_the_same_result_byte_for_byte),
+        cmocka_unit_test(no_window_admits_more_than_its_greatest_total),
+        cmocka_unit_test(a_full_burst_lasts_for_75_seconds),
+        cmocka_unit_test(results_are_summed_over_seeds_and_paired),
+        cmocka_unit_test(a_run_that_cannot_be_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, finish);
+}

@@ -1,0 +1,172 @@
+/* Scenario files: what is refused, with file, line and what is allowed; policies; plans; shipped ones. */
+#include "lab/scenario.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lab/plan.h"
+#include "lab/shipped.h"
+#include "tests/check.h"
+
+#define HEAD "name: x\nduration: 10s\n"
+#define BODY "tables: [{name: users}]\nworkloads: [{name: w, table: users}]\n"
+
+static struct scenario *s;
+static struct document d;
+static struct buffer error;
+
+static enum status read_text(const char *text)
+{
+    document_deinit(&d);
+    buffer_clear(&error);
+    enum status status = document_parse(&d, "a.yaml", slice_of(text), &error);
+    return status == STATUS_OK ? scenario_read(&d, NULL, s, &error) : status;
+}
+
+static void expect_fault(const char *text, const char *fault)
+{
+    assert_int_equal(read_text(text), STATUS_MALFORMED);
+    buffer_append_u8(&error, 0);
+    if (strncmp((const char *)error.data, fault, strlen(fault)) != 0)
+        fail_msg("`%s` does not begin with `%s`", (const char *)error.data, fault);
+}
+
+static void a_small_scenario_has_defaults(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text(HEAD BODY), STATUS_OK);
+    assert_int_equal(s->seeds, 10);
+    assert_int_equal(s->duration_ns, 10 * INT64_C(1000000000));
+    assert_int_equal(s->cluster.nodes, 8);
+    assert_int_equal(s->policy_count, 1);
+    assert_string_equal(s->policies[0].name, "weir");
+    assert_string_equal(s->tenants[0].name, "w");
+    assert_int_equal(s->workloads[0].traffic.end_ns, INT64_MAX);
+}
+
+static void faults_name_file_line_field_and_what_is_allowed(void **state)
+{
+    (void)state;
+    expect_fault("name: x\n" BODY, "a.yaml:1: the field `duration` is missing");
+    expect_fault(HEAD BODY "durationn: 1s\n",
+                 "a.yaml:5: unknown field `durationn`; known are name, about, seeds, duration");
+    expect_fault(HEAD "seeds: many\n" BODY,
+                 "a.yaml:3: seeds is `many`, but must be a whole number, 1 to 1000000");
+    expect_fault(HEAD "window: 1ns\n" BODY,
+                 "a.yaml:3: window is `1ns`, but must be a time with its "
+                 "unit (us, ms, s, m, h, d), 1ms to 60s");
+    expect_fault(HEAD "cluster: {settings: {node_wcu: 0}}\n" BODY, "a.yaml:3: node_wcu = 0: ");
+    expect_fault(
+        HEAD "tables: [{name: users, gac: leas}]\n",
+        "a.yaml:3: gac is `leas`, but must be one of as-configured, off, static, periodic");
+    expect_fault(HEAD "tables: [{name: u}]\n", "a.yaml:3: the name of a table has 3 to 63 letters");
+    expect_fault(HEAD "tables: [{name: \"us ers\"}]\n",
+                 "a.yaml:3: the name of a table has 3 to 63 letters");
+    expect_fault(HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: user}]\n",
+                 "a.yaml:4: workload w: there is no table `user`");
+    expect_fault(HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, rate: fast}]\n",
+                 "a.yaml:4: rate is `fast`: ");
+    expect_fault(HEAD BODY "expect: [{measure: splits}]\n",
+                 "a.yaml:5: an expectation needs at_least or at_most");
+    expect_fault(HEAD BODY "expect: [{measure: splits, at_most: 1, policy: y}]\n",
+                 "a.yaml:5: there is no policy `y`");
+    expect_fault(HEAD "warm: 10s\n" BODY, "a.yaml:1: warm must be shorter than duration");
+    expect_fault(HEAD BODY "faults: [{kind: router-clock, at: 1s, drift: -1}]\n",
+                 "a.yaml:5: drift is -1, but must be at least -0.9");
+    expect_fault(HEAD BODY "faults: [{kind: update, at: 1s}]\n",
+                 "a.yaml:5: the fault update needs rcu and wcu");
+}
+
+static void a_policy_changes_what_it_sets(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text(HEAD BODY "policies: [{name: p, set: {workloads.w.rate: 77, "
+                                         "cluster.settings.gac: static}}]\n"),
+                     STATUS_OK);
+    const struct scenario_policy p = s->policies[0];
+    assert_int_equal(scenario_choose(&p, &d, &error), STATUS_OK);
+    assert_int_equal(scenario_read(&d, NULL, s, &error), STATUS_OK);
+    assert_true(rate_curve_at(&s->workloads[0].traffic.rate, 0) == 77);
+    assert_int_equal(s->cluster.config.gac, GAC_STATIC);
+}
+
+static void a_plan_numbers_all_runs(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD BODY
+        "policies: [{name: a}, {name: b/..}]\n"
+        "sweep: [{path: workloads.w.rate, values: [1, 2]}, {path: seeds, values: [3, 4, 5]}]\n";
+    struct lab_plan_options o = {
+        .file = "a.yaml", .text = slice_of(text), .seeds = 4, .first_seed = 10, .sweep = true};
+    struct lab_plan p;
+    struct lab_planned *run = must_calloc(1, sizeof *run);
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    assert_int_equal(p.runs, 2 * 2 * 3 * 4);
+    lab_plan_run(&p, 24 + 4 * 4 + 3, run);
+    assert_int_equal(run->job.policy, 1);
+    assert_int_equal(run->job.seed, 13);
+    assert_string_equal(run->point, "rate=2,seeds=4");
+    assert_string_equal(run->path, "runs/2-b_../4/13.json");
+    lab_plan_deinit(&p);
+    o.only = "c";
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+    lab_plan_deinit(&p);
+    free(run);
+}
+
+static void a_plan_finds_a_policy_that_does_not_fit_before_the_first_run(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD BODY "policies: [{name: a}, {name: b, set: {seeds: none}}]\n";
+    const struct lab_plan_options o = {.file = "a.yaml", .text = slice_of(text)};
+    struct lab_plan p;
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+    lab_plan_deinit(&p);
+}
+
+static void every_shipped_scenario_makes_a_plan(void **state)
+{
+    (void)state;
+    assert_true(lab_shipped_count >= 10);
+    for (size_t i = 0; i < lab_shipped_count; i++) {
+        const struct lab_plan_options o = {
+            .file = lab_shipped[i].name, .text = lab_shipped[i].text, .sweep = true};
+        struct lab_plan p;
+        buffer_clear(&error);
+        if (lab_plan_make(&p, &o, &error) != STATUS_OK)
+            fail_msg("%.*s", (int)error.size, (const char *)error.data);
+        assert_string_equal(p.scenario->name, lab_shipped[i].name);
+        assert_true(p.scenario->expectation_count > 0);
+        assert_ptr_equal(lab_shipped_find(p.scenario->name), &lab_shipped[i]);
+        lab_plan_deinit(&p);
+    }
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    s = must_calloc(1, sizeof *s);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    free(s);
+    document_deinit(&d);
+    buffer_deinit(&error);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_small_scenario_has_defaults),
+        cmocka_unit_test(faults_name_file_line_field_and_what_is_allowed),
+        cmocka_unit_test(a_policy_changes_what_it_sets),
+        cmocka_unit_test(a_plan_numbers_all_runs),
+        cmocka_unit_test(a_plan_finds_a_policy_that_does_not_fit_before_the_first_run),
+        cmocka_unit_test(every_shipped_scenario_makes_a_plan),
+    };
+    return cmocka_run_group_tests(tests, begin, finish);
+}

@@ -1,0 +1,156 @@
+/* Operations on features that weir does not have: as the service answers while they are off. */
+#include "tests/check.h"
+
+#include "tests/support/expect.h"
+
+static struct fake_cluster f;
+
+static int start(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+#define USERS    "{\"TableName\":\"users\"}"
+#define USERS_ON "{\"TableName\":\"users\","
+#define ARN      "arn:aws:dynamodb:local:000000000000:table/"
+#define DISABLED                                                      \
+    "{\"ContinuousBackupsDescription\":{\"ContinuousBackupsStatus\":" \
+    "\"DISABLED\",\"PointInTimeRecoveryDescription\":{"               \
+    "\"PointInTimeRecoveryStatus\":\"DISABLED\"}}}"
+
+static void features_of_a_table_are_described_as_off(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *operation;
+        const char *request;
+        const char *answer;
+    } CASES[] = {
+        {"DescribeTimeToLive", USERS,
+         "{\"TimeToLiveDescription\":{\"TimeToLiveStatus\":\"DISABLED\"}}"},
+        {"DescribeContinuousBackups", USERS, DISABLED},
+        {"UpdateContinuousBackups",
+         USERS_ON "\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":false}}",
+         DISABLED},
+        {"DescribeContributorInsights", USERS,
+         "{\"TableName\":\"users\",\"ContributorInsightsStatus\":\"DISABLED\"}"},
+        {"ListContributorInsights", USERS, "{\"ContributorInsightsSummaries\":[]}"},
+        {"ListContributorInsights", "{}", "{\"ContributorInsightsSummaries\":[]}"},
+        {"DescribeKinesisStreamingDestination", USERS,
+         "{\"TableName\":\"users\",\"KinesisDataStreamDestinations\":[]}"},
+        {"DescribeTableReplicaAutoScaling", USERS,
+         "{\"TableAutoScalingDescription\":{\"TableName\":\"users\",\"TableStatus\":\"ACTIVE\","
+         "\"Replicas\":[{\"RegionName\":\"local\","
+         "\"ReplicaProvisionedReadCapacityAutoScalingSettings\":{\"AutoScalingDisabled\":true},"
+         "\"ReplicaProvisionedWriteCapacityAutoScalingSettings\":{\"AutoScalingDisabled\":true},"
+         "\"ReplicaStatus\":\"ACTIVE\"}]}}"},
+        {"ListBackups", USERS, "{\"BackupSummaries\":[]}"},
+        {"ListBackups", "{\"Limit\":9,\"TimeRangeLowerBound\":1.5}", "{\"BackupSummaries\":[]}"},
+        {"ListExports", "{}", "{\"ExportSummaries\":[]}"},
+        {"ListImports", "{\"PageSize\":3}", "{\"ImportSummaryList\":[]}"},
+        {"ListGlobalTables", "{}", "{\"GlobalTables\":[]}"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        expect_call(&f, CASES[i].operation, CASES[i].request, 200, CASES[i].answer);
+}
+
+static void features_of_an_unknown_table_are_not_found(void **state)
+{
+    (void)state;
+    static const char GONE[] = "Requested resource not found: Table: gone not found",
+                      NO_GLOBAL[] = "Global table with name: 'gone' does not exist.";
+    static const struct {
+        const char *operation;
+        const char *members;
+        const char *type;
+        const char *message;
+    } CASES[] = {
+        {"DescribeTimeToLive", "", "ResourceNotFoundException", GONE},
+        {"UpdateTimeToLive",
+         ",\"TimeToLiveSpecification\":{\"Enabled\":true,\"AttributeName\":\"a\"}",
+         "ResourceNotFoundException", GONE},
+        {"DescribeContinuousBackups", "", "TableNotFoundException", "Table not found: gone"},
+        {"UpdateContinuousBackups",
+         ",\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":true}",
+         "TableNotFoundException", "Table not found: gone"},
+        {"DescribeContributorInsights", "", "ResourceNotFoundException", GONE},
+        {"ListContributorInsights", "", "ResourceNotFoundException", GONE},
+        {"DescribeKinesisStreamingDestination", "", "ResourceNotFoundException", GONE},
+        {"DescribeTableReplicaAutoScaling", "", "ResourceNotFoundException", NO_GLOBAL},
+    };
+    char request[256];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{\"TableName\":\"gone\"%s}", CASES[i].members);
+        expect_fault(&f, CASES[i].operation, request, CASES[i].type, CASES[i].message);
+    }
+    expect_fault(&f, "DescribeGlobalTable", "{\"GlobalTableName\":\"gone\"}",
+                 "GlobalTableNotFoundException", NO_GLOBAL);
+    expect_fault(&f, "DescribeGlobalTableSettings", "{\"GlobalTableName\":\"gone\"}",
+                 "GlobalTableNotFoundException", NO_GLOBAL);
+    expect_fault(&f, "GetResourcePolicy", "{\"ResourceArn\":\"" ARN "gone\"}",
+                 "ResourceNotFoundException", GONE);
+    expect_fault(&f, "GetResourcePolicy", "{\"ResourceArn\":\"" ARN "users\"}",
+                 "PolicyNotFoundException",
+                 "Resource-based policy not found for the provided ResourceArn: " ARN "users");
+    expect_fault(&f, "DescribeContributorInsights", USERS_ON "\"IndexName\":\"who\"}",
+                 "ResourceNotFoundException", "Requested resource not found: Index: who not found");
+}
+
+static void features_are_not_switched_on(void **state)
+{
+    (void)state;
+    static const char TTL[] =
+        USERS_ON "\"TimeToLiveSpecification\":{\"Enabled\":%s,\"AttributeName\":\"%s\"}}";
+    char request[256];
+    snprintf(request, sizeof request, TTL, "true", "a");
+    expect_invalid(&f, "UpdateTimeToLive", request,
+                   "TimeToLiveSpecification is not supported by weir yet");
+    snprintf(request, sizeof request, TTL, "false", "a");
+    expect_invalid(&f, "UpdateTimeToLive", request, "TimeToLive is already disabled");
+    snprintf(request, sizeof request, TTL, "true", "");
+    expect_invalid(&f, "UpdateTimeToLive", request,
+                   "1 validation error detected: Value '' at "
+                   "'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member "
+                   "must have length greater than or equal to 1");
+    expect_invalid(&f, "UpdateContinuousBackups",
+                   USERS_ON
+                   "\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":true}}",
+                   "PointInTimeRecoverySpecification is not supported by weir yet");
+}
+
+static void time_to_live_of_a_table_that_comes_or_goes_is_not_described(void **state)
+{
+    (void)state;
+    f.hold_changes = true;
+    f.tables[0].status = TABLE_CREATING;
+    expect_invalid(&f, "DescribeTimeToLive", USERS,
+                   "Cannot describe time to live while table is in CREATING state: Current table "
+                   "state is CREATING");
+    f.tables[0].status = TABLE_DELETING;
+    expect_invalid(&f, "DescribeTimeToLive", USERS,
+                   "Cannot describe time to live while table is in DELETING state: Current table "
+                   "state is DELETING");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(features_of_a_table_are_described_as_off, start, stop),
+        cmocka_unit_test_setup_teardown(features_of_an_unknown_table_are_not_found, start, stop),
+        cmocka_unit_test_setup_teardown(features_are_not_switched_on, start, stop),
+        cmocka_unit_test_setup_teardown(time_to_live_of_a_table_that_comes_or_goes_is_not_described,
+                                        start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/* retry_aws.c - the retry modes of AWS SDKs, for DynamoDB clients, before and after November 2026.
+ *
+ * legacy         Read from botocore 1.43 (data/_retry.json, retryhandler.py): 10 attempts, 50 ms x
+ *                2^(n-1) after attempt n, without jitter, cap and quota. The mode differs by SDK: the
+ *                .NET and C++ clients made 11 attempts.
+ * standard       Documented ("Retry behavior", AWS SDKs and Tools Reference Guide): 3 attempts, full
+ *                jitter on min(20 s, 2^(n-1) s), a quota of 500 tokens. Read from botocore: a retry
+ *                costs 5 tokens, after a timeout 10; a success gives back what its last retry cost, or 1.
+ * adaptive       standard, and a rate limiter of the client. Documented: that it exists. Read from
+ *                botocore (retries/adaptive.py, throttling.py, bucket.py): all of its numbers.
+ * standard-2026  Documented (the same guide, as of 2026, and the announcement in the AWS Developer Tools
+ *                Blog): 4 attempts for DynamoDB, 25 ms as the base of DynamoDB's transient errors, 1 s
+ *                of throttling, doubled each time, at most 20 s, full jitter; 14 tokens for a
+ *                transient error, 5 for throttling; x-amz-retry-after counts, within [computed,
+ *                computed + 5 s].
+ * adaptive-2026  standard-2026 with the limiter of adaptive. Guessed: that the limiter is unchanged.
+ *
+ * Simplified: an attempt that waits for a token looks again after at most 100 ms; botocore's waiting
+ * threads look again when the rate changes. A quota is never short because two threads ask at once. */
+#include "base/instant.h"
+#include "base/must.h"
+#include "workload/retry_internal.h"
+
+#include <math.h>
+
+enum {
+    QUOTA = 500,
+};
+
+#define BACKOFF_MAX_S 20.0
+
+/* The numbers in which the modes differ. */
+struct aws_mode {
+    double base_s, throttled_base_s;
+    int32_t cost, throttled_cost, timeout_cost;
+    bool jitter, capped, has_quota, takes_hint, limits;
+};
+
+/* The limiter of the adaptive modes: CUBIC on the rate at which answers come. */
+struct aws_limiter {
+    bool enabled; /* after the first throttling */
+    double fill_rate, capacity, tokens;
+    double filled_s;
+    double rate_max, rate_k, failed_s;              /* CUBIC */
+    double measured_rate, measured_from_s, answers; /* since measured_from_s */
+    int64_t origin_ns;
+};
+
+struct aws_state {
+    struct aws_mode mode;
+    int32_t quota;
+    struct aws_limiter limiter;
+};
+
+_Static_assert(sizeof(struct aws_state) <= RETRY_STATE_SIZE, "a model's state has a fixed size");
+
+/* ---- the rate limiter ---- */
+
+#define CUBIC_SCALE       0.4
+#define CUBIC_BETA        0.7
+#define MEASURE_SMOOTHING 0.8
+#define MEASURE_SPAN_S    0.5
+#define FILL_RATE_MIN     0.5
+#define FILL_RATE_SCALE   2.0
+#define LOOK_AGAIN_S      0.1
+
+static double limiter_seconds(const struct aws_limiter *l, int64_t now_ns)
+{
+    return (double)(now_ns - l->origin_ns) * 1e-9;
+}
+
+static void limiter_refill(struct aws_limiter *l, double now_s)
+{
+    l->tokens = fmin(l->capacity, l->tokens + (now_s - l->filled_s) * l->fill_rate);
+    l->filled_s = now_s;
+}
+
+static void limiter_set_rate(struct aws_limiter *l, double rate, double now_s)
+{
+    limiter_refill(l, now_s);
+    l->fill_rate = fmax(rate, FILL_RATE_MIN);
+    l->capacity = fmax(rate, 1);
+    l->tokens = fmin(l->tokens, l->capacity);
+}
+
+/* Spans of half a second; the rate of the last ones, smoothed. */
+static double limiter_measure(struct aws_limiter *l, double now_s)
+{
+    double span_s = floor(now_s / MEASURE_SPAN_S) * MEASURE_SPAN_S;
+    l->answers++;
+    if (span_s > l->measured_from_s) {
+        double rate = l->answers / (span_s - l->measured_from_s);
+        l->measured_rate = rate * MEASURE_SMOOTHING + l->measured_rate * (1 - MEASURE_SMOOTHING);
+        l->answers = 0;
+        l->measured_from_s = span_s;
+    }
+    return l->measured_rate;
+}
+
+static void limiter_answered(struct aws_limiter *l, bool throttled, int64_t now_ns)
+{
+    double now_s = limiter_seconds(l, now_ns), measured = limiter_measure(l, now_s), rate;
+    if (throttled) {
+        l->rate_max = l->enabled ? fmin(measured, l->fill_rate) : measured;
+        l->rate_k = cbrt(l->rate_max * (1 - CUBIC_BETA) / CUBIC_SCALE);
+        l->failed_s = now_s;
+        l->enabled = true;
+        rate = l->rate_max * CUBIC_BETA;
+    } else {
+        double d = now_s - l->failed_s - l->rate_k;
+        rate = CUBIC_SCALE * d * d * d + l->rate_max;
+    }
+    limiter_set_rate(l, fmin(rate, FILL_RATE_SCALE * measured), now_s);
+}
+
+static struct retry_verdict aws_send(void *state, const struct retry_options *o,
+                                     const struct retry_request *q, int64_t now_ns,
+                                     struct prng *random)
+{
+    struct aws_limiter *l = &((struct aws_state *)state)->limiter;
+    (void)o, (void)q, (void)random;
+    if (!l->enabled)
+        return retry_at(now_ns);
+    limiter_refill(l, limiter_seconds(l, now_ns));
+    if (l->tokens >= 1) {
+        l->tokens -= 1;
+        return retry_at(now_ns);
+    }
+    double wait_s = fmin((1 - l->tokens) / l->fill_rate, LOOK_AGAIN_S);
+    return retry_at(now_ns + 1 + (int64_t)(wait_s * 1e9));
+}
+
+/* ---- again or not ---- */
+
+static int32_t aws_cost(const struct aws_mode *m, enum retry_result result)
+{
+    return result == RETRY_THROTTLED ? m->throttled_cost
+           : result == RETRY_TIMEOUT ? m->timeout_cost
+                                     : m->cost;
+}
+
+static bool aws_take_quota(struct aws_state *s, struct retry_request *q, enum retry_result result)
+{
+    int32_t cost = aws_cost(&s->mode, result);
+    if (!s->mode.has_quota)
+        return true;
+    if (s->quota < cost)
+        return false;
+    s->quota -= cost;
+    q->quota = cost;
+    return true;
+}
+
+static void aws_give_quota(struct aws_state *s, const struct retry_request *q)
+{
+    s->quota += q->quota > 0 ? q->quota : 1;
+    if (s->quota > QUOTA)
+        s->quota = QUOTA;
+}
+
+static double aws_delay_s(const struct aws_mode *m, const struct retry_request *q,
+                          const struct retry_outcome *outcome, struct prng *random)
+{
+    double base_s = outcome->result == RETRY_THROTTLED ? m->throttled_base_s : m->base_s;
+    double delay_s = base_s * exp2(q->attempts - 1);
+    if (m->capped)
+        delay_s = fmin(delay_s, BACKOFF_MAX_S);
+    if (m->jitter)
+        delay_s *= prng_unit(random);
+    if (m->takes_hint && outcome->retry_after_ns >= 0)
+        delay_s = fmax(delay_s, fmin((double)outcome->retry_after_ns * 1e-9, delay_s + 5));
+    return fmin(delay_s, 1e6);
+}
+
+static struct retry_verdict aws_after(void *state, const struct retry_options *o,
+                                      struct retry_request *q, const struct retry_outcome *outcome,
+                                      int64_t now_ns, struct prng *random)
+{
+    struct aws_state *s = state;
+    if (s->mode.limits)
+        limiter_answered(&s->limiter, outcome->result == RETRY_THROTTLED, now_ns);
+    if (outcome->result == RETRY_DONE)
+        aws_give_quota(s, q);
+    if (retry_is_over(outcome->result))
+        return retry_over(RETRY_STOP_DONE);
+    if (q->attempts >= o->attempts_max)
+        return retry_over(RETRY_STOP_ATTEMPTS);
+    if (!aws_take_quota(s, q, outcome->result))
+        return retry_over(RETRY_STOP_QUOTA);
+    double delay_s = aws_delay_s(&s->mode, q, outcome, random);
+    return retry_at(now_ns + (int64_t)(delay_s * 1e9));
+}
+
+/* ---- the modes ---- */
+
+static void aws_init(void *state, const struct aws_mode *mode, int64_t now_ns)
+{
+    *(struct aws_state *)state =
+        (struct aws_state){.mode = *mode,
+                           .quota = QUOTA,
+                           .limiter = {.fill_rate = 1, .capacity = 1, .origin_ns = now_ns}};
+}
+
+static void legacy_init(void *state, const struct retry_options *o, int64_t now_ns)
+{
+    static const struct aws_mode mode = {.base_s = 0.05, .throttled_base_s = 0.05};
+    (void)o;
+    aws_init(state, &mode, now_ns);
+}
+
+static void standard_start(void *state, bool limits, int64_t now_ns)
+{
+    const struct aws_mode mode = {.base_s = 1,
+                                  .throttled_base_s = 1,
+                                  .cost = 5,
+                                  .throttled_cost = 5,
+                                  .timeout_cost = 10,
+                                  .jitter = true,
+                                  .capped = true,
+                                  .has_quota = true,
+                                  .limits = limits};
+    aws_init(state, &mode, now_ns);
+}
+
+static void start_2026(void *state, bool limits, int64_t now_ns)
+{
+    const struct aws_mode mode = {.base_s = 0.025,
+                                  .throttled_base_s = 1,
+                                  .cost = 14,
+                                  .throttled_cost = 5,
+                                  .timeout_cost = 14,
+                                  .jitter = true,
+                                  .capped = true,
+                                  .has_quota = true,
+                                  .takes_hint = true,
+                                  .limits = limits};
+    aws_init(state, &mode, now_ns);
+}
+
+static void standard_init(void *state, const struct retry_options *o, int64_t now_ns)
+{
+    (void)o;
+    standard_start(state, false, now_ns);
+}
+
+static void adaptive_init(void *state, const struct retry_options *o, int64_t now_ns)
+{
+    (void)o;
+    standard_start(state, true, now_ns);
+}
+
+static void standard_2026_init(void *state, const struct retry_options *o, int64_t now_ns)
+{
+    (void)o;
+    start_2026(state, false, now_ns);
+}
+
+static void adaptive_2026_init(void *state, const struct retry_options *o, int64_t now_ns)
+{
+    (void)o;
+    start_2026(state, true, now_ns);
+}
+
+const struct retry_model retry_legacy = {
+    .name = "legacy",
+    .form = "legacy[:ATTEMPTS]",
+    .about = "AWS SDKs' oldest mode: 10 attempts, 50 ms doubled each time, no jitter, no quota.",
+    .evidence = RETRY_READ,
+    .attempts_max = 10,
+    .init = legacy_init,
+    .after = aws_after};
+
+const struct retry_model retry_standard = {
+    .name = "standard",
+    .form = "standard[:ATTEMPTS]",
+    .about = "AWS SDKs before November 2026: 3 attempts, 1 s doubled, full jitter, a quota.",
+    .evidence = RETRY_READ,
+    .attempts_max = 3,
+    .init = standard_init,
+    .after = aws_after};
+
+const struct retry_model retry_adaptive = {
+    .name = "adaptive",
+    .form = "adaptive[:ATTEMPTS]",
+    .about = "standard, and a client-side rate limiter after the first throttling.",
+    .evidence = RETRY_READ,
+    .attempts_max = 3,
+    .init = adaptive_init,
+    .send = aws_send,
+    .after = aws_after};
+
+const struct retry_model retry_standard_2026 = {
+    .name = "standard-2026",
+    .form = "standard-2026[:ATTEMPTS]",
+    .about = "AWS SDKs from November 2026 on, DynamoDB: 4 attempts, 25 ms after errors, 1 s after "
+             "throttling, doubled, full jitter, a quota, x-amz-retry-after.",
+    .evidence = RETRY_DOCUMENTED,
+    .attempts_max = 4,
+    .init = standard_2026_init,
+    .after = aws_after};
+
+const struct retry_model retry_adaptive_2026 = {
+    .name = "adaptive-2026",
+    .form = "adaptive-2026[:ATTEMPTS]",
+    .about = "standard-2026 with the rate limiter of adaptive.",
+    .evidence = RETRY_GUESSED,
+    .attempts_max = 4,
+    .init = adaptive_2026_init,
+    .send = aws_send,
+    .after = aws_after};

@@ -1,0 +1,40 @@
+/* trace_file.h - a trace in a file, as a source of traffic (traffic.h). */
+#pragma once
+
+#include <stdio.h>
+
+#include "workload/trace_reader.h"
+#include "workload/traffic.h"
+
+struct trace_file {
+    FILE *file;       /* owns */
+    const char *path; /* borrows */
+    struct trace_reader reader;
+    char *line; /* owns */
+    size_t line_capacity;
+    char table[TRACE_NAME_SIZE_MAX + 1]; /* only requests of this table; empty: all */
+    bool named, found;                   /* the trace names tables; it names this one */
+    uint32_t number;                     /* of this table */
+    /* TWITTER: the requests of one second, which are spread over it once all are known. */
+    struct trace_record *second; /* owns */
+    size_t second_count, second_capacity, second_next;
+    struct trace_record ahead; /* the first one of the next second */
+    bool has_ahead;
+    int64_t records; /* that were given out */
+    bool over;
+    struct buffer error; /* empty: none */
+};
+
+/* `table`: only requests of that table, if the trace names tables; NULL: all requests. STATUS_IO:
+ * `error` gets one line. */
+enum status trace_file_open(struct trace_file *t, const char *path, const char *table,
+                            struct buffer *error);
+void trace_file_close(struct trace_file *t);
+
+/* False: over, or trace_file_error tells why not. A last line that was cut off ends a trace of weir. */
+bool trace_file_next(struct trace_file *t, struct trace_record *out);
+/* STATUS_OK, or STATUS_MALFORMED or STATUS_IO with one line in `error`: also if the trace has other
+ * tables, but not this one. Ask at the end. */
+enum status trace_file_error(const struct trace_file *t, struct buffer *error);
+
+struct traffic_source trace_file_source(struct trace_file *t, double speed);

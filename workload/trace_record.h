@@ -1,0 +1,66 @@
+/* trace_record.h - one request of a trace, and the keys' hash.
+ *
+ * weir's own recording, version 1, is text, a line each:
+ *
+ *   weir-trace 1 keys=plain          the first line; or keys=hashed
+ *   table NUMBER NAME                names a table, before its first request
+ *   tenant NUMBER NAME               the same for a tenant (a workload, a client)
+ *   STEP TABLE TENANT KIND KEY BYTES OUTCOME [SCAN]     a request
+ *
+ * STEP: microseconds since the request before it (the first: since the beginning); requests come in
+ * the order in which they were due. KIND: R read, r eventually consistent read, u update, i insert,
+ * S scan, s eventually consistent scan, m read-modify-write, d delete. KEY: k and the key's text, with
+ * %XX for bytes other than ! to ~ and for %; or x and up to 16 hexadecimal digits of its hash. BYTES:
+ * the item's. OUTCOME: a admitted, t throttled, f failed, n not sent or not answered. SCAN: items.
+ * Empty lines and lines that begin with # are skipped. A last line without a line end was cut off.
+ *
+ * Twitter's cache traces (Yang et al., OSDI 2020; github.com/twitter/cache-trace) are comma-separated:
+ * seconds, key, key size, value size, client, operation, TTL. Here a get is an eventually consistent
+ * read, add an insert, delete a delete, all other operations updates; the item has both sizes
+ * together; a client is a tenant. Not used: TTL. The requests of a second are spread evenly over it. */
+#pragma once
+
+#include "base/slice.h"
+#include "workload/mix.h"
+
+enum {
+    TRACE_LINE_SIZE_MAX = 16384,
+    TRACE_NAME_SIZE_MAX = 255,
+    TRACE_KEY_SIZE_MAX = 2048,
+};
+
+#define TRACE_HEAD "weir-trace 1 keys="
+
+enum trace_outcome {
+    TRACE_ADMITTED,
+    TRACE_THROTTLED,
+    TRACE_FAILED,
+    TRACE_UNANSWERED, /* or not sent */
+    TRACE_OUTCOMES
+};
+
+struct trace_record {
+    int64_t at_ns; /* since the beginning */
+    uint64_t key;  /* the number of `key-` and ten digits; of another key the hash */
+    uint32_t table, tenant;
+    int32_t size_bytes, scan_length;
+    enum traffic_kind kind;
+    bool consistent;
+    enum trace_outcome outcome;
+};
+
+/* SipHash-2-4 (Aumasson and Bernstein, 2012): without the salt, a key cannot be guessed and tried. */
+struct trace_salt {
+    uint64_t key[2];
+};
+
+struct trace_salt trace_salt_of(struct slice text);
+uint64_t trace_hash(const struct trace_salt *salt, struct slice key);
+
+/* The key's number in a record: see above. */
+uint64_t trace_key_number(struct slice key);
+
+/* The letters of the recording. */
+char trace_kind_letter(enum traffic_kind kind, bool consistent);
+bool trace_kind_of(char letter, enum traffic_kind *kind, bool *consistent);
+extern const char trace_outcome_letters[TRACE_OUTCOMES + 1];
