@@ -266,8 +266,8 @@ int lab_run_command(int argc, char **argv)
         .about = "Runs a scenario: a file, or one that comes with weir (`weir lab list`). Each "
                  "policy is run with the same seeds, so that all policies meet the same demand.\n\n"
                  "Exit code 1: a run failed, or an expectation does not hold.",
-        .examples = "  weir lab run static-skew --seeds 3\n"
-                    "  weir lab run static-skew --only static-shares --out /tmp/static\n"
+        .examples = "  weir lab run static-skew --only static-shares\n"
+                    "  weir lab run static-skew --seeds 3 --out skew\n"
                     "  weir lab run static-skew --set cluster.routers=4 --json\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("which policies", run_options, &a)},
@@ -365,7 +365,7 @@ int lab_replay_command(int argc, char **argv)
         .examples = "  weir lab replay day.trace --set tables.1.wcu=500\n"
                     "  weir lab replay day.trace --set tables.1.wcu=500 "
                     "--set cluster.settings.gac=static\n"
-                    "  weir lab replay day.trace --add baselines --out /tmp/replayed\n",
+                    "  weir lab replay day.trace --add baselines --out replayed\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("which policies", run_options, &a)},
         .word = take_word,
@@ -419,7 +419,7 @@ int lab_suite_command(int argc, char **argv)
         .about = "Runs all scenarios that come with weir, with all their policies, and judges "
                  "every expectation.\n\n"
                  "Exit code 1: a run failed, or an expectation does not hold.",
-        .examples = "  weir lab suite --seeds 10 --out /tmp/suite\n",
+        .examples = "  weir lab suite --seeds 10 --out suite\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a)},
     };
     int code = usage_parse(&l, argc, argv);
@@ -465,8 +465,8 @@ int lab_sweep_command(int argc, char **argv)
         .about = "Runs a scenario at every combination of the values of its axes (`sweep:` in the "
                  "file). Several machines can share the work: docs/lab.md shows GNU parallel and "
                  "Slurm.",
-        .examples = "  weir lab sweep mine.yaml --out /tmp/sweep\n"
-                    "  weir lab sweep mine.yaml --out /tmp/sweep --print-jobs | parallel\n",
+        .examples = "  weir lab sweep mine.yaml --out sweep\n"
+                    "  weir lab sweep mine.yaml --out sweep --print-jobs | parallel\n",
         .groups = {OPTION_GROUP(NULL, common_options, &a),
                    OPTION_GROUP("sharing the work", sweep_options, &a)},
         .word = take_word,
@@ -528,7 +528,7 @@ int lab_job_command(int argc, char **argv)
         .usage = "DIR NUMBER",
         .about = "Runs one run of the directory of a sweep, and writes its result there. Job "
                  "engines call it: `weir lab sweep --print-jobs` prints the commands.",
-        .examples = "  weir lab job /tmp/sweep 17\n",
+        .examples = "  weir lab job sweep 2\n",
         .word = take_word,
         .word_target = &a,
     };
@@ -554,7 +554,7 @@ int lab_result_command(int argc, char **argv)
         .about = "Puts the runs of a directory together, judges the expectations, and writes "
                  "result.json, result.csv and junit.xml there.\n\n"
                  "Exit code 1: an expectation does not hold.",
-        .examples = "  weir lab result /tmp/sweep\n",
+        .examples = "  weir lab result sweep\n",
         .groups = {OPTION_GROUP(NULL, result_options, &a)},
         .word = take_word,
         .word_target = &a,
@@ -600,7 +600,7 @@ int lab_compare_command(int argc, char **argv)
         .usage = "DIR POLICY,OTHER",
         .about = "Compares two policies of a directory, measure by measure: means, the paired "
                  "difference over common seeds, and its 95 % interval.",
-        .examples = "  weir lab compare /tmp/static weir,static\n",
+        .examples = "  weir lab compare skew weir,static-shares\n",
         .word = take_word,
         .word_target = &a,
     };

@@ -315,9 +315,9 @@ int lab_report_command(int argc, char **argv)
         .about = "Writes one HTML page with figures of all results in a directory of `weir lab run "
                  "--out`, sweep or suite: expectations, load, levels, key space, latencies, and a "
                  "comparison of the policies. The page needs no other file and no network.",
-        .examples = "  weir lab report /tmp/static\n"
-                    "  weir lab report /tmp/suite --out /tmp/suite.html\n"
-                    "  weir lab report /tmp/static --svg /tmp/figures\n",
+        .examples = "  weir lab report skew\n"
+                    "  weir lab report skew --out skew.html\n"
+                    "  weir lab report skew --svg figures\n",
         .groups = {OPTION_GROUP(NULL, report_options, &a)},
         .word = report_word,
         .word_target = &a,

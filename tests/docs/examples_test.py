@@ -71,6 +71,7 @@ SHORTENED = [  # in commands that match the first: what replaces what
     (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
     (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]
+RECORDING = "weir load --create-table --wcu 100 --rate 300 --read-ratio 0 --record day.trace"
 FIRST_WORD = re.compile(r"(?:[A-Z_]+=\S+\s+(?:\\\s+)?)*(\S+)")
 PROGRAMS = {"aws", "cmake", "ctest", "curl", "export", "for", "head", "printf", "python3", "weir", "weir-bench"}
 SERVER = re.compile(r"weir (local|node|router|gac)\b(?!.*(--help|--config help))")
@@ -180,6 +181,19 @@ def names_in(text, pattern):
     return re.findall(pattern, text, re.M)
 
 
+def lab_scope(weir):
+    """The examples of weir lab's commands, in an order in which each finds what it needs."""
+    order = ["new", "list", "run", "compare", "report", "sweep", "job", "result", "replay", "suite"]
+    names = names_in(help_of(weir, "lab"), r"^  ([a-z-]+)  ")
+    assert sorted(order) == sorted(names), names
+    steps = []
+    for name in order:
+        if name == "replay":
+            steps.append(("", RECORDING, ""))
+        steps += help_scope(f"weir lab {name}", help_of(weir, "lab", name))[1]
+    return "weir lab COMMAND --help", steps
+
+
 def all_scopes(weir):
     cluster = names_in(help_of("tools/cluster"), r"^  ([a-z-]+) ")
     scopes = list(markdown_scopes(ROOT / "README.md"))
@@ -190,6 +204,7 @@ def all_scopes(weir):
     scopes.append(help_scope("weir", overview))
     for name in names_in(overview, r"^  ([a-z-]+)  "):
         scopes.append(help_scope(f"weir {name}", help_of(weir, name)))
+    scopes.append(lab_scope(weir))
     bench = weir.parent / "weir-bench"
     scopes.append(help_scope("weir-bench", help_of(bench)))
     for name in names_in(help_of(bench), r"^  ([a-z-]+)  "):
