@@ -129,6 +129,9 @@ static const struct policy_setting {
      "With write_check = named, burst writes ask other nodes this way. It is free under research."},
     {"gac_policy", offsetof(struct config, gac_policy), "lease",
      "With gac = named, routers share a table's limit this way. It is free under research."},
+    {"overload_policy", offsetof(struct config, overload_policy), "delay",
+     "Nodes and routers whose work waits too long refuse requests this way. It is free under "
+     "research."},
 };
 
 static void profile_apply(struct config *c, enum profile profile)
@@ -427,6 +430,8 @@ static const struct relation {
     R(gac_lifetime_max_ms, false, 1, gac_lifetime_ms, "it is the longer one of both"),
     R(gac_forget_ms, false, 1, gac_lifetime_ms, "tokens outlive what is remembered of them"),
     R(gac_lifetime_ms, false, 2, gac_timeout_ms, "an ask would not be repeated in time"),
+    R(overload_limit_ms, false, 1, overload_target_ms,
+      "work within a limit would be refused first"),
     R(request_deadline_ms, true, 1, gac_wait_ms, "a request would wait for tokens alone"),
 #undef R
 #undef R_SETTING

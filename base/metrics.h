@@ -44,6 +44,8 @@ enum metric_unit {
     X(limit_waits, COUNTER, NUMBER,                                                                \
       "Requests that waited for tokens of the limit of their table.")                              \
     X(limit_refused, COUNTER, NUMBER, "Requests that were refused by the limit of their table.")   \
+    X(shed, COUNTER, NUMBER,                                                                       \
+      "Requests that the router refused because it or a node has too much work.")                  \
     X(connections, GAUGE, NUMBER, "Client connections that are open.")                             \
     X(held_bytes, GAUGE, BYTES, "Bytes of requests and answers that the router holds.")
 

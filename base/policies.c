@@ -7,7 +7,8 @@
 
 #include "base/must.h"
 
-static const char *const point_names[POLICY_POINTS] = {"partition", "node", "headroom", "table"};
+static const char *const point_names[POLICY_POINTS] = {"partition", "node", "headroom", "table",
+                                                       "overload"};
 
 const char *policy_point_name(enum policy_point point)
 {
@@ -83,6 +84,13 @@ static const char *policy_lacks(const struct policy_entry *e)
                        e->table.holder_bytes > WEIR_POLICY_STATE_MAX
                    ? "wants too large a state"
                    : NULL;
+    case POLICY_OVERLOAD:
+        if (e->overload.arrive == NULL)
+            return "lacks a function: arrive is required";
+        return e->overload.state_bytes > WEIR_OVERLOAD_STATE_MAX ||
+                       e->overload.peer_bytes > WEIR_POLICY_STATE_MAX
+                   ? "wants too large a state"
+                   : NULL;
     case POLICY_POINTS:
         break;
     }
@@ -102,6 +110,9 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
     case POLICY_HEADROOM:
         *known = WEIR_HEADROOM_LEASES | WEIR_HEADROOM_UNCHECKED;
         return &e->headroom.flags;
+    case POLICY_OVERLOAD:
+        *known = 0;
+        return &e->overload.flags;
     default:
         *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
         return &e->table.flags;
@@ -124,7 +135,7 @@ static enum status policy_accept(const struct policy_source *s, struct policy_en
     const char *lacks = policy_lacks(e);
     if (lacks != NULL) {
         snprintf(text, sizeof text, "%s (a state has at most %d bytes)", lacks,
-                 WEIR_POLICY_STATE_MAX);
+                 e->point == POLICY_OVERLOAD ? WEIR_OVERLOAD_STATE_MAX : WEIR_POLICY_STATE_MAX);
         return policy_refuse(s, e->point, name, strstr(lacks, "state") != NULL ? text : lacks);
     }
     if (*flags & ~known)
@@ -167,7 +178,7 @@ enum status policies_add(struct policies *p, const struct weir_policy_plugin *pl
                               "weir_policy_plugin), at least %zu",
                               file, plugin->size, sizeof *plugin);
     uint64_t wanted = (uint64_t)plugin->partition_count + plugin->node_count +
-                      plugin->headroom_count + plugin->table_count;
+                      plugin->headroom_count + plugin->table_count + plugin->overload_count;
     if (wanted == 0)
         return buffer_explain(error, STATUS_MALFORMED, "%s: offers no policy", file);
     if (wanted > POLICIES_MAX - p->count)
@@ -179,6 +190,7 @@ enum status policies_add(struct policies *p, const struct weir_policy_plugin *pl
     ADD_ALL(POLICY_NODE, node)
     ADD_ALL(POLICY_HEADROOM, headroom)
     ADD_ALL(POLICY_TABLE, table)
+    ADD_ALL(POLICY_OVERLOAD, overload)
     if (status != STATUS_OK)
         p->count = before;
     return status;

@@ -31,6 +31,7 @@ enum policy_point {
     POLICY_NODE,
     POLICY_HEADROOM,
     POLICY_TABLE,
+    POLICY_OVERLOAD,
     POLICY_POINTS
 };
 
@@ -43,6 +44,7 @@ struct policy_entry {
         struct weir_node_policy node;
         struct weir_headroom_policy headroom;
         struct weir_table_policy table;
+        struct weir_overload_policy overload;
     };
     uint64_t nonsense; /* decisions that were refused for it */
     uint64_t calls;

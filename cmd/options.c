@@ -212,6 +212,7 @@ static int check_config(const struct options *o, const char *command)
         fwrite(text.data, 1, text.size, stdout);
         code = 0;
     } else if (config_check(&o->config, &text) != STATUS_OK ||
+               admission_policies_check(&o->config, &text) != STATUS_OK ||
                table_policy_check(&o->config, &text) != STATUS_OK) {
         code = usage_wrong(command, "%.*s", TEXT_OF(text));
     }

@@ -16,6 +16,7 @@ struct router_process {
     struct transport *transport;
     struct router_server *router;
     struct router_links links;
+    struct router_port peers; /* of the links */
     struct http_server *server;
     struct admin admin;
     struct faults *faults; /* NULL without --faults */
@@ -54,6 +55,20 @@ static void router_daemon_frame(void *context, const struct link_peer *from, str
 {
     struct router_process *p = context;
     router_links_frame(&p->links, from, frame);
+}
+
+/* The port to the nodes. A slow processor is slow for each request that it forwards. */
+static bool router_daemon_request(void *context, uint32_t node, const struct request *r)
+{
+    struct router_process *p = context;
+    loop_work(p->loop);
+    return p->peers.request(p->peers.context, node, r);
+}
+
+static void router_daemon_gac(void *context, uint32_t server, struct slice frame)
+{
+    struct router_process *p = context;
+    p->peers.gac(p->peers.context, server, frame);
 }
 
 static bool options_valid(const struct options *o, struct buffer *error)
@@ -101,10 +116,11 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
                                     .account = "000000000000",
                                     .seed = daemon_seed()};
     p->server = http_server_create(p->loop);
+    p->peers = router_links_peers(&p->links);
     p->router = router_server_create(
         &(struct router_server_options){.router = router,
                                         .clock = loop_clock(p->loop),
-                                        .peers = router_links_peers(&p->links),
+                                        .peers = {p, router_daemon_request, router_daemon_gac},
                                         .clients = http_server_clients(p->server)});
     const struct transport_handler handler = {router_daemon_up, router_daemon_frame,
                                               router_daemon_down, daemon_note};

@@ -120,8 +120,8 @@ void loop_cancel(struct loop *l, enum operation operation, uint64_t id)
 static int open_ring(struct io_uring *ring)
 {
     static const unsigned modes[] = {
-        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
-        IORING_SETUP_COOP_TASKRUN,
+        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+        IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
         0,
     };
     int result = -EINVAL;
@@ -283,19 +283,63 @@ static int submit_and_wait(struct loop *l, struct instant deadline)
     return io_uring_submit_and_wait_timeout(&l->ring, &cqe, 1, &wait, NULL);
 }
 
+void loop_work(struct loop *l)
+{
+    const int64_t ns = l->faults.work_delay_ns;
+    const struct timespec t = {.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S};
+    if (ns > 0)
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+struct duration loop_waited(struct loop *l)
+{
+    if (!l->dispatching)
+        return (struct duration){0};
+    loop_read_clock(l);
+    return (struct duration){l->queued_ns + l->now.ns - l->dispatch_ns};
+}
+
+/* Takes what the kernel has left for later: newer kernels complete only some twenty operations at a
+ * time. Without this, events would wait where loop_waited does not see them. */
+static void completions_gather(struct loop *l)
+{
+    while (io_uring_cq_ready(&l->ring) < COMPLETION_ENTRIES / 2 &&
+           (IO_URING_READ_ONCE(*l->ring.sq.kflags) & IORING_SQ_TASKRUN) != 0) {
+        if (io_uring_get_events(&l->ring) < 0)
+            break;
+    }
+}
+
+/* `ready_ns`: when the work of the last turn was done. A loop that was then longer in the kernel than
+ * its sends and receives can take has slept, so the events have just come. */
+static void dispatch_begin(struct loop *l, int64_t ready_ns)
+{
+    enum {
+        KERNEL_SHARE = 4 /* time in the kernel, as a multiple of the time before */
+    };
+    const int64_t begin_ns = l->now.ns, busy_ns = ready_ns - l->dispatch_ns;
+    const bool slept = begin_ns - ready_ns >= KERNEL_SHARE * busy_ns;
+    l->queued_ns = slept ? 0 : begin_ns - l->dispatch_ns;
+    l->dispatch_ns = begin_ns;
+    l->dispatching = true;
+}
+
 enum status loop_turn(struct loop *l, struct instant deadline)
 {
     connections_service(l);
+    const int64_t ready_ns = loop_clock_ns(l);
     int result = submit_and_wait(l, deadline);
     bool passing = result == -ETIME || result == -EINTR || result == -EAGAIN || result == -EBUSY;
     if (result < 0 && !passing) {
         errno = -result;
         return STATUS_IO;
     }
+    completions_gather(l);
     /* Only completions that have come by now: no turn is endless. The clock is read after they
      * came, so no event is handled at a time before it happened. */
     unsigned left = io_uring_cq_ready(&l->ring);
     read_clocks(l);
+    dispatch_begin(l, ready_ns);
     for (; left > 0; left--) {
         struct io_uring_cqe *ready;
         if (io_uring_peek_cqe(&l->ring, &ready) != 0)
@@ -308,5 +352,6 @@ enum status loop_turn(struct loop *l, struct instant deadline)
     listeners_retry(l);
     connections_expire(l);
     connections_service(l);
+    l->dispatching = false;
     return STATUS_OK;
 }

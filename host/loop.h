@@ -21,10 +21,15 @@ enum status loop_create(struct loop **out);
  * flight. */
 void loop_destroy(struct loop *l);
 
-struct instant loop_now(const struct loop *l); /* as of the start of this turn's dispatch */
+/* As of the start of this turn's dispatch, or of the last loop_read_clock or loop_waited. */
+struct instant loop_now(const struct loop *l);
 /* Moves loop_now on without a turn. */
 void loop_read_clock(struct loop *l);
 int64_t loop_wall_ms(const struct loop *l);
+/* Moves loop_now on, and tells how long the event that is being dispatched has waited for this
+ * thread, at most: the events of a turn came since the dispatch of the turn before began, or just
+ * now if the loop has slept in between. 0 outside of a dispatch. */
+struct duration loop_waited(struct loop *l);
 
 /* Submits, waits until something happened or `deadline` passed, dispatches. */
 enum status loop_turn(struct loop *l, struct instant deadline);
@@ -124,12 +129,16 @@ struct loop_faults {
     bool for_ever;             /* all later operations fail too; otherwise one fails */
     bool without_multishot;    /* as on a kernel without multishot accept and receive */
     int64_t write_delay_ns;    /* added to every loop_write_sync */
+    int64_t work_delay_ns;     /* how long loop_work takes */
     bool disk_full;            /* code that allocates files must report a full disk */
     int64_t clock_skew_ns;     /* ahead of the true clock; < 0: behind */
     int64_t clock_drift_ppm;   /* gained on the true clock; > -1,000,000 */
     int64_t clock_drift_since; /* true time from which the drift counts */
 };
 struct loop_faults *loop_faults(struct loop *l);
+/* A request was done: a slow processor would have taken longer. Blocks the thread for the time of
+ * the fault, if there is one. */
+void loop_work(struct loop *l);
 
 /* From now on this process's clocks are `skew` ahead (negative: behind) and gain `drift_ppm`
  * microseconds a second. A clock that would go back stands still until the faulty time catches

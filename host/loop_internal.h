@@ -54,6 +54,9 @@ struct loop {
     int64_t in_flight; /* submissions without their last completion */
     struct instant now;
     int64_t wall_ms;
+    bool dispatching;
+    int64_t dispatch_ns; /* when the last dispatch began */
+    int64_t queued_ns;   /* how long events have waited when the dispatch began, at most */
     struct io_uring_buf_ring *receive_ring; /* owns, with receive_memory */
     uint8_t *receive_memory;
     bool multishot_accept; /* cleared when the kernel refuses it */

@@ -283,7 +283,8 @@ enum {
     ADMITTED,
     REFUSED,
     FAIR,
-    TOTAL
+    TOTAL,
+    GOOD
 };
 
 static double mcu_of(const struct selection *s, int which)
@@ -294,7 +295,7 @@ static double mcu_of(const struct selection *s, int which)
         if (s->selector->reason == MEASURE_ANY || s->selector->reason == r)
             refused += (double)p.refused_mcu[r];
     const double values[] = {(double)p.offered_mcu, (double)p.admitted_mcu, refused,
-                             (double)p.fair_mcu, (double)p.total_mcu};
+                             (double)p.fair_mcu, (double)p.total_mcu, (double)p.good_mcu};
     return values[which];
 }
 
@@ -459,6 +460,8 @@ static const struct measure_row MEASURES[] = {
         OFFERED, "rp"),
     ROW("admitted_rate", "units/s", "admitted units a second", MEASURE_HIGHER, NAN, value_rate,
         ADMITTED, "rp"),
+    ROW("goodput_rate", "units/s", "units a second served within the latency objective",
+        MEASURE_HIGHER, NAN, value_rate, GOOD, "rp"),
     ROW("refused_rate", "units/s", "refused units a second", MEASURE_LOWER, NAN, value_rate,
         REFUSED, "p"),
     ROW("fair_rate", "units/s", "units a second of the max-min optimum", MEASURE_NEITHER, NAN,

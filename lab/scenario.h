@@ -36,6 +36,7 @@ struct scenario_costs {
     int64_t write_ns;         /* .. of the leader for a write of one unit */
     int64_t follow_ns;        /* .. of a follower for that write */
     int64_t unit_ns;          /* .. for each further unit */
+    int64_t refuse_ns;        /* .. of a node or router for a request that it refuses */
     int64_t sync_ns;          /* until a write is durable on a disk */
     int64_t router_ns;        /* processor time of a router for a request */
     int64_t network_ns;       /* one way between any two processes */

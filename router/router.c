@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "router/limiter/limit.h"
+#include "router/shedding.h"
 #include "router/silence.h"
 
 enum {
@@ -25,7 +26,7 @@ struct router *router_create(const struct router_options *options)
                                                             .router = prng_next(&lives) | 1});
     TAILQ_INIT(&r->output);
     TAILQ_INIT(&r->sending);
-    TAILQ_INIT(&r->limit_refused);
+    TAILQ_INIT(&r->refused);
     timer_queue_init(&r->idle, duration_ms(r->config->http_idle_ms));
     timer_queue_init(&r->unread, duration_ms(r->config->http_unread_ms));
     timer_queue_init(&r->arriving, duration_ms(r->config->http_request_ms));
@@ -33,6 +34,7 @@ struct router *router_create(const struct router_options *options)
     timer_queue_init(&r->patience, duration_ms(PATIENCE_MS));
     timer_queue_init(&r->limit_waits, duration_ms(r->config->gac_wait_ms));
     silence_init(r);
+    shedding_init(r);
     for (int i = 0; i < BACKOFFS; i++)
         timer_queue_init(&r->backoffs[i], duration_ms(BACKOFF_MS[i]));
     return r;
@@ -60,6 +62,7 @@ void router_destroy(struct router *r)
     json_parser_destroy(r->json);
     gac_client_destroy(r->gac);
     silence_deinit(r);
+    shedding_deinit(r);
     id_map_deinit(&r->clients);
     free(r->slots);
     free(r);
@@ -142,11 +145,14 @@ bool router_unsent(struct router *r, struct instant now, uint64_t connection, si
     return true;
 }
 
-void router_receive(struct router *r, struct instant now, uint64_t connection, struct slice bytes)
+void router_receive(struct router *r, struct instant now, struct duration waited,
+                    uint64_t connection, struct slice bytes)
 {
     router_event_begin(r, now);
+    r->waited = waited;
     call_reap(r, true);
     client_receive(r, connection, bytes);
+    r->waited = (struct duration){0};
     router_event_end(r);
 }
 

@@ -12,6 +12,7 @@
 #include "base/id_map.h"
 #include "base/metrics.h"
 #include "base/prng.h"
+#include "engine/admission/overload.h"
 #include "router/api_error.h"
 #include "router/call.h"
 #include "router/client.h"
@@ -35,7 +36,8 @@ struct router {
     struct router_options options;
     const struct config *config; /* borrows */
     struct instant now;
-    int64_t wall_ms; /* at wall_at */
+    struct duration waited; /* the bytes that are being received, for the processor */
+    int64_t wall_ms;        /* at wall_at */
     struct instant wall_at;
     char date[HTTP_DATE_SIZE]; /* the text of date_s */
     int64_t date_s;
@@ -58,6 +60,8 @@ struct router {
     struct timer_queue looks;
     int64_t looks_to_give_up;   /* at a silent node */
     struct node_watch *watches; /* owns; by node */
+    struct overload overload;
+    struct overload_peer *overload_peers; /* owns; by node */
     uint32_t pings_due;
     struct reply_slot *slots; /* owns */
     uint32_t slot_count;
@@ -65,7 +69,7 @@ struct router {
     struct subrequest_queue sending;
     struct id_map limit_waiters;             /* by gac_key_number */
     LIST_HEAD(, limit_waiters) limit_queues; /* owns; one for each key that requests wait for */
-    struct subrequest_queue limit_refused;   /* told at the end of the event */
+    struct subrequest_queue refused;         /* by the router; told at the end of the event */
     uint64_t limit_changes; /* gac_client_changes when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
     TAILQ_HEAD(, client) output; /* clients with bytes or a close for the host */

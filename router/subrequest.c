@@ -23,6 +23,7 @@
 #include "engine/message/request_traits.h"
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
+#include "router/shedding.h"
 #include "router/silence.h"
 
 enum {
@@ -101,6 +102,13 @@ bool subrequest_next_effect(struct router *r, struct router_effect *out)
     return true;
 }
 
+void subrequest_refuse_later(struct router *r, struct subrequest *s)
+{
+    subrequest_queue_remove(s);
+    s->state = SUBREQUEST_WAITING;
+    subrequest_queue_add(&r->refused, s);
+}
+
 /* ---- which node ---- */
 
 static bool subrequest_asks_catalog(const struct subrequest *s)
@@ -174,6 +182,10 @@ static bool subrequest_route(struct router *r, struct subrequest *s)
 
 static void subrequest_send(struct router *r, struct subrequest *s)
 {
+    if (traits_of(&s->request)->data && !shedding_may_send(r, s)) {
+        subrequest_refuse_later(r, s);
+        return;
+    }
     reply_slot_take(r, s);
     s->state = SUBREQUEST_QUEUED;
     subrequest_queue_add(&r->sending, s);
@@ -203,8 +215,11 @@ void subrequest_admitted(struct router *r, struct subrequest *s)
 static void subrequest_withdraw(struct router *r, struct subrequest *s)
 {
     subrequest_queue_remove(s);
-    if (s->state == SUBREQUEST_QUEUED || s->state == SUBREQUEST_SENT)
+    if (s->state == SUBREQUEST_QUEUED || s->state == SUBREQUEST_SENT) {
         reply_slot_give(r, s);
+        if (traits_of(&s->request)->data)
+            shedding_answered(r, s);
+    }
     if (s->state == SUBREQUEST_SENT)
         silence_withdrawn(r, s->node);
     timer_stop(&s->backoff);
@@ -269,6 +284,14 @@ static void subrequest_give_up(struct router *r, struct subrequest *s, enum repl
 void subrequest_refused(struct router *r, struct subrequest *s, const struct admit_verdict *verdict)
 {
     struct reply reply = {.code = REPLY_THROTTLED, .verdict = *verdict};
+    subrequest_finish(r, s, &reply);
+}
+
+void subrequest_shed(struct router *r, struct subrequest *s)
+{
+    struct reply reply = {.code = REPLY_OVERLOADED,
+                          .verdict.reason = ADMIT_REFUSED_OVERLOAD,
+                          .text = slice_of(s->shed)};
     subrequest_finish(r, s, &reply);
 }
 
@@ -517,6 +540,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     struct subrequest *s = subrequest_find_sent(r, node, reply->id);
     if (s == NULL)
         return;
+    s->told = reply->told;
     if (!reply_fits(reply, s->request.op)) {
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
         return;

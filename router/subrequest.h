@@ -41,6 +41,8 @@ struct subrequest {
     struct slice why;           /* the text of a refusal, in the call's arena */
     bool rested;                /* has paused since a node refused its map */
     struct limits_taken limits; /* the tokens that it holds (limiter/limit.h) */
+    const char *shed; /* the router refuses it for overload: the text; NULL: it does not */
+    uint32_t told;    /* by the answer to what was sent last (shedding.h) */
     struct timer deadline;
     struct timer backoff;  /* the pause, or the wait for tokens */
     struct timer patience; /* runs while it is sent: at its end other nodes are asked */
@@ -54,6 +56,10 @@ void subrequest_start(struct router *r, struct subrequest *s);
 /* Starts after a pause that grows with s->attempts. 0 attempts: no pause. Not for data requests. */
 void subrequest_start_later(struct router *r, struct subrequest *s);
 void subrequest_cancel(struct router *r, struct subrequest *s);
+/* The router itself refuses the data request, at the end of this event: subrequest_refused or
+ * subrequest_shed. */
+void subrequest_refuse_later(struct router *r, struct subrequest *s);
+void subrequest_shed(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);
 /* The node is silent: requests that may be done twice are sent to other nodes. */

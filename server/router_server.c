@@ -83,7 +83,9 @@ void router_server_open_admin(struct router_server *s, uint64_t connection)
 
 void router_server_receive(struct router_server *s, uint64_t connection, struct slice bytes)
 {
-    router_receive(s->router, router_now(s), connection, bytes);
+    const struct clock_port *clock = &s->options.clock;
+    const struct duration waited = clock->waited(clock->context);
+    router_receive(s->router, router_now(s), waited, connection, bytes);
     router_server_pump(s);
 }
 

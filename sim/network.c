@@ -18,6 +18,7 @@ enum message_kind_sim {
 struct message {
     STAILQ_ENTRY(message) entry;
     int64_t at_ns;
+    int64_t came_ns; /* when it was there, and waited for a busy process */
     int64_t cost_ns; /* processor time; -1 until the message has arrived */
     enum message_kind_sim kind;
     uint32_t from; /* of a datagram */
@@ -57,6 +58,7 @@ struct process {
     int64_t read_bytes_ms; /* 0: as fast as the way */
     int64_t busy_until_ns; /* with everything that has arrived */
     int64_t busy_ns;       /* with the message that it is handling */
+    int64_t waited_ns;     /* the message that it is handling, for the process */
     struct messages held;  /* owns; datagrams that came during a pause, oldest first */
 };
 
@@ -175,6 +177,7 @@ static bool takes(struct network *n, struct process *p, struct message *m)
     const int64_t now = n->options.scheduler->now.ns;
     if (n->options.speed.event_ns == 0 || m->kind != MESSAGE_DATA || m->cost_ns >= 0)
         return true;
+    m->came_ns = m->at_ns;
     m->cost_ns = (int64_t)prng_below(&n->speed_prng, (uint64_t)n->options.speed.event_ns + 1);
     m->at_ns = p->busy_until_ns > now ? p->busy_until_ns : now;
     p->busy_until_ns = m->at_ns + m->cost_ns;
@@ -316,8 +319,9 @@ static void network_deliver(struct link *l, int end, const struct message *m)
         network_note(n, NETWORK_TRACE_LINK, l->process[1 - end], l->process[end],
                      XXH3_64bits(m->bytes, m->size));
         p->busy_ns = m->cost_ns > 0 ? m->cost_ns : 0;
+        p->waited_ns = m->cost_ns >= 0 ? n->options.scheduler->now.ns - m->came_ns : 0;
         p->handler.received(p->context, handle_of(l, end), slice_make(m->bytes, m->size));
-        p->busy_ns = 0;
+        p->busy_ns = p->waited_ns = 0;
         break;
     case MESSAGE_END:
         if (l->open[end] && p->streams.ended != NULL)
@@ -596,6 +600,11 @@ void network_read_slowly(struct network *n, uint32_t process, int64_t bytes_ms)
 struct duration network_busy(const struct network *n, uint32_t process)
 {
     return (struct duration){n->processes[process].busy_ns};
+}
+
+struct duration network_waited(const struct network *n, uint32_t process)
+{
+    return (struct duration){n->processes[process].waited_ns};
 }
 
 bool network_is_alive(const struct network *n, uint32_t process)

@@ -95,6 +95,10 @@ void network_read_slowly(struct network *n, uint32_t process, int64_t bytes_ms);
 /* For a handler: how long the process is busy with what has just arrived. */
 struct duration network_busy(const struct network *n, uint32_t process);
 
+/* For a handler: how long the bytes that are being handled have waited for the process since they came;
+ * 0: none are being handled. */
+struct duration network_waited(const struct network *n, uint32_t process);
+
 /* A process is dead until network_start. network_kill takes its links down. */
 void network_start(struct network *n, uint32_t process);
 void network_kill(struct network *n, uint32_t process);

@@ -27,9 +27,15 @@ static int64_t process_clock_wall_ms(void *context)
     return SIM_WALL_BASE_MS + p->around->scheduler->now.ns / NS_PER_MS + p->wall_skew_ms;
 }
 
+static struct duration process_clock_waited(void *context)
+{
+    const struct process *p = context;
+    return network_waited(p->around->network, p->number);
+}
+
 struct clock_port process_clock(struct process *p)
 {
-    return (struct clock_port){p, process_clock_now, process_clock_wall_ms};
+    return (struct clock_port){p, process_clock_now, process_clock_wall_ms, process_clock_waited};
 }
 
 void process_note(const struct process *p, uint32_t kind, int64_t value)

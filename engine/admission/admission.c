@@ -21,6 +21,7 @@ const char *admit_reason_name(enum admit_reason reason)
         [ADMIT_REFUSED_NODE] = "node",
         [ADMIT_REFUSED_MEMBER] = "member",
         [ADMIT_REFUSED_TABLE] = "table",
+        [ADMIT_REFUSED_OVERLOAD] = "overload",
     };
     must((unsigned)reason < ADMIT_REASONS);
     return names[reason];
@@ -289,6 +290,21 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
             refuse_nonsense(&c, fault, &verdict);
     }
     return verdict;
+}
+
+bool admission_promises(struct admission *a, enum admit_kind kind, struct instant now,
+                        int64_t cost_mcu)
+{
+    struct admission_meter *m = &a->meters[kind];
+    if (a->policy->flags & WEIR_PARTITION_UNLIMITED)
+        return false; /* its buckets are never debited */
+    meter_refill(m, now);
+    if (token_bucket_has(&m->allocation, cost_mcu))
+        return true;
+    if (a->table == NULL)
+        return false;
+    token_bucket_refill(&a->table->buckets[kind], now);
+    return token_bucket_has(&a->table->buckets[kind], cost_mcu);
 }
 
 static void case_settle(struct weir_case *c, uint32_t flags, int64_t extra_mcu)

@@ -30,6 +30,7 @@ enum admit_reason {
     ADMIT_REFUSED_NODE = 3,       /* the node has no headroom for a burst */
     ADMIT_REFUSED_MEMBER = 4,     /* a member of the replication group has no headroom */
     ADMIT_REFUSED_TABLE = 5, /* the limit of the whole table, at routers (router/limiter/limit.h) */
+    ADMIT_REFUSED_OVERLOAD = 6, /* it has waited too long for a processor (overload.h) */
     ADMIT_REASONS,
 };
 
@@ -194,6 +195,11 @@ void admission_absorb(struct admission *into, const struct admission *from,
 struct admit_verdict admission_try(struct admission *a, struct node_admission *node,
                                    enum admit_kind kind, struct instant now, int64_t cost_mcu,
                                    const struct admit_group *group);
+
+/* Whether the work is within what the partition, or its table on this node, was promised: it needs no
+ * burst. Charges nothing. */
+bool admission_promises(struct admission *a, enum admit_kind kind, struct instant now,
+                        int64_t cost_mcu);
 
 /* The work cost `extra_mcu` >= 0 more than was charged with the admitted `verdict`. Debits the same
  * buckets, if necessary into debt, at most to their debt limit. */

@@ -1,5 +1,6 @@
-/* policy_choice.c - the policies of partitions, nodes and headroom, by name. */
+/* policy_choice.c - the policies of partitions, nodes, headroom and overload, by name. */
 #include "engine/admission/admission_internal.h"
+#include "engine/admission/overload.h"
 
 static const struct weir_partition_policy *const partition_policies[] = {
     &weir_partition_allocation,
@@ -19,6 +20,13 @@ static const struct weir_headroom_policy *const headroom_policies[] = {
     &weir_headroom_off,
     &weir_headroom_gauge,
     &weir_headroom_lease,
+};
+
+static const struct weir_overload_policy *const overload_policies[] = {
+    &weir_overload_delay,
+    &weir_overload_off,
+    &weir_overload_dagor,
+    &weir_overload_breakwater,
 };
 
 #define FIND(list, wanted)                                          \
@@ -41,6 +49,11 @@ static const struct weir_node_policy *node_policy_find(struct slice name)
 static const struct weir_headroom_policy *headroom_policy_find(struct slice name)
 {
     FIND(headroom_policies, name);
+}
+
+static const struct weir_overload_policy *overload_policy_find(struct slice name)
+{
+    FIND(overload_policies, name);
 }
 
 const struct weir_partition_policy *admission_policy_named(const struct config *config,
@@ -104,6 +117,22 @@ const struct weir_headroom_policy *headroom_policy_of(const struct config *confi
     return p;
 }
 
+static const struct weir_overload_policy *overload_policy_named(const struct config *config,
+                                                                struct slice name)
+{
+    const struct weir_overload_policy *own = overload_policy_find(name);
+    struct policy_entry *e = policies_find(config->policies, POLICY_OVERLOAD, name);
+    return own != NULL ? own : e != NULL ? &e->overload : NULL;
+}
+
+const struct weir_overload_policy *overload_policy_of(const struct config *config)
+{
+    const struct weir_overload_policy *p =
+        overload_policy_named(config, slice_of(config->overload_policy));
+    must(p != NULL);
+    return p;
+}
+
 const char *admission_policy_names(void)
 {
     return "allocation, burst, always-burst, none";
@@ -118,6 +147,8 @@ bool admission_policy_is_own(enum policy_point point, const char *name)
         return node_policy_find(slice_of(name)) != NULL;
     case POLICY_HEADROOM:
         return headroom_policy_find(slice_of(name)) != NULL;
+    case POLICY_OVERLOAD:
+        return overload_policy_find(slice_of(name)) != NULL;
     case POLICY_TABLE:
     case POLICY_POINTS:
         break;
@@ -149,5 +180,9 @@ enum status admission_policies_check(const struct config *config, struct buffer 
     if (headroom_policy_named(config, slice_of(name)) == NULL)
         return policy_unknown(config, POLICY_HEADROOM, "headroom_policy", name, "off, gauge, lease",
                               error);
+    name = config->overload_policy;
+    if (overload_policy_named(config, slice_of(name)) == NULL)
+        return policy_unknown(config, POLICY_OVERLOAD, "overload_policy", name,
+                              "delay, off, dagor, breakwater", error);
     return STATUS_OK;
 }

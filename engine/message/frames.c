@@ -5,7 +5,7 @@
 
 enum {
     REQUEST_HEAD_SIZE = 22,
-    REPLY_HEAD_SIZE = 69
+    REPLY_HEAD_SIZE = 73
 };
 
 /* ---- the fields of a kind ---- */
@@ -143,6 +143,7 @@ void reply_encode(struct buffer *out, const struct reply *r)
     at = put_u8(at, (uint8_t)r->code);
     at = put_u8(at, (uint8_t)r->kind);
     at = put_u32(at, r->leader);
+    at = put_u32(at, r->told);
     at = put_u8(at, r->verdict.burst);
     at = put_u8(at, (uint8_t)r->verdict.reason);
     at = put_u32(at, r->verdict.member);
@@ -165,6 +166,7 @@ enum status reply_decode(struct slice frame, struct reply *out)
     uint8_t code = get_u8(&at);
     uint8_t kind = get_u8(&at);
     out->leader = get_u32(&at);
+    out->told = get_u32(&at);
     uint8_t burst = get_u8(&at);
     uint8_t reason = get_u8(&at);
     out->verdict.member = get_u32(&at);

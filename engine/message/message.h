@@ -159,6 +159,7 @@ struct reply {
     uint64_t id;
     enum reply_code code;
     uint32_t leader;              /* the node that leads the group; 0: not known */
+    uint32_t told;                /* what the node's policy of overload tells the sender */
     struct slice text;            /* the error, for people */
     struct admit_verdict verdict; /* data operations: the decision of admission */
     int64_t consumed_mcu;         /* the final cost of the request */

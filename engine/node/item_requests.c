@@ -3,6 +3,7 @@
 #include "engine/node/item_requests.h"
 #include "base/probe.h"
 #include "engine/expression/program.h"
+#include "engine/item/storage_key.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/owned_keys.h"
 
@@ -71,6 +72,30 @@ static const struct admit_group *items_group_of(struct requests *requests,
     return &requests->throughput->group;
 }
 
+/* Whether the node has time for the request. Otherwise it is refused, and costs nothing. */
+static bool items_arrive(struct requests *requests, struct partition *p, const struct operation *o,
+                         enum admit_kind kind, int64_t cost_mcu)
+{
+    struct overload *overload = &requests->throughput->overload;
+    const struct overload_arrival a = {
+        .now = requests->env->now,
+        .waited = o->waited,
+        .promised = o->waited.ns <= overload->target_ns ||
+                    admission_promises(&p->admission, kind, requests->env->now, cost_mcu),
+        .sender = o->from,
+        .key_hash = storage_key_bound_hash(request_key(&o->request), 0)};
+    if (overload_arrive(overload, &a))
+        return true;
+    PROBE("a node sheds a request that has waited too long");
+    p->counts[kind].load.refused[ADMIT_REFUSED_OVERLOAD]++;
+    struct reply *reply =
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "the request has waited %lld ms for node %u's processor",
+                   (long long)(o->waited.ns / NS_PER_MS), requests->env->id);
+    reply->verdict.reason = ADMIT_REFUSED_OVERLOAD;
+    return false;
+}
+
 /* Charges the least that the request can cost. A request that was admitted before it waited for a
  * page is not charged again. */
 bool items_admit(struct requests *requests, struct partition *p, struct operation *o,
@@ -78,6 +103,8 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
 {
     if (o->admitted)
         return true;
+    if (!items_arrive(requests, p, o, kind, cost_mcu))
+        return false;
     node_heat_add(requests->heat, p, kind, request_key(&o->request), cost_mcu);
     o->verdict = admission_try(&p->admission, &requests->throughput->admission, kind,
                                requests->env->now, cost_mcu, items_group_of(requests, p, kind));

@@ -199,6 +199,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     log_writer_init(&n->log.writer, n->env.id, (uint32_t)n->env.config->log_writes, segment_bytes,
                     next_lsn);
     node_admission_init(&n->throughput.admission, n->env.config, now);
+    overload_init(&n->throughput.overload, n->env.config);
     members_init(&n->throughput.members, n->env.config, n->env.node_count);
     peers_start(&n->peers);
     snapshots_start(&n->snapshots);
@@ -284,36 +285,46 @@ static void node_take_reply(struct node *n, const struct reply *reply)
     event_end(n);
 }
 
-static void node_run(struct node *n, uint64_t from, const struct request *r)
+static void node_run(struct node *n, struct duration waited, uint64_t from, const struct request *r)
 {
-    struct operation o = {.from = from, .request = *r};
+    struct operation o = {.from = from, .waited = waited, .request = *r};
     requests_run(&n->requests, &o);
     event_end(n);
+}
+
+/* What the policy of overload tells the sender. */
+static uint32_t node_tell(struct node *n, uint64_t to)
+{
+    const struct overload_arrival a = {.now = n->env.now, .sender = to};
+    return overload_tell(&n->throughput.overload, &a);
 }
 
 const struct node_effect *node_next_effect(struct node *n)
 {
     struct node_env *env = &n->env;
     while (env->effect_next < env->effect_count) {
-        const struct node_effect *e = &env->effects[env->effect_next++];
+        struct node_effect *e = &env->effects[env->effect_next++];
         if (e->kind == NODE_REPLY && e->to == FROM_SELF) {
             struct reply reply = e->reply; /* taking the reply may move the array of effects */
             node_take_reply(n, &reply);
         } else if (e->kind == NODE_REQUEST && e->to == env->id) {
             const struct request request = e->request;
-            node_run(n, FROM_SELF, &request);
+            node_run(n, (struct duration){0}, FROM_SELF, &request);
         } else {
+            if (e->kind == NODE_REPLY)
+                e->reply.told = node_tell(n, e->to);
             return e;
         }
     }
     return NULL;
 }
 
-void node_request(struct node *n, struct instant now, uint64_t from, const struct request *r)
+void node_request(struct node *n, struct instant now, struct duration waited, uint64_t from,
+                  const struct request *r)
 {
     must(from != FROM_SELF);
     event_begin(n, now);
-    node_run(n, from, r);
+    node_run(n, waited, from, r);
 }
 
 void node_reply(struct node *n, struct instant now, const struct reply *reply)

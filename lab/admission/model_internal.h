@@ -19,6 +19,7 @@
 #include "base/id_map.h"
 #include "base/prng.h"
 #include "control/controller.h"
+#include "engine/admission/overload.h"
 #include "engine/heat/excess.h"
 #include "engine/heat/split_point.h"
 #include "gac/client.h"
@@ -124,6 +125,7 @@ struct model_node {
     int64_t busy_until_ns; /* its processors have work until then */
     int64_t slow_ppm;      /* its work takes so much as long; a million: as usual */
     bool down;
+    struct overload overload;
     struct id_map shares; /* owns struct table_share, by table */
     struct model_ideal ideal[ADMIT_KINDS];
 };
@@ -167,6 +169,8 @@ struct model_router {
     struct id_map queues; /* owns struct model_queue, by key */
     uint32_t waiting;
     int64_t busy_until_ns;
+    struct overload overload;
+    struct overload_peer *peers; /* owns; by node */
 };
 
 struct model_server {
@@ -312,6 +316,8 @@ void model_nodes_destroy(struct model *m);
 struct model_outcome {
     struct admit_verdict verdict;
     bool failed;      /* no leader, or no majority */
+    bool sent;        /* to the node */
+    uint32_t node;    /* that was asked */
     int64_t cost_mcu; /* in all */
     int64_t done_ns;  /* when the answer is at the router */
 };

@@ -8,6 +8,7 @@
  *            that decides, of its node, and the headroom that its node knows of the others. */
 #include <stdlib.h>
 
+#include "engine/item/storage_key.h"
 #include "lab/admission/model_internal.h"
 
 enum {
@@ -25,6 +26,7 @@ void model_nodes_create(struct model *m)
         n->slow_ppm = PPM;
         node_admission_init(&n->admission, m->config, model_now(m));
         members_init(&n->members, m->config, m->node_count);
+        overload_init(&n->overload, m->config);
     }
 }
 
@@ -127,6 +129,44 @@ static int64_t write_durable_at(struct model *m, struct model_partition *p, int6
     return done[p->replica_count / 2];
 }
 
+/* ---- overload ---- */
+
+/* The router hears the answer to a request that it sent. */
+static void node_answered(void *context, uint64_t argument)
+{
+    struct model *m = context;
+    struct model_router *r = &m->routers[argument >> 32];
+    struct model_node *n = &m->nodes[(uint32_t)argument];
+    const struct overload_arrival a = {.now = model_now(m), .sender = r->number};
+    overload_answered(&r->overload, &r->peers[(uint32_t)argument], model_now(m),
+                      n->down ? 0 : overload_tell(&n->overload, &a));
+}
+
+/* Whether the node does the request. If not, `out` is a refusal. As router/shedding.c and
+ * engine/node/item_requests.c. The node judges when it takes the request from its queue. Requests
+ * leave the queue in the order in which they came, so that time is known now. */
+static bool node_arrives(struct model *m, uint32_t node, struct admission *a, enum admit_kind kind,
+                         const struct model_request *r, uint64_t key_hash, int64_t cost_mcu,
+                         struct model_outcome *out)
+{
+    struct model_node *n = &m->nodes[node];
+    struct model_router *router = &m->routers[r->router];
+    const int64_t wait_ns = n->busy_until_ns - m->scheduler.now.ns;
+    struct overload_arrival o = {.now = model_now(m), .sender = r->router, .key_hash = key_hash};
+    out->verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_OVERLOAD};
+    out->node = node;
+    if (!overload_may_send(&router->overload, &router->peers[node], &o)) {
+        out->done_ns = m->scheduler.now.ns;
+        return false;
+    }
+    out->sent = true;
+    o.waited.ns = wait_ns > 0 ? wait_ns : 0;
+    o.now = instant_add(o.now, o.waited);
+    o.promised =
+        o.waited.ns <= n->overload.target_ns || admission_promises(a, kind, model_now(m), cost_mcu);
+    return overload_arrive(&n->overload, &o);
+}
+
 /* ---- admission ---- */
 
 /* As engine/node/heat.c: counts what is asked for, and reports a load above the maximum at once
@@ -217,7 +257,8 @@ static struct admission *read_buckets(struct model *m, struct model_partition *p
 }
 
 static void node_serve_read(struct model *m, struct model_partition *p,
-                            const struct model_request *r, struct model_outcome *out)
+                            const struct model_request *r, uint64_t key_hash,
+                            struct model_outcome *out)
 {
     const struct traffic_request *t = &r->traffic;
     uint32_t at = t->consistent ? p->leader : node_pick_replica(m, p);
@@ -226,6 +267,8 @@ static void node_serve_read(struct model *m, struct model_partition *p,
     const int64_t least = read_cost_mcu(0, t->consistent);
     out->cost_mcu = read_cost_mcu(
         (int64_t)t->size_bytes * (t->scan_length > 1 ? t->scan_length : 1), t->consistent);
+    if (!node_arrives(m, p->replicas[at].node, a, ADMIT_READ, r, key_hash, least, out))
+        return;
     out->verdict = admission_try(a, &n->admission, ADMIT_READ, model_now(m), least, NULL);
     node_count(p, ADMIT_READ, &out->verdict, least);
     if (out->verdict.reason != ADMIT_OK)
@@ -269,7 +312,8 @@ static void write_settle(struct model *m, struct model_partition *p, const struc
 }
 
 static void node_serve_write(struct model *m, struct model_partition *p,
-                             const struct model_request *r, struct model_outcome *out)
+                             const struct model_request *r, uint64_t key_hash,
+                             struct model_outcome *out)
 {
     struct model_node *n = &m->nodes[p->replicas[p->leader].node];
     struct admission *a = &p->replicas[p->leader].admission;
@@ -278,8 +322,11 @@ static void node_serve_write(struct model *m, struct model_partition *p,
         out->failed = true;
         return;
     }
-    node_group(m, p, &group);
     out->cost_mcu = write_cost_mcu(model_write_bytes(&r->traffic));
+    if (!node_arrives(m, p->replicas[p->leader].node, a, ADMIT_WRITE, r, key_hash, out->cost_mcu,
+                      out))
+        return;
+    node_group(m, p, &group);
     out->verdict =
         admission_try(a, &n->admission, ADMIT_WRITE, model_now(m), out->cost_mcu, &group);
     node_count(p, ADMIT_WRITE, &out->verdict, out->cost_mcu);
@@ -302,18 +349,28 @@ void model_nodes_serve(struct model *m, struct model_partition *p, const struct 
         out->failed = true;
         return;
     }
+    const uint64_t key_hash = storage_key_bound_hash(key, 0);
     if (kind == ADMIT_READ)
-        node_serve_read(m, p, r, out);
+        node_serve_read(m, p, r, key_hash, out);
     else
-        node_serve_write(m, p, r, out);
+        node_serve_write(m, p, r, key_hash, out);
     if (out->failed)
         return;
     bool admitted = out->verdict.reason == ADMIT_OK;
+    if (!admitted && (out->sent || out->verdict.reason != ADMIT_REFUSED_OVERLOAD))
+        out->done_ns = node_work(m, &m->nodes[out->node], m->scheduler.now.ns + model_way_ns(m),
+                                 m->scenario->cluster.costs.refuse_ns) +
+                       model_way_ns(m);
+    if (out->sent && m->routers[r->router].overload.policy->answered != NULL)
+        model_in(m, out->done_ns - m->scheduler.now.ns, node_answered, m,
+                 (uint64_t)r->router << 32 | out->node);
+    if (out->verdict.reason == ADMIT_REFUSED_OVERLOAD) {
+        p->totals[kind].refused[ADMIT_REFUSED_OVERLOAD]++;
+        return;
+    }
     int64_t asked_mcu =
         admitted || kind == ADMIT_WRITE ? out->cost_mcu : read_cost_mcu(0, r->traffic.consistent);
     node_count_heat(m, p, kind, key, asked_mcu);
     if (admitted)
         p->table->consumed_mcu[kind] += out->cost_mcu;
-    else
-        out->done_ns = m->scheduler.now.ns + 2 * m->scenario->cluster.costs.network_ns;
 }

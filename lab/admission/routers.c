@@ -76,6 +76,9 @@ void model_routers_create(struct model *m)
     m->routers = must_calloc(m->router_count, sizeof m->routers[0]);
     for (uint32_t i = 0; i < m->router_count; i++) {
         m->routers[i].number = i;
+        m->routers[i].peers =
+            must_calloc((size_t)m->scenario->cluster.nodes + 1, sizeof m->routers[i].peers[0]);
+        overload_init(&m->routers[i].overload, m->config);
         m->routers[i].down = true;
     }
 }
@@ -88,6 +91,7 @@ void model_routers_destroy(struct model *m)
         for (struct model_queue *q; (q = id_map_next(&r->queues, &at)) != NULL;)
             free(q);
         id_map_deinit(&r->queues);
+        free(r->peers);
         if (r->client != NULL)
             gac_client_destroy(r->client);
     }
@@ -155,24 +159,39 @@ static struct slice request_key_of(struct model *m, struct model_request *q)
 }
 
 /* The router's processor: a queue like a node's. */
-static int64_t router_work(struct model *m, struct model_router *r)
+static int64_t router_work(struct model *m, struct model_router *r, int64_t ns)
 {
     int64_t at = m->scheduler.now.ns;
     int64_t begins = r->busy_until_ns > at ? r->busy_until_ns : at;
-    r->busy_until_ns = begins + m->scenario->cluster.costs.router_ns;
+    r->busy_until_ns = begins + ns;
     return r->busy_until_ns - at;
 }
 
 static void router_refuse(struct model *m, struct model_router *r, struct model_request *q,
-                          struct duration wait)
+                          enum admit_reason reason, struct duration wait)
 {
-    const struct admit_verdict v = {.reason = ADMIT_REFUSED_TABLE, .wait = wait};
+    const struct admit_verdict v = {.reason = reason, .wait = wait};
     struct model_partition *p = model_partitions_route(q->table, request_key_of(m, q));
-    (void)r;
-    observe_request(m, q, p, ADMIT_REFUSED_TABLE, demand_cost_mcu(&q->traffic), -1);
-    model_note(m, ADMIT_REFUSED_TABLE);
+    observe_request(m, q, p, reason, demand_cost_mcu(&q->traffic), -1);
+    model_note(m, reason);
     model_sources_done(m, q, &v, false,
-                       m->scheduler.now.ns + 2 * m->scenario->cluster.costs.network_ns);
+                       m->scheduler.now.ns +
+                           router_work(m, r, m->scenario->cluster.costs.refuse_ns) +
+                           2 * m->scenario->cluster.costs.network_ns);
+}
+
+/* As router/shedding.c: by the time that the request would wait for the router's processor. */
+static bool router_arrives(struct model *m, struct model_router *r, struct model_request *q,
+                           bool limited)
+{
+    const int64_t wait_ns = r->busy_until_ns - m->scheduler.now.ns;
+    const bool shorter = wait_ns <= r->overload.target_ns;
+    const struct overload_arrival a = {
+        .now = {m->scheduler.now.ns + (wait_ns > 0 ? wait_ns : 0)},
+        .waited = {wait_ns > 0 ? wait_ns : 0},
+        .promised = limited || shorter,
+        .key_hash = shorter ? 0 : storage_key_bound_hash(request_key_of(m, q), 0)};
+    return overload_arrive(&r->overload, &a);
 }
 
 static void router_serve(struct model *m, struct model_router *r, struct model_request *q)
@@ -190,7 +209,10 @@ static void router_serve(struct model *m, struct model_router *r, struct model_r
     }
     bool admitted = out.verdict.reason == ADMIT_OK;
     router_settle(r, q, admitted ? out.cost_mcu : 0);
-    int64_t done_ns = out.done_ns + router_work(m, r) + model_way_ns(m) + model_way_ns(m);
+    const struct scenario_costs *costs = &m->scenario->cluster.costs;
+    int64_t done_ns = out.done_ns +
+                      router_work(m, r, admitted ? costs->router_ns : costs->refuse_ns) +
+                      model_way_ns(m) + model_way_ns(m);
     model_note(m, (uint64_t)out.verdict.reason << 48 ^ (uint64_t)out.cost_mcu ^ p->id);
     observe_request(m, q, p, (uint32_t)out.verdict.reason, out.cost_mcu,
                     admitted ? done_ns - q->due_ns : -1);
@@ -237,7 +259,7 @@ static void queue_retry(struct model *m, struct model_router *r, struct model_qu
         if (v == GAC_TAKEN)
             router_serve(m, r, w);
         else
-            router_refuse(m, r, w, wait);
+            router_refuse(m, r, w, ADMIT_REFUSED_TABLE, wait);
         if (r->down)
             return;
     }
@@ -305,6 +327,10 @@ void model_routers_submit(struct model *m, struct model_request *q)
                            m->scheduler.now.ns + m->scenario->cluster.costs.network_ns);
         return;
     }
+    if (!router_arrives(m, r, q, q->table->limited[kind])) {
+        router_refuse(m, r, q, ADMIT_REFUSED_OVERLOAD, (struct duration){0});
+        return;
+    }
     if (!q->table->limited[kind]) {
         router_serve(m, r, q);
         return;
@@ -315,7 +341,7 @@ void model_routers_submit(struct model *m, struct model_request *q)
     if (v == GAC_TAKEN)
         router_serve(m, r, q);
     else if (v == GAC_REFUSED)
-        router_refuse(m, r, q, wait);
+        router_refuse(m, r, q, ADMIT_REFUSED_TABLE, wait);
     else
         router_park(m, r, queue, q);
     router_pump(m, r);

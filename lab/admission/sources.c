@@ -158,12 +158,13 @@ void model_sources_done(struct model *m, struct model_request *r,
         request_free(m, r);
         return;
     }
-    enum retry_result result = failed                        ? RETRY_ERROR
+    const bool error = failed || verdict->reason == ADMIT_REFUSED_OVERLOAD;
+    enum retry_result result = error                         ? RETRY_ERROR
                                : verdict->reason == ADMIT_OK ? RETRY_DONE
                                                              : RETRY_THROTTLED;
     int64_t timeout_ns = s->workload->timeout_ns;
     struct model_request *kept = model_sources_keep(m, r);
-    kept->hint_ns = !failed && verdict->reason != ADMIT_OK ? verdict->wait.ns : -1;
+    kept->hint_ns = !error && verdict->reason != ADMIT_OK ? verdict->wait.ns : -1;
     if (done_ns - kept->sent_ns > timeout_ns) {
         result = RETRY_TIMEOUT;
         done_ns = kept->sent_ns + timeout_ns;

@@ -145,6 +145,9 @@ static void pool_pump(struct clients *c, struct pool *pool)
 /* weir's message names the exact reason: " (node: node 3, which serves ..". */
 static uint32_t reason_of(struct slice body)
 {
+    static const char overload[] = "is overloaded and did nothing";
+    if (memmem(body.data, body.size, overload, sizeof overload - 1) != NULL)
+        return ADMIT_REFUSED_OVERLOAD;
     for (uint32_t reason = 1; reason < ADMIT_REASONS; reason++) {
         char text[32] = " (";
         const char *name = admit_reason_name((enum admit_reason)reason);
@@ -167,10 +170,10 @@ static void connection_answered(void *context, int http_status, struct slice bod
     if (a == NULL)
         return; /* nobody asked */
     if (http_status != 200) {
-        end.reason = http_status == 400 ? reason_of(body) : REASON_FAILED;
-        end.result = end.reason != REASON_FAILED ? RETRY_THROTTLED
-                     : http_status >= 500        ? RETRY_ERROR
-                                                 : RETRY_FINAL;
+        end.reason = reason_of(body);
+        end.result = http_status >= 500            ? RETRY_ERROR
+                     : end.reason != REASON_FAILED ? RETRY_THROTTLED
+                                                   : RETRY_FINAL;
         if (n->response.retry_after_ms >= 0)
             end.hint_ns = n->response.retry_after_ms * NS_PER_MS;
     }

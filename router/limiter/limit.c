@@ -5,6 +5,7 @@
 
 #include "engine/message/request_traits.h"
 #include "gac/vend.h"
+#include "router/shedding.h"
 
 /* Subrequests that wait for tokens of one key. An empty queue stays until the next retry. */
 struct limit_waiters {
@@ -106,10 +107,9 @@ static void limit_park(struct router *r, struct subrequest *s)
 static void limit_refuse(struct router *r, struct subrequest *s, struct duration wait)
 {
     r->counters.limit_refused++;
-    subrequest_queue_remove(s);
     timer_stop(&s->backoff);
     s->limits.wait = wait;
-    subrequest_queue_add(&r->limit_refused, s);
+    subrequest_refuse_later(r, s);
 }
 
 bool limit_is_waiting(const struct router *r, const struct subrequest *s)
@@ -119,7 +119,7 @@ bool limit_is_waiting(const struct router *r, const struct subrequest *s)
 
 void limit_wait_over(struct router *r, struct subrequest *s)
 {
-    if (s->queue != &r->limit_refused)
+    if (s->queue != &r->refused)
         limit_refuse(r, s, (struct duration){0});
 }
 
@@ -138,10 +138,9 @@ static bool limit_is_queued(const struct router *r, struct subrequest *s,
     return false;
 }
 
-static enum gac_verdict limit_try(struct router *r, struct subrequest *s)
+static enum gac_verdict limit_try(struct router *r, struct subrequest *s, struct limit_need needs[],
+                                  uint32_t count)
 {
-    struct limit_need needs[LIMITS_MAX];
-    uint32_t count = limit_needs(r, s, needs);
     if (!LIST_EMPTY(&r->limit_queues) && limit_is_queued(r, s, needs, count))
         return GAC_WAIT;
     enum gac_verdict verdict = limits_take(r->gac, r->now, needs, count, &s->limits);
@@ -156,7 +155,11 @@ static enum gac_verdict limit_try(struct router *r, struct subrequest *s)
 
 bool limit_take(struct router *r, struct subrequest *s)
 {
-    enum gac_verdict verdict = limit_try(r, s);
+    struct limit_need needs[LIMITS_MAX];
+    const uint32_t count = limit_needs(r, s, needs);
+    if (!shedding_arrive(r, s, count > 0))
+        return false;
+    enum gac_verdict verdict = limit_try(r, s, needs, count);
     if (verdict == GAC_WAIT)
         limit_park(r, s);
     return verdict == GAC_TAKEN;
@@ -189,7 +192,8 @@ static void limit_retry(struct router *r, struct limit_waiters *w)
 {
     struct subrequest *s;
     while ((s = TAILQ_FIRST(&w->queue)) != NULL) {
-        enum gac_verdict verdict = limit_try(r, s);
+        struct limit_need needs[LIMITS_MAX];
+        enum gac_verdict verdict = limit_try(r, s, needs, limit_needs(r, s, needs));
         if (verdict == GAC_REFUSED)
             continue;
         if (verdict == GAC_WAIT && gac_key_number(s->limits.short_of) == w->id)
@@ -222,9 +226,13 @@ bool limit_run(struct router *r)
     struct subrequest *s;
     if (!LIST_EMPTY(&r->limit_queues) && r->limit_changes != gac_client_changes(r->gac))
         limit_retry_all(r);
-    bool any = !TAILQ_EMPTY(&r->limit_refused);
-    while ((s = TAILQ_FIRST(&r->limit_refused)) != NULL) {
+    bool any = !TAILQ_EMPTY(&r->refused);
+    while ((s = TAILQ_FIRST(&r->refused)) != NULL) {
         struct gac_holding holding = {0};
+        if (s->shed != NULL) {
+            subrequest_shed(r, s);
+            continue;
+        }
         gac_client_holding(r->gac, r->now, s->limits.short_of, &holding);
         const struct admit_verdict verdict = {.reason = ADMIT_REFUSED_TABLE,
                                               .wait = s->limits.wait,

@@ -233,7 +233,9 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
             break; /* the catalog does not throttle */
         return throttle_refuse(c, s, &reply->verdict);
     case REPLY_OVERLOADED:
-        return refuse_explain(c, FAULT_UNAVAILABLE, "The node is overloaded and did nothing",
+        return refuse_explain(c, FAULT_UNAVAILABLE,
+                              s->shed != NULL ? "The router is overloaded and did nothing"
+                                              : "The node is overloaded and did nothing",
                               reply);
     case REPLY_FULL:
         return refuse_explain(c, FAULT_UNAVAILABLE,

@@ -100,6 +100,7 @@ static void throttle_append_where(struct buffer *out, const struct call *c,
                              partition, what);
         break;
     case ADMIT_OK:
+    case ADMIT_REFUSED_OVERLOAD: /* no throttling: REPLY_OVERLOADED */
     case ADMIT_REASONS:
         break;
     }

@@ -13,8 +13,8 @@ enum {
 };
 
 static const char usage[] =
-    "cut KIND ID in|out|both; delay KIND ID MS; heal; disk slow MS | fail | full | ok; skew MS; "
-    "drift PPM; status";
+    "cut KIND ID in|out|both; delay KIND ID MS; heal; disk slow MS | fail | full | ok; "
+    "processor slow US; skew MS; drift PPM; status";
 
 static size_t split(struct slice line, struct slice words[WORDS_MAX])
 {
@@ -80,6 +80,7 @@ static const struct verb {
     {{"delay", NULL}, 4, FAULT_DELAY, "MS: 0 to 60000", 0, FAULTS_DELAY_MS_MAX},
     {{"heal", NULL}, 1, FAULT_HEAL, NULL, 0, 0},
     {{"disk", "slow"}, 3, FAULT_DISK_SLOW, "MS: 0 to 60000", 0, FAULTS_DELAY_MS_MAX},
+    {{"processor", "slow"}, 3, FAULT_PROCESSOR_SLOW, "US: 0 to 1000000", 0, FAULTS_WORK_US_MAX},
     {{"disk", "fail"}, 2, FAULT_DISK_FAIL, NULL, 0, 0},
     {{"disk", "full"}, 2, FAULT_DISK_FULL, NULL, 0, 0},
     {{"disk", "ok"}, 2, FAULT_DISK_OK, NULL, 0, 0},
@@ -157,6 +158,9 @@ static void describe(struct loop *l, struct transport *t, struct buffer *out)
     if (f->write_delay_ns > 0)
         buffer_append_format(out, " disk slow %lld ms;",
                              (long long)(f->write_delay_ns / NS_PER_MS));
+    if (f->work_delay_ns > 0)
+        buffer_append_format(out, " processor slow %lld us;",
+                             (long long)(f->work_delay_ns / NS_PER_US));
     if (f->writes_until_failure >= 0)
         buffer_append_text(out, " disk fail;");
     if (f->disk_full)
@@ -204,10 +208,14 @@ void fault_command_apply(const struct fault_command *c, struct loop *l, struct t
     case FAULT_HEAL:
         transport_heal(t);
         mend_disk(f);
+        f->work_delay_ns = 0;
         loop_set_clock_fault(l, duration_ms(0), 0);
         break;
     case FAULT_DISK_SLOW:
         f->write_delay_ns = c->number * NS_PER_MS;
+        break;
+    case FAULT_PROCESSOR_SLOW:
+        f->work_delay_ns = c->number * NS_PER_US;
         break;
     case FAULT_DISK_FAIL:
         f->writes_until_failure = 0;

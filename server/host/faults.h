@@ -13,6 +13,7 @@ enum {
     FAULTS_LINE_SIZE_MAX = 256,
     FAULTS_CLIENTS_MAX = 16,
     FAULTS_DELAY_MS_MAX = 60000,
+    FAULTS_WORK_US_MAX = 1000000,
     FAULTS_SKEW_MS_MAX = 3600000,
     FAULTS_DRIFT_PPM_MAX = 500000,
 };
@@ -22,6 +23,7 @@ enum fault_verb {
     FAULT_DELAY,
     FAULT_HEAL,
     FAULT_DISK_SLOW,
+    FAULT_PROCESSOR_SLOW,
     FAULT_DISK_FAIL,
     FAULT_DISK_FULL,
     FAULT_DISK_OK,
@@ -36,7 +38,7 @@ struct fault_command {
     enum peer_kind kind; /* cut, delay */
     uint32_t id;
     unsigned cut;   /* LINK_CUT_IN | LINK_CUT_OUT */
-    int64_t number; /* milliseconds or ppm */
+    int64_t number; /* milliseconds, microseconds or ppm */
 };
 
 /* STATUS_MALFORMED: `error` says what was expected, without control characters. */

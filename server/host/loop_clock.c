@@ -11,7 +11,13 @@ static int64_t clock_wall_ms(void *context)
     return loop_wall_ms(context);
 }
 
+static struct duration clock_waited(void *context)
+{
+    return loop_waited(context);
+}
+
 struct clock_port loop_clock(struct loop *l)
 {
-    return (struct clock_port){.context = l, .now = clock_now, .wall_ms = clock_wall_ms};
+    return (struct clock_port){
+        .context = l, .now = clock_now, .wall_ms = clock_wall_ms, .waited = clock_waited};
 }

@@ -23,6 +23,7 @@ struct log_write {
 struct node_host {
     struct loop *loop;     /* borrows */
     const char *directory; /* borrows, during node_host_open */
+    struct message_port messages;
     int lock_fd;
     struct log_dir *log_dir; /* owns */
     struct log_append append;
@@ -142,6 +143,28 @@ static void host_log_trim(void *context, uint64_t segment)
     log_dir_trim(h->log_dir, segment);
 }
 
+/* ---- messages ---- */
+
+static void host_reply(void *context, uint64_t to, const struct reply *r)
+{
+    struct node_host *h = context;
+    if (r->code == REPLY_OK)
+        loop_work(h->loop);
+    h->messages.reply(h->messages.context, to, r);
+}
+
+static void host_request(void *context, uint32_t node, const struct request *r)
+{
+    struct node_host *h = context;
+    h->messages.request(h->messages.context, node, r);
+}
+
+static void host_envelope(void *context, uint32_t node, struct slice frame)
+{
+    struct node_host *h = context;
+    h->messages.envelope(h->messages.context, node, frame);
+}
+
 /* ---- life ---- */
 
 static enum status host_fail(const struct node_host *h, struct buffer *error, enum status status,
@@ -188,7 +211,10 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
                 .append = host_log_append,
                 .trim = host_log_trim},
         .work = {.context = h, .submit = host_submit},
-        .messages = options->messages,
+        .messages = {.context = h,
+                     .reply = host_reply,
+                     .request = host_request,
+                     .envelope = host_envelope},
     };
     return node_server_open(&server, store, error, &h->server);
 }
@@ -217,6 +243,7 @@ enum status node_host_open(struct loop *l, const struct node_host_options *optio
     struct node_host *h = must_calloc(1, sizeof *h);
     h->loop = l;
     h->directory = options->directory;
+    h->messages = options->messages;
     h->lock_fd = -1;
     log_append_init(&h->append);
     h->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;

@@ -33,6 +33,7 @@ ERRORS = [  # a command, what it must say, its exit code
     (["fault"], "fault needs a daemon and a fault", 1),
     (["skew", "1"], "skew needs a daemon and milliseconds", 1),
     (["slow-disk"], "slow-disk needs a daemon and milliseconds", 1),
+    (["slow-processor", "1"], "slow-processor needs a daemon and microseconds", 1),
     (["cut", "1"], "cut takes two daemons", 1),
     (["down", "now"], "down takes only --wipe", 1),
     (["kill", "1", "99"], "there is no 99; there are: node-1 node-2 node-3 router-1", 1),

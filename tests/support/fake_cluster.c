@@ -505,7 +505,7 @@ void fake_read(struct fake_cluster *f, uint64_t connection, size_t left)
 void fake_send(struct fake_cluster *f, uint64_t connection, struct slice bytes)
 {
     if (!f->clients[connection].closed)
-        router_receive(f->router, f->now, connection, bytes);
+        router_receive(f->router, f->now, f->waited, connection, bytes);
     fake_pump(f);
 }
 

@@ -262,7 +262,7 @@ uint64_t lone_ask(struct lone_node *w, struct request *r)
 {
     r->id = w->next_id++;
     w->answer_count = 0;
-    node_request(w->node, w->now, ROUTER, r);
+    node_request(w->node, w->now, w->waited, ROUTER, r);
     lone_take_effects(w);
     return r->id;
 }

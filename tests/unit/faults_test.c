@@ -69,18 +69,19 @@ static void what_it_is_told_it_does_and_tells(void **state)
     expect(f, "cut router 1 in", "ok");
     expect(f, "delay node 3 250", "ok");
     expect(f, "disk slow 20", "ok");
+    expect(f, "processor slow 700", "ok");
     expect(f, "  disk   full ", "ok");
     expect(f, "disk fail", "ok");
     expect(f, "skew -500", "ok");
     expect(f, "drift 200", "ok");
     expect(f, "status",
-           "ok: node 2 cut both; router 1 cut in; node 3 delay 250 ms; disk slow 20 ms; disk fail; "
-           "disk full; skew -500 ms; drift 200 ppm;");
+           "ok: node 2 cut both; router 1 cut in; node 3 delay 250 ms; disk slow 20 ms; processor "
+           "slow 700 us; disk fail; disk full; skew -500 ms; drift 200 ppm;");
     assert_int_equal(loop_faults(f->loop)->write_error, EIO);
     expect(f, "disk ok", "ok");
     expect(f, "status",
-           "ok: node 2 cut both; router 1 cut in; node 3 delay 250 ms; skew -500 ms; drift 200 "
-           "ppm;");
+           "ok: node 2 cut both; router 1 cut in; node 3 delay 250 ms; processor slow 700 us; "
+           "skew -500 ms; drift 200 ppm;");
     expect(f, "heal", "ok");
     expect(f, "status", "ok: no faults");
 }
@@ -94,13 +95,14 @@ static void what_it_does_not_understand_it_refuses_with_what_it_expects(void **s
     for (size_t i = 0; i < sizeof nonsense / sizeof nonsense[0]; i++)
         expect(f, nonsense[i],
                "expected cut KIND ID in|out|both; delay KIND ID MS; heal; disk slow MS | fail | "
-               "full | ok; skew MS; drift PPM; status");
+               "full | ok; processor slow US; skew MS; drift PPM; status");
     expect(f, "cut host 2 in", "expected a KIND: node, router, gac or tool");
     expect(f, "cut node x in", "expected an ID: a number up to 65535");
     expect(f, "cut node -1 in", "expected an ID: a number up to 65535");
     expect(f, "cut node 2 up", "expected in, out or both");
     expect(f, "delay node 2 60001", "expected MS: 0 to 60000");
     expect(f, "disk slow 99999999999999999999", "expected MS: 0 to 60000");
+    expect(f, "processor slow -1", "expected US: 0 to 1000000");
     expect(f, "skew 1h", "expected MS: -3600000 to 3600000");
     expect(f, "drift 500001", "expected PPM: -500000 to 500000");
     expect(f, "status", "ok: no faults");

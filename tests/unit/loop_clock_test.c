@@ -38,6 +38,65 @@ static void turn_for(struct loop *l, int64_t ms)
         assert_int_equal(loop_turn(l, end), STATUS_OK);
 }
 
+/* ---- how long events have waited ---- */
+
+struct waits {
+    struct loop *loop;
+    int64_t ns[8];
+    int count;
+};
+
+static void busy_ms(int64_t ms)
+{
+    for (int64_t end = true_ns() + ms * NS_PER_MS; true_ns() < end;)
+        ;
+}
+
+static void job_nothing(void *context)
+{
+    (void)context;
+}
+
+static void job_done(void *context)
+{
+    struct waits *w = context;
+    w->ns[w->count++] = loop_waited(w->loop).ns;
+    busy_ms(20);
+}
+
+static void an_event_has_waited_for_those_before_it(void **state)
+{
+    struct waits w = {.loop = *state};
+    struct worker *worker;
+    assert_int_equal(worker_create(w.loop, "test", &worker), STATUS_OK);
+    assert_int_equal(loop_waited(w.loop).ns, 0); /* nothing is dispatched */
+    for (int i = 0; i < 4; i++)
+        worker_submit(worker, job_nothing, job_done, &w);
+    while (w.count < 4)
+        assert_int_equal(loop_turn(w.loop, INSTANT_NEVER), STATUS_OK);
+    /* Whether in one turn or in several: the last event has waited for 20 ms at least. */
+    assert_true(w.ns[3] >= 20 * NS_PER_MS);
+    for (int i = 1; i < 4; i++)
+        assert_true(w.ns[i] >= 0);
+    assert_int_equal(loop_waited(w.loop).ns, 0);
+    worker_destroy(worker);
+}
+
+static void a_loop_that_slept_has_let_nothing_wait(void **state)
+{
+    struct waits w = {.loop = *state};
+    struct worker *worker;
+    assert_int_equal(worker_create(w.loop, "test", &worker), STATUS_OK);
+    turn_for(w.loop, 50);
+    worker_submit(worker, job_nothing, job_done, &w);
+    while (w.count < 1)
+        assert_int_equal(loop_turn(w.loop, INSTANT_NEVER), STATUS_OK);
+    assert_true(w.ns[0] < 50 * NS_PER_MS);
+    worker_destroy(worker);
+}
+
+/* ---- a faulty clock ---- */
+
 static void without_a_fault_it_is_the_clock_since_boot(void **state)
 {
     struct loop *l = *state;
@@ -137,6 +196,8 @@ static void time_goes_on_while_the_machine_is_suspended(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(an_event_has_waited_for_those_before_it),
+        TEST(a_loop_that_slept_has_let_nothing_wait),
         TEST(without_a_fault_it_is_the_clock_since_boot),
         TEST(a_skew_moves_both_clocks_at_once),
         TEST(a_clock_set_back_stands_still_until_it_is_due),

@@ -1,0 +1,94 @@
+/* overload.c - asks the policy of overload, and lends it what it may see. */
+#include "engine/admission/overload.h"
+
+struct weir_arrival {
+    const struct overload *overload;
+    const struct overload_arrival *arrival;
+    void *state;
+};
+
+int64_t weir_arrival_now_ns(const struct weir_arrival *a)
+{
+    return a->arrival->now.ns;
+}
+
+int64_t weir_arrival_wait_ns(const struct weir_arrival *a)
+{
+    return a->arrival->waited.ns;
+}
+
+bool weir_arrival_is_promised(const struct weir_arrival *a)
+{
+    return a->arrival->promised;
+}
+
+uint32_t weir_arrival_priority(const struct weir_arrival *a)
+{
+    return (uint32_t)(a->arrival->key_hash % WEIR_OVERLOAD_PRIORITIES);
+}
+
+uint32_t weir_arrival_sender(const struct weir_arrival *a)
+{
+    return (uint32_t)(a->arrival->sender % WEIR_OVERLOAD_SENDERS);
+}
+
+int64_t weir_arrival_target_ns(const struct weir_arrival *a)
+{
+    return a->overload->target_ns;
+}
+
+int64_t weir_arrival_interval_ns(const struct weir_arrival *a)
+{
+    return a->overload->interval_ns;
+}
+
+int64_t weir_arrival_limit_ns(const struct weir_arrival *a)
+{
+    return a->overload->limit_ns;
+}
+
+void *weir_arrival_state(const struct weir_arrival *a)
+{
+    return a->state;
+}
+
+void overload_init(struct overload *o, const struct config *config)
+{
+    *o = (struct overload){.policy = overload_policy_of(config),
+                           .policies = config->policies,
+                           .target_ns = config->overload_target_ms * NS_PER_MS,
+                           .interval_ns = config->overload_interval_ms * NS_PER_MS,
+                           .limit_ns = config->overload_limit_ms * NS_PER_MS};
+}
+
+bool overload_arrive(struct overload *o, const struct overload_arrival *arrival)
+{
+    struct weir_arrival a = {o, arrival, o->state};
+    const int64_t begun_ns = policies_begin(o->policies, o->policy);
+    const bool goes_on = o->policy->arrive(&a);
+    policies_end(o->policies, o->policy, begun_ns);
+    o->shed += !goes_on;
+    return goes_on;
+}
+
+uint32_t overload_tell(struct overload *o, const struct overload_arrival *arrival)
+{
+    struct weir_arrival a = {o, arrival, o->state};
+    return o->policy->tell == NULL ? 0 : o->policy->tell(&a);
+}
+
+bool overload_may_send(struct overload *o, struct overload_peer *to,
+                       const struct overload_arrival *arrival)
+{
+    struct weir_arrival a = {o, arrival, to->state};
+    return o->policy->send == NULL || o->policy->send(&a);
+}
+
+void overload_answered(struct overload *o, struct overload_peer *to, struct instant now,
+                       uint32_t told)
+{
+    const struct overload_arrival arrival = {.now = now};
+    struct weir_arrival a = {o, &arrival, to->state};
+    if (o->policy->answered != NULL)
+        o->policy->answered(&a, told);
+}
