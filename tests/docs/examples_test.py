@@ -48,7 +48,7 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "tests/fault/": "the long form of a test, which ctest runs",
     "tests/model/": "the long form of a test, which ctest runs",
     "SEED=7 STEPS=3000 tests/api/run": "the long form of a test, which ctest runs",
-    "sbatch": "needs Slurm and its daemons",
+    "sbatch": "needs Slurm and its daemons; tests/lab/slurm_test.py runs it",
     "weir lab run static-skew --policy": "tests/policy_test.py builds the policy and runs it",
     "weir lab suite": "a test, which ctest runs",
 }
