@@ -25,7 +25,6 @@ struct request_record {
     bool begun;               /* there was a request */
     int64_t begin_ns;         /* of the first request, by the loop's clock */
     struct instant due;       /* NEVER: nothing waits */
-    uint64_t written;         /* requests that are in the file as a whole */
     struct trace_order order; /* requests that wait */
     struct request_parts parts;
     struct buffer lines; /* not written yet */
@@ -47,10 +46,8 @@ static void record_close(struct request_record *r)
 
 static void record_end(struct request_record *r, int error)
 {
-    fprintf(
-        stderr,
-        "weir %s: --record %s: %s. The recording ends after %llu requests; the router goes on.\n",
-        r->options.command, r->path, strerror(error), (unsigned long long)r->written);
+    fprintf(stderr, "weir %s: --record %s: %s. The recording ends here; the router goes on.\n",
+            r->options.command, r->path, strerror(error));
     record_close(r);
 }
 
@@ -68,7 +65,6 @@ static void record_flush(struct request_record *r)
         at += (size_t)size;
     }
     buffer_clear(&r->lines);
-    r->written = r->order.lines;
 }
 
 /* A new file, or a character device as it is. -1: errno tells; r->path has the path that failed. */

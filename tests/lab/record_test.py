@@ -14,7 +14,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fault"))
 from replay_test import UNITS, lab, near  # noqa: E402
-from servers import Cluster, Server  # noqa: E402
+from servers import Cluster, Server, until  # noqa: E402
 
 SAME = 0.02  # how far the replay's throttle fraction may be from the recorded one
 SALT = ["--record-salt", "a salt of the test"]
@@ -34,7 +34,8 @@ def load(weir, address, rate, seconds, *arguments):
 
 def outcomes(record):
     """The requests' outcomes in a recording."""
-    return [line.split()[6] for line in record.read_text().splitlines() if line[0].isdigit()]
+    text = record.read_text()
+    return [line.split()[6] for line in text[:text.rfind("\n") + 1].splitlines() if line[0].isdigit()]
 
 
 def check_recording(record, offered, throttled, salted):
@@ -54,7 +55,8 @@ def one_router(weir, directory, seconds):
     try:
         offered, throttled = load(weir, server.address, 3 * UNITS, seconds, "--create-table", "--wcu", str(UNITS),
                                   "--rcu", str(UNITS))
-        server.stop()
+        until("all requests are in the file", lambda: len(outcomes(record)) == offered, 20)
+        server.kill()
     finally:
         server.forget()
     check_recording(record, offered, throttled, True)
@@ -116,14 +118,17 @@ def files(weir, directory):
     kept.write_text("kept")
     for name, record in (("full", pathlib.Path("/dev/full")), ("kept", kept)):
         log = directory / f"{name}.log"
-        server = Server(weir, ["local", "--port", "0", "--data", directory / name, "--record", record], log)
+        server = Server(weir, ["local", "--port", "0", "--data", directory / name, "--record", record, "--log", "requests"],
+                        log)
         server.start()
         try:
-            load(weir, server.address, 100, 2, "--create-table", "--on-demand")
+            load(weir, server.address, 100, 2, "--create-table", "--on-demand", "--table", "kept")
             server.stop()
         finally:
             server.forget()
-        said = log.read_text().count("The recording ends after 0 requests")
+        if "PutItem kept/" not in log.read_text():
+            raise AssertionError(f"{name}: --log requests beside --record tells no request: {log.read_text()}")
+        said = log.read_text().count("The recording ends here; the router goes on.")
         if said != (name == "full"):
             raise AssertionError(f"{name}: {said} lines about the end of the recording: {log.read_text()}")
     if kept.read_text() != "kept" or not outcomes(directory / "kept.trace.1"):
