@@ -9,11 +9,11 @@
 #include "cmd/lab_jobs.h"
 #include "cmd/usage.h"
 #include "lab/shipped.h"
-#include "workload/trace_file.h"
+#include "workload/trace_merge.h"
 
 struct lab_arguments {
     struct lab_plan_options plan;
-    const char *words[2];
+    const char *words[TRACE_MERGE_MAX + 1];
     int word_count;
     const char *out;
     int64_t jobs;
@@ -129,8 +129,8 @@ static const char *take_word(void *target, const char *word, struct buffer *erro
 {
     struct lab_arguments *a = target;
     (void)error;
-    if (a->word_count == 2)
-        return "takes two words at most";
+    if (a->word_count == (int)COUNT_OF(a->words))
+        return "no further word: 64 recordings and a scenario are the most";
     a->words[a->word_count++] = word;
     return NULL;
 }
@@ -284,70 +284,149 @@ int lab_run_command(int argc, char **argv)
 
 /* ---- replaying ---- */
 
-/* What a recording tells of itself. */
+/* What recordings tell of themselves. */
 struct recorded {
     int64_t end_ns;
     int64_t outcomes[TRACE_OUTCOMES];
     int64_t requests;
 };
 
-static bool look_through(const char *path, struct recorded *out)
+/* Recordings that are replayed. */
+struct recordings {
+    const char *paths[TRACE_MERGE_MAX]; /* owns; absolute */
+    uint32_t count;
+    struct buffer list; /* the paths as a list of YAML */
+};
+
+static void recordings_deinit(struct recordings *r)
 {
-    struct trace_file t;
+    for (uint32_t i = 0; i < r->count; i++)
+        free((char *)(uintptr_t)r->paths[i]);
+    buffer_deinit(&r->list);
+}
+
+/* Whether the file begins as a recording of weir does. */
+static bool is_recording(const char *path)
+{
+    char head[sizeof TRACE_HEAD] = "";
+    FILE *f = fopen(path, "re");
+    if (f == NULL)
+        return false;
+    size_t size = fread(head, 1, sizeof head - 1, f);
+    fclose(f);
+    return size == sizeof head - 1 && strcmp(head, TRACE_HEAD) == 0;
+}
+
+static bool recordings_add(struct recordings *r, const char *word)
+{
+    const char *path = realpath(word, NULL);
+    if (path == NULL) {
+        fprintf(stderr, "weir lab: cannot read %s: %s\n", word, strerror(errno));
+        return false;
+    }
+    r->paths[r->count++] = path;
+    for (uint32_t i = 0; i + 1 < r->count; i++) {
+        if (strcmp(r->paths[i], path) == 0) {
+            fprintf(stderr, "weir lab: %s is named twice\n", word);
+            return false;
+        }
+    }
+    buffer_append_u8(&r->list, r->count == 1 ? '[' : ',');
+    buffer_append_u8(&r->list, '"');
+    for (const char *c = path; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            buffer_append_u8(&r->list, '\\');
+        buffer_append_u8(&r->list, (uint8_t)*c);
+    }
+    buffer_append_u8(&r->list, '"');
+    return true;
+}
+
+/* The words before the scenario. The first word is a recording of any kind. The last of several is the
+ * scenario, unless it is a recording. */
+static bool recordings_take(struct recordings *r, const struct lab_arguments *a,
+                            const char **scenario)
+{
+    int last = a->word_count - 1;
+    bool named = last > 0 && !is_recording(a->words[last]);
+    *scenario = named ? a->words[last] : NULL;
+    if (!named && a->word_count > TRACE_MERGE_MAX) {
+        fprintf(stderr, "weir lab: %d recordings, at most %d are merged\n", a->word_count,
+                TRACE_MERGE_MAX);
+        return false;
+    }
+    for (int i = 0; i < a->word_count - named; i++) {
+        if (!recordings_add(r, a->words[i]))
+            return false;
+    }
+    buffer_append_u8(&r->list, ']');
+    return true;
+}
+
+static bool look_through(const struct recordings *all, struct recorded *out)
+{
+    struct trace_merge m;
     struct trace_record r;
     struct buffer error = {0};
     *out = (struct recorded){0};
-    bool good = trace_file_open(&t, path, NULL, &error) == STATUS_OK;
-    while (good && trace_file_next(&t, &r)) {
+    bool good = trace_merge_open(&m, all->paths, all->count, NULL, &error) == STATUS_OK;
+    while (good && trace_merge_next(&m, &r)) {
         out->end_ns = r.at_ns;
         out->outcomes[r.outcome]++;
         out->requests++;
     }
-    good = good && trace_file_error(&t, &error) == STATUS_OK;
+    good = good && trace_merge_error(&m, &error) == STATUS_OK;
     if (good && out->requests == 0)
-        buffer_append_format(&error, "%s has no requests", path);
+        buffer_append_format(&error, "%s has no requests", all->paths[0]);
     if (error.size > 0)
         fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
     good = error.size == 0;
-    trace_file_close(&t);
+    trace_merge_close(&m);
     buffer_deinit(&error);
     return good;
 }
 
-/* Sets the recording and its length, before what the command line sets. */
-static void set_recording(struct lab_arguments *a, const char *path, const struct recorded *r,
-                          char duration[32])
+/* Sets the recordings and their length, before what the command line sets. */
+static void set_recordings(struct lab_arguments *a, const struct recordings *all,
+                           const struct recorded *r, char duration[32])
 {
     const uint32_t more = 2;
     snprintf(duration, 32, "%lldms", (long long)(r->end_ns / NS_PER_MS) + 100);
     memmove(a->plan.set + more, a->plan.set, a->plan.set_count * sizeof a->plan.set[0]);
     a->plan.set[0] = (struct scenario_setting){slice_of("duration"), slice_of(duration)};
-    a->plan.set[1] = (struct scenario_setting){slice_of("workloads.1.trace"), slice_of(path)};
+    a->plan.set[1] =
+        (struct scenario_setting){slice_of("workloads.1.trace"), buffer_slice(&all->list)};
     a->plan.set_count += more;
+}
+
+static void print_recorded(const struct recordings *all, const struct recorded *r)
+{
+    printf("recorded: %lld requests in %.1f s, of which %.4f were throttled",
+           (long long)r->requests, (double)r->end_ns / 1e9,
+           (double)r->outcomes[TRACE_THROTTLED] / (double)r->requests);
+    if (all->count > 1)
+        printf(", in %u recordings", all->count);
+    putchar('\n');
+    fflush(stdout);
 }
 
 static int replay(struct lab_arguments *a)
 {
-    char duration[32], *path = realpath(a->words[0], NULL);
+    char duration[32];
+    const char *scenario;
+    struct recordings all = {0};
     struct recorded r;
     int code = 2;
-    if (path == NULL) {
-        fprintf(stderr, "weir lab: cannot read %s: %s\n", a->words[0], strerror(errno));
-        return code;
-    }
     if (a->plan.set_count + 2 > SCENARIO_SETTINGS_MAX) {
         code = usage_wrong("weir lab replay", "--set may be given at most %d times",
                            SCENARIO_SETTINGS_MAX - 2);
-    } else if (look_through(path, &r)) {
-        set_recording(a, path, &r, duration);
+    } else if (recordings_take(&all, a, &scenario) && look_through(&all, &r)) {
+        set_recordings(a, &all, &r, duration);
         if (!a->json)
-            printf("recorded: %lld requests in %.1f s, of which %.4f were throttled\n",
-                   (long long)r.requests, (double)r.end_ns / 1e9,
-                   (double)r.outcomes[TRACE_THROTTLED] / (double)r.requests);
-        fflush(stdout);
-        code = run_somewhere(a, a->word_count > 1 ? a->words[1] : NULL);
+            print_recorded(&all, &r);
+        code = run_somewhere(a, scenario);
     }
-    free(path);
+    recordings_deinit(&all);
     return code;
 }
 
@@ -356,13 +435,16 @@ int lab_replay_command(int argc, char **argv)
     struct lab_arguments a = lab_defaults();
     const struct command_line l = {
         .command = "weir lab replay",
-        .usage = "RECORDING [SCENARIO] [OPTION]...",
+        .usage = "RECORDING... [SCENARIO] [OPTION]...",
         .about =
-            "Replays a recording of `weir load --record`, or a trace of Twitter's caches, in a "
-            "scenario whose first workload it becomes. Without a SCENARIO: on three nodes with one "
-            "router, on a table of 100 read and 100 write units. --set changes policy, capacity "
-            "and table, to see what the day would have been with them.",
+            "Replays a recording of `weir router --record`, `weir local --record` or `weir load "
+            "--record`, or a trace of Twitter's caches, in a scenario whose first workload it "
+            "becomes. Recordings of several routers are merged by time: each says when it began "
+            "by its machine's clock. They must have the same salt. Without a SCENARIO: on three "
+            "nodes with one router, on a table of 100 read and 100 write units. --set changes "
+            "policy, capacity and table, to see what the day would have been with them.",
         .examples = "  weir lab replay day.trace --set tables.1.wcu=500\n"
+                    "  weir lab replay router-1.trace router-2.trace --set cluster.routers=2\n"
                     "  weir lab replay day.trace --set tables.1.wcu=500 "
                     "--set cluster.settings.gac=static\n"
                     "  weir lab replay day.trace --add baselines --out replayed\n",

@@ -7,11 +7,11 @@
 
 #include "cmd/cmd.h"
 #include "cmd/local_data.h"
+#include "cmd/request_record.h"
 #include "cmd/usage.h"
 #include "gac/server.h"
 #include "server/host/loop_clock.h"
 #include "server/host/node_host.h"
-#include "server/host/request_log.h"
 #include "server/host/verbose.h"
 #include "server/node_links.h"
 
@@ -43,6 +43,7 @@ struct local {
     struct options options;
     struct loop *loop;
     struct router_server *router;
+    struct request_record *record; /* NULL without --record */
     struct http_server *server;
     struct admin admin;
     struct gac_server *gac;
@@ -68,6 +69,8 @@ static const struct option local_options[] = {
      .initial = "3, or --nodes if fewer",
      .help = "How many replicas each new partition has, 1 to 7."},
     {OPTIONS_LOG},
+    {OPTIONS_RECORD},
+    {OPTIONS_RECORD_SALT},
     {OPTIONS_VERBOSE},
     {OPTIONS_ADMIN},
     {OPTIONS_ADMIN_TOKEN},
@@ -224,13 +227,18 @@ static enum status local_open(struct local *l, struct buffer *error)
     struct router_options options = {.config = &l->options.config,
                                      .on_loopback = address_is_loopback(l->options.address),
                                      .admin_token = admin_token(&l->admin),
-                                     .answered = l->options.log_requests ? request_log : NULL,
-                                     .answered_context = l->loop,
                                      .node_count = l->options.nodes,
                                      .gac_servers = 1,
                                      .region = "local",
                                      .account = "000000000000",
                                      .seed = daemon_seed()};
+    const struct request_record_options record = {.command = "local",
+                                                  .path = l->options.record,
+                                                  .salt = l->options.record_salt,
+                                                  .router = 1,
+                                                  .loop = l->loop,
+                                                  .log_requests = l->options.log_requests};
+    l->record = request_record_create(&record, &options);
     l->server = http_server_create(l->loop);
     l->router = router_server_create(&(struct router_server_options){
         .router = options,
@@ -247,6 +255,8 @@ static enum status local_open(struct local *l, struct buffer *error)
     if (status == STATUS_OK)
         status =
             http_server_listen(l->server, l->router, &l->options.config, &at, &l->admin.at, error);
+    if (status == STATUS_OK)
+        status = request_record_begin(l->record, error);
     return status;
 }
 
@@ -260,6 +270,7 @@ static void close_all(struct local *l)
     http_server_destroy(l->server);
     loop_destroy(l->loop);
     router_server_destroy(l->router);
+    request_record_destroy(l->record);
     if (l->gac != NULL)
         gac_server_destroy(l->gac);
     buffer_deinit(&l->gac_answer);
@@ -279,7 +290,8 @@ static bool nodes_idle(const struct local *l)
 
 static struct instant deadline(const struct local *l)
 {
-    struct instant t = router_server_deadline(l->router);
+    struct instant t =
+        instant_earlier(router_server_deadline(l->router), request_record_deadline(l->record));
     for (uint32_t id = 1; id <= l->options.nodes; id++)
         t = instant_earlier(t, node_server_deadline(l->nodes[id].server));
     return t;
@@ -290,6 +302,7 @@ static enum status local_turn(struct local *l, struct instant until)
     enum status status = loop_turn(l->loop, instant_earlier(until, deadline(l)));
     router_server_turn(l->router);
     local_pump(l);
+    request_record_turn(l->record);
     bool mail;
     do {
         for (uint32_t id = 1; id <= l->options.nodes; id++)
@@ -347,6 +360,8 @@ int cmd_local(int argc, char **argv)
         enum profile profile = l.options.config.profile;
         local_data_describe(&l.options, &l.data);
         printf("profile %s: %s\n", profile_name(profile), options_profile_meaning(profile));
+        if (l.record != NULL)
+            printf("recording %s\n", request_record_path(l.record));
         printf("admin http://%s:%u\n", l.admin.at.address, http_server_admin_port(l.server));
         printf("ready http://%s:%u\n", l.options.address, http_server_port(l.server));
         fflush(stdout);

@@ -207,6 +207,8 @@ static int check_config(const struct options *o, const char *command)
 {
     struct buffer text = {0};
     int code = USAGE_GO_ON;
+    if (o->record_salt != NULL && o->record == NULL)
+        return usage_wrong(command, "--record-salt needs --record FILE");
     if (o->describe) {
         config_describe(&o->config, &text);
         fwrite(text.data, 1, text.size, stdout);

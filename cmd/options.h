@@ -11,6 +11,8 @@ struct options {
     const char *data; /* NULL: not given */
     bool in_memory;
     bool log_requests;
+    const char *record;      /* file to record requests in; NULL: none */
+    const char *record_salt; /* keys are hashed with it; NULL: keys as they are */
     bool verbose;
     bool replicas_given; /* by --replicas */
     const char *address; /* to listen on; may point to `listen` */
@@ -51,6 +53,18 @@ struct options {
         .take = options_take_log,                                                             \
         .help = "Print a line on standard error for each request: time, client, request id, " \
                 "operation, table/partition, key, status, units, milliseconds, error and reasons."
+#define OPTIONS_RECORD                                                                            \
+    "record", "FILE", OPTION_TEXT, OPTIONS_MEMBER(record),                                        \
+        .initial = "none",                                                                        \
+        .help = "Record what is asked for: time, table, kind, key, size and outcome, a line for " \
+                "each item. `weir lab replay FILE` replays it. A file that exists is kept: the "  \
+                "recording goes to FILE.1, FILE.2 and so on. On a full disk the recording ends."
+#define OPTIONS_RECORD_SALT                                                                     \
+    "record-salt", "TEXT", OPTION_TEXT, OPTIONS_MEMBER(record_salt),                            \
+        .initial = "none",                                                                      \
+        .help =                                                                                 \
+            "Record hashes instead of keys. Equal keys have equal hashes under the same TEXT, " \
+            "so all routers need the same. Tables keep their names."
 #define OPTIONS_VERBOSE                                                                          \
     "verbose", NULL, OPTION_FLAG, OPTIONS_MEMBER(verbose),                                       \
         .help =                                                                                  \

@@ -3,11 +3,11 @@
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/request_record.h"
 #include "cmd/usage.h"
 #include "gac/vend.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
-#include "server/host/request_log.h"
 #include "server/router_links.h"
 
 struct router_process {
@@ -16,7 +16,11 @@ struct router_process {
     struct transport *transport;
     struct router_server *router;
     struct router_links links;
+<<<<<<< HEAD
     struct router_port peers; /* of the links */
+=======
+    struct request_record *record; /* NULL without --record */
+>>>>>>> b-e2
     struct http_server *server;
     struct admin admin;
     struct faults *faults; /* NULL without --faults */
@@ -33,6 +37,8 @@ static const struct option router_options[] = {
                           "nodes and routers run with --set gac=off."},
     {OPTIONS_ID, .help = "Which router this is. Every router has a number of its own."},
     {OPTIONS_LOG},
+    {OPTIONS_RECORD},
+    {OPTIONS_RECORD_SALT},
     {OPTIONS_ADMIN},
     {OPTIONS_ADMIN_TOKEN},
     {OPTIONS_FAULTS},
@@ -108,13 +114,18 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
     struct router_options router = {.config = &o->config,
                                     .on_loopback = address_is_loopback(o->address),
                                     .admin_token = admin_token(&p->admin),
-                                    .answered = o->log_requests ? request_log : NULL,
-                                    .answered_context = p->loop,
                                     .node_count = o->peers.count,
                                     .gac_servers = o->gac.count,
                                     .region = "local",
                                     .account = "000000000000",
                                     .seed = daemon_seed()};
+    const struct request_record_options record = {.command = "router",
+                                                  .path = o->record,
+                                                  .salt = o->record_salt,
+                                                  .router = o->id,
+                                                  .loop = p->loop,
+                                                  .log_requests = o->log_requests};
+    p->record = request_record_create(&record, &router);
     p->server = http_server_create(p->loop);
     p->peers = router_links_peers(&p->links);
     p->router = router_server_create(
@@ -136,17 +147,20 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
     if (status != STATUS_OK)
         return status;
     const struct http_address at = {o->address, o->port, "--port"};
-    return http_server_listen(p->server, p->router, &o->config, &at, &p->admin.at, error);
+    status = http_server_listen(p->server, p->router, &o->config, &at, &p->admin.at, error);
+    return status == STATUS_OK ? request_record_begin(p->record, error) : status;
 }
 
 static enum status router_daemon_serve(struct router_process *p)
 {
     enum status status = STATUS_OK;
     while (status == STATUS_OK && !p->stopping) {
-        status = loop_turn(p->loop, instant_earlier(router_server_deadline(p->router),
-                                                    transport_deadline(p->transport)));
+        struct instant until =
+            instant_earlier(router_server_deadline(p->router), transport_deadline(p->transport));
+        status = loop_turn(p->loop, instant_earlier(until, request_record_deadline(p->record)));
         transport_tick(p->transport);
         router_server_turn(p->router);
+        request_record_turn(p->record);
     }
     return status;
 }
@@ -178,6 +192,8 @@ int cmd_router(int argc, char **argv)
                p.options.peers.count, p.options.peers.count == 1 ? "" : "s", p.options.gac.count,
                p.options.gac.count == 1 ? "" : "s", profile_name(p.options.config.profile),
                options_profile_meaning(p.options.config.profile));
+        if (p.record != NULL)
+            printf("recording %s\n", request_record_path(p.record));
         printf("admin http://%s:%u\n", p.admin.at.address, http_server_admin_port(p.server));
         printf("ready http://%s:%u\n", p.options.address, http_server_port(p.server));
         fflush(stdout);
@@ -189,6 +205,7 @@ int cmd_router(int argc, char **argv)
         transport_destroy(p.transport);
     loop_destroy(p.loop);
     router_server_destroy(p.router);
+    request_record_destroy(p.record);
     router_links_deinit(&p.links);
     buffer_deinit(&p.secret);
     buffer_deinit(&error);

@@ -295,7 +295,7 @@ static double mcu_of(const struct selection *s, int which)
         if (s->selector->reason == MEASURE_ANY || s->selector->reason == r)
             refused += (double)p.refused_mcu[r];
     const double values[] = {(double)p.offered_mcu, (double)p.admitted_mcu, refused,
-                             (double)p.fair_mcu, (double)p.total_mcu, (double)p.good_mcu};
+                             (double)p.fair_mcu,    (double)p.total_mcu,    (double)p.good_mcu};
     return values[which];
 }
 

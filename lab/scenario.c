@@ -261,6 +261,22 @@ static const char *parse_ycsb(void *target, const char *text)
     return NULL;
 }
 
+static bool read_trace(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario_workload *w = target;
+    const struct document_node *m = n->kind == DOCUMENT_TEXT ? n : n->first;
+    w->trace_count = 0;
+    for (; m != NULL; m = n->kind == DOCUMENT_TEXT ? NULL : m->next) {
+        if (m->kind != DOCUMENT_TEXT || n->kind == DOCUMENT_MAP ||
+            w->trace_count == SCENARIO_TRACES_MAX)
+            break;
+        w->traces[w->trace_count++] = (const char *)m->text.data;
+    }
+    return (m == NULL && w->trace_count > 0) ||
+           reading_fail(r, n, "trace must be a file, or a list of 1 to %d files",
+                        SCENARIO_TRACES_MAX);
+}
+
 #define TRAFFIC(member) AT(scenario_workload, traffic.member)
 
 static const struct field workload_fields[] = {
@@ -296,9 +312,10 @@ static const struct field workload_fields[] = {
              "read:0.5:update:0.5."},
     {"item_bytes", FIELD_PARSED, TRAFFIC(sizes), .parse = parse_sizes,
      .help = "Size of an item: a number, uniform:MIN:MAX or twitter[:MEDIAN]. Default: 100."},
-    {"trace", FIELD_TEXT, AT(scenario_workload, trace),
+    {"trace", FIELD_NODE, 0, .read = read_trace,
      .help = "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
-             "load --record` or a trace of Twitter's caches."},
+             "load --record` or `weir router --record`, or a trace of Twitter's caches. A list of "
+             "recordings, one for each router, is merged by the times of the requests."},
     {"trace_table", FIELD_TEXT, AT(scenario_workload, trace_table),
      .help = "Only requests to this table of the trace. Default: all."},
     {"trace_speed", FIELD_NUMBER, AT(scenario_workload, trace_speed), .least = 0, .most = 1000000,

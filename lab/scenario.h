@@ -20,6 +20,7 @@ enum {
     SCENARIO_COPIES_MAX = 20000,
     SCENARIO_TENANTS_MAX = 64,
     SCENARIO_WORKLOADS_MAX = 64,
+    SCENARIO_TRACES_MAX = 64,
     SCENARIO_FAULTS_MAX = 64,
     SCENARIO_POLICIES_MAX = 64,
     SCENARIO_EXPECTATIONS_MAX = 128,
@@ -90,8 +91,10 @@ struct scenario_workload {
     const char *tenant; /* NULL: the workload's name */
     const char *table;
     uint32_t table_place;
-    const char *trace; /* a file of requests, in place of rate, keys, mix and sizes; NULL: none */
-    const char *trace_table; /* only requests to this table of the trace; NULL: all */
+    /* Files of requests, merged by their times, in place of rate, keys, mix and sizes. */
+    const char *traces[SCENARIO_TRACES_MAX];
+    uint32_t trace_count;
+    const char *trace_table; /* only requests to this table of the traces; NULL: all */
     double trace_speed;      /* 2: twice as fast */
     bool each;               /* the rate is of each copy of the table; otherwise of all together */
     struct traffic_options traffic;

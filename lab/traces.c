@@ -1,3 +1,4 @@
+/* traces.c - see traces.h. */
 #include "lab/traces.h"
 
 enum status lab_traces_open(struct lab_traces *t, struct scenario *s, struct buffer *error)
@@ -5,13 +6,13 @@ enum status lab_traces_open(struct lab_traces *t, struct scenario *s, struct buf
     *t = (struct lab_traces){0};
     for (uint32_t i = 0; i < s->workload_count; i++) {
         struct scenario_workload *w = &s->workloads[i];
-        if (w->trace == NULL)
+        if (w->trace_count == 0)
             continue;
-        enum status status = trace_file_open(&t->files[i], w->trace, w->trace_table, error);
+        enum status status =
+            trace_merge_open(&t->merged[i], w->traces, w->trace_count, w->trace_table, error);
         if (status != STATUS_OK)
             return status;
-        t->open[i] = true;
-        w->traffic.source = trace_file_source(&t->files[i], w->trace_speed);
+        w->traffic.source = trace_merge_source(&t->merged[i], w->trace_speed);
     }
     return STATUS_OK;
 }
@@ -19,7 +20,7 @@ enum status lab_traces_open(struct lab_traces *t, struct scenario *s, struct buf
 enum status lab_traces_error(const struct lab_traces *t, struct buffer *error)
 {
     for (uint32_t i = 0; i < SCENARIO_WORKLOADS_MAX; i++) {
-        enum status status = t->open[i] ? trace_file_error(&t->files[i], error) : STATUS_OK;
+        enum status status = trace_merge_error(&t->merged[i], error);
         if (status != STATUS_OK)
             return status;
     }
@@ -28,8 +29,6 @@ enum status lab_traces_error(const struct lab_traces *t, struct buffer *error)
 
 void lab_traces_close(struct lab_traces *t)
 {
-    for (uint32_t i = 0; i < SCENARIO_WORKLOADS_MAX; i++) {
-        if (t->open[i])
-            trace_file_close(&t->files[i]);
-    }
+    for (uint32_t i = 0; i < SCENARIO_WORKLOADS_MAX; i++)
+        trace_merge_close(&t->merged[i]);
 }

@@ -98,6 +98,33 @@ void call_end(struct call *c)
     r->finished = c;
 }
 
+/* Whether it is a request for a table's data that was started. */
+static bool call_part_was_asked(const struct subrequest *s)
+{
+    return s->route != NULL && traits_of(&s->request)->data &&
+           (s->state != SUBREQUEST_IDLE || s->end.replied);
+}
+
+bool router_answer_next(struct router_answer *a, struct router_part *out)
+{
+    const struct subrequest *s = a->parts;
+    while (s != NULL && !call_part_was_asked(s))
+        s = s->next_of_call;
+    a->parts = s != NULL ? s->next_of_call : NULL;
+    if (s == NULL)
+        return false;
+    *out = (struct router_part){.op = s->request.op,
+                                .table = &s->route->table,
+                                .key = request_key(&s->request),
+                                .consistent = request_is_consistent(&s->request),
+                                .replied = s->end.replied,
+                                .code = s->end.code,
+                                .consumed_mcu = s->end.consumed_mcu,
+                                .item_bytes = s->end.replied ? s->end.item_bytes : -1,
+                                .scanned = s->end.scanned};
+    return true;
+}
+
 /* The fault is NULL if the call was done. */
 static void call_tell(const struct call *c, int status, const struct fault *f)
 {
@@ -125,6 +152,7 @@ static void call_tell(const struct call *c, int status, const struct fault *f)
     }
     a.key = buffer_slice(&key);
     a.consumed_mcu = c->consumed_mcu;
+    a.parts = c->subrequests;
     r->options.answered(r->options.answered_context, &a);
     buffer_deinit(&key);
 }

@@ -14,6 +14,8 @@
 
 struct router;
 struct gac_client;
+struct subrequest;
+struct table;
 
 enum {
     ROUTER_UNSENT_MIN = 4096 /* the host need not report fewer unsent bytes */
@@ -30,11 +32,30 @@ struct router_answer {
                          * empty: none */
     int64_t consumed_mcu;
     int http_status;
-    const char *error;        /* its type; empty: the request was done */
-    struct slice text;        /* of the error */
-    struct slice more;        /* of the error: further members of the answer, as JSON */
-    struct duration duration; /* from the end of the request to the answer */
+    const char *error;              /* its type; empty: the request was done */
+    struct slice text;              /* of the error */
+    struct slice more;              /* of the error: further members of the answer, as JSON */
+    struct duration duration;       /* from the end of the request to the answer */
+    const struct subrequest *parts; /* for router_answer_next */
 };
+
+/* One item, or one partition's range of items, that an answered request asked for. Lends until
+ * `answered` returns. */
+struct router_part {
+    enum request_op
+        op; /* REQUEST_GET, REQUEST_PUT, REQUEST_DELETE, REQUEST_UPDATE, REQUEST_RANGE */
+    const struct table *table;
+    struct slice key; /* storage key; of a range its lower bound */
+    bool consistent;  /* of a read */
+    bool replied;     /* false: given up before there was a reply; `code` has no meaning */
+    enum reply_code code;
+    int64_t consumed_mcu;
+    int64_t item_bytes; /* of the item, or of all items of the range; -1: not known */
+    int64_t scanned;    /* RANGE: items */
+};
+
+/* The next part of the answer: the newest first. False: there are no more. */
+bool router_answer_next(struct router_answer *a, struct router_part *out);
 
 struct router_options {
     const struct config *config; /* borrows */

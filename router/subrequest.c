@@ -255,8 +255,36 @@ static void subrequest_settle(struct router *r, struct subrequest *s, const stru
         limit_settle(r, s, subrequest_was_charged(reply->code) ? reply->consumed_mcu : 0);
 }
 
+/* The size of the item that was read or written, as far as request and reply tell. -1: not known. */
+static int64_t subrequest_item_bytes(const struct request *q, const struct reply *reply)
+{
+    if (q->op == REQUEST_PUT)
+        return item_size(q->write.item);
+    if (reply->code != REPLY_OK)
+        return -1;
+    if (q->op == REQUEST_RANGE)
+        return reply->kind == ANSWER_RANGE ? reply->range.read_bytes : 0;
+    bool found = reply->kind == ANSWER_ITEM && reply->item.found;
+    if (q->op == REQUEST_GET)
+        return found ? (int64_t)item_size(reply->item.bytes) : 0;
+    bool tells = q->write.want == (q->op == REQUEST_UPDATE ? WANT_NEW : WANT_OLD);
+    return found && tells ? (int64_t)item_size(reply->item.bytes) : -1;
+}
+
+static void subrequest_note_end(struct subrequest *s, const struct reply *reply)
+{
+    s->end = (struct subrequest_end){.replied = true,
+                                     .code = reply->code,
+                                     .consumed_mcu = reply->consumed_mcu,
+                                     .item_bytes = subrequest_item_bytes(&s->request, reply)};
+    if (reply->code == REPLY_OK && reply->kind == ANSWER_RANGE)
+        s->end.scanned = reply->range.scanned;
+}
+
 static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *reply)
 {
+    if (r->options.answered != NULL && traits_of(&s->request)->data)
+        subrequest_note_end(s, reply);
     subrequest_settle(r, s, reply);
     subrequest_cancel(r, s);
     if (s->call == NULL) {

@@ -20,6 +20,15 @@ enum subrequest_state {
     SUBREQUEST_DONE,
 };
 
+/* What became of a data request. Kept only if answers are told (router_options.answered). */
+struct subrequest_end {
+    bool replied;
+    enum reply_code code;
+    int64_t consumed_mcu;
+    int64_t item_bytes; /* -1: not known */
+    int64_t scanned;
+};
+
 /* A subrequest is in one queue at most. */
 TAILQ_HEAD(subrequest_queue, subrequest);
 
@@ -47,6 +56,7 @@ struct subrequest {
     struct timer backoff;  /* the pause, or the wait for tokens */
     struct timer patience; /* runs while it is sent: at its end other nodes are asked */
     struct route_waiter waiter;
+    struct subrequest_end end;
     struct subrequest *next_of_call;
     struct subrequest_queue *queue; /* NULL: in no queue */
     TAILQ_ENTRY(subrequest) entry;  /* in the queue */

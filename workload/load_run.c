@@ -90,6 +90,8 @@ static enum status run_workloads(struct load_run *run, struct buffer *error)
     struct load_shared *s = &run->shared;
     s->start_ns = loop_now(s->loop).ns;
     run->started_wall_ms = loop_wall_ms(s->loop);
+    if (s->recorder != NULL)
+        trace_recorder_clock(s->recorder, run->started_wall_ms * 1000);
     for (int i = 0; i < run->count; i++)
         load_workload_start(&run->workloads[i]);
     int64_t check_ns = s->start_ns, now_ns = s->start_ns;

@@ -16,7 +16,10 @@ enum status trace_file_open(struct trace_file *t, const char *path, const char *
 {
     *t = (struct trace_file){.path = path};
     if (table != NULL) {
-        must(strlen(table) <= TRACE_NAME_SIZE_MAX);
+        if (strlen(table) > TRACE_NAME_SIZE_MAX)
+            return buffer_explain(error, STATUS_MALFORMED,
+                                  "%s: the name of the table has %zu bytes, at most %d are allowed",
+                                  path, strlen(table), TRACE_NAME_SIZE_MAX);
         memcpy(t->table, table, strlen(table) + 1);
     }
     t->file = fopen(path, "re");
@@ -128,19 +131,24 @@ enum status trace_file_error(const struct trace_file *t, struct buffer *error)
     return STATUS_OK;
 }
 
+struct traffic_request trace_request(const struct trace_record *r)
+{
+    return (struct traffic_request){.at_ns = r->at_ns,
+                                    .key = r->key,
+                                    .size_bytes = r->size_bytes,
+                                    .scan_length = r->scan_length,
+                                    .kind = r->kind,
+                                    .consistent = r->consistent,
+                                    .table = r->table,
+                                    .tenant = r->tenant};
+}
+
 static bool source_next(void *context, struct traffic_request *out)
 {
     struct trace_record r;
     if (!trace_file_next(context, &r))
         return false;
-    *out = (struct traffic_request){.at_ns = r.at_ns,
-                                    .key = r.key,
-                                    .size_bytes = r.size_bytes,
-                                    .scan_length = r.scan_length,
-                                    .kind = r.kind,
-                                    .consistent = r.consistent,
-                                    .table = r.table,
-                                    .tenant = r.tenant};
+    *out = trace_request(&r);
     return true;
 }
 

@@ -25,8 +25,8 @@ struct trace_file {
     struct buffer error; /* empty: none */
 };
 
-/* `table`: only requests of that table, if the trace names tables; NULL: all requests. STATUS_IO:
- * `error` gets one line. */
+/* `table`: only requests of that table, if the trace names tables; NULL: all requests. STATUS_IO,
+ * STATUS_MALFORMED: `error` gets one line. */
 enum status trace_file_open(struct trace_file *t, const char *path, const char *table,
                             struct buffer *error);
 void trace_file_close(struct trace_file *t);
@@ -37,4 +37,6 @@ bool trace_file_next(struct trace_file *t, struct trace_record *out);
  * tables, but not this one. Ask at the end. */
 enum status trace_file_error(const struct trace_file *t, struct buffer *error);
 
+/* What the record asks for. */
+struct traffic_request trace_request(const struct trace_record *r);
 struct traffic_source trace_file_source(struct trace_file *t, double speed);

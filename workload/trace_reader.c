@@ -87,6 +87,31 @@ static enum status take_head(struct trace_reader *r, struct slice line, struct b
     if (!slice_is(line, TRACE_HEAD "plain") && !slice_is(line, TRACE_HEAD "hashed"))
         return refuse(r, error, "expected `%splain` or `%shashed`", TRACE_HEAD, TRACE_HEAD);
     r->format = TRACE_WEIR;
+    r->hashed = slice_is(line, TRACE_HEAD "hashed");
+    return STATUS_OK;
+}
+
+/* `digits` is what follows "salt ". */
+static enum status take_salt(struct trace_reader *r, struct slice digits, struct buffer *error)
+{
+    uint64_t salt;
+    if (r->begun || r->has_salt || !r->hashed || digits.size != 4 || !take_hash(digits, &salt))
+        return refuse(r, error,
+                      "a salt is four hexadecimal digits, once, before the first request, and only "
+                      "where keys are hashed");
+    r->has_salt = true;
+    r->salt = (uint16_t)salt;
+    return STATUS_OK;
+}
+
+/* `number` is what follows "clock ". */
+static enum status take_clock(struct trace_reader *r, struct slice number, struct buffer *error)
+{
+    if (r->begun || r->has_clock || !take_number(number, 0, TRACE_US_MAX, &r->clock_us))
+        return refuse(r, error,
+                      "a clock is a number of microseconds since 1970, once, before the first "
+                      "request");
+    r->has_clock = true;
     return STATUS_OK;
 }
 
@@ -164,7 +189,12 @@ static enum status take_weir(struct trace_reader *r, struct slice line, enum tra
         *what = TRACE_LINE_TENANT;
         return take_name(r, rest, &out->tenant, error);
     }
+    if (slice_is(word, "salt"))
+        return take_salt(r, rest, error);
+    if (slice_is(word, "clock"))
+        return take_clock(r, rest, error);
     *what = TRACE_LINE_RECORD;
+    r->begun = true;
     return take_record(r, line, out, error);
 }
 

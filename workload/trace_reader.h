@@ -21,10 +21,15 @@ enum trace_line {
 
 struct trace_reader {
     enum trace_format format;
-    int64_t line;      /* number of the last line */
-    int64_t last_us;   /* WEIR: since the beginning; TWITTER: the last record's own second, in us */
-    int64_t first_s;   /* TWITTER: of the first record */
-    bool begun;        /* TWITTER: there was a record */
+    int64_t line;    /* number of the last line */
+    int64_t last_us; /* WEIR: since the beginning; TWITTER: the last record's own second, in us */
+    int64_t first_s; /* TWITTER: of the first record */
+    bool begun;      /* there was a record */
+    bool hashed;     /* WEIR: keys=hashed */
+    bool has_salt;   /* WEIR: `salt` has the digits */
+    bool has_clock;  /* WEIR: `clock_us` has the wall clock at the beginning */
+    uint16_t salt;
+    int64_t clock_us;
     struct slice name; /* lends until the next line */
 };
 

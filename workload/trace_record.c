@@ -53,6 +53,12 @@ struct trace_salt trace_salt_of(struct slice text)
     return (struct trace_salt){{trace_hash(&first, text), trace_hash(&second, text)}};
 }
 
+uint16_t trace_salt_check(struct slice text)
+{
+    const struct trace_salt third = {{2, 2}};
+    return (uint16_t)trace_hash(&third, text);
+}
+
 uint64_t trace_key_number(struct slice key)
 {
     static const struct trace_salt none;
@@ -95,4 +101,75 @@ bool trace_kind_of(char letter, enum traffic_kind *kind, bool *consistent)
             return true;
         }
     return false;
+}
+
+/* ---- lines ---- */
+
+void trace_append_head(struct buffer *out, const char *salt)
+{
+    buffer_append_format(out, "%s%s\n", TRACE_HEAD, salt != NULL ? "hashed" : "plain");
+    if (salt != NULL)
+        buffer_append_format(out, "salt %04x\n", trace_salt_check(slice_of(salt)));
+}
+
+void trace_append_clock(struct buffer *out, int64_t wall_us)
+{
+    buffer_append_format(out, "clock %lld\n", (long long)wall_us);
+}
+
+void trace_append_name(struct buffer *out, const char *what, uint32_t number, struct slice name)
+{
+    buffer_append_format(out, "%s %u ", what, number);
+    for (size_t i = 0; i < name.size; i++) {
+        uint8_t c = name.data[i];
+        buffer_append_u8(out, c < '!' || c > '~' ? '_' : c);
+    }
+    buffer_append_u8(out, '\n');
+}
+
+static void line_begin(struct buffer *out, int64_t step_us, const struct trace_record *r)
+{
+    buffer_append_format(out, "%lld %u %u %c ", (long long)step_us, r->table, r->tenant,
+                         trace_kind_letter(r->kind, r->consistent));
+}
+
+static void line_end(struct buffer *out, const struct trace_record *r)
+{
+    buffer_append_format(out, " %d %c", r->size_bytes, trace_outcome_letters[r->outcome]);
+    if (r->kind == TRAFFIC_SCAN)
+        buffer_append_format(out, " %d", r->scan_length);
+    buffer_append_u8(out, '\n');
+}
+
+static void append_plain_key(struct buffer *out, struct slice key)
+{
+    buffer_append_u8(out, 'k');
+    for (size_t i = 0; i < key.size; i++) {
+        uint8_t c = key.data[i];
+        if (c < '!' || c > '~' || c == '%')
+            buffer_append_format(out, "%%%02x", c);
+        else
+            buffer_append_u8(out, c);
+    }
+}
+
+void trace_append_line(struct buffer *out, int64_t step_us, const struct trace_record *r,
+                       struct slice key, const struct trace_salt *salt)
+{
+    struct trace_record hashed = *r;
+    if (salt != NULL) {
+        hashed.key = trace_hash(salt, key);
+        trace_append_hashed(out, step_us, &hashed);
+        return;
+    }
+    line_begin(out, step_us, r);
+    append_plain_key(out, key);
+    line_end(out, r);
+}
+
+void trace_append_hashed(struct buffer *out, int64_t step_us, const struct trace_record *r)
+{
+    line_begin(out, step_us, r);
+    buffer_append_format(out, "x%llx", (unsigned long long)r->key);
+    line_end(out, r);
 }

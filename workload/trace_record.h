@@ -3,6 +3,8 @@
  * weir's own recording, version 1, is text, a line each:
  *
  *   weir-trace 1 keys=plain          the first line; or keys=hashed
+ *   salt XXXX                        keys=hashed: four hexadecimal digits that depend on the salt
+ *   clock MICROSECONDS               the beginning, since 1970 by the recorder's wall clock
  *   table NUMBER NAME                names a table, before its first request
  *   tenant NUMBER NAME               the same for a tenant (a workload, a client)
  *   STEP TABLE TENANT KIND KEY BYTES OUTCOME [SCAN]     a request
@@ -12,6 +14,8 @@
  * S scan, s eventually consistent scan, m read-modify-write, d delete. KEY: k and the key's text, with
  * %XX for bytes other than ! to ~ and for %; or x and up to 16 hexadecimal digits of its hash. BYTES:
  * the item's. OUTCOME: a admitted, t throttled, f failed, n not sent or not answered. SCAN: items.
+ * `salt` and `clock` come before the first request; either may be missing. Equal salts have equal
+ * digits, and so has one of 65536 other salts: the digits are too few to guess the salt by them.
  * Empty lines and lines that begin with # are skipped. A last line without a line end was cut off.
  *
  * Twitter's cache traces (Yang et al., OSDI 2020; github.com/twitter/cache-trace) are comma-separated:
@@ -20,13 +24,13 @@
  * together; a client is a tenant. Not used: TTL. The requests of a second are spread evenly over it. */
 #pragma once
 
-#include "base/slice.h"
+#include "base/buffer.h"
 #include "workload/mix.h"
 
 enum {
     TRACE_LINE_SIZE_MAX = 16384,
     TRACE_NAME_SIZE_MAX = 255,
-    TRACE_KEY_SIZE_MAX = 2048,
+    TRACE_KEY_SIZE_MAX = 3328, /* of a partition key, a zero byte and a sort key, and some room */
 };
 
 #define TRACE_HEAD "weir-trace 1 keys="
@@ -55,6 +59,8 @@ struct trace_salt {
 };
 
 struct trace_salt trace_salt_of(struct slice text);
+/* The digits of `salt XXXX` as a number. */
+uint16_t trace_salt_check(struct slice text);
 uint64_t trace_hash(const struct trace_salt *salt, struct slice key);
 
 /* The key's number in a record: see above. */
@@ -64,3 +70,16 @@ uint64_t trace_key_number(struct slice key);
 char trace_kind_letter(enum traffic_kind kind, bool consistent);
 bool trace_kind_of(char letter, enum traffic_kind *kind, bool *consistent);
 extern const char trace_outcome_letters[TRACE_OUTCOMES + 1];
+
+/* ---- lines ---- */
+
+/* The first line, and `salt`. `salt` NULL: keys are written as they are. */
+void trace_append_head(struct buffer *out, const char *salt);
+void trace_append_clock(struct buffer *out, int64_t wall_us);
+/* `what`: "table" or "tenant". Blanks in the name become underscores. */
+void trace_append_name(struct buffer *out, const char *what, uint32_t number, struct slice name);
+/* The line of a record, `step_us` after the one before it. */
+void trace_append_line(struct buffer *out, int64_t step_us, const struct trace_record *r,
+                       struct slice key, const struct trace_salt *salt);
+/* The same; `r->key` is the key's hash. */
+void trace_append_hashed(struct buffer *out, int64_t step_us, const struct trace_record *r);

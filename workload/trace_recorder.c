@@ -22,27 +22,10 @@ static struct trace_pending *recorder_at(struct trace_recorder *t, uint64_t numb
     return &t->ring[number & (t->capacity - 1)];
 }
 
-void trace_append_line(struct buffer *out, int64_t step_us, const struct trace_record *r,
-                       struct slice key, const struct trace_salt *salt)
+static void write_text(struct trace_recorder *t)
 {
-    buffer_append_format(out, "%lld %u %u %c ", (long long)step_us, r->table, r->tenant,
-                         trace_kind_letter(r->kind, r->consistent));
-    if (salt != NULL) {
-        buffer_append_format(out, "x%llx", (unsigned long long)trace_hash(salt, key));
-    } else {
-        buffer_append_u8(out, 'k');
-        for (size_t i = 0; i < key.size; i++) {
-            uint8_t c = key.data[i];
-            if (c < '!' || c > '~' || c == '%')
-                buffer_append_format(out, "%%%02x", c);
-            else
-                buffer_append_u8(out, c);
-        }
-    }
-    buffer_append_format(out, " %d %c", r->size_bytes, trace_outcome_letters[r->outcome]);
-    if (r->kind == TRAFFIC_SCAN)
-        buffer_append_format(out, " %d", r->scan_length);
-    buffer_append_u8(out, '\n');
+    fwrite(t->text.data, 1, t->text.size, t->file);
+    buffer_clear(&t->text);
 }
 
 void trace_recorder_init(struct trace_recorder *t, FILE *file, const char *salt)
@@ -51,16 +34,23 @@ void trace_recorder_init(struct trace_recorder *t, FILE *file, const char *salt)
     if (salt != NULL)
         t->salt = trace_salt_of(slice_of(salt));
     t->ring = must_calloc(t->capacity, sizeof t->ring[0]);
-    fprintf(file, "%s%s\n", TRACE_HEAD, t->hashed ? "hashed" : "plain");
+    trace_append_head(&t->text, salt);
+    write_text(t);
+}
+
+void trace_recorder_clock(struct trace_recorder *t, int64_t wall_us)
+{
+    must(t->end == 0);
+    trace_append_clock(&t->text, wall_us);
+    write_text(t);
 }
 
 static void write_pending(struct trace_recorder *t, struct trace_pending *p)
 {
     int64_t at_us = p->record.at_ns / NS_PER_US;
-    buffer_clear(&t->text);
     trace_append_line(&t->text, at_us - t->last_us, &p->record, slice_make(p->key, p->key_size),
                       t->hashed ? &t->salt : NULL);
-    fwrite(t->text.data, 1, t->text.size, t->file);
+    write_text(t);
     t->last_us = at_us;
     free(p->key);
     *p = (struct trace_pending){0};
@@ -79,10 +69,8 @@ static uint32_t recorder_name(struct trace_recorder *t, const char *what, uint32
                               const char *name)
 {
     /* Requests that wait are written later: their lines follow the name, too. */
-    fprintf(t->file, "%s %u ", what, *count);
-    for (const char *c = name; *c != 0; c++)
-        fputc(*c < '!' || *c > '~' ? '_' : *c, t->file);
-    fputc('\n', t->file);
+    trace_append_name(&t->text, what, *count, slice_of(name));
+    write_text(t);
     return (*count)++;
 }
 

@@ -27,6 +27,8 @@ struct trace_recorder {
 
 /* `salt` NULL: keys are written as they are. Writes the first line. */
 void trace_recorder_init(struct trace_recorder *t, FILE *file, const char *salt);
+/* The wall clock at the beginning of the requests' times. Before the first request. */
+void trace_recorder_clock(struct trace_recorder *t, int64_t wall_us);
 /* Writes what is left, as unanswered. */
 void trace_recorder_deinit(struct trace_recorder *t);
 
@@ -38,7 +40,3 @@ uint32_t trace_recorder_tenant(struct trace_recorder *t, const char *name);
 uint64_t trace_recorder_begin(struct trace_recorder *t, const struct trace_record *r,
                               struct slice key);
 void trace_recorder_end(struct trace_recorder *t, uint64_t request, enum trace_outcome outcome);
-
-/* The line of a record, `step_us` after the one before it. */
-void trace_append_line(struct buffer *out, int64_t step_us, const struct trace_record *r,
-                       struct slice key, const struct trace_salt *salt);

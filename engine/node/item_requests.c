@@ -88,10 +88,9 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
         return true;
     PROBE("a node sheds a request that has waited too long");
     p->counts[kind].load.refused[ADMIT_REFUSED_OVERLOAD]++;
-    struct reply *reply =
-        env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "the request has waited %lld ms for node %u's processor",
-                   (long long)(o->waited.ns / NS_PER_MS), requests->env->id);
+    struct reply *reply = env_refuse(requests->env, o, REPLY_OVERLOADED,
+                                     "the request has waited %lld ms for node %u's processor",
+                                     (long long)(o->waited.ns / NS_PER_MS), requests->env->id);
     reply->verdict.reason = ADMIT_REFUSED_OVERLOAD;
     return false;
 }

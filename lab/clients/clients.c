@@ -247,7 +247,7 @@ static void template_init(struct clients_workload *w, uint32_t copy)
     o->traffic = w->scenario->traffic;
     demand_table_name(t, copy, o->table, sizeof o->table);
     snprintf(o->key_name, sizeof o->key_name, "pk");
-    if (w->scenario->trace != NULL) /* then items may be of any size */
+    if (w->scenario->trace_count > 0) /* then items may be of any size */
         snprintf(o->replay, sizeof o->replay, "trace");
     if (demand_has_sort_key(s, w->scenario->table_place))
         snprintf(o->sort_name, sizeof o->sort_name, "sk");

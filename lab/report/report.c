@@ -134,7 +134,8 @@ enum status lab_report_next_file(struct slice *files, struct slice *name, struct
     if (!is_file_name(*name) || base64_check(text) != BASE64_OK)
         return STATUS_MALFORMED;
     buffer_clear(bytes);
-    bytes->size += base64_decode(text, buffer_reserve(bytes, text.size));
+    if (text.size > 0) /* an empty buffer has no place to add to */
+        bytes->size += base64_decode(text, buffer_reserve(bytes, text.size));
     files->size -= (size_t)(end + 1 - files->data);
     files->data = end + 1;
     return STATUS_OK;

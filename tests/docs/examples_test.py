@@ -48,7 +48,7 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "tests/fault/": "the long form of a test, which ctest runs",
     "tests/model/": "the long form of a test, which ctest runs",
     "SEED=7 STEPS=3000 tests/api/run": "the long form of a test, which ctest runs",
-    "sbatch": "needs Slurm and its daemons",
+    "sbatch": "needs Slurm and its daemons; tests/lab/slurm_test.py runs it",
     "weir lab run static-skew --policy": "tests/policy_test.py builds the policy and runs it",
     "weir lab suite": "a test, which ctest runs",
 }
@@ -71,7 +71,8 @@ SHORTENED = [  # in commands that match the first: what replaces what
     (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
     (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]
-RECORDING = "weir load --create-table --wcu 100 --rate 300 --read-ratio 0 --record day.trace"
+RECORDING = "weir load --create-table --wcu 100 --rate 300 --read-ratio 0 --record day.trace" \
+            " && cp day.trace router-1.trace && cp day.trace router-2.trace"
 FIRST_WORD = re.compile(r"(?:[A-Z_]+=\S+\s+(?:\\\s+)?)*(\S+)")
 PROGRAMS = {"aws", "cmake", "ctest", "curl", "export", "for", "head", "printf", "python3", "weir", "weir-bench"}
 SERVER = re.compile(r"weir (local|node|router|gac)\b(?!.*(--help|--config help))")

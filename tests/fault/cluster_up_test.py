@@ -40,6 +40,7 @@ ERRORS = [  # a command, what it must say, its exit code
     (["up", "--port"], "--port needs a value", 1),
     (["up", "--prot", "1"], "unknown option --prot", 1),
     (["demo", "--port"], "--port needs a value", 1),
+    (["up", "--record-salt", "x"], "--record-salt needs --record DIR", 1),
 ]
 
 
@@ -134,7 +135,11 @@ def main():
             for number in range(options.rounds):
                 late = {"PATH": late_setsid(work)} if number == 0 else {}
                 start = time.monotonic()
-                cluster.must("up", "--port", free_port(), **late)
+                record = work / "recordings"
+                cluster.must("up", "--port", free_port(), "--record", str(record), "--record-salt", "x", **late)
+                heads = [(record / f"router-{n}.trace").read_text() for n in (1, 2)]
+                if number == 0 and any("keys=hashed\nsalt " not in head for head in heads):
+                    raise SystemExit(f"FAILED: --record --record-salt wrote {heads}")
                 if number == 0:
                     look_at_errors(cluster)
                     look_at_health(cluster)

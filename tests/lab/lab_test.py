@@ -104,12 +104,27 @@ def a_stopped_command_goes_on(lab):
     expect(tree(whole) == tree(parts), "the results differ from those of a command that was not stopped")
 
 
+def one_process(lab, scenario, runs, *options):
+    """What one process writes for the sweep of a scenario."""
+    one = lab.directory / "one"
+    lab.run("sweep", scenario, *options, "--jobs", "1", "--out", str(one))
+    found = len(list(one.glob("runs/*/*/*.json")))
+    expect(found == runs, f"{found} of {runs} runs have a result")
+    return tree(one)
+
+
+def expect_same(one, directory, who):
+    """The directory has the files of one process, byte for byte."""
+    files = tree(directory)
+    expect(one == files, f"the files of {who} differ from one process's: "
+                         f"{sorted(p for p in one.keys() | files.keys() if one.get(p) != files.get(p))[:5]}")
+
+
 def many_workers_give_the_same_files(lab, runs):
     scenario = lab.scenario("sweep.yaml", duration="2s")
     seeds = str(max(1, runs // 20))
-    one, parallel, machines = (lab.directory / name for name in ("one", "parallel", "machines"))
-    lab.run("sweep", scenario, "--seeds", seeds, "--jobs", "1", "--out", str(one))
-    expect(len(list(one.glob("runs/*/*/*.json"))) == 20 * int(seeds), "not all runs have a result")
+    parallel, machines = (lab.directory / name for name in ("parallel", "machines"))
+    one = one_process(lab, scenario, 20 * int(seeds), "--seeds", seeds)
     commands = lab.run("sweep", scenario, "--seeds", seeds, "--out", str(parallel), "--print-jobs")
     expect(len(commands.splitlines()) == 20 * int(seeds), commands)
     if shutil.which("parallel") is None:
@@ -118,11 +133,11 @@ def many_workers_give_the_same_files(lab, runs):
     subprocess.run(["parallel", "--will-cite", "--jobs", "4"], input=commands, text=True, check=True,
                    env=dict(os.environ, PATH=path), timeout=300)
     lab.run("result", str(parallel))
-    expect(tree(one) == tree(parallel), "GNU parallel's files differ from one process's")
+    expect_same(one, parallel, "GNU parallel")
     for part in ("1/3", "2/3", "3/3"):
         lab.run("sweep", scenario, "--seeds", seeds, "--out", str(machines), "--part", part)
     lab.run("result", str(machines))
-    expect(tree(one) == tree(machines), "the parts' files differ from one process's")
+    expect_same(one, machines, "three parts")
 
 
 def errors_tell_what_is_wrong(lab):

@@ -38,9 +38,10 @@ def real(weir, directory, units, record, replay, seconds):
     return workload["throttled"] / workload["offered"]
 
 
-def lab(weir, record, units):
-    done = subprocess.run([weir, "lab", "replay", str(record), "--set", f"tables.1.wcu={units}", "--set",
-                           f"tables.1.rcu={units}", "--seeds", "1", "--json", "--quiet"],
+def lab(weir, records, units, *settings):
+    """The throttle fraction of the replay of recordings."""
+    settings = [word for s in (f"tables.1.wcu={units}", f"tables.1.rcu={units}", *settings) for word in ("--set", s)]
+    done = subprocess.run([weir, "lab", "replay", *map(str, records), *settings, "--seeds", "1", "--json", "--quiet"],
                           stdout=subprocess.PIPE, text=True, check=True, timeout=120)
     values = json.loads(done.stdout)["values"]
     value = next(v["mean"] for v in values if v["measure"] == "throttle_fraction_requests" and v["tenant"] == "")
@@ -66,9 +67,9 @@ def main():
         once = real(weir, directory, UNITS, first, None, arguments.seconds)
         if not 0.2 < once < 0.9:
             raise AssertionError(f"a throttle fraction of {once} shows little")
-        near(lab(weir, first, UNITS), once, SAME, "the same capacity")
+        near(lab(weir, [first], UNITS), once, SAME, "the same capacity")
         twice = real(weir, directory, 2 * UNITS, directory / "second", first, arguments.seconds)
-        near(lab(weir, first, 2 * UNITS), twice, TWICE, "twice the capacity")
+        near(lab(weir, [first], 2 * UNITS), twice, TWICE, "twice the capacity")
         if abs(once - twice) < 2 * TWICE:
             raise AssertionError("twice the capacity makes too little difference to show anything")
     return 0

@@ -44,6 +44,28 @@ static void a_small_scenario_has_defaults(void **state)
     assert_int_equal(s->workloads[0].traffic.end_ns, INT64_MAX);
 }
 
+static void a_workload_takes_one_trace_or_a_list(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "[a]", "[a, b]"};
+    static const char *const bad[] = {"[]", "{a: b}", "[a, [b]]", "[a, {b: c}]"};
+    char text[1024];
+    for (uint32_t i = 0; i < COUNT_OF(good); i++) {
+        snprintf(text, sizeof text,
+                 HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, trace: %s}]\n",
+                 good[i]);
+        assert_int_equal(read_text(text), STATUS_OK);
+        assert_int_equal(s->workloads[0].trace_count, i == 2 ? 2 : 1);
+        assert_string_equal(s->workloads[0].traces[0], "a");
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        snprintf(text, sizeof text,
+                 HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, trace: %s}]\n",
+                 bad[i]);
+        expect_fault(text, "a.yaml:4: trace must be a file, or a list of 1 to 64 files");
+    }
+}
+
 static void faults_name_file_line_field_and_what_is_allowed(void **state)
 {
     (void)state;
@@ -163,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_scenario_has_defaults),
         cmocka_unit_test(faults_name_file_line_field_and_what_is_allowed),
+        cmocka_unit_test(a_workload_takes_one_trace_or_a_list),
         cmocka_unit_test(a_policy_changes_what_it_sets),
         cmocka_unit_test(a_plan_numbers_all_runs),
         cmocka_unit_test(a_plan_finds_a_policy_that_does_not_fit_before_the_first_run),

@@ -73,6 +73,7 @@ static void what_is_recorded_is_read_in_the_order_of_the_due_times(void **state)
     write_trace("");
     FILE *f = fopen(path, "w");
     trace_recorder_init(&w, f, NULL);
+    trace_recorder_clock(&w, 1700000000000000);
     uint32_t table = trace_recorder_table(&w, "my orders"),
              tenant = trace_recorder_tenant(&w, "base");
     int64_t at_ns = 0;
@@ -112,6 +113,8 @@ static void what_is_recorded_is_read_in_the_order_of_the_due_times(void **state)
         assert_int_equal(read.consistent, written[i].consistent);
         assert_int_equal(read.outcome, written[i].outcome);
     }
+    assert_true(t.reader.has_clock && t.reader.clock_us == 1700000000000000);
+    assert_false(t.reader.hashed || t.reader.has_salt);
     assert_false(trace_file_next(&t, &read));
     trace_file_close(&t);
     unlink(path);
@@ -147,6 +150,7 @@ static void hashed_keys_depend_on_the_salt(void **state)
     (void)state;
     static const char *const salts[] = {"one", "one", "two"};
     uint64_t keys[3];
+    uint16_t checks[3];
     for (int i = 0; i < 3; i++) {
         struct trace_recorder w;
         struct trace_record r = {.scan_length = 1}, read;
@@ -163,9 +167,12 @@ static void hashed_keys_depend_on_the_salt(void **state)
         struct trace_file t = open_trace(NULL);
         assert_true(trace_file_next(&t, &read));
         keys[i] = read.key;
+        assert_true(t.reader.hashed && t.reader.has_salt);
+        checks[i] = t.reader.salt;
         trace_file_close(&t);
     }
     assert_true(keys[0] == keys[1] && keys[0] != keys[2]);
+    assert_true(checks[0] == checks[1] && checks[0] != checks[2]);
     unlink(path);
 }
 
@@ -256,6 +263,12 @@ static void wrong_lines_are_refused_with_their_number(void **state)
         {"weir-trace 1 keys=plain\n0 0 0 r kx 1 b\n", "line 2: the outcome is one of"},
         {"weir-trace 1 keys=plain\n0 0 0 s kx 1 a 0\n", "line 2: a scan has"},
         {"weir-trace 1 keys=plain\n\ntable 0 a b\n", "line 3: expected a number and a name"},
+        {"weir-trace 1 keys=plain\nclock x\n", "line 2: a clock is a number of microseconds"},
+        {"weir-trace 1 keys=plain\nclock 1\nclock 1\n", "line 3: a clock is"},
+        {"weir-trace 1 keys=plain\n0 0 0 r kx 1 a\nclock 1\n", "line 3: a clock is"},
+        {"weir-trace 1 keys=plain\nsalt 0000\n", "line 2: a salt is four hexadecimal digits"},
+        {"weir-trace 1 keys=hashed\nsalt 000\n", "line 2: a salt is"},
+        {"weir-trace 1 keys=hashed\nsalt 000g\n", "line 2: a salt is"},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct trace_record r;
