@@ -84,7 +84,7 @@ static const struct field cluster_fields[] = {
     {"settings", FIELD_NODE, AT(scenario_cluster, config), .read = read_settings,
      .help = "Settings of the cluster by name: `weir node --config help` lists them."},
     {"costs", FIELD_MAP, AT(scenario_cluster, costs), .fields = cost_fields,
-     .help = "What work costs. The fidelity `full` has network, jitter and sync only."},
+     .help = "What work costs. The fidelity `full` has all but move_bytes_per_s, `real` has none."},
     FIELDS_END};
 
 /* ---- tables and tenants ---- */

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "engine/admission/admission.h"
+#include "engine/node/served.h"
 
 struct throughput {
     struct node_admission admission;   /* the node's buckets */
     struct members members;            /* the other nodes' headroom */
     struct admit_group group;          /* of the request that is being run */
     int64_t consumed_mcu[ADMIT_KINDS]; /* total, as leader and as follower */
+    struct served served;
 };
