@@ -21,23 +21,17 @@ static bool cannot(struct buffer *error, const char *what, long long has, long l
 bool faults_check(const struct scenario *s, struct buffer *error)
 {
     int64_t tables = 0;
-    for (uint32_t i = 0; i < s->table_count; i++) {
+    for (uint32_t i = 0; i < s->table_count; i++)
         tables += s->tables[i].copies;
-        if (s->tables[i].bytes > 0) {
-            buffer_append_format(error,
-                                 "the fidelity full cannot run table %s with `bytes`: tables are "
-                                 "empty at the start",
-                                 s->tables[i].name);
-            return false;
-        }
-    }
     if (s->cluster.nodes > WORLD_NODES_MAX)
         return cannot(error, "nodes", s->cluster.nodes, WORLD_NODES_MAX);
     if (s->cluster.routers > WORLD_ROUTERS_MAX)
         return cannot(error, "routers", s->cluster.routers, WORLD_ROUTERS_MAX);
     if (s->cluster.gac > WORLD_GAC_MAX)
         return cannot(error, "servers of global admission control", s->cluster.gac, WORLD_GAC_MAX);
-    return tables <= TABLES_MOST || cannot(error, "tables", tables, TABLES_MOST);
+    if (tables > TABLES_MOST)
+        return cannot(error, "tables", tables, TABLES_MOST);
+    return stored_check(s, "full", error);
 }
 
 /* ---- faults ---- */

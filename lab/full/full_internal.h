@@ -1,13 +1,14 @@
 /* full_internal.h - the parts of the fidelity `full`, for lab/full/ only.
  *
  *   full.c     life, time, what the measures are told
- *   admin.c    tables are made, changed and split
+ *   admin.c    tables are made, filled, changed and split
  *   faults.c   faults of the scenario; what the world cannot do */
 #pragma once
 
 #include <sys/queue.h>
 
 #include "lab/clients/clients.h"
+#include "lab/clients/stored.h"
 #include "lab/clients/tables.h"
 #include "lab/full/full.h"
 #include "sim/world.h"
@@ -49,7 +50,7 @@ struct full {
 /* The catalog of the node that leads it; NULL: none does. */
 const struct catalog *full_catalog(const struct full *f);
 
-/* Makes all tables. Time passes. False: `error` tells. */
+/* Makes all tables, then fills those that hold bytes. Time passes. False: `error` tells. */
 bool admin_create_tables(struct full *f, struct buffer *error);
 /* An UpdateTable during the run. */
 void admin_update(struct full *f, uint32_t place, uint32_t copy,

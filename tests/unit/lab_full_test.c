@@ -214,6 +214,29 @@ static void a_busy_node_refuses_bursts_as_at_the_fidelity_admission(void **state
     assert_near(throttled[1], throttled[0], 0.1);
 }
 
+/* ---- stored bytes ---- */
+
+#define STORED_SCENARIO(TABLE)                                                               \
+    "name: stored\nduration: 12s\n"                                                          \
+    "cluster: {nodes: 3, routers: 1, gac: 0, settings: {gac: \"off\", partition_max_bytes: " \
+    "1048576}}\n"                                                                            \
+    "tables: [{name: users, rcu: 500, wcu: 500, " TABLE "}]\n"                               \
+    "workloads: [{name: w, table: users, rate: 10, mix: \"read:1\"}]\n"
+
+/* A partition with 1.5 of the 1 MiB that it may hold is split; one with 0.5 is not. */
+static void tables_hold_their_bytes_at_full_fidelity(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    run_json(STORED_SCENARIO("bytes: 1500000"), 1, &json);
+    assert_true(measure_of(&json, "partitions") >= 2);
+    run_json(STORED_SCENARIO("bytes: 500000"), 1, &json);
+    assert_true(measure_of(&json, "partitions") == 1);
+    run_json(STORED_SCENARIO("copies: 2, bytes: 1500000, whole_collections: true"), 1, &json);
+    assert_true(measure_of(&json, "partitions") >= 4);
+    buffer_deinit(&json);
+}
+
 static void expect_refusal(const char *cluster, const char *table, const char *fault,
                            const char *says)
 {
@@ -239,7 +262,10 @@ static void what_the_world_cannot_run_is_refused_with_a_reason(void **state)
     expect_refusal("routers: 33", "rcu: 10", "", "at most 32 routers, not 33");
     expect_refusal("gac: 6", "rcu: 10", "", "at most 5 servers of global admission control, not 6");
     expect_refusal("nodes: 3", "copies: 1001", "", "at most 1000 tables, not 1001");
-    expect_refusal("nodes: 3", "bytes: 1", "", "cannot run table users with `bytes`");
+    expect_refusal("nodes: 3", "copies: 3, bytes: 30000000, wcu: 1000", "",
+                   "stores at most 67108864 `bytes`");
+    expect_refusal("nodes: 3", "bytes: 60000000, wcu: 10", "",
+                   "`bytes` 60000000 would take 6510 s, and may take 600 s");
     expect_refusal("nodes: 1", "rcu: 1000000, wcu: 1000000", "", "refuses table users");
 }
 
@@ -260,6 +286,7 @@ int main(void)
         cmocka_unit_test(nodes_have_queues_at_full_fidelity),
         cmocka_unit_test(a_slow_node_is_as_slow_as_at_the_fidelity_admission),
         cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),
+        cmocka_unit_test(tables_hold_their_bytes_at_full_fidelity),
         cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, finish);
