@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "engine/catalog/table.h"
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
 
@@ -97,34 +98,69 @@ static void node_trace_look(void *context)
 static bool node_has_costs(const struct node_process *p)
 {
     const struct processor_costs *c = &p->options.timings.work;
-    return c->first_ns[SERVED_READ] + c->first_ns[SERVED_WRITE] + c->first_ns[SERVED_FOLLOW] > 0;
+    return c->first_ns[SERVED_READ] + c->first_ns[SERVED_WRITE] + c->first_ns[SERVED_FOLLOW] +
+               c->unit_ns >
+           0;
 }
 
-/* The processors get what the node has done since the last look. Returns how long requests of
- * clients take; a follower's work is kept for the log. */
-static int64_t node_served_look(struct node_process *p)
+/* The processors get what the node has done since the last look. Returns when the requests of
+ * clients are done; a follower's work is kept for the log. */
+static struct worked node_served_look(struct node_process *p)
 {
     const struct processor_costs *c = &p->options.timings.work;
     const struct instant now = node_scheduler(p)->now;
     if (!node_has_costs(p))
-        return 0;
+        return (struct worked){0};
     const struct served *s = node_served(node_server_node(p->server));
-    int64_t ns[SERVED_KINDS];
+    struct worked w[SERVED_KINDS];
     for (enum served_kind kind = 0; kind < SERVED_KINDS; kind++)
-        ns[kind] = processor_serve(&p->processor, now, c, kind, &p->served, s).ns;
+        w[kind] = processor_serve(&p->processor, now, c, kind, &p->served, s);
     p->served = *s;
-    if (ns[SERVED_FOLLOW] > 0)
-        p->follow_until_ns = now.ns + ns[SERVED_FOLLOW];
-    return ns[SERVED_READ] > ns[SERVED_WRITE] ? ns[SERVED_READ] : ns[SERVED_WRITE];
+    if (w[SERVED_FOLLOW].work_ns > 0)
+        p->follow_until_ns = now.ns + worked_ns(w[SERVED_FOLLOW]);
+    return w[SERVED_READ].work_ns > 0 ? w[SERVED_READ] : w[SERVED_WRITE];
 }
 
-/* Two requests with one key would share their times: nothing else comes of it. */
+static void keep_sorted(int64_t *list, uint32_t count, int64_t value)
+{
+    for (; count > 0 && list[count - 1] > value; count--)
+        list[count] = list[count - 1];
+    list[count] = value;
+}
+
+/* How long a write waits for queues, beside what the logs of its followers will wait: for the
+ * leader's queue, or for the queues of a majority if those are longer. The followers' queues become
+ * shorter while the write waits at the leader. `wait_ns`: at the leader. */
+static int64_t node_write_wait(const struct node_process *p, uint32_t partition, int64_t wait_ns)
+{
+    const struct instant now = node_scheduler(p)->now;
+    const struct partition_info *info = node_replica(node_server_node(p->server), partition);
+    int64_t all[REPLICAS_MAX], own[REPLICAS_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; info != NULL && i < info->member_count; i++) {
+        const uint32_t node = partition_node(info, i);
+        must(node >= 1 && node <= p->options.node_count);
+        const struct node_process *m = p->options.nodes[node];
+        if (m->server == NULL)
+            continue;
+        keep_sorted(all, count, m == p ? 0 : processor_wait_ns(&m->processor, now));
+        keep_sorted(own, count, m == p ? 0 : processor_own_wait_ns(&m->processor, now));
+        count++;
+    }
+    if (info == NULL || info->member_count / 2 >= count)
+        return wait_ns; /* no majority: there will be no answer */
+    const int64_t majority_ns = all[info->member_count / 2], log_ns = own[info->member_count / 2];
+    const int64_t longer_ns = wait_ns > majority_ns ? wait_ns : majority_ns;
+    return longer_ns > log_ns ? longer_ns - log_ns : 0;
+}
+
 static uint64_t node_late_key(uint64_t link, uint64_t request)
 {
-    return (link * UINT64_C(0x9E3779B97F4A7C15) ^ request) | 1;
+    const uint64_t key = link * UINT64_C(0x9E3779B97F4A7C15) ^ request;
+    return key == 0 ? 1 : key;
 }
 
-/* The answer to the request must wait so long. */
+/* The answer to the request must wait so long. A second request with this key would not wait. */
 static void node_late_add(struct node_process *p, uint64_t link, uint64_t request, int64_t ns)
 {
     const uint64_t key = node_late_key(link, request);
@@ -378,7 +414,7 @@ static bool node_link_answer(struct node_process *p, uint64_t link, struct slice
     int64_t ns = 0;
     if (node_has_costs(p) && message_kind_of(frame, &kind) == STATUS_OK && kind == MESSAGE_REPLY) {
         must(reply_decode(frame, &r) == STATUS_OK);
-        ns = node_served_look(p) + node_late_take(p, link, r.id);
+        ns = worked_ns(node_served_look(p)) + node_late_take(p, link, r.id);
     }
     if (ns == 0)
         return network_send(node_network(p), link, frame);
@@ -446,10 +482,13 @@ static void node_frame_worked(struct node_process *p, uint64_t link, struct slic
 {
     struct request r;
     enum message_kind kind;
-    const int64_t ns = node_served_look(p);
-    if (ns > 0 && message_kind_of(frame, &kind) == STATUS_OK && kind == MESSAGE_REQUEST &&
-        request_decode(frame, &r) == STATUS_OK)
-        node_late_add(p, link, r.id, ns);
+    struct worked w = node_served_look(p);
+    if (w.work_ns == 0 || message_kind_of(frame, &kind) != STATUS_OK || kind != MESSAGE_REQUEST ||
+        request_decode(frame, &r) != STATUS_OK)
+        return;
+    if (request_admit_kind(&r) == ADMIT_WRITE)
+        w.wait_ns = node_write_wait(p, r.partition, w.wait_ns);
+    node_late_add(p, link, r.id, worked_ns(w));
 }
 
 static void node_frame_take(struct node_process *p, const struct link_peer *from,

@@ -2,9 +2,9 @@
  *
  * The process gives the driver of a node (server/node_server.h) its ports. Events that come at
  * about the same time share one turn of the driver. Log writes, new segments, checkpoints and page
- * reads take time. Requests take processor time if the timings say so: they are decided when they
- * come, and their answers leave when the work is done. A follower's work delays its log write. So a
- * queue of work delays no heartbeat. After a crash the node has what its disk and its backing hold, and nothing else.
+ * reads take time. Requests take processor time if the timings say so. A request is decided when it
+ * comes, and its answer leaves when the work is done. A follower's work delays its log write. A queue
+ * of work delays no heartbeat. After a crash the node has what its disk and its backing hold, and nothing else.
  * Not here: which faults happen when (sim/faults). */
 #pragma once
 
@@ -44,6 +44,7 @@ struct node_process_options {
     const struct config *config;       /* borrows */
     uint32_t id;                       /* of the node and of the process */
     uint32_t node_count;               /* the nodes are processes 1 .. node_count */
+    struct node_process *const *nodes; /* borrows; all of them by id, for what writes wait for */
     struct node_timings timings;
     uint64_t seed;
 };

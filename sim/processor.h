@@ -27,9 +27,23 @@ struct processor {
 
 struct processor processor_make(int64_t cores);
 
-/* Work that takes `ns` comes now. Returns how long it takes until it is done: it waits, then it is
- * done. No work: 0. */
-struct duration processor_work(struct processor *p, struct instant now, int64_t ns);
+/* When work is done: it waits, then it takes its time. */
+struct worked {
+    int64_t wait_ns;
+    int64_t work_ns; /* 0: there was no work, and it does not wait */
+};
+
+static inline int64_t worked_ns(struct worked w)
+{
+    return w.wait_ns + w.work_ns;
+}
+
+/* Work that takes `ns` on a machine that is not slow comes now. */
+struct worked processor_work(struct processor *p, struct instant now, int64_t ns);
+
+/* How long work that comes now would wait: for everything, and for the work of the process alone. */
+int64_t processor_wait_ns(const struct processor *p, struct instant now);
+int64_t processor_own_wait_ns(const struct processor *p, struct instant now);
 
 /* Others have used all processors for `ns` of the time until now. What exceeds the time without work
  * stays in the queue. */
@@ -38,9 +52,9 @@ void processor_occupy(struct processor *p, struct instant now, int64_t ns);
 /* The process ends, and its work with it. */
 void processor_clear(struct processor *p);
 
-/* The work of what a node has done between two looks, of one kind. Returns how long it takes until
- * all of it is done. The work of a follower does not wait for what others use: it delays the log,
- * and with the log also the writes that the node leads. */
-struct duration processor_serve(struct processor *p, struct instant now,
-                                const struct processor_costs *c, enum served_kind kind,
-                                const struct served *before, const struct served *after);
+/* The work of what a node has done between two looks, of one kind: when all of it is done. The work
+ * of a follower waits for the work of the process alone: it delays the log, and with the log also
+ * the writes that the node leads. */
+struct worked processor_serve(struct processor *p, struct instant now,
+                              const struct processor_costs *c, enum served_kind kind,
+                              const struct served *before, const struct served *after);

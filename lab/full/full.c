@@ -32,10 +32,11 @@ static bool full_send(void *context, uint64_t connection, struct slice bytes)
     if (process == 0)
         return false;
     struct processor *p = &f->routers[process - world_router(&f->world, 0)];
-    const struct duration takes = processor_work(p, now, f->scenario->cluster.costs.router_ns);
-    if (takes.ns == 0)
+    const int64_t ns = worked_ns(processor_work(p, now, f->scenario->cluster.costs.router_ns));
+    if (ns == 0)
         return network_send(f->world.network, connection, bytes);
-    return network_send_at(f->world.network, connection, bytes, instant_add(now, takes));
+    return network_send_at(f->world.network, connection, bytes,
+                           instant_add(now, (struct duration){ns}));
 }
 
 static void full_close(void *context, uint64_t connection)

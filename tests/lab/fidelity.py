@@ -117,7 +117,7 @@ SCENARIOS = [
       ("p99, ms", measure("latency_p99"), 0.1, None),
       ("slope of the p99", measure("latency_slope_p99"), 0.05, None),
       ("p50, slow-nodes, ms", of_policy(1, "latency_p50"), 0.3, None),
-      ("p99, slow-nodes, ms", of_policy(1, "latency_p99"), 3, None)]),
+      ("p99, slow-nodes, ms", of_policy(1, "latency_p99"), 1.5, None)]),
 ]
 
 

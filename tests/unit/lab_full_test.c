@@ -144,11 +144,11 @@ static void measure_both(const char *text, const char *name, double out[2])
     buffer_deinit(&json);
 }
 
-#define WORK_SCENARIO(MIX, COSTS, FAULT)                                                      \
-    "name: work\nduration: 6s\nwarm: 2s\n"                                                    \
-    "cluster: {nodes: 3, routers: 2, gac: 0, settings: {gac: \"off\"}, costs: {" COSTS "}}\n" \
-    "tables: [{name: users, rcu: 2000, wcu: 2000, partitions: 4}]\n"                          \
-    "workloads: [{name: w, table: users, rate: 300, keys: uniform, mix: \"" MIX "\"}]\n"      \
+#define WORK_SCENARIO(MIX, COSTS, FAULT)                                                          \
+    "name: work\nduration: 6s\nwarm: 2s\n"                                                        \
+    "cluster: {nodes: 3, routers: 2, gac: 0, settings: {gac: \"off\"}, costs: {" COSTS "}}\n"     \
+    "tables: [{name: users, rcu: 2000, wcu: 2000, partitions: 4}]\n"                              \
+    "workloads: [{name: w, table: users, end: 4s, rate: 300, keys: uniform, mix: \"" MIX "\"}]\n" \
     "faults: [" FAULT "]\n"
 
 /* 1 ms for a write, 2 ms for a follower's work, and 3 ms for a read, each beside the network, disks
@@ -166,6 +166,26 @@ static void work_takes_as_long_as_at_the_fidelity_admission(void **state)
     measure_both(WORK_SCENARIO("read:1", "router: 2ms", ""), "latency_p50", p50);
     assert_true(p50[0] > 2.2);
     assert_near(p50[1], p50[0], 0.1);
+}
+
+/* Others use nodes beyond their capacity. Within 2 s the queues grow to 1 s, at all members of each
+ * group, or at the leaders of some. */
+static void a_write_waits_for_others_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    double p50[2], p99[2];
+    static const char all[] = WORK_SCENARIO("read:0:update:1", "write: 100us",
+                                            "{kind: node-busy, which: 0, at: 2s, factor: 1.5}");
+    measure_both(all, "latency_p50", p50);
+    assert_true(p50[0] > 400);
+    assert_near(p50[1], p50[0], 0.1);
+    static const char one[] = WORK_SCENARIO("read:0:update:1", "write: 100us",
+                                            "{kind: node-busy, which: 2, at: 2s, factor: 1.5}");
+    measure_both(one, "latency_p50", p50);
+    measure_both(one, "latency_p99", p99);
+    assert_true(p50[0] < 2 && p99[0] > 500);
+    assert_near(p50[1], p50[0], 0.1);
+    assert_near(p99[1], p99[0], 0.1);
 }
 
 /* Near their capacity nodes have queues: 100 reads a second and node, of 7 ms each. */
@@ -283,6 +303,7 @@ int main(void)
         cmocka_unit_test(faults_and_tables_are_made_at_full_fidelity),
         cmocka_unit_test(a_full_burst_lasts_for_75_seconds_at_full_fidelity),
         cmocka_unit_test(work_takes_as_long_as_at_the_fidelity_admission),
+        cmocka_unit_test(a_write_waits_for_others_as_at_the_fidelity_admission),
         cmocka_unit_test(nodes_have_queues_at_full_fidelity),
         cmocka_unit_test(a_slow_node_is_as_slow_as_at_the_fidelity_admission),
         cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),

@@ -9,7 +9,7 @@ static const struct processor_costs costs = {
 
 static int64_t work_ns(struct processor *p, int64_t now_ns, int64_t ns)
 {
-    return processor_work(p, (struct instant){now_ns}, ns).ns;
+    return worked_ns(processor_work(p, (struct instant){now_ns}, ns));
 }
 
 static void work_waits_for_the_work_before_it(void **state)
@@ -54,10 +54,14 @@ static void what_others_use_beyond_all_time_stays_in_the_queue(void **state)
     for (int64_t now = 1000; now <= 5000; now += 1000)
         processor_occupy(&p, (struct instant){now}, 1200);
     assert_int_equal(work_ns(&p, 5000, 10), 1000 + 10);
+    assert_int_equal(processor_wait_ns(&p, (struct instant){5000}), 1000 + 5);
+    assert_int_equal(processor_own_wait_ns(&p, (struct instant){5000}), 5);
+    assert_int_equal(processor_wait_ns(&p, (struct instant){9000}), 0);
     const struct served none = {0};
     const struct served one = {.kinds = {[SERVED_FOLLOW] = {1, 1000}}};
     const struct instant now = {5000}; /* a follower waits for the 10 only, on two processors */
-    assert_int_equal(processor_serve(&p, now, &costs, SERVED_FOLLOW, &none, &one).ns, 5 + 30);
+    assert_int_equal(worked_ns(processor_serve(&p, now, &costs, SERVED_FOLLOW, &none, &one)),
+                     5 + 30);
 }
 
 static void requests_cost_by_kind_and_units(void **state)
@@ -69,14 +73,15 @@ static void requests_cost_by_kind_and_units(void **state)
     const struct instant at = {1000};
     s.kinds[SERVED_READ].requests = 1;
     s.kinds[SERVED_READ].mcu = 500; /* eventually consistent */
-    assert_int_equal(processor_serve(&p, at, &costs, SERVED_READ, &none, &s).ns, 20);
-    assert_int_equal(processor_serve(&p, at, &costs, SERVED_WRITE, &none, &s).ns, 0);
+    assert_int_equal(worked_ns(processor_serve(&p, at, &costs, SERVED_READ, &none, &s)), 20);
+    assert_int_equal(worked_ns(processor_serve(&p, at, &costs, SERVED_WRITE, &none, &s)), 0);
     s.kinds[SERVED_FOLLOW].requests = 2;
     s.kinds[SERVED_FOLLOW].mcu = 12000; /* ten units more than two requests have */
-    assert_int_equal(processor_serve(&p, at, &costs, SERVED_FOLLOW, &none, &s).ns, 20 + 2 * 40);
+    assert_int_equal(worked_ns(processor_serve(&p, at, &costs, SERVED_FOLLOW, &none, &s)),
+                     20 + 2 * 40);
     struct served more = s;
     more.kinds[SERVED_READ].mcu += 4000; /* of a request that was seen before */
-    assert_int_equal(processor_serve(&p, at, &costs, SERVED_READ, &s, &more).ns, 100 + 8);
+    assert_int_equal(worked_ns(processor_serve(&p, at, &costs, SERVED_READ, &s, &more)), 100 + 8);
 }
 
 /* ---- answers that leave later ---- */
