@@ -17,13 +17,14 @@
 #include <unistd.h>
 
 #include "base/instant.h"
+#include "base/policies.h"
 
 enum {
     READY_WITHIN_MS = 60000,
     LOOK_MS = 10,
     FAULT_WAIT_S = 2,
     PORTS_OF_ONE = 3,
-    ARGUMENTS_MAX = 20,
+    ARGUMENTS_MAX = 20 + 2 * POLICIES_MAX,
     PATH_SIZE = 512
 };
 
@@ -175,6 +176,17 @@ static void argue(struct arguments *a, const char *name, const char *value)
     a->list[a->count++] = value;
 }
 
+/* The files of `--policy`. Policies of one file lie side by side. */
+static void argue_policies(struct arguments *a, const struct policies *policies)
+{
+    const char *last = NULL;
+    for (uint32_t i = 0; policies != NULL && i < policies->count; i++) {
+        if (policies->entries[i].file != last)
+            argue(a, "--policy", policies->entries[i].file);
+        last = policies->entries[i].file;
+    }
+}
+
 static void log_path(const struct lab_cluster *c, const struct lab_daemon *d, char out[PATH_SIZE])
 {
     snprintf(out, PATH_SIZE, "%s/%s-%u.log", c->directory, daemon_names[d->kind], d->number);
@@ -213,6 +225,7 @@ bool lab_daemon_start(const struct lab_cluster *c, struct lab_daemon *d, struct 
     snprintf(admin, sizeof admin, "127.0.0.1:%u", d->admin_port);
     snprintf(data, sizeof data, "%s/data-%u", c->directory, d->number);
     snprintf(settings, sizeof settings, "%s/settings", c->directory);
+    argue_policies(&a, c->scenario->cluster.config.policies);
     argue(&a, "--config", settings);
     argue(&a, "--id", id);
     argue(&a, "--listen", listen);

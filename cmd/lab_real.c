@@ -8,6 +8,7 @@
 #include "cmd/lab_cluster.h"
 #include "host/loop.h"
 #include "lab/clients/clients.h"
+#include "lab/clients/stored.h"
 #include "lab/clients/tables.h"
 #include "workload/client_exchange.h"
 
@@ -153,11 +154,55 @@ static bool table_create(struct real *r, uint32_t place, uint32_t copy, struct b
     return created;
 }
 
-static bool create_tables(struct real *r, struct buffer *error)
+static bool table_put(struct real *r, uint32_t place, uint32_t copy, int64_t number,
+                      struct buffer *error)
+{
+    struct buffer put = {0}, answer = {0};
+    const int64_t until_ns = loop_now(r->loop).ns + SETUP_S * NS_PER_S;
+    bool again = true;
+    int status = 0;
+    stored_write_put(&put, r->scenario, place, copy, number);
+    while (again) {
+        if (!table_call(r, 0, "PutItem", buffer_slice(&put), &status, &answer))
+            status = 0;
+        again = stored_may_try_again(status, buffer_slice(&answer)) && look_pause(r) &&
+                loop_now(r->loop).ns < until_ns;
+    }
+    if (status != 200)
+        buffer_append_format(error, "the cluster refuses an item of table %s: %d %.*s",
+                             r->scenario->tables[place].name, status, (int)answer.size,
+                             (const char *)answer.data);
+    buffer_deinit(&put);
+    buffer_deinit(&answer);
+    return status == 200;
+}
+
+static bool table_fill(struct real *r, uint32_t place, uint32_t copy, struct buffer *error)
+{
+    const struct stored stored = stored_of(&r->scenario->tables[place]);
+    struct instant due = loop_now(r->loop);
+    for (int64_t number = 0; number < stored.items; number++) {
+        if (!table_put(r, place, copy, number, error))
+            return false;
+        due = instant_add(due, (struct duration){stored.pause_ns});
+        loop_read_clock(r->loop);
+        while (!r->stopped && instant_before(loop_now(r->loop), due))
+            loop_turn(r->loop, due);
+        if (r->stopped) {
+            buffer_append_text(error, "stopped");
+            return false;
+        }
+    }
+    return true;
+}
+
+typedef bool table_step(struct real *r, uint32_t place, uint32_t copy, struct buffer *error);
+
+static bool each_table(struct real *r, table_step *step, struct buffer *error)
 {
     for (uint32_t place = 0; place < r->scenario->table_count; place++) {
         for (uint32_t copy = 0; copy < r->scenario->tables[place].copies; copy++) {
-            if (!table_create(r, place, copy, error))
+            if (!step(r, place, copy, error))
                 return false;
         }
     }
@@ -290,7 +335,7 @@ static bool real_can(const struct scenario *s, struct buffer *error)
 {
     int64_t tables = 0, processes = s->cluster.nodes + s->cluster.routers + s->cluster.gac;
     for (uint32_t i = 0; i < s->table_count; i++)
-        tables += s->tables[i].bytes > 0 ? TABLES_MOST + 1 : s->tables[i].copies;
+        tables += s->tables[i].copies;
     for (uint32_t i = 0; i < s->fault_count; i++) {
         int64_t kind = s->faults[i].kind;
         if (kind != FAULT_NODE_SLOW && kind != FAULT_NODE_BUSY && kind != FAULT_SPLIT)
@@ -300,15 +345,16 @@ static bool real_can(const struct scenario *s, struct buffer *error)
         return false;
     }
     if (tables > TABLES_MOST)
-        buffer_append_format(error, "the fidelity real has at most %d tables, without `bytes`",
-                             TABLES_MOST);
+        buffer_append_format(error, "the fidelity real has at most %d tables", TABLES_MOST);
     else if (processes > PROCESSES_MOST)
         buffer_append_format(
             error,
             "the fidelity real has at most %d nodes, routers and servers of global "
             "admission control together, not %lld",
             PROCESSES_MOST, (long long)processes);
-    return error->size == 0;
+    else
+        return stored_check(s, "real", error);
+    return false;
 }
 
 /* ---- life ---- */
@@ -377,7 +423,8 @@ static void *real_create(const struct scenario *s, uint64_t seed, struct measure
         free(r);
         return NULL;
     }
-    if (!lab_cluster_start(&r->cluster, s, real_is_stopped, r, error) || !create_tables(r, error)) {
+    if (!lab_cluster_start(&r->cluster, s, real_is_stopped, r, error) ||
+        !each_table(r, table_create, error) || !each_table(r, table_fill, error)) {
         real_destroy(r);
         return NULL;
     }

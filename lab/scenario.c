@@ -86,7 +86,7 @@ static const struct field cluster_fields[] = {
     {"settings", FIELD_NODE, AT(scenario_cluster, config), .read = read_settings,
      .help = "Settings of the cluster by name: `weir node --config help` lists them."},
     {"costs", FIELD_MAP, AT(scenario_cluster, costs), .fields = cost_fields,
-     .help = "What work costs. The fidelity `full` has network, jitter and sync only."},
+     .help = "What work costs. The fidelity `full` has all but move_bytes_per_s, `real` has none."},
     FIELDS_END};
 
 /* ---- tables and tenants ---- */
@@ -117,7 +117,8 @@ static const struct field table_fields[] = {
     {"gac", FIELD_CHOICE, AT(scenario_table, gac), .choices = gac_choices,
      .help = "Policy of global admission control of this table. Default: as-configured."},
     {"bytes", FIELD_INTEGER, AT(scenario_table, bytes), .least = 0, .most = INT64_MAX / 4,
-     .help = "Bytes stored at the start. Default: 0."},
+     .help = "Bytes stored at the start. `full` and `real` store at most 64 MiB in all tables. "
+             "Default: 0."},
     {"whole_collections", FIELD_FLAG, AT(scenario_table, whole_collections),
      .help = "No split divides an item collection, as with a local index. Default: false."},
     FIELDS_END};

@@ -23,6 +23,7 @@ struct message {
     enum message_kind_sim kind;
     uint32_t from; /* of a datagram */
     uint32_t to;
+    uint64_t link; /* of network_send_at */
     size_t size;
     size_t capacity;
     uint8_t bytes[];
@@ -408,6 +409,29 @@ bool network_send(struct network *n, uint64_t link, struct slice bytes)
     return true;
 }
 
+static void network_leave(void *context, uint64_t argument)
+{
+    struct network *n = context;
+    struct message *m = (struct message *)(uintptr_t)argument;
+    int end;
+    struct link *l = link_at(n, m->link, &end);
+    if (l != NULL)
+        enqueue(l, 1 - end, m);
+    else
+        message_release(n, m);
+}
+
+bool network_send_at(struct network *n, uint64_t link, struct slice bytes, struct instant at)
+{
+    int end;
+    if (link_at(n, link, &end) == NULL)
+        return false;
+    struct message *m = message_create(n, MESSAGE_DATA, bytes);
+    m->link = link;
+    scheduler_at(n->options.scheduler, at, network_leave, n, (uintptr_t)m);
+    return true;
+}
+
 size_t network_write(struct network *n, uint64_t link, struct slice bytes)
 {
     int end;
@@ -674,19 +698,21 @@ struct network *network_create(const struct network_options *options)
     return n;
 }
 
-/* The scheduler's events hold the datagrams on their way. */
-static void free_datagrams(const struct network *n)
+/* The scheduler's events hold datagrams on their way, and messages that will be sent later. */
+static void free_scheduled(const struct network *n)
 {
     const struct scheduler *s = n->options.scheduler;
     for (size_t i = 0; i < s->capacity; i++) {
-        if (s->events[i].run == network_arrive && s->events[i].context == n)
+        const bool is_message =
+            s->events[i].run == network_arrive || s->events[i].run == network_leave;
+        if (is_message && s->events[i].context == n)
             free((void *)(uintptr_t)s->events[i].argument);
     }
 }
 
 void network_destroy(struct network *n)
 {
-    free_datagrams(n);
+    free_scheduled(n);
     for (uint32_t i = 0; i < n->link_count; i++) {
         for (int end = 0; end < 2; end++)
             messages_free(&n->links[i]->toward[end].messages);

@@ -126,6 +126,9 @@ uint64_t network_connect(struct network *n, uint32_t from, uint32_t to);
 uint32_t network_peer(struct network *n, uint64_t link);
 /* False: the link is down. */
 bool network_send(struct network *n, uint64_t link, struct slice bytes);
+/* Sends at this time, if the link is up then: a process that needs time for an answer. Messages that
+ * are sent before then go first. False: the link is down. */
+bool network_send_at(struct network *n, uint64_t link, struct slice bytes, struct instant at);
 /* Sends bytes of a stream. On a slow way they arrive in pieces. Returns how many bytes wait: 0 if
  * the way is not slow, or the link is down. */
 size_t network_write(struct network *n, uint64_t link, struct slice bytes);

@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "engine/catalog/table.h"
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
 
@@ -90,6 +91,107 @@ static void node_trace_look(void *context)
         if (e != NULL && w->saw != NULL)
             w->saw(w->context, p->process.number, e);
     }
+}
+
+/* ---- processor time ---- */
+
+static bool node_has_costs(const struct node_process *p)
+{
+    const struct processor_costs *c = &p->options.timings.work;
+    return c->first_ns[SERVED_READ] + c->first_ns[SERVED_WRITE] + c->first_ns[SERVED_FOLLOW] +
+               c->unit_ns >
+           0;
+}
+
+/* The processors get what the node has done since the last look. Returns when the requests of
+ * clients are done; a follower's work is kept for the log. */
+static struct worked node_served_look(struct node_process *p)
+{
+    const struct processor_costs *c = &p->options.timings.work;
+    const struct instant now = node_scheduler(p)->now;
+    if (!node_has_costs(p))
+        return (struct worked){0};
+    const struct served *s = node_served(node_server_node(p->server));
+    struct worked w[SERVED_KINDS];
+    for (enum served_kind kind = 0; kind < SERVED_KINDS; kind++)
+        w[kind] = processor_serve(&p->processor, now, c, kind, &p->served, s);
+    p->served = *s;
+    if (w[SERVED_FOLLOW].work_ns > 0)
+        p->follow_until_ns = now.ns + worked_ns(w[SERVED_FOLLOW]);
+    return w[SERVED_READ].work_ns > 0 ? w[SERVED_READ] : w[SERVED_WRITE];
+}
+
+static void keep_sorted(int64_t *list, uint32_t count, int64_t value)
+{
+    for (; count > 0 && list[count - 1] > value; count--)
+        list[count] = list[count - 1];
+    list[count] = value;
+}
+
+/* How long a write waits for queues, beside what the logs of its followers will wait: for the
+ * leader's queue, or for the queues of a majority if those are longer. The followers' queues become
+ * shorter while the write waits at the leader. `wait_ns`: at the leader. */
+static int64_t node_write_wait(const struct node_process *p, uint32_t partition, int64_t wait_ns)
+{
+    const struct instant now = node_scheduler(p)->now;
+    const struct partition_info *info = node_replica(node_server_node(p->server), partition);
+    int64_t all[REPLICAS_MAX], own[REPLICAS_MAX];
+    uint32_t count = 0;
+    for (uint32_t i = 0; info != NULL && i < info->member_count; i++) {
+        const uint32_t node = partition_node(info, i);
+        must(node >= 1 && node <= p->options.node_count);
+        const struct node_process *m = p->options.nodes[node];
+        if (m->server == NULL)
+            continue;
+        keep_sorted(all, count, m == p ? 0 : processor_wait_ns(&m->processor, now));
+        keep_sorted(own, count, m == p ? 0 : processor_own_wait_ns(&m->processor, now));
+        count++;
+    }
+    if (info == NULL || info->member_count / 2 >= count)
+        return wait_ns; /* no majority: there will be no answer */
+    const int64_t majority_ns = all[info->member_count / 2], log_ns = own[info->member_count / 2];
+    const int64_t longer_ns = wait_ns > majority_ns ? wait_ns : majority_ns;
+    return longer_ns > log_ns ? longer_ns - log_ns : 0;
+}
+
+static uint64_t node_late_key(uint64_t link, uint64_t request)
+{
+    const uint64_t key = link * UINT64_C(0x9E3779B97F4A7C15) ^ request;
+    return key == 0 ? 1 : key;
+}
+
+/* The answer to the request must wait so long. A second request with this key would not wait. */
+static void node_late_add(struct node_process *p, uint64_t link, uint64_t request, int64_t ns)
+{
+    const uint64_t key = node_late_key(link, request);
+    if (id_map_find(&p->late, key) == NULL)
+        id_map_add(&p->late, key, (void *)(uintptr_t)ns);
+}
+
+static int64_t node_late_take(struct node_process *p, uint64_t link, uint64_t request)
+{
+    const uint64_t key = node_late_key(link, request);
+    const int64_t ns = (int64_t)(uintptr_t)id_map_find(&p->late, key);
+    if (ns > 0)
+        id_map_remove(&p->late, key);
+    return ns;
+}
+
+/* How long the log must wait for what the node does as a follower. */
+static int64_t node_follow_take(struct node_process *p)
+{
+    node_served_look(p);
+    const int64_t ns = p->follow_until_ns - node_scheduler(p)->now.ns;
+    p->follow_until_ns = 0;
+    return ns > 0 ? ns : 0;
+}
+
+void node_process_occupy(struct node_process *p, int64_t write_mcu, int64_t ns)
+{
+    if (p->server == NULL)
+        return;
+    processor_occupy(&p->processor, node_scheduler(p)->now, ns);
+    node_occupy(node_server_node(p->server), process_now(&p->process), ADMIT_WRITE, write_mcu);
 }
 
 /* ---- background work ---- */
@@ -248,7 +350,7 @@ static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
     if (t->write_tail_per_million > 0 &&
         prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
         ns += disk_ns_some(p, t->write_tail_ns);
-    ns = disk_ns_slowed(p, ns);
+    ns = disk_ns_slowed(p, ns) + node_follow_take(p);
     node_moment_begin(p, NODE_POINT_LOG, ns);
     disk_write_begin(&p->disk, lsn, bytes);
     if (p->disk.flying_count > 1)
@@ -304,13 +406,29 @@ static void node_link_closed(void *context, uint64_t link, bool gone)
     }
 }
 
+/* An answer leaves when its work is done. */
+static bool node_link_answer(struct node_process *p, uint64_t link, struct slice frame)
+{
+    struct reply r;
+    enum message_kind kind;
+    int64_t ns = 0;
+    if (node_has_costs(p) && message_kind_of(frame, &kind) == STATUS_OK && kind == MESSAGE_REPLY) {
+        must(reply_decode(frame, &r) == STATUS_OK);
+        ns = worked_ns(node_served_look(p)) + node_late_take(p, link, r.id);
+    }
+    if (ns == 0)
+        return network_send(node_network(p), link, frame);
+    const struct instant at = instant_add(node_scheduler(p)->now, (struct duration){ns});
+    return network_send_at(node_network(p), link, frame, at);
+}
+
 static bool node_link_send(void *context, uint64_t link, struct slice frame)
 {
     struct node_process *p = context;
     const struct process_watch *w = &p->process.around->watch;
     struct reply r;
     if (link != ASKER && link != VISITOR)
-        return network_send(node_network(p), link, frame);
+        return node_link_answer(p, link, frame);
     must(reply_decode(frame, &r) == STATUS_OK);
     if (link == VISITOR && w->answered != NULL) {
         w->answered(w->context, p->process.number, &r);
@@ -359,6 +477,20 @@ static struct link_peer node_peer_of(const struct node_process *p, uint32_t proc
                             : (struct link_peer){.kind = PEER_ROUTER, .id = process - nodes};
 }
 
+/* The frame has been taken. If it was a request without an answer so far, the answer will wait. */
+static void node_frame_worked(struct node_process *p, uint64_t link, struct slice frame)
+{
+    struct request r;
+    enum message_kind kind;
+    struct worked w = node_served_look(p);
+    if (w.work_ns == 0 || message_kind_of(frame, &kind) != STATUS_OK || kind != MESSAGE_REQUEST ||
+        request_decode(frame, &r) != STATUS_OK)
+        return;
+    if (request_admit_kind(&r) == ADMIT_WRITE)
+        w.wait_ns = node_write_wait(p, r.partition, w.wait_ns);
+    node_late_add(p, link, r.id, worked_ns(w));
+}
+
 static void node_frame_take(struct node_process *p, const struct link_peer *from,
                             struct slice frame)
 {
@@ -366,6 +498,7 @@ static void node_frame_take(struct node_process *p, const struct link_peer *from
     if (w->heard != NULL)
         w->heard(w->context, p->process.number, frame);
     node_links_frame(&p->links, p->server, from, frame);
+    node_frame_worked(p, from->link, frame);
     node_turn_want(p);
 }
 
@@ -435,6 +568,7 @@ enum status node_process_start(struct node_process *p, struct buffer *error)
     p->since = node_scheduler(p)->now;
     p->turn_scheduled = p->fail_write = p->checkpoint_running = false;
     p->traced = 0;
+    p->served = (struct served){0};
     for (size_t i = 0; i < p->work_count; i++)
         p->works[i].used = false;
     process_begin(&p->process, NODE_PROCESS_TRACE_STARTED,
@@ -467,6 +601,9 @@ void node_process_crash(struct node_process *p, bool power)
     node_server_destroy(p->server);
     p->server = NULL;
     p->suspended = p->clock_stops = false;
+    processor_clear(&p->processor);
+    p->follow_until_ns = 0;
+    id_map_deinit(&p->late);
     memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
     process_end(&p->process, NODE_PROCESS_TRACE_CRASHED, power);
     if (power) /* after a boot the monotonic clock starts at another reading */
@@ -531,6 +668,7 @@ struct node_process *node_process_create(const struct node_process_options *opti
     struct node_process *p = must_calloc(1, sizeof *p);
     p->options = *options;
     p->slow_times = 1;
+    p->processor = processor_make(options->timings.cores > 0 ? options->timings.cores : 1);
     p->timing_prng = prng_seeded(options->seed);
     p->life_prng = prng_seeded(options->seed + 1);
     disk_init(&p->disk, (uint64_t)options->config->log_segment_bytes, options->seed + 2);
@@ -554,6 +692,7 @@ void node_process_destroy(struct node_process *p)
 {
     node_server_destroy(p->server);
     node_links_deinit(&p->links);
+    id_map_deinit(&p->late);
     free(p->works);
     disk_deinit(&p->disk);
     medium_wipe(&p->medium);

@@ -2,16 +2,20 @@
  *
  * The process gives the driver of a node (server/node_server.h) its ports. Events that come at
  * about the same time share one turn of the driver. Log writes, new segments, checkpoints and page
- * reads take time. After a crash the node has what its disk and its backing hold, and nothing else.
+ * reads take time. Requests take processor time if the timings say so. A request is decided when it
+ * comes, and its answer leaves when the work is done. A follower's work delays its log write. A queue
+ * of work delays no heartbeat. After a crash the node has what its disk and its backing hold, and nothing else.
  * Not here: which faults happen when (sim/faults). */
 #pragma once
 
+#include "base/id_map.h"
 #include "base/peer.h"
 #include "engine/node/node.h"
 #include "server/node_links.h"
 #include "sim/disk.h"
 #include "sim/medium.h"
 #include "sim/process.h"
+#include "sim/processor.h"
 
 enum node_process_trace {
     NODE_PROCESS_TRACE_STARTED = 16, /* node, records replayed */
@@ -22,7 +26,7 @@ enum node_process_trace {
     NODE_PROCESS_TRACE_WIPED,        /* node, - */
 };
 
-/* How long turns and the disk take. */
+/* How long turns, the disk and requests take. */
 struct node_timings {
     int64_t turn_ns; /* events within this time share a turn */
     int64_t write_least_ns;
@@ -31,6 +35,8 @@ struct node_timings {
     uint32_t write_tail_per_million;
     int64_t checkpoint_spread_ns;
     int64_t read_spread_ns;
+    struct processor_costs work;
+    int64_t cores; /* processors; 0: one */
 };
 
 struct node_process_options {
@@ -38,6 +44,7 @@ struct node_process_options {
     const struct config *config;       /* borrows */
     uint32_t id;                       /* of the node and of the process */
     uint32_t node_count;               /* the nodes are processes 1 .. node_count */
+    struct node_process *const *nodes; /* borrows; all of them by id, for what writes wait for */
     struct node_timings timings;
     uint64_t seed;
 };
@@ -61,8 +68,8 @@ struct node_work {
     void *argument; /* borrows */
 };
 
-/* Others read `process`, `options`, `disk`, `medium` and `since`. They may change what the disks do:
- * `slow_times`, `fail_write`, and the faults of `disk` and `medium`. */
+/* Others read `process`, `options`, `disk`, `medium` and `since`. They may change what the machine does:
+ * `slow_times`, `fail_write`, `processor.slow_ppm`, and the faults of `disk` and `medium`. */
 struct node_process {
     struct process process; /* first */
     struct node_process_options options;
@@ -78,6 +85,10 @@ struct node_process {
     bool suspended;   /* the machine is suspended, not only the process paused */
     bool clock_stops; /* after the suspension the clock reads stopped_at */
     struct instant stopped_at;
+    struct processor processor;
+    struct served served;    /* what the processor has been told */
+    struct id_map late;      /* ns that an answer must wait, by link and request */
+    int64_t follow_until_ns; /* the next log write waits for followers' work until then; 0: none */
     int64_t slow_times;      /* a disk operation takes this many times as long, up to a limit */
     bool fail_write;         /* the next log write that ends fails */
     struct node_work *works; /* owns */
@@ -103,6 +114,9 @@ bool node_process_is_up(const struct node_process *p);
 /* A pause (process_pause) of the whole machine. Ignored while the process is paused.
  * `clock_stops`: afterwards the clock reads what it read before. */
 void node_process_suspend(struct node_process *p, struct instant until, bool clock_stops);
+/* Others use the machine, besides weir: so much of the node's write capacity, and all processors for
+ * `ns` of the time until now. Ignored while the node is down. */
+void node_process_occupy(struct node_process *p, int64_t write_mcu, int64_t ns);
 /* The process must be down. The configuration is used from the next start on. Borrows. */
 void node_process_set_config(struct node_process *p, const struct config *config);
 

@@ -48,6 +48,7 @@ static void world_create_processes(struct world *w)
                                            .config = &p->configs[id],
                                            .id = id,
                                            .node_count = p->nodes,
+                                           .nodes = w->nodes,
                                            .timings = p->timings,
                                            .seed = world_seed(w, WORLD_NODES, id)});
     for (uint32_t i = 0; i < p->routers; i++)

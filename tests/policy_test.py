@@ -96,6 +96,32 @@ def in_the_lab(i):
     expect(run(i.weir, *command, code=2), "steady")
 
 
+def lab_throttled(i, work, fidelity, settings):
+    """The throttle fraction of a spike after 8 s without requests."""
+    out = work / f"lab-{fidelity}-{len(settings)}"
+    command = ["lab", "run", "spikes", "--only", "burst", "--seeds", 1, "--quiet", "--fidelity", fidelity, "--out", out,
+               "--policy", i.file("example")]
+    small = ["duration=12s", "workloads.spike.start=8s", "workloads.spike.rate=250", "tables.items.wcu=50"]
+    for setting in small + settings:
+        command += ["--set", setting]
+    run(i.weir, *command, code=1)  # the scenario is scaled down: its expectations do not hold
+    return json.loads(next(out.glob("runs/*/*/*.json")).read_text())["measures"][""]["throttle_fraction"]
+
+
+def in_real_processes(i, work):
+    """Nodes, routers and GAC servers of the fidelity real load the file, and its policies decide there."""
+    steady = ["cluster.settings.partition_policy=steady"]
+    named = [f"cluster.settings.{name}={policy}" for name, policy in POINTS.items()]
+    named += ["cluster.settings.gac=named", "cluster.settings.write_check=named"]
+    usual = lab_throttled(i, work, "admission", [])
+    expected = lab_throttled(i, work, "admission", steady)
+    assert expected > usual + 0.15, (usual, expected)  # steady spends a burst more slowly
+    found = lab_throttled(i, work, "real", steady)
+    assert abs(found - expected) < 0.05, (expected, found)
+    found = lab_throttled(i, work, "real", named)
+    assert found > usual + 0.1, (usual, found)
+
+
 def baselines_simulated(i):
     for name, policies in (("node_policy", ("drr", "wfq", "sfq")),
                            ("gac_policy", ("one-bucket", "doorman", "tenant-bucket", "pd-group"))):
@@ -202,6 +228,7 @@ def main():
         refused_files(i, work)
         simulated(i)
         in_the_lab(i)
+        in_real_processes(i, work)
         baselines_simulated(i)
         faulty_simulated(i)
         in_local(i, work)

@@ -423,6 +423,8 @@ void buckets_follow(struct buckets *buckets, struct partition *p, const struct r
                       (e->index <= p->late_until ? FOLLOW_LATE : 0U) |
                       (buckets_is_told(p, e->index) ? FOLLOW_TOLD : 0U);
     buckets->throughput->consumed_mcu[ADMIT_WRITE] += set.cost_mcu;
+    buckets->throughput->served.kinds[SERVED_FOLLOW].requests++;
+    buckets->throughput->served.kinds[SERVED_FOLLOW].mcu += set.cost_mcu;
     admission_follow(&p->admission, &buckets->throughput->admission, ADMIT_WRITE, buckets->env->now,
                      set.cost_mcu, follow);
 }

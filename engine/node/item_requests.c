@@ -95,6 +95,11 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
     return false;
 }
 
+static enum served_kind items_served(enum admit_kind kind)
+{
+    return kind == ADMIT_READ ? SERVED_READ : SERVED_WRITE;
+}
+
 /* Charges the least that the request can cost. A request that was admitted before it waited for a
  * page is not charged again. */
 bool items_admit(struct requests *requests, struct partition *p, struct operation *o,
@@ -111,6 +116,8 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
     o->admitted = o->verdict.reason == ADMIT_OK;
     if (o->admitted) {
         requests->throughput->consumed_mcu[kind] += cost_mcu;
+        requests->throughput->served.kinds[items_served(kind)].requests++;
+        requests->throughput->served.kinds[items_served(kind)].mcu += cost_mcu;
         buckets_spent(requests->buckets, p, kind, cost_mcu, !request_is_consistent(&o->request));
     } else {
         env_reply(requests->env, o, REPLY_THROTTLED)->verdict = o->verdict;
@@ -133,6 +140,7 @@ void items_settle(struct requests *requests, struct partition *p, const struct o
                      &o->verdict, extra_mcu, items_group_of(requests, p, kind));
     p->counts[kind].load.consumed_mcu += extra_mcu;
     requests->throughput->consumed_mcu[kind] += extra_mcu;
+    requests->throughput->served.kinds[items_served(kind)].mcu += extra_mcu;
     buckets_spent(requests->buckets, p, kind, extra_mcu, !request_is_consistent(&o->request));
 }
 

@@ -362,6 +362,17 @@ enum status node_receive(struct node *n, struct instant now, struct slice frame)
     return status;
 }
 
+void node_occupy(struct node *n, struct instant now, enum admit_kind kind, int64_t mcu)
+{
+    must(mcu >= 0);
+    event_begin(n, now);
+    struct token_bucket *b = &n->throughput.admission.buckets[kind];
+    token_bucket_refill(b, now);
+    token_bucket_debit(b, mcu);
+    n->throughput.consumed_mcu[kind] += mcu;
+    event_end(n);
+}
+
 /* ---- the log and the checkpoints ---- */
 
 const struct log_batch *node_next_batch(struct node *n)
@@ -526,6 +537,11 @@ int64_t node_balance(struct node *n, enum admit_kind kind)
 {
     token_bucket_refill(&n->throughput.admission.buckets[kind], n->env.now);
     return n->throughput.admission.buckets[kind].balance;
+}
+
+const struct served *node_served(const struct node *n)
+{
+    return &n->throughput.served;
 }
 
 bool node_is_stopped(const struct node *n)

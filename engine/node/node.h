@@ -18,6 +18,7 @@
 #pragma once
 
 #include "engine/node/node_effect.h"
+#include "engine/node/served.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
 
@@ -63,6 +64,9 @@ void node_checkpoint_soon(struct node *n);
 /* Before an orderly end: a checkpoint with everything that the next life should know. */
 void node_finish(struct node *n);
 void node_touched(struct node *n, struct instant now, uint32_t ticket);
+/* Others have used so much of the node's capacity: work that no request of the node asks for. Debits
+ * the node's bucket, if necessary into debt, and counts as consumed. */
+void node_occupy(struct node *n, struct instant now, enum admit_kind kind, int64_t mcu);
 
 struct instant node_deadline(const struct node *n);
 void node_tick(struct node *n, struct instant now);
@@ -82,6 +86,9 @@ const struct log_batch *node_next_batch(struct node *n);
 
 /* The balance of the node's bucket, in mcu; below zero: debt. */
 int64_t node_balance(struct node *n, enum admit_kind kind);
+
+/* Lends until the node is destroyed. */
+const struct served *node_served(const struct node *n);
 
 const struct trace *node_trace(const struct node *n);
 struct trace_event;

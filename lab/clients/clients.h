@@ -5,7 +5,7 @@
  * time. A request that finds no free connection opens one. If the pool is at its bound, the request
  * waits for a connection.
  * A request is measured when its attempt ends. Its latency counts from the time at which it was due.
- * The tables are empty at the start: a read is measured as if its item existed.
+ * A read is measured as if its item existed. At the start the tables hold no item that is asked for.
  *
  * The same calls give the same requests. Time comes from the scheduler.
  * Not here: the network, tables, faults. */

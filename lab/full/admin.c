@@ -1,4 +1,5 @@
-/* admin.c - the scenario's tables: through the API, and splits through the catalog's leader. */
+/* admin.c - the scenario's tables and what they hold: through the API, and splits through the
+ * catalog's leader. */
 #include <stdlib.h>
 
 #include "engine/catalog/catalog.h"
@@ -10,6 +11,7 @@ enum {
     SETUP_S = 60, /* of virtual time, for each table */
     CALL_MS = 5000,
     LOOK_MS = 20,
+    FILLED_MS = 2000, /* after the last item: buckets get over it */
 };
 
 /* ---- before the run ---- */
@@ -66,16 +68,61 @@ static bool admin_create_table(struct full *f, uint32_t place, uint32_t copy, st
     return active;
 }
 
-bool admin_create_tables(struct full *f, struct buffer *error)
+static bool admin_put(struct full *f, uint32_t place, uint32_t copy, int64_t number,
+                      struct buffer *error)
+{
+    const int64_t until_ns = f->world.scheduler.now.ns + SETUP_S * NS_PER_S;
+    struct buffer put = {0};
+    stored_write_put(&put, f->scenario, place, copy, number);
+    admin_call(f, "PutItem", buffer_slice(&put));
+    while (stored_may_try_again(f->status, buffer_slice(&f->answer)) &&
+           f->world.scheduler.now.ns < until_ns) {
+        world_pass(&f->world, LOOK_MS * NS_PER_MS);
+        admin_call(f, "PutItem", buffer_slice(&put));
+    }
+    buffer_deinit(&put);
+    if (f->status != 200)
+        buffer_append_format(error, "the cluster refuses an item of table %s: %d %.*s",
+                             f->scenario->tables[place].name, f->status, (int)f->answer.size,
+                             (const char *)f->answer.data);
+    return f->status == 200;
+}
+
+static bool admin_fill_table(struct full *f, uint32_t place, uint32_t copy, struct buffer *error)
+{
+    const struct stored stored = stored_of(&f->scenario->tables[place]);
+    struct instant due = f->world.scheduler.now;
+    for (int64_t number = 0; number < stored.items; number++) {
+        if (!admin_put(f, place, copy, number, error))
+            return false;
+        due = instant_add(due, (struct duration){stored.pause_ns});
+        while (scheduler_step(&f->world.scheduler, due))
+            continue;
+    }
+    if (stored.items > 0)
+        world_pass(&f->world, FILLED_MS * NS_PER_MS);
+    return true;
+}
+
+/* Makes the table, or fills it. */
+typedef bool admin_step(struct full *f, uint32_t place, uint32_t copy, struct buffer *error);
+
+static bool admin_each_table(struct full *f, admin_step *step, struct buffer *error)
 {
     const struct scenario *s = f->scenario;
     for (uint32_t place = 0; place < s->table_count; place++) {
         for (uint32_t copy = 0; copy < s->tables[place].copies; copy++) {
-            if (!admin_create_table(f, place, copy, error))
+            if (!step(f, place, copy, error))
                 return false;
         }
     }
     return true;
+}
+
+bool admin_create_tables(struct full *f, struct buffer *error)
+{
+    return admin_each_table(f, admin_create_table, error) &&
+           admin_each_table(f, admin_fill_table, error);
 }
 
 /* ---- during the run ---- */

@@ -3,7 +3,8 @@
 
 enum {
     TABLES_MOST = 1000, /* copies of all tables: each is made through the API */
-    PPM = 1000000
+    PPM = 1000000,
+    BUSY_EVERY_MS = 10 /* as at the fidelity admission */
 };
 
 /* ---- what can be run ---- */
@@ -17,50 +18,20 @@ static bool cannot(struct buffer *error, const char *what, long long has, long l
     return false;
 }
 
-static bool fault_check(const struct scenario_fault *f, struct buffer *error)
-{
-    const char *name = scenario_fault_name((enum scenario_fault_kind)f->kind);
-    if (f->kind == FAULT_NODE_SLOW || f->kind == FAULT_NODE_BUSY) {
-        buffer_append_format(error,
-                             "the fidelity full cannot run the fault %s: its processors cost no "
-                             "time. The fidelity admission can",
-                             name);
-        return false;
-    }
-    if (f->kind == FAULT_ROUTER_CLOCK && f->offset_ns < 0) {
-        buffer_append_format(error,
-                             "the fidelity full cannot run the fault %s with an offset "
-                             "below 0: no clock goes back",
-                             name);
-        return false;
-    }
-    return true;
-}
-
 bool faults_check(const struct scenario *s, struct buffer *error)
 {
     int64_t tables = 0;
-    for (uint32_t i = 0; i < s->table_count; i++) {
+    for (uint32_t i = 0; i < s->table_count; i++)
         tables += s->tables[i].copies;
-        if (s->tables[i].bytes > 0) {
-            buffer_append_format(error,
-                                 "the fidelity full cannot run table %s with `bytes`: tables are "
-                                 "empty at the start",
-                                 s->tables[i].name);
-            return false;
-        }
-    }
-    for (uint32_t i = 0; i < s->fault_count; i++) {
-        if (!fault_check(&s->faults[i], error))
-            return false;
-    }
     if (s->cluster.nodes > WORLD_NODES_MAX)
         return cannot(error, "nodes", s->cluster.nodes, WORLD_NODES_MAX);
     if (s->cluster.routers > WORLD_ROUTERS_MAX)
         return cannot(error, "routers", s->cluster.routers, WORLD_ROUTERS_MAX);
     if (s->cluster.gac > WORLD_GAC_MAX)
         return cannot(error, "servers of global admission control", s->cluster.gac, WORLD_GAC_MAX);
-    return tables <= TABLES_MOST || cannot(error, "tables", tables, TABLES_MOST);
+    if (tables > TABLES_MOST)
+        return cannot(error, "tables", tables, TABLES_MOST);
+    return stored_check(s, "full", error);
 }
 
 /* ---- faults ---- */
@@ -73,6 +44,27 @@ static void fault_node(struct full *f, uint32_t node, bool on)
         node_process_crash(p, false);
     else if (!on && !node_process_is_up(p))
         must(node_process_start(p, &error) == STATUS_OK);
+}
+
+static void fault_slow(struct full *f, const struct scenario_fault *fault, uint32_t node, bool on)
+{
+    f->world.nodes[node]->processor.slow_ppm = on ? (int64_t)(fault->factor * PPM) : PPM;
+}
+
+/* Others use a part of the node's write capacity, and of its processors, as much as in
+ * lab/admission/faults.c. `argument`: the fault's place, and the node. */
+static void fault_busy(void *context, uint64_t argument)
+{
+    struct full *f = context;
+    const struct scenario_fault *fault = &f->scenario->faults[argument >> 32];
+    const uint32_t node = (uint32_t)argument;
+    const int64_t rate = node_capacity_mcu(&f->configs[node], ADMIT_WRITE);
+    if (fault->for_ns < INT64_MAX && clients_now_ns(f->clients) >= fault->at_ns + fault->for_ns)
+        return;
+    node_process_occupy(f->world.nodes[node],
+                        (int64_t)((double)rate * fault->factor / 1000 * BUSY_EVERY_MS),
+                        (int64_t)(fault->factor * BUSY_EVERY_MS * (double)NS_PER_MS));
+    scheduler_in(&f->world.scheduler, duration_ms(BUSY_EVERY_MS), fault_busy, f, argument);
 }
 
 static bool process_is_up(struct full *f, uint32_t process)
@@ -109,12 +101,20 @@ static void fault_clock(struct full *f, const struct scenario_fault *fault, uint
         clock->read.ns += fault->offset_ns;
 }
 
-/* `which` counts from 1. */
-static void fault_hit(struct full *f, const struct scenario_fault *fault, uint32_t which, bool on)
+/* `place`: of the fault. `which` counts from 1. */
+static void fault_hit(struct full *f, uint64_t place, uint32_t which, bool on)
 {
+    const struct scenario_fault *fault = &f->scenario->faults[place];
     switch (fault->kind) {
     case FAULT_NODE_DOWN:
         fault_node(f, which, on);
+        break;
+    case FAULT_NODE_SLOW:
+        fault_slow(f, fault, which, on);
+        break;
+    case FAULT_NODE_BUSY:
+        if (on) /* ends by itself */
+            fault_busy(f, place << 32 | which);
         break;
     case FAULT_ROUTER_DOWN:
         fault_process(f, world_router(&f->world, which - 1), on);
@@ -172,7 +172,7 @@ static void fault_turn(void *context, uint64_t argument)
     }
     for (uint32_t i = 1; i <= fault_targets(f, fault); i++) {
         if (fault->which == 0 || fault->which == i)
-            fault_hit(f, fault, i, argument & 1);
+            fault_hit(f, argument >> 1, i, argument & 1);
     }
 }
 

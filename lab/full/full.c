@@ -22,10 +22,21 @@ static uint64_t full_connect(void *context, uint32_t router)
                            world_router(&f->world, router));
 }
 
+/* A router's processor takes its time for each request. Here the request waits before it is sent,
+ * which takes as long as a wait at the router. */
 static bool full_send(void *context, uint64_t connection, struct slice bytes)
 {
     struct full *f = context;
-    return network_send(f->world.network, connection, bytes);
+    const struct instant now = f->world.scheduler.now;
+    const uint32_t process = network_peer(f->world.network, connection);
+    if (process == 0)
+        return false;
+    struct processor *p = &f->routers[process - world_router(&f->world, 0)];
+    const int64_t ns = worked_ns(processor_work(p, now, f->scenario->cluster.costs.router_ns));
+    if (ns == 0)
+        return network_send(f->world.network, connection, bytes);
+    return network_send_at(f->world.network, connection, bytes,
+                           instant_add(now, (struct duration){ns}));
 }
 
 static void full_close(void *context, uint64_t connection)
@@ -116,7 +127,12 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
         .delays = {.least_ns = c->costs.network_ns, .spread_ns = 2 * c->costs.jitter_ns},
         .timings = {.turn_ns = 20 * NS_PER_US,
                     .write_least_ns = c->costs.sync_ns,
-                    .checkpoint_spread_ns = 50 * NS_PER_MS}};
+                    .checkpoint_spread_ns = 50 * NS_PER_MS,
+                    .work = {.first_ns = {[SERVED_READ] = c->costs.read_ns,
+                                          [SERVED_WRITE] = c->costs.write_ns,
+                                          [SERVED_FOLLOW] = c->costs.follow_ns},
+                             .unit_ns = c->costs.unit_ns},
+                    .cores = c->costs.cores}};
 }
 
 static void full_begin(struct full *f, uint64_t seed)
@@ -154,6 +170,8 @@ static void *full_create(const struct scenario *s, uint64_t seed, struct measure
     struct full *f = must_calloc(1, sizeof *f);
     f->scenario = s;
     f->measure = measure;
+    for (uint32_t i = 0; i < WORLD_ROUTERS_MAX; i++)
+        f->routers[i] = processor_make(1);
     STAILQ_INIT(&f->calls);
     LIST_INIT(&f->splits);
     const struct world_plan plan = plan_of(f, seed);

@@ -5,7 +5,8 @@
  * CreateTable before the run's time begins.
  *
  * Costs that the world has: network and jitter are the delays of the network, sync is the time of a
- * log write. Processor time costs nothing. docs/fidelity.md has the rest that is left out.
+ * log write. Work of nodes and routers waits for their processors (sim/processor.h) and takes its
+ * time. docs/fidelity.md has what is left out.
  *
  * The same scenario and seed give the same run. No clock, no I/O. */
 #pragma once

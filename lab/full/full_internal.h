@@ -1,13 +1,14 @@
 /* full_internal.h - the parts of the fidelity `full`, for lab/full/ only.
  *
  *   full.c     life, time, what the measures are told
- *   admin.c    tables are made, changed and split
+ *   admin.c    tables are made, filled, changed and split
  *   faults.c   faults of the scenario; what the world cannot do */
 #pragma once
 
 #include <sys/queue.h>
 
 #include "lab/clients/clients.h"
+#include "lab/clients/stored.h"
 #include "lab/clients/tables.h"
 #include "lab/full/full.h"
 #include "sim/world.h"
@@ -33,6 +34,7 @@ struct full {
     struct measure *measure;         /* borrows */
     struct config configs[WORLD_NODES_MAX + 1];
     struct world world;
+    struct processor routers[WORLD_ROUTERS_MAX];
     struct http_client admin;
     struct clients *clients; /* owns */
     int64_t begin_ns;        /* the world's time at the start of the run */
@@ -48,7 +50,7 @@ struct full {
 /* The catalog of the node that leads it; NULL: none does. */
 const struct catalog *full_catalog(const struct full *f);
 
-/* Makes all tables. Time passes. False: `error` tells. */
+/* Makes all tables, then fills those that hold bytes. Time passes. False: `error` tells. */
 bool admin_create_tables(struct full *f, struct buffer *error);
 /* An UpdateTable during the run. */
 void admin_update(struct full *f, uint32_t place, uint32_t copy,

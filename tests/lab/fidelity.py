@@ -5,7 +5,7 @@
   tests/lab/fidelity.py --weir build/weir --real                 real too: processes on this machine
   tests/lab/fidelity.py --weir build/weir --real --write         writes the table into docs/fidelity.md
 
-Each scenario is scaled down, so that it fits on two cores at every fidelity. A figure of full or real may be
+Each scenario is scaled down, so that it fits on two cores at every fidelity. Two are not run at real. A figure of full or real may be
 off from admission's by at most its bound. real is run up to three times until its bounds hold. Exit code 1: a
 bound does not hold.
 """
@@ -36,6 +36,17 @@ def versus(name, tenant):
     return lambda runs: runs[0]["measures"][tenant][name] / runs[1]["measures"][tenant][name]
 
 
+def throttled(place, tenant, from_s, to_s):
+    """The refused part of what was offered in these seconds, of a policy by its place."""
+    def value(runs):
+        series = runs[place]["series"]
+        slots = slice(*(round(s / (series["slot_ns"] / 1e9)) for s in (from_s, to_s)))
+        of = series["tenants"][tenant]
+        refused = sum(sum(refusals[slots]) for refusals in of["refused"].values())
+        return refused / sum(of["offered"][slots])
+    return value
+
+
 def of_policy(place, name, tenant=""):
     return lambda runs: runs[place]["measures"][tenant][name]
 
@@ -56,7 +67,7 @@ def relief(at_s):
 
 
 # Scenario, its policies, what is set; then rows: figure, value, bounds of |full - admission| and
-# |real - admission|.
+# |real - admission|. Scenarios whose rows have no bound for real are not run there.
 SCENARIOS = [
     ("spikes", ["burst"],
      ["duration=40s", "workloads.spike.start=22s", "cluster.settings.burst_max_s=20"],
@@ -91,6 +102,22 @@ SCENARIOS = [
       "workloads.readers.rate=2800"],
      [("throttle fraction", measure("throttle_fraction"), 0.03, 0.08),
       ("admitted by leader-only's", versus("admitted_rate", ""), 0.3, 0.5)]),
+    # real refuses node-busy, and its latencies are those of this machine.
+    ("busy-follower", ["gauge", "lease", "off"], [],
+     [("bursts throttled, gauge, 20 s to 40 s", throttled(0, "bursting", 20, 40), 0.02, None),
+      ("bursts throttled, lease, 20 s to 40 s", throttled(1, "bursting", 20, 40), 0.02, None),
+      ("throttle fraction of allocated, gauge", of_policy(0, "throttle_fraction", "allocated"), 0, None),
+      ("p99 of all, gauge, ms", measure("latency_p99"), 300, None),
+      ("throttle fraction, off", of_policy(2, "throttle_fraction"), 0.01, None)]),
+    ("flatness", ["weir", "slow-nodes"],
+     ["cluster.nodes=3", "cluster.routers=4", "cluster.costs.cores=1"] +
+     [f"tables.{table}.{what}" for table in (1, 2) for what in ("rcu=4000", "wcu=4000", "partitions=8")] +
+     [f"workloads.{table}.rate=steps:100:200:300:400:500:600:700:800:900:1000:5" for table in (1, 2)],
+     [("p50, ms", measure("latency_p50"), 0.05, None),
+      ("p99, ms", measure("latency_p99"), 0.1, None),
+      ("slope of the p99", measure("latency_slope_p99"), 0.05, None),
+      ("p50, slow-nodes, ms", of_policy(1, "latency_p50"), 0.3, None),
+      ("p99, slow-nodes, ms", of_policy(1, "latency_p99"), 1.5, None)]),
 ]
 
 
@@ -117,7 +144,13 @@ def figures(weir, fidelity, scenario, policies, settings, rows):
 
 
 def shown(value):
+    if value is None:
+        return "-"
     return "never" if math.isinf(value) else "%.4g" % value
+
+
+def is_run(fidelity, rows):
+    return fidelity != "real" or all(row[3] is not None for row in rows)
 
 
 def bound_of(row, fidelity):
@@ -131,7 +164,7 @@ def faults_of(scenario, fidelity, rows, expected, values):
 
 
 def row_of(scenario, row, values):
-    bounds = ", ".join("%g" % b for b in row[2:][:len(values) - 1])
+    bounds = ", ".join("-" if b is None else "%g" % b for b in row[2:][:len(values) - 1])
     return "| %s | %s | %s | %s |" % (scenario, row[0], " | ".join(map(shown, values)), bounds)
 
 
@@ -151,6 +184,9 @@ def main():
             continue
         columns = [figures(o.weir, "admission", scenario, policies, settings, rows)]
         for fidelity in fidelities[1:]:
+            if not is_run(fidelity, rows):
+                columns.append([None] * len(rows))
+                continue
             for left in range(ATTEMPTS if fidelity == "real" else 1, 0, -1):
                 column = figures(o.weir, fidelity, scenario, policies, settings, rows)
                 faults = faults_of(scenario, fidelity, rows, columns[0], column)

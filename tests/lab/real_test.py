@@ -4,6 +4,7 @@
  faults    nodes, routers and GAC servers die and come back, links are cut, a clock jumps, a table changes
  stop      SIGINT ends all processes and removes the directory, also while the cluster starts
  kill      SIGKILL of the command does too
+ stored    tables are filled with their bytes before the run
  refused   what processes on one machine cannot do is told
 """
 import argparse
@@ -20,7 +21,7 @@ name: small
 duration: %ds
 warm: 1s
 cluster: {nodes: 3, routers: 2, gac: 2}
-tables: [{name: users, rcu: 300, wcu: 300, partitions: 2}]
+tables: [{name: users, rcu: 300, wcu: 300, partitions: 2, bytes: %d}]
 workloads:
   - {name: open, table: users, rate: 200, keys: "zipf:0.9", retry: standard}
   - {name: closed, table: users, clients: "closed:3:20", mix: "ycsb:A"}
@@ -64,13 +65,13 @@ def check(condition, what):
 
 
 class Lab:
-    def __init__(self, weir, directory, seconds, faults):
+    def __init__(self, weir, directory, seconds, faults, stored=0):
         self.temporary = os.path.join(directory, "temporary")
         os.makedirs(self.temporary, exist_ok=True)
         self.out = os.path.join(directory, "out")
         scenario = os.path.join(directory, "small.yaml")
         with open(scenario, "w", encoding="utf-8") as f:
-            f.write(SCENARIO % (seconds, faults))
+            f.write(SCENARIO % (seconds, stored, faults))
         self.process = subprocess.Popen(
             [weir, "lab", "run", scenario, "--fidelity", "real", "--seeds", "1", "--quiet", "--out", self.out],
             env={**os.environ, "TMPDIR": self.temporary}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -122,6 +123,21 @@ def kill(weir, directory):
     lab.nothing_is_left()
 
 
+def stored(weir, directory):
+    """1 MB at nine tenths of 300 units a second takes 3.6 s."""
+    began = time.monotonic()
+    lab = Lab(weir, directory, 2, "", stored=1000000)
+    code, out, error = lab.wait()
+    took_s = time.monotonic() - began
+    check(code == 0, f"exit code {code}: {out} {error}")
+    check(took_s > 3.6 + 2, f"the table was filled, and the run of 2 s done, in {took_s:.1f} s")
+    lab.nothing_is_left()
+    own = os.path.join(directory, "more")
+    os.mkdir(own)
+    code, _, error = Lab(weir, own, 2, "", stored=100 << 20).wait()
+    check(code == 1 and "the fidelity real stores at most 67108864 `bytes`" in error, f"{code} {error}")
+
+
 def refused(weir, directory):
     for fault, says in (("{kind: split, at: 1s}", "split"), ("{kind: node-slow, at: 1s, factor: 2}", "node-slow"),
                         ("{kind: node-busy, at: 1s, factor: 2}", "node-busy")):
@@ -137,7 +153,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weir", required=True)
     o = parser.parse_args()
-    for scene in (faults, stop, kill, refused):
+    for scene in (faults, stop, kill, stored, refused):
         with tempfile.TemporaryDirectory() as directory:
             scene(os.path.abspath(o.weir), directory)
         print(f"{scene.__name__}: ok", flush=True)

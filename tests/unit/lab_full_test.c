@@ -1,5 +1,5 @@
 /* Runs at the fidelity full: the same job gives the same result; a burst lasts as long as it must;
- * what the world cannot run is refused. */
+ * work takes as long as at the fidelity admission; what the world cannot run is refused. */
 #include <stdlib.h>
 
 #include "lab/run.h"
@@ -8,17 +8,23 @@
 
 static struct buffer error;
 
-static enum status run(const char *text, uint64_t seed, struct buffer *out)
+static enum status run_at(enum lab_fidelity fidelity, const char *text, uint64_t seed,
+                          struct buffer *out)
 {
     const struct lab_job job = {.file = "a.yaml",
                                 .text = slice_of(text),
                                 .point = "",
                                 .seed = seed,
-                                .fidelity = LAB_FULL,
+                                .fidelity = fidelity,
                                 .series = true};
     buffer_clear(out);
     buffer_clear(&error);
     return lab_run(&job, out, &error);
+}
+
+static enum status run(const char *text, uint64_t seed, struct buffer *out)
+{
+    return run_at(LAB_FULL, text, seed, out);
 }
 
 static void run_json(const char *text, uint64_t seed, struct buffer *out)
@@ -118,6 +124,139 @@ static void a_full_burst_lasts_for_75_seconds_at_full_fidelity(void **state)
     buffer_deinit(&json);
 }
 
+/* ---- work takes time ---- */
+
+static void assert_near(double a, double b, double part)
+{
+    if (a < b * (1 - part) || a > b * (1 + part))
+        fail_msg("%g is not within %g of %g", a, part, b);
+}
+
+/* `admission` at place 0, `full` at place 1. */
+static void measure_both(const char *text, const char *name, double out[2])
+{
+    struct buffer json = {0};
+    for (int i = 0; i < 2; i++) {
+        if (run_at(i == 0 ? LAB_ADMISSION : LAB_FULL, text, 1, &json) != STATUS_OK)
+            fail_msg("%.*s", (int)error.size, (const char *)error.data);
+        out[i] = measure_of(&json, name);
+    }
+    buffer_deinit(&json);
+}
+
+#define WORK_SCENARIO(MIX, COSTS, FAULT)                                                          \
+    "name: work\nduration: 6s\nwarm: 2s\n"                                                        \
+    "cluster: {nodes: 3, routers: 2, gac: 0, settings: {gac: \"off\"}, costs: {" COSTS "}}\n"     \
+    "tables: [{name: users, rcu: 2000, wcu: 2000, partitions: 4}]\n"                              \
+    "workloads: [{name: w, table: users, end: 4s, rate: 300, keys: uniform, mix: \"" MIX "\"}]\n" \
+    "faults: [" FAULT "]\n"
+
+/* 1 ms for a write, 2 ms for a follower's work, and 3 ms for a read, each beside the network, disks
+ * and turns of the real processes. */
+static void work_takes_as_long_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    double p50[2];
+    measure_both(WORK_SCENARIO("read:0:update:1", "cores: 8, write: 1ms, follow: 2ms", ""),
+                 "latency_p50", p50);
+    assert_near(p50[1], p50[0], 0.1);
+    measure_both(WORK_SCENARIO("read:1", "cores: 8, read: 3ms", ""), "latency_p50", p50);
+    assert_true(p50[0] > 3.2);
+    assert_near(p50[1], p50[0], 0.1);
+    measure_both(WORK_SCENARIO("read:1", "router: 2ms", ""), "latency_p50", p50);
+    assert_true(p50[0] > 2.2);
+    assert_near(p50[1], p50[0], 0.1);
+}
+
+/* Others use nodes beyond their capacity. Within 2 s the queues grow to 1 s, at all members of each
+ * group, or at the leaders of some. */
+static void a_write_waits_for_others_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    double p50[2], p99[2];
+    static const char all[] = WORK_SCENARIO("read:0:update:1", "write: 100us",
+                                            "{kind: node-busy, which: 0, at: 2s, factor: 1.5}");
+    measure_both(all, "latency_p50", p50);
+    assert_true(p50[0] > 400);
+    assert_near(p50[1], p50[0], 0.1);
+    static const char one[] = WORK_SCENARIO("read:0:update:1", "write: 100us",
+                                            "{kind: node-busy, which: 2, at: 2s, factor: 1.5}");
+    measure_both(one, "latency_p50", p50);
+    measure_both(one, "latency_p99", p99);
+    assert_true(p50[0] < 2 && p99[0] > 500);
+    assert_near(p50[1], p50[0], 0.1);
+    assert_near(p99[1], p99[0], 0.1);
+}
+
+/* Near their capacity nodes have queues: 100 reads a second and node, of 7 ms each. */
+static void nodes_have_queues_at_full_fidelity(void **state)
+{
+    (void)state;
+    double p99[2];
+    measure_both(WORK_SCENARIO("read:1", "cores: 1, read: 7ms", ""), "latency_p99", p99);
+    assert_true(p99[0] > 15);
+    assert_near(p99[1], p99[0], 0.35);
+}
+
+static void a_slow_node_is_as_slow_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    double p50[2], p99[2];
+    static const char slow[] = WORK_SCENARIO("read:1", "cores: 8, read: 500us",
+                                             "{kind: node-slow, which: 0, at: 1s, factor: 8}");
+    measure_both(slow, "latency_p50", p50);
+    assert_true(p50[0] > 4.2);
+    assert_near(p50[1], p50[0], 0.1);
+    static const char over[] =
+        WORK_SCENARIO("read:1", "cores: 8, read: 500us",
+                      "{kind: node-slow, which: 0, at: 0s, for: 1s, factor: 8}");
+    measure_both(over, "latency_p99", p99);
+    assert_true(p99[0] < 1.2);
+    assert_near(p99[1], p99[0], 0.2);
+}
+
+/* A table of 100 units asks for 300. Half of the time node 2 has no room for bursts, neither as
+ * leader nor as follower of every partition. */
+static void a_busy_node_refuses_bursts_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: busy\nduration: 40s\nwarm: 20s\n"
+        "cluster: {nodes: 3, routers: 2, gac: 0, settings: {gac: \"off\", node_wcu: 1000, "
+        "control_split: 0, control_adaptive: 0, control_leaders: 0, control_balance: 0}}\n"
+        "tables: [{name: users, rcu: 100, wcu: 100, partitions: 1}]\n"
+        "workloads: [{name: w, table: users, start: 20s, rate: 200, item_bytes: 900, "
+        "mix: \"read:0:update:1\"}]\n"
+        "faults: [{kind: node-busy, which: 2, at: 20s, for: 10s, factor: 1.5}]\n";
+    double throttled[2];
+    measure_both(text, "throttle_fraction", throttled);
+    assert_true(throttled[0] > 0.2);
+    assert_near(throttled[1], throttled[0], 0.1);
+}
+
+/* ---- stored bytes ---- */
+
+#define STORED_SCENARIO(TABLE)                                                               \
+    "name: stored\nduration: 12s\n"                                                          \
+    "cluster: {nodes: 3, routers: 1, gac: 0, settings: {gac: \"off\", partition_max_bytes: " \
+    "1048576}}\n"                                                                            \
+    "tables: [{name: users, rcu: 500, wcu: 500, " TABLE "}]\n"                               \
+    "workloads: [{name: w, table: users, rate: 10, mix: \"read:1\"}]\n"
+
+/* A partition with 1.5 of the 1 MiB that it may hold is split; one with 0.5 is not. */
+static void tables_hold_their_bytes_at_full_fidelity(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    run_json(STORED_SCENARIO("bytes: 1500000"), 1, &json);
+    assert_true(measure_of(&json, "partitions") >= 2);
+    run_json(STORED_SCENARIO("bytes: 500000"), 1, &json);
+    assert_true(measure_of(&json, "partitions") == 1);
+    run_json(STORED_SCENARIO("copies: 2, bytes: 1500000, whole_collections: true"), 1, &json);
+    assert_true(measure_of(&json, "partitions") >= 4);
+    buffer_deinit(&json);
+}
+
 static void expect_refusal(const char *cluster, const char *table, const char *fault,
                            const char *says)
 {
@@ -143,11 +282,10 @@ static void what_the_world_cannot_run_is_refused_with_a_reason(void **state)
     expect_refusal("routers: 33", "rcu: 10", "", "at most 32 routers, not 33");
     expect_refusal("gac: 6", "rcu: 10", "", "at most 5 servers of global admission control, not 6");
     expect_refusal("nodes: 3", "copies: 1001", "", "at most 1000 tables, not 1001");
-    expect_refusal("nodes: 3", "bytes: 1", "", "cannot run table users with `bytes`");
-    expect_refusal("nodes: 3", "rcu: 10", "{kind: node-slow, at: 0s, factor: 2}",
-                   "cannot run the fault node-slow");
-    expect_refusal("nodes: 3", "rcu: 10", "{kind: node-busy, at: 0s, factor: 2}",
-                   "cannot run the fault node-busy");
+    expect_refusal("nodes: 3", "copies: 3, bytes: 30000000, wcu: 1000", "",
+                   "stores at most 67108864 `bytes`");
+    expect_refusal("nodes: 3", "bytes: 60000000, wcu: 10", "",
+                   "`bytes` 60000000 would take 6510 s, and may take 600 s");
     expect_refusal("nodes: 1", "rcu: 1000000, wcu: 1000000", "", "refuses table users");
 }
 
@@ -164,6 +302,12 @@ int main(void)
         cmocka_unit_test(the_same_job_gives_the_same_result_byte_for_byte_at_full_fidelity),
         cmocka_unit_test(faults_and_tables_are_made_at_full_fidelity),
         cmocka_unit_test(a_full_burst_lasts_for_75_seconds_at_full_fidelity),
+        cmocka_unit_test(work_takes_as_long_as_at_the_fidelity_admission),
+        cmocka_unit_test(a_write_waits_for_others_as_at_the_fidelity_admission),
+        cmocka_unit_test(nodes_have_queues_at_full_fidelity),
+        cmocka_unit_test(a_slow_node_is_as_slow_as_at_the_fidelity_admission),
+        cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),
+        cmocka_unit_test(tables_hold_their_bytes_at_full_fidelity),
         cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, finish);

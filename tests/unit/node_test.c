@@ -114,6 +114,53 @@ static void what_an_item_costs_is_settled_afterwards(void **state)
     lone_deinit(&w);
 }
 
+/* 20 units a second for all partitions of the node; the table's own limits are far off. */
+static void what_others_use_of_a_node_is_not_there_for_bursts(void **state)
+{
+    (void)state;
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
+    w.config.node_wcu = 20;
+    w.config.gac = GAC_OFF;
+    lone_open_table(&w, 10, 10);
+    lone_pass(&w, 10000); /* saves a burst */
+    const int64_t had = node_balance(w.node, ADMIT_WRITE);
+    assert_true(had > 0);
+    node_occupy(w.node, w.now, ADMIT_WRITE, had + 5000);
+    assert_int_equal(node_balance(w.node, ADMIT_WRITE), -5000);
+    uint32_t admitted = 0;
+    for (uint32_t i = 0; i < 20; i++) {
+        lone_put(&w, i, 1);
+        admitted += w.answer_count == 0;
+    }
+    assert_int_equal(admitted, 10); /* the allocation needs no headroom */
+    assert_int_equal(lone_answer(&w)->verdict.reason, ADMIT_REFUSED_NODE);
+    lone_deinit(&w);
+}
+
+static void a_node_counts_what_it_serves(void **state)
+{
+    (void)state;
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
+    lone_open_table(&w, 100, 100);
+    lone_put_sized(&w, 1, 1, 3000);
+    lone_put(&w, 2, 1);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, 1), 1);
+    const struct served *s = node_served(w.node);
+    assert_int_equal(s->kinds[SERVED_WRITE].requests, 2);
+    assert_int_equal(s->kinds[SERVED_WRITE].mcu, 4000);
+    assert_int_equal(s->kinds[SERVED_READ].requests, 1);
+    assert_int_equal(s->kinds[SERVED_READ].mcu, 1000);
+    assert_int_equal(s->kinds[SERVED_FOLLOW].requests, 0);
+    lone_put(&w, 3, 1);
+    for (uint32_t i = 0; i < 200; i++)
+        lone_put(&w, 3, i); /* most of them are refused, and cost nothing */
+    assert_true(node_served(w.node)->kinds[SERVED_WRITE].requests < 150);
+    lone_deinit(&w);
+}
+
 /* 2 units a second, 10 writes at once. */
 static int64_t admitted_at_once(uint8_t said, int64_t configured)
 {
@@ -530,6 +577,8 @@ int main(void)
         cmocka_unit_test(refusals_carry_their_reason_and_the_wait_that_passes),
         cmocka_unit_test(a_policy_that_nobody_knows_is_refused_with_those_that_are_known),
         cmocka_unit_test(what_an_item_costs_is_settled_afterwards),
+        cmocka_unit_test(what_others_use_of_a_node_is_not_there_for_bursts),
+        cmocka_unit_test(a_node_counts_what_it_serves),
         cmocka_unit_test(partitions_always_burst_where_routers_keep_the_tables_limit),
         cmocka_unit_test(a_write_that_its_group_does_not_take_costs_nothing),
         cmocka_unit_test(stats_count_what_was_admitted_and_refused),
