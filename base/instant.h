@@ -35,6 +35,13 @@ static inline struct instant instant_add_ms(struct instant t, int64_t ms)
     return instant_add(t, duration_ms(ms));
 }
 
+/* How long a piece of work waits for its processor in all, and how much of that is still to come: 0
+ * where the work begins now. Simulated processors know the rest ahead. */
+struct waiting {
+    struct duration all;
+    struct duration ahead;
+};
+
 /* later - earlier */
 static inline struct duration instant_since(struct instant later, struct instant earlier)
 {

@@ -16,11 +16,8 @@ struct router_process {
     struct transport *transport;
     struct router_server *router;
     struct router_links links;
-<<<<<<< HEAD
-    struct router_port peers; /* of the links */
-=======
+    struct router_port peers;      /* of the links */
     struct request_record *record; /* NULL without --record */
->>>>>>> b-e2
     struct http_server *server;
     struct admin admin;
     struct faults *faults; /* NULL without --faults */

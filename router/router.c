@@ -145,14 +145,14 @@ bool router_unsent(struct router *r, struct instant now, uint64_t connection, si
     return true;
 }
 
-void router_receive(struct router *r, struct instant now, struct duration waited,
+void router_receive(struct router *r, struct instant now, struct waiting waited,
                     uint64_t connection, struct slice bytes)
 {
     router_event_begin(r, now);
     r->waited = waited;
     call_reap(r, true);
     client_receive(r, connection, bytes);
-    r->waited = (struct duration){0};
+    r->waited = (struct waiting){0};
     router_event_end(r);
 }
 

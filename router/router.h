@@ -83,8 +83,8 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
 void router_open(struct router *r, struct instant now, uint64_t connection);
 /* A client has connected to the admin listener, which serves only paths below /weir. */
 void router_open_admin(struct router *r, struct instant now, uint64_t connection);
-/* `waited`: how long the bytes have waited for the router's processor. */
-void router_receive(struct router *r, struct instant now, struct duration waited,
+/* `waited`: how long the bytes wait for the router's processor. */
+void router_receive(struct router *r, struct instant now, struct waiting waited,
                     uint64_t connection, struct slice bytes);
 /* The client will send nothing more, but still reads: it is closed once it has its answers. */
 void router_end(struct router *r, struct instant now, uint64_t connection);

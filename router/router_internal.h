@@ -36,8 +36,8 @@ struct router {
     struct router_options options;
     const struct config *config; /* borrows */
     struct instant now;
-    struct duration waited; /* the bytes that are being received, for the processor */
-    int64_t wall_ms;        /* at wall_at */
+    struct waiting waited; /* the bytes that are being received, for the processor */
+    int64_t wall_ms;       /* at wall_at */
     struct instant wall_at;
     char date[HTTP_DATE_SIZE]; /* the text of date_s */
     int64_t date_s;

@@ -27,8 +27,9 @@ static struct overload_arrival shedding_arrival(const struct router *r, const st
 bool shedding_arrive(struct router *r, struct subrequest *s, bool limited)
 {
     struct overload_arrival a = shedding_arrival(r, s);
-    a.waited = r->waited;
-    a.promised = limited || r->waited.ns <= r->overload.target_ns;
+    a.now = instant_add(r->now, r->waited.ahead);
+    a.waited = r->waited.all;
+    a.promised = limited || r->waited.all.ns <= r->overload.target_ns;
     if (overload_arrive(&r->overload, &a))
         return true;
     r->counters.shed++;

@@ -124,7 +124,7 @@ static void effects_take(struct node_server *s)
 void node_server_request(struct node_server *s, uint64_t from, const struct request *r)
 {
     const struct clock_port *clock = &s->options.clock;
-    const struct duration waited = clock->waited(clock->context);
+    const struct waiting waited = clock->waited(clock->context);
     node_request(s->node, server_now(s), waited, from, r);
     effects_take(s);
 }
@@ -187,7 +187,7 @@ static void control_look(struct node_server *s)
             m->request(m->context, r->node, &r->request);
             continue;
         }
-        node_request(s->node, now, (struct duration){0}, CONTROL_FROM, &r->request);
+        node_request(s->node, now, (struct waiting){0}, CONTROL_FROM, &r->request);
         effects_take(s);
     }
 }

@@ -21,9 +21,9 @@ struct clock_port {
     void *context;
     struct instant (*now)(void *context);
     int64_t (*wall_ms)(void *context); /* since 1970, for people */
-    /* How long the message that is being delivered has waited for the driver's thread, at most; 0: no
+    /* How long the message that is being delivered waits for the driver's thread, at most; 0: no
      * message is being delivered. `now` may move on by the call. */
-    struct duration (*waited)(void *context);
+    struct waiting (*waited)(void *context);
 };
 
 /* The segments of a node's log, numbered lsn / segment_bytes. STATUS_IO comes with errno. */

@@ -84,7 +84,7 @@ void router_server_open_admin(struct router_server *s, uint64_t connection)
 void router_server_receive(struct router_server *s, uint64_t connection, struct slice bytes)
 {
     const struct clock_port *clock = &s->options.clock;
-    const struct duration waited = clock->waited(clock->context);
+    const struct waiting waited = clock->waited(clock->context);
     router_receive(s->router, router_now(s), waited, connection, bytes);
     router_server_pump(s);
 }

@@ -532,6 +532,24 @@ bool node_process_receive(struct node_process *p, enum peer_kind kind, uint32_t 
 
 /* ---- life ---- */
 
+/* A request waits for the processors, too. Their queue is known. */
+static struct waiting node_clock_waited(void *context)
+{
+    const struct process *process = context;
+    const struct node_process *p = (const struct node_process *)(const void *)process;
+    struct waiting w = {.all = network_waited(node_network(p), process->number),
+                        .ahead = {processor_wait_ns(&p->processor, node_scheduler(p)->now)}};
+    w.all.ns += w.ahead.ns;
+    return w;
+}
+
+static struct clock_port node_clock(struct node_process *p)
+{
+    struct clock_port clock = process_clock(&p->process);
+    clock.waited = node_clock_waited;
+    return clock;
+}
+
 static enum status node_process_open(struct node_process *p, struct buffer *error)
 {
     struct node_server_options options = {.node = {.config = p->options.config,
@@ -539,7 +557,7 @@ static enum status node_process_open(struct node_process *p, struct buffer *erro
                                                    .node_count = p->options.node_count,
                                                    .seed = prng_next(&p->life_prng)},
                                           .place = "the simulated disk",
-                                          .clock = process_clock(&p->process),
+                                          .clock = node_clock(p),
                                           .log = {.context = p,
                                                   .range = process_log_range,
                                                   .read = process_log_read,

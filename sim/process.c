@@ -27,10 +27,10 @@ static int64_t process_clock_wall_ms(void *context)
     return SIM_WALL_BASE_MS + p->around->scheduler->now.ns / NS_PER_MS + p->wall_skew_ms;
 }
 
-static struct duration process_clock_waited(void *context)
+static struct waiting process_clock_waited(void *context)
 {
     const struct process *p = context;
-    return network_waited(p->around->network, p->number);
+    return (struct waiting){.all = network_waited(p->around->network, p->number)};
 }
 
 struct clock_port process_clock(struct process *p)

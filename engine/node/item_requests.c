@@ -78,9 +78,9 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
 {
     struct overload *overload = &requests->throughput->overload;
     const struct overload_arrival a = {
-        .now = requests->env->now,
-        .waited = o->waited,
-        .promised = o->waited.ns <= overload->target_ns ||
+        .now = instant_add(requests->env->now, o->waited.ahead),
+        .waited = o->waited.all,
+        .promised = o->waited.all.ns <= overload->target_ns ||
                     admission_promises(&p->admission, kind, requests->env->now, cost_mcu),
         .sender = o->from,
         .key_hash = storage_key_bound_hash(request_key(&o->request), 0)};
@@ -90,7 +90,7 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
     p->counts[kind].load.refused[ADMIT_REFUSED_OVERLOAD]++;
     struct reply *reply = env_refuse(requests->env, o, REPLY_OVERLOADED,
                                      "the request has waited %lld ms for node %u's processor",
-                                     (long long)(o->waited.ns / NS_PER_MS), requests->env->id);
+                                     (long long)(o->waited.all.ns / NS_PER_MS), requests->env->id);
     reply->verdict.reason = ADMIT_REFUSED_OVERLOAD;
     return false;
 }

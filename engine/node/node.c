@@ -285,7 +285,7 @@ static void node_take_reply(struct node *n, const struct reply *reply)
     event_end(n);
 }
 
-static void node_run(struct node *n, struct duration waited, uint64_t from, const struct request *r)
+static void node_run(struct node *n, struct waiting waited, uint64_t from, const struct request *r)
 {
     struct operation o = {.from = from, .waited = waited, .request = *r};
     requests_run(&n->requests, &o);
@@ -309,7 +309,7 @@ const struct node_effect *node_next_effect(struct node *n)
             node_take_reply(n, &reply);
         } else if (e->kind == NODE_REQUEST && e->to == env->id) {
             const struct request request = e->request;
-            node_run(n, (struct duration){0}, FROM_SELF, &request);
+            node_run(n, (struct waiting){0}, FROM_SELF, &request);
         } else {
             if (e->kind == NODE_REPLY)
                 e->reply.told = node_tell(n, e->to);
@@ -319,7 +319,7 @@ const struct node_effect *node_next_effect(struct node *n)
     return NULL;
 }
 
-void node_request(struct node *n, struct instant now, struct duration waited, uint64_t from,
+void node_request(struct node *n, struct instant now, struct waiting waited, uint64_t from,
                   const struct request *r)
 {
     must(from != FROM_SELF);

@@ -43,9 +43,9 @@ void node_set_wall_clock(struct node *n, struct instant now, int64_t wall_ms);
 
 /* ---- events ---- */
 
-/* `from` names the sender, for the reply; not 0. `waited`: how long the request has waited for the
+/* `from` names the sender, for the reply; not 0. `waited`: how long the request waits for the
  * node's processor. The request is borrowed for the call. */
-void node_request(struct node *n, struct instant now, struct duration waited, uint64_t from,
+void node_request(struct node *n, struct instant now, struct waiting waited, uint64_t from,
                   const struct request *r);
 /* The reply of another node to a request of this one. */
 void node_reply(struct node *n, struct instant now, const struct reply *reply);

@@ -12,7 +12,7 @@ enum touched {
 
 struct operation {
     uint64_t from;
-    struct duration waited; /* for the node's processor, before it was first run */
+    struct waiting waited; /* for the node's processor, before it was first run */
     struct request request;
     struct admit_verdict verdict;
     bool admitted;

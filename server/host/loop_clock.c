@@ -11,9 +11,9 @@ static int64_t clock_wall_ms(void *context)
     return loop_wall_ms(context);
 }
 
-static struct duration clock_waited(void *context)
+static struct waiting clock_waited(void *context)
 {
-    return loop_waited(context);
+    return (struct waiting){.all = loop_waited(context)};
 }
 
 struct clock_port loop_clock(struct loop *l)

@@ -52,7 +52,7 @@ struct fake_cluster {
     uint64_t seed;
     struct router *router;
     struct instant now;
-    struct duration waited; /* of the bytes that are sent next, for the processor */
+    struct waiting waited; /* of the bytes that are sent next, for the processor */
     struct table tables[FAKE_TABLES_MAX];
     struct partition_info partitions[FAKE_TABLES_MAX][8];
     struct buffer names; /* of tables and keys */

@@ -45,8 +45,8 @@ struct lone_node {
     uint8_t gac; /* set before the table is created: the table's word on GAC (base/config.h) */
     struct node *node;
     struct instant now;
-    struct duration waited; /* of the next requests, for the processor */
-    struct buffer log;      /* the bytes of segment 0 on the disk */
+    struct waiting waited; /* of the next requests, for the processor */
+    struct buffer log;     /* the bytes of segment 0 on the disk */
     const struct log_batch *flying;
     bool checkpoint;
     uint64_t trimmed;

@@ -249,10 +249,10 @@ static void a_node_sheds_what_is_beyond_the_allocation_first(void **state)
     lone_open_table(&w, 100,
                     100); /* of 1,000 reads a second, 100 and the first 100 are within it */
     assert_int_equal(node_refused(&w, 500), 0);
-    w.waited = duration_ms(60);
+    w.waited.all = duration_ms(60);
     const int refused = node_refused(&w, 1000);
     assert_in_range(refused, 780, 820); /* the first 100 ms are no overload */
-    w.waited = duration_ms(0);
+    w.waited.all = duration_ms(0);
     assert_int_equal(node_refused(&w, 500), 0);
     lone_deinit(&w);
 }
@@ -263,7 +263,7 @@ static void a_node_without_limits_sheds_whatever_waits(void **state)
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);
     lone_open_table(&w, 100, 100);
-    w.waited = duration_ms(60);
+    w.waited.all = duration_ms(60);
     assert_in_range(node_refused(&w, 1000), 1000 - INTERVAL_MS, 1005 - INTERVAL_MS);
     lone_deinit(&w);
 }
@@ -275,7 +275,7 @@ static void what_was_shed_costs_nothing(void **state)
     struct admit_levels before, after;
     lone_init(&w, PROFILE_OFF);
     lone_open_table(&w, 100, 100);
-    w.waited = duration_ms(60);
+    w.waited.all = duration_ms(60);
     node_refused(&w, 2 * INTERVAL_MS);
     struct request r = lone_request(&w, REQUEST_GET, 1);
     lone_ask(&w, &r);
@@ -300,7 +300,7 @@ static void a_router_sheds_before_it_asks_a_node(void **state)
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
     expect_call(&f, "GetItem", GET, 200, "{}");
-    f.waited = duration_ms(60);
+    f.waited.all = duration_ms(60);
     const struct instant begin = f.now;
     struct fake_answer a;
     while ((a = fake_call(&f, "GetItem", GET)).status == 200)
@@ -312,7 +312,7 @@ static void a_router_sheds_before_it_asks_a_node(void **state)
                   "router's processor\"}");
     /* Requests about tables are done. */
     assert_int_equal(fake_call(&f, "DescribeTable", "{\"TableName\":\"users\"}").status, 200);
-    f.waited = duration_ms(0);
+    f.waited.all = duration_ms(0);
     expect_call(&f, "GetItem", GET, 200, "{}");
     fake_deinit(&f);
 }
