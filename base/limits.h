@@ -28,7 +28,7 @@
       "A partition holds at most this time of its maximum throughput unused.")                     \
     X(allocation_depth_ms, 1000, 1, 3600000,                                                       \
       "A partition holds at most this time of its allocation, before it saves up burst.")          \
-    X(node_depth_ms, 1000, 1, 60000,                                                               \
+    X(node_depth_ms, 200, 1, 60000,                                                                \
       "A node holds at most this time of its throughput unused. Bursts share it in rounds as long.") \
     X(overload_target_ms, 50, 1, 60000,                                                            \
       "A node or router is overloaded while requests wait longer than this for its processor. Then "\

@@ -190,6 +190,7 @@ static void world_start(struct prng *p)
     w.logged = 0;
     w.cost_max = 0;
     config_init(&w.config, PROFILE_RESEARCH);
+    w.config.node_depth_ms = 1000; /* the model's rounds are seconds */
     w.config.node_wcu = prng_between(p, 1, prng_below(p, 2) ? 50 : 3000);
     if (prng_below(p, 2))
         w.config.partition_max_wcu = prng_between(p, 5, 500);
@@ -390,6 +391,7 @@ static void sharing(struct prng *p)
 {
     struct config config;
     config_init(&config, PROFILE_AWS);
+    config.node_depth_ms = 1000;
     config.node_wcu = prng_between(p, 400, 4000);
     config.partition_max_wcu = 10000;
     struct node_admission node;

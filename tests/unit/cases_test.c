@@ -143,10 +143,15 @@ static void say_verdict(struct world *w, const struct admit_verdict *v)
 
 /* ---- commands ---- */
 
+enum {
+    NODE_DEPTH_MS = 1000 /* the levels in the case files are for a second */
+};
+
 static void run_config(struct world *w, char **words, int count)
 {
     if (count == 1) {
         config_init(&w->config, PROFILE_RESEARCH);
+        w->config.node_depth_ms = NODE_DEPTH_MS;
         return;
     }
     assert_int_equal(count, 3);
@@ -389,6 +394,7 @@ static int run_file(const char *path, struct slice text, struct buffer *fresh)
     struct slice line;
     int differ = 0, number = 0;
     config_init(&w.config, PROFILE_RESEARCH);
+    w.config.node_depth_ms = NODE_DEPTH_MS;
     run_node(&w, NULL, 0);
     while (next_line(&text, &line)) {
         number++;
