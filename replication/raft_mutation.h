@@ -23,6 +23,7 @@ enum raft_mutation {
     RAFT_MUTATION_ABSORB_AS_IT_IS,   /* a partition takes over another one, frozen or not */
     RAFT_MUTATION_WHOLE_RECORDS,     /* a range's end erases whole buckets of long keys */
     RAFT_MUTATION_REFUSE_IN_FLIGHT,  /* a refusal tells about writes that are in flight */
+    RAFT_MUTATION_SHED_IN_VAIN,      /* a request that was shed is done all the same */
     RAFT_MUTATIONS,
 };
 

@@ -335,6 +335,37 @@ static void plan_world(struct plan *plan, const struct sim_options *o)
     choose_faults(plan, &p, 30, o->faults, SIM_FAULTS_MORE, SIM_FAULTS); /* last in its stream */
 }
 
+static void plan_name(char out[POLICY_NAME_MAX], const char *name)
+{
+    if (name == NULL)
+        return;
+    must(strlen(name) < POLICY_NAME_MAX);
+    memset(out, 0, POLICY_NAME_MAX);
+    memcpy(out, name, strlen(name));
+}
+
+/* When requests have waited too long for a process. Some seeds have slow processors, and targets that
+ * their queues reach. Not dagor: a key that it has refused may have to wait for minutes. Draws from its own stream. */
+static void plan_overload(struct plan *plan, const struct sim_options *o)
+{
+    static const char *const policies[] = {"delay", "delay", "breakwater", "off"};
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6f7665726c6f6164));
+    struct config *c = &plan->config;
+    const int64_t target_ms = spread(&p, 1, 50), interval_ms = spread(&p, 1, 100);
+    const int64_t limit_ms = target_ms + prng_between(&p, 0, 200);
+    const struct processor_costs work = {
+        .first_ns = {[SERVED_READ] = spread(&p, 50, 2000) * NS_PER_US,
+                     [SERVED_WRITE] = spread(&p, 50, 2000) * NS_PER_US,
+                     [SERVED_FOLLOW] = spread(&p, 1, 100) * NS_PER_US}};
+    plan_name(c->overload_policy, policies[prng_below(&p, 4)]);
+    if (often(&p, 60))
+        return;
+    plan->timings.work = work;
+    c->overload_target_ms = target_ms;
+    c->overload_interval_ms = interval_ms;
+    c->overload_limit_ms = limit_ms;
+}
+
 static enum attr_type some_type(struct prng *p)
 {
     const uint64_t draw = prng_below(p, 4);
@@ -385,15 +416,6 @@ static void plan_updates(struct plan *plan, const struct sim_options *o)
         w->counters = (uint32_t)prng_between(&p, 0, w->keys > 4 ? 2 : 1);
 }
 
-static void plan_name(char out[POLICY_NAME_MAX], const char *name)
-{
-    if (name == NULL)
-        return;
-    must(strlen(name) < POLICY_NAME_MAX);
-    memset(out, 0, POLICY_NAME_MAX);
-    memcpy(out, name, strlen(name));
-}
-
 /* The policies that the caller has chosen. */
 static void plan_policies(struct plan *plan, const struct sim_options *o)
 {
@@ -424,6 +446,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan_budgets(plan, &p);
         plan_shapes(plan, o);
         plan_world(plan, o);
+        plan_overload(plan, o);
         plan_updates(plan, o);
     }
     plan_merges(plan, o);

@@ -41,7 +41,7 @@ struct client_counters {
     uint64_t ok;
     uint64_t failed;
     uint64_t unknown;
-    uint64_t shed;     /* failed: refused by a node whose queue is full */
+    uint64_t shed;     /* failed: refused by a process that has too much work */
     uint64_t rejected; /* failed: the request is wrong, so a retry would not help */
 };
 

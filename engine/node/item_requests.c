@@ -6,6 +6,7 @@
 #include "engine/item/storage_key.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/owned_keys.h"
+#include "replication/raft_mutation.h"
 
 /* ---- waiting for leadership to be confirmed ---- */
 
@@ -92,7 +93,7 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
                                      "the request has waited %lld ms for node %u's processor",
                                      (long long)(o->waited.all.ns / NS_PER_MS), requests->env->id);
     reply->verdict.reason = ADMIT_REFUSED_OVERLOAD;
-    return false;
+    return MUTATED(RAFT_MUTATION_SHED_IN_VAIN);
 }
 
 static enum served_kind items_served(enum admit_kind kind)

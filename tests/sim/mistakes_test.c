@@ -163,6 +163,20 @@ static void refusals_that_tell_of_writes_in_flight_are_found(void **state)
                  RAFT_MUTATION_REFUSE_IN_FLIGHT, 1, SEEDS);
 }
 
+/* Busy processes and short targets: some writes are shed. One of them that is done nevertheless is a
+ * value that nobody wrote. */
+static void requests_that_are_shed_and_done_are_found(void **state)
+{
+    (void)state;
+    assert_found((struct sim_options){.faults = 0,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .length_ms = 3000},
+                 RAFT_MUTATION_SHED_IN_VAIN, 1, SEEDS);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -172,6 +186,7 @@ int main(void)
         cmocka_unit_test(writes_refused_for_a_dead_node_are_found),
         cmocka_unit_test(a_partition_that_absorbs_what_is_not_frozen_is_found),
         cmocka_unit_test(requests_that_are_done_though_they_were_cut_off_are_found),
+        cmocka_unit_test(requests_that_are_shed_and_done_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };
