@@ -132,6 +132,8 @@ static const struct policy_setting {
     {"overload_policy", offsetof(struct config, overload_policy), "delay",
      "Nodes and routers whose work waits too long refuse requests this way. It is free under "
      "research."},
+    {"adaptive_policy", offsetof(struct config, adaptive_policy), "proportional",
+     "Allocations follow demand within a table this way. It is free under research."},
 };
 
 static void profile_apply(struct config *c, enum profile profile)

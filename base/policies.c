@@ -8,7 +8,7 @@
 #include "base/must.h"
 
 static const char *const point_names[POLICY_POINTS] = {"partition", "node", "headroom", "table",
-                                                       "overload"};
+                                                       "overload", "adaptive"};
 
 const char *policy_point_name(enum policy_point point)
 {
@@ -91,6 +91,11 @@ static const char *policy_lacks(const struct policy_entry *e)
                        e->overload.peer_bytes > WEIR_POLICY_STATE_MAX
                    ? "wants too large a state"
                    : NULL;
+    case POLICY_ADAPTIVE:
+        if (e->adaptive.adapt == NULL)
+            return "lacks a function: adapt is required";
+        return e->adaptive.partition_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state"
+                                                                   : NULL;
     case POLICY_POINTS:
         break;
     }
@@ -113,6 +118,9 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
     case POLICY_OVERLOAD:
         *known = 0;
         return &e->overload.flags;
+    case POLICY_ADAPTIVE:
+        *known = 0;
+        return &e->adaptive.flags;
     default:
         *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
         return &e->table.flags;
@@ -157,40 +165,61 @@ static enum status policy_accept(const struct policy_source *s, struct policy_en
             status = policy_accept(&s, e, e->member.name);                                \
     }
 
-enum status policies_add(struct policies *p, const struct weir_policy_plugin *plugin,
+/* The size of weir_policy_plugin when it had the fewest members. */
+#define PLUGIN_SIZE_LEAST offsetof(struct weir_policy_plugin, overload_count)
+
+/* Reads the members that both sides know, and zero for the others. */
+static enum status plugin_read(const struct weir_policy_plugin *theirs, const char *file,
+                               struct weir_policy_plugin *ours, struct buffer *error)
+{
+    if (theirs == NULL)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: weir_policy_plugin() returned NULL; expected its struct", file);
+    if (theirs->abi != WEIR_POLICY_ABI)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: was compiled for version %u of weir/policy.h; this weir has "
+                              "version %u: compile it anew",
+                              file, theirs->abi, WEIR_POLICY_ABI);
+    if (theirs->size < PLUGIN_SIZE_LEAST)
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s: its plug-in has size = %u; expected .size = sizeof (struct "
+                              "weir_policy_plugin), at least %zu",
+                              file, theirs->size, PLUGIN_SIZE_LEAST);
+    memset(ours, 0, sizeof *ours);
+    memcpy(ours, theirs, theirs->size < sizeof *ours ? theirs->size : sizeof *ours);
+    return STATUS_OK;
+}
+
+static uint64_t plugin_count(const struct weir_policy_plugin *plugin)
+{
+    return (uint64_t)plugin->partition_count + plugin->node_count + plugin->headroom_count +
+           plugin->table_count + plugin->overload_count + plugin->adaptive_count;
+}
+
+enum status policies_add(struct policies *p, const struct weir_policy_plugin *theirs,
                          const char *file,
                          bool (*is_own)(enum policy_point point, const char *name),
                          struct buffer *error)
 {
     const struct policy_source s = {p, file, is_own, error};
     const uint32_t before = p->count;
-    if (plugin == NULL)
-        return buffer_explain(error, STATUS_MALFORMED,
-                              "%s: weir_policy_plugin() returned NULL; expected its struct", file);
-    if (plugin->abi != WEIR_POLICY_ABI)
-        return buffer_explain(error, STATUS_MALFORMED,
-                              "%s: was compiled for version %u of weir/policy.h; this weir has "
-                              "version %u: compile it anew",
-                              file, plugin->abi, WEIR_POLICY_ABI);
-    if (plugin->size < sizeof *plugin)
-        return buffer_explain(error, STATUS_MALFORMED,
-                              "%s: its plug-in has size = %u; expected .size = sizeof (struct "
-                              "weir_policy_plugin), at least %zu",
-                              file, plugin->size, sizeof *plugin);
-    uint64_t wanted = (uint64_t)plugin->partition_count + plugin->node_count +
-                      plugin->headroom_count + plugin->table_count + plugin->overload_count;
+    struct weir_policy_plugin known, *const plugin = &known;
+    enum status status = plugin_read(theirs, file, plugin, error);
+    if (status != STATUS_OK)
+        return status;
+    uint64_t wanted = plugin_count(plugin);
     if (wanted == 0)
         return buffer_explain(error, STATUS_MALFORMED, "%s: offers no policy", file);
     if (wanted > POLICIES_MAX - p->count)
         return buffer_explain(error, STATUS_MALFORMED,
                               "%s: offers %llu policies; all files together may offer %d", file,
                               (unsigned long long)wanted, POLICIES_MAX);
-    enum status status = STATUS_OK;
     ADD_ALL(POLICY_PARTITION, partition)
     ADD_ALL(POLICY_NODE, node)
     ADD_ALL(POLICY_HEADROOM, headroom)
     ADD_ALL(POLICY_TABLE, table)
     ADD_ALL(POLICY_OVERLOAD, overload)
+    ADD_ALL(POLICY_ADAPTIVE, adaptive)
     if (status != STATUS_OK)
         p->count = before;
     return status;
@@ -237,16 +266,20 @@ static void policy_tell(const struct policies *p, const struct policy_entry *e, 
     p->tell(p->context, text);
 }
 
+/* Whether the point's decisions are about single requests. */
+static bool policy_refuses(enum policy_point point)
+{
+    return point <= POLICY_OVERLOAD;
+}
+
 void policies_nonsense(struct policies *p, const void *policy, const char *what)
 {
     struct policy_entry *e = policies_entry(p, policy);
     char text[256];
     if (e == NULL || e->nonsense++ > 0)
         return;
-    snprintf(text, sizeof text,
-             "%s. Such decisions are refusals; they are counted and not told "
-             "again.",
-             what);
+    snprintf(text, sizeof text, "%s. Such decisions %s; they are counted and not told again.", what,
+             policy_refuses(e->point) ? "are refusals" : "change nothing");
     policy_tell(p, e, text);
 }
 
@@ -266,7 +299,8 @@ void policies_end(struct policies *p, const void *policy, int64_t begun_ns)
         return;
     struct policy_entry *e = policies_entry(p, policy);
     int64_t ns = p->clock_ns() - begun_ns;
-    bool slow = ns > POLICY_SLOW_NS;
+    const int64_t slow_ns = policy_refuses(e->point) ? POLICY_SLOW_NS : POLICY_SLOW_CONTROL_NS;
+    bool slow = ns > slow_ns;
     e->timed++;
     e->slow += slow;
     e->slow_lately = (e->slow_lately << 1 | slow) & ((UINT32_C(1) << POLICY_SAMPLES) - 1);
@@ -275,8 +309,8 @@ void policies_end(struct policies *p, const void *policy, int64_t begun_ns)
     char text[256];
     e->told_slow = true;
     snprintf(text, sizeof text,
-             "is slow: most of its decisions take longer than %d us, the last one %lld us. "
+             "is slow: most of its decisions take longer than %lld us, the last one %lld us. "
              "Requests wait for it.",
-             POLICY_SLOW_NS / 1000, (long long)(ns / 1000));
+             (long long)(slow_ns / 1000), (long long)(ns / 1000));
     policy_tell(p, e, text);
 }

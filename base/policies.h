@@ -1,6 +1,6 @@
 /* policies.h - the policies that were loaded from files, by decision point and name.
  *
- * weir's own policies are not here: engine/admission and gac know them. A process has one struct
+ * weir's own policies are not here: engine/admission, gac and control know them. A process has one struct
  * policies, and its configuration points to it (base/config.h). The struct counts what its policies
  * did wrong, and tells each kind of fault once for each policy.
  *
@@ -9,7 +9,8 @@
  *   POLICY-2  What a policy did wrong never changes a decision other than that one. The clock below
  *             is for people: no decision depends on it.
  *
- * Not here: opening files (server/host/policy_file.h); checking verdicts (engine/admission, gac). */
+ * Not here: opening files (server/host/policy_file.h); checking what policies
+ * decide (engine/admission, gac, control). */
 #pragma once
 
 #include "base/buffer.h"
@@ -21,6 +22,7 @@ enum {
     POLICY_SAMPLES = 16,      /* the last timed calls of a policy */
     POLICY_SAMPLE_EVERY = 16, /* after the first POLICY_SAMPLES, one call of so many is timed */
     POLICY_SLOW_NS = 10000,   /* a call that takes longer is slow */
+    POLICY_SLOW_CONTROL_NS = 1000000, /* the same for a decision of the controller */
 };
 
 /* Marks a loaded policy in its `flags`: the host times its calls. */
@@ -32,6 +34,7 @@ enum policy_point {
     POLICY_HEADROOM,
     POLICY_TABLE,
     POLICY_OVERLOAD,
+    POLICY_ADAPTIVE,
     POLICY_POINTS
 };
 
@@ -45,6 +48,7 @@ struct policy_entry {
         struct weir_headroom_policy headroom;
         struct weir_table_policy table;
         struct weir_overload_policy overload;
+        struct weir_adaptive_policy adaptive;
     };
     uint64_t nonsense; /* decisions that were refused for it */
     uint64_t calls;

@@ -198,9 +198,8 @@ static const struct option settings[] = {
          "MB, GB and TB (powers of 1000)."},
     {"policy", "FILE", OPTION_CUSTOM, .take = take_policy,
      .help =
-         "Load admission policies from this shared object (docs/guide-policies.md). The settings "
-         "partition_policy, node_policy, headroom_policy and gac_policy choose them by name. "
-         "--policy may be repeated."},
+         "Load policies from this shared object (docs/guide-policies.md). The settings that end in "
+         "_policy choose them by name. --policy may be repeated."},
 };
 
 static int check_config(const struct options *o, const char *command)

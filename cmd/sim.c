@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/sim_jobs.h"
 #include "cmd/usage.h"
+#include "control/points.h"
 #include "gac/vend.h"
 #include "router/json/json_writer.h"
 #include "server/host/daemon.h"
@@ -128,7 +129,8 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
     } settings[] = {{"partition_policy", &o->partition_policy, a->names.partition_policy},
                     {"node_policy", &o->node_policy, a->names.node_policy},
                     {"headroom_policy", &o->headroom_policy, a->names.headroom_policy},
-                    {"gac_policy", &o->gac_policy, a->names.gac_policy}};
+                    {"gac_policy", &o->gac_policy, a->names.gac_policy},
+                    {"adaptive_policy", &o->adaptive_policy, a->names.adaptive_policy}};
     size_t size = strcspn(value, "=");
     for (size_t i = 0; i < COUNT_OF(settings) && value[size] == '='; i++) {
         struct slice name = slice_make(value, size);
@@ -138,7 +140,7 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
         return config_set(&a->names, name, slice_of(value + size + 1), error) == STATUS_OK ? NULL
                                                                                            : "";
     }
-    return "partition_policy=NAME, node_policy=NAME, headroom_policy=NAME or gac_policy=NAME";
+    return "POINT_policy=NAME; POINT is one of partition, node, headroom, gac, adaptive";
 }
 
 #define MEMBER(member) OPTION_MEMBER(struct sim_arguments, member)
@@ -187,8 +189,9 @@ static const struct option sim_options[] = {
          "be repeated."},
     {"set", "NAME=POLICY", OPTION_CUSTOM, .take = take_set, SEED_CHOOSES,
      .help =
-         "Every seed has this policy. NAME is partition_policy, node_policy, headroom_policy or "
-         "gac_policy. The first three have nodes that limit, the last has GAC servers."},
+         "Every seed has this policy. NAME is partition_policy, node_policy, headroom_policy, "
+         "gac_policy or adaptive_policy. gac_policy has GAC servers, the others have nodes that "
+         "limit."},
     {"probes", NULL, OPTION_FLAG, MEMBER(probes),
      .help = "List the marks on rare paths, and how often each was passed."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the summary as JSON."},
@@ -335,6 +338,7 @@ static int sim_check_policies(struct sim_arguments *a)
     int code = USAGE_GO_ON;
     a->names.policies = &a->policies;
     if (admission_policies_check(&a->names, &error) != STATUS_OK ||
+        control_policies_check(&a->names, &error) != STATUS_OK ||
         table_policy_check(&a->names, &error) != STATUS_OK)
         code = usage_wrong("weir sim", "%.*s", TEXT_OF(error));
     buffer_deinit(&error);

@@ -1,84 +1,182 @@
 /* adaptive.c - adaptive capacity: allocations follow demand within a table.
  *
- * Source: DynamoDB, USENIX ATC 2022, section 4.2. Boost a throttled partition while its table is
- * below its limit, best effort, with a proportional control. Take boosts back when the table goes
- * above. The amounts and times below are ours, and settings:
- *   raise  A partition refused by its allocation for adaptive_after_ms gets
- *          adaptive_step_percent of its lack, from the rest of the table's limit. Partitions
- *          share that rest in proportion to their lacks.
- *   cut    A table above its limit takes the surplus from the boosts in use, in proportion.
- *   decay  An unused boost loses adaptive_decay_percent every adaptive_decay_ms.
- * If a node lacks throughput, the replica moves to a node that has it, if such a node exists. Until
- * then the raise is limited to the capacity of the nodes.
+ * A policy (setting adaptive_policy; weir's own: policy_proportional.c) says which allocation each
+ * partition should get. Here is what it sees, and what comes of its decisions: one request to the
+ * catalog for each table, with an event. If a node lacks throughput for a raise, the replica moves
+ * to a node that has it, if such a node exists. Until then the raise is limited to the capacity of
+ * the nodes.
  *
- * Why allocations do not oscillate: the table's use is computed, not measured. Measured use would
- * reflect older allocations. The use is the sum, over the partitions, of the lesser of allocation
- * and demand. Demand does not depend on these decisions. So a change counts in full at the next
- * look, and one step ends at the limit. Within adaptive_margin_percent of the limit nothing
- * changes. Saved burst is not counted: a table may exceed its limit by burst. */
+ * ADAPTIVE-1  The changes of a call are kept until the policy returns. A call with nonsense changes
+ *             nothing. */
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
 
 enum {
-    QUIET_MS = 5000,       /* between events of a partition */
-    LEAST_RAISE_MCU = 1000 /* a smaller rest of a boost is removed at once */
+    QUIET_MS = 5000 /* between events of a partition */
 };
 
-/* One kind of throughput of a table at this look. */
-struct demand {
+/* A partition, as it is at this look. */
+struct rates_row {
+    struct watched *watched; /* NULL: no load was reported */
+    int64_t demand_mcu;
+    int64_t use_mcu;
+    bool changed;
+};
+
+/* What the policy wants of a partition. */
+struct rates_change {
+    uint32_t index;
+    bool raises;
+    enum weir_rates_why why;
+    int64_t rate_mcu;
+};
+
+/* One kind of throughput of a table, for the time of a call. */
+struct weir_rates {
+    struct controller *c;
     const struct table *table;
     enum admit_kind kind;
     int64_t limit_mcu;
-    int64_t uses_mcu;  /* sum over the partitions of the lesser of allocation and demand */
-    int64_t boost_mcu; /* the part of uses_mcu by boosts */
+    int64_t uses_mcu; /* sum over the partitions */
+    struct rates_row *rows;
+    struct rates_change *changes;
+    uint32_t change_count;
     struct decision *decision;
+    const char *nonsense; /* the first; NULL: none */
 };
 
-static int64_t base_of(const struct demand *d, uint32_t i)
+/* ---- what policies see ---- */
+
+uint32_t weir_rates_kind(const struct weir_rates *r)
 {
-    return share_equal_mcu(d->limit_mcu / MCU_PER_UNIT, d->table->partition_count, i);
+    return r->kind == ADMIT_READ ? WEIR_POLICY_READ : WEIR_POLICY_WRITE;
 }
 
-static int64_t boost_of(const struct demand *d, uint32_t i)
+int64_t weir_rates_now_ns(const struct weir_rates *r)
 {
-    int64_t boost = d->table->partitions[i].rate_mcu[d->kind] - base_of(d, i);
-    return boost > 0 ? boost : 0;
+    return r->c->now.ns;
 }
 
-/* The part of its allocation that the partition uses; all of it while demand is unknown. */
-static int64_t use_of(const struct controller *c, const struct demand *d, uint32_t i)
+int64_t weir_rates_limit(const struct weir_rates *r)
 {
-    const struct partition_info *p = &d->table->partitions[i];
-    const struct watched *w = control_watched(c, p->id);
-    struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
-    int64_t rate = p->rate_mcu[d->kind], demand = r.consumed_mcu + r.refused_mcu;
-    bool unknown = w != NULL && w->room == SAMPLES && !r.known; /* split recently */
-    return demand < rate && !unknown ? demand : rate;
+    return r->limit_mcu;
 }
 
-static int64_t used_boost_of(const struct controller *c, const struct demand *d, uint32_t i)
+int64_t weir_rates_maximum(const struct weir_rates *r)
 {
-    int64_t used = use_of(c, d, i) - base_of(d, i);
-    return used > 0 ? used : 0;
+    return partition_max_mcu(r->c->config, r->kind);
 }
 
-static int64_t margin_of(const struct controller *c, const struct demand *d)
+uint32_t weir_rates_count(const struct weir_rates *r)
 {
-    return d->limit_mcu / 100 * c->config->adaptive_margin_percent;
+    return r->table->partition_count;
 }
 
-static void adaptive_measure(const struct controller *c, const struct table *t,
-                             enum admit_kind kind, struct decision *decision, struct demand *out)
+int64_t weir_rates_allocation(const struct weir_rates *r, uint32_t index)
 {
-    *out = (struct demand){.table = t,
-                           .kind = kind,
-                           .limit_mcu = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT,
-                           .decision = decision};
-    for (uint32_t i = 0; i < t->partition_count; i++) {
-        out->uses_mcu += use_of(c, out, i);
-        out->boost_mcu += used_boost_of(c, out, i);
+    return index < weir_rates_count(r) ? r->table->partitions[index].rate_mcu[r->kind] : 0;
+}
+
+int64_t weir_rates_base(const struct weir_rates *r, uint32_t index)
+{
+    const uint32_t count = weir_rates_count(r);
+    return index < count ? share_equal_mcu(r->limit_mcu / MCU_PER_UNIT, count, index) : 0;
+}
+
+int64_t weir_rates_demand(const struct weir_rates *r, uint32_t index)
+{
+    return index < weir_rates_count(r) ? r->rows[index].demand_mcu : 0;
+}
+
+int64_t weir_rates_use(const struct weir_rates *r, uint32_t index)
+{
+    return index < weir_rates_count(r) ? r->rows[index].use_mcu : 0;
+}
+
+static struct watched *rates_watched(const struct weir_rates *r, uint32_t index)
+{
+    return index < weir_rates_count(r) ? r->rows[index].watched : NULL;
+}
+
+int64_t weir_rates_throttled_ns(const struct weir_rates *r, uint32_t index)
+{
+    const struct watched *w = rates_watched(r, index);
+    bool throttled = w != NULL && instant_before(w->throttled_since[r->kind], INSTANT_NEVER);
+    return throttled ? instant_since(r->c->now, w->throttled_since[r->kind]).ns : -1;
+}
+
+void *weir_rates_state(const struct weir_rates *r, uint32_t index)
+{
+    struct watched *w = rates_watched(r, index);
+    return w == NULL ? NULL : w->adaptive_state[r->kind];
+}
+
+int64_t weir_rates_setting(const struct weir_rates *r, enum weir_rates_setting s)
+{
+    const struct config *config = r->c->config;
+    switch (s) {
+    case WEIR_RATES_AFTER_NS:
+        return config->adaptive_after_ms * NS_PER_MS;
+    case WEIR_RATES_STEP_PERCENT:
+        return config->adaptive_step_percent;
+    case WEIR_RATES_MARGIN_PERCENT:
+        return config->adaptive_margin_percent;
+    case WEIR_RATES_DECAY_NS:
+        return config->adaptive_decay_ms * NS_PER_MS;
+    case WEIR_RATES_DECAY_PERCENT:
+        return config->adaptive_decay_percent;
+    case WEIR_RATES_USED_PERCENT:
+        return config->adaptive_used_percent;
     }
+    return 0;
 }
+
+/* ---- what policies do ---- */
+
+static void rates_complain(struct weir_rates *r, const char *what)
+{
+    if (r->nonsense == NULL)
+        r->nonsense = what;
+}
+
+static void rates_change(struct weir_rates *r, const struct rates_change *change)
+{
+    if (r->rows[change->index].changed) {
+        rates_complain(r, "changes the allocation of a partition twice");
+        return;
+    }
+    r->rows[change->index].changed = true;
+    r->changes[r->change_count++] = *change;
+}
+
+void weir_rates_raise(struct weir_rates *r, uint32_t index, int64_t rate_mcu)
+{
+    if (index >= weir_rates_count(r))
+        rates_complain(r, "raises the allocation of a partition that does not exist");
+    else if (rate_mcu <= weir_rates_allocation(r, index))
+        rates_complain(r, "raises an allocation to less than it is");
+    else if (rate_mcu > weir_rates_maximum(r))
+        rates_complain(r, "raises an allocation above the maximum of a partition");
+    else
+        rates_change(r, &(struct rates_change){index, true, 0, rate_mcu});
+}
+
+void weir_rates_lower(struct weir_rates *r, uint32_t index, int64_t rate_mcu,
+                      enum weir_rates_why why)
+{
+    if (index >= weir_rates_count(r))
+        rates_complain(r, "lowers the allocation of a partition that does not exist");
+    else if (rate_mcu < 0)
+        rates_complain(r, "lowers an allocation below zero");
+    else if (rate_mcu > weir_rates_allocation(r, index))
+        rates_complain(r, "lowers an allocation to more than it is");
+    else if (why != WEIR_RATES_ABOVE_LIMIT && why != WEIR_RATES_UNUSED)
+        rates_complain(r, "lowers an allocation for a reason that does not exist");
+    else
+        rates_change(r, &(struct rates_change){index, false, why, rate_mcu});
+}
+
+/* ---- what comes of it ---- */
 
 /* The partition's rate in the decision, added if missing; NULL: no room. */
 static struct decision_rate *rate_in(struct decision *d, const struct partition_info *p)
@@ -95,67 +193,29 @@ static struct decision_rate *rate_in(struct decision *d, const struct partition_
     return r;
 }
 
-static void adaptive_change(struct controller *c, struct demand *d, const struct partition_info *p,
-                            int64_t rate_mcu, enum event_kind event, const char *why)
+static void adaptive_change(struct weir_rates *r, const struct partition_info *p, int64_t rate_mcu,
+                            enum event_kind event, const char *why)
 {
+    struct controller *c = r->c;
     struct watched *w = control_watched(c, p->id);
-    if (table_partition_is_changing(d->table, p))
+    if (table_partition_is_changing(r->table, p))
         return; /* the load is known after the split */
-    struct decision_rate *r = rate_in(d->decision, p);
-    if (r == NULL)
+    struct decision_rate *rate = rate_in(r->decision, p);
+    if (rate == NULL)
         return;
-    r->rate_mcu[d->kind] = rate_mcu;
-    for (uint32_t m = 0; m < control_carriers(p, d->kind); m++)
-        c->promises.loads_mcu[partition_node(p, m)][d->kind] += rate_mcu - p->rate_mcu[d->kind];
-    if (w == NULL || instant_before(c->now, w->quiet_until) || d->decision->has_event)
+    rate->rate_mcu[r->kind] = rate_mcu;
+    for (uint32_t m = 0; m < control_carriers(p, r->kind); m++)
+        c->promises.loads_mcu[partition_node(p, m)][r->kind] += rate_mcu - p->rate_mcu[r->kind];
+    if (w == NULL || instant_before(c->now, w->quiet_until) || r->decision->has_event)
         return;
     w->quiet_until = instant_add_ms(c->now, QUIET_MS);
-    control_tell(c, d->decision, event, d->table, p->id,
+    control_tell(c, r->decision, event, r->table, p->id,
                  "%s; the table uses %lld of its %lld %s units a second", why,
-                 (long long)(d->uses_mcu / MCU_PER_UNIT), (long long)(d->limit_mcu / MCU_PER_UNIT),
-                 control_kind_name(d->kind));
-    control_figures(d->decision, d->kind == ADMIT_READ ? "read units/s" : "write units/s",
-                    p->rate_mcu[d->kind] / MCU_PER_UNIT, rate_mcu / MCU_PER_UNIT);
+                 (long long)(r->uses_mcu / MCU_PER_UNIT), (long long)(r->limit_mcu / MCU_PER_UNIT),
+                 control_kind_name(r->kind));
+    control_figures(r->decision, r->kind == ADMIT_READ ? "read units/s" : "write units/s",
+                    p->rate_mcu[r->kind] / MCU_PER_UNIT, rate_mcu / MCU_PER_UNIT);
 }
-
-/* ---- cut and decay ---- */
-
-/* Takes unused parts of boosts first. */
-static void adaptive_cut(struct controller *c, struct demand *d)
-{
-    int64_t excess = d->uses_mcu - d->limit_mcu;
-    if (excess > d->boost_mcu)
-        excess = d->boost_mcu;
-    for (uint32_t i = 0; i < d->table->partition_count; i++) {
-        const struct partition_info *p = &d->table->partitions[i];
-        int64_t used = used_boost_of(c, d, i);
-        int64_t less = (int64_t)((__int128)used * excess / d->boost_mcu);
-        if (less > 0)
-            adaptive_change(c, d, p, base_of(d, i) + used - less, EVENT_ALLOCATION_LOWERED,
-                            "the table is above its limit");
-    }
-}
-
-static void adaptive_decay(struct controller *c, struct demand *d)
-{
-    for (uint32_t i = 0; i < d->table->partition_count; i++) {
-        const struct partition_info *p = &d->table->partitions[i];
-        struct watched *w = control_watched(c, p->id);
-        int64_t boost = boost_of(d, i), rate = p->rate_mcu[d->kind];
-        if (boost == 0 || w == NULL || instant_before(c->now, w->decay_at[d->kind]) ||
-            instant_before(w->throttled_since[d->kind], INSTANT_NEVER) ||
-            use_of(c, d, i) > rate / 100 * c->config->adaptive_used_percent)
-            continue;
-        w->decay_at[d->kind] = instant_add_ms(c->now, c->config->adaptive_decay_ms);
-        int64_t less = boost * c->config->adaptive_decay_percent / 100;
-        if (boost - less < LEAST_RAISE_MCU)
-            less = boost;
-        adaptive_change(c, d, p, rate - less, EVENT_ALLOCATION_LOWERED,
-                        "the partition does not need it");
-    }
-}
-
-/* ---- raise ---- */
 
 /* The further throughput that the nodes can carry. `*lacks` gets the node with the least. */
 static int64_t spare_of(const struct controller *c, const struct partition_info *p,
@@ -173,86 +233,99 @@ static int64_t spare_of(const struct controller *c, const struct partition_info 
     return least > 0 ? least : 0;
 }
 
-static void adaptive_relocate(struct controller *c, const struct demand *d,
-                              const struct partition_info *p, uint32_t from, int64_t rate_mcu)
+static void adaptive_relocate(const struct weir_rates *r, const struct partition_info *p,
+                              uint32_t from, int64_t rate_mcu)
 {
+    struct controller *c = r->c;
     int64_t rates[ADMIT_KINDS];
     if (p->leaving != 0 || !control_has_room(c) ||
         control_moving(c) >= (uint32_t)c->config->moves_max)
         return;
     memcpy(rates, p->rate_mcu, sizeof rates);
-    rates[d->kind] = rate_mcu;
+    rates[r->kind] = rate_mcu;
     uint32_t to = control_find_node(c, p, rates, partition_node(p, 0) == from);
     if (to == 0)
         return;
     struct decision move = {0};
-    control_tell(c, &move, EVENT_REPLICA_MOVED, d->table, p->id,
+    control_tell(c, &move, EVENT_REPLICA_MOVED, r->table, p->id,
                  "the partition needs an allocation of %lld units, which node %u does not have",
                  (long long)(rate_mcu / MCU_PER_UNIT), from);
     control_figures(&move, "node", from, to);
-    control_move(c, d->table, p, from, to, &move);
+    control_move(c, r->table, p, from, to, &move);
 }
 
-/* The throughput that the partition lacks beyond its allocation. 0: it is not throttled, or not for
- * long enough. */
-static int64_t lack_of(const struct controller *c, const struct demand *d, uint32_t i)
-{
-    const struct partition_info *p = &d->table->partitions[i];
-    const struct watched *w = control_watched(c, p->id);
-    if (w == NULL || instant_before(c->now, instant_add_ms(w->throttled_since[d->kind],
-                                                           c->config->adaptive_after_ms)))
-        return 0;
-    struct rates r = control_rates(c, w, d->kind, c->config->adaptive_window_ms);
-    int64_t rate = p->rate_mcu[d->kind], most = partition_max_mcu(c->config, d->kind) - rate;
-    int64_t lack = (r.consumed_mcu + r.refused_mcu - rate) * c->config->adaptive_step_percent / 100;
-    lack = lack < LEAST_RAISE_MCU ? LEAST_RAISE_MCU : lack;
-    lack = lack < most ? lack : most;
-    return lack > 0 ? lack : 0;
-}
-
-static void raise_one(struct controller *c, struct demand *d, const struct partition_info *p,
-                      int64_t more)
+static void adaptive_raise(struct weir_rates *r, const struct partition_info *p, int64_t rate_mcu)
 {
     uint32_t node = 0;
-    int64_t rate = p->rate_mcu[d->kind], spare = spare_of(c, p, d->kind, &node);
+    int64_t rate = p->rate_mcu[r->kind], more = rate_mcu - rate;
+    int64_t spare = spare_of(r->c, p, r->kind, &node);
     if (spare < more)
-        adaptive_relocate(c, d, p, node, rate + more);
+        adaptive_relocate(r, p, node, rate_mcu);
     more = more > spare ? spare : more;
     if (more > 0)
-        adaptive_change(c, d, p, rate + more, EVENT_ALLOCATION_RAISED,
+        adaptive_change(r, p, rate + more, EVENT_ALLOCATION_RAISED,
                         "the partition is throttled by its allocation");
 }
 
-static void adaptive_raise(struct controller *c, struct demand *d)
+static void adaptive_apply(struct weir_rates *r)
 {
-    int64_t left = d->limit_mcu - d->uses_mcu, lacking = 0;
-    if (left < LEAST_RAISE_MCU || left <= margin_of(c, d))
-        return;
-    for (uint32_t i = 0; i < d->table->partition_count; i++)
-        lacking += lack_of(c, d, i);
-    for (uint32_t i = 0; i < d->table->partition_count; i++) {
-        int64_t more = lack_of(c, d, i);
-        if (lacking > left)
-            more = (int64_t)((__int128)more * left / lacking);
-        if (more > 0)
-            raise_one(c, d, &d->table->partitions[i], more);
+    static const char *const why[] = {[WEIR_RATES_ABOVE_LIMIT] = "the table is above its limit",
+                                      [WEIR_RATES_UNUSED] = "the partition does not need it"};
+    for (uint32_t i = 0; i < r->change_count; i++) {
+        const struct rates_change *change = &r->changes[i];
+        const struct partition_info *p = &r->table->partitions[change->index];
+        if (change->raises)
+            adaptive_raise(r, p, change->rate_mcu);
+        else
+            adaptive_change(r, p, change->rate_mcu, EVENT_ALLOCATION_LOWERED, why[change->why]);
     }
 }
 
 /* ---- all tables ---- */
 
-static void adapt_table(struct controller *c, const struct table *t)
+static void adaptive_measure(struct weir_rates *r)
+{
+    for (uint32_t i = 0; i < r->table->partition_count; i++) {
+        const struct partition_info *p = &r->table->partitions[i];
+        struct rates_row *row = &r->rows[i];
+        row->watched = control_watched(r->c, p->id);
+        struct rates rates =
+            control_rates(r->c, row->watched, r->kind, r->c->config->adaptive_window_ms);
+        int64_t rate = p->rate_mcu[r->kind];
+        bool unknown = row->watched != NULL && row->watched->room == SAMPLES && !rates.known;
+        row->demand_mcu = rates.consumed_mcu + rates.refused_mcu;
+        row->use_mcu = row->demand_mcu < rate && !unknown ? row->demand_mcu : rate;
+        r->uses_mcu += row->use_mcu;
+    }
+}
+
+static void adaptive_ask(struct controller *c, const struct weir_adaptive_policy *policy,
+                         struct weir_rates *r)
+{
+    const size_t count = r->table->partition_count;
+    r->rows = arena_zalloc(&c->arena, count * sizeof *r->rows);
+    r->changes = arena_zalloc(&c->arena, count * sizeof *r->changes);
+    adaptive_measure(r);
+    int64_t begun_ns = control_call_begin(c, policy);
+    policy->adapt(r);
+    control_call_end(c, policy, begun_ns);
+    if (r->nonsense != NULL)
+        control_nonsense(c, policy, r->nonsense);
+    else
+        adaptive_apply(r);
+}
+
+static void adapt_table(struct controller *c, const struct weir_adaptive_policy *policy,
+                        const struct table *t)
 {
     struct decision decision = {.table_id = t->id};
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct demand d;
-        adaptive_measure(c, t, (enum admit_kind)kind, &decision, &d);
-        if (d.uses_mcu > d.limit_mcu + margin_of(c, &d) && d.boost_mcu > 0) {
-            adaptive_cut(c, &d);
-        } else {
-            adaptive_decay(c, &d);
-            adaptive_raise(c, &d);
-        }
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct weir_rates r = {.c = c,
+                               .table = t,
+                               .kind = kind,
+                               .limit_mcu = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT,
+                               .decision = &decision};
+        adaptive_ask(c, policy, &r);
     }
     if (decision.rate_count > 0 && control_has_room(c))
         control_decide(c, CATALOG_RATES, &decision);
@@ -263,10 +336,11 @@ void control_adapt(struct controller *c)
     if (instant_before(c->now, c->adapted_at))
         return;
     c->adapted_at = instant_add_ms(c->now, c->config->adaptive_every_ms);
+    const struct weir_adaptive_policy *policy = control_policy(c, POLICY_ADAPTIVE);
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (!control_has_room(c))
             return;
         if (t->status == TABLE_ACTIVE && t->billing == BILLING_PROVISIONED)
-            adapt_table(c, t);
+            adapt_table(c, policy, t);
     }
 }

@@ -4,7 +4,9 @@
  *   watch.c       the recent load of each partition
  *   capacity.c    promises of nodes, and nodes that could take a replica
  *   placement.c   missing replicas, silent nodes, drained nodes
- *   adaptive.c    allocations follow demand within a table
+ *   points.c      policies by name
+ *   adaptive.c    allocations follow demand within a table, as a policy says
+ *   policy_*.c    weir's own policies; each includes include/weir/policy.h alone
  *   on_demand.c   peaks of tables on demand
  *   split.c       cuts partitions at their limits, and tables with too few partitions
  *   split_event.c the events of splits
@@ -14,6 +16,7 @@
 #pragma once
 
 #include "control/controller.h"
+#include "control/points.h"
 
 enum {
     SAMPLES = 36,       /* samples kept of a used partition */
@@ -38,11 +41,12 @@ struct watched {
     struct sample *samples; /* owns; a ring, see watch.c */
     uint32_t room;          /* of the ring: SAMPLES; 1 while idle; 0 if never used */
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: no */
-    struct instant decay_at[ADMIT_KINDS];        /* an unused boost stays until then */
-    struct instant split_at;                     /* not cut before this time */
-    struct instant wanted_since;                 /* since when the load is a reason for a split */
-    struct instant wanted_at;                    /* when that reason was last seen */
-    struct instant quiet_until;                  /* no further event before this time */
+    /* The state of the adaptive policy. */
+    _Alignas(8) uint8_t adaptive_state[ADMIT_KINDS][WEIR_POLICY_STATE_MAX];
+    struct instant split_at;     /* not cut before this time */
+    struct instant wanted_since; /* since when the load is a reason for a split */
+    struct instant wanted_at;    /* when that reason was last seen */
+    struct instant quiet_until;  /* no further event before this time */
     /* About the pair with the partition above. A new partition above gives this one a new epoch
      * too. */
     uint64_t above_epoch;      /* of the partition above; 0: not seen yet */
@@ -129,6 +133,17 @@ void control_tell(struct controller *c, struct decision *d, enum event_kind kind
     __attribute__((format(printf, 6, 7)));
 const char *control_kind_name(enum admit_kind kind); /* static */
 void control_figures(struct decision *d, const char *what, int64_t before, int64_t after);
+
+/* ---- points.c ---- */
+
+/* The policy of one of the controller's points, as the settings name it: a struct of
+ * include/weir/policy.h. Lends as long as the settings' policies. */
+const void *control_policy(const struct controller *c, enum policy_point point);
+/* Around each call of a policy. */
+int64_t control_call_begin(const struct controller *c, const void *policy);
+void control_call_end(const struct controller *c, const void *policy, int64_t begun_ns);
+/* The policy did what makes no sense: it is counted, and told the first time. */
+void control_nonsense(const struct controller *c, const void *policy, const char *what);
 
 /* ---- watch.c ---- */
 

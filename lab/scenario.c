@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/instant.h"
+#include "control/points.h"
 #include "engine/admission/admission.h"
 #include "gac/vend.h"
 
@@ -640,6 +641,7 @@ static bool check_whole(struct reading *r, const struct scenario *s)
     struct buffer error = {0};
     if (config_check(&s->cluster.config, &error) != STATUS_OK ||
         admission_policies_check(&s->cluster.config, &error) != STATUS_OK ||
+        control_policies_check(&s->cluster.config, &error) != STATUS_OK ||
         table_policy_check(&s->cluster.config, &error) != STATUS_OK) {
         reading_fail(r, root, "settings: %.*s", (int)error.size, (const char *)error.data);
         buffer_deinit(&error);

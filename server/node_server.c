@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 
 #include "control/controller.h"
+#include "control/points.h"
 #include "server/node_recovery.h"
 #include "server/node_space.h"
 
@@ -252,6 +253,10 @@ static enum status server_recover(struct node_server *s, struct store *store, st
 enum status node_server_open(const struct node_server_options *options, struct store *store,
                              struct buffer *error, struct node_server **out)
 {
+    if (control_policies_check(options->node.config, error) != STATUS_OK) {
+        store_destroy(store);
+        return STATUS_MALFORMED;
+    }
     struct node_server *s = must_calloc(1, sizeof *s);
     s->options = *options;
     s->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;

@@ -100,12 +100,13 @@ struct sim_options {
     bool plain; /* one table, short keys, equal settings; later faults only if they are forced */
     enum sim_mistake mistake;
     bool bench; /* no history, no pauses, a quiet network: to measure the speed */
-    /* Policies by name; NULL: the seed decides. A policy of partitions, nodes or headroom needs nodes
-     * that limit, a policy of tables needs a GAC server: every seed has them then. */
+    /* Policies by name; NULL: the seed decides. A policy of tables needs a GAC server, every other
+     * one needs nodes that limit: every seed has them then. */
     const char *partition_policy;
     const char *node_policy;
     const char *headroom_policy;
     const char *gac_policy;
+    const char *adaptive_policy;
     struct policies *policies; /* borrows; those from files; may be NULL */
 };
 

@@ -19,7 +19,8 @@ from servers import Client, Refused, Server, until  # noqa: E402
 
 BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 POINTS = {"partition_policy": "steady", "node_policy": "first", "headroom_policy": "halves",
-          "gac_policy": "just-enough"}
+          "gac_policy": "just-enough", "adaptive_policy": "on-call"}
+CONTROLLER = ("adaptive",)  # its decision points
 BROKEN = {  # what is compiled, what must be told
     "no_function": ("int nothing;", ["has no function weir_policy_plugin"]),
     "old": (".abi = WEIR_POLICY_ABI + 1, .size = sizeof plugin", ["version 2", "version 1", "compile it anew"]),
@@ -136,6 +137,12 @@ def faulty_simulated(i):
     expect(out, f"partition policy 'nonsense' of {i.file('nonsense')}", "0 violations")
     if out.count("policy 'nonsense'") != 1:
         raise AssertionError(f"nonsense is to be told once:\n{out}")
+    for point in CONTROLLER:
+        out = run(i.weir, "sim", "--jobs", 0, "--once", "--seeds", 3, "--seconds", 3, "--policy", i.file("nonsense"),
+                  "--set", f"{point}_policy=nonsense")
+        expect(out, f"{point} policy 'nonsense' of {i.file('nonsense')}", "change nothing", "0 violations")
+        if out.count("policy 'nonsense'") != 1:
+            raise AssertionError(f"nonsense is to be told once:\n{out}")
     out = run(i.weir, "sim", "--jobs", 0, "--seeds", 3, "--seconds", 3, "--policy", i.file("unsteady"),
               "--set", "partition_policy=unsteady", code=1)
     expect(out, "a policy of --policy may differ between runs", "the same seed gave two different runs")
@@ -162,6 +169,11 @@ def refused_files(i, work):
            "partition policy 'steady' is there already")
     expect(run(i.weir, "sim", "--policy", i.file("example"), "--set", "partition_policy=luck", code=2),
            "partition_policy 'luck' is not known", "always-burst, none, steady", "--policy FILE.so loads more")
+    for point in CONTROLLER:
+        expect(run(i.weir, "sim", "--policy", i.file("example"), "--set", f"{point}_policy=luck", code=2),
+               f"{point}_policy 'luck' is not known", f", {POINTS[point + '_policy']}", "--policy FILE.so loads more")
+    expect(run(i.weir, "local", "--in-memory", "--port", 0, "--profile", "research", "--set", "adaptive_policy=luck",
+               code=1), "adaptive_policy 'luck' is not known")
     expect(run(i.weir, "gac", "--gac", "1=127.0.0.1:7999", "--profile", "research", "--set", "gac_policy=luck", code=2),
            "gac_policy 'luck' is not known", "static, periodic, lease")
     expect(run(i.weir, "local", "--in-memory", "--port", 0, "--profile", "research", "--set", "node_policy=luck",
@@ -196,6 +208,8 @@ def served(i, work, name, settings, writes=300):
             except Refused as error:
                 assert error.status == 400 and "Throughput" in str(error.name), error
                 refused += 1
+        if name == "example":
+            until("the controller has asked", lambda: page_of(server, POINTS["adaptive_policy"])["timed"] > 0)
         pages = {p: page_of(server, p) for p in ([name] if name != "example" else POINTS.values())}
         client.close()
     finally:
@@ -209,7 +223,7 @@ def in_local(i, work):
     log, done, refused, pages = served(i, work, "example", named)
     assert done >= 50 and refused > 0, (done, refused)
     assert all(p["nonsense"] == 0 for p in pages.values()), pages
-    assert pages["steady"]["timed"] > 0 and pages["just-enough"]["timed"] > 0, pages
+    assert all(pages[name]["timed"] > 0 for name in ("steady", "just-enough", "on-call")), pages
     assert "policy '" not in log, log
     log, done, refused, pages = served(i, work, "nonsense", ["partition_policy=nonsense", "gac=off"])
     assert done > 0 and refused > 0 and pages["nonsense"]["nonsense"] == refused, (done, refused, pages)

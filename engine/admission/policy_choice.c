@@ -149,11 +149,9 @@ bool admission_policy_is_own(enum policy_point point, const char *name)
         return headroom_policy_find(slice_of(name)) != NULL;
     case POLICY_OVERLOAD:
         return overload_policy_find(slice_of(name)) != NULL;
-    case POLICY_TABLE:
-    case POLICY_POINTS:
-        break;
+    default:
+        return false;
     }
-    return false;
 }
 
 static enum status policy_unknown(const struct config *config, enum policy_point point,

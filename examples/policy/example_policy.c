@@ -5,7 +5,10 @@
  *            at splits and merges.
  * first      node: first come, first served.
  * halves     headroom: a member has room while its bucket is more than half full.
- * just-enough table: a router gets what it needs now, and a little for the next requests. */
+ * just-enough table: a router gets what it needs now, and a little for the next requests.
+ * on-call    adaptive: a partition that asks for more gets all of it at once, while the table's limit
+ *            has it; a partition that asks for less has its even part again after ten seconds. Shows
+ *            a state of the controller. */
 #include <stddef.h>
 #include <weir/policy.h>
 
@@ -163,12 +166,55 @@ static const struct weir_table_policy just_enough = {.size = sizeof just_enough,
                                                               WEIR_TABLE_WHOLE_COST,
                                                      .vend = just_enough_vend};
 
+/* ---- allocations ---- */
+
+/* Since when the partition asks for less than its even part. weir keeps it, zero at first. */
+struct on_call {
+    int64_t calm_ns;
+};
+
+static void on_call_lower(struct weir_rates *r, uint32_t i)
+{
+    struct on_call *s = weir_rates_state(r, i);
+    const int64_t now_ns = weir_rates_now_ns(r), base = weir_rates_base(r, i);
+    if (s == NULL)
+        return;
+    if (s->calm_ns == 0 || weir_rates_demand(r, i) > base)
+        s->calm_ns = now_ns;
+    if (weir_rates_allocation(r, i) > base && now_ns - s->calm_ns > INT64_C(10) * NS_PER_S)
+        weir_rates_lower(r, i, base, WEIR_RATES_UNUSED);
+}
+
+static void on_call_adapt(struct weir_rates *r)
+{
+    int64_t left = weir_rates_limit(r);
+    for (uint32_t i = 0; i < weir_rates_count(r); i++)
+        left -= weir_rates_use(r, i);
+    for (uint32_t i = 0; i < weir_rates_count(r); i++) {
+        int64_t now = weir_rates_allocation(r, i), more = weir_rates_demand(r, i) - now;
+        more = more < left ? more : left;
+        more = more < weir_rates_maximum(r) - now ? more : weir_rates_maximum(r) - now;
+        if (weir_rates_throttled_ns(r, i) >= 0 && more > 0) {
+            weir_rates_raise(r, i, now + more);
+            left -= more;
+        } else {
+            on_call_lower(r, i);
+        }
+    }
+}
+
+static const struct weir_adaptive_policy on_call = {.size = sizeof on_call,
+                                                    .partition_bytes = sizeof(struct on_call),
+                                                    .name = "on-call",
+                                                    .adapt = on_call_adapt};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&steady};
 static const struct weir_node_policy *const node[] = {&first};
 static const struct weir_headroom_policy *const headroom[] = {&halves};
 static const struct weir_table_policy *const table[] = {&just_enough};
+static const struct weir_adaptive_policy *const adaptive[] = {&on_call};
 
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
@@ -179,7 +225,9 @@ static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .partition = partition,
                                                  .node = node,
                                                  .headroom = headroom,
-                                                 .table = table};
+                                                 .table = table,
+                                                 .adaptive_count = 1,
+                                                 .adaptive = adaptive};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

@@ -1,5 +1,5 @@
-/* nonsense_policy.c - faulty on purpose: one decision in eight makes no sense. weir tells so, and goes
- * on. */
+/* nonsense_policy.c - faulty on purpose: one decision about requests in eight makes no sense, and none
+ * of the controller's does. weir tells so, and goes on. */
 #include <stddef.h>
 
 #include <weir/policy.h>
@@ -37,9 +37,27 @@ static const struct weir_partition_policy nonsense = {.size = sizeof nonsense,
                                                       .name = "nonsense",
                                                       .decide = nonsense_decide,
                                                       .settle = nonsense_settle};
+/* ---- the controller ---- */
+
+static void nonsense_adapt(struct weir_rates *r)
+{
+    weir_rates_lower(r, 0, 0, WEIR_RATES_UNUSED);
+    weir_rates_raise(r, weir_rates_count(r), 1000000); /* there is no such partition */
+}
+
+static const struct weir_adaptive_policy nonsense_adaptive = {
+    .size = sizeof nonsense_adaptive, .name = "nonsense", .adapt = nonsense_adapt};
+
+/* ---- the file ---- */
+
 static const struct weir_partition_policy *const partition[] = {&nonsense};
-static const struct weir_policy_plugin plugin = {
-    .abi = WEIR_POLICY_ABI, .size = sizeof plugin, .partition_count = 1, .partition = partition};
+static const struct weir_adaptive_policy *const adaptive[] = {&nonsense_adaptive};
+static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
+                                                 .size = sizeof plugin,
+                                                 .partition_count = 1,
+                                                 .partition = partition,
+                                                 .adaptive_count = 1,
+                                                 .adaptive = adaptive};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

@@ -7,6 +7,7 @@
  *   headroom   weir_headroom_policy    has another member's node room for this burst write?
  *   table      weir_table_policy       how many tokens of a table's limit does a router get?
  *   overload   weir_overload_policy    work waits too long: which requests are not done?
+ *   adaptive   weir_adaptive_policy    which allocation does each partition of a table get?
  *
  * A shared object exports one function, `weir_policy_plugin`. It returns the policies of the file:
  *
@@ -25,19 +26,19 @@
  * Rules for every function of a policy
  *   - The same calls give the same answers: no clock, no randomness, no variables outside the state
  *     that the host keeps for the policy. `weir sim` runs each seed twice and compares.
- *   - A decision takes less than a microsecond. It allocates nothing, takes no lock, does no I/O.
+ *   - A decision about a request takes less than a microsecond, one of the controller less than a
+ *     hundred. It allocates nothing, takes no lock, does no I/O.
  *   - Handles and pointers are valid during the call only.
  *   - Units: mcu = 1/1000 of a read or write capacity unit; mcu per second; ns of monotonic time.
  *
  * The host checks what a policy returns, and what it passes to functions. What makes no sense
- * changes nothing, is counted, and is told once for each policy. A decision with nonsense is a
- * refusal, and costs nothing. A policy is native code: the host does not protect its memory from a
+ * changes nothing, is counted, and is told once for each policy. A decision with nonsense about a
+ * request is a refusal, and costs nothing. One of the controller changes nothing. A policy is native code: the host does not protect its memory from a
  * policy that writes through wild pointers, and it cannot stop a policy that never returns.
  *
  * Versions. WEIR_POLICY_ABI rises when a plug-in must be compiled anew. Without that, structs only
  * grow at their ends: the host reads `size` bytes, and takes the rest as zero. Functions are only
- * added. Later decision points (the controller, retries of clients) will be new pairs of members at
- * the end of weir_policy_plugin. */
+ * added. Later decision points will be new members at the end of weir_policy_plugin. */
 #pragma once
 
 #include <stdbool.h>
@@ -367,6 +368,67 @@ struct weir_overload_policy {
     void (*answered)(struct weir_arrival *a, uint32_t told);
 };
 
+/* ---- the controller: allocations of a table's partitions ---- */
+
+/* The allocations of one table for reads or for writes, at one look of the controller. Partitions
+ * have indices from 0 on, in the order of their keys. Amounts are mcu per second. An index that does
+ * not exist gives 0 or NULL. */
+struct weir_rates;
+
+WEIR_POLICY_API uint32_t weir_rates_kind(const struct weir_rates *r); /* enum weir_policy_kind */
+WEIR_POLICY_API int64_t weir_rates_now_ns(const struct weir_rates *r);
+WEIR_POLICY_API int64_t weir_rates_limit(const struct weir_rates *r);   /* of the table */
+WEIR_POLICY_API int64_t weir_rates_maximum(const struct weir_rates *r); /* of each partition */
+WEIR_POLICY_API uint32_t weir_rates_count(const struct weir_rates *r);  /* partitions */
+/* Of a partition: its allocation, and its equal part of the table's limit. */
+WEIR_POLICY_API int64_t weir_rates_allocation(const struct weir_rates *r, uint32_t index);
+WEIR_POLICY_API int64_t weir_rates_base(const struct weir_rates *r, uint32_t index);
+/* What was consumed and refused over the setting adaptive_window_ms; 0 while that is unknown. */
+WEIR_POLICY_API int64_t weir_rates_demand(const struct weir_rates *r, uint32_t index);
+/* The part of its allocation that the partition uses: min(allocation, demand). After a split all of
+ * it, until demand is known. */
+WEIR_POLICY_API int64_t weir_rates_use(const struct weir_rates *r, uint32_t index);
+/* For how long its allocation has refused requests, without a break of the setting
+ * adaptive_calm_ms. Below 0: it has refused none. */
+WEIR_POLICY_API int64_t weir_rates_throttled_ns(const struct weir_rates *r, uint32_t index);
+/* The state of the partition for this kind. Zero at first, and when another node leads the catalog.
+ * A split or merge leaves it as it is. NULL: no load was reported yet. */
+WEIR_POLICY_API void *weir_rates_state(const struct weir_rates *r, uint32_t index);
+
+enum weir_rates_setting {
+    WEIR_RATES_AFTER_NS,       /* adaptive_after_ms */
+    WEIR_RATES_STEP_PERCENT,   /* adaptive_step_percent */
+    WEIR_RATES_MARGIN_PERCENT, /* adaptive_margin_percent */
+    WEIR_RATES_DECAY_NS,       /* adaptive_decay_ms */
+    WEIR_RATES_DECAY_PERCENT,  /* adaptive_decay_percent */
+    WEIR_RATES_USED_PERCENT    /* adaptive_used_percent */
+};
+
+WEIR_POLICY_API int64_t weir_rates_setting(const struct weir_rates *r, enum weir_rates_setting s);
+
+/* Why an allocation is lowered: an event tells it. */
+enum weir_rates_why {
+    WEIR_RATES_ABOVE_LIMIT, /* the table uses more than its limit */
+    WEIR_RATES_UNUSED       /* the partition does not need it */
+};
+
+/* Changes the allocation to `rate_mcu`; a partition at most once in a call. A raise ends at the
+ * maximum, and at what the nodes can carry: if a node cannot, the host moves the replica to a node
+ * that can, if there is one. */
+WEIR_POLICY_API void weir_rates_raise(struct weir_rates *r, uint32_t index, int64_t rate_mcu);
+WEIR_POLICY_API void weir_rates_lower(struct weir_rates *r, uint32_t index, int64_t rate_mcu,
+                                      enum weir_rates_why why);
+
+/* Chosen by the setting adaptive_policy, for tables with provisioned throughput. */
+struct weir_adaptive_policy {
+    uint32_t size;
+    uint32_t partition_bytes;
+    const char *name;
+    uint64_t flags; /* 0 */
+    /* Every adaptive_every_ms, for reads and for writes of each table. Required. */
+    void (*adapt)(struct weir_rates *r);
+};
+
 /* ---- the file ---- */
 
 struct weir_policy_plugin {
@@ -383,6 +445,10 @@ struct weir_policy_plugin {
     uint32_t overload_count;
     uint32_t unused;
     const struct weir_overload_policy *const *overload;
+    /* The controller. */
+    uint32_t adaptive_count;
+    uint32_t spare;
+    const struct weir_adaptive_policy *const *adaptive;
 };
 
 /* The shared object defines this function. What it returns stays valid while the file is loaded. */

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "control/points.h"
 #include "engine/admission/admission.h"
 #include "gac/vend.h"
 
@@ -13,7 +14,7 @@ static bool is_own(enum policy_point point, const char *name)
 {
     if (point == POLICY_TABLE)
         return table_policy_find(slice_of(name)) != NULL;
-    return admission_policy_is_own(point, name);
+    return admission_policy_is_own(point, name) || control_policy_is_own(point, name);
 }
 
 /* A path without a slash is a file of this directory: the loader would look elsewhere. */
