@@ -134,6 +134,8 @@ static const struct policy_setting {
      "research."},
     {"adaptive_policy", offsetof(struct config, adaptive_policy), "proportional",
      "Allocations follow demand within a table this way. It is free under research."},
+    {"split_policy", offsetof(struct config, split_policy), "limits",
+     "Partitions are cut when and where this policy says. It is free under research."},
 };
 
 static void profile_apply(struct config *c, enum profile profile)

@@ -83,7 +83,8 @@ struct config {
     char headroom_policy[POLICY_NAME_MAX]; /* for write_check = named */
     char gac_policy[POLICY_NAME_MAX];      /* for gac = named */
     char overload_policy[POLICY_NAME_MAX];
-    char adaptive_policy[POLICY_NAME_MAX]; /* the controller's */
+    char adaptive_policy[POLICY_NAME_MAX]; /* the controller's, from here on */
+    char split_policy[POLICY_NAME_MAX];
     struct policies *policies; /* borrows; those loaded from files (base/policies.h); may be NULL */
     char cluster_id[64];       /* the cluster of a daemon; empty: no name */
     char secret_file[256];     /* file with the secret of the cluster's daemons */

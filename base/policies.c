@@ -7,8 +7,8 @@
 
 #include "base/must.h"
 
-static const char *const point_names[POLICY_POINTS] = {"partition", "node", "headroom", "table",
-                                                       "overload", "adaptive"};
+static const char *const point_names[POLICY_POINTS] = {"partition", "node",     "headroom", "table",
+                                                       "overload",  "adaptive", "split"};
 
 const char *policy_point_name(enum policy_point point)
 {
@@ -96,6 +96,10 @@ static const char *policy_lacks(const struct policy_entry *e)
             return "lacks a function: adapt is required";
         return e->adaptive.partition_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state"
                                                                    : NULL;
+    case POLICY_SPLIT:
+        if (e->split.wish == NULL)
+            return "lacks a function: wish is required";
+        return e->split.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
     case POLICY_POINTS:
         break;
     }
@@ -121,6 +125,9 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
     case POLICY_ADAPTIVE:
         *known = 0;
         return &e->adaptive.flags;
+    case POLICY_SPLIT:
+        *known = 0;
+        return &e->split.flags;
     default:
         *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
         return &e->table.flags;
@@ -193,7 +200,8 @@ static enum status plugin_read(const struct weir_policy_plugin *theirs, const ch
 static uint64_t plugin_count(const struct weir_policy_plugin *plugin)
 {
     return (uint64_t)plugin->partition_count + plugin->node_count + plugin->headroom_count +
-           plugin->table_count + plugin->overload_count + plugin->adaptive_count;
+           plugin->table_count + plugin->overload_count + plugin->adaptive_count +
+           plugin->split_count;
 }
 
 enum status policies_add(struct policies *p, const struct weir_policy_plugin *theirs,
@@ -220,6 +228,7 @@ enum status policies_add(struct policies *p, const struct weir_policy_plugin *th
     ADD_ALL(POLICY_TABLE, table)
     ADD_ALL(POLICY_OVERLOAD, overload)
     ADD_ALL(POLICY_ADAPTIVE, adaptive)
+    ADD_ALL(POLICY_SPLIT, split)
     if (status != STATUS_OK)
         p->count = before;
     return status;

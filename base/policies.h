@@ -35,6 +35,7 @@ enum policy_point {
     POLICY_TABLE,
     POLICY_OVERLOAD,
     POLICY_ADAPTIVE,
+    POLICY_SPLIT,
     POLICY_POINTS
 };
 
@@ -49,6 +50,7 @@ struct policy_entry {
         struct weir_table_policy table;
         struct weir_overload_policy overload;
         struct weir_adaptive_policy adaptive;
+        struct weir_split_policy split;
     };
     uint64_t nonsense; /* decisions that were refused for it */
     uint64_t calls;

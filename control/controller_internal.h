@@ -8,7 +8,8 @@
  *   adaptive.c    allocations follow demand within a table, as a policy says
  *   policy_*.c    weir's own policies; each includes include/weir/policy.h alone
  *   on_demand.c   peaks of tables on demand
- *   split.c       cuts partitions at their limits, and tables with too few partitions
+ *   split.c       cuts partitions as a policy says, and tables with too few partitions
+ *   cut.c         what policies of splits see and say
  *   split_event.c the events of splits
  *   merge.c       merges neighbours that have long been cold
  *   balance.c     replicas leave overloaded nodes
@@ -41,12 +42,11 @@ struct watched {
     struct sample *samples; /* owns; a ring, see watch.c */
     uint32_t room;          /* of the ring: SAMPLES; 1 while idle; 0 if never used */
     struct instant throttled_since[ADMIT_KINDS]; /* INSTANT_NEVER: no */
-    /* The state of the adaptive policy. */
+    /* The states of policies. */
     _Alignas(8) uint8_t adaptive_state[ADMIT_KINDS][WEIR_POLICY_STATE_MAX];
-    struct instant split_at;     /* not cut before this time */
-    struct instant wanted_since; /* since when the load is a reason for a split */
-    struct instant wanted_at;    /* when that reason was last seen */
-    struct instant quiet_until;  /* no further event before this time */
+    _Alignas(8) uint8_t split_state[WEIR_POLICY_STATE_MAX];
+    struct instant split_at;    /* not cut before this time */
+    struct instant quiet_until; /* no further event before this time */
     /* About the pair with the partition above. A new partition above gives this one a new epoch
      * too. */
     uint64_t above_epoch;      /* of the partition above; 0: not seen yet */
@@ -71,6 +71,7 @@ struct split_job {
     bool refused; /* by the partition maximum, recently */
     int64_t rate_mcu;
     bool for_size;
+    bool evenly; /* the leader is not asked */
     int64_t bytes;
     uint32_t
         wanted; /* partitions that its table needs to serve its warm throughput; 0: not the reason */
@@ -205,6 +206,27 @@ uint32_t control_partitions_wanted(const struct controller *c, const struct tabl
 void control_merge(struct controller *c);
 /* Notes which partitions are cold: at every look, also at looks without decisions. */
 void control_note_cold(struct controller *c);
+
+/* Whether partitions have limits: otherwise a cut adds nothing. */
+bool control_split_is_limited(const struct controller *c);
+
+/* ---- cut.c ---- */
+
+/* What the policy wishes for the partition, in the job: its reason, rate and `evenly`. False: no
+ * cut. The partition's load was reported. */
+bool control_cut_wish(struct controller *c, const struct table *t, const struct partition_info *p,
+                      struct split_job *j);
+/* What the policy says to the leader's advice. CUT_NONSENSE: nothing that makes sense. */
+enum cut_choice {
+    CUT_NONSENSE,
+    CUT_WHOLE,
+    CUT_POINTS, /* those that are left in `advice` */
+    CUT_EVENLY
+};
+enum cut_choice control_cut_choose(struct controller *c, const struct table *t,
+                                   const struct split_job *j, struct split_advice *advice);
+/* Into how many equal pieces; 0: the policy says nothing that makes sense. */
+uint32_t control_cut_pieces(struct controller *c, const struct table *t, const struct split_job *j);
 
 /* ---- split_event.c ---- */
 

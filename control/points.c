@@ -13,10 +13,13 @@ struct point {
 };
 
 extern const struct weir_adaptive_policy weir_adaptive_proportional;
+extern const struct weir_split_policy weir_split_limits;
 
 static const struct point points[] = {
     {POLICY_ADAPTIVE, "adaptive_policy", offsetof(struct config, adaptive_policy), "proportional",
      &weir_adaptive_proportional},
+    {POLICY_SPLIT, "split_policy", offsetof(struct config, split_policy), "limits",
+     &weir_split_limits},
 };
 
 enum {

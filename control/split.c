@@ -3,15 +3,12 @@
  *   watching -> ADVICE: its leader is asked where to cut -> CUT: the catalog is asked for the
  *   split -> TELL: the event -> watching
  *
- * Reasons for a split:
- *   - Consumption: the load is above split_percent of a partition maximum over split_window_ms. Or
- *     the leader reports demand above the maximum for split_hold_ms without a break, and about the
- *     maximum is served. If the leader advises against a cut, an event gives the reason and a
- *     remedy.
- *   - Size: a partition at partition_max_bytes is cut in the middle of its bytes, which its leader
- *     finds.
- *   - Warm throughput (table.warm): if a table has too few partitions, the partition with the most
- *     hashes is cut evenly.
+ * A policy (setting split_policy; weir's own: policy_limits.c) says which partition is cut, at which
+ * of the points that its leader offers, or into how many equal pieces (cut.c). If the leader advises
+ * against a cut, an event gives the reason and a remedy.
+ *
+ * Here is one more reason for a split, warm throughput (table.warm): if a table has too few
+ * partitions, the partition with the most hashes is cut evenly.
  *
  * SPLIT-1  Measurements from before a piece's birth are no reason to cut it. Its windows begin with
  * its first report (watch.c), its leader's heat and excess with the split.
@@ -41,70 +38,21 @@ static void control_split_end(struct controller *c, struct split_job *j, int64_t
 
 /* ---- when ---- */
 
-/* Whether partitions have limits: otherwise a cut adds nothing. */
-static bool is_limited(const struct controller *c)
+bool control_split_is_limited(const struct controller *c)
 {
     const struct weir_partition_policy *p =
         admission_policy_named(c->config, slice_of(c->config->partition_policy));
     return p == NULL || !(p->flags & WEIR_PARTITION_UNLIMITED);
 }
 
-/* Whether the leader reports demand above the maximum. A partition limited by its allocation gains
- * nothing by a cut. */
-static bool is_above_maximum(const struct controller *c, const struct watched *w,
-                             enum admit_kind kind)
-{
-    const struct partition_load *l = w->load;
-    int64_t hold_ms = c->config->split_hold_ms;
-    struct instant late = instant_add_ms(l->heard_at, 2 * c->config->load_report_ms);
-    if (l->excess_ms[kind] < hold_ms || instant_before(late, c->now))
-        return false;
-    struct rates r = control_rates(c, w, kind, hold_ms);
-    return r.refused[ADMIT_REFUSED_KEY_RANGE] > 0 ||
-           r.consumed_mcu > partition_max_mcu(c->config, kind) / 100 * c->config->split_percent;
-}
-
-static bool consumes_much(const struct controller *c, const struct watched *w, enum admit_kind kind)
-{
-    int64_t window_ms = c->config->split_window_ms;
-    return !instant_before(c->now, instant_add_ms(w->born_at, window_ms)) &&
-           control_rates(c, w, kind, window_ms).consumed_mcu >
-               partition_max_mcu(c->config, kind) / 100 * c->config->split_percent;
-}
-
 /* Writes the reason for a cut into the job. False: no reason. */
-static bool needs_split(const struct controller *c, const struct partition_info *p,
+static bool needs_split(struct controller *c, const struct table *t, const struct partition_info *p,
                         struct split_job *j)
 {
     const struct watched *w = control_watched(c, p->id);
     if (w == NULL || w->epoch != p->epoch || instant_before(c->now, w->split_at))
         return false;
-    for (enum admit_kind kind = 0; is_limited(c) && kind < ADMIT_KINDS; kind++) {
-        j->refused = is_above_maximum(c, w, kind);
-        if (!j->refused && !consumes_much(c, w, kind))
-            continue;
-        struct rates r = control_rates(
-            c, w, kind, j->refused ? c->config->split_hold_ms : c->config->split_window_ms);
-        j->kind = kind;
-        j->rate_mcu = r.consumed_mcu + (j->refused ? r.refused_mcu : 0);
-        return true;
-    }
-    j->for_size = w->load->bytes >= c->config->partition_max_bytes;
-    j->bytes = w->load->bytes;
-    return j->for_size;
-}
-
-/* Whether the load must last longer. A load that pauses for longer than split_window_ms begins
- * anew. */
-static bool is_delayed(const struct controller *c, const struct split_job *j)
-{
-    struct watched *w = control_watched(c, j->partition);
-    if (j->for_size || c->config->split_delay_ms == 0)
-        return false;
-    if (instant_since(c->now, w->wanted_at).ns > c->config->split_window_ms * NS_PER_MS)
-        w->wanted_since = c->now;
-    w->wanted_at = c->now;
-    return instant_before(c->now, instant_add_ms(w->wanted_since, c->config->split_delay_ms));
+    return control_cut_wish(c, t, p, j);
 }
 
 /* `wanted`: the count of partitions that the table should have; 0: the partition itself needs the
@@ -114,8 +62,7 @@ static void control_split_begin(struct controller *c, const struct table *t,
 {
     struct split_job job = {
         .table_id = t->id, .partition = p->id, .epoch = p->epoch, .wanted = wanted};
-    if (find_job(c, p->id) != NULL ||
-        (wanted == 0 && (!needs_split(c, p, &job) || is_delayed(c, &job))))
+    if (find_job(c, p->id) != NULL || (wanted == 0 && !needs_split(c, t, p, &job)))
         return;
     for (int i = 0; i < SPLIT_JOBS_MAX; i++) {
         struct split_job *j = &c->splits[i];
@@ -125,8 +72,7 @@ static void control_split_begin(struct controller *c, const struct table *t,
         job.what = j->what;
         buffer_clear(&job.what);
         *j = job;
-        bool asks = j->for_size || (j->wanted == 0 && c->config->split_judge);
-        j->step = asks ? SPLIT_ADVICE : SPLIT_CUT;
+        j->step = j->wanted == 0 && !j->evenly ? SPLIT_ADVICE : SPLIT_CUT;
         return;
     }
 }
@@ -183,51 +129,54 @@ static bool cut_evenly(struct controller *c, const struct partition_info *p, str
     return true;
 }
 
-/* The pieces per partition if all partitions were cut alike. */
-static uint32_t pieces_of(const struct table *t, const struct split_job *j)
-{
-    uint32_t have = t->partition_count, pieces = (j->wanted + have - 1) / have;
-    if (j->wanted <= have)
-        return 2;
-    if (pieces > j->wanted - have + 1)
-        pieces = j->wanted - have + 1;
-    return pieces < SPLIT_CUTS_MAX + 1 ? pieces : SPLIT_CUTS_MAX + 1;
-}
-
 uint32_t control_partitions_wanted(const struct controller *c, const struct table *t)
 {
     return share_partitions_initial(c->config, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
 }
 
-/* Cuts as advised, or tells the reason against a cut. If the heat is unknown and the table needs
- * more partitions anyway, cuts evenly. */
+/* Without a cut: the partition rests. */
+static void split_keep(struct controller *c, const struct table *t, struct split_job *j,
+                       const struct split_advice *advice)
+{
+    if (advice->verdict == SPLIT_REFUSED_FEW_SAMPLES) {
+        control_split_end(c, j, c->config->split_retry_ms);
+        return;
+    }
+    if (advice->verdict == SPLIT_ADVISED)
+        control_split_tell(c, t, j, EVENT_SPLIT_REFUSED, "not split: split_policy keeps it whole");
+    else
+        control_split_tell_refusal(c, t, j, advice);
+    control_split_end(c, j, c->config->split_backoff_ms);
+}
+
+/* Cuts at the offered points or evenly, or tells the reason against a cut. */
 static void take_advice(struct controller *c, const struct table *t, struct split_job *j)
 {
     struct split_advice advice;
     struct table_split split = {0};
     bool valid =
         j->code == REPLY_OK && split_advice_decode(buffer_slice(&j->answer), &advice) == STATUS_OK;
-    if (valid && advice.verdict == SPLIT_REFUSED_FEW_SAMPLES &&
-        t->partition_count < control_partitions_wanted(c, t)) {
-        j->wanted = control_partitions_wanted(c, t);
+    switch (valid ? control_cut_choose(c, t, j, &advice) : CUT_NONSENSE) {
+    case CUT_NONSENSE:
+        control_split_end(c, j, c->config->split_retry_ms);
+        break;
+    case CUT_WHOLE:
+        split_keep(c, t, j, &advice);
+        break;
+    case CUT_EVENLY:
+        if (t->partition_count < control_partitions_wanted(c, t))
+            j->wanted = control_partitions_wanted(c, t);
         j->step = SPLIT_CUT;
         j->id = 0;
-        return;
+        break;
+    case CUT_POINTS:
+        split.cut_count = advice.cut_count;
+        memcpy(split.cuts, advice.cuts, sizeof split.cuts);
+        memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
+        control_split_describe(t, j, &advice, &j->what);
+        split_send(c, j, &split);
+        break;
     }
-    if (!valid || advice.verdict == SPLIT_REFUSED_FEW_SAMPLES) {
-        control_split_end(c, j, c->config->split_retry_ms);
-        return;
-    }
-    if (advice.verdict != SPLIT_ADVISED) {
-        control_split_tell_refusal(c, t, j, &advice);
-        control_split_end(c, j, c->config->split_backoff_ms);
-        return;
-    }
-    split.cut_count = advice.cut_count;
-    memcpy(split.cuts, advice.cuts, sizeof split.cuts);
-    memcpy(split.share_ppm, advice.share_ppm, sizeof split.share_ppm);
-    control_split_describe(t, j, &advice, &j->what);
-    split_send(c, j, &split);
 }
 
 static void take_split(struct controller *c, const struct table *t, struct split_job *j)
@@ -244,6 +193,20 @@ static void take_split(struct controller *c, const struct table *t, struct split
     j->step = SPLIT_FREE;
 }
 
+/* Cuts into equal parts of the hashes, into as many as the policy says. */
+static void split_evenly(struct controller *c, const struct table *t,
+                         const struct partition_info *p, struct split_job *j)
+{
+    const uint32_t pieces = control_cut_pieces(c, t, j);
+    if (pieces == 0) {
+        control_split_end(c, j, c->config->split_retry_ms);
+    } else if (!cut_evenly(c, p, j, pieces)) {
+        control_split_tell(c, t, j, EVENT_SPLIT_REFUSED,
+                           "not split: all of it lies under one hash");
+        control_split_end(c, j, c->config->split_backoff_ms);
+    }
+}
+
 static void control_split_advance(struct controller *c, struct split_job *j)
 {
     const struct table *t = catalog_find_id(c->view->catalog, j->table_id);
@@ -253,11 +216,7 @@ static void control_split_advance(struct controller *c, struct split_job *j)
     } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
         ask_advice(c, j);
     } else if (j->id == 0) {
-        if (!cut_evenly(c, p, j, pieces_of(t, j))) {
-            control_split_tell(c, t, j, EVENT_SPLIT_REFUSED,
-                               "not split: all of it lies under one hash");
-            control_split_end(c, j, c->config->split_backoff_ms);
-        }
+        split_evenly(c, t, p, j);
     } else if (j->answered && j->step == SPLIT_ADVICE) {
         take_advice(c, t, j);
     } else if (j->answered) {
@@ -338,7 +297,7 @@ void control_split(struct controller *c)
             if (p->leaving == 0 && !table_partition_is_changing(t, p))
                 control_split_begin(c, t, p, 0);
         }
-        if (t->status == TABLE_ACTIVE && is_limited(c))
+        if (t->status == TABLE_ACTIVE && control_split_is_limited(c))
             make_ready(c, t);
     }
     for (int i = 0; i < SPLIT_JOBS_MAX && control_has_room(c); i++) {

@@ -258,7 +258,7 @@ static void plan_budgets(struct plan *plan, struct prng *p)
 static bool plan_is_limited(const struct sim_options *o)
 {
     return o->partition_policy != NULL || o->node_policy != NULL || o->headroom_policy != NULL ||
-           o->adaptive_policy != NULL;
+           o->adaptive_policy != NULL || o->split_policy != NULL;
 }
 
 static void plan_limits(struct plan *plan, const struct sim_options *o)
@@ -427,6 +427,7 @@ static void plan_policies(struct plan *plan, const struct sim_options *o)
     plan_name(c->headroom_policy, o->headroom_policy);
     plan_name(c->gac_policy, o->gac_policy);
     plan_name(c->adaptive_policy, o->adaptive_policy);
+    plan_name(c->split_policy, o->split_policy);
     if (o->headroom_policy != NULL)
         c->write_check = WRITE_CHECK_NAMED;
     if (o->gac_policy != NULL)

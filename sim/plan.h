@@ -107,6 +107,7 @@ struct sim_options {
     const char *headroom_policy;
     const char *gac_policy;
     const char *adaptive_policy;
+    const char *split_policy;
     struct policies *policies; /* borrows; those from files; may be NULL */
 };
 

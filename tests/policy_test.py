@@ -19,8 +19,9 @@ from servers import Client, Refused, Server, until  # noqa: E402
 
 BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 POINTS = {"partition_policy": "steady", "node_policy": "first", "headroom_policy": "halves",
-          "gac_policy": "just-enough", "adaptive_policy": "on-call"}
-CONTROLLER = ("adaptive",)  # its decision points
+          "gac_policy": "just-enough", "adaptive_policy": "on-call",
+          "split_policy": "in-two"}
+CONTROLLER = ("adaptive", "split")  # its decision points
 BROKEN = {  # what is compiled, what must be told
     "no_function": ("int nothing;", ["has no function weir_policy_plugin"]),
     "old": (".abi = WEIR_POLICY_ABI + 1, .size = sizeof plugin", ["version 2", "version 1", "compile it anew"]),
@@ -223,7 +224,7 @@ def in_local(i, work):
     log, done, refused, pages = served(i, work, "example", named)
     assert done >= 50 and refused > 0, (done, refused)
     assert all(p["nonsense"] == 0 for p in pages.values()), pages
-    assert all(pages[name]["timed"] > 0 for name in ("steady", "just-enough", "on-call")), pages
+    assert all(pages[name]["timed"] > 0 for name in ("steady", "just-enough", "on-call", "in-two")), pages
     assert "policy '" not in log, log
     log, done, refused, pages = served(i, work, "nonsense", ["partition_policy=nonsense", "gac=off"])
     assert done > 0 and refused > 0 and pages["nonsense"]["nonsense"] == refused, (done, refused, pages)

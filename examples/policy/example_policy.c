@@ -8,7 +8,9 @@
  * just-enough table: a router gets what it needs now, and a little for the next requests.
  * on-call    adaptive: a partition that asks for more gets all of it at once, while the table's limit
  *            has it; a partition that asks for less has its even part again after ten seconds. Shows
- *            a state of the controller. */
+ *            a state of the controller.
+ * in-two     split: a partition near its maximum is cut once, at the offered point that divides its
+ *            load best; evenly, if no point is offered. */
 #include <stddef.h>
 #include <weir/policy.h>
 
@@ -208,6 +210,37 @@ static const struct weir_adaptive_policy on_call = {.size = sizeof on_call,
                                                     .name = "on-call",
                                                     .adapt = on_call_adapt};
 
+/* ---- splits ---- */
+
+static void in_two_wish(struct weir_cut *c, struct weir_wish *wish)
+{
+    for (enum weir_policy_kind kind = WEIR_POLICY_READ; kind <= WEIR_POLICY_WRITE; kind++) {
+        int64_t rate = weir_cut_consumed(c, kind, INT64_C(5) * NS_PER_S);
+        if (weir_cut_is_limited(c) && rate > weir_cut_maximum(c, kind) / 10 * 6)
+            *wish = (struct weir_wish){.why = WEIR_WISH_CONSUMED, .kind = kind, .rate_mcu = rate};
+    }
+    if (weir_cut_bytes(c) >= weir_cut_setting(c, WEIR_CUT_BYTES))
+        *wish = (struct weir_wish){.why = WEIR_WISH_SIZE};
+}
+
+static void in_two_choose(struct weir_cut *c, struct weir_choice *choice)
+{
+    int64_t below = 0, best = INT64_MAX;
+    choice->how = weir_cut_points(c) > 0 ? WEIR_CHOICE_POINTS : WEIR_CHOICE_EVENLY;
+    for (uint32_t i = 0; i < weir_cut_points(c); i++) {
+        below += weir_cut_share_ppm(c, WEIR_POLICY_READ, i);
+        below += weir_cut_share_ppm(c, WEIR_POLICY_WRITE, i);
+        int64_t off = below > 1000000 ? below - 1000000 : 1000000 - below;
+        if (off >= best)
+            continue;
+        best = off;
+        choice->points = UINT32_C(1) << i;
+    }
+}
+
+static const struct weir_split_policy in_two = {
+    .size = sizeof in_two, .name = "in-two", .wish = in_two_wish, .choose = in_two_choose};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&steady};
@@ -215,6 +248,7 @@ static const struct weir_node_policy *const node[] = {&first};
 static const struct weir_headroom_policy *const headroom[] = {&halves};
 static const struct weir_table_policy *const table[] = {&just_enough};
 static const struct weir_adaptive_policy *const adaptive[] = {&on_call};
+static const struct weir_split_policy *const split[] = {&in_two};
 
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
@@ -227,7 +261,9 @@ static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .headroom = headroom,
                                                  .table = table,
                                                  .adaptive_count = 1,
-                                                 .adaptive = adaptive};
+                                                 .split_count = 1,
+                                                 .adaptive = adaptive,
+                                                 .split = split};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

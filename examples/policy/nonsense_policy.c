@@ -48,16 +48,28 @@ static void nonsense_adapt(struct weir_rates *r)
 static const struct weir_adaptive_policy nonsense_adaptive = {
     .size = sizeof nonsense_adaptive, .name = "nonsense", .adapt = nonsense_adapt};
 
+static void nonsense_wish(struct weir_cut *c, struct weir_wish *wish)
+{
+    wish->why = WEIR_WISH_SIZE + 1; /* does not exist */
+    wish->rate_mcu = weir_cut_bytes(c);
+}
+
+static const struct weir_split_policy nonsense_split = {
+    .size = sizeof nonsense_split, .name = "nonsense", .wish = nonsense_wish};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&nonsense};
 static const struct weir_adaptive_policy *const adaptive[] = {&nonsense_adaptive};
+static const struct weir_split_policy *const split[] = {&nonsense_split};
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
                                                  .partition_count = 1,
                                                  .partition = partition,
                                                  .adaptive_count = 1,
-                                                 .adaptive = adaptive};
+                                                 .split_count = 1,
+                                                 .adaptive = adaptive,
+                                                 .split = split};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

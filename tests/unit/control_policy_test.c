@@ -32,6 +32,8 @@ static void scene_with(struct scene *w, const struct weir_policy_plugin *plugin)
     w->config.policies = &policies;
     if (plugin->adaptive_count > 0)
         memcpy(w->config.adaptive_policy, "scripted", sizeof "scripted");
+    if (plugin->split_count > 0)
+        memcpy(w->config.split_policy, "scripted", sizeof "scripted");
     assert_int_equal(control_policies_check(&w->config, &error), STATUS_OK);
     buffer_deinit(&error);
 }
@@ -219,6 +221,220 @@ static void nonsense_about_allocations_changes_nothing_and_is_told_once(void **s
     scene_deinit(&w);
 }
 
+/* ---- splits ---- */
+
+static struct {
+    struct weir_wish wish;
+    struct weir_choice choice;
+    uint32_t pieces;
+    int64_t maximum, consumed, excess_ns, age_ns;
+    uint32_t partitions, advice, points, share_ppm[4];
+} cuts;
+
+static void scripted_wish(struct weir_cut *c, struct weir_wish *wish)
+{
+    int64_t consumed = weir_cut_consumed(c, WEIR_POLICY_WRITE, 5 * NS_PER_S);
+    if (consumed < 500000) /* the partitions that have nothing to do */
+        return;
+    cuts.consumed = consumed;
+    cuts.maximum = weir_cut_maximum(c, WEIR_POLICY_WRITE);
+    cuts.excess_ns = weir_cut_excess_ns(c, WEIR_POLICY_WRITE);
+    cuts.age_ns = weir_cut_age_ns(c);
+    cuts.partitions = weir_cut_partitions(c);
+    assert_int_equal(weir_cut_points(c), 0); /* not yet */
+    assert_int_equal(weir_cut_consumed(c, (enum weir_policy_kind)9, NS_PER_S), 0);
+    assert_int_equal(weir_cut_maximum(c, (enum weir_policy_kind)9), 0);
+    assert_int_equal(weir_cut_setting(c, (enum weir_cut_setting)99), 0);
+    assert_true(weir_cut_consumed(c, WEIR_POLICY_WRITE, INT64_MAX) >= 0);
+    assert_true(weir_cut_consumed(c, WEIR_POLICY_WRITE, INT64_MIN) >= 0);
+    *wish = cuts.wish;
+}
+
+static void scripted_choose(struct weir_cut *c, struct weir_choice *choice)
+{
+    cuts.advice = weir_cut_advice(c);
+    cuts.points = weir_cut_points(c);
+    for (uint32_t i = 0; i < 4; i++)
+        cuts.share_ppm[i] = weir_cut_share_ppm(c, WEIR_POLICY_WRITE, i);
+    assert_int_equal(weir_cut_share_ppm(c, WEIR_POLICY_WRITE, UINT32_MAX), 0);
+    *choice = cuts.choice;
+}
+
+static uint32_t scripted_pieces(struct weir_cut *c)
+{
+    (void)c;
+    return cuts.pieces;
+}
+
+static const struct weir_split_policy split = {.size = sizeof split,
+                                               .name = "scripted",
+                                               .wish = scripted_wish,
+                                               .choose = scripted_choose,
+                                               .pieces = scripted_pieces};
+static const struct weir_split_policy *const splits[] = {&split};
+static const struct weir_policy_plugin split_plugin = {
+    .abi = WEIR_POLICY_ABI, .size = sizeof split_plugin, .split_count = 1, .split = splits};
+
+/* A table of four partitions, of which the first consumes 600 for a while. */
+static const struct table *scene_busy(struct scene *w, struct weir_wish wish)
+{
+    memset(&cuts, 0, sizeof cuts);
+    scene_with(w, &split_plugin);
+    w->config.control_adaptive = 0;
+    const struct table *t = scene_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
+    struct demand d = {.units = {600}};
+    assert_int_equal(scene_seconds_to_question(w, "orders", &d, 20), -1); /* no wish */
+    cuts.wish = wish;
+    return t;
+}
+
+/* The leader offers three points, with shares of 10, 20, 30 and 40 %. */
+static void offer(struct scene *w, const struct table *t, enum split_verdict verdict)
+{
+    struct buffer b = {0};
+    uint8_t cut[3][12] = {{0}};
+    struct split_advice a = {.verdict = verdict, .samples = 1000};
+    for (uint32_t i = 0; verdict == SPLIT_ADVISED && i < 4; i++) {
+        if (i < 3) {
+            memcpy(cut[i], t->partitions[0].lo.data, 4);
+            cut[i][4] = (uint8_t)(8 * (i + 1));
+            a.cuts[a.cut_count++] = slice_make(cut[i], sizeof cut[i]);
+        }
+        for (int kind = 0; kind < SPLIT_KINDS; kind++)
+            a.share_ppm[kind][i] = 100000 * (i + 1);
+    }
+    split_advice_encode(&b, &a);
+    assert_int_equal(w->other.request.op, REQUEST_PARTITION_HEAT);
+    struct reply reply = {.id = w->other.request.id, .code = REPLY_OK, .kind = ANSWER_ADVICE};
+    reply.advice.bytes = buffer_slice(&b);
+    w->other = (struct control_request){0};
+    controller_reply(w->controller, &reply);
+    buffer_deinit(&b);
+    scene_look(w, 1, true);
+}
+
+static const struct weir_wish wish_consumed = {
+    .why = WEIR_WISH_CONSUMED, .kind = WEIR_POLICY_WRITE, .rate_mcu = 600000};
+
+static void a_policy_of_splits_takes_the_points_it_wants(void **state)
+{
+    (void)state;
+    struct scene w;
+    struct table_split sent;
+    const struct table *t = scene_busy(&w, wish_consumed);
+    struct demand d = {.units = {600}};
+    cuts.choice = (struct weir_choice){WEIR_CHOICE_POINTS, 2};
+    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 1);
+    assert_int_equal(cuts.maximum, 1000000);
+    assert_in_range(cuts.consumed, 590000, 610000);
+    assert_int_equal(cuts.excess_ns, 0);
+    assert_true(cuts.age_ns >= 20 * NS_PER_S);
+    assert_int_equal(cuts.partitions, 4);
+    offer(&w, t, SPLIT_ADVISED);
+    assert_int_equal(cuts.advice, WEIR_CUT_ADVISED);
+    assert_int_equal(cuts.points, 3);
+    assert_int_equal(cuts.share_ppm[3], 400000);
+    assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
+    assert_int_equal(table_split_decode(w.other.request.cut.split, &sent), STATUS_OK);
+    assert_int_equal(sent.cut_count, 1);
+    assert_int_equal(sent.cuts[0].data[4], 16);
+    assert_int_equal(sent.share_ppm[ADMIT_WRITE][0], 300000);
+    assert_int_equal(sent.share_ppm[ADMIT_WRITE][1], 700000);
+    assert_int_equal(told.count, 0);
+    scene_deinit(&w);
+}
+
+static void a_policy_of_splits_may_cut_evenly_without_asking(void **state)
+{
+    (void)state;
+    struct scene w;
+    struct table_split sent;
+    struct weir_wish wish = wish_consumed;
+    wish.evenly = 1;
+    scene_busy(&w, wish);
+    cuts.pieces = 4;
+    struct demand d = {.units = {600}};
+    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 1);
+    assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
+    assert_int_equal(table_split_decode(w.other.request.cut.split, &sent), STATUS_OK);
+    assert_int_equal(sent.cut_count, 3);
+    scene_deinit(&w);
+}
+
+static void a_policy_of_splits_may_keep_whole_what_its_leader_would_cut(void **state)
+{
+    (void)state;
+    struct scene w;
+    const struct table *t = scene_busy(&w, wish_consumed);
+    struct demand d = {.units = {600}};
+    w.config.split_backoff_ms = 30000;
+    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 1);
+    offer(&w, t, SPLIT_ADVISED);
+    assert_int_equal(w.decision_count, 1);
+    assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT_REFUSED);
+    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 60), 29, 31);
+    /* And it may cut evenly where the leader offers nothing. */
+    cuts.choice = (struct weir_choice){.how = WEIR_CHOICE_EVENLY};
+    cuts.pieces = 2;
+    offer(&w, t, SPLIT_REFUSED_NO_BENEFIT);
+    assert_int_equal(cuts.points, 0);
+    scene_look(&w, 1, true);
+    assert_int_equal(w.other.request.op, REQUEST_TABLE_SPLIT);
+    scene_deinit(&w);
+}
+
+static void a_wish_without_sense_asks_nobody(void **state)
+{
+    (void)state;
+    static const struct weir_wish cases[] = {
+        {.why = WEIR_WISH_SIZE + 1},
+        {.why = WEIR_WISH_CONSUMED, .kind = WEIR_POLICY_WRITE + 1},
+        {.why = WEIR_WISH_CONSUMED, .evenly = 2},
+        {.why = WEIR_WISH_REFUSED, .rate_mcu = -1},
+    };
+    struct scene w;
+    struct demand d = {.units = {600}};
+    scene_busy(&w, cases[0]);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t before = policies.entries[0].nonsense;
+        cuts.wish = cases[i];
+        assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 3), -1);
+        assert_true(policies.entries[0].nonsense > before);
+    }
+    expect_told("split", 4);
+    scene_deinit(&w);
+}
+
+static void a_choice_without_sense_cuts_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        struct weir_choice choice;
+        uint32_t pieces;
+    } cases[] = {
+        {{WEIR_CHOICE_EVENLY + 1, 0}, 2},
+        {{WEIR_CHOICE_POINTS, 0}, 2},
+        {{WEIR_CHOICE_POINTS, 8}, 2}, /* three are offered */
+        {{WEIR_CHOICE_POINTS, UINT32_MAX}, 2},
+        {{WEIR_CHOICE_EVENLY, 0}, 1},
+        {{WEIR_CHOICE_EVENLY, 0}, WEIR_POLICY_PIECES_MAX + 1},
+    };
+    struct scene w;
+    const struct table *t = scene_busy(&w, wish_consumed);
+    struct demand d = {.units = {600}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        cuts.choice = cases[i].choice;
+        cuts.pieces = cases[i].pieces;
+        assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 5);
+        offer(&w, t, SPLIT_ADVISED);
+        scene_look(&w, 1, true);
+        assert_int_equal(w.other.request.op, 0);
+        assert_int_equal(policies.entries[0].nonsense, i + 1);
+    }
+    expect_told("split", 6);
+    scene_deinit(&w);
+}
+
 /* ---- versions ---- */
 
 static void a_plugin_from_before_the_controllers_points_is_taken(void **state)
@@ -247,6 +463,11 @@ int main(void)
         cmocka_unit_test(a_name_that_no_policy_has_is_told_with_those_there_are),
         cmocka_unit_test(a_policy_of_allocations_sees_demand_and_what_it_raises_is_decided),
         cmocka_unit_test(nonsense_about_allocations_changes_nothing_and_is_told_once),
+        cmocka_unit_test(a_policy_of_splits_takes_the_points_it_wants),
+        cmocka_unit_test(a_policy_of_splits_may_cut_evenly_without_asking),
+        cmocka_unit_test(a_policy_of_splits_may_keep_whole_what_its_leader_would_cut),
+        cmocka_unit_test(a_wish_without_sense_asks_nobody),
+        cmocka_unit_test(a_choice_without_sense_cuts_nothing),
         cmocka_unit_test(a_plugin_from_before_the_controllers_points_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
