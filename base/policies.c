@@ -7,8 +7,8 @@
 
 #include "base/must.h"
 
-static const char *const point_names[POLICY_POINTS] = {"partition", "node",     "headroom", "table",
-                                                       "overload",  "adaptive", "split"};
+static const char *const point_names[POLICY_POINTS] = {
+    "partition", "node", "headroom", "table", "overload", "adaptive", "split", "demand"};
 
 const char *policy_point_name(enum policy_point point)
 {
@@ -100,6 +100,8 @@ static const char *policy_lacks(const struct policy_entry *e)
         if (e->split.wish == NULL)
             return "lacks a function: wish is required";
         return e->split.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
+    case POLICY_DEMAND:
+        return e->demand.earn == NULL ? "lacks a function: earn is required" : NULL;
     case POLICY_POINTS:
         break;
     }
@@ -128,6 +130,9 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
     case POLICY_SPLIT:
         *known = 0;
         return &e->split.flags;
+    case POLICY_DEMAND:
+        *known = 0;
+        return &e->demand.flags;
     default:
         *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
         return &e->table.flags;
@@ -201,7 +206,7 @@ static uint64_t plugin_count(const struct weir_policy_plugin *plugin)
 {
     return (uint64_t)plugin->partition_count + plugin->node_count + plugin->headroom_count +
            plugin->table_count + plugin->overload_count + plugin->adaptive_count +
-           plugin->split_count;
+           plugin->split_count + plugin->demand_count;
 }
 
 enum status policies_add(struct policies *p, const struct weir_policy_plugin *theirs,
@@ -229,6 +234,7 @@ enum status policies_add(struct policies *p, const struct weir_policy_plugin *th
     ADD_ALL(POLICY_OVERLOAD, overload)
     ADD_ALL(POLICY_ADAPTIVE, adaptive)
     ADD_ALL(POLICY_SPLIT, split)
+    ADD_ALL(POLICY_DEMAND, demand)
     if (status != STATUS_OK)
         p->count = before;
     return status;

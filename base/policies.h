@@ -36,6 +36,7 @@ enum policy_point {
     POLICY_OVERLOAD,
     POLICY_ADAPTIVE,
     POLICY_SPLIT,
+    POLICY_DEMAND,
     POLICY_POINTS
 };
 
@@ -51,6 +52,7 @@ struct policy_entry {
         struct weir_overload_policy overload;
         struct weir_adaptive_policy adaptive;
         struct weir_split_policy split;
+        struct weir_demand_policy demand;
     };
     uint64_t nonsense; /* decisions that were refused for it */
     uint64_t calls;

@@ -131,7 +131,8 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
                     {"headroom_policy", &o->headroom_policy, a->names.headroom_policy},
                     {"gac_policy", &o->gac_policy, a->names.gac_policy},
                     {"adaptive_policy", &o->adaptive_policy, a->names.adaptive_policy},
-                    {"split_policy", &o->split_policy, a->names.split_policy}};
+                    {"split_policy", &o->split_policy, a->names.split_policy},
+                    {"demand_policy", &o->demand_policy, a->names.demand_policy}};
     size_t size = strcspn(value, "=");
     for (size_t i = 0; i < COUNT_OF(settings) && value[size] == '='; i++) {
         struct slice name = slice_make(value, size);
@@ -141,7 +142,8 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
         return config_set(&a->names, name, slice_of(value + size + 1), error) == STATUS_OK ? NULL
                                                                                            : "";
     }
-    return "POINT_policy=NAME; POINT is one of partition, node, headroom, gac, adaptive, split";
+    return "POINT_policy=NAME; POINT is one of partition, node, headroom, gac, adaptive, split, "
+           "demand";
 }
 
 #define MEMBER(member) OPTION_MEMBER(struct sim_arguments, member)
@@ -189,10 +191,8 @@ static const struct option sim_options[] = {
          "Load admission policies from this shared object (docs/guide-policies.md). --policy may "
          "be repeated."},
     {"set", "NAME=POLICY", OPTION_CUSTOM, .take = take_set, SEED_CHOOSES,
-     .help = "Every seed has this policy. NAME is partition_policy, node_policy, headroom_policy, "
-             "gac_policy, adaptive_policy or split_policy. gac_policy has GAC servers, the others "
-             "have nodes that "
-             "limit."},
+     .help = "Every seed has this policy. NAME is the setting of a decision point, such as "
+             "partition_policy. gac_policy has GAC servers, the others have nodes that limit."},
     {"probes", NULL, OPTION_FLAG, MEMBER(probes),
      .help = "List the marks on rare paths, and how often each was passed."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print the summary as JSON."},

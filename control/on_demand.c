@@ -1,17 +1,16 @@
 /* on_demand.c - prepares tables on demand for their peaks.
  *
- * A table's average consumption over on_demand_peak_ms is a peak if it is higher than ever before.
- * The catalog is told (CATALOG_PEAK). Then the table's partitions are allocated the peak together,
+ * Every on_demand_peak_ms a policy (setting demand_policy; weir's own: policy_peak.c) says what a
+ * table's consumption has earned it: its new peak. The catalog is told (CATALOG_PEAK). Then the table's partitions are allocated the peak together,
  * and the table's warm throughput is twice the peak. control/split.c cuts partitions until the
  * table can serve that. If the nodes lack the capacity, an event says so and nothing changes: the
  * table may burst.
  *
- * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. The
- * duration of a peak is ours. */
+ * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */
 #include "control/controller_internal.h"
 
 enum {
-    STEP_PERCENT = 1,      /* a new peak is higher than the last by more than this */
+    WINDOW_MS_MAX = 15000, /* as watch.c keeps samples */
     TELL_PERCENT = 10,     /* an event needs a warm throughput higher by this */
     TELL_AGAIN_MS = 600000 /* between events about too few nodes */
 };
@@ -21,26 +20,102 @@ static bool on_demand_exceeds(int64_t units, int64_t before, int64_t percent)
     return units * 100 > before * (100 + percent);
 }
 
+/* ---- what policies see ---- */
+
+/* A table for the time of a call. */
+struct weir_peak {
+    struct controller *c;
+    const struct table *table;
+};
+
+static bool is_kind(enum weir_policy_kind kind)
+{
+    return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE;
+}
+
+int64_t weir_peak_now_ns(const struct weir_peak *p)
+{
+    return p->c->now.ns;
+}
+
 /* The table's consumption in units per second, rounded up: the warm throughput must be at least
  * twice that. */
-static void on_demand_measure(const struct controller *c, const struct table *t,
-                              int64_t units[ADMIT_KINDS])
+static int64_t on_demand_units(const struct controller *c, const struct table *t,
+                               enum admit_kind kind, int64_t ms)
 {
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t mcu = 0;
-        for (uint32_t i = 0; i < t->partition_count; i++)
-            mcu += control_rates(c, control_watched(c, t->partitions[i].id), (enum admit_kind)kind,
-                                 c->config->on_demand_peak_ms)
-                       .consumed_mcu;
-        units[kind] = (mcu + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
-    }
+    int64_t mcu = 0;
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        mcu += control_rates(c, control_watched(c, t->partitions[i].id), kind, ms).consumed_mcu;
+    return (mcu + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
 }
+
+int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind, int64_t window_ns)
+{
+    int64_t ms = window_ns / NS_PER_MS;
+    ms = ms < 1 ? 1 : ms < WINDOW_MS_MAX ? ms : WINDOW_MS_MAX;
+    if (!is_kind(kind))
+        return 0;
+    return on_demand_units(p->c, p->table, (enum admit_kind)kind, ms) * MCU_PER_UNIT;
+}
+
+int64_t weir_peak_window_ns(const struct weir_peak *p)
+{
+    return p->c->config->on_demand_peak_ms * NS_PER_MS;
+}
+
+int64_t weir_peak_promised(const struct weir_peak *p, enum weir_policy_kind kind)
+{
+    return is_kind(kind) ? p->table->promised[kind] * MCU_PER_UNIT : 0;
+}
+
+int64_t weir_peak_ready(const struct weir_peak *p, enum weir_policy_kind kind)
+{
+    return is_kind(kind) ? p->table->warm[kind] * MCU_PER_UNIT : 0;
+}
+
+static int64_t most_units(const struct controller *c, enum admit_kind kind)
+{
+    return kind == ADMIT_READ ? c->config->table_max_rcu : c->config->table_max_wcu;
+}
+
+int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind)
+{
+    return is_kind(kind) ? most_units(p->c, (enum admit_kind)kind) * MCU_PER_UNIT : 0;
+}
+
+/* ---- what comes of it ---- */
 
 /* The warm throughput after such a peak. */
 static int64_t ready_for(const struct controller *c, int64_t peak, enum admit_kind kind)
 {
-    int64_t most = kind == ADMIT_READ ? c->config->table_max_rcu : c->config->table_max_wcu;
+    int64_t most = most_units(c, kind);
     return 2 * peak < most ? 2 * peak : most;
+}
+
+/* What the policy gives for `consumed` units, in units. False: nothing changes. */
+static bool on_demand_earn(struct controller *c, const struct table *t,
+                           const int64_t consumed[ADMIT_KINDS], int64_t earned[ADMIT_KINDS])
+{
+    const struct weir_demand_policy *policy = control_policy(c, POLICY_DEMAND);
+    const struct weir_peak peak = {c, t};
+    int64_t mcu[2] = {0, 0};
+    const char *fault = NULL;
+    int64_t begun_ns = control_call_begin(c, policy);
+    bool changes = policy->earn(&peak, mcu);
+    control_call_end(c, policy, begun_ns);
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS && changes; kind++) {
+        int64_t most = most_units(c, kind);
+        most = (most > consumed[kind] ? most : consumed[kind]) * MCU_PER_UNIT;
+        if (mcu[kind] < 0)
+            fault = "lets a table earn less than nothing";
+        else if (mcu[kind] > most)
+            fault = "lets a table earn more than any table may have";
+        else
+            earned[kind] = (mcu[kind] + MCU_PER_UNIT - 1) / MCU_PER_UNIT;
+    }
+    if (fault != NULL)
+        control_nonsense(c, policy, fault);
+    return changes && fault == NULL;
 }
 
 static void tell_full(struct controller *c, const struct table *t)
@@ -55,28 +130,31 @@ static void tell_full(struct controller *c, const struct table *t)
     control_decide(c, CATALOG_EVENT, &d);
 }
 
+static void on_demand_tell(struct controller *c, const struct table *t, enum admit_kind kind,
+                           int64_t consumed, struct decision *d)
+{
+    int64_t ready = ready_for(c, d->peak[kind], kind);
+    if (d->has_event || !on_demand_exceeds(ready, t->warm[kind], TELL_PERCENT))
+        return;
+    control_tell(c, d, EVENT_PEAK, t, 0,
+                 "the table consumed %lld %s units a second, a new peak: it is made ready for %lld",
+                 (long long)consumed, control_kind_name(kind), (long long)ready);
+    control_figures(d, kind == ADMIT_READ ? "read units/s at once" : "write units/s at once",
+                    t->warm[kind], ready);
+}
+
 static void on_demand_follow(struct controller *c, const struct table *t)
 {
     struct decision d = {.table_id = t->id};
-    int64_t promised[ADMIT_KINDS];
-    bool higher = false;
-    on_demand_measure(c, t, d.peak);
-    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t ready = ready_for(c, d.peak[kind], kind);
-        higher |= on_demand_exceeds(ready, t->warm[kind], STEP_PERCENT) ||
-                  on_demand_exceeds(d.peak[kind], t->promised[kind], STEP_PERCENT);
-        promised[kind] = d.peak[kind] > t->promised[kind] ? d.peak[kind] : t->promised[kind];
-        if (d.has_event || !on_demand_exceeds(ready, t->warm[kind], TELL_PERCENT))
-            continue;
-        control_tell(c, &d, EVENT_PEAK, t, 0,
-                     "the table consumed %lld %s units a second, a new peak: it is made ready for "
-                     "%lld",
-                     (long long)d.peak[kind], control_kind_name(kind), (long long)ready);
-        control_figures(&d, kind == ADMIT_READ ? "read units/s at once" : "write units/s at once",
-                        t->warm[kind], ready);
-    }
-    if (!higher)
+    int64_t promised[ADMIT_KINDS], consumed[ADMIT_KINDS];
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        consumed[kind] = on_demand_units(c, t, kind, c->config->on_demand_peak_ms);
+    if (!on_demand_earn(c, t, consumed, d.peak))
         return;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        promised[kind] = d.peak[kind] > t->promised[kind] ? d.peak[kind] : t->promised[kind];
+        on_demand_tell(c, t, kind, consumed[kind], &d);
+    }
     if (control_promise(c, t, promised, NULL))
         control_decide(c, CATALOG_PEAK, &d);
     else

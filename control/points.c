@@ -14,12 +14,15 @@ struct point {
 
 extern const struct weir_adaptive_policy weir_adaptive_proportional;
 extern const struct weir_split_policy weir_split_limits;
+extern const struct weir_demand_policy weir_demand_peak;
 
 static const struct point points[] = {
     {POLICY_ADAPTIVE, "adaptive_policy", offsetof(struct config, adaptive_policy), "proportional",
      &weir_adaptive_proportional},
     {POLICY_SPLIT, "split_policy", offsetof(struct config, split_policy), "limits",
      &weir_split_limits},
+    {POLICY_DEMAND, "demand_policy", offsetof(struct config, demand_policy), "peak",
+     &weir_demand_peak},
 };
 
 enum {

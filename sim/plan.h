@@ -108,6 +108,7 @@ struct sim_options {
     const char *gac_policy;
     const char *adaptive_policy;
     const char *split_policy;
+    const char *demand_policy;
     struct policies *policies; /* borrows; those from files; may be NULL */
 };
 

@@ -10,7 +10,8 @@
  *            has it; a partition that asks for less has its even part again after ten seconds. Shows
  *            a state of the controller.
  * in-two     split: a partition near its maximum is cut once, at the offered point that divides its
- *            load best; evenly, if no point is offered. */
+ *            load best; evenly, if no point is offered.
+ * half-way   demand: a peak earns only half of what it adds, so a short one changes little. */
 #include <stddef.h>
 #include <weir/policy.h>
 
@@ -241,6 +242,26 @@ static void in_two_choose(struct weir_cut *c, struct weir_choice *choice)
 static const struct weir_split_policy in_two = {
     .size = sizeof in_two, .name = "in-two", .wish = in_two_wish, .choose = in_two_choose};
 
+/* ---- peaks ---- */
+
+static bool half_way_earn(const struct weir_peak *p, int64_t earned_mcu[2])
+{
+    bool more = false;
+    for (enum weir_policy_kind kind = WEIR_POLICY_READ; kind <= WEIR_POLICY_WRITE; kind++) {
+        int64_t had = weir_peak_promised(p, kind);
+        int64_t new = weir_peak_consumed(p, kind, weir_peak_window_ns(p)) - had;
+        earned_mcu[kind] = new > 1000 ? had + new / 2 : had;
+        earned_mcu[kind] = earned_mcu[kind] < weir_peak_maximum(p, kind)
+                               ? earned_mcu[kind]
+                               : weir_peak_maximum(p, kind);
+        more |= new > 1000;
+    }
+    return more;
+}
+
+static const struct weir_demand_policy half_way = {
+    .size = sizeof half_way, .name = "half-way", .earn = half_way_earn};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&steady};
@@ -249,6 +270,7 @@ static const struct weir_headroom_policy *const headroom[] = {&halves};
 static const struct weir_table_policy *const table[] = {&just_enough};
 static const struct weir_adaptive_policy *const adaptive[] = {&on_call};
 static const struct weir_split_policy *const split[] = {&in_two};
+static const struct weir_demand_policy *const demand[] = {&half_way};
 
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
@@ -262,8 +284,10 @@ static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .table = table,
                                                  .adaptive_count = 1,
                                                  .split_count = 1,
+                                                 .demand_count = 1,
                                                  .adaptive = adaptive,
-                                                 .split = split};
+                                                 .split = split,
+                                                 .demand = demand};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

@@ -57,19 +57,31 @@ static void nonsense_wish(struct weir_cut *c, struct weir_wish *wish)
 static const struct weir_split_policy nonsense_split = {
     .size = sizeof nonsense_split, .name = "nonsense", .wish = nonsense_wish};
 
+static bool nonsense_earn(const struct weir_peak *p, int64_t earned_mcu[2])
+{
+    earned_mcu[WEIR_POLICY_WRITE] = -weir_peak_window_ns(p);
+    return true;
+}
+
+static const struct weir_demand_policy nonsense_demand = {
+    .size = sizeof nonsense_demand, .name = "nonsense", .earn = nonsense_earn};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&nonsense};
 static const struct weir_adaptive_policy *const adaptive[] = {&nonsense_adaptive};
 static const struct weir_split_policy *const split[] = {&nonsense_split};
+static const struct weir_demand_policy *const demand[] = {&nonsense_demand};
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
                                                  .partition_count = 1,
                                                  .partition = partition,
                                                  .adaptive_count = 1,
                                                  .split_count = 1,
+                                                 .demand_count = 1,
                                                  .adaptive = adaptive,
-                                                 .split = split};
+                                                 .split = split,
+                                                 .demand = demand};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

@@ -9,6 +9,7 @@
  *   overload   weir_overload_policy    work waits too long: which requests are not done?
  *   adaptive   weir_adaptive_policy    which allocation does each partition of a table get?
  *   split      weir_split_policy       is this partition cut, into how many, and where?
+ *   demand     weir_demand_policy      what does the peak of a table on demand earn it?
  *
  * A shared object exports one function, `weir_policy_plugin`. It returns the policies of the file:
  *
@@ -545,6 +546,37 @@ struct weir_split_policy {
     uint32_t (*pieces)(struct weir_cut *c);
 };
 
+/* ---- the controller: peaks of tables on demand ---- */
+
+/* A table on demand, at one look of the controller. Amounts are mcu per second. */
+struct weir_peak;
+
+WEIR_POLICY_API int64_t weir_peak_now_ns(const struct weir_peak *p);
+/* What the table's partitions consumed, as a mean over the last `window_ns`, 15 s at most; whole
+ * units, rounded up. */
+WEIR_POLICY_API int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind,
+                                           int64_t window_ns);
+WEIR_POLICY_API int64_t weir_peak_window_ns(const struct weir_peak *p); /* on_demand_peak_ms */
+/* What the table's partitions are allocated together: what was earned before. */
+WEIR_POLICY_API int64_t weir_peak_promised(const struct weir_peak *p, enum weir_policy_kind kind);
+/* What the table has partitions for, or will have: its warm throughput. */
+WEIR_POLICY_API int64_t weir_peak_ready(const struct weir_peak *p, enum weir_policy_kind kind);
+/* The most that a table is made ready for. */
+WEIR_POLICY_API int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind);
+
+/* Chosen by the setting demand_policy. */
+struct weir_demand_policy {
+    uint32_t size;
+    uint32_t unused; /* 0 */
+    const char *name;
+    uint64_t flags; /* 0 */
+    /* Every on_demand_peak_ms, about each table on demand. `earned_mcu`, by kind, is zero at first. The
+     * table gets an allocation of what it has earned, and is made ready for twice as much; what it
+     * has earned before it keeps. At most the larger one of weir_peak_maximum and what was consumed
+     * over weir_peak_window_ns. False: nothing changes. Required. */
+    bool (*earn)(const struct weir_peak *p, int64_t earned_mcu[2]);
+};
+
 /* ---- the file ---- */
 
 struct weir_policy_plugin {
@@ -564,8 +596,11 @@ struct weir_policy_plugin {
     /* The controller. */
     uint32_t adaptive_count;
     uint32_t split_count;
+    uint32_t demand_count;
+    uint32_t spare;
     const struct weir_adaptive_policy *const *adaptive;
     const struct weir_split_policy *const *split;
+    const struct weir_demand_policy *const *demand;
 };
 
 /* The shared object defines this function. What it returns stays valid while the file is loaded. */

@@ -34,6 +34,8 @@ static void scene_with(struct scene *w, const struct weir_policy_plugin *plugin)
         memcpy(w->config.adaptive_policy, "scripted", sizeof "scripted");
     if (plugin->split_count > 0)
         memcpy(w->config.split_policy, "scripted", sizeof "scripted");
+    if (plugin->demand_count > 0)
+        memcpy(w->config.demand_policy, "scripted", sizeof "scripted");
     assert_int_equal(control_policies_check(&w->config, &error), STATUS_OK);
     buffer_deinit(&error);
 }
@@ -435,6 +437,94 @@ static void a_choice_without_sense_cuts_nothing(void **state)
     scene_deinit(&w);
 }
 
+/* ---- peaks ---- */
+
+static struct {
+    int64_t earned_mcu[2];
+    bool changes;
+    int64_t consumed, promised, ready, maximum;
+} peaks;
+
+static bool scripted_earn(const struct weir_peak *p, int64_t earned_mcu[2])
+{
+    peaks.consumed = weir_peak_consumed(p, WEIR_POLICY_WRITE, weir_peak_window_ns(p));
+    peaks.promised = weir_peak_promised(p, WEIR_POLICY_WRITE);
+    peaks.ready = weir_peak_ready(p, WEIR_POLICY_WRITE);
+    peaks.maximum = weir_peak_maximum(p, WEIR_POLICY_WRITE);
+    assert_int_equal(weir_peak_consumed(p, (enum weir_policy_kind)5, NS_PER_S), 0);
+    assert_int_equal(weir_peak_ready(p, (enum weir_policy_kind)5), 0);
+    assert_int_equal(earned_mcu[0] | earned_mcu[1], 0);
+    memcpy(earned_mcu, peaks.earned_mcu, sizeof peaks.earned_mcu);
+    return peaks.changes;
+}
+
+static const struct weir_demand_policy demand = {
+    .size = sizeof demand, .name = "scripted", .earn = scripted_earn};
+static const struct weir_demand_policy *const demands[] = {&demand};
+static const struct weir_policy_plugin demand_plugin = {
+    .abi = WEIR_POLICY_ABI, .size = sizeof demand_plugin, .demand_count = 1, .demand = demands};
+
+/* A table on demand that consumes 700 for longer than a peak lasts. */
+static void scene_peak(struct scene *w)
+{
+    struct demand d = {.units = {700}};
+    w->config.control_split = 0;
+    if (catalog_find(w->catalog, slice_of("orders")) == NULL)
+        scene_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
+    for (int i = 0; i < 50; i++) {
+        scene_serve(w, catalog_find(w->catalog, slice_of("orders")), &d, 500);
+        scene_look(w, 500, true);
+    }
+}
+
+static void a_policy_of_peaks_says_what_a_table_earns(void **state)
+{
+    (void)state;
+    struct scene w;
+    memset(&peaks, 0, sizeof peaks);
+    peaks.earned_mcu[WEIR_POLICY_WRITE] = 2500500; /* a part of a unit becomes a whole one */
+    scene_with(&w, &demand_plugin);
+    scene_peak(&w);
+    const struct table *t = catalog_find(w.catalog, slice_of("orders"));
+    assert_in_range(peaks.consumed, 690000, 710000);
+    assert_int_equal(peaks.consumed % 1000, 0);
+    assert_int_equal(peaks.promised, t->promised[ADMIT_WRITE] * 1000);
+    assert_int_equal(peaks.ready, t->warm[ADMIT_WRITE] * 1000);
+    assert_int_equal(peaks.maximum, w.config.table_max_wcu * 1000);
+    assert_true(t->promised[ADMIT_WRITE] < 2500);
+    peaks.changes = true;
+    scene_peak(&w);
+    t = catalog_find(w.catalog, slice_of("orders"));
+    assert_int_equal(t->promised[ADMIT_WRITE], 2501);
+    assert_int_equal(t->warm[ADMIT_WRITE], 5002);
+    assert_int_equal(told.count, 0);
+    scene_deinit(&w);
+}
+
+static void a_peak_without_sense_earns_nothing(void **state)
+{
+    (void)state;
+    struct scene w;
+    memset(&peaks, 0, sizeof peaks);
+    scene_with(&w, &demand_plugin);
+    scene_peak(&w);
+    const struct table *t = catalog_find(w.catalog, slice_of("orders"));
+    const int64_t promised = t->promised[ADMIT_WRITE];
+    const int64_t cases[] = {-1, INT64_MIN, w.config.table_max_wcu * 1000 + 1, INT64_MAX};
+    peaks.changes = true;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        uint64_t before = policies.entries[0].nonsense;
+        peaks.earned_mcu[WEIR_POLICY_WRITE] = cases[i];
+        scene_look(&w, w.config.on_demand_peak_ms + 1, true);
+        assert_int_equal(w.decision_count, 0);
+        assert_int_equal(policies.entries[0].nonsense, before + 1);
+    }
+    t = catalog_find(w.catalog, slice_of("orders"));
+    assert_int_equal(t->promised[ADMIT_WRITE], promised);
+    expect_told("demand", 4);
+    scene_deinit(&w);
+}
+
 /* ---- versions ---- */
 
 static void a_plugin_from_before_the_controllers_points_is_taken(void **state)
@@ -468,6 +558,8 @@ int main(void)
         cmocka_unit_test(a_policy_of_splits_may_keep_whole_what_its_leader_would_cut),
         cmocka_unit_test(a_wish_without_sense_asks_nobody),
         cmocka_unit_test(a_choice_without_sense_cuts_nothing),
+        cmocka_unit_test(a_policy_of_peaks_says_what_a_table_earns),
+        cmocka_unit_test(a_peak_without_sense_earns_nothing),
         cmocka_unit_test(a_plugin_from_before_the_controllers_points_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

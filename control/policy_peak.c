@@ -1,0 +1,34 @@
+/* policy_peak.c - a table on demand earns what it consumes, if that is a new peak: weir's own
+ * demand_policy.
+ *
+ * A table's average consumption over on_demand_peak_ms is a peak if it is higher than ever before.
+ * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. The
+ * duration of a peak is ours. */
+#include <stddef.h>
+
+#include "include/weir/policy.h"
+
+#define STEP_PERCENT 1 /* a new peak is higher than the last by more than this */
+
+extern const struct weir_demand_policy weir_demand_peak;
+
+static bool exceeds(int64_t mcu, int64_t before_mcu)
+{
+    return mcu / 1000 * 100 > before_mcu / 1000 * (100 + STEP_PERCENT);
+}
+
+static bool peak_earn(const struct weir_peak *p, int64_t earned_mcu[2])
+{
+    bool higher = false;
+    for (enum weir_policy_kind kind = WEIR_POLICY_READ; kind <= WEIR_POLICY_WRITE; kind++) {
+        int64_t peak = weir_peak_consumed(p, kind, weir_peak_window_ns(p));
+        int64_t most = weir_peak_maximum(p, kind), ready = 2 * peak < most ? 2 * peak : most;
+        higher |= exceeds(ready, weir_peak_ready(p, kind));
+        higher |= exceeds(peak, weir_peak_promised(p, kind));
+        earned_mcu[kind] = peak;
+    }
+    return higher;
+}
+
+const struct weir_demand_policy weir_demand_peak = {
+    .size = sizeof weir_demand_peak, .name = "peak", .earn = peak_earn};
