@@ -136,6 +136,9 @@ static const struct policy_setting {
      "Allocations follow demand within a table this way. It is free under research."},
     {"split_policy", offsetof(struct config, split_policy), "limits",
      "Partitions are cut when and where this policy says. It is free under research."},
+    {"relocate_policy", offsetof(struct config, relocate_policy), "least-promised",
+     "Replicas leave overloaded nodes, and get nodes, as this policy says. It is free under "
+     "research."},
     {"demand_policy", offsetof(struct config, demand_policy), "peak",
      "The consumption of a table on demand earns it what this policy says. It is free under "
      "research."},

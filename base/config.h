@@ -86,6 +86,7 @@ struct config {
     char adaptive_policy[POLICY_NAME_MAX]; /* the controller's, from here on */
     char split_policy[POLICY_NAME_MAX];
     char demand_policy[POLICY_NAME_MAX];
+    char relocate_policy[POLICY_NAME_MAX];
     struct policies *policies; /* borrows; those loaded from files (base/policies.h); may be NULL */
     char cluster_id[64];       /* the cluster of a daemon; empty: no name */
     char secret_file[256];     /* file with the secret of the cluster's daemons */

@@ -7,8 +7,9 @@
 
 #include "base/must.h"
 
-static const char *const point_names[POLICY_POINTS] = {
-    "partition", "node", "headroom", "table", "overload", "adaptive", "split", "demand"};
+static const char *const point_names[POLICY_POINTS] = {"partition", "node",     "headroom",
+                                                       "table",     "overload", "adaptive",
+                                                       "split",     "demand",   "relocate"};
 
 const char *policy_point_name(enum policy_point point)
 {
@@ -102,6 +103,8 @@ static const char *policy_lacks(const struct policy_entry *e)
         return e->split.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
     case POLICY_DEMAND:
         return e->demand.earn == NULL ? "lacks a function: earn is required" : NULL;
+    case POLICY_RELOCATE:
+        return e->relocate.place == NULL ? "lacks a function: place is required" : NULL;
     case POLICY_POINTS:
         break;
     }
@@ -133,6 +136,9 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
     case POLICY_DEMAND:
         *known = 0;
         return &e->demand.flags;
+    case POLICY_RELOCATE:
+        *known = 0;
+        return &e->relocate.flags;
     default:
         *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
         return &e->table.flags;
@@ -206,7 +212,7 @@ static uint64_t plugin_count(const struct weir_policy_plugin *plugin)
 {
     return (uint64_t)plugin->partition_count + plugin->node_count + plugin->headroom_count +
            plugin->table_count + plugin->overload_count + plugin->adaptive_count +
-           plugin->split_count + plugin->demand_count;
+           plugin->split_count + plugin->demand_count + plugin->relocate_count;
 }
 
 enum status policies_add(struct policies *p, const struct weir_policy_plugin *theirs,
@@ -235,6 +241,7 @@ enum status policies_add(struct policies *p, const struct weir_policy_plugin *th
     ADD_ALL(POLICY_ADAPTIVE, adaptive)
     ADD_ALL(POLICY_SPLIT, split)
     ADD_ALL(POLICY_DEMAND, demand)
+    ADD_ALL(POLICY_RELOCATE, relocate)
     if (status != STATUS_OK)
         p->count = before;
     return status;

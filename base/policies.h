@@ -37,6 +37,7 @@ enum policy_point {
     POLICY_ADAPTIVE,
     POLICY_SPLIT,
     POLICY_DEMAND,
+    POLICY_RELOCATE,
     POLICY_POINTS
 };
 
@@ -53,6 +54,7 @@ struct policy_entry {
         struct weir_adaptive_policy adaptive;
         struct weir_split_policy split;
         struct weir_demand_policy demand;
+        struct weir_relocate_policy relocate;
     };
     uint64_t nonsense; /* decisions that were refused for it */
     uint64_t calls;

@@ -129,6 +129,7 @@ static bool write_settings(const struct lab_cluster *c, struct buffer *error)
     policy_line(&text, "adaptive_policy", config->adaptive_policy, usual.adaptive_policy);
     policy_line(&text, "split_policy", config->split_policy, usual.split_policy);
     policy_line(&text, "demand_policy", config->demand_policy, usual.demand_policy);
+    policy_line(&text, "relocate_policy", config->relocate_policy, usual.relocate_policy);
     bool good = write_file(c, "settings", buffer_slice(&text), error);
     buffer_deinit(&text);
     buffer_deinit(&changes);

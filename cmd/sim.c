@@ -132,7 +132,8 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
                     {"gac_policy", &o->gac_policy, a->names.gac_policy},
                     {"adaptive_policy", &o->adaptive_policy, a->names.adaptive_policy},
                     {"split_policy", &o->split_policy, a->names.split_policy},
-                    {"demand_policy", &o->demand_policy, a->names.demand_policy}};
+                    {"demand_policy", &o->demand_policy, a->names.demand_policy},
+                    {"relocate_policy", &o->relocate_policy, a->names.relocate_policy}};
     size_t size = strcspn(value, "=");
     for (size_t i = 0; i < COUNT_OF(settings) && value[size] == '='; i++) {
         struct slice name = slice_make(value, size);
@@ -143,7 +144,7 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
                                                                                            : "";
     }
     return "POINT_policy=NAME; POINT is one of partition, node, headroom, gac, adaptive, split, "
-           "demand";
+           "demand, relocate";
 }
 
 #define MEMBER(member) OPTION_MEMBER(struct sim_arguments, member)

@@ -243,7 +243,8 @@ static void adaptive_relocate(const struct weir_rates *r, const struct partition
         return;
     memcpy(rates, p->rate_mcu, sizeof rates);
     rates[r->kind] = rate_mcu;
-    uint32_t to = control_find_node(c, p, rates, partition_node(p, 0) == from);
+    const struct control_replica replica = {p, from, WEIR_MOVE_ALLOCATION, rates};
+    uint32_t to = control_find_node(c, &replica);
     if (to == 0)
         return;
     struct decision move = {0};

@@ -1,14 +1,12 @@
 /* balance.c - replicas leave overloaded nodes.
  *
- * A node that consumes more than balance_percent of its capacity gives one replica away. It gives
- * its most expensive replica among those that another node can take without exceeding
- * balance_percent itself. The next move waits until the consumption of both nodes shows the last
+ * A node that consumes more than balance_percent of its capacity gives one replica away: the one that
+ * a policy ranks highest (relocate.c) among those whose new node stays below balance_percent itself. The next move waits until the consumption of both nodes shows the last
  * move. Every member carries the writes, the first member the reads: a leader's replica takes its
  * leadership along. */
 #include "control/controller_internal.h"
 
 enum {
-    WINDOW_MS = 5000,
     AGAIN_MS = 15000
 };
 
@@ -19,23 +17,12 @@ static bool is_above(const struct controller *c, uint32_t node, enum admit_kind 
     return c->nodes[node].rate_mcu[kind] + more_mcu > capacity / 100 * c->config->balance_percent;
 }
 
-/* The partition's cost on the node per second; 0: none, or no replica there. */
-static int64_t cost_of(const struct controller *c, const struct partition_info *p, uint32_t node,
-                       enum admit_kind kind)
-{
-    bool carries =
-        kind == ADMIT_READ ? partition_node(p, 0) == node : partition_member_on(p, node) != 0;
-    return carries ? control_rates(c, control_watched(c, p->id), kind, WINDOW_MS).consumed_mcu : 0;
-}
-
 /* A node that can take the partition and stays below balance_percent; 0: none. */
-static uint32_t find_target(const struct controller *c, const struct partition_info *p,
-                            uint32_t from)
+static uint32_t find_target(const struct controller *c, const struct control_replica *r)
 {
-    bool leads = partition_node(p, 0) == from;
-    uint32_t to = control_find_node(c, p, p->rate_mcu, leads);
-    for (int kind = 0; kind < ADMIT_KINDS && to != 0; kind++) {
-        if (is_above(c, to, (enum admit_kind)kind, cost_of(c, p, from, (enum admit_kind)kind)))
+    uint32_t to = control_find_node(c, r);
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS && to != 0; kind++) {
+        if (is_above(c, to, kind, control_replica_cost(c, r->partition, r->from, kind)))
             to = 0;
     }
     return to;
@@ -45,7 +32,7 @@ struct candidate {
     const struct table *table;
     const struct partition_info *partition;
     uint32_t to;
-    int64_t cost_mcu;
+    int64_t rank;
 };
 
 static void balance_consider(const struct controller *c, const struct table *t, uint32_t node,
@@ -53,12 +40,14 @@ static void balance_consider(const struct controller *c, const struct table *t, 
 {
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
-        int64_t cost = cost_of(c, p, node, kind);
-        if (cost <= best->cost_mcu || p->leaving != 0 || table_partition_is_changing(t, p))
+        const struct control_replica replica = {p, node, WEIR_MOVE_BALANCE, p->rate_mcu};
+        if (partition_member_on(p, node) == 0 || p->leaving != 0 ||
+            table_partition_is_changing(t, p))
             continue;
-        uint32_t to = find_target(c, p, node);
+        int64_t rank = control_rank(c, &replica, kind);
+        uint32_t to = rank > best->rank ? find_target(c, &replica) : 0;
         if (to != 0)
-            *best = (struct candidate){t, p, to, cost};
+            *best = (struct candidate){t, p, to, rank};
     }
 }
 
@@ -72,12 +61,13 @@ static void balance_relieve(struct controller *c, uint32_t node, enum admit_kind
     if (best.table == NULL)
         return;
     struct decision d = {0};
+    int64_t cost = control_replica_cost(c, best.partition, node, kind);
     control_tell(c, &d, EVENT_REPLICA_MOVED, best.table, best.partition->id,
                  "node %u consumes %lld %s units a second of %lld, %lld of them here: to node %u",
                  node, (long long)(c->nodes[node].rate_mcu[kind] / MCU_PER_UNIT),
                  control_kind_name(kind),
                  (long long)(control_capacity_mcu(c, node, kind) / MCU_PER_UNIT),
-                 (long long)(best.cost_mcu / MCU_PER_UNIT), best.to);
+                 (long long)(cost / MCU_PER_UNIT), best.to);
     control_figures(&d, "node", node, best.to);
     control_move(c, best.table, best.partition, node, best.to, &d);
     c->balanced_at = instant_add_ms(c->now, AGAIN_MS);

@@ -1,4 +1,4 @@
-/* capacity.c - promises of nodes, and nodes that could take a replica.
+/* capacity.c - promises of nodes.
  *
  * A node promises the writes of every partition that has a replica there, and the reads of the
  * partitions that it should lead (engine/catalog/allocate.c). */
@@ -45,35 +45,6 @@ bool control_promise(struct controller *c, const struct table *t, const int64_t 
     if (!fits)
         c->promises = before;
     return fits;
-}
-
-static bool could_take(const struct controller *c, uint32_t node, const struct partition_info *p)
-{
-    return c->view->reachable[node] && catalog_generation(c->view->catalog, node) != 0 &&
-           !catalog_is_drained(c->view->catalog, node) && partition_member_on(p, node) == 0 &&
-           raft_member_node(p->leaving) != node;
-}
-
-uint32_t control_find_node(const struct controller *c, const struct partition_info *p,
-                           const int64_t promised_mcu[ADMIT_KINDS], bool leads)
-{
-    uint32_t best = 0;
-    for (uint32_t node = 1; node <= c->view->node_count; node++) {
-        const int64_t *load = c->promises.loads_mcu[node];
-        bool fits = could_take(c, node, p);
-        for (int kind = 0; kind < ADMIT_KINDS && fits; kind++) {
-            int64_t more = kind == ADMIT_READ && !leads ? 0 : promised_mcu[kind];
-            fits = load[kind] + more <= control_capacity_mcu(c, node, (enum admit_kind)kind);
-        }
-        if (!fits)
-            continue;
-        const int64_t *least = c->promises.loads_mcu[best];
-        if (best == 0 || load[ADMIT_WRITE] < least[ADMIT_WRITE] ||
-            (load[ADMIT_WRITE] == least[ADMIT_WRITE] &&
-             c->promises.work[node] < c->promises.work[best]))
-            best = node;
-    }
-    return best;
 }
 
 void control_move(struct controller *c, const struct table *t, const struct partition_info *p,

@@ -2,7 +2,8 @@
  *
  *   controller.c  looks, requests and their answers
  *   watch.c       the recent load of each partition
- *   capacity.c    promises of nodes, and nodes that could take a replica
+ *   capacity.c    promises of nodes
+ *   relocate.c    which replica moves, and which node gets it, as a policy says
  *   placement.c   missing replicas, silent nodes, drained nodes
  *   points.c      policies by name
  *   adaptive.c    allocations follow demand within a table, as a policy says
@@ -171,10 +172,6 @@ static inline uint32_t control_carriers(const struct partition_info *p, enum adm
 {
     return kind == ADMIT_READ ? 1 : p->member_count;
 }
-/* The least used node that could take a replica of the partition with as much promised; 0: none.
- * `leads`: with the reads too. */
-uint32_t control_find_node(const struct controller *c, const struct partition_info *p,
-                           const int64_t promised_mcu[ADMIT_KINDS], bool leads);
 /* Decides the move, and adds it to the promises. `d` has the event. */
 void control_move(struct controller *c, const struct table *t, const struct partition_info *p,
                   uint32_t from, uint32_t to, struct decision *d);
@@ -185,6 +182,26 @@ bool control_promise(struct controller *c, const struct table *t, const int64_t 
                      const struct partition_info *without);
 /* The count of replicas that are being moved. */
 uint32_t control_moving(const struct controller *c);
+
+/* ---- relocate.c ---- */
+
+/* A replica that may move. */
+struct control_replica {
+    const struct partition_info *partition;
+    uint32_t from; /* 0: a new replica */
+    enum weir_move_why why;
+    const int64_t *promised_mcu; /* by enum admit_kind: what the partition is promised then */
+};
+/* The node that gets the replica, as the policy says; 0: none could take it, or none should. The
+ * first of its group takes the reads along. */
+uint32_t control_find_node(const struct controller *c, const struct control_replica *r);
+/* How much the replica should leave its node, which has too much of that kind; 0 and less: it
+ * stays. */
+int64_t control_rank(const struct controller *c, const struct control_replica *r,
+                     enum admit_kind kind);
+/* What the partition costs the node per second; 0: nothing, or no replica there. */
+int64_t control_replica_cost(const struct controller *c, const struct partition_info *p,
+                             uint32_t node, enum admit_kind kind);
 
 /* ---- policies: each looks at everything, and decides what it may ---- */
 

@@ -66,7 +66,8 @@ static bool give_away(struct controller *c, const struct table *t, const struct 
     uint32_t from = gone != 0 ? gone : find_member(c, p, is_drained);
     if (from == 0)
         return false;
-    uint32_t to = control_find_node(c, p, p->rate_mcu, partition_node(p, 0) == from);
+    const struct control_replica replica = {p, from, WEIR_MOVE_LEAVE, p->rate_mcu};
+    uint32_t to = control_find_node(c, &replica);
     if (to == 0) {
         tell_no_place(c, t, p, from);
         return false;
@@ -92,7 +93,8 @@ static bool fill_up(struct controller *c, const struct table *t, const struct pa
         (uint32_t)c->config->replicas < usable ? (uint32_t)c->config->replicas : usable;
     if (p->member_count >= wished || !control_has_room(c))
         return false;
-    uint32_t to = control_find_node(c, p, p->rate_mcu, false);
+    const struct control_replica replica = {p, 0, WEIR_MOVE_FILL, p->rate_mcu};
+    uint32_t to = control_find_node(c, &replica);
     if (to == 0)
         return false;
     struct decision d = {0};

@@ -258,7 +258,8 @@ static void plan_budgets(struct plan *plan, struct prng *p)
 static bool plan_is_limited(const struct sim_options *o)
 {
     return o->partition_policy != NULL || o->node_policy != NULL || o->headroom_policy != NULL ||
-           o->adaptive_policy != NULL || o->split_policy != NULL || o->demand_policy != NULL;
+           o->adaptive_policy != NULL || o->split_policy != NULL || o->demand_policy != NULL ||
+           o->relocate_policy != NULL;
 }
 
 static void plan_limits(struct plan *plan, const struct sim_options *o)
@@ -429,6 +430,7 @@ static void plan_policies(struct plan *plan, const struct sim_options *o)
     plan_name(c->adaptive_policy, o->adaptive_policy);
     plan_name(c->split_policy, o->split_policy);
     plan_name(c->demand_policy, o->demand_policy);
+    plan_name(c->relocate_policy, o->relocate_policy);
     if (o->headroom_policy != NULL)
         c->write_check = WRITE_CHECK_NAMED;
     if (o->gac_policy != NULL)

@@ -109,6 +109,7 @@ struct sim_options {
     const char *adaptive_policy;
     const char *split_policy;
     const char *demand_policy;
+    const char *relocate_policy;
     struct policies *policies; /* borrows; those from files; may be NULL */
 };
 

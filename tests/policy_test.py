@@ -20,8 +20,9 @@ from servers import Client, Refused, Server, until  # noqa: E402
 BUILD, SOURCE = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 POINTS = {"partition_policy": "steady", "node_policy": "first", "headroom_policy": "halves",
           "gac_policy": "just-enough", "adaptive_policy": "on-call",
-          "split_policy": "in-two", "demand_policy": "half-way"}
-CONTROLLER = ("adaptive", "split", "demand")  # its decision points
+          "split_policy": "in-two", "demand_policy": "half-way",
+          "relocate_policy": "idlest"}
+CONTROLLER = ("adaptive", "split", "demand", "relocate")  # its decision points
 BROKEN = {  # what is compiled, what must be told
     "no_function": ("int nothing;", ["has no function weir_policy_plugin"]),
     "old": (".abi = WEIR_POLICY_ABI + 1, .size = sizeof plugin", ["version 2", "version 1", "compile it anew"]),

@@ -11,7 +11,8 @@
  *            a state of the controller.
  * in-two     split: a partition near its maximum is cut once, at the offered point that divides its
  *            load best; evenly, if no point is offered.
- * half-way   demand: a peak earns only half of what it adds, so a short one changes little. */
+ * half-way   demand: a peak earns only half of what it adds, so a short one changes little.
+ * idlest     relocate: a replica goes to the node with the most capacity that nobody consumes. */
 #include <stddef.h>
 #include <weir/policy.h>
 
@@ -262,6 +263,27 @@ static bool half_way_earn(const struct weir_peak *p, int64_t earned_mcu[2])
 static const struct weir_demand_policy half_way = {
     .size = sizeof half_way, .name = "half-way", .earn = half_way_earn};
 
+/* ---- moves ---- */
+
+static int64_t idlest_left(const struct weir_move *m, uint32_t i)
+{
+    return weir_move_capacity(m, i, WEIR_POLICY_WRITE) -
+           weir_move_consumed(m, i, WEIR_POLICY_WRITE);
+}
+
+static uint32_t idlest_place(const struct weir_move *m)
+{
+    uint32_t best = 0;
+    for (uint32_t i = 1; i < weir_move_nodes(m); i++) {
+        if (idlest_left(m, i) > idlest_left(m, best))
+            best = i;
+    }
+    return best;
+}
+
+static const struct weir_relocate_policy idlest = {
+    .size = sizeof idlest, .name = "idlest", .place = idlest_place};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&steady};
@@ -271,6 +293,7 @@ static const struct weir_table_policy *const table[] = {&just_enough};
 static const struct weir_adaptive_policy *const adaptive[] = {&on_call};
 static const struct weir_split_policy *const split[] = {&in_two};
 static const struct weir_demand_policy *const demand[] = {&half_way};
+static const struct weir_relocate_policy *const relocate[] = {&idlest};
 
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
@@ -285,9 +308,11 @@ static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .adaptive_count = 1,
                                                  .split_count = 1,
                                                  .demand_count = 1,
+                                                 .relocate_count = 1,
                                                  .adaptive = adaptive,
                                                  .split = split,
-                                                 .demand = demand};
+                                                 .demand = demand,
+                                                 .relocate = relocate};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

@@ -66,12 +66,21 @@ static bool nonsense_earn(const struct weir_peak *p, int64_t earned_mcu[2])
 static const struct weir_demand_policy nonsense_demand = {
     .size = sizeof nonsense_demand, .name = "nonsense", .earn = nonsense_earn};
 
+static uint32_t nonsense_place(const struct weir_move *m)
+{
+    return weir_move_nodes(m); /* one too many */
+}
+
+static const struct weir_relocate_policy nonsense_relocate = {
+    .size = sizeof nonsense_relocate, .name = "nonsense", .place = nonsense_place};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&nonsense};
 static const struct weir_adaptive_policy *const adaptive[] = {&nonsense_adaptive};
 static const struct weir_split_policy *const split[] = {&nonsense_split};
 static const struct weir_demand_policy *const demand[] = {&nonsense_demand};
+static const struct weir_relocate_policy *const relocate[] = {&nonsense_relocate};
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
                                                  .partition_count = 1,
@@ -79,9 +88,11 @@ static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .adaptive_count = 1,
                                                  .split_count = 1,
                                                  .demand_count = 1,
+                                                 .relocate_count = 1,
                                                  .adaptive = adaptive,
                                                  .split = split,
-                                                 .demand = demand};
+                                                 .demand = demand,
+                                                 .relocate = relocate};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

@@ -36,6 +36,8 @@ static void scene_with(struct scene *w, const struct weir_policy_plugin *plugin)
         memcpy(w->config.split_policy, "scripted", sizeof "scripted");
     if (plugin->demand_count > 0)
         memcpy(w->config.demand_policy, "scripted", sizeof "scripted");
+    if (plugin->relocate_count > 0)
+        memcpy(w->config.relocate_policy, "scripted", sizeof "scripted");
     assert_int_equal(control_policies_check(&w->config, &error), STATUS_OK);
     buffer_deinit(&error);
 }
@@ -525,6 +527,161 @@ static void a_peak_without_sense_earns_nothing(void **state)
     scene_deinit(&w);
 }
 
+/* ---- moves ---- */
+
+static struct {
+    uint32_t index; /* from the end of the offer; UINT32_MAX: nowhere */
+    bool ranks_cheap, ranks_below_zero;
+    uint32_t calls, why, from, nodes;
+    int64_t needs, capacity, replicas;
+    bool leads;
+} moves;
+
+static uint32_t scripted_place(const struct weir_move *m)
+{
+    moves.calls++;
+    moves.why = weir_move_why(m);
+    moves.from = weir_move_from(m);
+    moves.leads = weir_move_leads(m);
+    moves.nodes = weir_move_nodes(m);
+    moves.needs = weir_move_needs(m, WEIR_POLICY_WRITE);
+    moves.capacity = weir_move_capacity(m, 0, WEIR_POLICY_WRITE);
+    moves.replicas = weir_move_replicas(m, 0);
+    assert_int_equal(weir_move_node(m, moves.nodes), 0);
+    assert_int_equal(weir_move_capacity(m, UINT32_MAX, WEIR_POLICY_WRITE), 0);
+    assert_int_equal(weir_move_promised(m, 0, (enum weir_policy_kind)5), 0);
+    assert_int_equal(weir_move_replicas(m, moves.nodes), 0);
+    return moves.index == UINT32_MAX ? WEIR_MOVE_NOWHERE : moves.nodes - 1 - moves.index;
+}
+
+static int64_t scripted_rank(const struct weir_move *m, enum weir_policy_kind kind)
+{
+    int64_t cost = weir_move_cost(m, kind);
+    assert_int_equal(weir_move_nodes(m), 0); /* not yet */
+    return moves.ranks_below_zero ? -1 : moves.ranks_cheap ? 1000000000 - cost : cost;
+}
+
+static const struct weir_relocate_policy relocate = {
+    .size = sizeof relocate, .name = "scripted", .place = scripted_place, .rank = scripted_rank};
+static const struct weir_relocate_policy *const relocates[] = {&relocate};
+static const struct weir_policy_plugin relocate_plugin = {.abi = WEIR_POLICY_ABI,
+                                                          .size = sizeof relocate_plugin,
+                                                          .relocate_count = 1,
+                                                          .relocate = relocates};
+
+static void drain(struct scene *w, uint32_t node, bool on)
+{
+    struct buffer b = {0};
+    struct decision d = {.to_node = node, .drain = on};
+    decision_encode(&b, &d);
+    struct catalog_command c = scene_command(w, CATALOG_DRAIN);
+    c.decision = buffer_slice(&b);
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    buffer_deinit(&b);
+}
+
+static void a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica(void **state)
+{
+    (void)state;
+    struct scene w;
+    memset(&moves, 0, sizeof moves);
+    scene_with(&w, &relocate_plugin);
+    scene_introduce(&w, 4);
+    scene_introduce(&w, 5);
+    w.config.replicas = 1;
+    const struct table *t = scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
+    const struct partition_info *p = &t->partitions[0];
+    const uint32_t from = partition_node(p, 0), last = from == 5 ? 4 : 5;
+    w.view.reachable[from == 1 ? 2 : 1] = false; /* not offered */
+    scene_look(&w, 500, false);
+    assert_int_equal(moves.calls, 0);
+    drain(&w, from, true);
+    scene_look(&w, 500, false);
+    assert_int_equal(moves.why, WEIR_MOVE_LEAVE);
+    assert_int_equal(moves.from, from);
+    assert_true(moves.leads);
+    assert_int_equal(moves.nodes, 3);
+    assert_int_equal(moves.needs, p->rate_mcu[ADMIT_WRITE]);
+    assert_int_equal(moves.capacity, w.config.node_wcu * 1000);
+    assert_int_equal(moves.replicas, 0);
+    assert_int_equal(w.decision_count, 1);
+    assert_int_equal(w.ops[0], CATALOG_MOVE);
+    assert_int_equal(w.decisions[0].to_node, last);
+    moves.index = UINT32_MAX; /* nowhere: people are told */
+    scene_look(&w, 500, false);
+    assert_int_equal(w.decision_count, 1);
+    assert_int_equal(w.decisions[0].event.kind, EVENT_STUCK);
+    assert_int_equal(told.count, 0);
+    moves.index = moves.nodes + 1; /* a node that is not offered */
+    scene_look(&w, 500, false);
+    assert_int_equal(w.decision_count, 0);
+    expect_told("relocate", 1);
+    scene_deinit(&w);
+}
+
+/* Both tables on the first of two nodes, whose use is the sum of both. */
+static void scene_crowded(struct scene *w)
+{
+    memset(&moves, 0, sizeof moves);
+    scene_with(w, &relocate_plugin);
+    w->view.reachable[3] = false;
+    drain(w, 3, true);
+    w->config.replicas = 1;
+    w->config.node_wcu = 1000;
+    w->config.control_split = w->config.control_adaptive = w->config.control_on_demand = 0;
+    w->nodes[1].capacity_mcu[ADMIT_WRITE] = w->nodes[2].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
+    drain(w, 2, true);
+    scene_create(w, "small", BILLING_ON_DEMAND, 0, 0);
+    scene_create(w, "large", BILLING_ON_DEMAND, 0, 0);
+    drain(w, 2, false);
+}
+
+/* The table whose replica is moved first within half a minute; NULL: none. */
+static const struct table *moved_table(struct scene *w)
+{
+    struct demand small = {.units = {300}}, large = {.units = {550}};
+    for (int i = 0; i < 60; i++) {
+        scene_serve(w, catalog_find(w->catalog, slice_of("small")), &small, 500);
+        scene_serve(w, catalog_find(w->catalog, slice_of("large")), &large, 500);
+        w->nodes[1].consumed_mcu[ADMIT_WRITE] += small.consumed_mcu + large.consumed_mcu;
+        loads_take_node(w->loads, w->now, &w->nodes[1]);
+        loads_take_node(w->loads, w->now, &w->nodes[2]);
+        scene_look(w, 500, false);
+        if (w->decision_count > 0)
+            return catalog_find_id(w->catalog, w->decisions[0].table_id);
+    }
+    return NULL;
+}
+
+static void a_policy_of_moves_ranks_the_replicas_of_a_crowded_node(void **state)
+{
+    (void)state;
+    for (int cheap = 0; cheap <= 1; cheap++) {
+        struct scene w;
+        scene_crowded(&w);
+        moves.ranks_cheap = cheap;
+        const struct table *t = moved_table(&w);
+        assert_non_null(t);
+        bool dearest =
+            slice_is(t->name, "large") && w.decisions[0].partition == t->partitions[0].id;
+        assert_int_equal(dearest, !cheap);
+        assert_int_equal(moves.why, WEIR_MOVE_BALANCE);
+        assert_int_equal(moves.from, 1);
+        scene_deinit(&w);
+    }
+}
+
+static void a_rank_without_sense_moves_nothing(void **state)
+{
+    (void)state;
+    struct scene w;
+    scene_crowded(&w);
+    moves.ranks_below_zero = true;
+    assert_null(moved_table(&w));
+    expect_told("relocate", 2);
+    scene_deinit(&w);
+}
+
 /* ---- versions ---- */
 
 static void a_plugin_from_before_the_controllers_points_is_taken(void **state)
@@ -560,6 +717,9 @@ int main(void)
         cmocka_unit_test(a_choice_without_sense_cuts_nothing),
         cmocka_unit_test(a_policy_of_peaks_says_what_a_table_earns),
         cmocka_unit_test(a_peak_without_sense_earns_nothing),
+        cmocka_unit_test(a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica),
+        cmocka_unit_test(a_policy_of_moves_ranks_the_replicas_of_a_crowded_node),
+        cmocka_unit_test(a_rank_without_sense_moves_nothing),
         cmocka_unit_test(a_plugin_from_before_the_controllers_points_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
