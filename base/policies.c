@@ -7,14 +7,31 @@
 
 #include "base/must.h"
 
-static const char *const point_names[POLICY_POINTS] = {"partition", "node",     "headroom",
-                                                       "table",     "overload", "adaptive",
-                                                       "split",     "demand",   "relocate"};
+/* A decision about a request, and of the controller, and of a client. */
+static const char refusals[] = "are refusals", nothing[] = "change nothing",
+                  ends[] = "end the request";
+
+static const struct {
+    const char *name;
+    const char *nonsense; /* what decisions with nonsense are */
+    int64_t slow_ns;
+} point_rules[POLICY_POINTS] = {
+    [POLICY_PARTITION] = {"partition", refusals, POLICY_SLOW_NS},
+    [POLICY_NODE] = {"node", refusals, POLICY_SLOW_NS},
+    [POLICY_HEADROOM] = {"headroom", refusals, POLICY_SLOW_NS},
+    [POLICY_TABLE] = {"table", refusals, POLICY_SLOW_NS},
+    [POLICY_OVERLOAD] = {"overload", refusals, POLICY_SLOW_NS},
+    [POLICY_ADAPTIVE] = {"adaptive", nothing, POLICY_SLOW_CONTROL_NS},
+    [POLICY_SPLIT] = {"split", nothing, POLICY_SLOW_CONTROL_NS},
+    [POLICY_DEMAND] = {"demand", nothing, POLICY_SLOW_CONTROL_NS},
+    [POLICY_RELOCATE] = {"relocate", nothing, POLICY_SLOW_CONTROL_NS},
+    [POLICY_RETRY] = {"retry", ends, POLICY_SLOW_NS},
+};
 
 const char *policy_point_name(enum policy_point point)
 {
     must((unsigned)point < POLICY_POINTS);
-    return point_names[point];
+    return point_rules[point].name;
 }
 
 /* ---- adding ---- */
@@ -105,6 +122,12 @@ static const char *policy_lacks(const struct policy_entry *e)
         return e->demand.earn == NULL ? "lacks a function: earn is required" : NULL;
     case POLICY_RELOCATE:
         return e->relocate.place == NULL ? "lacks a function: place is required" : NULL;
+    case POLICY_RETRY:
+        if (e->retry.after == NULL)
+            return "lacks a function: after is required";
+        if (e->retry.attempts_max < 1 || e->retry.attempts_max > WEIR_RETRY_ATTEMPTS_MAX)
+            return "has attempts_max outside of 1 to 1000";
+        return e->retry.state_bytes > WEIR_RETRY_STATE_MAX ? "has state_bytes above 512" : NULL;
     case POLICY_POINTS:
         break;
     }
@@ -139,6 +162,9 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
     case POLICY_RELOCATE:
         *known = 0;
         return &e->relocate.flags;
+    case POLICY_RETRY:
+        *known = WEIR_RETRY_TAKES_NUMBER;
+        return &e->retry.flags;
     default:
         *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
         return &e->table.flags;
@@ -161,8 +187,8 @@ static enum status policy_accept(const struct policy_source *s, struct policy_en
     const char *lacks = policy_lacks(e);
     if (lacks != NULL) {
         snprintf(text, sizeof text, "%s (a state has at most %d bytes)", lacks,
-                 e->point == POLICY_OVERLOAD ? WEIR_OVERLOAD_STATE_MAX : WEIR_POLICY_STATE_MAX);
-        return policy_refuse(s, e->point, name, strstr(lacks, "state") != NULL ? text : lacks);
+                 WEIR_POLICY_STATE_MAX);
+        return policy_refuse(s, e->point, name, strstr(lacks, "a state") != NULL ? text : lacks);
     }
     if (*flags & ~known)
         return policy_refuse(s, e->point, name,
@@ -212,7 +238,8 @@ static uint64_t plugin_count(const struct weir_policy_plugin *plugin)
 {
     return (uint64_t)plugin->partition_count + plugin->node_count + plugin->headroom_count +
            plugin->table_count + plugin->overload_count + plugin->adaptive_count +
-           plugin->split_count + plugin->demand_count + plugin->relocate_count;
+           plugin->split_count + plugin->demand_count + plugin->relocate_count +
+           plugin->retry_count;
 }
 
 enum status policies_add(struct policies *p, const struct weir_policy_plugin *theirs,
@@ -242,6 +269,7 @@ enum status policies_add(struct policies *p, const struct weir_policy_plugin *th
     ADD_ALL(POLICY_SPLIT, split)
     ADD_ALL(POLICY_DEMAND, demand)
     ADD_ALL(POLICY_RELOCATE, relocate)
+    ADD_ALL(POLICY_RETRY, retry)
     if (status != STATUS_OK)
         p->count = before;
     return status;
@@ -288,12 +316,6 @@ static void policy_tell(const struct policies *p, const struct policy_entry *e, 
     p->tell(p->context, text);
 }
 
-/* Whether the point's decisions are about single requests. */
-static bool policy_refuses(enum policy_point point)
-{
-    return point <= POLICY_OVERLOAD;
-}
-
 void policies_nonsense(struct policies *p, const void *policy, const char *what)
 {
     struct policy_entry *e = policies_entry(p, policy);
@@ -301,7 +323,7 @@ void policies_nonsense(struct policies *p, const void *policy, const char *what)
     if (e == NULL || e->nonsense++ > 0)
         return;
     snprintf(text, sizeof text, "%s. Such decisions %s; they are counted and not told again.", what,
-             policy_refuses(e->point) ? "are refusals" : "change nothing");
+             point_rules[e->point].nonsense);
     policy_tell(p, e, text);
 }
 
@@ -321,7 +343,7 @@ void policies_end(struct policies *p, const void *policy, int64_t begun_ns)
         return;
     struct policy_entry *e = policies_entry(p, policy);
     int64_t ns = p->clock_ns() - begun_ns;
-    const int64_t slow_ns = policy_refuses(e->point) ? POLICY_SLOW_NS : POLICY_SLOW_CONTROL_NS;
+    const int64_t slow_ns = point_rules[e->point].slow_ns;
     bool slow = ns > slow_ns;
     e->timed++;
     e->slow += slow;

@@ -1,6 +1,7 @@
 /* policies.h - the policies that were loaded from files, by decision point and name.
  *
- * weir's own policies are not here: engine/admission, gac and control know them. A process has one struct
+ * weir's own policies are not here: engine/admission, gac, control and workload know
+ * them. A process has one struct
  * policies, and its configuration points to it (base/config.h). The struct counts what its policies
  * did wrong, and tells each kind of fault once for each policy.
  *
@@ -38,6 +39,7 @@ enum policy_point {
     POLICY_SPLIT,
     POLICY_DEMAND,
     POLICY_RELOCATE,
+    POLICY_RETRY,
     POLICY_POINTS
 };
 
@@ -55,6 +57,7 @@ struct policy_entry {
         struct weir_split_policy split;
         struct weir_demand_policy demand;
         struct weir_relocate_policy relocate;
+        struct weir_retry_policy retry;
     };
     uint64_t nonsense; /* decisions that were refused for it */
     uint64_t calls;

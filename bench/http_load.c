@@ -25,7 +25,7 @@ static enum status parse_load(const struct bench_load *l, const char *url, const
     for (char *word = strtok_r((char *)text.data, "\n", &rest); word != NULL;
          word = strtok_r(NULL, "\n", &rest))
         argv[argc++] = word;
-    enum command_line_result result = load_options_parse(o, argc, argv, error);
+    enum command_line_result result = load_options_parse(o, argc, argv, NULL, error);
     buffer_deinit(&text);
     return result == COMMAND_LINE_TAKEN ? STATUS_OK : STATUS_MALFORMED;
 }

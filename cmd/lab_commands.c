@@ -47,7 +47,7 @@ static const char *take_policy(void *target, const char *value, struct buffer *e
     if (a->plan.policies == NULL)
         a->plan.policies = lab_policies_begin();
     a->plan.policy_files[a->plan.policy_file_count++] = value;
-    return policy_file_load(a->plan.policies, value, error) == STATUS_OK ? NULL : "";
+    return lab_policies_load(a->plan.policies, value, error) == STATUS_OK ? NULL : "";
 }
 
 /* A file, or the baselines that come with weir. */

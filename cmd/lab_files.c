@@ -27,6 +27,12 @@ struct policies *lab_policies_begin(void)
     return &policies;
 }
 
+enum status lab_policies_load(struct policies *policies, const char *path, struct buffer *error)
+{
+    enum status status = policy_file_load(policies, path, error);
+    return status == STATUS_OK ? retry_policies_check(policies, error) : status;
+}
+
 static bool join(char out[PATH_SIZE], const char *directory, const char *name)
 {
     return snprintf(out, PATH_SIZE, "%s/%s", directory, name) < PATH_SIZE;
@@ -216,7 +222,7 @@ static bool load_policies(const struct json_value *files, struct lab_plan_option
         if (o->policies == NULL)
             o->policies = lab_policies_begin();
         o->policy_files[o->policy_file_count++] = path;
-        if (policy_file_load(o->policies, path, error) != STATUS_OK)
+        if (lab_policies_load(o->policies, path, error) != STATUS_OK)
             return false;
     }
     return true;

@@ -23,6 +23,8 @@ void lab_temporary_remove(const char *path);
 
 /* A registry for policies from files; it lives as long as the process. */
 struct policies *lab_policies_begin(void);
+/* As policy_file_load. Clients try again by policies of the file, too. */
+enum status lab_policies_load(struct policies *policies, const char *path, struct buffer *error);
 
 /* Reads a whole file. False: `error` gets one line. */
 bool lab_file_read(const char *path, struct buffer *out, struct buffer *error);

@@ -5,6 +5,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
+#include "server/host/policy_file.h"
 #include "workload/load_run.h"
 #include "workload/load_setup.h"
 
@@ -174,11 +175,20 @@ static int load_from_options(const struct load_options *o)
     return status == STATUS_OK ? 0 : 1;
 }
 
+static enum status load_policy(struct policies *policies, const char *path, struct buffer *error)
+{
+    enum status status = policy_file_load(policies, path, error);
+    return status == STATUS_OK ? retry_policies_check(policies, error) : status;
+}
+
 int cmd_load(int argc, char **argv)
 {
+    static struct policies policies;
+    static const struct load_policies files = {&policies, load_policy};
     struct buffer text = {0};
     struct load_options *o = must_calloc(1, sizeof *o);
-    int code = usage_tell("weir load", load_options_parse(o, argc, argv, &text), &text);
+    policy_file_begin(&policies);
+    int code = usage_tell("weir load", load_options_parse(o, argc, argv, &files, &text), &text);
     if (code == USAGE_GO_ON)
         code = load_from_options(o);
     buffer_deinit(&text);

@@ -324,7 +324,8 @@ static const struct field workload_fields[] = {
      .help = "2: the trace runs twice as fast. Default: 1."},
     {"retry", FIELD_PARSED, AT(scenario_workload, retry), .parse = parse_retry,
      .help = "What clients do after a failure: none, legacy, standard, adaptive, standard-2026, "
-             "adaptive-2026 or sre-throttle:K; :ATTEMPTS may follow. Default: none."},
+             "adaptive-2026, sre-throttle:K, or a policy of --policy; :ATTEMPTS may follow. "
+             "Default: none."},
     {"timeout", FIELD_DURATION, AT(scenario_workload, timeout_ns), .least = 1, .most = NS_MAX,
      .help = "A client gives an attempt up after this time. Default: 5s."},
     {"routers", FIELD_PARSED, AT(scenario_workload, routers), .parse = parse_spread,
@@ -363,8 +364,10 @@ static bool find_tenant(struct reading *r, const struct document_node *n,
 static bool read_workload(struct reading *r, const struct document_node *n, void *target)
 {
     struct scenario_workload *w = target;
-    *w = (struct scenario_workload){
-        .timeout_ns = 5 * NS_PER_S, .trace_speed = 1, .traffic = traffic_defaults()};
+    *w = (struct scenario_workload){.timeout_ns = 5 * NS_PER_S,
+                                    .trace_speed = 1,
+                                    .traffic = traffic_defaults(),
+                                    .retry.policies = scenario_of(r)->cluster.config.policies};
     must(retry_parse(&w->retry, "none") == NULL);
     w->traffic.end_ns = INT64_MAX;
     if (!fields_read(r, n, workload_fields, w) || !find_table(r, n, w) || !find_tenant(r, n, w))

@@ -125,6 +125,33 @@ def in_real_processes(i, work):
     assert found > usual + 0.1, (usual, found)
 
 
+def clients_in_the_lab(i):
+    """Clients of a scenario try again as the policy of a file says. Nonsense is told once, and ends a request."""
+    command = ("lab", "run", "read-heavy", "--only", "leader-only", "--seeds", 1, "--jobs", 1, "--quiet", "--set",
+               "duration=8s", "--set", "cluster.settings.partition_policy=allocation", "--set")
+    out = run(i.weir, *command, "workloads.readers.retry=one-in-five:4", "--policy", i.file("example"))
+    expect(out, "leader-only")
+    if "policy 'one" in out:
+        raise AssertionError(f"the template is told to be faulty:\n{out}")
+    expect(run(i.weir, *command, "workloads.readers.retry=one-in-five", code=2), "one-in-five", "none, legacy",
+           "--policy FILE")
+    out = run(i.weir, *command, "workloads.readers.retry=nonsense", "--policy", i.file("nonsense"))
+    expect(out, "leader-only", f"retry policy 'nonsense' of {i.file('nonsense')}", "end the request")
+    if out.count("policy 'nonsense'") != 1:
+        raise AssertionError(f"nonsense is to be told once:\n{out}")
+
+
+def clients_of_load(i, server):
+    """`weir load` takes retry policies, before or after the option that names one."""
+    command = ("load", "--url", server.address, "--create-table", "--wcu", 20, "--rate", 200, "--read-ratio", 0,
+               "--duration", "3s", "--quiet", "--json", "--policy", i.file("example"), "--table")
+    result = json.loads(run(i.weir, *command, "patient", "--retry", "one-in-five:3"))["workloads"][0]
+    assert result["retry"] == "one-in-five" and result["throttled"] > 0, result
+    assert 0 < result["retries"] <= result["sent"] / 5 + 1 and result["gave_up_quota"] > 0, result
+    expect(run(i.weir, "load", "--retry", "one-in-five", code=2), "one-in-five", "--policy FILE")
+    expect(run(i.weir, *command, "patient", "--retry", "one-in-five:0", code=2), "one-in-five")
+
+
 def baselines_simulated(i):
     for name, policies in (("node_policy", ("drr", "wfq", "sfq")),
                            ("gac_policy", ("one-bucket", "doorman", "tenant-bucket", "pd-group"))):
@@ -212,6 +239,7 @@ def served(i, work, name, settings, writes=300):
                 refused += 1
         if name == "example":
             until("the controller has asked", lambda: page_of(server, POINTS["adaptive_policy"])["timed"] > 0)
+            clients_of_load(i, server)
         pages = {p: page_of(server, p) for p in ([name] if name != "example" else POINTS.values())}
         client.close()
     finally:
@@ -244,6 +272,7 @@ def main():
         refused_files(i, work)
         simulated(i)
         in_the_lab(i)
+        clients_in_the_lab(i)
         in_real_processes(i, work)
         baselines_simulated(i)
         faulty_simulated(i)

@@ -55,8 +55,8 @@ static const char *take_retry(void *target, const char *value, struct buffer *er
     struct load_workload_options *w = target;
     (void)error;
     const char *wrong = retry_parse(&w->retry, value);
-    if (wrong == NULL && strcmp(w->retry.model->name, "none") == 0)
-        w->retry.model = NULL;
+    if (wrong == NULL && strcmp(w->retry.policy->name, "none") == 0)
+        w->retry.policy = NULL;
     return wrong;
 }
 
@@ -215,6 +215,14 @@ static const char *take_json(void *target, const char *value, struct buffer *err
 #undef MEMBER
 #define MEMBER(member) OPTION_MEMBER(struct load_options, member)
 
+static const char *take_policy(void *target, const char *value, struct buffer *error)
+{
+    const struct load_policies *p = ((struct load_options *)target)->policies;
+    if (p == NULL)
+        return "left out here";
+    return p->load(p->policies, value, error) == STATUS_OK ? NULL : "";
+}
+
 static const struct option run_options[] = {
     {"url", "URL", OPTION_CUSTOM, .take = load_options_take_url, .initial = "http://127.0.0.1:8000",
      .help = "A router, http://HOST:PORT. Given more than once, connections are spread over the "
@@ -233,6 +241,9 @@ static const struct option run_options[] = {
      .help = "Write every request with its time, key, size and outcome to FILE, for --replay."},
     {"record-salt", "TEXT", OPTION_TEXT, MEMBER(record_salt),
      .help = "Record hashes of keys under this salt in place of the keys."},
+    {"policy", "FILE", OPTION_CUSTOM, .take = take_policy, .early = true, .initial = "none",
+     .help = "Load retry policies from this shared object (docs/guide-policies.md). --retry names "
+             "them. --policy may be repeated."},
     {"unsigned", NULL, OPTION_FLAG, MEMBER(unsigned_requests),
      .help = "Leave out the Authorization header, which holds no valid signature anyway."},
     {"quiet", NULL, OPTION_FLAG, MEMBER(quiet), .help = "Print no progress."},
@@ -423,20 +434,23 @@ static const char examples[] =
     "      --workload hot:rate=5000,distribution=single:popular,start=5s\n";
 
 enum command_line_result load_options_parse(struct load_options *o, int argc, char **argv,
+                                            const struct load_policies *policies,
                                             struct buffer *text)
 {
-    *o = (struct load_options){.timeout_ns = 10 * NS_PER_S, .seed = 1};
-    struct load_parse p = {.options = o,
-                           .defaults = {.name = "main",
-                                        .table = "load",
-                                        .key_name = "pk",
-                                        .traffic = traffic_defaults(),
-                                        .replay_speed = 1,
-                                        .connections = 32,
-                                        .pipeline = 1,
-                                        .outstanding_max = 10000,
-                                        .rcu = 1000,
-                                        .wcu = 1000}};
+    *o = (struct load_options){.timeout_ns = 10 * NS_PER_S, .seed = 1, .policies = policies};
+    struct load_parse p = {
+        .options = o,
+        .defaults = {.name = "main",
+                     .retry.policies = policies == NULL ? NULL : policies->policies,
+                     .table = "load",
+                     .key_name = "pk",
+                     .traffic = traffic_defaults(),
+                     .replay_speed = 1,
+                     .connections = 32,
+                     .pipeline = 1,
+                     .outstanding_max = 10000,
+                     .rcu = 1000,
+                     .wcu = 1000}};
     const struct command_line line = {
         .command = "weir load",
         .usage = "[option]...",

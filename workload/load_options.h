@@ -44,7 +44,15 @@ struct load_workload_options {
     char path[1024];  /* not empty: plain GETs of this path, no DynamoDB operations */
 };
 
+/* Where policies from files go, and how a file is opened. */
+struct load_policies {
+    struct policies *policies;
+    /* STATUS_IO, STATUS_MALFORMED: `error` tells. */
+    enum status (*load)(struct policies *policies, const char *path, struct buffer *error);
+};
+
 struct load_options {
+    const struct load_policies *policies;  /* borrows; NULL: --policy is refused */
     struct client_url urls[LOAD_URLS_MAX]; /* connections are spread over them */
     int url_count;
     struct load_workload_options workloads[LOAD_WORKLOADS_MAX];
@@ -62,6 +70,8 @@ struct load_options {
     uint64_t seed;
 };
 
-/* As command_line_read: `text` gets the help, or one line that tells the fault. */
+/* As command_line_read: `text` gets the help, or one line that tells the fault. `policies`: borrows;
+ * may be NULL. */
 enum command_line_result load_options_parse(struct load_options *o, int argc, char **argv,
+                                            const struct load_policies *policies,
                                             struct buffer *text);

@@ -266,7 +266,7 @@ static void json_workload(const struct load_workload_result *w, struct buffer *o
     json_member_text(out, "table", o->table);
     json_member_real(out, "rate",
                      o->traffic.clients.count > 0 ? 0 : rate_curve_peak(&o->traffic.rate));
-    json_member_text(out, "retry", o->retry.model != NULL ? o->retry.model->name : "none");
+    json_member_text(out, "retry", o->retry.policy != NULL ? o->retry.policy->name : "none");
     json_member_integer(out, "connections", o->connections);
     json_member_integer(out, "pipeline", o->pipeline);
     json_member_real(out, "read_ratio",

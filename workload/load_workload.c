@@ -59,7 +59,7 @@ static bool retry_request(struct load_workload *w, const struct load_request *r,
                           const struct load_verdict *v, int64_t retry_after_ms)
 {
     struct load_request again = *r;
-    if (w->options.retry.model == NULL)
+    if (w->options.retry.policy == NULL)
         return false;
     const struct retry_outcome outcome = {retry_result_of(v),
                                           retry_after_ms < 0 ? -1 : retry_after_ms * NS_PER_MS};
@@ -231,23 +231,24 @@ static void send_waiting(struct load_workload *w, int64_t now_ns)
 /* Sends the attempt when the retry model permits. */
 static void begin_attempt(struct load_workload *w, const struct load_request *r, int64_t now_ns)
 {
-    if (w->options.retry.model == NULL) {
+    struct load_request next = *r;
+    if (w->options.retry.policy == NULL) {
         push_waiting(w, r);
         return;
     }
-    struct retry_verdict v = retry_send(&w->retry, &r->retry, now_ns, &w->retry_random);
+    struct retry_verdict v = retry_send(&w->retry, &next.retry, now_ns, &w->retry_random);
     if (!v.again) {
         w->result.client_rejected++;
         w->result.current.client_rejected++;
-        end_request(w, r, now_ns, TRACE_UNANSWERED);
+        end_request(w, &next, now_ns, TRACE_UNANSWERED);
         return;
     }
     if (v.at_ns > now_ns) {
-        load_timers_add(&w->timers, v.at_ns, LOAD_TIMER_ATTEMPT, r);
+        load_timers_add(&w->timers, v.at_ns, LOAD_TIMER_ATTEMPT, &next);
         return;
     }
-    w->result.retries += r->retry.attempts > 0;
-    push_waiting(w, r);
+    w->result.retries += next.retry.attempts > 0;
+    push_waiting(w, &next);
 }
 
 /* ---- arrivals ---- */
@@ -394,7 +395,7 @@ void load_workload_start(struct load_workload *w)
     if (w->options.replay[0] != 0)
         o->source = trace_file_source(&w->trace, w->options.replay_speed);
     traffic_init(&w->traffic, o, w->seed);
-    if (w->options.retry.model != NULL)
+    if (w->options.retry.policy != NULL)
         retry_init(&w->retry, &w->options.retry, w->begin_ns);
     for (int64_t i = 0; i < o->clients.count; i++)
         load_timers_add(&w->timers, w->begin_ns, LOAD_TIMER_CLIENT, NULL);

@@ -1,8 +1,9 @@
 /* retry.h - whether and when a client tries a request again: a decision point, with models.
  *
- * A model is a table of functions over a state of bounded size: one state per client (an SDK client
- * object with its connections), which all requests of that client share. Time and random numbers are
- * arguments, nothing is allocated, so that the same calls give the same answers.
+ * A model is a struct weir_retry_policy (include/weir/policy.h), weir's own or one from a file. It has a
+ * state of bounded size: one state per client (an SDK client object with its connections), which all
+ * requests of that client share. Time and random numbers are arguments, nothing is allocated, so that
+ * the same calls give the same answers. What makes no sense ends the request, and is told.
  *
  *   retry_send   before each attempt: may it go, or not yet? (client-side rate limiters)
  *   retry_after  after each attempt: again at a time, or over.
@@ -17,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/policies.h"
 #include "base/prng.h"
 
 enum retry_result {
@@ -35,7 +37,7 @@ struct retry_outcome {
 /* Of one request, all its attempts. Starts zeroed. */
 struct retry_request {
     int32_t attempts; /* that ended, counted by retry_after */
-    int32_t quota;    /* taken for the last retry */
+    int32_t note;     /* of the policy */
 };
 
 enum retry_stop {
@@ -60,44 +62,37 @@ enum retry_evidence {
 };
 
 enum {
-    RETRY_STATE_SIZE = 512,
-    RETRY_ATTEMPTS_MAX = 1000
+    RETRY_ATTEMPTS_MAX = WEIR_RETRY_ATTEMPTS_MAX
 };
 
 struct retry_options {
-    const struct retry_model *model; /* borrows */
-    int32_t attempts_max;            /* 0: the model's */
-    double parameter;                /* sre-throttle: K */
+    const struct weir_retry_policy *policy; /* borrows */
+    struct policies *policies;              /* borrows; those from files; may be NULL */
+    int32_t attempts_max;                   /* 0: the policy's */
+    double parameter;                       /* sre-throttle: K */
 };
 
+/* A policy of weir, for people. */
 struct retry_model {
-    const char *name;
+    const struct weir_retry_policy *policy;
     const char *form; /* what retry_parse takes: "standard[:ATTEMPTS]" */
-    const char *about;
     enum retry_evidence evidence;
-    int32_t attempts_max; /* the first one included */
-    bool takes_parameter; /* the field behind the name is a number, not the attempts */
-    double parameter;     /* default */
-    void (*init)(void *state, const struct retry_options *o, int64_t now_ns); /* state is zeroed */
-    struct retry_verdict (*send)(void *state, const struct retry_options *o,
-                                 const struct retry_request *q, int64_t now_ns,
-                                 struct prng *random); /* NULL: at once, always */
-    struct retry_verdict (*after)(void *state, const struct retry_options *o,
-                                  struct retry_request *q, const struct retry_outcome *outcome,
-                                  int64_t now_ns, struct prng *random);
 };
 
 /* none, legacy, standard, adaptive, standard-2026, adaptive-2026, sre-throttle; ended by NULL. */
 extern const struct retry_model *const retry_models[];
 
-/* "NAME", "NAME:ATTEMPTS" or "sre-throttle:K". Returns NULL, or the fault as a static text. */
+/* "NAME", "NAME:ATTEMPTS" or "sre-throttle:K". NAME may be a policy of o->policies, which the caller
+ * has set. Returns NULL, or the fault as a static text. */
 const char *retry_parse(struct retry_options *o, const char *text);
+/* Whether no policy from a file has a name of weir's own. STATUS_MALFORMED: `error` names it. */
+enum status retry_policies_check(const struct policies *policies, struct buffer *error);
 /* A line for each model: form, evidence, about. */
 void retry_describe(struct buffer *out);
 
 struct retry {
     struct retry_options options;
-    _Alignas(max_align_t) unsigned char state[RETRY_STATE_SIZE];
+    _Alignas(max_align_t) unsigned char state[WEIR_RETRY_STATE_MAX];
 };
 
 void retry_init(struct retry *r, const struct retry_options *o, int64_t now_ns);
@@ -105,7 +100,7 @@ void retry_init(struct retry *r, const struct retry_options *o, int64_t now_ns);
 /* Call before each attempt, the first one too. `again` with at_ns == now_ns: send now. `again` with a later
  * at_ns: call again at that time. Otherwise the client itself rejects the attempt, and the request is
  * over. */
-struct retry_verdict retry_send(struct retry *r, const struct retry_request *q, int64_t now_ns,
+struct retry_verdict retry_send(struct retry *r, struct retry_request *q, int64_t now_ns,
                                 struct prng *random);
 /* Call after each attempt that was sent, with a good outcome too: it refills budgets. */
 struct retry_verdict retry_after(struct retry *r, struct retry_request *q,

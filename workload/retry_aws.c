@@ -17,11 +17,9 @@
  *
  * Simplified: an attempt that waits for a token looks again after at most 100 ms; botocore's waiting
  * threads look again when the rate changes. A quota is never short because two threads ask at once. */
-#include "base/instant.h"
-#include "base/must.h"
-#include "workload/retry_internal.h"
-
 #include <math.h>
+
+#include "include/weir/policy.h"
 
 enum {
     QUOTA = 500,
@@ -52,7 +50,8 @@ struct aws_state {
     struct aws_limiter limiter;
 };
 
-_Static_assert(sizeof(struct aws_state) <= RETRY_STATE_SIZE, "a model's state has a fixed size");
+_Static_assert(sizeof(struct aws_state) <= WEIR_RETRY_STATE_MAX,
+               "a model's state has a fixed size");
 
 /* ---- the rate limiter ---- */
 
@@ -113,102 +112,109 @@ static void limiter_answered(struct aws_limiter *l, bool throttled, int64_t now_
     limiter_set_rate(l, fmin(rate, FILL_RATE_SCALE * measured), now_s);
 }
 
-static struct retry_verdict aws_send(void *state, const struct retry_options *o,
-                                     const struct retry_request *q, int64_t now_ns,
-                                     struct prng *random)
+static void aws_again(struct weir_retry_decision *decision, int64_t at_ns)
 {
-    struct aws_limiter *l = &((struct aws_state *)state)->limiter;
-    (void)o, (void)q, (void)random;
-    if (!l->enabled)
-        return retry_at(now_ns);
+    decision->again = 1;
+    decision->at_ns = at_ns;
+}
+
+static void aws_send(struct weir_retry *r, struct weir_retry_decision *decision)
+{
+    struct aws_limiter *l = &((struct aws_state *)weir_retry_state(r))->limiter;
+    const int64_t now_ns = weir_retry_now_ns(r);
+    if (!l->enabled) {
+        aws_again(decision, now_ns);
+        return;
+    }
     limiter_refill(l, limiter_seconds(l, now_ns));
     if (l->tokens >= 1) {
         l->tokens -= 1;
-        return retry_at(now_ns);
+        aws_again(decision, now_ns);
+        return;
     }
     double wait_s = fmin((1 - l->tokens) / l->fill_rate, LOOK_AGAIN_S);
-    return retry_at(now_ns + 1 + (int64_t)(wait_s * 1e9));
+    aws_again(decision, now_ns + 1 + (int64_t)(wait_s * 1e9));
 }
 
 /* ---- again or not ---- */
 
-static int32_t aws_cost(const struct aws_mode *m, enum retry_result result)
+static int32_t aws_cost(const struct aws_mode *m, uint32_t result)
 {
-    return result == RETRY_THROTTLED ? m->throttled_cost
-           : result == RETRY_TIMEOUT ? m->timeout_cost
-                                     : m->cost;
+    return result == WEIR_RETRY_THROTTLED ? m->throttled_cost
+           : result == WEIR_RETRY_TIMEOUT ? m->timeout_cost
+                                          : m->cost;
 }
 
-static bool aws_take_quota(struct aws_state *s, struct retry_request *q, enum retry_result result)
+/* The request's note is what its last retry took. */
+static bool aws_take_quota(struct aws_state *s, struct weir_retry *r)
 {
-    int32_t cost = aws_cost(&s->mode, result);
+    int32_t cost = aws_cost(&s->mode, weir_retry_result(r));
     if (!s->mode.has_quota)
         return true;
     if (s->quota < cost)
         return false;
     s->quota -= cost;
-    q->quota = cost;
+    weir_retry_keep_note(r, cost);
     return true;
 }
 
-static void aws_give_quota(struct aws_state *s, const struct retry_request *q)
+static void aws_give_quota(struct aws_state *s, const struct weir_retry *r)
 {
-    s->quota += q->quota > 0 ? q->quota : 1;
+    s->quota += weir_retry_note(r) > 0 ? weir_retry_note(r) : 1;
     if (s->quota > QUOTA)
         s->quota = QUOTA;
 }
 
-static double aws_delay_s(const struct aws_mode *m, const struct retry_request *q,
-                          const struct retry_outcome *outcome, struct prng *random)
+static double aws_delay_s(const struct aws_mode *m, struct weir_retry *r)
 {
-    double base_s = outcome->result == RETRY_THROTTLED ? m->throttled_base_s : m->base_s;
-    double delay_s = base_s * exp2(q->attempts - 1);
+    double base_s = weir_retry_result(r) == WEIR_RETRY_THROTTLED ? m->throttled_base_s : m->base_s;
+    double delay_s = base_s * exp2(weir_retry_attempts(r) - 1);
     if (m->capped)
         delay_s = fmin(delay_s, BACKOFF_MAX_S);
     if (m->jitter)
-        delay_s *= prng_unit(random);
-    if (m->takes_hint && outcome->retry_after_ns >= 0)
-        delay_s = fmax(delay_s, fmin((double)outcome->retry_after_ns * 1e-9, delay_s + 5));
+        delay_s *= weir_retry_random(r);
+    if (m->takes_hint && weir_retry_hint_ns(r) >= 0)
+        delay_s = fmax(delay_s, fmin((double)weir_retry_hint_ns(r) * 1e-9, delay_s + 5));
     return fmin(delay_s, 1e6);
 }
 
-static struct retry_verdict aws_after(void *state, const struct retry_options *o,
-                                      struct retry_request *q, const struct retry_outcome *outcome,
-                                      int64_t now_ns, struct prng *random)
+static void aws_after(struct weir_retry *r, struct weir_retry_decision *decision)
 {
-    struct aws_state *s = state;
+    struct aws_state *s = weir_retry_state(r);
+    const uint32_t result = weir_retry_result(r);
     if (s->mode.limits)
-        limiter_answered(&s->limiter, outcome->result == RETRY_THROTTLED, now_ns);
-    if (outcome->result == RETRY_DONE)
-        aws_give_quota(s, q);
-    if (retry_is_over(outcome->result))
-        return retry_over(RETRY_STOP_DONE);
-    if (q->attempts >= o->attempts_max)
-        return retry_over(RETRY_STOP_ATTEMPTS);
-    if (!aws_take_quota(s, q, outcome->result))
-        return retry_over(RETRY_STOP_QUOTA);
-    double delay_s = aws_delay_s(&s->mode, q, outcome, random);
-    return retry_at(now_ns + (int64_t)(delay_s * 1e9));
+        limiter_answered(&s->limiter, result == WEIR_RETRY_THROTTLED, weir_retry_now_ns(r));
+    if (result == WEIR_RETRY_DONE)
+        aws_give_quota(s, r);
+    if (result == WEIR_RETRY_DONE || result == WEIR_RETRY_FINAL)
+        return;
+    if (weir_retry_attempts(r) >= weir_retry_attempts_max(r)) {
+        decision->stop = WEIR_RETRY_STOP_ATTEMPTS;
+    } else if (!aws_take_quota(s, r)) {
+        decision->stop = WEIR_RETRY_STOP_QUOTA;
+    } else {
+        double delay_s = aws_delay_s(&s->mode, r);
+        aws_again(decision, weir_retry_now_ns(r) + (int64_t)(delay_s * 1e9));
+    }
 }
 
 /* ---- the modes ---- */
 
-static void aws_init(void *state, const struct aws_mode *mode, int64_t now_ns)
+static void aws_begin(struct weir_retry *r, const struct aws_mode *mode)
 {
-    *(struct aws_state *)state =
-        (struct aws_state){.mode = *mode,
-                           .quota = QUOTA,
-                           .limiter = {.fill_rate = 1, .capacity = 1, .origin_ns = now_ns}};
+    *(struct aws_state *)weir_retry_state(r) = (struct aws_state){
+        .mode = *mode,
+        .quota = QUOTA,
+        .limiter = {.fill_rate = 1, .capacity = 1, .origin_ns = weir_retry_now_ns(r)}};
 }
 
-static void legacy_init(void *state, const struct retry_options *o, int64_t now_ns)
+static void legacy_begin(struct weir_retry *r)
 {
     static const struct aws_mode mode = {.base_s = 0.05, .throttled_base_s = 0.05};
-    (void)o;
-    aws_init(state, &mode, now_ns);
+    aws_begin(r, &mode);
 }
 
-static void standard_start(void *state, bool limits, int64_t now_ns)
+static void standard_start(struct weir_retry *r, bool limits)
 {
     const struct aws_mode mode = {.base_s = 1,
                                   .throttled_base_s = 1,
@@ -219,10 +225,10 @@ static void standard_start(void *state, bool limits, int64_t now_ns)
                                   .capped = true,
                                   .has_quota = true,
                                   .limits = limits};
-    aws_init(state, &mode, now_ns);
+    aws_begin(r, &mode);
 }
 
-static void start_2026(void *state, bool limits, int64_t now_ns)
+static void start_2026(struct weir_retry *r, bool limits)
 {
     const struct aws_mode mode = {.base_s = 0.025,
                                   .throttled_base_s = 1,
@@ -234,77 +240,76 @@ static void start_2026(void *state, bool limits, int64_t now_ns)
                                   .has_quota = true,
                                   .takes_hint = true,
                                   .limits = limits};
-    aws_init(state, &mode, now_ns);
+    aws_begin(r, &mode);
 }
 
-static void standard_init(void *state, const struct retry_options *o, int64_t now_ns)
+static void standard_begin(struct weir_retry *r)
 {
-    (void)o;
-    standard_start(state, false, now_ns);
+    standard_start(r, false);
 }
 
-static void adaptive_init(void *state, const struct retry_options *o, int64_t now_ns)
+static void adaptive_begin(struct weir_retry *r)
 {
-    (void)o;
-    standard_start(state, true, now_ns);
+    standard_start(r, true);
 }
 
-static void standard_2026_init(void *state, const struct retry_options *o, int64_t now_ns)
+static void standard_2026_begin(struct weir_retry *r)
 {
-    (void)o;
-    start_2026(state, false, now_ns);
+    start_2026(r, false);
 }
 
-static void adaptive_2026_init(void *state, const struct retry_options *o, int64_t now_ns)
+static void adaptive_2026_begin(struct weir_retry *r)
 {
-    (void)o;
-    start_2026(state, true, now_ns);
+    start_2026(r, true);
 }
 
-const struct retry_model retry_legacy = {
+extern const struct weir_retry_policy retry_legacy, retry_standard, retry_adaptive,
+    retry_standard_2026, retry_adaptive_2026;
+
+const struct weir_retry_policy retry_legacy = {
+    .size = sizeof retry_legacy,
+    .state_bytes = sizeof(struct aws_state),
     .name = "legacy",
-    .form = "legacy[:ATTEMPTS]",
     .about = "AWS SDKs' oldest mode: 10 attempts, 50 ms doubled each time, no jitter, no quota.",
-    .evidence = RETRY_READ,
     .attempts_max = 10,
-    .init = legacy_init,
+    .begin = legacy_begin,
     .after = aws_after};
 
-const struct retry_model retry_standard = {
+const struct weir_retry_policy retry_standard = {
+    .size = sizeof retry_standard,
+    .state_bytes = sizeof(struct aws_state),
     .name = "standard",
-    .form = "standard[:ATTEMPTS]",
     .about = "AWS SDKs before November 2026: 3 attempts, 1 s doubled, full jitter, a quota.",
-    .evidence = RETRY_READ,
     .attempts_max = 3,
-    .init = standard_init,
+    .begin = standard_begin,
     .after = aws_after};
 
-const struct retry_model retry_adaptive = {
+const struct weir_retry_policy retry_adaptive = {
+    .size = sizeof retry_adaptive,
+    .state_bytes = sizeof(struct aws_state),
     .name = "adaptive",
-    .form = "adaptive[:ATTEMPTS]",
     .about = "standard, and a client-side rate limiter after the first throttling.",
-    .evidence = RETRY_READ,
     .attempts_max = 3,
-    .init = adaptive_init,
+    .begin = adaptive_begin,
     .send = aws_send,
     .after = aws_after};
 
-const struct retry_model retry_standard_2026 = {
+const struct weir_retry_policy retry_standard_2026 = {
+    .size = sizeof retry_standard_2026,
+    .state_bytes = sizeof(struct aws_state),
     .name = "standard-2026",
-    .form = "standard-2026[:ATTEMPTS]",
     .about = "AWS SDKs from November 2026 on, DynamoDB: 4 attempts, 25 ms after errors, 1 s after "
              "throttling, doubled, full jitter, a quota, x-amz-retry-after.",
-    .evidence = RETRY_DOCUMENTED,
     .attempts_max = 4,
-    .init = standard_2026_init,
+    .begin = standard_2026_begin,
     .after = aws_after};
 
-const struct retry_model retry_adaptive_2026 = {
+const struct weir_retry_policy retry_adaptive_2026 = {
+    .size = sizeof retry_adaptive_2026,
+    .state_bytes = sizeof(struct aws_state),
     .name = "adaptive-2026",
-    .form = "adaptive-2026[:ATTEMPTS]",
     .about = "standard-2026 with the rate limiter of adaptive.",
-    .evidence = RETRY_GUESSED,
     .attempts_max = 4,
-    .init = adaptive_2026_init,
+    .begin = adaptive_2026_begin,
     .send = aws_send,
     .after = aws_after};

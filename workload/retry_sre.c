@@ -9,8 +9,7 @@
  * rejected attempt counts as a request, and the request is over. */
 #include <math.h>
 
-#include "base/instant.h"
-#include "workload/retry_internal.h"
+#include "include/weir/policy.h"
 
 enum {
     SRE_STEPS = 24,
@@ -18,8 +17,8 @@ enum {
     SRE_RETRY_PERCENT = 10,
 };
 
-#define SRE_STEP_NS (INT64_C(5) * NS_PER_S)
-#define SRE_BASE_NS (INT64_C(50) * NS_PER_MS)
+#define SRE_STEP_NS (INT64_C(5) * 1000000000)
+#define SRE_BASE_NS (INT64_C(50) * 1000000)
 
 struct sre_state {
     int64_t origin_ns;
@@ -29,12 +28,15 @@ struct sre_state {
     } steps[SRE_STEPS], sum;
 };
 
-_Static_assert(sizeof(struct sre_state) <= RETRY_STATE_SIZE, "a model's state has a fixed size");
+_Static_assert(sizeof(struct sre_state) <= WEIR_RETRY_STATE_MAX,
+               "a model's state has a fixed size");
 
-static void sre_init(void *state, const struct retry_options *o, int64_t now_ns)
+extern const struct weir_retry_policy retry_sre_throttle;
+
+static void sre_begin(struct weir_retry *r)
 {
-    (void)o;
-    *(struct sre_state *)state = (struct sre_state){.origin_ns = now_ns};
+    struct sre_state *s = weir_retry_state(r);
+    s->origin_ns = weir_retry_now_ns(r);
 }
 
 static struct sre_step *sre_step_at(struct sre_state *s, int64_t now_ns)
@@ -52,50 +54,55 @@ static struct sre_step *sre_step_at(struct sre_state *s, int64_t now_ns)
     return &s->steps[s->step % SRE_STEPS];
 }
 
-static struct retry_verdict sre_send(void *state, const struct retry_options *o,
-                                     const struct retry_request *q, int64_t now_ns,
-                                     struct prng *random)
+static void sre_send(struct weir_retry *r, struct weir_retry_decision *decision)
 {
-    struct sre_state *s = state;
-    struct sre_step *step = sre_step_at(s, now_ns);
+    struct sre_state *s = weir_retry_state(r);
+    struct sre_step *step = sre_step_at(s, weir_retry_now_ns(r));
     double requests = s->sum.requests, accepts = s->sum.accepts;
-    double reject = (requests - o->parameter * accepts) / (requests + 1);
-    bool rejected = prng_unit(random) < reject;
+    double reject = (requests - weir_retry_number(r) * accepts) / (requests + 1);
+    bool rejected = weir_retry_random(r) < reject;
     step->requests++, s->sum.requests++;
-    if (rejected)
-        return retry_over(RETRY_STOP_LOCAL);
-    if (q->attempts > 0)
-        step->retries++, s->sum.retries++;
-    return retry_at(now_ns);
-}
-
-static struct retry_verdict sre_after(void *state, const struct retry_options *o,
-                                      struct retry_request *q, const struct retry_outcome *outcome,
-                                      int64_t now_ns, struct prng *random)
-{
-    struct sre_state *s = state;
-    struct sre_step *step = sre_step_at(s, now_ns);
-    if (retry_is_over(outcome->result)) {
-        step->accepts++, s->sum.accepts++;
-        return retry_over(RETRY_STOP_DONE);
+    if (rejected) {
+        decision->stop = WEIR_RETRY_STOP_LOCAL;
+        return;
     }
-    if (q->attempts >= o->attempts_max)
-        return retry_over(RETRY_STOP_ATTEMPTS);
-    if ((uint64_t)s->sum.retries * 100 >= (uint64_t)s->sum.requests * SRE_RETRY_PERCENT)
-        return retry_over(RETRY_STOP_QUOTA);
-    double delay_ns = (double)SRE_BASE_NS * exp2(q->attempts - 1) * prng_unit(random);
-    return retry_at(now_ns + (int64_t)delay_ns);
+    if (weir_retry_attempts(r) > 0)
+        step->retries++, s->sum.retries++;
+    decision->again = 1;
+    decision->at_ns = weir_retry_now_ns(r);
 }
 
-const struct retry_model retry_sre_throttle = {
+static void sre_after(struct weir_retry *r, struct weir_retry_decision *decision)
+{
+    struct sre_state *s = weir_retry_state(r);
+    struct sre_step *step = sre_step_at(s, weir_retry_now_ns(r));
+    const uint32_t result = weir_retry_result(r);
+    if (result == WEIR_RETRY_DONE || result == WEIR_RETRY_FINAL) {
+        step->accepts++, s->sum.accepts++;
+        return;
+    }
+    if (weir_retry_attempts(r) >= weir_retry_attempts_max(r)) {
+        decision->stop = WEIR_RETRY_STOP_ATTEMPTS;
+        return;
+    }
+    if ((uint64_t)s->sum.retries * 100 >= (uint64_t)s->sum.requests * SRE_RETRY_PERCENT) {
+        decision->stop = WEIR_RETRY_STOP_QUOTA;
+        return;
+    }
+    double delay_ns = (double)SRE_BASE_NS * exp2(weir_retry_attempts(r) - 1) * weir_retry_random(r);
+    decision->again = 1;
+    decision->at_ns = weir_retry_now_ns(r) + (int64_t)delay_ns;
+}
+
+const struct weir_retry_policy retry_sre_throttle = {
+    .size = sizeof retry_sre_throttle,
+    .state_bytes = sizeof(struct sre_state),
     .name = "sre-throttle",
-    .form = "sre-throttle[:K]",
     .about = "The SRE book's adaptive throttle: the client rejects what exceeds K times what was "
              "accepted in two minutes; 3 attempts, 10 % retries.",
-    .evidence = RETRY_GUESSED,
     .attempts_max = SRE_ATTEMPTS,
-    .takes_parameter = true,
-    .parameter = 2,
-    .init = sre_init,
+    .flags = WEIR_RETRY_TAKES_NUMBER,
+    .number = 2,
+    .begin = sre_begin,
     .send = sre_send,
     .after = sre_after};

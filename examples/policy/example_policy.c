@@ -12,7 +12,9 @@
  * in-two     split: a partition near its maximum is cut once, at the offered point that divides its
  *            load best; evenly, if no point is offered.
  * half-way   demand: a peak earns only half of what it adds, so a short one changes little.
- * idlest     relocate: a replica goes to the node with the most capacity that nobody consumes. */
+ * idlest     relocate: a replica goes to the node with the most capacity that nobody consumes.
+ * one-in-five retry: a client's retries are at most a fifth of what it sends; they wait longer each
+ *            time, and not for the same time. */
 #include <stddef.h>
 #include <weir/policy.h>
 
@@ -284,6 +286,48 @@ static uint32_t idlest_place(const struct weir_move *m)
 static const struct weir_relocate_policy idlest = {
     .size = sizeof idlest, .name = "idlest", .place = idlest_place};
 
+/* ---- retries ---- */
+
+/* What the client has sent. */
+struct one_in_five {
+    int64_t attempts;
+    int64_t retries; /* those that wait, too */
+};
+
+static void one_in_five_send(struct weir_retry *r, struct weir_retry_decision *decision)
+{
+    struct one_in_five *s = weir_retry_state(r);
+    s->attempts++;
+    decision->again = 1;
+    decision->at_ns = weir_retry_now_ns(r);
+}
+
+static void one_in_five_after(struct weir_retry *r, struct weir_retry_decision *decision)
+{
+    struct one_in_five *s = weir_retry_state(r);
+    const uint32_t result = weir_retry_result(r);
+    if (result == WEIR_RETRY_DONE || result == WEIR_RETRY_FINAL ||
+        weir_retry_attempts(r) >= weir_retry_attempts_max(r))
+        return;
+    if (s->retries * 5 >= s->attempts) {
+        decision->stop = WEIR_RETRY_STOP_QUOTA;
+        return;
+    }
+    s->retries++;
+    double longest_ns = 50e6 * weir_retry_attempts(r);
+    decision->again = 1;
+    decision->at_ns = weir_retry_now_ns(r) + (int64_t)(longest_ns * weir_retry_random(r));
+}
+
+static const struct weir_retry_policy one_in_five = {
+    .size = sizeof one_in_five,
+    .state_bytes = sizeof(struct one_in_five),
+    .name = "one-in-five",
+    .about = "A client's retries are at most a fifth of what it sends.",
+    .attempts_max = 5,
+    .send = one_in_five_send,
+    .after = one_in_five_after};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&steady};
@@ -294,6 +338,7 @@ static const struct weir_adaptive_policy *const adaptive[] = {&on_call};
 static const struct weir_split_policy *const split[] = {&in_two};
 static const struct weir_demand_policy *const demand[] = {&half_way};
 static const struct weir_relocate_policy *const relocate[] = {&idlest};
+static const struct weir_retry_policy *const retry[] = {&one_in_five};
 
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
@@ -312,7 +357,9 @@ static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .adaptive = adaptive,
                                                  .split = split,
                                                  .demand = demand,
-                                                 .relocate = relocate};
+                                                 .relocate = relocate,
+                                                 .retry_count = 1,
+                                                 .retry = retry};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

@@ -1,5 +1,5 @@
 /* nonsense_policy.c - faulty on purpose: one decision about requests in eight makes no sense, and none
- * of the controller's does. weir tells so, and goes on. */
+ * of the controller's and of clients does. weir tells so, and goes on. */
 #include <stddef.h>
 
 #include <weir/policy.h>
@@ -74,6 +74,17 @@ static uint32_t nonsense_place(const struct weir_move *m)
 static const struct weir_relocate_policy nonsense_relocate = {
     .size = sizeof nonsense_relocate, .name = "nonsense", .place = nonsense_place};
 
+/* ---- clients ---- */
+
+static void nonsense_after(struct weir_retry *r, struct weir_retry_decision *decision)
+{
+    decision->again = 1; /* also if the request is answered */
+    decision->at_ns = weir_retry_now_ns(r) - 1;
+}
+
+static const struct weir_retry_policy nonsense_retry = {
+    .size = sizeof nonsense_retry, .name = "nonsense", .attempts_max = 5, .after = nonsense_after};
+
 /* ---- the file ---- */
 
 static const struct weir_partition_policy *const partition[] = {&nonsense};
@@ -81,6 +92,7 @@ static const struct weir_adaptive_policy *const adaptive[] = {&nonsense_adaptive
 static const struct weir_split_policy *const split[] = {&nonsense_split};
 static const struct weir_demand_policy *const demand[] = {&nonsense_demand};
 static const struct weir_relocate_policy *const relocate[] = {&nonsense_relocate};
+static const struct weir_retry_policy *const retry[] = {&nonsense_retry};
 static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .size = sizeof plugin,
                                                  .partition_count = 1,
@@ -92,7 +104,9 @@ static const struct weir_policy_plugin plugin = {.abi = WEIR_POLICY_ABI,
                                                  .adaptive = adaptive,
                                                  .split = split,
                                                  .demand = demand,
-                                                 .relocate = relocate};
+                                                 .relocate = relocate,
+                                                 .retry_count = 1,
+                                                 .retry = retry};
 
 WEIR_POLICY_EXPORT const struct weir_policy_plugin *weir_policy_plugin(void)
 {

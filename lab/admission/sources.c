@@ -146,7 +146,7 @@ static void client_hears(void *context, uint64_t argument)
 
 static bool client_cares(const struct model_source *s)
 {
-    return s->traffic.options.clients.count > 0 || s->workload->retry.model->send != NULL ||
+    return s->traffic.options.clients.count > 0 || s->workload->retry.policy->send != NULL ||
            s->attempts_max > 1;
 }
 
@@ -259,7 +259,7 @@ static void source_init(struct model *m, const struct scenario_workload *w, uint
     for (uint32_t i = 0; i < s->client_count; i++)
         retry_init(&s->clients[i], &w->retry, w->traffic.start_ns);
     s->attempts_max =
-        w->retry.attempts_max > 0 ? w->retry.attempts_max : w->retry.model->attempts_max;
+        w->retry.attempts_max > 0 ? w->retry.attempts_max : w->retry.policy->attempts_max;
 }
 
 void model_sources_create(struct model *m)

@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct traffic_mix mix;
     struct item_sizes sizes;
     struct traffic_clients clients;
-    struct retry_options retry;
+    struct retry_options retry = {0};
     struct prng random = prng_seeded(1);
     if (size >= sizeof text)
         return 0;

@@ -125,7 +125,8 @@ static void start_server(struct server *s, const char *workload)
                     (char *)(uintptr_t)workload,
                     (char[]){"--url"},
                     other_url};
-    assert_int_equal(load_options_parse(&options, other_url[0] ? 7 : 5, argv, &error), STATUS_OK);
+    assert_int_equal(load_options_parse(&options, other_url[0] ? 7 : 5, argv, NULL, &error),
+                     STATUS_OK);
     buffer_deinit(&error);
 }
 
@@ -465,7 +466,7 @@ static void a_server_that_is_not_there_is_an_error_with_its_address(void **state
     (void)state;
     struct buffer error = {0};
     char *argv[] = {(char[]){"load"}, (char[]){"--url"}, (char[]){"http://127.0.0.1:1"}};
-    assert_int_equal(load_options_parse(&options, 3, argv, &error), STATUS_OK);
+    assert_int_equal(load_options_parse(&options, 3, argv, NULL, &error), STATUS_OK);
     struct load_run_options o = {
         .load = &options, .workloads = options.workloads, .workload_count = 1};
     struct load_run *run = NULL;

@@ -17,7 +17,7 @@ static enum command_line_result parse(struct buffer *error, int count, const cha
     for (int i = 0; i < count; i++)
         argv[i + 1] = strdup(arguments[i]);
     buffer_clear(error);
-    enum command_line_result result = load_options_parse(&options, count + 1, argv, error);
+    enum command_line_result result = load_options_parse(&options, count + 1, argv, NULL, error);
     for (int i = 0; i < count; i++)
         free(argv[i + 1]);
     return result;
@@ -222,12 +222,12 @@ static void ycsb_letters_set_the_mix_and_what_is_said_beside_them_counts(void **
     assert_int_equal(a->traffic.keys.kind, LOAD_KEYS_UNIFORM);
     assert_int_equal(a->traffic.sizes.most, 1000);
     assert_true(a->traffic.clients.count == 7 && a->traffic.clients.exponential);
-    assert_string_equal(a->retry.model->name, "standard-2026");
+    assert_string_equal(a->retry.policy->name, "standard-2026");
     assert_int_equal(a->retry.attempts_max, 2);
     assert_int_equal(b->traffic.keys.kind, LOAD_KEYS_LATEST);
     assert_int_equal(b->traffic.sizes.kind, ITEM_SIZES_TWITTER);
     assert_true(b->traffic.mix.fraction[TRAFFIC_INSERT] == 0.05 && b->traffic.mix.eventual == 0);
-    assert_null(b->retry.model);
+    assert_null(b->retry.policy);
     check_body((struct load_request){.key = 7, .kind = LOAD_SCAN, .scan_length = 12},
                "{\"TableName\":\"load\",\"ExclusiveStartKey\":{\"pk\":{\"S\":\"key-0000000007\"}},"
                "\"Limit\":12}");

@@ -11,7 +11,7 @@ static const struct retry_outcome done = {RETRY_DONE, -1}, throttled = {RETRY_TH
 
 static struct retry retry_of(const char *text, int64_t now_ns)
 {
-    struct retry_options o;
+    struct retry_options o = {0};
     struct retry r;
     assert_null(retry_parse(&o, text));
     retry_init(&r, &o, now_ns);
@@ -145,7 +145,7 @@ static void a_quota_of_500_tokens_bounds_the_retries_of_a_client(void **state)
         }
         assert_int_equal(retries_of_quota(&r, cases[i].outcome), 1);
         /* A retry that succeeds gives back what it took; an error that no try mends gives nothing. */
-        struct retry_request q = {.attempts = 1, .quota = cost};
+        struct retry_request q = {.attempts = 1, .note = cost};
         const struct retry_outcome final = {RETRY_FINAL, -1};
         assert_false(retry_after(&r, &q, &final, 0, &random).again);
         assert_int_equal(retries_of_quota(&r, cases[i].outcome), 0);
@@ -240,7 +240,7 @@ static void an_adaptive_client_is_not_limited_before_the_first_throttling(void *
 static double token_ms(struct retry *r, int64_t now_ns)
 {
     struct prng random = prng_seeded(1);
-    const struct retry_request q = {0};
+    struct retry_request q = {0};
     struct retry_verdict v;
     while ((v = retry_send(r, &q, now_ns, &random)).at_ns == now_ns)
         ; /* tokens that are left */
@@ -348,7 +348,7 @@ static void unknown_models_are_refused_and_known_ones_described(void **state)
         "",           "nothing",        "standard:0",    "standard:",
         "standard:x", "none:3",         "legacy:1001",   "standard:2:3",
         "standard-2", "sre-throttle:0", "sre-throttle:x"};
-    struct retry_options o;
+    struct retry_options o = {0};
     struct buffer text = {0};
     for (size_t i = 0; i < COUNT_OF(wrong); i++)
         if (retry_parse(&o, wrong[i]) == NULL)
@@ -357,10 +357,195 @@ static void unknown_models_are_refused_and_known_ones_described(void **state)
     buffer_append_u8(&text, 0);
     for (int i = 0; retry_models[i] != NULL; i++) {
         assert_non_null(strstr((const char *)text.data, retry_models[i]->form));
-        assert_null(retry_parse(&o, retry_models[i]->name));
-        assert_ptr_equal(o.model, retry_models[i]);
+        assert_null(retry_parse(&o, retry_models[i]->policy->name));
+        assert_ptr_equal(o.policy, retry_models[i]->policy);
     }
     buffer_deinit(&text);
+}
+
+/* ---- policies from files ---- */
+
+static struct {
+    struct weir_retry_decision send, after;
+    uint32_t result;
+    int64_t hint_ns;
+    int32_t attempts, note, attempts_max;
+    double number;
+} script;
+
+static void scripted_begin(struct weir_retry *r)
+{
+    *(int64_t *)weir_retry_state(r) = weir_retry_now_ns(r);
+    assert_int_equal(weir_retry_attempts(r), 0);
+    weir_retry_keep_note(r, 9); /* of no request */
+    assert_int_equal(weir_retry_note(r), 0);
+    assert_true(weir_retry_random(r) == 0);
+    assert_true(weir_retry_hint_ns(r) < 0);
+}
+
+static void scripted_send(struct weir_retry *r, struct weir_retry_decision *decision)
+{
+    assert_int_equal(decision->again, 0);
+    *decision = script.send;
+    decision->at_ns += weir_retry_now_ns(r);
+}
+
+static void scripted_after(struct weir_retry *r, struct weir_retry_decision *decision)
+{
+    assert_int_equal(*(int64_t *)weir_retry_state(r), 5);
+    script.result = weir_retry_result(r);
+    script.hint_ns = weir_retry_hint_ns(r);
+    script.attempts = weir_retry_attempts(r);
+    script.attempts_max = weir_retry_attempts_max(r);
+    script.number = weir_retry_number(r);
+    script.note = weir_retry_note(r);
+    weir_retry_keep_note(r, script.note + 7);
+    assert_true(weir_retry_random(r) >= 0 && weir_retry_random(r) < 1);
+    *decision = script.after;
+    decision->at_ns += weir_retry_now_ns(r);
+}
+
+static int nonsense_told;
+
+static void tell(void *context, const char *text)
+{
+    (void)context;
+    assert_non_null(strstr(text, "retry policy 'scripted' of FILE.so "));
+    assert_non_null(strstr(text, "Such decisions end the request"));
+    nonsense_told++;
+}
+
+static struct weir_retry_policy scripted = {.size = sizeof scripted,
+                                            .state_bytes = 8,
+                                            .name = "scripted",
+                                            .attempts_max = 3,
+                                            .number = 4,
+                                            .begin = scripted_begin,
+                                            .send = scripted_send,
+                                            .after = scripted_after};
+
+static enum status add_retry(struct policies *policies, const struct weir_retry_policy *p)
+{
+    const struct weir_retry_policy *const retry[] = {p};
+    const struct weir_policy_plugin plugin = {
+        .abi = WEIR_POLICY_ABI, .size = sizeof plugin, .retry_count = 1, .retry = retry};
+    struct buffer error = {0};
+    enum status status = policies_add(policies, &plugin, "FILE.so", NULL, &error);
+    if (status == STATUS_OK)
+        status = retry_policies_check(policies, &error);
+    buffer_deinit(&error);
+    return status;
+}
+
+static void a_policy_from_a_file_decides_for_a_client(void **state)
+{
+    (void)state;
+    static struct policies policies;
+    struct prng random = prng_seeded(1);
+    struct retry_request q = {0};
+    struct retry_options o = {0};
+    struct retry r;
+    const struct retry_outcome hinted = {RETRY_THROTTLED, 1234};
+    memset(&script, 0, sizeof script);
+    policies = (struct policies){0};
+    assert_non_null(retry_parse(&o, "scripted"));
+    assert_int_equal(add_retry(&policies, &scripted), STATUS_OK);
+    o.policies = &policies;
+    assert_null(retry_parse(&o, "scripted:12"));
+    assert_non_null(retry_parse(&o, "scripted:x"));
+    assert_non_null(retry_parse(&o, "scripted-2"));
+    assert_null(retry_parse(&o, "legacy:7")); /* weir's own are there, too */
+    assert_null(retry_parse(&o, "scripted:12"));
+    retry_init(&r, &o, 5);
+    script.send = (struct weir_retry_decision){.again = 1, .at_ns = 20};
+    assert_int_equal(retry_send(&r, &q, 100, &random).at_ns, 120);
+    script.after = (struct weir_retry_decision){.again = 1, .at_ns = 50};
+    for (int32_t attempt = 1; attempt < 4; attempt++) {
+        struct retry_verdict v = retry_after(&r, &q, &hinted, 200, &random);
+        assert_true(v.again && v.at_ns == 250);
+        assert_int_equal(script.attempts, attempt);
+        assert_int_equal(script.note, (attempt - 1) * 7);
+    }
+    assert_int_equal(script.result, WEIR_RETRY_THROTTLED);
+    assert_int_equal(script.hint_ns, 1234);
+    assert_int_equal(script.attempts_max, 12);
+    assert_true(script.number == 4);
+    script.after = (struct weir_retry_decision){.stop = WEIR_RETRY_STOP_QUOTA};
+    assert_int_equal(retry_after(&r, &q, &failed, 200, &random).stop, RETRY_STOP_QUOTA);
+    assert_int_equal(retry_after(&r, &q, &done, 200, &random).stop, RETRY_STOP_DONE);
+    script.after = (struct weir_retry_decision){0};
+    assert_int_equal(retry_after(&r, &q, &failed, 200, &random).stop, RETRY_STOP_ATTEMPTS);
+    assert_int_equal(policies.entries[0].nonsense, 0);
+}
+
+static void a_number_in_place_of_attempts_goes_to_a_policy_that_takes_it(void **state)
+{
+    (void)state;
+    static struct policies policies;
+    struct retry_options o = {.policies = &policies};
+    struct weir_retry_policy p = scripted;
+    policies = (struct policies){0};
+    p.flags = WEIR_RETRY_TAKES_NUMBER;
+    assert_int_equal(add_retry(&policies, &p), STATUS_OK);
+    assert_null(retry_parse(&o, "scripted"));
+    assert_true(o.parameter == 4);
+    assert_null(retry_parse(&o, "scripted:2.5"));
+    assert_true(o.parameter == 2.5 && o.attempts_max == 3);
+    assert_non_null(retry_parse(&o, "scripted:101"));
+}
+
+static void what_a_retry_policy_lacks_is_told(void **state)
+{
+    (void)state;
+    static struct policies policies;
+    struct weir_retry_policy cases[] = {scripted, scripted, scripted, scripted, scripted, scripted};
+    cases[0].after = NULL;
+    cases[1].attempts_max = 0;
+    cases[2].attempts_max = WEIR_RETRY_ATTEMPTS_MAX + 1;
+    cases[3].state_bytes = WEIR_RETRY_STATE_MAX + 1;
+    cases[4].flags = 2;
+    cases[5].name = "standard-2026"; /* weir's own */
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        policies = (struct policies){0};
+        assert_int_equal(add_retry(&policies, &cases[i]), STATUS_MALFORMED);
+    }
+}
+
+static void nonsense_ends_the_request_and_is_told_once(void **state)
+{
+    (void)state;
+    static struct policies policies;
+    static const struct weir_retry_decision cases[] = {
+        {.again = 2},
+        {.again = 1, .at_ns = -1},
+        {.again = 1, .at_ns = WEIR_RETRY_WAIT_NS_MAX + 1},
+        {.stop = 1},
+        {.stop = WEIR_RETRY_STOP_LOCAL + 1},
+    };
+    struct prng random = prng_seeded(1);
+    struct retry_options o = {.policies = &policies};
+    struct retry r;
+    policies = (struct policies){.tell = tell};
+    nonsense_told = 0;
+    assert_int_equal(add_retry(&policies, &scripted), STATUS_OK);
+    assert_null(retry_parse(&o, "scripted"));
+    retry_init(&r, &o, 5);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct retry_request q = {0};
+        script.send = script.after = cases[i];
+        assert_int_equal(retry_send(&r, &q, 100, &random).stop, RETRY_STOP_LOCAL);
+        struct retry_verdict v = retry_after(&r, &q, &failed, 100, &random);
+        assert_true(!v.again && v.stop == RETRY_STOP_LOCAL);
+        assert_int_equal(policies.entries[0].nonsense, 2 * (i + 1));
+    }
+    struct retry_request q = {0}, old = {.attempts = RETRY_ATTEMPTS_MAX};
+    script.send = script.after = (struct weir_retry_decision){.again = 1};
+    struct retry_verdict v = retry_after(&r, &q, &done, 100, &random);
+    assert_true(!v.again && v.stop == RETRY_STOP_DONE); /* it is answered */
+    v = retry_after(&r, &old, &failed, 100, &random);
+    assert_true(!v.again && v.stop == RETRY_STOP_LOCAL);
+    assert_int_equal(policies.entries[0].nonsense, 12);
+    assert_int_equal(nonsense_told, 1);
 }
 
 int main(void)
@@ -378,6 +563,10 @@ int main(void)
         cmocka_unit_test(the_sre_throttle_sends_k_times_what_is_accepted),
         cmocka_unit_test(the_sre_throttle_forgets_after_two_minutes_and_caps_retries_at_a_tenth),
         cmocka_unit_test(unknown_models_are_refused_and_known_ones_described),
+        cmocka_unit_test(a_policy_from_a_file_decides_for_a_client),
+        cmocka_unit_test(a_number_in_place_of_attempts_goes_to_a_policy_that_takes_it),
+        cmocka_unit_test(what_a_retry_policy_lacks_is_told),
+        cmocka_unit_test(nonsense_ends_the_request_and_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
