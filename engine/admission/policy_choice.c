@@ -149,9 +149,16 @@ bool admission_policy_is_own(enum policy_point point, const char *name)
         return headroom_policy_find(slice_of(name)) != NULL;
     case POLICY_OVERLOAD:
         return overload_policy_find(slice_of(name)) != NULL;
-    default:
-        return false;
+    case POLICY_TABLE:
+    case POLICY_ADAPTIVE:
+    case POLICY_SPLIT:
+    case POLICY_DEMAND:
+    case POLICY_RELOCATE:
+    case POLICY_RETRY:
+    case POLICY_POINTS:
+        break;
     }
+    return false;
 }
 
 static enum status policy_unknown(const struct config *config, enum policy_point point,

@@ -682,6 +682,67 @@ static void a_rank_without_sense_moves_nothing(void **state)
     scene_deinit(&w);
 }
 
+/* ---- what is required ---- */
+
+static void expect_refused(const struct weir_policy_plugin *plugin, const char *text)
+{
+    struct buffer error = {0};
+    policies = (struct policies){0};
+    assert_int_equal(policies_add(&policies, plugin, "FILE.so", control_policy_is_own, &error),
+                     STATUS_MALFORMED);
+    buffer_append_u8(&error, 0);
+    if (strstr((const char *)error.data, text) == NULL)
+        fail_msg("'%s' is not in '%s'", text, (const char *)error.data);
+    assert_int_equal(policies.count, 0);
+    buffer_deinit(&error);
+}
+
+static void what_a_policy_of_the_controller_lacks_is_told(void **state)
+{
+    (void)state;
+    struct weir_adaptive_policy a = adaptive;
+    struct weir_split_policy s = split;
+    struct weir_demand_policy d = demand;
+    struct weir_relocate_policy r = relocate;
+    const struct weir_adaptive_policy *const as[] = {&a};
+    const struct weir_split_policy *const ss[] = {&s};
+    const struct weir_demand_policy *const ds[] = {&d};
+    const struct weir_relocate_policy *const rs[] = {&r};
+    struct weir_policy_plugin of_a = adaptive_plugin, of_s = split_plugin, of_d = demand_plugin,
+                              of_r = relocate_plugin;
+    of_a.adaptive = as;
+    of_s.split = ss;
+    of_d.demand = ds;
+    of_r.relocate = rs;
+    a.partition_bytes = s.state_bytes = WEIR_POLICY_STATE_MAX + 1;
+    expect_refused(&of_a, "adaptive policy 'scripted' wants too large a state");
+    expect_refused(&of_s, "split policy 'scripted' wants too large a state");
+    a.partition_bytes = s.state_bytes = 0;
+    a.flags = s.flags = d.flags = r.flags = 1;
+    expect_refused(&of_a, "flags");
+    expect_refused(&of_s, "flags");
+    expect_refused(&of_d, "flags");
+    expect_refused(&of_r, "flags");
+    a.adapt = NULL;
+    s.wish = NULL;
+    d.earn = NULL;
+    r.place = NULL;
+    expect_refused(&of_a, "adapt is required");
+    expect_refused(&of_s, "wish is required");
+    expect_refused(&of_d, "earn is required");
+    expect_refused(&of_r, "place is required");
+    a.name = "proportional";
+    s.name = "limits";
+    d.name = "peak";
+    r.name = "least-promised";
+    expect_refused(&of_a, "has the name of a policy of weir");
+    expect_refused(&of_s, "has the name of a policy of weir");
+    expect_refused(&of_d, "has the name of a policy of weir");
+    expect_refused(&of_r, "has the name of a policy of weir");
+    a.size = 8;
+    expect_refused(&of_a, "size = 8");
+}
+
 /* ---- versions ---- */
 
 static void a_plugin_from_before_the_controllers_points_is_taken(void **state)
@@ -720,6 +781,7 @@ int main(void)
         cmocka_unit_test(a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica),
         cmocka_unit_test(a_policy_of_moves_ranks_the_replicas_of_a_crowded_node),
         cmocka_unit_test(a_rank_without_sense_moves_nothing),
+        cmocka_unit_test(what_a_policy_of_the_controller_lacks_is_told),
         cmocka_unit_test(a_plugin_from_before_the_controllers_points_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
