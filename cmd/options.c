@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cmd/usage.h"
+#include "control/points.h"
 #include "gac/vend.h"
 
 const char *options_profile_meaning(enum profile profile)
@@ -214,6 +215,7 @@ static int check_config(const struct options *o, const char *command)
         code = 0;
     } else if (config_check(&o->config, &text) != STATUS_OK ||
                admission_policies_check(&o->config, &text) != STATUS_OK ||
+               control_policies_check(&o->config, &text) != STATUS_OK ||
                table_policy_check(&o->config, &text) != STATUS_OK) {
         code = usage_wrong(command, "%.*s", TEXT_OF(text));
     }

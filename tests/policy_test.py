@@ -202,11 +202,11 @@ def refused_files(i, work):
         expect(run(i.weir, "sim", "--policy", i.file("example"), "--set", f"{point}_policy=luck", code=2),
                f"{point}_policy 'luck' is not known", f", {POINTS[point + '_policy']}", "--policy FILE.so loads more")
     expect(run(i.weir, "local", "--in-memory", "--port", 0, "--profile", "research", "--set", "adaptive_policy=luck",
-               code=1), "adaptive_policy 'luck' is not known")
+               code=2), "adaptive_policy 'luck' is not known")
     expect(run(i.weir, "gac", "--gac", "1=127.0.0.1:7999", "--profile", "research", "--set", "gac_policy=luck", code=2),
            "gac_policy 'luck' is not known", "static, periodic, lease")
     expect(run(i.weir, "local", "--in-memory", "--port", 0, "--profile", "research", "--set", "node_policy=luck",
-               code=1), "node_policy 'luck' is not known")
+               code=2), "node_policy 'luck' is not known")
 
 
 def page_of(server, policy):
