@@ -17,6 +17,7 @@ enum {
     SETUP_S = 60,
     TABLES_MOST = 200,
     PROCESSES_MOST = 64,
+    CONNECTIONS_MAX = 128, /* of a workload to a router */
     PPM = 1000000
 };
 
@@ -388,6 +389,7 @@ static void real_begin(struct real *r, uint64_t seed)
         .measure = r->measure,
         .scheduler = &r->scheduler,
         .port = {r, real_connect, real_send, real_close},
+        .connections_max = CONNECTIONS_MAX,
     };
     loop_read_clock(r->loop);
     r->scheduler.now = loop_now(r->loop);

@@ -60,7 +60,9 @@ struct process {
     int64_t busy_until_ns; /* with everything that has arrived */
     int64_t busy_ns;       /* with the message that it is handling */
     int64_t waited_ns;     /* the message that it is handling, for the process */
-    struct messages held;  /* owns; datagrams that came during a pause, oldest first */
+    int64_t each_ns;       /* what each message from `each_from` and later ones costs */
+    uint32_t each_from;
+    struct messages held; /* owns; datagrams that came during a pause, oldest first */
 };
 
 /* From one process to another. */
@@ -173,14 +175,18 @@ static int64_t sent_at(struct network *n, uint32_t from, uint32_t to, size_t siz
 
 /* A process handles one event after the other. False: the process is busy, and takes the message at
  * m->at_ns. */
-static bool takes(struct network *n, struct process *p, struct message *m)
+static bool takes(struct network *n, struct process *p, struct message *m, uint32_t from)
 {
     const int64_t now = n->options.scheduler->now.ns;
-    if (n->options.speed.event_ns == 0 || m->kind != MESSAGE_DATA || m->cost_ns >= 0)
+    const int64_t each_ns = from >= p->each_from ? p->each_ns : 0;
+    if ((n->options.speed.event_ns == 0 && each_ns == 0) || m->kind != MESSAGE_DATA ||
+        m->cost_ns >= 0)
         return true;
-    m->came_ns = m->at_ns;
-    m->cost_ns = (int64_t)prng_below(&n->speed_prng, (uint64_t)n->options.speed.event_ns + 1);
-    m->at_ns = p->busy_until_ns > now ? p->busy_until_ns : now;
+    m->came_ns = m->at_ns + each_ns; /* its own cost is no wait */
+    m->cost_ns = n->options.speed.event_ns == 0
+                     ? 0
+                     : (int64_t)prng_below(&n->speed_prng, (uint64_t)n->options.speed.event_ns + 1);
+    m->at_ns = (p->busy_until_ns > now ? p->busy_until_ns : now) + each_ns;
     p->busy_until_ns = m->at_ns + m->cost_ns;
     return m->at_ns == now;
 }
@@ -361,7 +367,7 @@ static void network_pump(void *context, uint64_t argument)
             schedule_pump(l, end, m->at_ns);
             return;
         }
-        if (!takes(n, &n->processes[l->process[end]], m)) {
+        if (!takes(n, &n->processes[l->process[end]], m, l->process[1 - end])) {
             schedule_pump(l, end, m->at_ns);
             return;
         }
@@ -507,7 +513,7 @@ static void network_arrive(void *context, uint64_t argument)
         return;
     }
     if (p->alive && !network_is_cut(n, m->from, m->to)) {
-        if (!takes(n, p, m)) {
+        if (!takes(n, p, m, 0)) {
             scheduler_at(n->options.scheduler, (struct instant){m->at_ns}, network_arrive, n,
                          (uintptr_t)m);
             return;
@@ -619,6 +625,19 @@ void network_calm(struct network *n, int64_t tail_ns)
 void network_read_slowly(struct network *n, uint32_t process, int64_t bytes_ms)
 {
     n->processes[process].read_bytes_ms = bytes_ms;
+}
+
+void network_set_cost(struct network *n, uint32_t process, uint32_t from, int64_t ns)
+{
+    must(from > 0 && ns >= 0);
+    n->processes[process].each_from = from;
+    n->processes[process].each_ns = ns;
+}
+
+void network_cost_back(struct network *n, uint32_t process, int64_t ns)
+{
+    must(ns >= 0);
+    n->processes[process].busy_until_ns -= ns;
 }
 
 struct duration network_busy(const struct network *n, uint32_t process)

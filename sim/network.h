@@ -92,6 +92,12 @@ void network_attach_streams(struct network *n, uint32_t process,
 void network_calm(struct network *n, int64_t tail_ns);
 /* The process takes at most this many bytes in a millisecond, as a client that reads slowly. */
 void network_read_slowly(struct network *n, uint32_t process, int64_t bytes_ms);
+/* The process needs `ns` for each message over links from the process `from` and from later ones: so
+ * much later it arrives, after those that came before. network_waited tells how long it has waited
+ * for them. */
+void network_set_cost(struct network *n, uint32_t process, uint32_t from, int64_t ns);
+/* A message cost `ns` less than network_set_cost said: later messages arrive sooner. */
+void network_cost_back(struct network *n, uint32_t process, int64_t ns);
 /* For a handler: how long the process is busy with what has just arrived. */
 struct duration network_busy(const struct network *n, uint32_t process);
 

@@ -98,27 +98,34 @@ static void node_trace_look(void *context)
 static bool node_has_costs(const struct node_process *p)
 {
     const struct processor_costs *c = &p->options.timings.work;
-    return c->first_ns[SERVED_READ] + c->first_ns[SERVED_WRITE] + c->first_ns[SERVED_FOLLOW] +
-               c->unit_ns >
-           0;
+    int64_t ns = c->unit_ns;
+    for (enum served_kind kind = 0; kind < SERVED_KINDS; kind++)
+        ns += c->first_ns[kind];
+    return ns > 0;
 }
 
-/* The processors get what the node has done since the last look. Returns when the requests of
- * clients are done; a follower's work is kept for the log. */
-static struct worked node_served_look(struct node_process *p)
+/* What the node has done for clients between two looks. */
+struct node_done {
+    int64_t ns; /* until it is done */
+    int64_t write_mcu;
+};
+
+static struct node_done node_served_look(struct node_process *p)
 {
     const struct processor_costs *c = &p->options.timings.work;
     const struct instant now = node_scheduler(p)->now;
     if (!node_has_costs(p))
-        return (struct worked){0};
+        return (struct node_done){0};
     const struct served *s = node_served(node_server_node(p->server));
-    struct worked w[SERVED_KINDS];
-    for (enum served_kind kind = 0; kind < SERVED_KINDS; kind++)
-        w[kind] = processor_serve(&p->processor, now, c, kind, &p->served, s);
+    const int64_t write_mcu = s->kinds[SERVED_WRITE].mcu - p->served.kinds[SERVED_WRITE].mcu;
+    struct node_done done = {.write_mcu = write_mcu};
+    for (enum served_kind kind = 0; kind < SERVED_KINDS; kind++) {
+        const int64_t ns = processor_serve(&p->processor, now, c, kind, &p->served, s);
+        if (kind != SERVED_FOLLOW && ns > done.ns)
+            done.ns = ns;
+    }
     p->served = *s;
-    if (w[SERVED_FOLLOW].work_ns > 0)
-        p->follow_until_ns = now.ns + worked_ns(w[SERVED_FOLLOW]);
-    return w[SERVED_READ].work_ns > 0 ? w[SERVED_READ] : w[SERVED_WRITE];
+    return done;
 }
 
 static void keep_sorted(int64_t *list, uint32_t count, int64_t value)
@@ -128,30 +135,29 @@ static void keep_sorted(int64_t *list, uint32_t count, int64_t value)
     list[count] = value;
 }
 
-/* How long a write waits for queues, beside what the logs of its followers will wait: for the
- * leader's queue, or for the queues of a majority if those are longer. The followers' queues become
- * shorter while the write waits at the leader. `wait_ns`: at the leader. */
-static int64_t node_write_wait(const struct node_process *p, uint32_t partition, int64_t wait_ns)
+/* When a majority of the partition's replicas has done its work for a write: the leader first, then
+ * each follower, once the work in its queue is done. Network and disks come on top. */
+static int64_t node_write_ns(const struct node_process *p, uint32_t partition,
+                             const struct node_done *leader)
 {
-    const struct instant now = node_scheduler(p)->now;
     const struct partition_info *info = node_replica(node_server_node(p->server), partition);
-    int64_t all[REPLICAS_MAX], own[REPLICAS_MAX];
+    const int64_t follow_ns =
+        processor_cost_ns(&p->options.timings.work, SERVED_FOLLOW, 1, leader->write_mcu);
+    int64_t done_ns[REPLICAS_MAX];
     uint32_t count = 0;
     for (uint32_t i = 0; info != NULL && i < info->member_count; i++) {
         const uint32_t node = partition_node(info, i);
         must(node >= 1 && node <= p->options.node_count);
         const struct node_process *m = p->options.nodes[node];
+        const int64_t wait_ns = processor_wait_ns(&m->processor, node_scheduler(p)->now);
+        const int64_t begins_ns = wait_ns > leader->ns ? wait_ns : leader->ns;
         if (m->server == NULL)
             continue;
-        keep_sorted(all, count, m == p ? 0 : processor_wait_ns(&m->processor, now));
-        keep_sorted(own, count, m == p ? 0 : processor_own_wait_ns(&m->processor, now));
-        count++;
+        keep_sorted(done_ns, count++,
+                    m == p ? leader->ns : begins_ns + processor_takes_ns(&m->processor, follow_ns));
     }
-    if (info == NULL || info->member_count / 2 >= count)
-        return wait_ns; /* no majority: there will be no answer */
-    const int64_t majority_ns = all[info->member_count / 2], log_ns = own[info->member_count / 2];
-    const int64_t longer_ns = wait_ns > majority_ns ? wait_ns : majority_ns;
-    return longer_ns > log_ns ? longer_ns - log_ns : 0;
+    const bool has_majority = info != NULL && info->member_count / 2 < count;
+    return has_majority ? done_ns[info->member_count / 2] : leader->ns;
 }
 
 static uint64_t node_late_key(uint64_t link, uint64_t request)
@@ -175,15 +181,6 @@ static int64_t node_late_take(struct node_process *p, uint64_t link, uint64_t re
     if (ns > 0)
         id_map_remove(&p->late, key);
     return ns;
-}
-
-/* How long the log must wait for what the node does as a follower. */
-static int64_t node_follow_take(struct node_process *p)
-{
-    node_served_look(p);
-    const int64_t ns = p->follow_until_ns - node_scheduler(p)->now.ns;
-    p->follow_until_ns = 0;
-    return ns > 0 ? ns : 0;
 }
 
 void node_process_occupy(struct node_process *p, int64_t write_mcu, int64_t ns)
@@ -350,7 +347,7 @@ static void process_log_append(void *context, uint64_t lsn, struct slice bytes)
     if (t->write_tail_per_million > 0 &&
         prng_below(&p->timing_prng, MILLION) < t->write_tail_per_million)
         ns += disk_ns_some(p, t->write_tail_ns);
-    ns = disk_ns_slowed(p, ns) + node_follow_take(p);
+    ns = disk_ns_slowed(p, ns);
     node_moment_begin(p, NODE_POINT_LOG, ns);
     disk_write_begin(&p->disk, lsn, bytes);
     if (p->disk.flying_count > 1)
@@ -414,7 +411,7 @@ static bool node_link_answer(struct node_process *p, uint64_t link, struct slice
     int64_t ns = 0;
     if (node_has_costs(p) && message_kind_of(frame, &kind) == STATUS_OK && kind == MESSAGE_REPLY) {
         must(reply_decode(frame, &r) == STATUS_OK);
-        ns = worked_ns(node_served_look(p)) + node_late_take(p, link, r.id);
+        ns = node_served_look(p).ns + node_late_take(p, link, r.id);
     }
     if (ns == 0)
         return network_send(node_network(p), link, frame);
@@ -482,13 +479,13 @@ static void node_frame_worked(struct node_process *p, uint64_t link, struct slic
 {
     struct request r;
     enum message_kind kind;
-    struct worked w = node_served_look(p);
-    if (w.work_ns == 0 || message_kind_of(frame, &kind) != STATUS_OK || kind != MESSAGE_REQUEST ||
+    struct node_done done = node_served_look(p);
+    if (done.ns == 0 || message_kind_of(frame, &kind) != STATUS_OK || kind != MESSAGE_REQUEST ||
         request_decode(frame, &r) != STATUS_OK)
         return;
     if (request_admit_kind(&r) == ADMIT_WRITE)
-        w.wait_ns = node_write_wait(p, r.partition, w.wait_ns);
-    node_late_add(p, link, r.id, worked_ns(w));
+        done.ns = node_write_ns(p, r.partition, &done);
+    node_late_add(p, link, r.id, done.ns);
 }
 
 static void node_frame_take(struct node_process *p, const struct link_peer *from,
@@ -619,8 +616,7 @@ void node_process_crash(struct node_process *p, bool power)
     node_server_destroy(p->server);
     p->server = NULL;
     p->suspended = p->clock_stops = false;
-    processor_clear(&p->processor);
-    p->follow_until_ns = 0;
+    p->processor.busy_until_ns = 0;
     id_map_deinit(&p->late);
     memset(p->peers, 0, (p->options.node_count + 1) * sizeof p->peers[0]);
     process_end(&p->process, NODE_PROCESS_TRACE_CRASHED, power);

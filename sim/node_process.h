@@ -3,8 +3,8 @@
  * The process gives the driver of a node (server/node_server.h) its ports. Events that come at
  * about the same time share one turn of the driver. Log writes, new segments, checkpoints and page
  * reads take time. Requests take processor time if the timings say so. A request is decided when it
- * comes, and its answer leaves when the work is done. A follower's work delays its log write. A queue
- * of work delays no heartbeat. After a crash the node has what its disk and its backing hold, and nothing else.
+ * comes, and its answer leaves when the work is done; a write's also when a majority would have done
+ * its work. A queue of work delays no log and no other message. After a crash the node has what its disk and its backing hold, and nothing else.
  * Not here: which faults happen when (sim/faults). */
 #pragma once
 
@@ -88,7 +88,6 @@ struct node_process {
     struct processor processor;
     struct served served;    /* what the processor has been told */
     struct id_map late;      /* ns that an answer must wait, by link and request */
-    int64_t follow_until_ns; /* the next log write waits for followers' work until then; 0: none */
     int64_t slow_times;      /* a disk operation takes this many times as long, up to a limit */
     bool fail_write;         /* the next log write that ends fails */
     struct node_work *works; /* owns */

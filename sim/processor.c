@@ -10,39 +10,31 @@ struct processor processor_make(int64_t cores)
     return (struct processor){.cores = cores, .slow_ppm = PROCESSOR_PPM};
 }
 
-static int64_t queue_wait_ns(int64_t until_ns, struct instant now)
+int64_t processor_cost_ns(const struct processor_costs *c, enum served_kind kind, int64_t requests,
+                          int64_t mcu)
 {
-    return until_ns > now.ns ? until_ns - now.ns : 0;
+    const int64_t units = mcu / MCU_PER_UNIT;
+    return requests * c->first_ns[kind] + (units > requests ? units - requests : 0) * c->unit_ns;
+}
+
+int64_t processor_takes_ns(const struct processor *p, int64_t ns)
+{
+    must(ns >= 0);
+    return (int64_t)((__int128)ns * p->slow_ppm / PROCESSOR_PPM);
 }
 
 int64_t processor_wait_ns(const struct processor *p, struct instant now)
 {
-    return queue_wait_ns(p->busy_until_ns, now);
+    return p->busy_until_ns > now.ns ? p->busy_until_ns - now.ns : 0;
 }
 
-int64_t processor_own_wait_ns(const struct processor *p, struct instant now)
+int64_t processor_work(struct processor *p, struct instant now, int64_t ns)
 {
-    return queue_wait_ns(p->own_until_ns, now);
-}
-
-/* `own`: the work waits for no work of others. */
-static struct worked work_add(struct processor *p, struct instant now, int64_t ns, bool own)
-{
-    must(ns >= 0);
     if (ns == 0)
-        return (struct worked){0};
-    const int64_t wait_ns = processor_wait_ns(p, now);
-    const int64_t own_wait_ns = processor_own_wait_ns(p, now);
-    const struct worked w = {.wait_ns = own ? own_wait_ns : wait_ns,
-                             .work_ns = (int64_t)((__int128)ns * p->slow_ppm / PROCESSOR_PPM)};
-    p->busy_until_ns = now.ns + wait_ns + w.work_ns / p->cores;
-    p->own_until_ns = now.ns + own_wait_ns + w.work_ns / p->cores;
-    return w;
-}
-
-struct worked processor_work(struct processor *p, struct instant now, int64_t ns)
-{
-    return work_add(p, now, ns, false);
+        return 0;
+    const int64_t wait_ns = processor_wait_ns(p, now), takes_ns = processor_takes_ns(p, ns);
+    p->busy_until_ns = now.ns + wait_ns + takes_ns / p->cores;
+    return wait_ns + takes_ns;
 }
 
 void processor_occupy(struct processor *p, struct instant now, int64_t ns)
@@ -52,23 +44,17 @@ void processor_occupy(struct processor *p, struct instant now, int64_t ns)
         p->busy_until_ns = now.ns;
 }
 
-void processor_clear(struct processor *p)
+int64_t processor_serve(struct processor *p, struct instant now, const struct processor_costs *c,
+                        enum served_kind kind, const struct served *before,
+                        const struct served *after)
 {
-    p->busy_until_ns = p->own_until_ns = 0;
-}
-
-struct worked processor_serve(struct processor *p, struct instant now,
-                              const struct processor_costs *c, enum served_kind kind,
-                              const struct served *before, const struct served *after)
-{
-    const bool own = kind == SERVED_FOLLOW;
     const int64_t requests = after->kinds[kind].requests - before->kinds[kind].requests;
-    const int64_t units = (after->kinds[kind].mcu - before->kinds[kind].mcu) / MCU_PER_UNIT;
-    const int64_t more_ns = units > requests ? (units - requests) * c->unit_ns : 0;
-    if (requests == 0) /* a request of an earlier look turned out to cost more */
-        return work_add(p, now, more_ns, own);
-    struct worked last = {0};
+    const int64_t mcu = after->kinds[kind].mcu - before->kinds[kind].mcu;
+    const int64_t all_ns = processor_cost_ns(c, kind, requests, mcu);
+    if (requests <= 1) /* 0: a request of an earlier look turned out to cost more */
+        return processor_work(p, now, all_ns);
+    int64_t done_ns = 0;
     for (int64_t i = 0; i < requests; i++)
-        last = work_add(p, now, c->first_ns[kind] + more_ns / requests, own);
-    return last;
+        done_ns = processor_work(p, now, all_ns / requests);
+    return done_ns;
 }

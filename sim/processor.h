@@ -20,41 +20,31 @@ struct processor_costs {
 
 struct processor {
     int64_t cores;
-    int64_t slow_ppm;      /* work takes so much as long; PROCESSOR_PPM: as usual */
-    int64_t busy_until_ns; /* with everything */
-    int64_t own_until_ns;  /* without what others use */
+    int64_t slow_ppm; /* work takes so much as long; PROCESSOR_PPM: as usual */
+    int64_t busy_until_ns;
 };
 
 struct processor processor_make(int64_t cores);
 
-/* When work is done: it waits, then it takes its time. */
-struct worked {
-    int64_t wait_ns;
-    int64_t work_ns; /* 0: there was no work, and it does not wait */
-};
+/* Processor time of requests of one kind that cost `mcu` in all. */
+int64_t processor_cost_ns(const struct processor_costs *c, enum served_kind kind, int64_t requests,
+                          int64_t mcu);
 
-static inline int64_t worked_ns(struct worked w)
-{
-    return w.wait_ns + w.work_ns;
-}
-
-/* Work that takes `ns` on a machine that is not slow comes now. */
-struct worked processor_work(struct processor *p, struct instant now, int64_t ns);
-
-/* How long work that comes now would wait: for everything, and for the work of the process alone. */
+/* How long work that takes `ns` on a machine that is not slow takes here, once it has begun. */
+int64_t processor_takes_ns(const struct processor *p, int64_t ns);
+/* How long work that comes now would wait. */
 int64_t processor_wait_ns(const struct processor *p, struct instant now);
-int64_t processor_own_wait_ns(const struct processor *p, struct instant now);
+
+/* Work that takes `ns` on a machine that is not slow comes now. Returns the time until it is done: it
+ * waits, then it takes its time. No work: 0. */
+int64_t processor_work(struct processor *p, struct instant now, int64_t ns);
 
 /* Others have used all processors for `ns` of the time until now. What exceeds the time without work
  * stays in the queue. */
 void processor_occupy(struct processor *p, struct instant now, int64_t ns);
 
-/* The process ends, and its work with it. */
-void processor_clear(struct processor *p);
-
-/* The work of what a node has done between two looks, of one kind: when all of it is done. The work
- * of a follower waits for the work of the process alone: it delays the log, and with the log also
- * the writes that the node leads. */
-struct worked processor_serve(struct processor *p, struct instant now,
-                              const struct processor_costs *c, enum served_kind kind,
-                              const struct served *before, const struct served *after);
+/* The work of what a node has done between two looks, of one kind. Returns the time until all of it
+ * is done. */
+int64_t processor_serve(struct processor *p, struct instant now, const struct processor_costs *c,
+                        enum served_kind kind, const struct served *before,
+                        const struct served *after);

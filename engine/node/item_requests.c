@@ -89,6 +89,7 @@ static bool items_arrive(struct requests *requests, struct partition *p, const s
         return true;
     PROBE("a node sheds a request that has waited too long");
     p->counts[kind].load.refused[ADMIT_REFUSED_OVERLOAD]++;
+    requests->throughput->served.kinds[SERVED_REFUSE].requests++;
     struct reply *reply = env_refuse(requests->env, o, REPLY_OVERLOADED,
                                      "the request has waited %lld ms for node %u's processor",
                                      (long long)(o->waited.all.ns / NS_PER_MS), requests->env->id);
@@ -121,6 +122,7 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
         requests->throughput->served.kinds[items_served(kind)].mcu += cost_mcu;
         buckets_spent(requests->buckets, p, kind, cost_mcu, !request_is_consistent(&o->request));
     } else {
+        requests->throughput->served.kinds[SERVED_REFUSE].requests++;
         env_reply(requests->env, o, REPLY_THROTTLED)->verdict = o->verdict;
         env_note(requests->env, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
         if (o->verdict.reason == ADMIT_REFUSED_MEMBER) {

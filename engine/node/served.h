@@ -9,6 +9,7 @@ enum served_kind {
     SERVED_READ,   /* as leader or as follower */
     SERVED_WRITE,  /* as leader */
     SERVED_FOLLOW, /* a write that the leader on another node admitted */
+    SERVED_REFUSE, /* a request that admission or overload refused; costs no units */
     SERVED_KINDS
 };
 

@@ -30,6 +30,7 @@ struct clients_options {
     struct measure *measure;     /* borrows; without an optimum */
     struct scheduler *scheduler; /* borrows */
     struct clients_port port;
+    uint32_t connections_max; /* of a workload to a router */
 };
 
 struct clients;

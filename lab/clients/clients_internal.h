@@ -11,10 +11,6 @@
 #include "workload/client_response.h"
 #include "workload/load_request.h"
 
-enum {
-    POOL_CONNECTIONS_MAX = 128 /* of a workload to a router */
-};
-
 /* One attempt of a request. Its memory is used again, and never freed before the end. */
 struct attempt {
     TAILQ_ENTRY(attempt) sent;    /* in the order of their sending, in the workload */

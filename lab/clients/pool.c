@@ -108,7 +108,7 @@ static bool connection_send(struct clients *c, struct pool_connection *n, struct
 static struct pool_connection *pool_take(struct clients *c, struct pool *pool, bool *full)
 {
     struct pool_connection *n = LIST_FIRST(&pool->idle);
-    *full = n == NULL && pool->open >= POOL_CONNECTIONS_MAX;
+    *full = n == NULL && pool->open >= c->options.connections_max;
     if (n != NULL)
         LIST_REMOVE(n, entry);
     else if (!*full)

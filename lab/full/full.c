@@ -7,6 +7,10 @@
 #include "engine/node/control_port.h"
 #include "lab/full/full_internal.h"
 
+enum {
+    CONNECTIONS_MAX = 8192 /* of a workload to a router: more than wait in any queue */
+};
+
 /* ---- the clients' network ---- */
 
 /* All clients of a router are one process of the network: its connections are links. */
@@ -22,21 +26,10 @@ static uint64_t full_connect(void *context, uint32_t router)
                            world_router(&f->world, router));
 }
 
-/* A router's processor takes its time for each request. Here the request waits before it is sent,
- * which takes as long as a wait at the router. */
 static bool full_send(void *context, uint64_t connection, struct slice bytes)
 {
     struct full *f = context;
-    const struct instant now = f->world.scheduler.now;
-    const uint32_t process = network_peer(f->world.network, connection);
-    if (process == 0)
-        return false;
-    struct processor *p = &f->routers[process - world_router(&f->world, 0)];
-    const int64_t ns = worked_ns(processor_work(p, now, f->scenario->cluster.costs.router_ns));
-    if (ns == 0)
-        return network_send(f->world.network, connection, bytes);
-    return network_send_at(f->world.network, connection, bytes,
-                           instant_add(now, (struct duration){ns}));
+    return network_send(f->world.network, connection, bytes);
 }
 
 static void full_close(void *context, uint64_t connection)
@@ -52,9 +45,22 @@ static void full_accepted(void *context, uint64_t link, uint32_t from)
     must(from == 0); /* no process connects to a client */
 }
 
+/* A router needs less time for a request that is refused, here or by a node. */
+static void refusal_cost_back(struct full *f, uint64_t link, struct slice answer)
+{
+    static const char served[] = "HTTP/1.1 200";
+    const struct scenario_costs *c = &f->scenario->cluster.costs;
+    const uint32_t router = network_peer(f->world.network, link);
+    const bool is_served =
+        answer.size < sizeof served - 1 || memcmp(answer.data, served, sizeof served - 1) == 0;
+    if (router != 0 && !is_served && c->router_ns > c->refuse_ns)
+        network_cost_back(f->world.network, router, c->router_ns - c->refuse_ns);
+}
+
 static void full_received(void *context, uint64_t link, struct slice bytes)
 {
     struct full *f = context;
+    refusal_cost_back(f, link, bytes);
     clients_received(f->clients, link, bytes);
 }
 
@@ -63,6 +69,14 @@ static void full_closed(void *context, uint64_t link, bool gone)
     struct full *f = context;
     (void)gone;
     clients_closed(f->clients, link);
+}
+
+/* A router's processor takes its time for each request: the clients send a request as one message. */
+static void routers_take_time(struct full *f)
+{
+    for (uint32_t i = 0; i < f->world.plan.routers; i++)
+        network_set_cost(f->world.network, world_router(&f->world, i), client_process(f, 0),
+                         f->scenario->cluster.costs.router_ns);
 }
 
 static void clients_attach(struct full *f)
@@ -130,7 +144,8 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
                     .checkpoint_spread_ns = 50 * NS_PER_MS,
                     .work = {.first_ns = {[SERVED_READ] = c->costs.read_ns,
                                           [SERVED_WRITE] = c->costs.write_ns,
-                                          [SERVED_FOLLOW] = c->costs.follow_ns},
+                                          [SERVED_FOLLOW] = c->costs.follow_ns,
+                                          [SERVED_REFUSE] = c->costs.refuse_ns},
                              .unit_ns = c->costs.unit_ns},
                     .cores = c->costs.cores}};
 }
@@ -143,6 +158,7 @@ static void full_begin(struct full *f, uint64_t seed)
         .measure = f->measure,
         .scheduler = &f->world.scheduler,
         .port = {f, full_connect, full_send, full_close},
+        .connections_max = CONNECTIONS_MAX,
     };
     f->clients = clients_create(&clients);
     f->begin_ns = f->world.scheduler.now.ns;
@@ -170,14 +186,13 @@ static void *full_create(const struct scenario *s, uint64_t seed, struct measure
     struct full *f = must_calloc(1, sizeof *f);
     f->scenario = s;
     f->measure = measure;
-    for (uint32_t i = 0; i < WORLD_ROUTERS_MAX; i++)
-        f->routers[i] = processor_make(1);
     STAILQ_INIT(&f->calls);
     LIST_INIT(&f->splits);
     const struct world_plan plan = plan_of(f, seed);
     world_init(&f->world, &plan);
     world_start(&f->world);
     clients_attach(f);
+    routers_take_time(f);
     struct http_client_options http = world_http(&f->world, plan.routers, plan.seed);
     http_client_init(&f->admin, &http);
     if (!admin_create_tables(f, error)) {

@@ -34,7 +34,6 @@ struct full {
     struct measure *measure;         /* borrows */
     struct config configs[WORLD_NODES_MAX + 1];
     struct world world;
-    struct processor routers[WORLD_ROUTERS_MAX];
     struct http_client admin;
     struct clients *clients; /* owns */
     int64_t begin_ns;        /* the world's time at the start of the run */

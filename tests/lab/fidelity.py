@@ -5,9 +5,9 @@
   tests/lab/fidelity.py --weir build/weir --real                 real too: processes on this machine
   tests/lab/fidelity.py --weir build/weir --real --write         writes the table into docs/fidelity.md
 
-Each scenario is scaled down, so that it fits on two cores at every fidelity. Two are not run at real. A figure of full or real may be
-off from admission's by at most its bound. real is run up to three times until its bounds hold. Exit code 1: a
-bound does not hold.
+Each scenario is scaled down, so that it fits on two cores at every fidelity. Three are not run at real. A
+figure of full or real may be off from admission's by at most its bound. real is run up to three times until its
+bounds hold. Exit code 1: a bound does not hold.
 """
 import argparse
 import json
@@ -102,7 +102,7 @@ SCENARIOS = [
       "workloads.readers.rate=2800"],
      [("throttle fraction", measure("throttle_fraction"), 0.03, 0.08),
       ("admitted by leader-only's", versus("admitted_rate", ""), 0.3, 0.5)]),
-    # real refuses node-busy, and its latencies are those of this machine.
+    # real refuses node-busy, and its processors and latencies are those of this machine.
     ("busy-follower", ["gauge", "lease", "off"], [],
      [("bursts throttled, gauge, 20 s to 40 s", throttled(0, "bursting", 20, 40), 0.02, None),
       ("bursts throttled, lease, 20 s to 40 s", throttled(1, "bursting", 20, 40), 0.02, None),
@@ -118,6 +118,13 @@ SCENARIOS = [
       ("slope of the p99", measure("latency_slope_p99"), 0.05, None),
       ("p50, slow-nodes, ms", of_policy(1, "latency_p50"), 0.3, None),
       ("p99, slow-nodes, ms", of_policy(1, "latency_p99"), 1.5, None)]),
+    ("overload", ["weir", "breakwater"],
+     ["cluster.costs.read=2500us", "cluster.costs.refuse=50us", "workloads.steady.rate=96",
+      "workloads.flood.rate=spike:100:12000:10:20"],
+     [("throttle fraction", measure("throttle_fraction"), 0.01, None),
+      ("throttle fraction of steady", measure("throttle_fraction", "steady"), 0.01, None),
+      ("p99, ms", measure("latency_p99"), 30, None),
+      ("throttle fraction, breakwater", of_policy(1, "throttle_fraction"), 0.02, None)]),
 ]
 
 

@@ -158,6 +158,9 @@ static void a_node_counts_what_it_serves(void **state)
     for (uint32_t i = 0; i < 200; i++)
         lone_put(&w, 3, i); /* most of them are refused, and cost nothing */
     assert_true(node_served(w.node)->kinds[SERVED_WRITE].requests < 150);
+    assert_int_equal(node_served(w.node)->kinds[SERVED_WRITE].requests +
+                         node_served(w.node)->kinds[SERVED_REFUSE].requests,
+                     2 + 201);
     lone_deinit(&w);
 }
 

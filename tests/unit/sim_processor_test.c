@@ -1,4 +1,5 @@
-/* Processor time in the simulated world: work waits in one queue, and answers leave when it is done. */
+/* Processor time in the simulated world: work waits in one queue, answers leave when it is done, and
+ * messages arrive when a process has time for them. */
 #include "tests/check.h"
 
 #include "sim/network.h"
@@ -9,7 +10,7 @@ static const struct processor_costs costs = {
 
 static int64_t work_ns(struct processor *p, int64_t now_ns, int64_t ns)
 {
-    return worked_ns(processor_work(p, (struct instant){now_ns}, ns));
+    return processor_work(p, (struct instant){now_ns}, ns);
 }
 
 static void work_waits_for_the_work_before_it(void **state)
@@ -55,13 +56,7 @@ static void what_others_use_beyond_all_time_stays_in_the_queue(void **state)
         processor_occupy(&p, (struct instant){now}, 1200);
     assert_int_equal(work_ns(&p, 5000, 10), 1000 + 10);
     assert_int_equal(processor_wait_ns(&p, (struct instant){5000}), 1000 + 5);
-    assert_int_equal(processor_own_wait_ns(&p, (struct instant){5000}), 5);
     assert_int_equal(processor_wait_ns(&p, (struct instant){9000}), 0);
-    const struct served none = {0};
-    const struct served one = {.kinds = {[SERVED_FOLLOW] = {1, 1000}}};
-    const struct instant now = {5000}; /* a follower waits for the 10 only, on two processors */
-    assert_int_equal(worked_ns(processor_serve(&p, now, &costs, SERVED_FOLLOW, &none, &one)),
-                     5 + 30);
 }
 
 static void requests_cost_by_kind_and_units(void **state)
@@ -73,20 +68,21 @@ static void requests_cost_by_kind_and_units(void **state)
     const struct instant at = {1000};
     s.kinds[SERVED_READ].requests = 1;
     s.kinds[SERVED_READ].mcu = 500; /* eventually consistent */
-    assert_int_equal(worked_ns(processor_serve(&p, at, &costs, SERVED_READ, &none, &s)), 20);
-    assert_int_equal(worked_ns(processor_serve(&p, at, &costs, SERVED_WRITE, &none, &s)), 0);
+    assert_int_equal(processor_serve(&p, at, &costs, SERVED_READ, &none, &s), 20);
+    assert_int_equal(processor_serve(&p, at, &costs, SERVED_WRITE, &none, &s), 0);
     s.kinds[SERVED_FOLLOW].requests = 2;
     s.kinds[SERVED_FOLLOW].mcu = 12000; /* ten units more than two requests have */
-    assert_int_equal(worked_ns(processor_serve(&p, at, &costs, SERVED_FOLLOW, &none, &s)),
-                     20 + 2 * 40);
+    assert_int_equal(processor_serve(&p, at, &costs, SERVED_FOLLOW, &none, &s), 20 + 2 * 40);
     struct served more = s;
     more.kinds[SERVED_READ].mcu += 4000; /* of a request that was seen before */
-    assert_int_equal(worked_ns(processor_serve(&p, at, &costs, SERVED_READ, &s, &more)), 100 + 8);
+    assert_int_equal(processor_serve(&p, at, &costs, SERVED_READ, &s, &more), 100 + 8);
 }
 
 /* ---- answers that leave later ---- */
 
 struct hearer {
+    const struct network *network; /* NULL: nobody asks for waited_ns */
+    int64_t waited_ns;
     uint64_t link;
     char heard[8];
     uint32_t count;
@@ -104,6 +100,7 @@ static void hearer_received(void *context, uint64_t link, struct slice bytes)
     struct hearer *h = context;
     (void)link;
     assert_int_equal(bytes.size, 1);
+    h->waited_ns = h->network == NULL ? 0 : network_waited(h->network, 2).ns;
     h->heard[h->count++] = (char)bytes.data[0];
 }
 
@@ -189,6 +186,32 @@ static void an_answer_over_a_link_that_is_down_is_lost(void **state)
     pair_deinit(&w); /* what was never sent is freed */
 }
 
+static void messages_arrive_when_the_process_has_time_for_them(void **state)
+{
+    (void)state;
+    struct pair w;
+    pair_init(&w);
+    w.hearers[2].network = w.network;
+    network_set_cost(w.network, 2, 1, 100);
+    network_send(w.network, w.link, slice_of("a"));
+    network_send(w.network, w.link, slice_of("b"));
+    pair_pass(&w, 109);
+    assert_int_equal(w.hearers[2].count, 0);
+    pair_pass(&w, 110);
+    assert_string_equal(w.hearers[2].heard, "a");
+    assert_int_equal(w.hearers[2].waited_ns, 0);
+    pair_pass(&w, 209);
+    assert_string_equal(w.hearers[2].heard, "a");
+    pair_pass(&w, 210);
+    assert_string_equal(w.hearers[2].heard, "ab");
+    assert_int_equal(w.hearers[2].waited_ns, 100);
+    network_set_cost(w.network, 2, 2, 100); /* from later processes only */
+    network_send(w.network, w.link, slice_of("c"));
+    pair_pass(&w, 220);
+    assert_string_equal(w.hearers[2].heard, "abc");
+    pair_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +221,7 @@ int main(void)
         cmocka_unit_test(what_others_use_beyond_all_time_stays_in_the_queue),
         cmocka_unit_test(requests_cost_by_kind_and_units),
         cmocka_unit_test(an_answer_that_is_not_ready_does_not_hold_up_others),
+        cmocka_unit_test(messages_arrive_when_the_process_has_time_for_them),
         cmocka_unit_test(an_answer_over_a_link_that_is_down_is_lost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
