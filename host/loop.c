@@ -2,6 +2,7 @@
 #include "host/loop_internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -300,13 +301,17 @@ struct duration loop_waited(struct loop *l)
 }
 
 /* Takes what the kernel has left for later: newer kernels complete only some twenty operations at a
- * time. Without this, events would wait where loop_waited does not see them. */
+ * time. Without this, events would wait where loop_waited does not see them. The kernel may say that
+ * there is more and bring nothing, for as long as it is asked. */
 static void completions_gather(struct loop *l)
 {
-    while (io_uring_cq_ready(&l->ring) < COMPLETION_ENTRIES / 2 &&
+    unsigned ready = io_uring_cq_ready(&l->ring), before = UINT_MAX;
+    while (ready != before && ready < COMPLETION_ENTRIES / 2 &&
            (IO_URING_READ_ONCE(*l->ring.sq.kflags) & IORING_SQ_TASKRUN) != 0) {
         if (io_uring_get_events(&l->ring) < 0)
             break;
+        before = ready;
+        ready = io_uring_cq_ready(&l->ring);
     }
 }
 
