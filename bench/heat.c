@@ -93,6 +93,7 @@ static void stage_init(struct stage *s, const struct scene *scene)
         s->below[i + 1] = s->below[i] + pow(i + 1, -scene->zipf);
     }
     config_init(&s->config, PROFILE_AWS);
+    s->config.heat_start_percent = 0;
     heat_init(&s->heat, s->lo, s->hi, 1, &s->config);
 }
 

@@ -27,9 +27,17 @@ enum {
 };
 
 /* A partition's totals. */
+/* Of struct load_total what the controller asks for, to keep samples small. */
+struct sampled_total {
+    int64_t consumed_mcu;
+    int64_t refused_mcu;
+    int64_t refused_cap;   /* requests, by the partition maximum */
+    int64_t refused_burst; /* requests, by the allocation or a member: a larger allocation helps */
+};
+
 struct sample {
     struct instant at; /* when the totals were true */
-    struct load_total totals[ADMIT_KINDS];
+    struct sampled_total totals[ADMIT_KINDS];
 };
 
 /* What is remembered of a partition. */
@@ -159,7 +167,8 @@ struct rates {
     bool known; /* false: all figures are 0 */
     int64_t consumed_mcu;
     int64_t refused_mcu;
-    int64_t refused[ADMIT_REASONS]; /* requests in the whole time, not per second */
+    int64_t refused_cap;   /* requests in the whole time, not per second: struct sampled_total */
+    int64_t refused_burst; /* the same */
 };
 struct rates control_rates(const struct controller *c, const struct watched *w,
                            enum admit_kind kind, int64_t ms);

@@ -78,7 +78,7 @@ int64_t weir_cut_refused(const struct weir_cut *c, enum weir_policy_kind kind, i
 
 int64_t weir_cut_refusals(const struct weir_cut *c, enum weir_policy_kind kind, int64_t window_ns)
 {
-    return cut_rates(c, kind, window_ns).refused[ADMIT_REFUSED_KEY_RANGE];
+    return cut_rates(c, kind, window_ns).refused_cap;
 }
 
 int64_t weir_cut_excess_ns(const struct weir_cut *c, enum weir_policy_kind kind)

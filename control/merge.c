@@ -46,7 +46,7 @@ static struct asked control_merge_asked_of(const struct controller *c,
         struct rates r = control_rates(c, w, kind, c->config->split_window_ms);
         a.known = r.known || w->room < SAMPLES; /* or the partition was idle until now */
         a.mcu[kind] = r.consumed_mcu + r.refused_mcu;
-        a.refused |= r.refused[ADMIT_REFUSED_KEY_RANGE] > 0;
+        a.refused |= r.refused_cap > 0;
     }
     return a;
 }

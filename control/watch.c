@@ -50,16 +50,32 @@ static struct sample *sample_at(const struct watched *w, uint64_t back)
     return &w->samples[(w->seen - 1 - back) % w->room];
 }
 
-static bool watch_differ(const struct sample *s, const struct load_total totals[ADMIT_KINDS])
-{
-    return memcmp(s->totals, totals, sizeof s->totals) != 0;
-}
-
 /* Unchanged figures are not reported: they hold as of now. */
 static struct instant as_of(const struct controller *c, const struct partition_load *l)
 {
     struct instant due = instant_add_ms(l->heard_at, 2 * c->config->load_report_ms);
     return instant_before(c->now, due) ? l->heard_at : c->now;
+}
+
+static bool watch_differ(const struct sample *a, const struct sample *b)
+{
+    return memcmp(a->totals, b->totals, sizeof a->totals) != 0;
+}
+
+static struct sample watch_sample(const struct controller *c, const struct watched *w)
+{
+    struct sample s = {.at = as_of(c, w->load)};
+    const struct load_total *totals = loads_totals(w->load);
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        const struct load_total *t = &totals[kind];
+        s.totals[kind] =
+            (struct sampled_total){.consumed_mcu = t->consumed_mcu,
+                                   .refused_mcu = t->refused_mcu,
+                                   .refused_cap = t->refused[ADMIT_REFUSED_KEY_RANGE],
+                                   .refused_burst = t->refused[ADMIT_REFUSED_ALLOCATION] +
+                                                    t->refused[ADMIT_REFUSED_MEMBER]};
+    }
+    return s;
 }
 
 /* Keeps the last sample, and makes up the samples before it. */
@@ -81,8 +97,8 @@ static void set_room(const struct controller *c, struct watched *w, uint32_t roo
 static void add_sample(const struct controller *c, struct watched *w)
 {
     static const struct sample unused;
-    const struct load_total *totals = loads_totals(w->load);
-    if (w->room < SAMPLES && watch_differ(w->room == 0 ? &unused : sample_at(w, 0), totals))
+    const struct sample present = watch_sample(c, w);
+    if (w->room < SAMPLES && watch_differ(w->room == 0 ? &unused : sample_at(w, 0), &present))
         set_room(c, w, SAMPLES);
     else if (w->seen > 0 && instant_before(c->now, instant_add_ms(w->sampled_at, SPACING_MS)))
         return;
@@ -90,11 +106,9 @@ static void add_sample(const struct controller *c, struct watched *w)
     w->sampled_at = c->now;
     if (w->room == 0)
         return;
-    struct sample *s = sample_at(w, 0);
-    s->at = as_of(c, w->load);
-    memcpy(s->totals, totals, sizeof s->totals);
+    *sample_at(w, 0) = present;
     if (w->room == SAMPLES && w->seen >= SAMPLES &&
-        !watch_differ(sample_at(w, SAMPLES - 1), totals))
+        !watch_differ(sample_at(w, SAMPLES - 1), &present))
         set_room(c, w, 1);
 }
 
@@ -112,10 +126,10 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
     struct rates r = {0};
     if (w == NULL || w->load == NULL || w->room < SAMPLES)
         return r;
-    const struct load_total *to = &loads_totals(w->load)[kind];
-    struct sample next = {.at = as_of(c, w->load)};
+    const struct sample present = watch_sample(c, w);
+    const struct sampled_total *to = &present.totals[kind];
+    struct sample next = present;
     struct instant now = next.at, start = {now.ns - ms * NS_PER_MS};
-    next.totals[kind] = *to;
     uint64_t back = 0, most = (w->seen < SAMPLES ? w->seen : SAMPLES) - 1;
     for (; back < most && instant_before(start, sample_at(w, back)->at); back++)
         next = *sample_at(w, back);
@@ -125,7 +139,7 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
     int64_t took_ms = (now.ns - start.ns) / NS_PER_MS;
     if (took_ms <= 0 || took_ms < ms / 2)
         return r;
-    const struct load_total *from = &old->totals[kind], *then = &next.totals[kind];
+    const struct sampled_total *from = &old->totals[kind], *then = &next.totals[kind];
     r.known = true;
     r.consumed_mcu = (to->consumed_mcu -
                       watch_between(start, old, from->consumed_mcu, &next, then->consumed_mcu)) *
@@ -133,8 +147,8 @@ struct rates control_rates(const struct controller *c, const struct watched *w,
     r.refused_mcu =
         (to->refused_mcu - watch_between(start, old, from->refused_mcu, &next, then->refused_mcu)) *
         1000 / took_ms;
-    for (int reason = 0; reason < ADMIT_REASONS; reason++)
-        r.refused[reason] = to->refused[reason] - from->refused[reason];
+    r.refused_cap = to->refused_cap - from->refused_cap;
+    r.refused_burst = to->refused_burst - from->refused_burst;
     return r;
 }
 
@@ -169,8 +183,7 @@ static void watch_partition(struct controller *c, uint32_t partition,
         struct rates r = control_rates(c, w, (enum admit_kind)kind, c->config->adaptive_calm_ms);
         /* Refusals by a member count too: a larger allocation passes without headroom for
          * bursts. */
-        keep_since(&w->throttled_since[kind], c->now,
-                   r.refused[ADMIT_REFUSED_ALLOCATION] + r.refused[ADMIT_REFUSED_MEMBER] > 0);
+        keep_since(&w->throttled_since[kind], c->now, r.refused_burst > 0);
     }
 }
 

@@ -11,6 +11,7 @@
 #include "engine/heat/heat.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct heat_meter {
     struct sketch *sketch; /* owns; NULL: nothing was asked for */
@@ -49,16 +50,22 @@ void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed,
                        .shared = shared_size(lo, hi),
                        .half_life_ms = (uint32_t)config->heat_half_life_ms,
                        .recent_ms = (uint32_t)config->heat_recent_ms};
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        h->start_mcu[kind] = partition_max_mcu(config, kind) * config->heat_start_percent / 100;
+}
+
+static void heat_drop(struct heat *h)
+{
+    for (int kind = 0; h->state != NULL && kind < ADMIT_KINDS; kind++)
+        free(h->state->meters[kind].sketch);
+    free(h->state);
+    h->state = NULL;
 }
 
 void heat_deinit(struct heat *h)
 {
-    if (h->state == NULL)
-        return;
-    for (int kind = 0; kind < ADMIT_KINDS; kind++)
-        free(h->state->meters[kind].sketch);
-    free(h->state);
-    h->state = NULL;
+    heat_drop(h);
+    *h = (struct heat){0};
 }
 
 /* ---- decay ---- */
@@ -114,7 +121,7 @@ bool heat_cool(struct heat *h, struct instant now)
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         if (s->meters[kind].sketch != NULL)
             return true;
-    heat_deinit(h);
+    heat_drop(h);
     return false;
 }
 
@@ -141,12 +148,25 @@ static void turn_slot(struct heat_state *s, struct instant now, int64_t slot_ns)
     s->slot_at = next ? (struct instant){s->slot_at.ns + slot_ns} : now;
 }
 
+/* Whether enough was asked for to begin with a sketch. */
+static bool heat_starts(struct heat *h, struct instant now, enum admit_kind kind, int64_t cost_mcu)
+{
+    if (instant_since(now, h->cold_at).ns >= NS_PER_S) {
+        h->cold_at = now;
+        memset(h->cold_mcu, 0, sizeof h->cold_mcu);
+    }
+    h->cold_mcu[kind] += cost_mcu;
+    return h->cold_mcu[kind] > h->start_mcu[kind];
+}
+
 void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct slice key,
               int64_t cost_mcu)
 {
     struct heat_state *s = state_at(h, now);
     must(key.size >= h->shared);
     must(cost_mcu > 0);
+    if ((s == NULL || s->meters[kind].sketch == NULL) && !heat_starts(h, now, kind, cost_mcu))
+        return;
     if (s == NULL)
         s = h->state = state_new(now);
     struct heat_meter *m = &s->meters[kind];

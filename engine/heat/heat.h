@@ -7,7 +7,8 @@
  * Promises
  *   HEAT-1  heat_add is O(1) amortised. It allocates only when a partition, or one kind of its
  *           requests, has no heat.
- *   HEAT-2  A partition without heat holds sizeof(struct heat). A partition with heat holds at most
+ *   HEAT-2  A partition without heat holds sizeof(struct heat). A kind has heat once it was asked for
+ *           more than heat_start_percent of the partition maximum within a second. A partition with heat holds at most
  *           HEAT_MEMORY_MAX bytes more, whatever its keys. heat_cool frees memory of decayed heat.
  *   HEAT-3  No clock, no floating point; randomness from the seed. Same calls, same answers.
  *
@@ -36,14 +37,21 @@ struct heat {
     struct heat_state *state; /* owns; NULL: no heat */
     uint64_t seed;
     uint32_t shared; /* bytes that all keys of the range begin with; the sketches leave them out */
-    uint32_t half_life_ms;
+    uint32_t half_life_ms; /* 0: not initialized */
     uint32_t recent_ms;
+    int64_t start_mcu[ADMIT_KINDS]; /* within a second; what is asked for beyond that makes heat */
+    struct instant cold_at;         /* the begin of the present second without heat */
+    int64_t cold_mcu[ADMIT_KINDS];  /* asked for in that second */
 };
 
-/* For the range [lo, hi); an empty hi is no bound. Settings: heat_half_life_ms, heat_recent_ms. A
- * heat of zeroes may be read, and has no heat. */
+/* For the range [lo, hi); an empty hi is no bound. Settings: heat_half_life_ms, heat_recent_ms,
+ * heat_start_percent. A heat of zeroes is not initialized; it may be read, and has no heat. */
 void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed,
                const struct config *config);
+static inline bool heat_is_init(const struct heat *h)
+{
+    return h->half_life_ms > 0;
+}
 void heat_deinit(struct heat *h);
 
 /* The key lies in the range. */

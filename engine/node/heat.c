@@ -30,7 +30,7 @@ void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind 
 {
     if (p->led == 0 || !partition_holds(p, key))
         return;
-    if (p->heat.state == NULL)
+    if (!heat_is_init(&p->heat))
         heat_init(&p->heat, p->info.lo, p->info.hi, p->info.id, heat->env->config);
     heat_add(&p->heat, heat->env->now, kind, key, cost_mcu);
     node_heat_count_excess(heat, p, kind, cost_mcu);

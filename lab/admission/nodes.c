@@ -178,7 +178,7 @@ static void node_count_heat(struct model *m, struct model_partition *p, enum adm
     const struct excess_rule rule = {.max_mcu = partition_max_mcu(m->config, kind),
                                      .lull_ms = m->config->split_lull_ms,
                                      .gap_ms = m->config->split_gap_ms};
-    if (p->heat.state == NULL)
+    if (!heat_is_init(&p->heat))
         heat_init(&p->heat, p->lo, p->hi, p->id, m->config);
     heat_add(&p->heat, model_now(m), kind, key, cost_mcu);
     excess_add(e, model_now(m), cost_mcu, &rule);

@@ -25,6 +25,7 @@ static void scene_init(struct scene *s)
 {
     *s = (struct scene){.now = {5 * NS_PER_S}, .prng = prng_seeded(1)};
     config_init(&s->config, PROFILE_AWS);
+    s->config.heat_start_percent = 0;
     heat_init(&s->heat, lo, hi, 1, &s->config);
 }
 
@@ -334,9 +335,30 @@ static void a_load_that_begins_is_seen_in_full_and_a_steady_one_without_noise(vo
     scene_deinit(&s);
 }
 
+/* One write unit of a thousand in a second is a thousandth of the maximum; reads count apart. */
+static void a_partition_that_is_asked_for_little_has_no_heat(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    s.config.heat_start_percent = 1;
+    heat_deinit(&s.heat);
+    assert_false(heat_is_init(&s.heat));
+    heat_init(&s.heat, lo, hi, 1, &s.config);
+    add_many(&s, ADMIT_WRITE, 100, 1000, NS_PER_S / 10); /* 10 units a second */
+    assert_int_equal(heat_memory(&s.heat), 0);
+    assert_int_equal(heat_samples(&s.heat, s.now, ADMIT_WRITE), 0);
+    add_many(&s, ADMIT_WRITE, 100, 1000, NS_PER_S / 100); /* 100 units a second */
+    assert_in_range(heat_samples(&s.heat, s.now, ADMIT_WRITE), 85, 100);
+    assert_int_equal(heat_samples(&s.heat, s.now, ADMIT_READ), 0);
+    assert_in_range(heat_rate_now(&s.heat, s.now, ADMIT_WRITE), 85000, 100000);
+    scene_deinit(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_partition_that_is_asked_for_little_has_no_heat),
         cmocka_unit_test(a_steady_rate_is_told_as_it_is),
         cmocka_unit_test(a_half_life_later_all_counts_half),
         cmocka_unit_test(a_rest_is_not_counted_into_the_rate_that_follows),

@@ -28,6 +28,7 @@ static void scene_init(struct scene *s)
 {
     *s = (struct scene){.now = {5 * NS_PER_S}, .prng = prng_seeded(1)};
     config_init(&s->config, PROFILE_AWS);
+    s->config.heat_start_percent = 0;
     s->question = split_question_of(&s->config, lo, hi);
     heat_init(&s->heat, lo, hi, 1, &s->config);
 }
