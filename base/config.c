@@ -131,7 +131,7 @@ static const struct policy_setting {
      "With gac = named, routers share a table's limit this way. It is free under research."},
     {"overload_policy", offsetof(struct config, overload_policy), "delay",
      "Nodes and routers whose work waits too long refuse requests this way. It is free under "
-     "research."},
+     "research, and off under the profile off."},
     {"adaptive_policy", offsetof(struct config, adaptive_policy), "proportional",
      "Allocations follow demand within a table this way. It is free under research."},
     {"split_policy", offsetof(struct config, split_policy), "limits",
@@ -151,6 +151,8 @@ static void profile_apply(struct config *c, enum profile profile)
         keep_text((char *)c + s->at, POLICY_NAME_MAX,
                   slice_of(s->initial != NULL ? s->initial : profiles[profile].policy));
     }
+    if (profile == PROFILE_OFF) /* nothing is refused */
+        keep_text(c->overload_policy, POLICY_NAME_MAX, slice_of("off"));
     c->profile = profile;
     c->gac = profiles[profile].gac;
     c->read_cap = profiles[profile].read_cap;

@@ -30,13 +30,13 @@
       "A partition holds at most this time of its allocation, before it saves up burst.")          \
     X(node_depth_ms, 200, 1, 60000,                                                                \
       "A node holds at most this time of its throughput unused. Bursts share it in rounds as long.") \
-    X(overload_target_ms, 50, 1, 60000,                                                            \
+    X(overload_target_ms, 200, 1, 60000,                                                            \
       "A node or router is overloaded while requests wait longer than this for its processor. Then "\
       "it refuses those that no limit has admitted.")                                              \
-    X(overload_interval_ms, 100, 1, 600000,                                                        \
+    X(overload_interval_ms, 200, 1, 600000,                                                        \
       "Overload begins when for this time every request has waited longer than the target. It ends "\
       "when for this time no request has.")                                                        \
-    X(overload_limit_ms, 250, 1, 600000,                                                          \
+    X(overload_limit_ms, 1000, 1, 600000,                                                          \
       "During overload, requests within a limit are refused too if they have waited longer than "  \
       "this.")                                                                                     \
     X(node_wcu, 40000, 1, 100000000, "A node serves at most this many write units per second.")    \

@@ -144,7 +144,8 @@ static void measure_both(const char *text, const char *name, double out[2])
     buffer_deinit(&json);
 }
 
-#define NONE "\"off\""
+#define NONE  "\"off\""
+#define DELAY "delay, overload_target_ms: 50, overload_interval_ms: 100, overload_limit_ms: 250"
 #define WORK_SCENARIO(OVERLOAD, MIX, COSTS, FAULT)                                                \
     "name: work\nduration: 6s\nwarm: 2s\n"                                                        \
     "cluster: {nodes: 3, routers: 2, gac: 0, settings: {gac: \"off\", overload_policy: " OVERLOAD \
@@ -196,11 +197,11 @@ static void overload_is_shed_as_at_the_fidelity_admission(void **state)
 {
     (void)state;
     double throttled[2];
-    measure_both(WORK_SCENARIO("delay", "read:1", "cores: 1, read: 20ms, refuse: 4ms", ""),
+    measure_both(WORK_SCENARIO(DELAY, "read:1", "cores: 1, read: 20ms, refuse: 4ms", ""),
                  "throttle_fraction", throttled);
     assert_true(throttled[0] > 0.4);
     assert_near(throttled[1], throttled[0], 0.1);
-    measure_both(WORK_SCENARIO("delay", "read:1", "router: 13ms", ""), "throttle_fraction",
+    measure_both(WORK_SCENARIO(DELAY, "read:1", "router: 13ms", ""), "throttle_fraction",
                  throttled);
     assert_true(throttled[0] > 0.2);
     assert_true(throttled[1] > 0.2 && throttled[1] < 0.9);

@@ -572,9 +572,9 @@ static void questions_that_have_no_answer_are_told(void **state)
     assert_string_equal(fault_of("isolation_p99", MEASURE_ALL),
                         "isolation_p99 compares two runs: one run has no value of it");
     q = MEASURE_ALL;
-    q.reason = 8;
+    q.reason = MEASURE_REASONS;
     assert_string_equal(fault_of("refused_units", q),
-                        "refused_units: a reason is a number from 1 to 7");
+                        "refused_units: a reason is a number from 1 to 8");
     char small[8];
     double unused;
     q = MEASURE_ALL;

@@ -10,9 +10,10 @@
 #include "tests/support/lone_node.h"
 
 enum {
-    TARGET_MS = 50,
-    INTERVAL_MS = 100,
-    LIMIT_MS = 250
+    TARGET_MS = 200,
+    INTERVAL_MS = 200,
+    LIMIT_MS = 1000,
+    LONG_MS = 250 /* more than the target, less than the limit */
 };
 
 static struct config config;
@@ -233,7 +234,7 @@ static int node_refused(struct lone_node *w, int count)
             refused++;
             assert_int_equal(a->verdict.reason, ADMIT_REFUSED_OVERLOAD);
             assert_slice_is(buffer_slice(&a->text),
-                            "the request has waited 60 ms for node 1's processor");
+                            "the request has waited 250 ms for node 1's processor");
         }
     }
     return refused;
@@ -249,9 +250,9 @@ static void a_node_sheds_what_is_beyond_the_allocation_first(void **state)
     lone_open_table(&w, 100,
                     100); /* of 1,000 reads a second, 100 and the first 100 are within it */
     assert_int_equal(node_refused(&w, 500), 0);
-    w.waited.all = duration_ms(60);
+    w.waited.all = duration_ms(LONG_MS);
     const int refused = node_refused(&w, 1000);
-    assert_in_range(refused, 780, 820); /* the first 100 ms are no overload */
+    assert_in_range(refused, 680, 740); /* the first 200 ms are no overload */
     w.waited.all = duration_ms(0);
     assert_int_equal(node_refused(&w, 500), 0);
     lone_deinit(&w);
@@ -262,8 +263,9 @@ static void a_node_without_limits_sheds_whatever_waits(void **state)
     (void)state;
     struct lone_node w;
     lone_init(&w, PROFILE_OFF);
+    snprintf(w.config.overload_policy, sizeof w.config.overload_policy, "delay");
     lone_open_table(&w, 100, 100);
-    w.waited.all = duration_ms(60);
+    w.waited.all = duration_ms(LONG_MS);
     assert_in_range(node_refused(&w, 1000), 1000 - INTERVAL_MS, 1005 - INTERVAL_MS);
     lone_deinit(&w);
 }
@@ -274,8 +276,9 @@ static void what_was_shed_costs_nothing(void **state)
     struct lone_node w;
     struct admit_levels before, after;
     lone_init(&w, PROFILE_OFF);
+    snprintf(w.config.overload_policy, sizeof w.config.overload_policy, "delay");
     lone_open_table(&w, 100, 100);
-    w.waited.all = duration_ms(60);
+    w.waited.all = duration_ms(LONG_MS);
     node_refused(&w, 2 * INTERVAL_MS);
     struct request r = lone_request(&w, REQUEST_GET, 1);
     lone_ask(&w, &r);
@@ -300,7 +303,7 @@ static void a_router_sheds_before_it_asks_a_node(void **state)
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
     expect_call(&f, "GetItem", GET, 200, "{}");
-    f.waited.all = duration_ms(60);
+    f.waited.all = duration_ms(LONG_MS);
     const struct instant begin = f.now;
     struct fake_answer a;
     while ((a = fake_call(&f, "GetItem", GET)).status == 200)
@@ -332,6 +335,15 @@ static void an_unknown_policy_is_refused_by_name(void **state)
     buffer_deinit(&error);
 }
 
+static void the_profile_off_refuses_nothing(void **state)
+{
+    (void)state;
+    config_init(&config, PROFILE_OFF);
+    assert_string_equal(config.overload_policy, "off");
+    config_init(&config, PROFILE_AWS);
+    assert_string_equal(config.overload_policy, "delay");
+}
+
 static void promised_work_may_not_wait_less_than_other_work(void **state)
 {
     (void)state;
@@ -361,6 +373,7 @@ int main(void)
         cmocka_unit_test(what_was_shed_costs_nothing),
         cmocka_unit_test(a_router_sheds_before_it_asks_a_node),
         cmocka_unit_test(an_unknown_policy_is_refused_by_name),
+        cmocka_unit_test(the_profile_off_refuses_nothing),
         cmocka_unit_test(promised_work_may_not_wait_less_than_other_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
