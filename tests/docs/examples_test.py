@@ -50,6 +50,8 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "SEED=7 STEPS=3000 tests/api/run": "the long form of a test, which ctest runs",
     "sbatch": "needs Slurm and its daemons; tests/lab/slurm_test.py runs it",
     "weir lab run static-skew --policy": "tests/policy_test.py builds the policy and runs it",
+    "weir lab run read-heavy --policy": "tests/policy_test.py builds the policy and runs it",
+    "weir load --policy": "tests/policy_test.py builds the policy and runs it",
     "weir lab suite": "a test, which ctest runs",
 }
 # Exit code 1 says that the machine, or this build, is slower than a budget: no reason to fail here.
