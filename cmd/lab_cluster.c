@@ -125,6 +125,7 @@ static bool write_settings(const struct lab_cluster *c, struct buffer *error)
     policy_line(&text, "partition_policy", config->partition_policy, usual.partition_policy);
     policy_line(&text, "node_policy", config->node_policy, usual.node_policy);
     policy_line(&text, "headroom_policy", config->headroom_policy, usual.headroom_policy);
+    policy_line(&text, "overload_policy", config->overload_policy, usual.overload_policy);
     policy_line(&text, "gac_policy", config->gac_policy, usual.gac_policy);
     policy_line(&text, "adaptive_policy", config->adaptive_policy, usual.adaptive_policy);
     policy_line(&text, "split_policy", config->split_policy, usual.split_policy);

@@ -130,6 +130,7 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
                     {"node_policy", &o->node_policy, a->names.node_policy},
                     {"headroom_policy", &o->headroom_policy, a->names.headroom_policy},
                     {"gac_policy", &o->gac_policy, a->names.gac_policy},
+                    {"overload_policy", &o->overload_policy, a->names.overload_policy},
                     {"adaptive_policy", &o->adaptive_policy, a->names.adaptive_policy},
                     {"split_policy", &o->split_policy, a->names.split_policy},
                     {"demand_policy", &o->demand_policy, a->names.demand_policy},

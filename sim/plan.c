@@ -426,6 +426,7 @@ static void plan_policies(struct plan *plan, const struct sim_options *o)
     plan_name(c->partition_policy, o->partition_policy);
     plan_name(c->node_policy, o->node_policy);
     plan_name(c->headroom_policy, o->headroom_policy);
+    plan_name(c->overload_policy, o->overload_policy);
     plan_name(c->gac_policy, o->gac_policy);
     plan_name(c->adaptive_policy, o->adaptive_policy);
     plan_name(c->split_policy, o->split_policy);

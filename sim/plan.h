@@ -105,6 +105,7 @@ struct sim_options {
     const char *partition_policy;
     const char *node_policy;
     const char *headroom_policy;
+    const char *overload_policy;
     const char *gac_policy;
     const char *adaptive_policy;
     const char *split_policy;
