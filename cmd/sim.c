@@ -144,8 +144,8 @@ static const char *take_set(void *target, const char *value, struct buffer *erro
         return config_set(&a->names, name, slice_of(value + size + 1), error) == STATUS_OK ? NULL
                                                                                            : "";
     }
-    return "POINT_policy=NAME; POINT is one of partition, node, headroom, gac, adaptive, split, "
-           "demand, relocate";
+    return "POINT_policy=NAME; POINT is one of partition, node, headroom, gac, overload, "
+           "adaptive, split, demand, relocate";
 }
 
 #define MEMBER(member) OPTION_MEMBER(struct sim_arguments, member)

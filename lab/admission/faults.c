@@ -78,6 +78,7 @@ static void fault_busy(void *context, uint64_t argument)
     token_bucket_refill(b, model_now(m));
     token_bucket_debit(b, mcu);
     m->nodes[node].consumed_mcu[ADMIT_WRITE] += mcu;
+    m->nodes[node].ideal[ADMIT_WRITE].consumed_mcu += mcu; /* the optimum has less already */
     m->nodes[node].busy_until_ns += (int64_t)(f->factor * BUSY_EVERY_MS * (double)NS_PER_MS);
     if (m->nodes[node].busy_until_ns < m->scheduler.now.ns)
         m->nodes[node].busy_until_ns = m->scheduler.now.ns;

@@ -79,6 +79,17 @@ static int64_t table_bank(const struct model *m, const struct model_table *t, in
     return (int64_t)((__int128)rate_mcu * saved_ms / 1000);
 }
 
+/* Whether nothing holds the table to its throughput: no router does, and its partitions burst beyond
+ * what they saved. Then that is no limit, for the optimum neither. A policy that refuses nothing is
+ * still held to it, to show what it breaks. */
+static bool table_is_free(const struct model *m, const struct model_table *t)
+{
+    const struct weir_partition_policy *p =
+        admission_policy_named(m->config, slice_of(m->config->partition_policy));
+    return t->limits[ADMIT_WRITE].policy == GAC_OFF && (p->flags & WEIR_PARTITION_SHARES) != 0 &&
+           (p->flags & WEIR_PARTITION_SAVED_ONLY) == 0;
+}
+
 /* The table's rate has changed, or it is new. */
 void observe_limits(struct model *m, struct model_table *t)
 {
@@ -86,8 +97,8 @@ void observe_limits(struct model *m, struct model_table *t)
         struct model_ideal *i = &t->ideal[kind];
         int64_t rate = t->limits[kind].rate;
         int64_t bank = table_bank(m, t, rate);
-        if (m->config->profile == PROFILE_OFF)
-            rate = 0;
+        if (m->config->profile == PROFILE_OFF || table_is_free(m, t))
+            rate = bank = 0;
         if (i->capacity_mcu == 0 && i->rate_mcu == 0)
             ideal_begin(m, i, MEASURE_TABLE, rate, bank, rate);
         i->rate_mcu = rate;
@@ -117,13 +128,31 @@ void observe_create(struct model *m)
     }
 }
 
-/* Others use a part of the node's write capacity: the optimum cannot have that part either. */
+/* What is allocated to replicas on the node: it always passes. */
+static int64_t node_allocated(const struct model *m, uint32_t node)
+{
+    int64_t sum = 0;
+    for (uint32_t id = 1; id < m->partition_room; id++) {
+        const struct model_partition *p = m->partitions[id];
+        for (uint32_t i = 0; p != NULL && i < p->replica_count; i++) {
+            if (p->replicas[i].node == node)
+                sum += p->replicas[i].admission.meters[ADMIT_WRITE].allocation.rate;
+        }
+    }
+    return sum;
+}
+
+/* Others use a part of the node's write capacity. The optimum cannot have that part either, except
+ * for allocated work. */
 void observe_node_busy(struct model *m, uint32_t node, double part)
 {
     struct model_ideal *i = &m->nodes[node].ideal[ADMIT_WRITE];
-    int64_t rate = node_capacity_mcu(m->config, ADMIT_WRITE);
+    const int64_t rate = node_capacity_mcu(m->config, ADMIT_WRITE);
+    const int64_t allocated = node_allocated(m, node);
     int64_t left = part < 1 ? (int64_t)((double)rate * (1 - part)) : 0;
-    measure_set_bucket(m->measure, i->resource, left > 0 ? left : 1, i->capacity_mcu);
+    left = left > allocated ? left : allocated;
+    i->rate_mcu = part > 0 ? left + 1 : rate;
+    measure_set_bucket(m->measure, i->resource, i->rate_mcu, i->capacity_mcu);
 }
 
 /* ---- flows ---- */

@@ -119,7 +119,7 @@ SCENARIOS = [
       ("p50, slow-nodes, ms", of_policy(1, "latency_p50"), 0.3, None),
       ("p99, slow-nodes, ms", of_policy(1, "latency_p99"), 1.5, None)]),
     ("overload", ["weir", "breakwater"],
-     ["cluster.costs.read=2500us", "cluster.costs.refuse=50us", "workloads.steady.rate=96",
+     ["tables.steady.rcu=120", "tables.flooded.rcu=120", "cluster.costs.read=2500us", "cluster.costs.refuse=50us", "workloads.steady.rate=96",
       "workloads.flood.rate=spike:100:12000:10:20"],
      [("throttle fraction", measure("throttle_fraction"), 0.01, None),
       ("throttle fraction of steady", measure("throttle_fraction", "steady"), 0.01, None),
