@@ -290,6 +290,19 @@ enum status document_set(struct document *d, struct slice path, struct slice val
     return STATUS_OK;
 }
 
+/* Whether an element of the list has the name of `n`. */
+static bool document_has_name(const struct document_node *list, const struct document_node *n)
+{
+    const struct document_node *name = n->kind == DOCUMENT_MAP ? document_member(n, "name") : NULL;
+    for (const struct document_node *e = list->first; name != NULL && e != NULL; e = e->next) {
+        const struct document_node *other =
+            e->kind == DOCUMENT_MAP ? document_member(e, "name") : NULL;
+        if (other != NULL && slice_equal(other->text, name->text))
+            return true;
+    }
+    return false;
+}
+
 enum status document_extend(struct document *d, const char *key, struct slice text,
                             struct buffer *error)
 {
@@ -306,6 +319,13 @@ enum status document_extend(struct document *d, const char *key, struct slice te
     struct document_node **end = &list->first;
     while (*end != NULL)
         end = &(*end)->next;
-    *end = fresh->first;
+    for (struct document_node *n = fresh->first, *next; n != NULL; n = next) {
+        next = n->next;
+        if (document_has_name(list, n))
+            continue;
+        n->next = NULL;
+        *end = n;
+        end = &n->next;
+    }
     return STATUS_OK;
 }

@@ -49,8 +49,8 @@ struct document_node *document_member(const struct document_node *map, const cha
 /* How many members a list or a map has. */
 uint32_t document_count(const struct document_node *n);
 
-/* Appends the members of a list, a text of YAML, to the list under a key of the root. A missing list
- * is made. STATUS_MALFORMED: `error` tells. */
+/* Appends the members of a list, a text of YAML, to the list under a key of the root, except for those
+ * whose `name` a member of the list has already. A missing list is made. STATUS_MALFORMED: `error` tells. */
 enum status document_extend(struct document *d, const char *key, struct slice text,
                             struct buffer *error);
 

@@ -21,7 +21,7 @@ from servers import Cluster, until
 SLOW_US = 3000
 TIMES = 10
 SECONDS = 4
-CONNECTIONS = 600
+CONNECTIONS = 1800
 LATE_MS = 1000  # overload_limit_ms
 SETTINGS = ["--profile", "research", "--set", "partition_policy=always-burst", "--set", "node_rcu=1000000",
             "--set", "partition_max_rcu=100000", "--set", "control_split=0", "--set", "control_adaptive=0"]
@@ -57,12 +57,13 @@ class Load:
 
 
 def figures(load):
-    """What is served per second with no regard to how late, and how late. Answers after the end count as late."""
+    """What is served per second with no regard to how late, and how late: the worst p99 of a second after the first
+    one, in which clients wait for each other, too."""
     out = {}
     for w in load:
         served = w["admitted"] / SECONDS
         out[w["name"]] = {"offered": w["offered"], "served_per_s": round(served, 1),
-                          "p99_ms": round(w["latency_us"]["admitted"]["p99"] / 1000, 1),
+                          "p99_ms": round(max(s["p99_us"] for s in w["seconds"][1:SECONDS]) / 1000, 1),
                           "failed": w["failed_by_type"], "unfinished": w["unfinished"] + w["client_overrun"]}
     return out
 

@@ -131,9 +131,28 @@ static int finish(void **state)
     return 0;
 }
 
+static void what_is_added_to_a_list_does_not_replace_its_elements(void **state)
+{
+    (void)state;
+    parse("policies:\n  - {name: one, about: first}\n");
+    buffer_clear(&error);
+    assert_int_equal(document_extend(&d, "policies",
+                                     slice_of("- {name: one, about: second}\n- {name: two}\n"),
+                                     &error),
+                     STATUS_OK);
+    const struct document_node *list = document_member(d.root, "policies");
+    assert_int_equal(document_count(list), 2);
+    assert_string_equal((const char *)document_member(list->first, "about")->text.data, "first");
+    assert_string_equal((const char *)document_member(list->first->next, "name")->text.data, "two");
+    assert_int_equal(document_extend(&d, "more", slice_of("- {name: one}\n- 3\n"), &error),
+                     STATUS_OK);
+    assert_int_equal(document_count(document_member(d.root, "more")), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_added_to_a_list_does_not_replace_its_elements),
         cmocka_unit_test(maps_lists_and_texts_keep_their_lines),
         cmocka_unit_test(what_a_scenario_has_no_use_for_is_refused_with_its_line),
         cmocka_unit_test(a_value_is_set_by_keys_names_and_places),
