@@ -107,6 +107,8 @@ static const struct field table_fields[] = {
      .help = "Provisioned read units per second. Default: 1000."},
     {"wcu", FIELD_INTEGER, AT(scenario_table, wcu), .least = 0, .most = 100000000,
      .help = "Provisioned write units per second. Default: 1000."},
+    {"unlimited", FIELD_FLAG, AT(scenario_table, unlimited),
+     .help = "The measures know no limit of the table: nobody is to keep it. Default: false."},
     {"on_demand", FIELD_FLAG, AT(scenario_table, on_demand),
      .help = "The table has no provisioned throughput. Default: false."},
     {"partitions", FIELD_INTEGER, AT(scenario_table, partitions), .least = 0, .most = 100000,

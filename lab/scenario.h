@@ -60,6 +60,7 @@ struct scenario_table {
     int64_t rcu;
     int64_t wcu;
     bool on_demand;
+    bool unlimited;     /* for the measures, its throughput is no limit */
     int64_t partitions; /* at the start; 0: as many as the throughput needs */
     int64_t max_rcu;    /* on demand; 0: none */
     int64_t max_wcu;

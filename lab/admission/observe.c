@@ -79,17 +79,6 @@ static int64_t table_bank(const struct model *m, const struct model_table *t, in
     return (int64_t)((__int128)rate_mcu * saved_ms / 1000);
 }
 
-/* Whether nothing holds the table to its throughput: no router does, and its partitions burst beyond
- * what they saved. Then that is no limit, for the optimum neither. A policy that refuses nothing is
- * still held to it, to show what it breaks. */
-static bool table_is_free(const struct model *m, const struct model_table *t)
-{
-    const struct weir_partition_policy *p =
-        admission_policy_named(m->config, slice_of(m->config->partition_policy));
-    return t->limits[ADMIT_WRITE].policy == GAC_OFF && (p->flags & WEIR_PARTITION_SHARES) != 0 &&
-           (p->flags & WEIR_PARTITION_SAVED_ONLY) == 0;
-}
-
 /* The table's rate has changed, or it is new. */
 void observe_limits(struct model *m, struct model_table *t)
 {
@@ -97,7 +86,7 @@ void observe_limits(struct model *m, struct model_table *t)
         struct model_ideal *i = &t->ideal[kind];
         int64_t rate = t->limits[kind].rate;
         int64_t bank = table_bank(m, t, rate);
-        if (m->config->profile == PROFILE_OFF || table_is_free(m, t))
+        if (m->config->profile == PROFILE_OFF || t->scenario->unlimited)
             rate = bank = 0;
         if (i->capacity_mcu == 0 && i->rate_mcu == 0)
             ideal_begin(m, i, MEASURE_TABLE, rate, bank, rate);
