@@ -4,7 +4,7 @@
 Three nodes, a router and two servers of global admission control. One customer's orders, many sort keys
 under one partition key, come in at three times a partition's maximum: within seconds nothing is
 throttled any more, no request fails, and a Query finds every acknowledged item once. Uniform loads of
-1.5, 2.1 and 2.4 times the maximum: one split each, and no second one. An item at 1.2 times the maximum
+1.4, 2.1 and 2.4 times the maximum: one split each, and no second one. An item at 1.2 times the maximum
 beside 1.4 times the maximum of neighbours: they get all they ask for, it gets the maximum. Six spikes of
 two seconds: nothing is cut. Then one item at five times the maximum, one at 1.2 times, and a log that is
 appended to at twice the maximum: exactly the maximum is served, nothing is cut for it, and an event
@@ -28,7 +28,7 @@ ITEM_RATE = 5 * MAXIMUM
 TABLE_UNITS = 30 * MAXIMUM  # shares of pieces are more than they are asked for
 KEY_RATE = MAXIMUM * 12 // 10
 NEAR_RATE = MAXIMUM * 14 // 10
-UNIFORM = {"150": 2, "210": 3, "240": 4}  # percent of the maximum: pieces
+UNIFORM = {"140": 2, "210": 3, "240": 4}  # percent of the maximum: pieces
 SPIKES, SPIKE_S, SPIKE_RATE = 6, 2, 4 * MAXIMUM
 RUN_S = 20
 SETTINGS = ["--set", "gac=lease", "--set", f"partition_max_wcu={MAXIMUM}", "--set", "node_wcu=100000"]
