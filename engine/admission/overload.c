@@ -67,7 +67,6 @@ bool overload_arrive(struct overload *o, const struct overload_arrival *arrival)
     const int64_t begun_ns = policies_begin(o->policies, o->policy);
     const bool goes_on = o->policy->arrive(&a);
     policies_end(o->policies, o->policy, begun_ns);
-    o->shed += !goes_on;
     return goes_on;
 }
 

@@ -22,7 +22,6 @@ struct overload {
     int64_t target_ns;
     int64_t interval_ns;
     int64_t limit_ns;
-    uint64_t shed; /* requests, in all */
     _Alignas(int64_t) uint8_t state[WEIR_OVERLOAD_STATE_MAX];
 };
 
@@ -32,11 +31,11 @@ struct overload_peer {
 
 /* What is known of a request before it is done. */
 struct overload_arrival {
-    struct instant now;
-    struct duration waited;
-    bool promised;     /* it is within a limit, or has waited at most the target */
-    uint64_t sender;   /* any number; the same for the same link */
-    uint64_t key_hash; /* of the partition key */
+    struct instant now;     /* when the work begins */
+    struct duration waited; /* for the processor, until then */
+    bool promised;          /* it is within a limit, or has waited at most the target */
+    uint64_t sender;        /* any number; the same for the same link */
+    uint64_t key_hash;      /* of the partition key */
 };
 
 /* The configured policy of overload. */
