@@ -208,7 +208,7 @@ static void a_call_ends_at_its_deadline(void **state)
 {
     (void)state;
     struct scene s;
-    struct request r;
+    struct request r = {0};
     scene_open(&s);
     scene_begin(&s, 0);
     scene_begin(&s, 0);
