@@ -289,6 +289,15 @@ enum {
     SCAN_SEGMENTS_MAX = 1000000,
     /* Escaping at most doubles a key; 12 bytes of table and hash, 2 of terminator each. */
     STORAGE_KEY_SIZE_MAX = 12 + 2 * PARTITION_KEY_SIZE_MAX + 2 + 2 * SORT_KEY_SIZE_MAX + 2,
+    /* The key of an index row: an item's key, and the sort key of the index. */
+    ROW_KEY_SIZE_MAX = STORAGE_KEY_SIZE_MAX + 2 * SORT_KEY_SIZE_MAX + 2,
+    LOCAL_INDEXES_MAX = 5,    /* of a table */
+    GLOBAL_INDEXES_MAX = 20,  /* of a table */
+    INDEX_KEYS_MAX = 4,       /* attributes of each of an index's two keys */
+    PROJECTED_NAMES_MAX = 20, /* attributes that an index names in its projection */
+    PROJECTED_ALL_MAX = 100,  /* of all indexes of a table together */
+    INDEX_NAME_SIZE_MIN = 3,
+    INDEX_NAME_SIZE_MAX = 255,
     /* An encoded item is no longer than its header, its DynamoDB size, and this many bytes for each
      * attribute, element and container. */
     ITEM_VALUE_OVERHEAD_MAX = 7,

@@ -59,7 +59,7 @@ static void page_end(struct weir_table *t, struct weir_result *result)
 {
     struct weir *db = t->db;
     struct key key;
-    if (!key_of_storage(&t->table, buffer_slice(&db->last), &db->arena, &key)) {
+    if (!key_of_storage(&t->table, NULL, buffer_slice(&db->last), &db->arena, &key)) {
         buffer_clear(&db->error);
         buffer_append_text(&db->error, "a stored key is damaged");
         *result = (struct weir_result){.status = WEIR_CORRUPT};

@@ -200,19 +200,30 @@ bool catalog_has(const struct catalog *c, uint32_t table_id, uint32_t partition,
     return p != NULL && p->table_id == table_id && catalog_may_have(c, partition, member);
 }
 
-void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
-                    int64_t bytes)
+static void size_add(struct table_size *sum, const struct table_size *s)
 {
-    struct entry *e = catalog_entry(c, table_id);
+    tally_add(&sum->items, s->items.count, s->items.bytes);
+    for (int i = 0; i < LOCAL_INDEXES_MAX; i++)
+        tally_add(&sum->rows[i], s->rows[i].count, s->rows[i].bytes);
+}
+
+void catalog_report(struct catalog *c, const struct partition_report *r)
+{
+    struct entry *e = catalog_entry(c, r->table_id);
+    struct table_size sum = {0};
     if (e == NULL)
         return;
-    e->table.item_count = e->table.size_bytes = 0;
     for (uint32_t i = 0; i < e->table.partition_count; i++) {
-        if (e->table.partitions[i].id == partition)
-            e->sizes[i] = (struct table_size){items, bytes};
-        e->table.item_count += e->sizes[i].items;
-        e->table.size_bytes += e->sizes[i].bytes;
+        struct table_size *size = &e->sizes[i];
+        if (e->table.partitions[i].id == r->partition) {
+            size->items = (struct tally){r->items, r->bytes};
+            memcpy(size->rows, r->rows, sizeof size->rows);
+        }
+        size_add(&sum, size);
     }
+    e->table.item_count = sum.items.count;
+    e->table.size_bytes = sum.items.bytes;
+    memcpy(e->table.rows, sum.rows, sizeof sum.rows);
 }
 
 /* ---- changing the set ---- */
@@ -374,6 +385,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
             .epoch = 1,
             .table_id = t->id,
             .whole_collections = t->whole_collections,
+            .indexes = t->indexes,
             .gac = t->gac,
             .lo = slice_make(lo, i == 0 ? STORAGE_KEY_TABLE_SIZE : STORAGE_KEY_BOUND_SIZE),
             .hi = slice_make(hi, 4)};
@@ -403,6 +415,7 @@ static bool create_table(struct catalog *c, const struct catalog_command *comman
                         .partition_key = spec->partition_key,
                         .sort_key = spec->sort_key,
                         .whole_collections = spec->whole_collections,
+                        .indexes = spec->indexes,
                         .gac = spec->gac,
                         .created_ms = command->wall_ms};
     memcpy(t->uuid, command->uuid, sizeof t->uuid);

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "engine/catalog/decision.h"
+#include "engine/catalog/report.h"
 #include "engine/catalog/split.h"
 #include "engine/message/message.h"
 
@@ -158,5 +159,4 @@ void catalog_count_promises(const struct catalog *c, uint32_t except, struct pro
 /* A node's report of a partition's items and bytes, on the catalog's leader. The sums are not part
  * of the replicated state. A table's row holds the sums that its replica knew when it wrote the row:
  * no command reads them, and new reports replace them after a restart or a change of leader. */
-void catalog_report(struct catalog *c, uint32_t table_id, uint32_t partition, int64_t items,
-                    int64_t bytes);
+void catalog_report(struct catalog *c, const struct partition_report *r);

@@ -19,8 +19,8 @@ enum {
     KEY_SIZE_MAX = 16
 };
 struct table_size {
-    int64_t items;
-    int64_t bytes;
+    struct tally items;
+    struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place */
 };
 
 /* A table, and the memory of its slices. */

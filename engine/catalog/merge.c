@@ -67,8 +67,11 @@ static void merge_begin(struct catalog *c, const struct catalog_command *command
 /* The upper partition's reported size goes to the lower one until there are new reports. */
 static void join_sizes(struct entry *e, uint32_t upper, uint32_t before)
 {
-    e->sizes[upper - 1].items += e->sizes[upper].items;
-    e->sizes[upper - 1].bytes += e->sizes[upper].bytes;
+    struct table_size *lower = &e->sizes[upper - 1];
+    const struct table_size *gone = &e->sizes[upper];
+    tally_add(&lower->items, gone->items.count, gone->items.bytes);
+    for (int i = 0; i < LOCAL_INDEXES_MAX; i++)
+        tally_add(&lower->rows[i], gone->rows[i].count, gone->rows[i].bytes);
     memmove(e->sizes + upper, e->sizes + upper + 1, (before - upper - 1) * sizeof e->sizes[0]);
 }
 

@@ -28,6 +28,10 @@ static void partition_report_walk(struct codec *c, struct partition_report *r)
     codec_u64(c, &r->epoch);
     codec_i64(c, &r->items, -1, stored_max);
     codec_i64(c, &r->bytes, -1, stored_max);
+    for (int i = 0; i < LOCAL_INDEXES_MAX; i++) {
+        codec_i64(c, &r->rows[i].count, 0, stored_max);
+        codec_i64(c, &r->rows[i].bytes, 0, stored_max);
+    }
     codec_check(c, (r->items < 0) == (r->bytes < 0) && raft_member_node(r->member) != 0);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct load_total *t = &r->totals[kind];

@@ -6,6 +6,7 @@
  * mcu. The receiver computes rates, so a lost report does no harm. */
 #pragma once
 
+#include "engine/index/index.h"
 #include "engine/message/message.h"
 
 struct node_report {
@@ -17,10 +18,11 @@ struct node_report {
 struct partition_report {
     uint32_t table_id;
     uint32_t partition;
-    uint64_t member; /* the reporting replica */
-    uint64_t epoch;  /* of the partition's range to which the figures belong */
-    int64_t items;   /* -1: this replica does not lead, and knows no leader */
-    int64_t bytes;   /* item sizes; -1 as for items */
+    uint64_t member;                      /* the reporting replica */
+    uint64_t epoch;                       /* of the partition's range to which the figures belong */
+    int64_t items;                        /* -1: this replica does not lead, and knows no leader */
+    int64_t bytes;                        /* item sizes; -1 as for items */
+    struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place */
     struct load_total totals[ADMIT_KINDS];
     int64_t excess_ms[ADMIT_KINDS]; /* how long more was asked for than the maximum: excess.h */
 };

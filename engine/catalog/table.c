@@ -5,26 +5,28 @@
 
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");
 
-static bool is_key_attr(const struct key_attr *k)
-{
-    return k->name.size == 0 || k->type == ATTR_STRING || k->type == ATTR_NUMBER ||
-           k->type == ATTR_BINARY;
-}
-
-static void key_attr_walk(struct codec *c, struct key_attr *k)
-{
-    uint8_t type = (uint8_t)k->type;
-    codec_u8(c, &type);
-    k->type = (enum attr_type)type;
-    codec_sized(c, &k->name, KEY_NAME_SIZE_MAX);
-    codec_check(c, is_key_attr(k));
-}
-
 /* Only a table with a sort key can have whole item collections. */
 static void whole_walk(struct codec *c, bool *whole, const struct key_attr *sort_key)
 {
     codec_bool(c, whole);
     codec_check(c, !*whole || sort_key->name.size > 0);
+}
+
+static bool indexes_are_sound(struct slice bytes)
+{
+    const struct index_set *set;
+    struct arena arena = {0};
+    const bool sound = index_set_decode(bytes, &arena, &set) == STATUS_OK;
+    arena_deinit(&arena);
+    return sound;
+}
+
+/* Only a table of whole item collections can have local indexes. */
+static void indexes_walk(struct codec *c, struct slice *indexes, bool whole)
+{
+    codec_sized(c, indexes, UINT32_MAX);
+    if (codec_reads(c) && indexes->size > 0)
+        codec_check(c, whole && indexes_are_sound(*indexes));
 }
 
 static void pair_walk(struct codec *c, int64_t least, int64_t most, int64_t pair[ADMIT_KINDS])
@@ -66,6 +68,7 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     key_attr_walk(c, &s->partition_key);
     key_attr_walk(c, &s->sort_key);
     whole_walk(c, &s->whole_collections, &s->sort_key);
+    indexes_walk(c, &s->indexes, s->whole_collections);
     s->gac = codec_choice(c, s->gac, 0, GAC_POLICIES);
     s->billing =
         (enum table_billing)codec_choice(c, s->billing, BILLING_AS_IT_IS, BILLING_ON_DEMAND);
@@ -161,6 +164,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
         codec_u32(c, &p->share_ppm[kind]);
     table_merge_walk(c, p);
+    indexes_walk(c, &p->indexes, p->whole_collections);
 }
 
 CODEC_ENCODE(partition_info)
@@ -175,6 +179,7 @@ static void table_walk(struct codec *c, struct table *t)
     key_attr_walk(c, &t->partition_key);
     key_attr_walk(c, &t->sort_key);
     whole_walk(c, &t->whole_collections, &t->sort_key);
+    indexes_walk(c, &t->indexes, t->whole_collections);
     t->gac = codec_choice(c, t->gac, 0, GAC_POLICIES);
     t->billing =
         (enum table_billing)codec_choice(c, t->billing, BILLING_PROVISIONED, BILLING_ON_DEMAND);
@@ -197,6 +202,10 @@ static void table_walk(struct codec *c, struct table *t)
     codec_check(c, tags_valid(t->tags, false));
     codec_amount(c, &t->item_count);
     codec_amount(c, &t->size_bytes);
+    for (int i = 0; i < LOCAL_INDEXES_MAX && t->indexes.size > 0; i++) {
+        codec_amount(c, &t->rows[i].count);
+        codec_amount(c, &t->rows[i].bytes);
+    }
     codec_u32(c, &t->partition_count);
 }
 
@@ -204,12 +213,15 @@ void table_encode(struct buffer *out, const struct table *t)
 {
     struct table copy = *t;
     table_walk(&(struct codec){.out = out}, &copy);
-    for (uint32_t i = 0; i < t->partition_count; i++)
-        partition_info_encode(out, &t->partitions[i]);
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        struct partition_info p = t->partitions[i];
+        p.indexes = slice_make(NULL, 0); /* the table's, which are there already */
+        partition_info_encode(out, &p);
+    }
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 67
+    PARTITION_INFO_SIZE_MIN = 71
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -217,11 +229,15 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     struct codec c = {.in = &(struct reader){bytes, false}};
     *out = (struct table){0};
     table_walk(&c, out);
-    if (codec_failed(&c) || out->partition_count > c.in->left.size / PARTITION_INFO_SIZE_MIN)
+    if (codec_failed(&c) || out->partition_count > c.in->left.size / PARTITION_INFO_SIZE_MIN ||
+        index_set_decode(out->indexes, arena, &out->index_set) != STATUS_OK)
         return STATUS_MALFORMED;
     out->partitions = arena_zalloc(arena, out->partition_count * sizeof *out->partitions);
-    for (uint32_t i = 0; i < out->partition_count; i++)
+    for (uint32_t i = 0; i < out->partition_count; i++) {
         partition_info_walk(&c, &out->partitions[i]);
+        codec_check(&c, out->partitions[i].indexes.size == 0);
+        out->partitions[i].indexes = out->indexes;
+    }
     return codec_end(&c);
 }
 

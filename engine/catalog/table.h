@@ -3,7 +3,7 @@
 
 #include "base/codec.h"
 #include "engine/catalog/tags.h"
-#include "engine/item/item.h"
+#include "engine/index/index.h"
 #include "replication/raft.h"
 
 struct request;
@@ -35,12 +35,6 @@ enum table_protection {
     PROTECTION_ON /* DeleteTable is refused */
 };
 
-/* A key attribute of type ATTR_STRING, ATTR_NUMBER or ATTR_BINARY. Empty name: no sort key. */
-struct key_attr {
-    struct slice name;
-    enum attr_type type;
-};
-
 enum {
     ON_DEMAND_SWITCHES_MAX = 8,
     MAXIMUM_NONE = -1,
@@ -53,7 +47,8 @@ struct table_spec {
     struct slice name;
     struct key_attr partition_key; /* create only */
     struct key_attr sort_key;      /* create only */
-    bool whole_collections;        /* create only */
+    struct slice indexes;          /* create only; index_set_encode */
+    bool whole_collections;        /* create only; with a local index always */
     uint8_t gac;                   /* create only; see base/config.h */
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
@@ -89,6 +84,7 @@ struct partition_info {
     uint32_t table_id;
     struct slice lo;
     struct slice hi;
+    struct slice indexes;   /* as in its table */
     bool whole_collections; /* as in its table */
     uint8_t gac;            /* as in its table */
     bool on_demand;         /* as in its table */
@@ -122,6 +118,8 @@ struct table {
     enum table_status status;
     struct key_attr partition_key;
     struct key_attr sort_key;
+    struct slice indexes;              /* index_set_encode; empty: none */
+    const struct index_set *index_set; /* the same; NULL: none */
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
      * The bytes are counted (engine/node/collection.h). Only with a sort key. */
     bool whole_collections;
@@ -148,6 +146,7 @@ struct table {
     struct slice tags;
     int64_t item_count; /* from the nodes' last reports: only shown, not the same on replicas */
     int64_t size_bytes;
+    struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place; only shown, too */
     uint32_t partition_count;
     struct partition_info *partitions; /* in key order; together they cover the table */
 };

@@ -8,6 +8,7 @@
 struct key {
     struct attr partition; /* borrows from the item */
     struct attr sort;
+    struct attr index_sort; /* of a row of a local index; otherwise its type is 0 */
 };
 
 static inline bool table_has_sort_key(const struct table *t)
@@ -21,10 +22,16 @@ void key_append_storage(struct buffer *out, const struct table *t, const struct 
 /* Appends the key attributes as an item. */
 void key_append_item(struct buffer *out, const struct table *t, const struct key *key);
 
-/* The key of an item that a node has sent. A missing attribute has type 0. */
-void key_find(const struct table *t, struct slice item, struct key *out);
+/* Appends the key of the row in a local index, as if it lay in the items' key space: as requests and
+ * replies have it. `x` NULL: the storage key. */
+void key_append_row(struct buffer *out, const struct table *t, const struct index *x,
+                    const struct key *key);
 
-/* Reads the key out of a storage key that a node has sent; copies it to the arena. False: it is no
- * key of the table. */
-bool key_of_storage(const struct table *t, struct slice storage_key, struct arena *arena,
-                    struct key *out);
+/* The key of an item, or of a row of the index, that a node has sent. A missing attribute has type
+ * 0. `x` NULL: an item. */
+void key_find(const struct table *t, const struct index *x, struct slice item, struct key *out);
+
+/* Reads the key out of what key_append_row appends; copies it to the arena. False: it is no such
+ * key. */
+bool key_of_storage(const struct table *t, const struct index *x, struct slice storage_key,
+                    struct arena *arena, struct key *out);

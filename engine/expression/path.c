@@ -46,6 +46,39 @@ bool update_changes(const struct update *u, struct slice name)
     return false;
 }
 
+bool update_changes_part(const struct update *u, struct slice name)
+{
+    for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
+        if (path_leads_into(a->path, name, true))
+            return true;
+    }
+    return false;
+}
+
+static enum attr_type update_type_of(const struct update_value *v)
+{
+    switch (v->kind) {
+    case UPDATE_VALUE:
+        return v->value.type;
+    case UPDATE_PLUS:
+    case UPDATE_MINUS:
+        return ATTR_NUMBER;
+    case UPDATE_LIST_APPEND:
+        return ATTR_LIST;
+    default:
+        return 0;
+    }
+}
+
+enum attr_type update_value_type(const struct update *u, struct slice name)
+{
+    for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
+        if (a->value != NULL && path_leads_into(a->path, name, false))
+            return update_type_of(a->value);
+    }
+    return 0;
+}
+
 /* Whether a path in the value leads into the attribute. */
 static bool update_value_uses(const struct update_value *v, struct slice name)
 {

@@ -59,6 +59,10 @@ const struct update *update_parse(struct slice text, struct expression_names *na
 
 /* Whether an action changes the attribute, or something in it. */
 bool update_changes(const struct update *u, struct slice name);
+/* Whether an action changes something in the attribute, such as name.a and name[0]. */
+bool update_changes_part(const struct update *u, struct slice name);
+/* The type that the attribute will have, if the text alone says so; otherwise 0. */
+enum attr_type update_value_type(const struct update *u, struct slice name);
 /* Whether a value is read from inside the attribute, such as name.a and name[0]. */
 bool update_uses(const struct update *u, struct slice name);
 

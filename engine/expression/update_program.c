@@ -118,6 +118,16 @@ const char *update_fault_text(enum update_fault fault)
         [UPDATE_OPERAND_TYPE] = "An operand in the update expression has an incorrect data type",
         [UPDATE_PATH_INVALID] = "The document path provided in the update expression is invalid "
                                 "for update",
+        [UPDATE_INDEX_KEY_TYPE] =
+            "The update expression attempted to update the secondary index key "
+            "to unsupported type",
+        [UPDATE_INDEX_KEY_EMPTY] =
+            "One or more parameter values are not valid. The update expression attempted to update "
+            "a secondary index key to a value that is not supported. The AttributeValue for a key "
+            "attribute cannot contain an empty string value.",
+        [UPDATE_INDEX_KEY_SIZE] =
+            "One or more parameter values were invalid: Aggregated size of all "
+            "range keys has exceeded the size limit of 1024 bytes",
         [UPDATE_TOO_LARGE] = "Item size to update has exceeded the maximum allowed size",
         [UPDATE_TOO_DEEP] = "Nesting Levels have exceeded supported limits: Attributes in the item "
                             "have nested levels beyond supported limit",

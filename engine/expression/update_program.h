@@ -30,6 +30,10 @@ enum update_fault {
     UPDATE_TOO_DEEP = 5,     /* the new item has more than NESTING_MAX levels */
     UPDATE_NUMBER_RANGE = 6, /* a sum is too large, or has too many digits */
     UPDATE_NUMBER_SMALL = 7, /* a sum is too close to 0 */
+    /* the new item has a value that cannot be the key of an index: */
+    UPDATE_INDEX_KEY_TYPE = 8,
+    UPDATE_INDEX_KEY_EMPTY = 9,
+    UPDATE_INDEX_KEY_SIZE = 10,
     UPDATE_FAULTS,
 };
 

@@ -86,6 +86,14 @@ void storage_key_append_sort(struct buffer *out, const struct attr *sort, bool t
         append_end(out);
 }
 
+void storage_key_append_in_space(struct buffer *out, uint8_t space, struct slice key)
+{
+    const size_t at = out->size;
+    must(key.size > 0);
+    buffer_append_slice(out, key);
+    out->data[at] = space;
+}
+
 void storage_key_append(struct buffer *out, uint32_t table_id, const struct attr *partition,
                         const struct attr *sort)
 {
@@ -115,6 +123,12 @@ static size_t end_of_part(struct slice key, size_t at)
             return at;
     }
     return 0;
+}
+
+size_t storage_key_part_size(struct slice key, size_t at)
+{
+    const size_t end = end_of_part(key, at);
+    return end > 0 ? end - at : 0;
 }
 
 void storage_key_skip_hash(struct slice *key)

@@ -4,7 +4,10 @@
  *
  * Each key part is escaped (00 becomes 00 FF) and ends in 00 01; the hash is of unescaped bytes.
  * Numbers are encoded by number.h first. A partition is a range [lo, hi) of such strings. Its
- * bounds may be any strings, also inside an item collection. */
+ * bounds may be any strings, also inside an item collection.
+ *
+ * Table ids are less than 2^24. So the first byte is free, and names the key space: 0 has the items,
+ * 1 to LOCAL_INDEXES_MAX have the rows of the table's local indexes (engine/index/row.h). */
 #pragma once
 
 #include "engine/item/item.h"
@@ -14,6 +17,9 @@ enum {
     STORAGE_KEY_HASH_SIZE = 8,
     STORAGE_KEY_BOUND_SIZE = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
+
+/* Appends a storage key's twin in another key space. */
+void storage_key_append_in_space(struct buffer *out, uint8_t space, struct slice key);
 
 /* Appends an item's storage key. Key attributes are of type S, N or B. `sort` is NULL if the table
  * has no sort key. */
@@ -57,5 +63,8 @@ void storage_key_successor(struct buffer *key);
 /* The size of the prefix that all items of the key's collection share. The whole size if the key
  * was cut off before the end of its partition key. */
 size_t storage_key_collection_size(struct slice key);
+
+/* The size of the key part that begins at `at`, with its end. 0: no part begins there. */
+size_t storage_key_part_size(struct slice key, size_t at);
 
 uint64_t storage_key_hash(const struct attr *partition);

@@ -62,6 +62,8 @@ struct request {
             struct slice lo; /* inclusive */
             struct slice hi; /* exclusive; empty: the partition's end */
             bool consistent;
+            uint8_t index;       /* the number of a local index, whose rows are read; 0: items. Keys
+                                    are as if the rows were in the items' key space */
             bool reverse;        /* from the upper end downwards */
             struct slice filter; /* engine/expression/program.h; empty: all items pass */
             bool count_only;     /* the reply needs no items */
@@ -170,6 +172,8 @@ struct reply {
             bool found;               /* GET: the item exists; a write: the wanted item does */
             int64_t collection_bytes; /* writes: size of the item collection now; -1: not counted */
             uint8_t fault;            /* UPDATE_FAILED: enum update_fault */
+            struct slice index_costs; /* of the writes to indexes, a part of consumed_mcu: each u8
+                                         number of the index, i64 mcu */
         } item;                       /* GET, PUT, DELETE, UPDATE */
         struct {
             struct slice items; /* each u32 size + bytes; count_only: empty */

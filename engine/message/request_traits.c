@@ -30,7 +30,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
     [REQUEST_RANGE] = {ROUTER, ANSWER_RANGE,
                        .fields = {SLICE(range.lo), SLICE(range.hi), BOOL(range.consistent),
                                   BOOL(range.reverse), U32(range.items_max), U32(range.bytes_max),
-                                  SLICE(range.filter), BOOL(range.count_only)},
+                                  SLICE(range.filter), BOOL(range.count_only), U8(range.index)},
                        .data = true, .any_replica = true},
     [REQUEST_PUT] = {ROUTER, ANSWER_ITEM,
                      .fields = {SLICE(write.key), U8(write.want), SLICE(write.item),
@@ -83,7 +83,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
 
 const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
     [ANSWER_ITEM] = {SLICE(item.bytes), BOOL(item.found), U64(item.collection_bytes),
-                     U8(item.fault)},
+                     U8(item.fault), SLICE(item.index_costs)},
     [ANSWER_RANGE] = {SLICE(range.items), U32(range.count), U32(range.scanned),
                       U64(range.read_bytes), BOOL(range.more), SLICE(range.last)},
     [ANSWER_TABLE] = {SLICE(table.bytes)},

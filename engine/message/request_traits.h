@@ -6,7 +6,7 @@
 #include "engine/message/message.h"
 
 enum {
-    MESSAGE_FIELDS_MAX = 8
+    MESSAGE_FIELDS_MAX = 9
 };
 
 enum field_type {

@@ -60,7 +60,7 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     *out = (struct partition_stats){.partition = p->info.id,
                                     .node = requests->env->id,
                                     .table_id = p->info.table_id,
-                                    .bytes = p->counting ? -1 : p->item_bytes};
+                                    .bytes = p->counting ? -1 : partition_bytes(p)};
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->kinds[kind].allocated_mcu = p->info.rate_mcu[kind];
         out->kinds[kind].counts = p->counts[kind];

@@ -4,6 +4,7 @@
 #include "engine/item/storage_key.h"
 #include "engine/node/applier_internal.h"
 #include "engine/node/collection.h"
+#include "engine/node/local_rows.h"
 #include "engine/store/change_set.h"
 
 /* ---- committed entries ---- */
@@ -25,8 +26,9 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
         out->reply.code = REPLY_UNKNOWN;
         out->reply.text = slice_of("the write is done, and what it replaced cannot be read");
     }
-    partition_count_item(p, c->key, is - was,
-                         (is ? (int64_t)item_size(c->value) : 0) - (was ? c->old_size : 0));
+    if (partition_has_counted(p, c->key))
+        tally_add(&p->items, is - was,
+                  (is ? (int64_t)item_size(c->value) : 0) - (was ? c->old_size : 0));
 }
 
 static void apply_change(struct applier *applier, struct partition *p, const struct change *c,
@@ -36,6 +38,25 @@ static void apply_change(struct applier *applier, struct partition *p, const str
         apply_item(applier, p, c, out);
     else
         store_put(applier->env->store, c->key, c->value);
+}
+
+/* The set of a write with local indexes: its last change is the item, from which rows follow. */
+static void apply_indexed(struct applier *applier, struct partition *p, struct change_set set,
+                          struct applied *out)
+{
+    struct change_set seen = set;
+    struct change c, item = {0};
+    struct buffer costs = {0};
+    while (change_set_next(&seen, &c))
+        item = c;
+    while (change_set_next(&set, &c)) {
+        if (c.space == SPACE_LOCAL_ROWS)
+            local_rows_apply(applier->env, p, &c, &item, &costs);
+        else
+            apply_change(applier, p, &c, out);
+    }
+    out->reply.item.index_costs = arena_copy(&applier->env->lent, buffer_slice(&costs));
+    buffer_deinit(&costs);
 }
 
 /* A write that was proposed before a split or a merge changes nothing if the partition has lost a
@@ -48,16 +69,15 @@ static void apply_write(struct applier *applier, struct partition *p, const stru
     bool held = p->frozen.index == 0;
     change_set_reopen(e->payload, &set); /* it was checked when it was logged or replayed */
     seen = set;
-    while (held && change_set_next(&seen, &c))
-        held = partition_holds(p, c.key);
+    while (held && change_set_next(&seen, &c)) /* rows lie with their item */
+        held = c.space == SPACE_LOCAL_ROWS || partition_holds(p, c.key);
     if (!held) {
         PROBE("a write behind a split of its key range");
         out->reply.code = REPLY_STALE_MAP;
     } else if (set.count == 1) {
         apply_change(applier, p, &c, out);
     } else {
-        while (change_set_next(&set, &c))
-            apply_change(applier, p, &c, out);
+        apply_indexed(applier, p, set, out);
     }
 }
 
@@ -115,22 +135,36 @@ static bool collection_change_is_sound(const struct change *c)
            (c->value.data == NULL || collection_decode(c->key, c->value, &bytes) == STATUS_OK);
 }
 
+static bool local_change_is_sound(const struct change *c)
+{
+    return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
+           c->key.size <= ROW_KEY_SIZE_MAX && c->value.data == NULL && c->key.data[0] >= 1 &&
+           c->key.data[0] <= LOCAL_INDEXES_MAX && c->old_size <= ITEM_SIZE_MAX &&
+           (c->derived || c->old_size >= 0);
+}
+
 static bool write_is_sound(uint32_t group, struct slice payload)
 {
     static bool (*const is_sound[KEY_SPACES])(const struct change *c) = {
         [SPACE_ITEMS] = item_change_is_sound,
         [SPACE_COLLECTIONS] = collection_change_is_sound,
+        [SPACE_LOCAL_ROWS] = local_change_is_sound,
     };
-    _Static_assert(KEY_SPACES == SPACE_COLLECTIONS + 1, "is_sound has a row for each key space");
+    _Static_assert(KEY_SPACES == SPACE_LOCAL_ROWS + 1, "is_sound has a row for each key space");
     struct change_set set;
     struct change c;
     if (group == CATALOG_GROUP || !change_set_open(payload, &set))
         return false;
+    bool indexed = false;
     bool sound = set.burst <= 2 && set.cost_mcu >= 0 &&
                  set.cost_mcu <= set.count * write_cost_mcu(ITEM_SIZE_MAX);
-    while (sound && change_set_next(&set, &c))
-        sound = is_sound[c.space](&c);
-    return sound;
+    while (sound && change_set_next(&set, &c)) {
+        sound = is_sound[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
+        indexed |= c.space == SPACE_LOCAL_ROWS;
+    }
+    if (!sound || !indexed)
+        return sound;
+    return c.space == SPACE_ITEMS && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
 }
 
 static bool catalog_is_sound(uint32_t group, struct slice payload)
@@ -314,7 +348,7 @@ static enum status apply_partition_close(struct applier *applier, const struct o
         return STATUS_OK;
     if (record->group == CATALOG_GROUP)
         apply_leave_catalog(applier);
-    rows_erase(applier->env, p->info.lo, p->info.hi);
+    rows_erase(applier->env, p->info.lo, p->info.hi, p->info.indexes);
     applier_remove_partition(applier, p);
     return STATUS_OK;
 }

@@ -5,8 +5,8 @@
  * before the items, in the same partition. Snapshots, splits and erasure treat it like an item.
  *
  * Invariants
- *   COLLECTION-1  The row holds the sum of the items' item_size. A collection without items has no
- *                 row.
+ *   COLLECTION-1  The row holds the sum of item_size, of the items and of their index rows. A
+ *                 collection without items has no row.
  *   COLLECTION-2  A log entry holds the size of its collection after the entry. The leader computes
  *                 the size from the row and the writes in flight. A replica writes the size without
  *                 reading.

@@ -28,8 +28,7 @@ void counting_slice(struct node_env *env, struct partition *p)
         bytes += item.size;
         if (!item_checksum_holds(item))
             continue; /* a damaged item does not count; a reader of it gets an error */
-        p->item_count++;
-        p->item_bytes += (int64_t)item_size(item);
+        partition_count_item(p, item);
     }
     p->stored = false;
     p->counting = status != STATUS_NOT_FOUND;

@@ -208,7 +208,12 @@ static enum status items_collect(struct requests *requests, const struct partiti
     struct buffer *last = &requests->last_key; /* a cursor's key lends until its next step */
     buffer_clear(
         &requests->env->range_out); /* one event may answer several reads that were waiting */
-    items_seek(p, requests->env->store, q->range.lo, q->range.hi, q->range.reverse, &c);
+    struct slice lo = q->range.lo, hi = q->range.hi;
+    if (q->range.index != 0) {
+        lo = key_in_space(lo, q->range.index, &requests->env->lent);
+        hi = key_in_space(hi, q->range.index, &requests->env->lent);
+    }
+    items_seek(p, requests->env->store, lo, hi, q->range.reverse, &c);
     enum status status;
     while ((status = items_next(&c, &key, &item)) == STATUS_OK) {
         if (r->range.read_bytes >= q->range.bytes_max ||
@@ -228,8 +233,16 @@ static enum status items_collect(struct requests *requests, const struct partiti
             buffer_append_sized(&requests->env->range_out, item);
     }
     if (r->range.scanned > 0)
-        r->range.last = arena_copy(&requests->env->lent, buffer_slice(last));
+        r->range.last = key_in_space(buffer_slice(last), 0, &requests->env->lent);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* What is wrong with the request; NULL: nothing. */
+static const char *items_range_fault(const struct partition *p, const struct request *q)
+{
+    if (q->range.filter.size > 0 && program_check(q->range.filter) != STATUS_OK)
+        return "the filter is no program";
+    return q->range.index <= index_set_local(p->indexes) ? NULL : "the table has no such index";
 }
 
 void requests_range(struct requests *requests, struct operation *o)
@@ -239,8 +252,9 @@ void requests_range(struct requests *requests, struct operation *o)
     const int64_t least = read_cost_mcu(0, q->range.consistent);
     if (p == NULL || (q->range.consistent && !requests_leads_read(requests, p, o)))
         return;
-    if (q->range.filter.size > 0 && program_check(q->range.filter) != STATUS_OK) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "the filter is no program");
+    const char *fault = items_range_fault(p, q);
+    if (fault != NULL) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
         return;
     }
     if (slice_compare(q->range.lo, p->info.lo) < 0)

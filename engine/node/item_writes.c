@@ -14,6 +14,7 @@
 #include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
 #include "engine/node/item_requests.h"
+#include "engine/node/local_rows.h"
 #include "engine/store/change_set.h"
 #include "replication/raft_mutation.h"
 
@@ -26,18 +27,20 @@ struct write {
     int64_t cost_mcu;
     int64_t collection_bytes; /* after the write */
     uint64_t collection_hash;
+    struct local_writes local;
     enum update_fault fault; /* why the update does not fit the item */
 };
 
 /* ---- judging ---- */
 
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
-static enum status write_applied_item(struct requests *requests, const struct operation *o,
-                                      struct slice *item)
+static enum status write_applied_item(struct requests *requests, const struct partition *p,
+                                      const struct operation *o, struct slice *item)
 {
     bool touched = (o->touched & TOUCHED_ITEMS) != 0;
     enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
-    const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE;
+    const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE ||
+                        p->indexes != NULL;
     if (status == STATUS_OK && !items_is_sound(*item, walked))
         status = STATUS_CORRUPT;
     if (status != STATUS_OK)
@@ -46,22 +49,27 @@ static enum status write_applied_item(struct requests *requests, const struct op
 }
 
 /* The item that a write replaces, after all writes proposed so far. */
-static enum status write_newest_item(struct requests *requests, const struct operation *o,
-                                     struct write *w, struct slice *item)
+static enum status write_newest_item(struct requests *requests, const struct partition *p,
+                                     const struct operation *o, struct write *w, struct slice *item)
 {
     const struct shadow *shadow =
         proposals_shadow(requests->proposals, o->request.write.key, w->hash);
     w->in_flight = shadow != NULL;
     if (shadow == NULL)
-        return write_applied_item(requests, o, item);
+        return write_applied_item(requests, p, o, item);
     *item = shadow->value;
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
 }
 
+static bool write_updates_nothing(const struct request *q, struct slice item)
+{
+    return q->write.update.size > 0 && item_count(item) == item_count(q->write.item);
+}
+
 /* Sets what the write makes of `old`; an empty `old` means that there is no item. REPLY_OK, or why
  * the write is refused. */
-static enum reply_code write_judge(struct requests *requests, const struct request *q,
-                                   struct slice old, struct write *w)
+static enum reply_code write_judge(struct requests *requests, const struct partition *p,
+                                   const struct request *q, struct slice old, struct write *w)
 {
     w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
     if (q->write.condition.size > 0 && !program_holds(q->write.condition, old))
@@ -72,11 +80,13 @@ static enum reply_code write_judge(struct requests *requests, const struct reque
     buffer_clear(&requests->updated);
     w->fault =
         update_apply(q->write.update, exists ? old : q->write.item, exists, &requests->updated);
+    if (w->fault == UPDATE_OK)
+        w->fault = local_rows_fault(p, buffer_slice(&requests->updated));
     if (w->fault != UPDATE_OK)
         return REPLY_UPDATE_FAILED;
     w->item = buffer_slice(&requests->updated);
     /* An update that only removes makes no item of a key. */
-    if (!exists && q->write.update.size > 0 && item_count(w->item) == item_count(q->write.item))
+    if (!exists && write_updates_nothing(q, w->item))
         w->item = slice_make(NULL, 0);
     return REPLY_OK;
 }
@@ -98,11 +108,12 @@ static enum status write_current_collection(struct requests *requests, const str
     return status == STATUS_OK ? collection_decode(key, row, bytes) : status;
 }
 
-/* Bytes that the write adds to the stored bytes; negative: the write frees bytes. */
+/* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees
+ * bytes. */
 static int64_t write_grows_by(const struct write *w)
 {
     int64_t size = w->item.data != NULL ? (int64_t)item_size(w->item) : 0;
-    return size - (w->old_size > 0 ? w->old_size : 0);
+    return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
 }
 
 /* Sets the size that the item collection will have after the write. */
@@ -146,8 +157,8 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
     if (!MUTATED(RAFT_MUTATION_REFUSE_IN_FLIGHT) && !requests_leads_read(requests, p, o))
         return;
     enum status status = MUTATED(RAFT_MUTATION_REFUSE_IN_FLIGHT)
-                             ? write_newest_item(requests, o, w, &item)
-                             : write_applied_item(requests, o, &item);
+                             ? write_newest_item(requests, p, o, w, &item)
+                             : write_applied_item(requests, p, o, &item);
     if (status == STATUS_PENDING) {
         waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
         return;
@@ -157,7 +168,7 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
         return;
     }
     if (w->in_flight)
-        code = write_judge(requests, &o->request, item, w);
+        code = write_judge(requests, p, &o->request, item, w);
     if (code == REPLY_OK) {
         PROBE("only a write in flight fails a condition");
         waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
@@ -188,6 +199,8 @@ static void write_propose(struct requests *requests, struct partition *p, const 
     change_set_begin(head, w->cost_mcu, !o->verdict.burst ? 0 : leases ? 2 : 1);
     if (p->info.whole_collections)
         write_append_collection(head, q, w);
+    for (uint32_t i = 0; i < w->local.count; i++)
+        change_set_append(head, &w->local.changes[i]);
     change_set_append_last(head, &change);
     struct inflight *e =
         groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(head), w->item);
@@ -195,9 +208,12 @@ static void write_propose(struct requests *requests, struct partition *p, const 
         return;
     struct change_set set;
     change_set_reopen(e->payload, &set);
-    for (struct change c; change_set_next(&set, &c);)
+    for (struct change c; change_set_next(&set, &c);) {
+        if (c.space == SPACE_LOCAL_ROWS)
+            continue; /* no write is judged by a row */
         proposals_shadow_add(requests->proposals, e,
                              c.space == SPACE_ITEMS ? w->hash : w->collection_hash, c.key, c.value);
+    }
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
     e->collection_bytes = w->collection_bytes;
@@ -205,16 +221,17 @@ static void write_propose(struct requests *requests, struct partition *p, const 
 }
 
 /* The bytes of the log entry of a write that leaves `item`. */
-static size_t write_payload(const struct request *q, struct slice item)
+static size_t write_payload(const struct partition *p, const struct request *q, struct slice item)
 {
+    const size_t row = CHANGE_HEAD_SIZE + q->write.key.size + 2 * SORT_KEY_SIZE_MAX + 2;
     return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
-           COLLECTION_ROW_SIZE + item.size;
+           COLLECTION_ROW_SIZE + item.size + 2 * index_set_local(p->indexes) * row;
 }
 
 static bool write_has_room(struct requests *requests, const struct partition *p,
                            const struct operation *o, struct slice item)
 {
-    const size_t payload = write_payload(&o->request, item);
+    const size_t payload = write_payload(p, &o->request, item);
     return proposals_may_write(requests->proposals, o, payload) &&
            groups_may_propose(requests->groups, p, o, payload);
 }
@@ -243,12 +260,15 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
 {
     struct slice old;
     *w = (struct write){.hash = memtable_hash(o->request.write.key), .old_size = -1};
-    enum status status = write_newest_item(requests, o, w, &old);
+    enum status status = write_newest_item(requests, p, o, w, &old);
     enum touched pages = TOUCHED_ITEMS;
     if (status == STATUS_OK)
         w->old_size = (int64_t)item_size(old);
     if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
-        *code = write_judge(requests, &o->request, old, w);
+        const struct request *q = &o->request;
+        *code = write_judge(requests, p, q, old, w);
+        if (*code == REPLY_OK)
+            local_rows_plan(p, q->write.key, old, w->item, &requests->row_keys, &w->local);
         status = write_change_collection(requests, p, o, w);
         pages = TOUCHED_COLLECTION;
     }
@@ -259,13 +279,14 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
     return status;
 }
 
-/* A write costs by the larger of the two items, whether it is done or refused for its condition. */
+/* A write costs by the larger of the two items, whether it is done or refused for its condition, and
+ * by the index rows that it changes. */
 static int64_t write_cost(const struct write *w, int64_t least)
 {
     const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
     const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
     const int64_t cost = before > after ? before : after;
-    return cost > least ? cost : least;
+    return (cost > least ? cost : least) + w->local.cost_mcu;
 }
 
 void requests_write(struct requests *requests, struct operation *o)
@@ -275,6 +296,8 @@ void requests_write(struct requests *requests, struct operation *o)
     if (p == NULL || !items_holds_key(requests, p, o))
         return;
     const char *fault = write_fault_of(q);
+    if (fault == NULL && q->op == REQUEST_PUT && local_rows_fault(p, q->write.item) != UPDATE_OK)
+        fault = "the item has an index key that cannot be one";
     if (fault != NULL) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
         return;

@@ -1,9 +1,26 @@
 /* owned_keys.c - the keys a partition owns, and the cursors that read them. */
 #include "engine/node/owned_keys.h"
 
-struct key_ranges key_ranges_of(struct slice lo, struct slice hi)
+struct slice key_in_space(struct slice key, uint8_t space, struct arena *arena)
 {
-    return (struct key_ranges){.count = 1, .at = {{lo, hi}}};
+    struct slice copy = arena_copy(arena, key);
+    if (copy.size > 0)
+        ((uint8_t *)(uintptr_t)copy.data)[0] = space;
+    return copy;
+}
+
+struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice indexes,
+                                struct arena *arena)
+{
+    struct key_ranges ranges = {.count = 1, .at = {{lo, hi}}};
+    const struct index_set *set;
+    must(index_set_decode(indexes, arena, &set) == STATUS_OK);
+    for (uint32_t i = 0; i < index_set_local(set); i++) {
+        const uint8_t space = set->at[i].number;
+        ranges.at[ranges.count++] =
+            (struct key_range){key_in_space(lo, space, arena), key_in_space(hi, space, arena)};
+    }
+    return ranges;
 }
 
 static bool range_ends_before(const struct key_range *range, struct slice key)

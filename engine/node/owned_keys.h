@@ -10,7 +10,7 @@
 #include "engine/store/store.h"
 
 enum {
-    KEY_RANGES_MAX = 4
+    KEY_RANGES_MAX = 1 + LOCAL_INDEXES_MAX
 };
 
 struct key_range {
@@ -24,9 +24,12 @@ struct key_ranges {
     struct key_range at[KEY_RANGES_MAX];
 };
 
-/* The ranges of all key spaces of a partition [lo, hi). Today there is one: collections' rows lie
- * among the items. Lends from lo and hi. */
-struct key_ranges key_ranges_of(struct slice lo, struct slice hi);
+/* The ranges of all key spaces of a partition [lo, hi) whose table has these indexes: one for items
+ * and collections' rows, and one for each local index. Lends from lo, hi and the arena. */
+struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice indexes,
+                                struct arena *arena);
+/* The same keys in the key space of a local index. */
+struct slice key_in_space(struct slice key, uint8_t space, struct arena *arena);
 bool key_ranges_hold(const struct key_ranges *ranges, struct slice key);
 /* Drops the keys before `from`. */
 void key_ranges_skip(struct key_ranges *ranges, struct slice from);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine/index/row.h"
 #include "engine/node/collection.h"
 
 struct partition *partition_create(const struct partition_info *info)
@@ -38,6 +39,7 @@ void partition_destroy(struct partition *p)
     free(p->splits);
     heat_deinit(&p->heat);
     buffer_deinit(&p->bytes);
+    arena_deinit(&p->index_arena);
     free(p);
 }
 
@@ -49,6 +51,8 @@ void partition_set(struct partition *p, const struct partition_info *info)
     buffer_deinit(&p->bytes);
     p->bytes = bytes;
     must(partition_info_decode(buffer_slice(&p->bytes), &p->info) == STATUS_OK);
+    arena_reset(&p->index_arena);
+    must(index_set_decode(p->info.indexes, &p->index_arena, &p->indexes) == STATUS_OK);
     if (!same_range) {
         heat_deinit(&p->heat);
         memset(p->excess, 0, sizeof p->excess);
@@ -73,18 +77,47 @@ bool partition_is_row(const struct partition *p, struct slice key)
     return p->info.whole_collections && collection_is_row(key);
 }
 
-void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes)
+bool partition_has_counted(const struct partition *p, struct slice key)
 {
-    if (p->counting && slice_compare(key, buffer_slice(&p->counted_to)) >= 0)
-        return; /* the count has not reached the key: it will see the new item */
-    p->item_count += items;
-    p->item_bytes += bytes;
+    return !p->counting || slice_compare(key, buffer_slice(&p->counted_to)) < 0;
+}
+
+void partition_count_item(struct partition *p, struct slice item)
+{
+    struct attr sort;
+    tally_add(&p->items, 1, (int64_t)item_size(item));
+    for (uint32_t i = 0; i < index_set_local(p->indexes); i++) {
+        const struct index *x = &p->indexes->at[i];
+        if (index_sort_of(x, item, &sort))
+            tally_add(&p->rows[i], 1, (int64_t)index_row_size(p->indexes, x, item));
+    }
+}
+
+int64_t partition_bytes_of(const struct partition *p, struct slice item)
+{
+    struct attr sort;
+    int64_t bytes = item_size(item);
+    for (uint32_t i = 0; i < index_set_local(p->indexes); i++) {
+        const struct index *x = &p->indexes->at[i];
+        if (index_sort_of(x, item, &sort))
+            bytes += index_row_size(p->indexes, x, item);
+    }
+    return bytes;
+}
+
+int64_t partition_bytes(const struct partition *p)
+{
+    int64_t bytes = p->items.bytes;
+    for (uint32_t i = 0; i < index_set_local(p->indexes); i++)
+        bytes += p->rows[i].bytes;
+    return bytes;
 }
 
 void partition_count_anew(struct partition *p)
 {
     p->counting = true;
-    p->item_count = p->item_bytes = 0;
+    p->items = (struct tally){0};
+    memset(p->rows, 0, sizeof p->rows);
     p->reported = 0;
     buffer_set(&p->counted_to, p->info.lo);
 }

@@ -58,13 +58,15 @@ struct middle {
 };
 
 struct partition {
-    struct partition_info info; /* slices borrow from `bytes` */
-    struct buffer bytes;        /* partition_info_encode, as it is stored */
-    struct raft *raft;          /* owns */
-    struct instant deadline;    /* when raft wants to be called (raft_timers.h) */
-    uint32_t deadline_place;    /* in the heap, from 1; 0: no deadline */
-    uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
-    bool no_state;      /* a snapshot is being installed: nothing can be read */
+    struct partition_info info;      /* slices borrow from `bytes` */
+    struct buffer bytes;             /* partition_info_encode, as it is stored */
+    const struct index_set *indexes; /* lends from `bytes` and `index_arena`; NULL: none */
+    struct arena index_arena;
+    struct raft *raft;       /* owns */
+    struct instant deadline; /* when raft wants to be called (raft_timers.h) */
+    uint32_t deadline_place; /* in the heap, from 1; 0: no deadline */
+    uint64_t since_lsn;      /* the group's records before this lsn belong to an earlier replica */
+    bool no_state;           /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     struct frozen frozen;
     bool thaws; /* frozen, and the catalog has given the merge up: no partition absorbs it */
@@ -99,8 +101,8 @@ struct partition {
     struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
     struct partition_counts counts[ADMIT_KINDS];
     /* Exact; while `counting`, of the keys before `counted_to` (counting.c). */
-    int64_t item_count;
-    int64_t item_bytes;
+    struct tally items;
+    struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place in `indexes` */
     bool counting;
     bool doubted; /* perhaps no member any more: the next report asks the catalog */
     struct buffer counted_to;
@@ -147,8 +149,15 @@ bool partition_overlaps(const struct partition *p, struct slice lo, struct slice
 /* Whether the store's value under the key is the row of an item collection, not an item. */
 bool partition_is_row(const struct partition *p, struct slice key);
 
-/* Counts an item that was added (`items` = 1), removed (-1), or changed in size (0). */
-void partition_count_item(struct partition *p, struct slice key, int64_t items, int64_t bytes);
+/* Whether the count has passed the item with this storage key, or is not under way: then a change of
+ * the item, or of its rows, changes the counts. */
+bool partition_has_counted(const struct partition *p, struct slice key);
+/* item_size of the item and of its rows. */
+int64_t partition_bytes_of(const struct partition *p, struct slice item);
+/* Bytes of all items and rows. */
+int64_t partition_bytes(const struct partition *p);
+/* Adds an item and its rows to the counts. */
+void partition_count_item(struct partition *p, struct slice item);
 /* Drops all counts and starts counting again at the first key. */
 void partition_count_anew(struct partition *p);
 

@@ -112,7 +112,7 @@ void requests_open(struct requests *requests, struct operation *o)
         partitions_doubt_range(requests->partitions, info.lo, info.hi);
         env_refuse(requests->env, o, REPLY_OVERLOADED, "node %u has not split off partition %u yet",
                    requests->env->id, info.id);
-    } else if (p == NULL && rows_are_erasing(requests->env, info.lo, info.hi)) {
+    } else if (p == NULL && rows_are_erasing(requests->env, info.lo, info.hi, info.indexes)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "node %u is still erasing what it held there before", requests->env->id);
     } else if (proposals_may_write(requests->proposals, o, word.size)) {

@@ -16,8 +16,10 @@ static void reports_describe(const struct reports *reports, const struct partiti
                                      .partition = p->info.id,
                                      .member = raft_self(p->raft),
                                      .epoch = p->info.epoch,
-                                     .items = leads ? p->item_count : -1,
-                                     .bytes = leads ? p->item_bytes : -1};
+                                     .items = leads ? p->items.count : -1,
+                                     .bytes = leads ? p->items.bytes : -1};
+    if (leads)
+        memcpy(out->rows, p->rows, sizeof out->rows);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->totals[kind] = p->counts[kind].load;
         out->excess_ms[kind] = leads ? excess_ms(&p->excess[kind], reports->env->now) : 0;

@@ -11,6 +11,7 @@ enum answered_at {
 void requests_deinit(struct requests *requests)
 {
     buffer_deinit(&requests->updated);
+    buffer_deinit(&requests->row_keys);
     buffer_deinit(&requests->last_key);
 }
 

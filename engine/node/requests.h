@@ -25,6 +25,7 @@ struct requests {
     struct settling *settling;
     struct applier *applier;
     struct buffer updated;  /* owns; the item that an update has made */
+    struct buffer row_keys; /* owns; of the index rows that a write changes */
     struct buffer last_key; /* owns; of the last item that a range read */
 };
 

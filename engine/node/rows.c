@@ -17,6 +17,7 @@ enum {
     ROW_COUNTING = 2,
     ROW_BUCKETS = 4,
     ROW_FROZEN = 8,
+    ROW_INDEXED = 16, /* the tallies of local indexes are at the end */
 };
 
 static struct slice rows_key(struct node_env *env, uint8_t kind, struct slice rest)
@@ -35,6 +36,20 @@ struct slice rows_partition_key(struct node_env *env, uint32_t id)
     return rows_key(env, ROW_PARTITION, slice_make(rest, sizeof rest));
 }
 
+static void tally_walk(struct codec *c, struct tally *t)
+{
+    codec_i64(c, &t->count, INT64_MIN, INT64_MAX);
+    codec_i64(c, &t->bytes, INT64_MIN, INT64_MAX);
+}
+
+static bool rows_are_indexed(const struct partition_row *row)
+{
+    int64_t any = 0;
+    for (uint32_t i = 0; i < LOCAL_INDEXES_MAX; i++)
+        any |= row->rows[i].count | row->rows[i].bytes;
+    return any != 0;
+}
+
 /* Value: XXH3 of what follows | the row | partition_info. */
 static void partition_row_walk(struct codec *c, struct partition_row *row)
 {
@@ -43,11 +58,11 @@ static void partition_row_walk(struct codec *c, struct partition_row *row)
     codec_u64(c, &row->base.term);
     codec_u64(c, &row->term);
     codec_u64(c, &row->vote);
-    codec_i64(c, &row->item_count, INT64_MIN, INT64_MAX);
-    codec_i64(c, &row->item_bytes, INT64_MIN, INT64_MAX);
+    tally_walk(c, &row->items);
     uint8_t flags =
         (uint8_t)((row->base.no_state ? ROW_NO_STATE : 0) | (row->counting ? ROW_COUNTING : 0) |
-                  (row->has_buckets ? ROW_BUCKETS : 0) | (row->frozen.index != 0 ? ROW_FROZEN : 0));
+                  (row->has_buckets ? ROW_BUCKETS : 0) | (row->frozen.index != 0 ? ROW_FROZEN : 0) |
+                  (rows_are_indexed(row) ? ROW_INDEXED : 0));
     codec_u8(c, &flags);
     row->base.no_state = flags & ROW_NO_STATE;
     row->counting = flags & ROW_COUNTING;
@@ -66,6 +81,8 @@ static void partition_row_walk(struct codec *c, struct partition_row *row)
     }
     if (row->has_buckets)
         balances_walk(c, row->buckets);
+    for (uint32_t i = 0; i < LOCAL_INDEXES_MAX && flags & ROW_INDEXED; i++)
+        tally_walk(c, &row->rows[i]);
 }
 
 void rows_store_partition(struct node_env *env, struct partition *p)
@@ -76,13 +93,13 @@ void rows_store_partition(struct node_env *env, struct partition *p)
                                 .base.no_state = p->no_state,
                                 .term = raft_term(p->raft),
                                 .vote = raft_vote(p->raft),
-                                .item_count = p->item_count,
-                                .item_bytes = p->item_bytes,
+                                .items = p->items,
                                 .counting = p->counting,
                                 .counted_to = buffer_slice(&p->counted_to),
                                 .splits = *partition_splits(p),
                                 .frozen = p->frozen,
                                 .has_buckets = env->started};
+    memcpy(row.rows, p->rows, sizeof row.rows);
     row.base.term = raft_term_at(p->raft, row.base.index);
     row.base.members = *raft_members_applied(p->raft);
     if (p->installing != NULL)
@@ -119,8 +136,8 @@ enum status partition_row_decode(struct slice value, struct partition_row *out)
 
 void partition_take_row(struct partition *p, const struct partition_row *row)
 {
-    p->item_count = row->item_count;
-    p->item_bytes = row->item_bytes;
+    p->items = row->items;
+    memcpy(p->rows, row->rows, sizeof p->rows);
     p->counting = row->counting;
     buffer_set(&p->counted_to, row->counted_to);
     partition_set_splits(p, &row->splits);
@@ -153,9 +170,9 @@ void rows_store_local_lsn(struct node_env *env, uint64_t lsn)
     store_put(env->store, key, slice_make(&lsn, sizeof lsn));
 }
 
-void rows_erase(struct node_env *env, struct slice lo, struct slice hi)
+void rows_erase(struct node_env *env, struct slice lo, struct slice hi, struct slice indexes)
 {
-    const struct key_ranges ranges = key_ranges_of(lo, hi);
+    const struct key_ranges ranges = key_ranges_of(lo, hi, indexes, &env->lent);
     for (uint32_t i = 0; i < ranges.count; i++) {
         const struct key_range *r = &ranges.at[i];
         store_put(env->store, rows_key(env, ROW_ERASE, r->lo),
@@ -164,9 +181,9 @@ void rows_erase(struct node_env *env, struct slice lo, struct slice hi)
     }
 }
 
-bool rows_are_erasing(const struct node_env *env, struct slice lo, struct slice hi)
+bool rows_are_erasing(struct node_env *env, struct slice lo, struct slice hi, struct slice indexes)
 {
-    const struct key_ranges ranges = key_ranges_of(lo, hi);
+    const struct key_ranges ranges = key_ranges_of(lo, hi, indexes, &env->lent);
     bool erasing = false;
     for (uint32_t i = 0; i < ranges.count; i++)
         erasing |= store_erase_overlaps(env->store, ranges.at[i].lo, ranges.at[i].hi);

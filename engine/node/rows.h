@@ -15,8 +15,8 @@ struct partition_row {
     struct raft_base base;
     uint64_t term;
     uint64_t vote;
-    int64_t item_count;
-    int64_t item_bytes;
+    struct tally items;
+    struct tally rows[LOCAL_INDEXES_MAX];
     bool counting;
     struct slice counted_to;
     struct split_history splits;
@@ -39,11 +39,11 @@ void rows_store_generation(struct node_env *env, const struct identity *identity
 void rows_store_left_catalog(struct node_env *env, struct identity *identity);
 void rows_store_closed(struct node_env *env, const struct identity *identity);
 void rows_store_local_lsn(struct node_env *env, uint64_t lsn);
-/* Deletes in the background all keys that a partition with this range of items owns. The deletion
- * goes on after a restart. */
-void rows_erase(struct node_env *env, struct slice lo, struct slice hi);
+/* Deletes in the background all keys that a partition with this range of items owns, in a table with
+ * these indexes. The deletion goes on after a restart. */
+void rows_erase(struct node_env *env, struct slice lo, struct slice hi, struct slice indexes);
 /* Whether some of these keys are still to be deleted. */
-bool rows_are_erasing(const struct node_env *env, struct slice lo, struct slice hi);
+bool rows_are_erasing(struct node_env *env, struct slice lo, struct slice hi, struct slice indexes);
 /* The range that begins at `lo` is deleted. */
 void rows_erased(struct node_env *env, struct slice lo);
 

@@ -30,16 +30,16 @@ static bool size_cut_pass(struct partition *p, struct middle *m, struct slice ke
 {
     struct slice cut = size_cut_cut_between(p, buffer_slice(&m->last), key);
     if (cut.size > 0) {
-        bool half = 2 * m->bytes >= p->item_bytes;
+        bool half = 2 * m->bytes >= partition_bytes(p);
         if (!half || m->cut.size == 0 ||
-            2 * m->bytes - p->item_bytes <= p->item_bytes - 2 * m->cut_bytes) {
+            2 * m->bytes - partition_bytes(p) <= partition_bytes(p) - 2 * m->cut_bytes) {
             buffer_set(&m->cut, cut);
             m->cut_bytes = m->bytes;
         }
         if (half)
             return true;
     }
-    m->bytes += (int64_t)item_size(item);
+    m->bytes += partition_bytes_of(p, item);
     buffer_set(&m->last, key);
     return false;
 }

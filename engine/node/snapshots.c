@@ -253,7 +253,8 @@ static bool snapshot_append_items(struct snapshots *snapshots, const struct part
     buffer_append_u32(out, 0);
     bool after = s->key.size > 0;
     struct slice from = after ? buffer_slice(&s->key) : p->info.lo;
-    const struct key_ranges ranges = key_ranges_of(p->info.lo, buffer_slice(&s->hi));
+    const struct key_ranges ranges =
+        key_ranges_of(p->info.lo, buffer_slice(&s->hi), p->info.indexes, &snapshots->env->lent);
     struct backing_change item;
     buffer_set(&s->sent, from);
     s->sent_last = false;
@@ -432,7 +433,8 @@ static enum status snapshot_collect_gone(struct snapshots *snapshots, const stru
     uint32_t count = s->chunk_count;
     struct slice key, value, lo = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
     struct slice next = count > 0 ? reader_sized(&chunk) : slice_make(NULL, 0);
-    struct key_ranges ranges = key_ranges_of(p->info.lo, p->info.hi);
+    struct key_ranges ranges =
+        key_ranges_of(p->info.lo, p->info.hi, p->info.indexes, &snapshots->env->lent);
     struct owned_cursor c;
     size_t bytes = 0;
     enum status status;
@@ -484,15 +486,17 @@ static void snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *
 
 /* Whether the chunk's keys ascend, lie in the partition, and come after s->key. `to` is the last
  * key. */
-static bool snapshot_chunk_is_valid(const struct partition *p, const struct snapshot_in *s,
-                                    struct reader chunk, uint32_t count, struct slice *to)
+static bool snapshot_chunk_is_valid(struct snapshots *snapshots, const struct partition *p,
+                                    const struct snapshot_in *s, struct reader chunk,
+                                    uint32_t count, struct slice *to)
 {
     struct slice before = s->key.size > 0 ? buffer_slice(&s->key) : slice_make(NULL, 0);
-    const struct key_ranges ranges = key_ranges_of(p->info.lo, p->info.hi);
+    const struct key_ranges ranges =
+        key_ranges_of(p->info.lo, p->info.hi, p->info.indexes, &snapshots->env->lent);
     for (uint32_t i = 0; i < count; i++) {
         struct slice key = reader_sized(&chunk);
         reader_sized(&chunk);
-        if (chunk.failed || key.size == 0 || key.size > STORAGE_KEY_SIZE_MAX ||
+        if (chunk.failed || key.size == 0 || key.size > ROW_KEY_SIZE_MAX ||
             !key_ranges_hold(&ranges, key) || (before.size > 0 && slice_compare(key, before) <= 0))
             return false;
         before = key;
@@ -566,7 +570,7 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
     struct slice to;
     if (s->has_chunk)
         return true; /* the chunk is being put in place */
-    if (!snapshot_chunk_is_valid(p, s, *r, count, &to))
+    if (!snapshot_chunk_is_valid(snapshots, p, s, *r, count, &to))
         return false;
     if (snapshots->log->map_full || store_active_bytes(snapshots->env->store) >=
                                         2 * (size_t)snapshots->env->config->memtable_max_bytes)

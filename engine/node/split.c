@@ -127,7 +127,7 @@ static struct partition *split_create_child(struct applier *applier, const struc
     }
     if (raft_members_find(&base.members, raft_self(parent->raft)) == NULL) {
         PROBE("a replica that was removed applies a split");
-        rows_erase(applier->env, told->lo, told->hi);
+        rows_erase(applier->env, told->lo, told->hi, told->indexes);
         return NULL;
     }
     struct partition_info info = split_kept_info(parent, told, applier->env->id);
@@ -306,7 +306,7 @@ static bool split_widen(struct applier *applier, struct partition *p,
     if (slice_compare(told->hi, p->info.hi) < 0)
         return false; /* from before a merge: no other replica here has the absorbed keys */
     if (past || opening || partitions_hold_range(applier->partitions, p->info.hi, told->hi) ||
-        rows_are_erasing(applier->env, p->info.hi, told->hi))
+        rows_are_erasing(applier->env, p->info.hi, told->hi, told->indexes))
         return false;
     PROBE("a replica that knows of a split begins before it");
     split_take_info(p, told);
@@ -333,8 +333,8 @@ bool split_take_range(struct applier *applier, struct partition *p,
     split_take_info(p, told);
     if (!slice_equal(buffer_slice(&hi), p->info.hi) &&
         !partitions_hold_range(applier->partitions, p->info.hi, buffer_slice(&hi)))
-        rows_erase(applier->env, p->info.hi,
-                   buffer_slice(&hi)); /* the children get these keys by their own snapshots */
+        rows_erase(applier->env, p->info.hi, buffer_slice(&hi),
+                   p->info.indexes); /* the children get these keys by their own snapshots */
     buffer_deinit(&hi);
     return true;
 }

@@ -108,7 +108,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
         bool gone = catalog_is_gone(requests->catalog->state, p.partition);
         if (p.items >= 0 &&
             catalog_has(requests->catalog->state, p.table_id, p.partition, p.member)) {
-            catalog_report(requests->catalog->state, p.table_id, p.partition, p.items, p.bytes);
+            catalog_report(requests->catalog->state, &p);
             tables_note_excess(requests, &p);
             loads_take_partition(requests->catalog->loads, requests->env->now, &p);
         } else if (gone || (p.items < 0 &&

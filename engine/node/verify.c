@@ -1,17 +1,19 @@
 /* verify.c - reads everything that a node holds, and checks it. */
 #include <xxhash.h>
 
+#include "engine/index/row.h"
 #include "engine/node/collection.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/owned_keys.h"
 
 /* The content of a replica, as read. */
-struct tally {
-    int64_t items;
-    int64_t bytes;
+struct content {
+    struct tally items;
     uint64_t checksum;
-    int64_t counted_items; /* those that the partition's own count includes */
-    int64_t counted_bytes;
+    struct tally counted;                 /* the items that the partition's own count includes */
+    struct tally rows[LOCAL_INDEXES_MAX]; /* that the items should have, by place */
+    struct tally counted_rows[LOCAL_INDEXES_MAX]; /* of the items that are counted */
+    int64_t rows_read;
     bool miscounted_collection;
 };
 
@@ -23,27 +25,62 @@ struct collection_tally {
     int64_t bytes;
 };
 
-static void verify_count_item(const struct partition *p, struct tally *t, struct slice key,
-                              struct slice item)
+/* Whether the store has the row that follows from the item. Counts the row. */
+static bool verify_row(struct node *n, const struct partition *p, uint32_t place, struct content *t,
+                       struct slice key, struct slice item)
 {
-    t->items++;
-    t->bytes += item_size(item);
-    t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
-    t->checksum = XXH3_64bits_withSeed(item.data, item.size, t->checksum);
-    if (p->counting && slice_compare(key, buffer_slice(&p->counted_to)) >= 0)
-        return;
-    t->counted_items++;
-    t->counted_bytes += item_size(item);
+    const struct index *x = &p->indexes->at[place];
+    struct attr sort;
+    struct slice row;
+    struct buffer row_key = {0}, shown = {0};
+    if (!index_sort_of(x, item, &sort))
+        return true;
+    index_row_append_key(&row_key, x, key, &sort);
+    const int64_t size = index_row_append(&shown, p->indexes, x, item);
+    tally_add(&t->rows[place], 1, size);
+    if (partition_has_counted(p, key))
+        tally_add(&t->counted_rows[place], 1, size);
+    const bool there = store_get(n->env.store, buffer_slice(&row_key), true, &row) == STATUS_OK &&
+                       slice_equal(row, buffer_slice(&shown));
+    buffer_deinit(&row_key);
+    buffer_deinit(&shown);
+    return there;
 }
 
-static void verify_leave_collection(struct collection_tally *c, struct tally *t)
+/* Counts the item. False: a row of it is missing or wrong. */
+static bool verify_item(struct node *n, const struct partition *p, struct content *t,
+                        struct slice key, struct slice item)
+{
+    bool sound = true;
+    tally_add(&t->items, 1, (int64_t)item_size(item));
+    t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
+    t->checksum = XXH3_64bits_withSeed(item.data, item.size, t->checksum);
+    if (partition_has_counted(p, key))
+        tally_add(&t->counted, 1, (int64_t)item_size(item));
+    for (uint32_t i = 0; i < index_set_local(p->indexes); i++)
+        sound = verify_row(n, p, i, t, key, item) && sound;
+    return sound || p->no_state;
+}
+
+/* Whether the partition's own counts are right, and it has no rows but those of its items. */
+static bool verify_counts(const struct partition *p, const struct content *t)
+{
+    int64_t rows = 0;
+    for (uint32_t i = 0; i < index_set_local(p->indexes); i++)
+        rows += t->rows[i].count;
+    return !t->miscounted_collection && rows == t->rows_read &&
+           memcmp(&p->items, &t->counted, sizeof t->counted) == 0 &&
+           memcmp(p->rows, t->counted_rows, sizeof t->counted_rows) == 0;
+}
+
+static void verify_leave_collection(struct collection_tally *c, struct content *t)
 {
     t->miscounted_collection |= c->counted && c->told != c->bytes;
     c->counted = false;
 }
 
 static void verify_enter_collection(struct collection_tally *c, const struct partition *p,
-                                    struct slice key, struct tally *t)
+                                    struct slice key, struct content *t)
 {
     struct slice prefix = collection_key(key);
     if (c->counted && slice_equal(buffer_slice(&c->key), prefix))
@@ -64,16 +101,21 @@ static void verify_damaged(struct node *n, struct slice key, struct node_verific
     out->first_damaged_key = buffer_slice(&n->env.scratch);
 }
 
-static enum status verify_partition(struct node *n, const struct partition *p, struct tally *t,
+static enum status verify_partition(struct node *n, const struct partition *p, struct content *t,
                                     struct node_verification *out)
 {
-    const struct key_ranges ranges = key_ranges_of(p->info.lo, p->info.hi);
+    const struct key_ranges ranges =
+        key_ranges_of(p->info.lo, p->info.hi, p->info.indexes, &n->env.lent);
     struct collection_tally collection = {0};
     struct owned_cursor c;
     struct slice key, value;
     enum status status;
     owned_seek(n->env.store, &ranges, &c);
     while ((status = owned_next(&c, &key, &value)) == STATUS_OK) {
+        if (key.data[0] != 0) { /* a row, which its item was compared with */
+            t->rows_read++;
+            continue;
+        }
         verify_enter_collection(&collection, p, key, t);
         if (partition_is_row(p, key)) {
             if (collection_decode(key, value, &collection.told) != STATUS_OK)
@@ -84,8 +126,9 @@ static enum status verify_partition(struct node *n, const struct partition *p, s
             verify_damaged(n, key, out);
             continue;
         }
-        collection.bytes += item_size(value);
-        verify_count_item(p, t, key, value);
+        collection.bytes += partition_bytes_of(p, value);
+        if (!verify_item(n, p, t, key, value))
+            verify_damaged(n, key, out);
     }
     verify_leave_collection(&collection, t);
     buffer_deinit(&collection.key);
@@ -97,14 +140,14 @@ enum status node_verify(struct node *n, struct node_verification *out)
     return node_verify_replicas(n, out, NULL, NULL);
 }
 
-static void verify_tell(const struct partition *p, const struct tally *t,
+static void verify_tell(const struct partition *p, const struct content *t,
                         void (*replica)(void *context, const struct replica_verification *r),
                         void *context)
 {
     struct replica_verification r = {.group = p->info.id,
                                      .applied = raft_applied(p->raft),
-                                     .items = t->items,
-                                     .bytes = t->bytes,
+                                     .items = t->items.count,
+                                     .bytes = t->items.bytes,
                                      .checksum = t->checksum,
                                      .no_state = p->no_state};
     replica(context, &r);
@@ -119,18 +162,17 @@ enum status node_verify_replicas(struct node *n, struct node_verification *out,
     *out = (struct node_verification){0};
     for (uint32_t i = 0; i < n->partitions.count; i++) {
         const struct partition *p = n->partitions.all[i];
-        struct tally t = {0};
+        struct content t = {0};
         enum status status = STATUS_OK;
         if (p->info.id != CATALOG_GROUP)
             status = verify_partition(n, p, &t, out);
         if (status != STATUS_OK)
             return status;
         out->partitions++;
-        out->items += t.items;
-        out->bytes += t.bytes;
-        bool counted = p->item_count == t.counted_items && p->item_bytes == t.counted_bytes &&
-                       !t.miscounted_collection;
-        out->miscounted += !counted && !p->no_state; /* an unfinished snapshot has no count */
+        out->items += t.items.count;
+        out->bytes += t.items.bytes;
+        /* an unfinished snapshot has no count */
+        out->miscounted += !p->no_state && !verify_counts(p, &t);
         if (replica != NULL && p->info.id != CATALOG_GROUP)
             verify_tell(p, &t, replica, context);
     }

@@ -5,6 +5,7 @@
 
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
+#include "engine/node/owned_keys.h"
 
 enum {
     NO_TICKET = -1
@@ -119,6 +120,8 @@ void waiters_touch(struct waiters *waiters, const struct operation *o, enum touc
     e->touch.key = e->touch.reverse ? r->range.hi : request_key(r);
     if (pages == TOUCHED_COLLECTION)
         e->touch.key = collection_key(e->touch.key);
+    if (r->op == REQUEST_RANGE && r->range.index != 0)
+        e->touch.key = key_in_space(e->touch.key, r->range.index, &waiters->env->lent);
     e->touch.bytes = bytes;
 }
 

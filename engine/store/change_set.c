@@ -4,7 +4,8 @@
 enum {
     CHANGE_DELETES = 1,
     CHANGE_HAS_OLD = 2,
-    CHANGE_FLAGS = 3,
+    CHANGE_DERIVED = 4,
+    CHANGE_FLAGS = 7,
     COUNT_AT = 8, /* in the set's head */
 };
 
@@ -22,7 +23,9 @@ void change_set_append_last(struct buffer *out, const struct change *c)
     memcpy(&count, out->data + COUNT_AT, sizeof count);
     must(++count <= CHANGES_MAX);
     memcpy(out->data + COUNT_AT, &count, sizeof count);
-    uint8_t flags = (uint8_t)((c->value.data == NULL ? CHANGE_DELETES : 0) |
+    uint8_t flags = (uint8_t)((c->derived              ? CHANGE_DERIVED
+                               : c->value.data == NULL ? CHANGE_DELETES
+                                                       : 0) |
                               (c->old.data != NULL ? CHANGE_HAS_OLD : 0));
     uint8_t *at = buffer_reserve(out, CHANGE_HEAD_SIZE + c->key.size);
     at = put_u32(at, (uint32_t)c->old_size);
@@ -51,16 +54,17 @@ static bool change_read(struct reader *r, struct change *out)
     const uint32_t key_size = get_u32(&at), value_size = get_u32(&at);
     const uint8_t space = get_u8(&at), flags = get_u8(&at);
     const bool deletes = flags & CHANGE_DELETES;
+    out->derived = flags & CHANGE_DERIVED;
     const uint8_t rest = get_u8(&at) | get_u8(&at);
     out->space = (enum key_space)space;
     out->key = reader_take(r, key_size);
     out->value = reader_take(r, value_size);
     out->old = flags & CHANGE_HAS_OLD ? reader_sized(r) : slice_make(NULL, 0);
-    if (deletes)
+    if (deletes || out->derived)
         out->value.data = NULL;
     return !r->failed && space >= SPACE_ITEMS && space < KEY_SPACES && key_size > 0 &&
            out->old_size >= -1 && (flags & ~CHANGE_FLAGS) == 0 && rest == 0 &&
-           deletes == (value_size == 0);
+           (deletes || out->derived) == (value_size == 0) && !(deletes && out->derived);
 }
 
 void change_set_reopen(struct slice payload, struct change_set *out)

@@ -1,5 +1,7 @@
 /* change_set.h - the payload of a write's log entry: changes that happen together.
  *
+ * A value that follows from the item of the set need not be in it (`derived`).
+ *
  * Bytes: head of CHANGE_SET_HEAD_SIZE: i64 cost_mcu | u32 number of changes | u32 burst; then each
  * change: head of CHANGE_HEAD_SIZE: i32 old_size | u32 key size | u32 value size | u8 space |
  * u8 flags | u16 0; its key; its value; with CHANGE_HAS_OLD: u32 size, the replaced value. */
@@ -11,6 +13,7 @@
 enum key_space {
     SPACE_ITEMS = 1,
     SPACE_COLLECTIONS = 2, /* rows of item collections: engine/node/collection.h */
+    SPACE_LOCAL_ROWS = 3,  /* rows of local indexes: engine/index/row.h */
     KEY_SPACES,
 };
 
@@ -23,8 +26,9 @@ enum {
 struct change {
     enum key_space space;
     struct slice key;
-    struct slice value; /* data NULL: the key is deleted */
-    int64_t old_size;   /* items: item_size of the replaced item; -1: no item */
+    struct slice value; /* data NULL: the key is deleted, or the value is `derived` */
+    bool derived;       /* the value follows from the set's item */
+    int64_t old_size;   /* items and rows: item_size of what is replaced; -1: nothing */
     struct slice old;   /* the replaced value; data NULL: not contained */
 };
 

@@ -34,16 +34,21 @@ static bool key_values_fit(const struct key_condition *c, const struct key_attr 
     return true;
 }
 
-bool key_conditions_match(const struct key_conditions *c, const struct table *t,
+struct key_schema key_schema_of(const struct table *t, const struct index *x)
+{
+    return (struct key_schema){t->partition_key, x != NULL ? *index_sort_key(x) : t->sort_key};
+}
+
+bool key_conditions_match(const struct key_conditions *c, const struct key_schema *k,
                           struct key_condition *partition, struct key_condition *sort,
                           struct fault *fault)
 {
-    if (!table_has_sort_key(t) && c->count > 1)
+    if (k->sort.name.size == 0 && c->count > 1)
         return fault_invalid(fault, "Query key condition not supported");
-    const struct key_condition *found = key_condition_find(c, t->partition_key.name);
+    const struct key_condition *found = key_condition_find(c, k->partition.name);
     if (found == NULL)
-        return key_missed(&t->partition_key, fault);
-    if (!key_values_fit(found, &t->partition_key, true, fault))
+        return key_missed(&k->partition, fault);
+    if (!key_values_fit(found, &k->partition, true, fault))
         return false;
     if (found->op != KEY_EQUAL)
         return fault_invalid(fault, "Query key condition not supported");
@@ -51,75 +56,110 @@ bool key_conditions_match(const struct key_conditions *c, const struct table *t,
     *sort = (struct key_condition){0};
     if (c->count == 1)
         return true;
-    found = key_condition_find(c, t->sort_key.name);
+    found = key_condition_find(c, k->sort.name);
     if (found == NULL)
-        return key_missed(&t->sort_key, fault);
+        return key_missed(&k->sort, fault);
     *sort = *found;
-    return key_values_fit(found, &t->sort_key, false, fault);
+    return key_values_fit(found, &k->sort, false, fault);
 }
 
 /* ---- other expressions ---- */
 
-static bool key_is_scalar(const struct key_attr *k, struct fault *fault)
+static bool key_is_scalar(const char *which, const struct key_attr *k, struct fault *fault)
 {
     return fault_invalid(fault,
                          "Key attributes must be scalars; list random access '[]' and map lookup "
-                         "'.' are not allowed: Key: %.*s",
-                         SHOWN(k->name));
+                         "'.' are not allowed: %s: %.*s",
+                         which, SHOWN(k->name));
 }
 
-/* The key attributes of the table. */
-static uint32_t key_attrs_of(const struct table *t, const struct key_attr *out[2])
+/* What a path leads into. */
+struct key_paths {
+    const void *expression;
+    bool (*uses)(const void *expression, struct slice name);
+};
+
+/* Refuses paths that lead into a key attribute of the table or of an index. */
+static bool key_paths_are_scalar(const struct key_paths *paths, const struct table *t,
+                                 struct fault *fault)
 {
-    out[0] = &t->partition_key;
-    out[1] = &t->sort_key;
-    return table_has_sort_key(t) ? 2 : 1;
+    const struct key_attr *keys[2] = {&t->partition_key, &t->sort_key};
+    for (uint32_t i = 0; i < (table_has_sort_key(t) ? 2 : 1); i++) {
+        if (paths->uses(paths->expression, keys[i]->name))
+            return key_is_scalar("Key", keys[i], fault);
+    }
+    for (uint32_t i = 0; t->index_set != NULL && i < t->index_set->count; i++) {
+        const struct index *x = &t->index_set->at[i];
+        for (uint32_t j = 0; j < x->partition_count + x->sort_count; j++) {
+            if (paths->uses(paths->expression, x->keys[j].name))
+                return key_is_scalar("IndexKey", &x->keys[j], fault);
+        }
+    }
+    return true;
+}
+
+static bool paths_in_projection(const void *expression, struct slice name)
+{
+    return projection_uses(expression, name);
 }
 
 bool key_paths_of_projection(const struct projection *p, const struct table *t, struct fault *fault)
 {
-    const struct key_attr *keys[2];
-    uint32_t count = p != NULL ? key_attrs_of(t, keys) : 0;
-    for (uint32_t i = 0; i < count; i++) {
-        if (projection_uses(p, keys[i]->name))
-            return key_is_scalar(keys[i], fault);
+    const struct key_paths paths = {p, paths_in_projection};
+    return p == NULL || key_paths_are_scalar(&paths, t, fault);
+}
+
+static bool paths_in_update(const void *expression, struct slice name)
+{
+    return update_uses(expression, name) || update_changes_part(expression, name);
+}
+
+/* Refuses values that the text of the update alone shows to be of a wrong type. The others are
+ * refused where the update is applied. */
+static bool key_values_of_update(const struct update *u, const struct table *t, struct fault *fault)
+{
+    for (uint32_t i = 0; t->index_set != NULL && i < t->index_set->count; i++) {
+        const struct index *x = &t->index_set->at[i];
+        for (uint32_t j = 0; j < x->partition_count + x->sort_count; j++) {
+            const enum attr_type type = update_value_type(u, x->keys[j].name);
+            if (type != 0 && type != x->keys[j].type)
+                return index_key_mismatch(x, &x->keys[j], type, fault);
+        }
     }
     return true;
 }
 
 bool key_paths_of_update(const struct update *u, const struct table *t, struct fault *fault)
 {
-    const struct key_attr *keys[2];
-    uint32_t count = u != NULL ? key_attrs_of(t, keys) : 0;
-    for (uint32_t i = 0; i < count; i++) {
+    const struct key_attr *keys[2] = {&t->partition_key, &t->sort_key};
+    const struct key_paths paths = {u, paths_in_update};
+    for (uint32_t i = 0; u != NULL && i < (table_has_sort_key(t) ? 2 : 1); i++) {
         if (update_changes(u, keys[i]->name))
             return fault_invalid(fault,
                                  INVALID "Cannot update attribute %.*s. This attribute is part of "
                                          "the key",
                                  SHOWN(keys[i]->name));
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (update_uses(u, keys[i]->name))
-            return key_is_scalar(keys[i], fault);
-    }
-    return true;
+    return u == NULL ||
+           (key_paths_are_scalar(&paths, t, fault) && key_values_of_update(u, t, fault));
 }
 
-bool key_paths_of_filter(const struct condition *c, const struct table *t, const char *no_keys,
-                         struct fault *fault)
+static bool paths_in_condition(const void *expression, struct slice name)
 {
-    const struct key_attr *keys[2];
-    uint32_t count = c != NULL ? key_attrs_of(t, keys) : 0;
-    for (uint32_t i = 0; i < count && no_keys != NULL; i++) {
-        if (condition_uses(c, keys[i]->name, false))
+    return condition_uses(expression, name, true);
+}
+
+bool key_paths_of_filter(const struct condition *c, const struct table *t,
+                         const struct key_schema *k, const char *no_keys, struct fault *fault)
+{
+    const struct key_attr *keys[2] = {&k->partition, &k->sort};
+    const struct key_paths paths = {c, paths_in_condition};
+    for (uint32_t i = 0; c != NULL && no_keys != NULL && i < 2; i++) {
+        if (keys[i]->name.size > 0 && condition_uses(c, keys[i]->name, false))
             return fault_invalid(fault,
                                  "%s can only contain non-primary key attributes: Primary key "
                                  "attribute: %.*s",
                                  no_keys, SHOWN(keys[i]->name));
     }
-    for (uint32_t i = 0; i < count; i++) {
-        if (condition_uses(c, keys[i]->name, true))
-            return key_is_scalar(keys[i], fault);
-    }
-    return true;
+    return c == NULL || key_paths_are_scalar(&paths, t, fault);
 }

@@ -75,7 +75,11 @@ struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const
         batch_keep_failure(c, b, s, r);
         return NULL;
     }
-    b->tables[b->plan->items[s->index].table].consumed_mcu += r->consumed_mcu;
+    struct capacity *consumed = &b->tables[b->plan->items[s->index].table].consumed;
+    if (s->request.op == REQUEST_GET)
+        consumed->table_mcu += r->consumed_mcu;
+    else
+        capacity_add_write(consumed, &s->route->table, r);
     b->done++;
     return e;
 }
@@ -98,6 +102,7 @@ void batch_write_capacity(struct buffer *out, const struct call *c, const struct
         return;
     json_member_open(out, "ConsumedCapacity", '[');
     for (uint32_t i = 0; i < b->plan->table_count; i++)
-        capacity_write(out, c, b->plan->tables[i].name, b->tables[i].consumed_mcu);
+        capacity_write(out, c, &b->plan->tables[i].route->table, b->plan->tables[i].name,
+                       &b->tables[i].consumed);
     json_write_close(out, ']');
 }

@@ -25,7 +25,7 @@ struct batch_table {
     struct expression_names names; /* BatchGetItem: for the projection */
     const struct projection *attributes; /* BatchGetItem: AttributesToGet; NULL: none */
     uint32_t left;                       /* entries that are not done */
-    int64_t consumed_mcu;
+    struct capacity consumed;
 };
 
 struct batch {

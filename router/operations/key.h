@@ -10,11 +10,21 @@ bool key_of_item(const struct table *t, struct slice item, struct key *out, stru
 /* Whether the item has the key attributes with their types. The fault does not name them. */
 bool key_is_in_item(const struct table *t, struct slice item, struct fault *fault);
 
+/* Whether the values of index keys in a whole item can be keys. An absent one can. */
+bool key_indexes_fit(const struct table *t, struct slice item, struct fault *fault);
+/* Always false. */
+bool index_key_mismatch(const struct index *x, const struct key_attr *k, enum attr_type actual,
+                        struct fault *fault);
+
 /* Takes a key alone, encoded as an item. It must have exactly the attributes of the schema. */
 bool key_of_key(const struct table *t, struct slice key_item, struct key *out, struct fault *fault);
+/* The same for a row of the index. `x` NULL: for an item. */
+bool key_of_row_key(const struct table *t, const struct index *x, struct slice key_item,
+                    struct key *out, struct fault *fault);
 
-/* Appends {"id":{"S":...}}. */
-void key_write(struct buffer *out, const struct table *t, const struct key *key);
+/* Appends {"id":{"S":...}}. `x` NULL: of an item. */
+void key_write(struct buffer *out, const struct table *t, const struct index *x,
+               const struct key *key);
 
 /* Checks the size of one key attribute: not empty, not too large. */
 bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,

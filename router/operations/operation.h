@@ -11,6 +11,7 @@
 #include "engine/expression/projection.h"
 #include "router/json/shape.h"
 #include "router/json/value.h"
+#include "router/operations/capacity.h"
 #include "router/operations/key.h"
 #include "router/router_internal.h"
 
@@ -71,15 +72,6 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
 /* Refuses a change of a table that is being created, updated or deleted. The reply holds the table.
  * Always false. */
 bool call_refuse_busy(struct call *c, const struct reply *reply, struct slice name);
-
-/* Reads ReturnConsumedCapacity. */
-void call_take_consumed(struct call *c, const struct json_value *member);
-/* Writes {"TableName":...} for an amount of capacity. */
-void capacity_write(struct buffer *out, const struct call *c, struct slice name,
-                    int64_t consumed_mcu);
-/* Writes "ConsumedCapacity":{...} if the client has asked for it. */
-void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
-                           int64_t consumed_mcu);
 
 /* Writes an item, or what a projection shows of it. `shown` NULL: the whole item. `out` may not be
  * the router's scratch buffer. */

@@ -42,39 +42,6 @@ bool call_table_of_arn(struct call *c, const struct json_value *arn, struct slic
     return true;
 }
 
-/* ---- capacity ---- */
-
-void call_take_consumed(struct call *c, const struct json_value *member)
-{
-    struct slice text = member->type == JSON_STRING ? json_string(member) : slice_of("NONE");
-    c->consumed = slice_is(text, "TOTAL")     ? CONSUMED_TOTAL
-                  : slice_is(text, "INDEXES") ? CONSUMED_INDEXES
-                                              : CONSUMED_NONE;
-}
-
-void capacity_write(struct buffer *out, const struct call *c, struct slice name,
-                    int64_t consumed_mcu)
-{
-    json_write_open(out, '{');
-    json_member_string(out, "TableName", name);
-    json_member_thousandths(out, "CapacityUnits", consumed_mcu);
-    if (c->consumed == CONSUMED_INDEXES) {
-        json_member_open(out, "Table", '{');
-        json_member_thousandths(out, "CapacityUnits", consumed_mcu);
-        json_write_close(out, '}');
-    }
-    json_write_close(out, '}');
-}
-
-void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
-                           int64_t consumed_mcu)
-{
-    if (c->consumed == CONSUMED_NONE)
-        return;
-    json_write_key(out, "ConsumedCapacity");
-    capacity_write(out, c, c->table_arn.size > 0 ? c->table_arn : t->name, consumed_mcu);
-}
-
 /* ---- tables and keys ---- */
 
 struct slice call_table_named(struct call *c, const struct json_value *member)
@@ -104,8 +71,10 @@ bool call_find_key(struct call *c, const struct table *t, enum request_op op, st
                    struct slice *out)
 {
     struct key key;
-    if (!call_table_usable(c, t) || !(op == REQUEST_PUT ? key_of_item(t, item, &key, call_fault(c))
-                                                        : key_of_key(t, item, &key, call_fault(c))))
+    struct fault *f = call_fault(c);
+    if (!call_table_usable(c, t) ||
+        !(op == REQUEST_PUT ? key_of_item(t, item, &key, f) && key_indexes_fit(t, item, f)
+                            : key_of_key(t, item, &key, f)))
         return false;
     *out = call_storage_key(c, t, &key);
     return true;
@@ -296,6 +265,7 @@ bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply 
         json_write_key(&c->body, member);
         call_write_item(c, &c->body, r->item.bytes, shown);
     }
-    capacity_write_member(&c->body, c, &s->route->table, r->consumed_mcu);
+    const struct capacity capacity = {.table_mcu = r->consumed_mcu};
+    capacity_write_member(&c->body, c, &s->route->table, &capacity);
     return true;
 }

@@ -69,19 +69,21 @@ static bool query_start_key_element(struct call *c, struct slice item,
            call_invalid(c, "The provided key element does not match the schema");
 }
 
-static bool query_start_key_counts(struct call *c, struct slice item, const struct table *t)
+/* A key of the table that is a key of the index, too, counts once. */
+static uint32_t query_key_attrs(const struct table *t, const struct index *x)
 {
-    struct attr_cursor cursor = item_attrs(item);
-    struct slice name;
-    struct attr value;
-    uint32_t count = 0;
-    while (attr_next(&cursor, &name, &value))
-        count++;
-    return count == (table_has_sort_key(t) ? 2 : 1) || query_start_key_invalid(c);
+    const uint32_t count = table_has_sort_key(t) ? 2 : 1;
+    return x == NULL || slice_equal(index_sort_key(x)->name, t->sort_key.name) ? count : count + 1;
+}
+
+static bool query_start_key_counts(struct call *c, struct slice item, const struct query *q)
+{
+    return item_count(item) == query_key_attrs(&q->page.plan.route->table, page_index(&q->page)) ||
+           query_start_key_invalid(c);
 }
 
 /* Refuses a starting key at which the query could not have stopped. */
-static bool query_start_key_inside(struct call *c, const struct key *key,
+static bool query_start_key_inside(struct call *c, const struct key *key, const struct attr *by,
                                    const struct key_condition *partition,
                                    const struct key_condition *sort)
 {
@@ -89,7 +91,7 @@ static bool query_start_key_inside(struct call *c, const struct key *key,
     if (sort->op == KEY_ANY)
         return same || call_invalid(c, "The provided starting key is outside query boundaries "
                                        "based on provided conditions");
-    if (!key_condition_holds(sort, &key->sort))
+    if (!key_condition_holds(sort, by))
         return call_invalid(c, "The provided starting key does not match the range key predicate");
     return same || call_invalid(c, "The query can return at most one row and cannot be restarted");
 }
@@ -99,13 +101,16 @@ static bool query_skip_to_start(struct call *c, struct query *q, struct slice it
                                 const struct key_condition *sort)
 {
     const struct table *t = &q->page.plan.route->table;
+    const struct index *x = page_index(&q->page);
     struct key key;
-    if (table_has_sort_key(t) && !query_start_key_element(c, item, &t->sort_key))
+    if ((table_has_sort_key(t) && !query_start_key_element(c, item, &t->sort_key)) ||
+        (x != NULL && !query_start_key_element(c, item, index_sort_key(x))))
         return false;
-    if (!key_of_key(t, item, &key, call_fault(c)) ||
-        !query_start_key_inside(c, &key, partition, sort))
+    if (!key_of_row_key(t, x, item, &key, call_fault(c)) ||
+        !query_start_key_inside(c, &key, x != NULL ? &key.index_sort : &key.sort, partition, sort))
         return false;
-    plan_range_skip_past(c, &q->page.range, q->page.plan.reverse, call_storage_key(c, t, &key));
+    plan_range_skip_past(c, &q->page.range, q->page.plan.reverse,
+                         page_storage_key(c, &q->page, &key));
     return true;
 }
 
@@ -128,12 +133,13 @@ static bool query_ready(struct call *c)
     struct key_condition partition, sort;
     bool resumed = q->start_key.size > 0;
     struct slice start = resumed ? span_in(&c->bytes, q->start_key) : slice_make(NULL, 0);
-    if (!page_check_table(c, &q->page))
+    if (!page_find_index(c, &q->page))
         return false;
-    if (resumed && (!query_start_key_counts(c, start, t) ||
+    const struct key_schema schema = key_schema_of(t, page_index(&q->page));
+    if (resumed && (!query_start_key_counts(c, start, q) ||
                     !query_start_key_element(c, start, &t->partition_key)))
         return false;
-    if (!key_conditions_match(&q->page.expressions.keys, t, &partition, &sort, call_fault(c)))
+    if (!key_conditions_match(&q->page.expressions.keys, &schema, &partition, &sort, call_fault(c)))
         return false;
     query_set_range(c, &q->page, &partition, &sort);
     if ((resumed && !query_skip_to_start(c, q, start, &partition, &sort)) ||

@@ -1,6 +1,8 @@
 /* query_scan.c - the members and the answer that Query and Scan share. */
 #include "router/operations/query_scan.h"
 
+#include "engine/expression/program.h"
+#include "engine/index/row.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
 
@@ -11,7 +13,7 @@ static bool page_check_select(struct call *c, const struct page *p, struct slice
     if (projection != NULL && select.size > 0 && !slice_is(select, "SPECIFIC_ATTRIBUTES"))
         return call_invalid(c, "Cannot specify the %s when choosing to get %.*s", projection,
                             SHOWN(p->count_only ? slice_of("only the Count") : select));
-    if (slice_is(select, "ALL_PROJECTED_ATTRIBUTES") && p->index.size == 0)
+    if (slice_is(select, "ALL_PROJECTED_ATTRIBUTES") && p->index_name.size == 0)
         return call_invalid(
             c, "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName");
     if (slice_is(select, "SPECIFIC_ATTRIBUTES") && projection == NULL)
@@ -33,7 +35,8 @@ bool page_read(struct call *c, struct page *p, const struct page_members *of,
     p->plan.limit = shape_integer(&m[of->limit], 0);
     p->plan.consistent = shape_boolean(&m[of->consistent_read], false);
     p->count_only = json_is_text(&m[of->select], "COUNT");
-    p->index = arena_copy(&c->arena, json_text(&m[of->index_name]));
+    p->all = json_is_text(&m[of->select], "ALL_ATTRIBUTES");
+    p->index_name = arena_copy(&c->arena, json_text(&m[of->index_name]));
     call_take_consumed(c, &m[of->return_consumed]);
     return expressions_check(e, m, &p->expressions, call_fault(c)) &&
            page_check_select(c, p, json_text(&m[of->select]), projection) &&
@@ -77,20 +80,138 @@ bool page_read_start_key(struct call *c, const struct json_value *member, struct
 
 /* ---- with the table ---- */
 
-bool page_check_table(struct call *c, const struct page *p)
+const struct index *page_index(const struct page *p)
 {
-    return call_table_usable(c, &p->plan.route->table) &&
-           (p->index.size == 0 || call_invalid(c,
-                                               "The table does not have the specified index: "
-                                               "%.*s",
-                                               SHOWN(p->index)));
+    return index_set_local_at(p->plan.route->table.index_set, p->plan.index);
 }
 
-bool page_check_paths(struct call *c, const struct page *p, const char *no_keys)
+bool page_find_index(struct call *c, struct page *p)
 {
     const struct table *t = &p->plan.route->table;
+    if (!call_table_usable(c, t))
+        return false;
+    if (p->index_name.size == 0)
+        return true;
+    const struct index *x = index_set_find(t->index_set, p->index_name);
+    if (x == NULL)
+        return call_invalid(c, "The table does not have the specified index: %.*s",
+                            SHOWN(p->index_name));
+    p->plan.index = x->number;
+    return true;
+}
+
+static bool page_shows_filter(const struct index_set *set, const struct index *x,
+                              const struct condition *c)
+{
+    if (c->kind == CONDITION_PATH)
+        return index_shows(set, x, c->path->name);
+    for (const struct condition *a = c->args; a != NULL; a = a->next) {
+        if (!page_shows_filter(set, x, a))
+            return false;
+    }
+    return true;
+}
+
+/* Whether the rows of the index have all that the answer needs. */
+static bool page_rows_suffice(const struct page *p, const struct index *x)
+{
+    const struct index_set *set = p->plan.route->table.index_set;
+    const struct expressions *e = &p->expressions;
+    if (p->all && x->projection != PROJECT_ALL)
+        return false;
+    if (e->condition != NULL && !page_shows_filter(set, x, e->condition))
+        return false;
+    if (e->projection == NULL)
+        return true;
+    for (const struct projection_path *at = e->projection->paths; at != NULL; at = at->next) {
+        if (!index_shows(set, x, at->path->name))
+            return false;
+    }
+    return true;
+}
+
+bool page_check_paths(struct call *c, struct page *p, const char *no_keys)
+{
+    const struct table *t = &p->plan.route->table;
+    const struct index *x = page_index(p);
+    const struct key_schema schema = key_schema_of(t, x);
+    p->fetches = x != NULL && !page_rows_suffice(p, x);
     return key_paths_of_projection(p->expressions.projection, t, call_fault(c)) &&
-           key_paths_of_filter(p->expressions.condition, t, no_keys, call_fault(c));
+           key_paths_of_filter(p->expressions.condition, t, &schema, no_keys, call_fault(c));
+}
+
+struct slice page_storage_key(struct call *c, const struct page *p, const struct key *key)
+{
+    struct buffer *scratch = &c->router->scratch;
+    buffer_clear(scratch);
+    key_append_row(scratch, &p->plan.route->table, page_index(p), key);
+    return arena_copy(&c->arena, buffer_slice(scratch));
+}
+
+/* ---- fetching items from the table ---- */
+
+static struct attr page_keep_attr(struct call *c, struct attr value)
+{
+    value.body = arena_copy(&c->arena, value.body);
+    return value;
+}
+
+static void page_take_row(struct call *c, struct slice row)
+{
+    struct page *p = c->state;
+    struct key key;
+    must(p->row_count < PAGE_FETCH_MAX);
+    key_find(&p->plan.route->table, page_index(p), row, &key);
+    p->rows[p->row_count++].key =
+        (struct key){page_keep_attr(c, key.partition), page_keep_attr(c, key.sort),
+                     page_keep_attr(c, key.index_sort)};
+}
+
+static void page_fetch_rows(struct call *c, struct page *p)
+{
+    for (uint32_t i = 0; i < p->row_count; i++) {
+        struct subrequest *s = call_request(c, p->plan.route, REQUEST_GET);
+        s->index = i;
+        s->request.get.key = call_storage_key(c, &p->plan.route->table, &p->rows[i].key);
+        s->request.get.consistent = p->plan.consistent;
+        subrequest_start(c->router, s);
+    }
+}
+
+static bool page_fetched_row(struct call *c, struct page *p, struct subrequest *s,
+                             const struct reply *r)
+{
+    struct page_row *row = &p->rows[s->index];
+    if (r->code != REPLY_OK)
+        return call_refuse(c, s, r);
+    p->fetched_mcu += r->consumed_mcu;
+    row->found = r->item.found;
+    row->item = r->item.found ? arena_copy(&c->arena, r->item.bytes) : slice_make(NULL, 0);
+    return true;
+}
+
+/* Takes the fetched items in order. A page ends when it has so many bytes of items. */
+static void page_take_fetched(struct call *c, struct page *p)
+{
+    const struct slice filter = span_in(&c->bytes, p->filter);
+    for (uint32_t i = 0; i < p->row_count; i++) {
+        const struct page_row *row = &p->rows[i];
+        if (p->fetched_bytes >= PAGE_SIZE_MAX) {
+            p->plan.ended = p->plan.truncated = true;
+            break;
+        }
+        p->fetched_scanned++;
+        p->fetched_last = row->key;
+        if (!row->found)
+            continue; /* deleted since */
+        p->fetched_bytes += item_size(row->item);
+        if (filter.size > 0 && !program_holds(filter, row->item))
+            continue;
+        p->fetched++;
+        if (!p->count_only)
+            call_write_item(c, &c->body, row->item, p->expressions.projection);
+    }
+    p->row_count = 0;
 }
 
 /* ---- the answer ---- */
@@ -108,6 +229,12 @@ void page_start(struct call *c, struct page *p)
         json_member_open(&c->body, "Items", '[');
     p->plan.take = p->count_only ? NULL : page_write_item;
     p->plan.filter = span_in(&c->bytes, p->filter);
+    if (p->fetches) {
+        p->rows = arena_zalloc(&c->arena, PAGE_FETCH_MAX * sizeof *p->rows);
+        p->plan.step = PAGE_FETCH_MAX;
+        p->plan.take = page_take_row;
+        p->plan.filter = slice_make(NULL, 0);
+    }
     p->plan.ranges = &p->range;
     p->plan.count = 1;
     ranges_start(c, &p->plan);
@@ -116,29 +243,56 @@ void page_start(struct call *c, struct page *p)
 bool page_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct page *p = c->state;
-    return ranges_reply(c, &p->plan, s, r);
+    return s->request.op == REQUEST_GET ? page_fetched_row(c, p, s, r)
+                                        : ranges_reply(c, &p->plan, s, r);
+}
+
+static void page_write_capacity(struct call *c, const struct page *p)
+{
+    const struct ranges_plan *plan = &p->plan;
+    const int64_t read_mcu =
+        p->by_partition ? plan->consumed_mcu : read_cost_mcu(plan->read_bytes, plan->consistent);
+    struct capacity capacity = {.table_mcu = p->fetched_mcu};
+    if (plan->index == 0)
+        capacity.table_mcu += read_mcu;
+    else
+        capacity.local_mcu[page_index(p) - plan->route->table.index_set->at] = read_mcu;
+    capacity_write_member(&c->body, c, &plan->route->table, &capacity);
+}
+
+static void page_write_end(struct call *c, const struct page *p)
+{
+    const struct ranges_plan *plan = &p->plan;
+    struct buffer *out = &c->body;
+    const int64_t scanned = p->fetches ? p->fetched_scanned : plan->scanned;
+    if (!p->count_only)
+        json_write_close(out, ']');
+    json_member_integer(out, "Count", p->fetches ? p->fetched : plan->taken);
+    json_member_integer(out, "ScannedCount", scanned);
+    if (plan->truncated && scanned > 0) {
+        json_write_key(out, "LastEvaluatedKey");
+        key_write(out, &plan->route->table, page_index(p),
+                  p->fetches ? &p->fetched_last : &plan->last);
+    }
+    page_write_capacity(c, p);
+    json_write_close(out, '}');
 }
 
 bool page_finish(struct call *c)
 {
     struct page *p = c->state;
-    struct ranges_plan *plan = &p->plan;
-    struct buffer *out = &c->body;
-    if (!ranges_finish(c, plan))
-        return false;
-    if (!plan->ended)
+    if (p->row_count > 0 && !p->fetching) {
+        p->fetching = true;
+        page_fetch_rows(c, p);
         return true;
-    if (!p->count_only)
-        json_write_close(out, ']');
-    json_member_integer(out, "Count", plan->taken);
-    json_member_integer(out, "ScannedCount", plan->scanned);
-    if (plan->truncated && plan->scanned > 0) {
-        json_write_key(out, "LastEvaluatedKey");
-        key_write(out, &plan->route->table, &plan->last);
     }
-    capacity_write_member(out, c, &plan->route->table,
-                          p->by_partition ? plan->consumed_mcu
-                                          : read_cost_mcu(plan->read_bytes, plan->consistent));
-    json_write_close(out, '}');
+    if (p->fetching) {
+        p->fetching = false;
+        page_take_fetched(c, p);
+    }
+    if (!ranges_finish(c, &p->plan))
+        return false;
+    if (p->plan.ended)
+        page_write_end(c, p);
     return true;
 }

@@ -10,14 +10,36 @@ struct page_members {
     struct expression_members expressions;
 };
 
+/* A row of an index whose item is fetched from the table. */
+struct page_row {
+    struct key key; /* of the row; in the call's arena */
+    struct slice item;
+    bool found;
+};
+
+enum {
+    PAGE_FETCH_MAX = 25 /* items that are fetched at the same time */
+};
+
 struct page {
     struct ranges_plan plan;
     struct plan_range range; /* the plan's only range */
     struct expressions expressions;
-    struct span filter; /* in call->bytes: its program */
-    struct slice index; /* its name; size 0: none. Lends from the call's arena */
+    struct span filter;      /* in call->bytes: its program */
+    struct slice index_name; /* size 0: none. Lends from the call's arena */
     bool count_only;
     bool by_partition; /* Scan rounds the capacity up for each partition, Query once for all */
+    bool all;          /* Select is ALL_ATTRIBUTES */
+    /* The rows of the index lack what the answer shows, so the items are fetched. */
+    bool fetches;
+    struct page_row *rows; /* of PAGE_FETCH_MAX */
+    uint32_t row_count;
+    bool fetching; /* their items are on the way */
+    int64_t fetched_mcu;
+    int64_t fetched_bytes;
+    int64_t fetched; /* items that passed the filter */
+    int64_t fetched_scanned;
+    struct key fetched_last;
 };
 
 /* Reads the members that both have, without the expressions. Refuses members that may not stand
@@ -32,10 +54,14 @@ bool page_read_start_key(struct call *c, const struct json_value *member, struct
 /* Adds to the fault's text that the starting key is invalid. Always false. */
 bool page_blame_start_key(struct call *c);
 
-/* With the table: whether it has the index that the request names. No table has one. */
-bool page_check_table(struct call *c, const struct page *p);
+/* With the table: finds the index that the request names. */
+bool page_find_index(struct call *c, struct page *p);
+/* The index; NULL: the table itself. */
+const struct index *page_index(const struct page *p);
 /* With the table: checks the paths of projection and filter. `no_keys`: see key_paths_of_filter. */
-bool page_check_paths(struct call *c, const struct page *p, const char *no_keys);
+bool page_check_paths(struct call *c, struct page *p, const char *no_keys);
+/* The key as the range has it, in the call's arena. */
+struct slice page_storage_key(struct call *c, const struct page *p, const struct key *key);
 /* After the range was set: sends the first request. */
 void page_start(struct call *c, struct page *p);
 

@@ -94,9 +94,9 @@ static bool scan_skip_to_start(struct call *c, struct scan *s)
     const struct table *t = &s->page.plan.route->table;
     struct fault *f = call_fault(c);
     struct key key;
-    if (!key_of_key(t, span_in(&c->bytes, s->start_key), &key, f))
+    if (!key_of_row_key(t, page_index(&s->page), span_in(&c->bytes, s->start_key), &key, f))
         return page_blame_start_key(c);
-    struct slice at = call_storage_key(c, t, &key);
+    struct slice at = page_storage_key(c, &s->page, &key);
     if (slice_compare(at, s->page.range.lo) < 0 || slice_compare(at, s->page.range.hi) >= 0)
         return fault_invalid(
             f,
@@ -110,7 +110,7 @@ static bool scan_skip_to_start(struct call *c, struct scan *s)
 static bool scan_ready(struct call *c)
 {
     struct scan *s = c->state;
-    if (!page_check_table(c, &s->page))
+    if (!page_find_index(c, &s->page))
         return false;
     scan_set_range(c, s);
     if ((s->start_key.size > 0 && !scan_skip_to_start(c, s)) ||

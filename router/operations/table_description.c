@@ -5,6 +5,7 @@
 #include "router/json/json_writer.h"
 #include "router/limiter/limit.h"
 #include "router/operations/shapes.h"
+#include "router/operations/table_indexes.h"
 #include "router/operations/table_throughput.h"
 
 /* ---- description ---- */
@@ -18,28 +19,11 @@ const char *table_status_name(enum table_status status)
     return NAMES[status];
 }
 
-static void table_write_key_attr(struct buffer *out, const struct key_attr *k, const char *what,
-                                 const char *value)
-{
-    json_write_open(out, '{');
-    json_member_string(out, "AttributeName", k->name);
-    json_member_text(out, what, value);
-    json_write_close(out, '}');
-}
-
 static void table_write_keys(struct buffer *out, const struct table *t)
 {
-    json_member_open(out, "AttributeDefinitions", '[');
-    table_write_key_attr(out, &t->partition_key, "AttributeType",
-                         attr_type_name(t->partition_key.type));
-    if (table_has_sort_key(t))
-        table_write_key_attr(out, &t->sort_key, "AttributeType", attr_type_name(t->sort_key.type));
-    json_write_close(out, ']');
-    json_member_open(out, "KeySchema", '[');
-    table_write_key_attr(out, &t->partition_key, "KeyType", "HASH");
-    if (table_has_sort_key(t))
-        table_write_key_attr(out, &t->sort_key, "KeyType", "RANGE");
-    json_write_close(out, ']');
+    const struct key_attr keys[2] = {t->partition_key, t->sort_key};
+    table_definitions_write(out, t);
+    table_key_schema_write(out, keys, 1, table_has_sort_key(t) ? 2 : 1);
 }
 
 /* Writes seconds since 1970. 0: the time is not known, and nothing is written. */
@@ -153,6 +137,8 @@ static void table_description_write(struct buffer *out, const struct router *r,
     json_member_string(out, "TableArn", buffer_slice(&arn));
     json_write_key(out, "TableId");
     table_write_id(out, t->uuid);
+    if (!brief)
+        table_indexes_write(out, t, buffer_slice(&arn));
     table_write_encryption(out, r, t);
     table_write_class(out, t);
     json_member_bool(out, "DeletionProtectionEnabled", t->protected);

@@ -171,7 +171,9 @@ bool write_reply(struct call *c, struct subrequest *s, const struct reply *r)
     json_write_open(&c->body, '{');
     if (s->request.write.want != WANT_NOTHING && r->item.found)
         write_attributes(c, w, r->item.bytes);
-    capacity_write_member(&c->body, c, t, r->consumed_mcu);
+    struct capacity capacity = {0};
+    capacity_add_write(&capacity, t, r);
+    capacity_write_member(&c->body, c, t, &capacity);
     if (w->want_collection && t->whole_collections) {
         json_write_key(&c->body, "ItemCollectionMetrics");
         write_collection(&c->body, t, span_in(&c->bytes, w->plan->items->item),

@@ -25,6 +25,11 @@ void ranges_begin(struct call *c, struct ranges_plan *p)
     call_want_table(c, p->table, &p->route);
 }
 
+static const struct index *ranges_index(const struct ranges_plan *p)
+{
+    return index_set_local_at(p->route->table.index_set, p->index);
+}
+
 static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
 {
     struct subrequest *s = call_request(c, p->route, REQUEST_RANGE);
@@ -33,10 +38,13 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
     s->request.range.hi = p->ranges[index].hi;
     s->request.range.reverse = p->reverse;
     s->request.range.consistent = p->consistent;
+    s->request.range.index = p->index;
     if (p->limit > 0) {
         int64_t left = p->limit - p->scanned;
         s->request.range.items_max = left < INT32_MAX ? (uint32_t)left : INT32_MAX;
     }
+    if (p->step > 0 && (p->limit == 0 || s->request.range.items_max > p->step))
+        s->request.range.items_max = p->step;
     s->request.range.bytes_max = (uint32_t)(PAGE_SIZE_MAX - p->read_bytes);
     if (p->count == 1) {
         s->request.range.filter = p->filter;
@@ -69,14 +77,14 @@ void ranges_start(struct call *c, struct ranges_plan *p)
 
 static void ranges_keep_last(struct call *c, struct ranges_plan *p, struct slice item)
 {
-    key_find(&p->route->table, item, &p->last);
+    key_find(&p->route->table, NULL, item, &p->last);
     p->last.partition.body = arena_copy(&c->arena, p->last.partition.body);
     p->last.sort.body = arena_copy(&c->arena, p->last.sort.body);
 }
 
 static bool ranges_keep_last_key(struct call *c, struct ranges_plan *p, struct slice storage_key)
 {
-    return key_of_storage(&p->route->table, storage_key, &c->arena, &p->last) ||
+    return key_of_storage(&p->route->table, ranges_index(p), storage_key, &c->arena, &p->last) ||
            fault_set(call_fault(c), FAULT_INTERNAL, "A node's last key is none of its table");
 }
 
@@ -224,7 +232,9 @@ bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
     p->consumed_mcu += read_cost_mcu(r->range.read_bytes, p->consistent);
     if (p->count == 1 ? !ranges_take_all(c, p, r) : !ranges_keep_all(c, p, range, r))
         return false;
-    if (p->count == 1 && (r->range.more || ranges_is_full(p)))
+    if (p->count == 1 && r->range.more && r->range.scanned == p->step && !ranges_is_full(p))
+        plan_range_skip_past(c, range, p->reverse, arena_copy(&c->arena, r->range.last));
+    else if (p->count == 1 && (r->range.more || ranges_is_full(p)))
         p->ended = p->truncated = true;
     else if (!r->range.more)
         range->ended = !table_range_past(&p->route->table, s->request.partition, p->reverse,

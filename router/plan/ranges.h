@@ -5,7 +5,9 @@
  * items, after PAGE_SIZE_MAX bytes of items, or at the end of its ranges. These limits count the
  * items that were scanned, whether the filter drops them or not. The nodes filter the items of one
  * range, the plan filters those of several. Items that were read but lie after the page's end are
- * dropped; their capacity was consumed. */
+ * dropped; their capacity was consumed.
+ *
+ * The items may be rows of a local index. Their storage keys are as key_append_row makes them. */
 #pragma once
 
 #include "router/operations/operation.h"
@@ -24,6 +26,8 @@ struct ranges_plan {
     struct plan_range *ranges; /* set before ranges_start */
     uint32_t count;
     int64_t limit; /* items scanned; 0: no limit */
+    uint8_t index; /* the number of a local index, whose rows are read; 0: items. One range only */
+    uint32_t step; /* a request reads at most so many items, the page may go on; 0: no bound */
     bool consistent;
     bool reverse;
     struct slice filter; /* a program (engine/expression/program.h); lends until the call ends;

@@ -26,13 +26,12 @@ static void key_check(const struct key_condition *partition, const struct key_co
 
 static void key_match(const struct key_conditions *keys, enum attr_type type, struct slice input)
 {
-    const struct table t = {.partition_key = {slice_of("p"), ATTR_STRING},
-                            .sort_key = {slice_of("s"), type}};
+    const struct key_schema schema = {{slice_of("p"), ATTR_STRING}, {slice_of("s"), type}};
     struct key_condition partition, sort;
     struct fault fault = {0};
     struct number n;
     size_t used;
-    if (key_conditions_match(keys, &t, &partition, &sort, &fault)) {
+    if (key_conditions_match(keys, &schema, &partition, &sort, &fault)) {
         const struct attr text = {type, input};
         if (type != ATTR_NUMBER && input.size > 0)
             key_check(&partition, &sort, &text);

@@ -15,7 +15,7 @@ static void key_check_same(const struct table *t, const struct key *key, struct 
     struct key back;
     key_append_storage(&bytes, t, key);
     must(storage_key_is_whole(buffer_slice(&bytes)));
-    must(key_of_storage(t, buffer_slice(&bytes), arena, &back));
+    must(key_of_storage(t, NULL, buffer_slice(&bytes), arena, &back));
     must(back.partition.type == key->partition.type && back.sort.type == key->sort.type);
     must(slice_equal(back.partition.body, key->partition.body));
     must(key->sort.type == 0 || slice_equal(back.sort.body, key->sort.body));
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         t.sort_key = (struct key_attr){slice_of("s"), TYPES[data[0] % 4]};
     const struct slice input = slice_make(data + 1, size - 1);
     key_check_json(&t, input, &arena);
-    if (storage_key_is_whole(input) && key_of_storage(&t, input, &arena, &key))
+    if (storage_key_is_whole(input) && key_of_storage(&t, NULL, input, &arena, &key))
         key_check_same(&t, &key, &arena);
     arena_deinit(&arena);
     return 0;

@@ -147,8 +147,9 @@ static void answer_write_rows(struct answer *a, const struct key_condition *part
 
 static bool answer_keys(struct answer *a, const struct expressions *e, const struct table *t)
 {
+    const struct key_schema schema = key_schema_of(t, NULL);
     struct key_condition partition, sort;
-    if (!key_conditions_match(&e->keys, t, &partition, &sort, &a->fault))
+    if (!key_conditions_match(&e->keys, &schema, &partition, &sort, &a->fault))
         return false;
     answer_write_rows(a, &partition, &sort);
     return true;
@@ -200,9 +201,10 @@ static bool answer_update(struct answer *a, const struct expressions *e, struct 
 static bool answer_paths_fit(struct answer *a, const struct expressions *e, const struct table *t)
 {
     const char *no_keys = a->m[MEMBER_KEY].type == JSON_STRING ? "Filter Expression" : NULL;
+    const struct key_schema schema = key_schema_of(t, NULL);
     return key_paths_of_projection(e->projection, t, &a->fault) &&
            key_paths_of_update(e->update, t, &a->fault) &&
-           key_paths_of_filter(e->condition, t, no_keys, &a->fault);
+           key_paths_of_filter(e->condition, t, &schema, no_keys, &a->fault);
 }
 
 static bool answer_expressions(struct answer *a)

@@ -482,19 +482,34 @@ static void a_protected_table_is_not_deleted(void **state)
     world_deinit(&w);
 }
 
+static void report(struct world *w, uint32_t table, uint32_t partition, int64_t items,
+                   int64_t bytes)
+{
+    const struct partition_report r = {
+        .table_id = table,
+        .partition = partition,
+        .items = items,
+        .bytes = bytes,
+        .rows = {{items / 2, bytes / 2}},
+    };
+    catalog_report(w->catalog, &r);
+}
+
 static void reports_add_up_and_forget_strangers(void **state)
 {
     (void)state;
     struct world w;
     world_init(&w);
     assert_int_equal(create(&w, "a", 1, 2000), REPLY_OK);
-    catalog_report(w.catalog, 1, 1, 10, 100);
-    catalog_report(w.catalog, 1, 2, 5, 50);
-    catalog_report(w.catalog, 1, 1, 12, 120);
-    catalog_report(w.catalog, 1, 99, 7, 7);
-    catalog_report(w.catalog, 99, 1, 7, 7);
-    assert_int_equal(table_named(&w, "a")->item_count, 17);
+    report(&w, 1, 1, 10, 100);
+    report(&w, 1, 2, 4, 50);
+    report(&w, 1, 1, 12, 120);
+    report(&w, 1, 99, 7, 7);
+    report(&w, 99, 1, 7, 7);
+    assert_int_equal(table_named(&w, "a")->item_count, 16);
     assert_int_equal(table_named(&w, "a")->size_bytes, 170);
+    assert_int_equal(table_named(&w, "a")->rows[0].count, 8);
+    assert_int_equal(table_named(&w, "a")->rows[0].bytes, 85);
     world_deinit(&w);
 }
 

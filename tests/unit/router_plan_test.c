@@ -112,7 +112,7 @@ static struct slice bound(struct call *c, struct buffer *bytes, bool successor)
 
 static void set_collection(struct call *c, struct merged *t, uint32_t i)
 {
-    char name[8];
+    char name[16];
     struct buffer lo = {0}, hi = {0}, at = {0};
     const uint32_t table = t->plan.route->table.id;
     snprintf(name, sizeof name, "p%u", i);

@@ -1,0 +1,115 @@
+/* index.c - the secondary indexes of a table, and their bytes. */
+#include "engine/index/index.h"
+
+static bool key_attr_is_sound(const struct key_attr *k)
+{
+    return k->name.size == 0 || k->type == ATTR_STRING || k->type == ATTR_NUMBER ||
+           k->type == ATTR_BINARY;
+}
+
+void key_attr_walk(struct codec *c, struct key_attr *k)
+{
+    uint8_t type = (uint8_t)k->type;
+    codec_u8(c, &type);
+    k->type = (enum attr_type)type;
+    codec_sized(c, &k->name, KEY_NAME_SIZE_MAX);
+    codec_check(c, key_attr_is_sound(k));
+}
+
+static bool index_names_are_sound(const struct index *x)
+{
+    struct reader r = {x->names, false};
+    uint32_t count = 0;
+    for (; r.left.size > 0 && !r.failed; count++) {
+        struct slice name = reader_sized(&r);
+        if (name.size == 0 || name.size > ATTRIBUTE_NAME_SIZE_MAX || !slice_is_utf8(name))
+            return false;
+    }
+    return !r.failed && (x->projection == PROJECT_INCLUDE) == (count > 0) &&
+           count <= PROJECTED_NAMES_MAX;
+}
+
+static void index_walk(struct codec *c, struct index *x)
+{
+    codec_u8(c, &x->number);
+    codec_check(c, x->number >= 1 && x->number <= LOCAL_INDEXES_MAX);
+    codec_sized(c, &x->name, INDEX_NAME_SIZE_MAX);
+    codec_check(c, x->name.size > 0 && slice_is_utf8(x->name));
+    codec_count(c, &x->partition_count, 1, 1);
+    codec_count(c, &x->sort_count, 1, 1);
+    for (uint32_t i = 0; i < x->partition_count + x->sort_count && !codec_failed(c); i++) {
+        key_attr_walk(c, &x->keys[i]);
+        codec_check(c, x->keys[i].name.size > 0 && slice_is_utf8(x->keys[i].name));
+    }
+    x->projection =
+        (enum projection_kind)codec_choice(c, x->projection, PROJECT_ALL, PROJECT_INCLUDE);
+    codec_sized(c, &x->names, UINT32_MAX);
+    codec_check(c, index_names_are_sound(x));
+}
+
+static void index_set_walk(struct codec *c, struct index_set *set)
+{
+    key_attr_walk(c, &set->partition_key);
+    key_attr_walk(c, &set->sort_key);
+    codec_check(c, set->partition_key.name.size > 0 && set->sort_key.name.size > 0);
+    codec_count(c, &set->count, 1, LOCAL_INDEXES_MAX);
+}
+
+void index_set_encode(struct buffer *out, const struct index_set *set)
+{
+    struct codec c = {.out = out};
+    struct index_set copy = *set;
+    if (set->count == 0)
+        return;
+    index_set_walk(&c, &copy);
+    for (uint32_t i = 0; i < set->count; i++) {
+        struct index x = set->at[i];
+        index_walk(&c, &x);
+    }
+}
+
+static bool index_is_unlike(const struct index_set *set, uint32_t i)
+{
+    for (uint32_t j = 0; j < i; j++) {
+        if (set->at[j].number == set->at[i].number || slice_equal(set->at[j].name, set->at[i].name))
+            return false;
+    }
+    return true;
+}
+
+enum status index_set_decode(struct slice bytes, struct arena *arena, const struct index_set **out)
+{
+    *out = NULL;
+    if (bytes.size == 0)
+        return STATUS_OK;
+    struct codec c = {.in = &(struct reader){bytes, false}};
+    struct index_set *set = arena_zalloc(arena, sizeof *set);
+    index_set_walk(&c, set);
+    if (codec_failed(&c))
+        return STATUS_MALFORMED;
+    set->at = arena_zalloc(arena, set->count * sizeof *set->at);
+    for (uint32_t i = 0; i < set->count && !codec_failed(&c); i++) {
+        index_walk(&c, &set->at[i]);
+        codec_check(&c, index_is_unlike(set, i));
+    }
+    *out = set;
+    return codec_end(&c);
+}
+
+const struct index *index_set_find(const struct index_set *set, struct slice name)
+{
+    for (uint32_t i = 0; set != NULL && i < set->count; i++) {
+        if (slice_equal(set->at[i].name, name))
+            return &set->at[i];
+    }
+    return NULL;
+}
+
+const struct index *index_set_local_at(const struct index_set *set, uint8_t number)
+{
+    for (uint32_t i = 0; i < index_set_local(set); i++) {
+        if (set->at[i].number == number)
+            return &set->at[i];
+    }
+    return NULL;
+}

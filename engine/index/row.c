@@ -1,0 +1,107 @@
+/* row.c - the rows of a local index: their keys, and what they show of an item. */
+#include "engine/index/row.h"
+
+#include "engine/item/storage_key.h"
+
+bool index_sort_of(const struct index *x, struct slice item, struct attr *out)
+{
+    return item.size > 0 && item_find(item, index_sort_key(x)->name, out) &&
+           out->type == index_sort_key(x)->type;
+}
+
+void index_row_append_key(struct buffer *out, const struct index *x, struct slice item_key,
+                          const struct attr *sort)
+{
+    const size_t prefix = storage_key_collection_size(item_key);
+    storage_key_append_in_space(out, x->number, slice_make(item_key.data, prefix));
+    storage_key_append_sort(out, sort, true);
+    buffer_append(out, item_key.data + prefix, item_key.size - prefix);
+}
+
+bool index_row_append_item_key(struct buffer *out, struct slice row_key)
+{
+    const size_t prefix = storage_key_collection_size(row_key);
+    const size_t sort = storage_key_part_size(row_key, prefix);
+    if (sort == 0)
+        return false;
+    storage_key_append_in_space(out, 0, slice_make(row_key.data, prefix));
+    buffer_append(out, row_key.data + prefix + sort, row_key.size - prefix - sort);
+    return true;
+}
+
+bool index_shows(const struct index_set *set, const struct index *x, struct slice name)
+{
+    if (x->projection == PROJECT_ALL || slice_equal(name, set->partition_key.name) ||
+        slice_equal(name, set->sort_key.name))
+        return true;
+    for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++) {
+        if (slice_equal(name, x->keys[i].name))
+            return true;
+    }
+    struct reader names = {x->names, false};
+    while (names.left.size > 0) {
+        if (slice_equal(reader_sized(&names), name))
+            return true;
+    }
+    return false;
+}
+
+/* The next attribute of the item that the row shows. */
+static bool row_next(const struct index_set *set, const struct index *x, struct attr_cursor *c,
+                     struct slice *name, struct attr *value)
+{
+    while (attr_next(c, name, value)) {
+        if (index_shows(set, x, *name))
+            return true;
+    }
+    return false;
+}
+
+uint32_t index_row_append(struct buffer *out, const struct index_set *set, const struct index *x,
+                          struct slice item)
+{
+    struct item_writer w;
+    struct attr_cursor c = item_attrs(item);
+    struct slice name;
+    struct attr value;
+    if (x->projection == PROJECT_ALL) {
+        buffer_append_slice(out, item);
+        return item_size(item);
+    }
+    item_begin(&w, out);
+    while (row_next(set, x, &c, &name, &value)) {
+        item_name(&w, name);
+        item_attr(&w, &value);
+    }
+    return item_end(&w);
+}
+
+uint32_t index_row_size(const struct index_set *set, const struct index *x, struct slice item)
+{
+    struct attr_cursor c = item_attrs(item);
+    struct slice name;
+    struct attr value;
+    uint64_t size = 0;
+    if (x->projection == PROJECT_ALL)
+        return item_size(item);
+    while (row_next(set, x, &c, &name, &value))
+        size += name.size + attr_size(&value);
+    return (uint32_t)size;
+}
+
+bool index_row_is_same(const struct index_set *set, const struct index *x, struct slice a,
+                       struct slice b)
+{
+    struct attr_cursor in_a = item_attrs(a), in_b = item_attrs(b);
+    struct slice name;
+    struct attr value, other;
+    uint32_t count = 0;
+    for (; row_next(set, x, &in_a, &name, &value); count++) {
+        if (!item_find(b, name, &other) || other.type != value.type ||
+            !slice_equal(other.body, value.body))
+            return false;
+    }
+    while (row_next(set, x, &in_b, &name, &value))
+        count--;
+    return count == 0;
+}

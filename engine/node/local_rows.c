@@ -1,0 +1,108 @@
+/* local_rows.c - what writes do to the rows of local indexes. */
+#include "engine/node/local_rows.h"
+
+#include "engine/index/row.h"
+
+/* ---- planning ---- */
+
+static void plan_add(struct local_writes *out, const struct index *x, struct slice item_key,
+                     const struct attr *sort, struct buffer *keys, bool put, int64_t old_size)
+{
+    const size_t at = keys->size;
+    index_row_append_key(keys, x, item_key, sort);
+    out->changes[out->count++] =
+        (struct change){.space = SPACE_LOCAL_ROWS,
+                        .key = slice_make(keys->data + at, keys->size - at),
+                        .derived = put,
+                        .old_size = old_size};
+}
+
+static int64_t plan_cost(int64_t old_size, int64_t size)
+{
+    const int64_t larger = old_size > size ? old_size : size;
+    return larger >= 0 ? write_cost_mcu(larger) : 0;
+}
+
+static void plan_index(const struct partition *p, const struct index *x, struct slice key,
+                       struct slice old, struct slice now, struct buffer *keys,
+                       struct local_writes *out)
+{
+    struct attr was, is;
+    const bool had = index_sort_of(x, old, &was), has = index_sort_of(x, now, &is);
+    const int64_t old_size = had ? (int64_t)index_row_size(p->indexes, x, old) : -1;
+    const int64_t size = has ? (int64_t)index_row_size(p->indexes, x, now) : -1;
+    const bool stays = had && has && slice_equal(was.body, is.body);
+    out->bytes += (has ? size : 0) - (had ? old_size : 0);
+    if (stays && index_row_is_same(p->indexes, x, old, now))
+        return;
+    if (had && !stays) {
+        plan_add(out, x, key, &was, keys, false, old_size);
+        out->cost_mcu += plan_cost(old_size, -1);
+    }
+    if (has) {
+        plan_add(out, x, key, &is, keys, true, stays ? old_size : -1);
+        out->cost_mcu += plan_cost(stays ? old_size : -1, size);
+    }
+}
+
+void local_rows_plan(const struct partition *p, struct slice key, struct slice old,
+                     struct slice now, struct buffer *keys, struct local_writes *out)
+{
+    out->count = 0;
+    out->cost_mcu = out->bytes = 0;
+    if (p->indexes == NULL)
+        return;
+    buffer_clear(keys);
+    buffer_reserve(keys, COUNT_OF(out->changes) * ROW_KEY_SIZE_MAX); /* the keys must not move */
+    for (uint32_t i = 0; i < p->indexes->count; i++)
+        plan_index(p, &p->indexes->at[i], key, old, now, keys, out);
+}
+
+enum update_fault local_rows_fault(const struct partition *p, struct slice item)
+{
+    struct attr value;
+    for (uint32_t i = 0; item.size > 0 && i < index_set_local(p->indexes); i++) {
+        const struct key_attr *k = index_sort_key(&p->indexes->at[i]);
+        if (!item_find(item, k->name, &value))
+            continue;
+        if (value.type != k->type)
+            return UPDATE_INDEX_KEY_TYPE;
+        if (value.body.size == 0)
+            return UPDATE_INDEX_KEY_EMPTY;
+        if (value.body.size > SORT_KEY_SIZE_MAX)
+            return UPDATE_INDEX_KEY_SIZE;
+    }
+    return UPDATE_OK;
+}
+
+/* ---- applying ---- */
+
+static uint32_t local_place(const struct partition *p, uint8_t number)
+{
+    uint32_t i = 0;
+    while (i < index_set_local(p->indexes) && p->indexes->at[i].number != number)
+        i++;
+    return i;
+}
+
+void local_rows_apply(struct node_env *env, struct partition *p, const struct change *c,
+                      const struct change *item, struct buffer *costs)
+{
+    const uint8_t number = c->key.data[0];
+    const uint32_t place = local_place(p, number);
+    if (place == index_set_local(p->indexes))
+        return; /* no leader of this table has written that */
+    const bool put = c->derived && item->value.data != NULL, was = c->old_size >= 0;
+    int64_t size = -1;
+    struct slice row = {NULL, 0};
+    if (put) {
+        buffer_clear(&env->scratch);
+        size = index_row_append(&env->scratch, p->indexes, &p->indexes->at[place], item->value);
+        row = buffer_slice(&env->scratch);
+    }
+    store_put(env->store, c->key, row);
+    buffer_append_u8(costs, number);
+    buffer_append_u64(costs, (uint64_t)plan_cost(c->old_size, size));
+    if (partition_has_counted(p, item->key))
+        tally_add(&p->rows[place], put - was, (put ? size : 0) - (was ? c->old_size : 0));
+}

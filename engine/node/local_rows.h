@@ -1,0 +1,35 @@
+/* local_rows.h - what writes do to the rows of local indexes.
+ *
+ * The leader says in the log entry of a write which rows go, come or change. It does not write the
+ * rows: each replica makes them from the item of the entry (engine/index/row.h). So an entry is no
+ * larger with five indexes that show all of an item.
+ *
+ * Invariant
+ *   LOCAL-1  In the applied state, an index has exactly the rows that follow from the items. */
+#pragma once
+
+#include "engine/expression/update_program.h"
+#include "engine/node/env.h"
+#include "engine/node/partition.h"
+#include "engine/store/change_set.h"
+
+/* The changes of a write. */
+struct local_writes {
+    uint32_t count;
+    struct change changes[2 * LOCAL_INDEXES_MAX]; /* keys lend from the planner's buffer */
+    int64_t cost_mcu;
+    int64_t bytes; /* by which the rows grow; below zero: they shrink */
+};
+
+/* `old` and `now`: the item before and after the write; empty: none. `keys` lends the changes' keys
+ * until its next change. */
+void local_rows_plan(const struct partition *p, struct slice key, struct slice old,
+                     struct slice now, struct buffer *keys, struct local_writes *out);
+
+/* Applies a change of SPACE_LOCAL_ROWS. `item`: the change of the item that follows. Appends to
+ * `costs` what the change costs: u8 number of the index, i64 mcu. */
+void local_rows_apply(struct node_env *env, struct partition *p, const struct change *c,
+                      const struct change *item, struct buffer *costs);
+
+/* Why a value of the item cannot be the key of an index. UPDATE_OK: all can. An absent value can. */
+enum update_fault local_rows_fault(const struct partition *p, struct slice item);

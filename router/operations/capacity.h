@@ -1,0 +1,23 @@
+/* capacity.h - the capacity that a call has consumed, of a table and of its indexes. */
+#pragma once
+
+#include "router/json/json.h"
+#include "router/router_internal.h"
+
+struct capacity {
+    int64_t table_mcu;                    /* of the table alone */
+    int64_t local_mcu[LOCAL_INDEXES_MAX]; /* of its local indexes, by place */
+};
+
+/* Reads ReturnConsumedCapacity. */
+void call_take_consumed(struct call *c, const struct json_value *member);
+
+/* Adds what a reply tells of a write to the table. */
+void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r);
+
+/* Writes {"TableName":...}. */
+void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
+                    struct slice name, const struct capacity *capacity);
+/* Writes "ConsumedCapacity":{...} if the client has asked for it. */
+void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
+                           const struct capacity *capacity);

@@ -1,0 +1,235 @@
+/* table_indexes.c - the secondary indexes of a table: read from CreateTable, and described. */
+#include "router/operations/table_indexes.h"
+
+#include "router/json/json_writer.h"
+#include "router/operations/key_definitions.h"
+#include "router/operations/shapes.h"
+
+/* ---- reading ---- */
+
+static bool index_read_names(struct call *c, const struct json_value *list, struct index *x)
+{
+    struct buffer names = {0};
+    struct json_cursor cursor = json_elements(list);
+    struct json_value name;
+    while (json_next_element(&cursor, &name))
+        buffer_append_sized(&names, json_string(&name));
+    x->names = arena_copy(&c->arena, buffer_slice(&names));
+    buffer_deinit(&names);
+    return true;
+}
+
+static bool index_read_projection(struct call *c, const struct json_value *v, struct index *x)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    shape_bind(&shape_projection, v, m);
+    const struct slice type = json_text(&m[PROJECTION_PROJECTION_TYPE]);
+    const struct json_value *names = &m[PROJECTION_NON_KEY_ATTRIBUTES];
+    const bool named = names->type == JSON_LIST, include = slice_is(type, "INCLUDE");
+    if (type.size == 0)
+        return call_invalid(c, INVALID "Unknown ProjectionType: null");
+    if (named != include)
+        return call_invalid(c, INVALID "ProjectionType is %.*s, but NonKeyAttributes is %s",
+                            SHOWN(type), named ? "specified" : "not specified");
+    x->projection = include ? PROJECT_INCLUDE : slice_is(type, "ALL") ? PROJECT_ALL : PROJECT_KEYS;
+    return !include || index_read_names(c, names, x);
+}
+
+static bool index_is_named_anew(struct call *c, const struct index_set *set, struct slice name)
+{
+    return index_set_find(set, name) == NULL ||
+           call_invalid(c, INVALID "Duplicate index name: %.*s", SHOWN(name));
+}
+
+/* Reads a local index into set->at[set->count]. */
+static bool local_index_read(struct call *c, const struct json_value *definitions,
+                             const struct json_value *v, struct index_set *set)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    size_t count;
+    struct index *x = &set->at[set->count];
+    shape_bind(&shape_local_secondary_index, v, m);
+    *x = (struct index){.number = (uint8_t)(set->count + 1), .partition_count = 1, .sort_count = 1};
+    x->name = arena_copy(&c->arena, json_string(&m[LOCAL_SECONDARY_INDEX_INDEX_NAME]));
+    if (!key_schema_read(c, definitions, &m[LOCAL_SECONDARY_INDEX_KEY_SCHEMA], true, x->keys,
+                         &count))
+        return false;
+    if (count != 2)
+        return call_invalid(c, INVALID "Index KeySchema does not have a range key for index: %.*s",
+                            SHOWN(x->name));
+    if (!slice_equal(x->keys[0].name, set->partition_key.name))
+        return call_invalid(c,
+                            INVALID "Index KeySchema does not have the same leading hash key as "
+                                    "table KeySchema for index: %.*s. index hash key: %.*s, table "
+                                    "hash key: %.*s",
+                            SHOWN(x->name), SHOWN(x->keys[0].name), SHOWN(set->partition_key.name));
+    return index_read_projection(c, &m[LOCAL_SECONDARY_INDEX_PROJECTION], x) &&
+           index_is_named_anew(c, set, x->name);
+}
+
+static bool local_indexes_read(struct call *c, const struct json_value *definitions,
+                               const struct json_value *list, struct index_set *set)
+{
+    struct json_value v;
+    if (list->type != JSON_LIST)
+        return true;
+    if (json_count(list) == 0)
+        return call_invalid(c, INVALID "List of LocalSecondaryIndexes is empty");
+    if (set->sort_key.name.size == 0)
+        return call_invalid(c, INVALID "Table KeySchema does not have a range key, which is "
+                                       "required when specifying a LocalSecondaryIndex");
+    struct json_cursor cursor = json_elements(list);
+    while (json_next_element(&cursor, &v)) {
+        if (set->count == LOCAL_INDEXES_MAX)
+            return call_invalid(c,
+                                INVALID "Number of LocalSecondaryIndexes exceeds per-table limit "
+                                        "of %d",
+                                LOCAL_INDEXES_MAX);
+        if (!local_index_read(c, definitions, &v, set))
+            return false;
+        set->count++;
+    }
+    return true;
+}
+
+/* All indexes together may name PROJECTED_ALL_MAX attributes. */
+static bool indexes_check_names(struct call *c, const struct index_set *set)
+{
+    uint32_t names = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        for (struct reader r = {set->at[i].names, false}; r.left.size > 0; names++)
+            reader_sized(&r);
+    }
+    return names <= PROJECTED_ALL_MAX ||
+           call_invalid(c,
+                        INVALID "The number of projected attributes of all indexes is %u, and may "
+                                "be %d",
+                        names, PROJECTED_ALL_MAX);
+}
+
+bool table_indexes_read(struct call *c, const struct json_value *definitions,
+                        const struct json_value *local, struct table_spec *spec,
+                        const struct index_set **out)
+{
+    struct index_set *set = arena_zalloc(&c->arena, sizeof *set);
+    struct buffer bytes = {0};
+    *out = NULL;
+    set->partition_key = spec->partition_key;
+    set->sort_key = spec->sort_key;
+    set->at = arena_zalloc(&c->arena, LOCAL_INDEXES_MAX * sizeof *set->at);
+    if (!local_indexes_read(c, definitions, local, set) || !indexes_check_names(c, set))
+        return false;
+    if (set->count == 0)
+        return true;
+    *out = set;
+    index_set_encode(&bytes, set);
+    spec->indexes = arena_copy(&c->arena, buffer_slice(&bytes));
+    spec->whole_collections = true;
+    buffer_deinit(&bytes);
+    return true;
+}
+
+/* ---- describing ---- */
+
+static void definition_write(struct buffer *out, const struct key_attr *k, const char *what,
+                             const char *value)
+{
+    json_write_open(out, '{');
+    json_member_string(out, "AttributeName", k->name);
+    json_member_text(out, what, value);
+    json_write_close(out, '}');
+}
+
+void table_key_schema_write(struct buffer *out, const struct key_attr *keys,
+                            uint32_t partition_count, uint32_t count)
+{
+    json_member_open(out, "KeySchema", '[');
+    for (uint32_t i = 0; i < count; i++)
+        definition_write(out, &keys[i], "KeyType", i < partition_count ? "HASH" : "RANGE");
+    json_write_close(out, ']');
+}
+
+static bool key_is_among(const struct key_attr *k, const struct key_attr *keys, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (slice_equal(keys[i].name, k->name))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the key attribute `place` of the index is one of the table, or of an index before. */
+static bool index_key_was_written(const struct table *t, uint32_t index, uint32_t place)
+{
+    const struct index *x = &t->index_set->at[index];
+    const struct key_attr table[2] = {t->partition_key, t->sort_key};
+    bool was =
+        key_is_among(&x->keys[place], table, 2) || key_is_among(&x->keys[place], x->keys, place);
+    for (uint32_t i = 0; i < index && !was; i++) {
+        const struct index *before = &t->index_set->at[i];
+        was = key_is_among(&x->keys[place], before->keys,
+                           before->partition_count + before->sort_count);
+    }
+    return was;
+}
+
+void table_definitions_write(struct buffer *out, const struct table *t)
+{
+    json_member_open(out, "AttributeDefinitions", '[');
+    definition_write(out, &t->partition_key, "AttributeType",
+                     attr_type_name(t->partition_key.type));
+    if (table_has_sort_key(t))
+        definition_write(out, &t->sort_key, "AttributeType", attr_type_name(t->sort_key.type));
+    for (uint32_t i = 0; t->index_set != NULL && i < t->index_set->count; i++) {
+        const struct index *x = &t->index_set->at[i];
+        for (uint32_t j = 0; j < x->partition_count + x->sort_count; j++) {
+            if (!index_key_was_written(t, i, j))
+                definition_write(out, &x->keys[j], "AttributeType",
+                                 attr_type_name(x->keys[j].type));
+        }
+    }
+    json_write_close(out, ']');
+}
+
+static void index_write_projection(struct buffer *out, const struct index *x)
+{
+    static const char *const TYPES[] = {
+        [PROJECT_ALL] = "ALL", [PROJECT_KEYS] = "KEYS_ONLY", [PROJECT_INCLUDE] = "INCLUDE"};
+    json_member_open(out, "Projection", '{');
+    json_member_text(out, "ProjectionType", TYPES[x->projection]);
+    if (x->projection == PROJECT_INCLUDE) {
+        json_member_open(out, "NonKeyAttributes", '[');
+        for (struct reader r = {x->names, false}; r.left.size > 0;)
+            json_write_string(out, reader_sized(&r));
+        json_write_close(out, ']');
+    }
+    json_write_close(out, '}');
+}
+
+static void index_write(struct buffer *out, const struct index *x, const struct tally *rows,
+                        struct slice arn)
+{
+    struct buffer index_arn = {0};
+    buffer_append_slice(&index_arn, arn);
+    buffer_append_text(&index_arn, "/index/");
+    buffer_append_slice(&index_arn, x->name);
+    json_write_open(out, '{');
+    json_member_string(out, "IndexName", x->name);
+    table_key_schema_write(out, x->keys, x->partition_count, x->partition_count + x->sort_count);
+    index_write_projection(out, x);
+    json_member_integer(out, "IndexSizeBytes", rows->bytes);
+    json_member_integer(out, "ItemCount", rows->count);
+    json_member_string(out, "IndexArn", buffer_slice(&index_arn));
+    json_write_close(out, '}');
+    buffer_deinit(&index_arn);
+}
+
+void table_indexes_write(struct buffer *out, const struct table *t, struct slice arn)
+{
+    if (index_set_local(t->index_set) == 0)
+        return;
+    json_member_open(out, "LocalSecondaryIndexes", '[');
+    for (uint32_t i = 0; i < index_set_local(t->index_set); i++)
+        index_write(out, &t->index_set->at[i], &t->rows[i], arn);
+    json_write_close(out, ']');
+}
