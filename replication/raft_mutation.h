@@ -24,6 +24,9 @@ enum raft_mutation {
     RAFT_MUTATION_WHOLE_RECORDS,     /* a range's end erases whole buckets of long keys */
     RAFT_MUTATION_REFUSE_IN_FLIGHT,  /* a refusal tells about writes that are in flight */
     RAFT_MUTATION_SHED_IN_VAIN,      /* a request that was shed is done all the same */
+    RAFT_MUTATION_KEEP_OLD_ROW,      /* an index row stays where its item has another key */
+    RAFT_MUTATION_SKIP_ROW,          /* an item that changes gets no new index row */
+    RAFT_MUTATION_FORGET_ROWS,       /* a snapshot has no index rows */
     RAFT_MUTATIONS,
 };
 

@@ -138,6 +138,15 @@ bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, 
 
 /* ---- requests ---- */
 
+static void append_index(struct buffer *out, const char *name, const char *projection)
+{
+    buffer_append_format(out,
+                         "{\"IndexName\":\"%s\",\"Projection\":{\"ProjectionType\":\"%s\"},"
+                         "\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
+                         "{\"AttributeName\":\"v\",\"KeyType\":\"RANGE\"}]}",
+                         name, projection);
+}
+
 void dynamo_create_table(struct buffer *out, const char *name, const struct dynamo_spec *spec)
 {
     const enum attr_type sort = spec->keys->sort;
@@ -150,10 +159,16 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
     if (sort != 0)
         buffer_append_format(out, ",{\"AttributeName\":\"s\",\"AttributeType\":\"%s\"}",
                              attr_type_name(sort));
-    buffer_append_format(out, "],%s",
-                         spec->whole_collections && sort != 0
-                             ? "\"Tags\":[{\"Key\":\"weir:item-collections\",\"Value\":\"whole\"}],"
-                             : "");
+    if (spec->indexed && sort != 0)
+        APPEND(out, ",{\"AttributeName\":\"v\",\"AttributeType\":\"N\"}");
+    APPEND(out, "],");
+    if (spec->indexed && sort != 0) {
+        APPEND(out, "\"LocalSecondaryIndexes\":[");
+        append_index(out, "by-v", "ALL");
+        APPEND(out, ",");
+        append_index(out, "keys-by-v", "KEYS_ONLY");
+        APPEND(out, "],");
+    }
     if (spec->units == 0)
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else
@@ -500,6 +515,10 @@ void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct
     APPEND(out, "}");
     if (q->filter > 0)
         APPEND(out, ",\"FilterExpression\":\"v >= :f\"");
+    if (q->index == DYNAMO_BY_VALUE)
+        APPEND(out, ",\"IndexName\":\"by-v\"");
+    else if (q->index == DYNAMO_BY_VALUE_FETCHED)
+        APPEND(out, ",\"IndexName\":\"keys-by-v\",\"Select\":\"ALL_ATTRIBUTES\"");
     if (q->goes_on) {
         APPEND(out, ",\"ExclusiveStartKey\":");
         append_key(out, t, q->after);

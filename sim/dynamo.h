@@ -35,7 +35,7 @@ struct dynamo_table {
 struct dynamo_spec {
     const struct dynamo_keys *keys; /* borrows */
     uint32_t units;                 /* read units, and write units; 0: on demand */
-    bool whole_collections;
+    bool indexed;                   /* two local indexes by v, if the table has a sort key */
 };
 
 enum dynamo_condition {
@@ -59,6 +59,12 @@ struct dynamo_write {
     uint64_t expected;
 };
 
+enum dynamo_index {
+    DYNAMO_NO_INDEX,
+    DYNAMO_BY_VALUE,         /* its rows have all of an item */
+    DYNAMO_BY_VALUE_FETCHED, /* its rows have keys; the rest is asked for */
+};
+
 enum dynamo_range {
     DYNAMO_ALL,
     DYNAMO_BETWEEN,
@@ -75,7 +81,8 @@ struct dynamo_query {
     uint64_t filter; /* only items with this number or a larger one; 0: all */
     bool consistent;
     bool backward;
-    bool goes_on; /* starts behind `after` */
+    enum dynamo_index index; /* then there is no range, limit or filter */
+    bool goes_on;            /* starts behind `after` */
     uint32_t after;
 };
 

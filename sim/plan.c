@@ -519,7 +519,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     plan_workload(&out->workload, &p);
     int64_t cut_ns = spread(&p, 20, 2000) * NS_PER_MS;
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
-    out->workload.whole_collections = often(&p, 50);
+    out->workload.indexed = often(&p, 50);
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
@@ -570,8 +570,8 @@ void plan_describe(const struct plan *p, struct buffer *out)
         "cluster: %u nodes, %u replicas, %u routers, %u GAC servers, %u clients on %u "
         "keys in %u partitions%s of %u units/s, profile %s, policy %s\n",
         p->nodes, p->replicas, p->routers, p->gac, p->clients, w->keys, w->partitions,
-        w->whole_collections ? " of whole collections" : "", w->units,
-        profile_name(p->config.profile), p->config.partition_policy);
+        w->indexed ? " with local indexes" : "", w->units, profile_name(p->config.profile),
+        p->config.partition_policy);
     buffer_append_format(
         out, "faults, one in %lld ms for %lld ms:", (long long)(p->strike_ns / NS_PER_MS),
         (long long)(p->length_ns / NS_PER_MS));

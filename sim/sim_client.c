@@ -328,9 +328,9 @@ static struct asked *asked_of(struct sim_client *c, uint32_t key)
     return NULL;
 }
 
-/* What is wrong with an item of the answer; NULL: nothing. `last`: the key before; NULL: none. */
+/* What is wrong with an item of the answer; NULL: nothing. `last`: the item before; NULL: none. */
 static const char *fault_of(const struct sim_client *c, const struct dynamo_found *found,
-                            const uint32_t *last)
+                            const struct dynamo_found *last)
 {
     const struct dynamo_query *q = &c->query;
     if (!is_counter(c, found->key) && !dynamo_is_whole(&c->target, found->item, found->value))
@@ -339,7 +339,13 @@ static const char *fault_of(const struct sim_client *c, const struct dynamo_foun
         return "has an item that the filter hides";
     if (!c->querying || last == NULL)
         return NULL;
-    const int order = dynamo_order(c->target.keys, *last, found->key);
+    if (q->index == DYNAMO_BY_VALUE_FETCHED)
+        return NULL; /* the items may have changed since the rows were read */
+    const int order = q->index != DYNAMO_NO_INDEX
+                          ? (last->value > found->value) - (last->value < found->value)
+                          : dynamo_order(c->target.keys, last->key, found->key);
+    if (q->index != DYNAMO_NO_INDEX && order == 0)
+        return NULL; /* counters may have the same number */
     return (q->backward ? order >= 0 : order <= 0) ? NULL : "does not keep the order";
 }
 
@@ -350,8 +356,8 @@ static void blame(struct sim_client *c, const char *what)
 
 static void many_read(struct sim_client *c, struct slice items)
 {
-    struct dynamo_found found;
-    uint32_t count = 0, last = 0;
+    struct dynamo_found found, last;
+    uint32_t count = 0;
     while (dynamo_next(&c->target, &items, &found)) {
         struct asked *a = asked_of(c, found.key);
         if (a == NULL) {
@@ -362,7 +368,7 @@ static void many_read(struct sim_client *c, struct slice items)
         if (what != NULL)
             recording_wrong(c->options.history, &a->ticket, what);
         sim_client_answer(c, a, HISTORY_OK, found.value);
-        last = found.key;
+        last = found;
         count++;
     }
     if (c->querying && c->query.limit > 0 && count > c->query.limit)
@@ -420,7 +426,7 @@ static void many_ok(struct sim_client *c, struct slice body)
     }
     if (!c->writes)
         many_read(c, done);
-    if (c->querying && at != NULL)
+    if (c->querying && at != NULL && c->query.index == DYNAMO_NO_INDEX)
         page_ended(c, key);
     for (uint32_t i = 0; i < c->asked_count; i++) {
         if (!c->asked[i].answered)
@@ -487,9 +493,18 @@ static void choose_range(struct sim_client *c, uint32_t key)
         q->range = DYNAMO_AT_LEAST;
 }
 
+/* Reads the whole collection by an index. */
+static void choose_index(struct sim_client *c)
+{
+    c->query.index = chance(c, 50) ? DYNAMO_BY_VALUE : DYNAMO_BY_VALUE_FETCHED;
+    c->query.limit = 0;
+    c->query.filter = 0;
+}
+
 /* Queries the key's collection. */
 static void sim_client_query(struct sim_client *c, uint32_t key, bool consistent)
 {
+    const struct workload *w = c->options.workload;
     const struct dynamo_keys *k = c->target.keys;
     c->query =
         (struct dynamo_query){.collection = dynamo_collection(k, key),
@@ -497,7 +512,9 @@ static void sim_client_query(struct sim_client *c, uint32_t key, bool consistent
                               .filter = chance(c, 20) ? *seen_of(c, key) : 0,
                               .consistent = consistent,
                               .backward = chance(c, 50)};
-    if (k->sort != 0 && chance(c, c->options.workload->range_percent))
+    if (c->table == 0 && w->indexed && k->sort != 0 && chance(c, 50))
+        choose_index(c);
+    else if (k->sort != 0 && chance(c, w->range_percent))
         choose_range(c, key);
     if (!query_page(c)) {
         c->query.range = DYNAMO_ALL;
@@ -601,7 +618,7 @@ static void sim_client_setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     const struct workload *w = c->options.workload;
-    const struct dynamo_spec spec = {&w->shapes[0], w->partitions * w->units, w->whole_collections};
+    const struct dynamo_spec spec = {&w->shapes[0], w->partitions * w->units, w->indexed};
     if (create)
         dynamo_create_table(&c->body, "sim", &spec);
     else

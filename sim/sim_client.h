@@ -33,7 +33,7 @@ struct workload {
     int64_t churn_ns;           /* between two changes of a table: 0 .. twice this */
     int64_t think_ns;           /* between two operations: 0 .. this */
     int64_t timeout_ns;
-    bool whole_collections; /* the first table keeps item collections whole */
+    bool indexed; /* the first table has local indexes, so item collections stay whole */
 };
 
 struct client_counters {

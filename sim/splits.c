@@ -48,7 +48,7 @@ static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
     buffer_clear(out);
     if (prng_below(&s->prng, 3) > 0) {
         dynamo_storage_key(out, table_id, &w->shapes[s->at], key);
-        if (s->run->plan.workload.whole_collections)
+        if (s->run->plan.workload.indexed)
             out->size = collection_key(buffer_slice(out)).size;
     } else {
         buffer_append_be32(out, table_id);

@@ -148,7 +148,7 @@ static void tables_run(void *context, uint64_t argument)
     struct tables *t = context;
     const char *name = tables_name(t->at);
     struct dynamo_spec spec = {.keys = &t->options.workload->shapes[t->at],
-                               .whole_collections = prng_below(&t->prng, 3) == 0};
+                               .indexed = prng_below(&t->prng, 3) == 0};
     (void)argument;
     t->scheduled = false;
     buffer_clear(&t->body);

@@ -2,6 +2,7 @@
 #include "engine/node/local_rows.h"
 
 #include "engine/index/row.h"
+#include "replication/raft_mutation.h"
 
 /* ---- planning ---- */
 
@@ -35,11 +36,11 @@ static void plan_index(const struct partition *p, const struct index *x, struct 
     out->bytes += (has ? size : 0) - (had ? old_size : 0);
     if (stays && index_row_is_same(p->indexes, x, old, now))
         return;
-    if (had && !stays) {
+    if (had && !stays && !MUTATED(RAFT_MUTATION_KEEP_OLD_ROW)) {
         plan_add(out, x, key, &was, keys, false, old_size);
         out->cost_mcu += plan_cost(old_size, -1);
     }
-    if (has) {
+    if (has && !(had && MUTATED(RAFT_MUTATION_SKIP_ROW))) {
         plan_add(out, x, key, &is, keys, true, stays ? old_size : -1);
         out->cost_mcu += plan_cost(stays ? old_size : -1, size);
     }

@@ -1,6 +1,8 @@
 /* owned_keys.c - the keys a partition owns, and the cursors that read them. */
 #include "engine/node/owned_keys.h"
 
+#include "replication/raft_mutation.h"
+
 struct slice key_in_space(struct slice key, uint8_t space, struct arena *arena)
 {
     struct slice copy = arena_copy(arena, key);
@@ -15,7 +17,7 @@ struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice i
     struct key_ranges ranges = {.count = 1, .at = {{lo, hi}}};
     const struct index_set *set;
     must(index_set_decode(indexes, arena, &set) == STATUS_OK);
-    for (uint32_t i = 0; i < index_set_local(set); i++) {
+    for (uint32_t i = 0; i < index_set_local(set) && !MUTATED(RAFT_MUTATION_FORGET_ROWS); i++) {
         const uint8_t space = set->at[i].number;
         ranges.at[ranges.count++] =
             (struct key_range){key_in_space(lo, space, arena), key_in_space(hi, space, arena)};

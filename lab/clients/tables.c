@@ -14,14 +14,23 @@ void tables_write_name(struct buffer *out, const struct scenario *s, uint32_t pl
     buffer_append_format(out, "{\"TableName\":\"%s\"}", name);
 }
 
-static void write_keys(struct buffer *out, bool sort)
+/* A table of whole collections has a local index. No item has the index's key, so that the index
+ * costs nothing. */
+static void write_keys(struct buffer *out, bool sort, bool whole)
 {
     buffer_append_format(
         out,
         ",\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}%s],"
-        "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}%s]",
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}%s%s]",
         sort ? ",{\"AttributeName\":\"sk\",\"KeyType\":\"RANGE\"}" : "",
-        sort ? ",{\"AttributeName\":\"sk\",\"AttributeType\":\"S\"}" : "");
+        sort ? ",{\"AttributeName\":\"sk\",\"AttributeType\":\"S\"}" : "",
+        whole ? ",{\"AttributeName\":\"no\",\"AttributeType\":\"S\"}" : "");
+    if (whole)
+        buffer_append_text(out,
+                           ",\"LocalSecondaryIndexes\":[{\"IndexName\":\"by-no\",\"KeySchema\":["
+                           "{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"},"
+                           "{\"AttributeName\":\"no\",\"KeyType\":\"RANGE\"}],"
+                           "\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}}]");
 }
 
 static void write_throughput(struct buffer *out, int64_t rcu, int64_t wcu)
@@ -47,15 +56,9 @@ static void write_maximum(struct buffer *out, const struct scenario_table *t)
 
 static void write_tags(struct buffer *out, const struct scenario_table *t)
 {
-    static const char whole[] = "{\"Key\":\"weir:item-collections\",\"Value\":\"whole\"}";
-    if (t->gac == 0 && !t->whole_collections)
-        return;
-    buffer_append_text(out, ",\"Tags\":[");
     if (t->gac > 0)
-        buffer_append_format(out, "{\"Key\":\"weir:gac\",\"Value\":\"%s\"}%s",
-                             gac_policy_name((enum gac_policy)(t->gac - 1)),
-                             t->whole_collections ? "," : "");
-    buffer_append_format(out, "%s]", t->whole_collections ? whole : "");
+        buffer_append_format(out, ",\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"%s\"}]",
+                             gac_policy_name((enum gac_policy)(t->gac - 1)));
 }
 
 void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t place,
@@ -66,7 +69,7 @@ void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t 
     char name[NAME_SIZE];
     demand_table_name(t, copy, name, sizeof name);
     buffer_append_format(out, "{\"TableName\":\"%s\"", name);
-    write_keys(out, demand_has_sort_key(s, place));
+    write_keys(out, demand_has_sort_key(s, place), t->whole_collections);
     if (t->on_demand) {
         buffer_append_text(out, ",\"BillingMode\":\"PAY_PER_REQUEST\"");
         write_maximum(out, t);

@@ -66,20 +66,9 @@ static bool tag_check_texts(struct call *c, const struct tag *tag)
 static bool tag_refuse_unknown(struct call *c, struct slice key)
 {
     return call_invalid(c,
-                        "The tag %.*s is not known: of the tags that begin with weir: there are "
-                        "weir:gac and weir:item-collections",
+                        "The tag %.*s is not known: of the tags that begin with weir: there is "
+                        "weir:gac",
                         SHOWN(key));
-}
-
-static bool tag_read_collections_tag(struct call *c, struct slice value, struct table_spec *spec)
-{
-    if (!slice_is(value, "whole"))
-        return call_invalid(c, "The tag weir:item-collections is '%.*s' and may only be 'whole'",
-                            SHOWN(value));
-    if (spec->sort_key.name.size == 0)
-        return call_invalid(c, "The tag weir:item-collections needs a table with a sort key");
-    spec->whole_collections = true;
-    return true;
 }
 
 static bool tag_read_gac_tag(struct call *c, struct slice value, struct table_spec *spec)
@@ -103,8 +92,6 @@ static bool tag_read_gac_tag(struct call *c, struct slice value, struct table_sp
 
 static bool tag_read_created(struct call *c, const struct tag *tag, struct table_spec *spec)
 {
-    if (slice_is(tag->key, "weir:item-collections"))
-        return tag_read_collections_tag(c, tag->value, spec);
     if (slice_is(tag->key, "weir:gac"))
         return tag_read_gac_tag(c, tag->value, spec);
     if (slice_starts_with(tag->key, slice_of("weir:")))
@@ -114,7 +101,7 @@ static bool tag_read_created(struct call *c, const struct tag *tag, struct table
 
 static bool tag_check_changed(struct call *c, const struct tag *tag)
 {
-    if (slice_is(tag->key, "weir:item-collections") || slice_is(tag->key, "weir:gac"))
+    if (slice_is(tag->key, "weir:gac"))
         return call_invalid(c, "The tag %.*s can only be given to CreateTable, and stays",
                             SHOWN(tag->key));
     if (slice_starts_with(tag->key, slice_of("weir:")))

@@ -20,14 +20,15 @@ DB = boto3.client(
     config=botocore.config.Config(retries={"max_attempts": 1}, max_pool_connections=64))
 
 
-def create(tag="whole", sort_key=True, key="weir:item-collections"):
+def create(indexed=True):
+    """An index of which no item has a row."""
     name = f"t-{uuid.uuid4()}"
-    names = ["pk", "sk"][:1 + sort_key]
+    keys = [{"AttributeName": n, "KeyType": t} for n, t in (("pk", "HASH"), ("sk", "RANGE"), ("x", "RANGE"))]
+    index = {"IndexName": "by-x", "KeySchema": keys[::2], "Projection": {"ProjectionType": "ALL"}}
     DB.create_table(
-        TableName=name, BillingMode="PAY_PER_REQUEST",
-        KeySchema=[{"AttributeName": n, "KeyType": t} for n, t in zip(names, ("HASH", "RANGE"))],
-        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in names],
-        **({"Tags": [{"Key": key, "Value": tag}]} if tag else {}))
+        TableName=name, BillingMode="PAY_PER_REQUEST", KeySchema=keys[:2],
+        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("pk", "sk", "x")[:2 + indexed]],
+        **({"LocalSecondaryIndexes": [index]} if indexed else {}))
     DB.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 1})
     return name
 
@@ -126,16 +127,19 @@ class CollectionTest(unittest.TestCase):
         told = DB.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": item("b", 50)}}]},
                                    ReturnItemCollectionMetrics="SIZE")
         self.assertEqual(told["ItemCollectionMetrics"], {table: [metrics]})
-        plain = create(tag=None)
+        plain = create(indexed=False)
         told = DB.put_item(TableName=plain, Item=item("a", 2 * LIMIT),
                            ReturnItemCollectionMetrics="SIZE")
         self.assertNotIn("ItemCollectionMetrics", told)
 
-    def test_the_tag_is_checked(self):
-        self.refused("ValidationException", "may only be 'whole'", create, tag="half")
-        self.refused("ValidationException", "needs a table with a sort key", create, sort_key=False)
-        self.refused("ValidationException", "The tag weir:colour is not known", create,
-                     key="weir:colour")
+    def test_index_rows_count(self):
+        table = create()
+        DB.put_item(TableName=table, Item={**item("a", 1000), "x": {"S": "x"}})
+        DB.put_item(TableName=table, Item=item("b", LIMIT - 2 * 1002))
+        self.full(table, "c", 20)
+        DB.update_item(TableName=table, Key=key("a"), UpdateExpression="REMOVE x")
+        DB.put_item(TableName=table, Item=item("c", 1004))
+        self.full(table, "d", 20)
 
 
 if __name__ == "__main__":

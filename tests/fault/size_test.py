@@ -25,7 +25,9 @@ CUT_S = 200  # for all cuts of a table: generous
 LIMIT = 8 * MIB  # of a whole collection
 SETTINGS = ["--profile", "off", "--set", f"partition_max_bytes={MIB}", "--set",
             f"collection_max_bytes={LIMIT}", "--set", "split_backoff_ms=2000"]
-WHOLE = [{"Key": "weir:item-collections", "Value": "whole"}]
+WHOLE = {"LocalSecondaryIndexes": [{"IndexName": "by-x", "Projection": {"ProjectionType": "KEYS_ONLY"},
+                                    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"},
+                                                  {"AttributeName": "x", "KeyType": "RANGE"}]}]}
 
 
 def say(text):
@@ -36,14 +38,14 @@ def item(pk, number):
     return {"pk": {"S": pk}, "sk": {"S": f"{number:06}"}, "f": {"S": "x" * (ITEM_BYTES - 30)}}
 
 
-def create(port, table, tags):
+def create(port, table, more):
     client = Client(port)
-    client.call("CreateTable", TableName=table, BillingMode="PROVISIONED", Tags=tags,
+    client.call("CreateTable", TableName=table, BillingMode="PROVISIONED",
                 KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"},
                            {"AttributeName": "sk", "KeyType": "RANGE"}],
                 AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"}
-                                      for n in ("pk", "sk")],
-                ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": 100})
+                                      for n in ("pk", "sk", *(["x"] if more else []))],
+                **more, ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": 100})
     until("the table is there", lambda: client.call("DescribeTable", TableName=table)[
         "Table"]["TableStatus"] == "ACTIVE")
 
@@ -112,7 +114,7 @@ def at_size(port, table, filled):
 
 def cut_to_size(port, table, keys):
     """How often a table is cut that is filled over so many partition keys."""
-    create(port, table, [])
+    create(port, table, {})
     filled = fill(port, table, keys)
     led = until("no partition holds too many bytes", lambda: at_size(port, table, filled), CUT_S)
     cuts = len(led) - 1

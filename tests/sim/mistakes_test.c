@@ -177,6 +177,31 @@ static void requests_that_are_shed_and_done_are_found(void **state)
                  RAFT_MUTATION_SHED_IN_VAIN, 1, SEEDS);
 }
 
+/* Items of tables with local indexes change and move, and replicas start from snapshots. */
+static void assert_row_mistake_found(enum raft_mutation mutation)
+{
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT),
+                                      .nodes = 4,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .length_ms = 3000},
+                 mutation, 1, SEEDS);
+}
+
+static void index_rows_that_are_wrong_are_found(void **state)
+{
+    (void)state;
+    assert_row_mistake_found(RAFT_MUTATION_KEEP_OLD_ROW);
+    assert_row_mistake_found(RAFT_MUTATION_SKIP_ROW);
+}
+
+static void snapshots_without_index_rows_are_found(void **state)
+{
+    (void)state;
+    assert_row_mistake_found(RAFT_MUTATION_FORGET_ROWS);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -187,6 +212,8 @@ int main(void)
         cmocka_unit_test(a_partition_that_absorbs_what_is_not_frozen_is_found),
         cmocka_unit_test(requests_that_are_done_though_they_were_cut_off_are_found),
         cmocka_unit_test(requests_that_are_shed_and_done_are_found),
+        cmocka_unit_test(index_rows_that_are_wrong_are_found),
+        cmocka_unit_test(snapshots_without_index_rows_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };

@@ -233,3 +233,16 @@ bool catalog_world_replace(struct catalog_world *w)
     assert_int_equal(catalog_world_apply(w, &c), REPLY_OK);
     return needed;
 }
+
+void catalog_world_report(struct catalog *c, uint32_t table, uint32_t partition, int64_t items,
+                          int64_t bytes)
+{
+    const struct partition_report r = {
+        .table_id = table,
+        .partition = partition,
+        .items = items,
+        .bytes = bytes,
+        .rows = {{items / 2, bytes / 2}},
+    };
+    catalog_report(c, &r);
+}

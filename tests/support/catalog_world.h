@@ -61,3 +61,6 @@ void catalog_world_covers(const struct table *t);
 void catalog_world_is_whole(const struct table *t);
 /* Checks that a catalog loaded from the rows has the same table. */
 void catalog_world_reloads(const struct catalog_world *w);
+/* A report of a partition; a first local index has half as much. */
+void catalog_world_report(struct catalog *c, uint32_t table, uint32_t partition, int64_t items,
+                          int64_t bytes);

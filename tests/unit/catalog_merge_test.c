@@ -484,17 +484,17 @@ static void the_sizes_of_both_are_added(void **state)
     const uint32_t table = at(&w, 0)->table_id, lower = at(&w, LOWER)->id,
                    upper = at(&w, UPPER)->id;
     for (uint32_t i = 0; i < 4; i++)
-        catalog_report(w.catalog, table, at(&w, i)->id, 10 + i, 1000 * (i + 1));
+        catalog_world_report(w.catalog, table, at(&w, i)->id, 10 + i, 1000 * (i + 1));
     assert_int_equal(say(&w, MERGE_BEGIN, at(&w, UPPER)), REPLY_OK);
     assert_int_equal(say(&w, MERGE_ABSORB_IT, at(&w, UPPER)), REPLY_OK);
-    catalog_report(w.catalog, table, at(&w, 0)->id, 100, 1);
+    catalog_world_report(w.catalog, table, at(&w, 0)->id, 100, 1);
     assert_int_equal(catalog_world_table(&w)->item_count, 100 + 11 + 12 + 13);
     assert_int_equal(catalog_world_table(&w)->size_bytes, 1 + 2000 + 3000 + 4000);
-    catalog_report(w.catalog, table, lower, 23, 5000);
+    catalog_world_report(w.catalog, table, lower, 23, 5000);
     assert_int_equal(catalog_world_table(&w)->size_bytes, 1 + 5000 + 4000);
-    catalog_report(w.catalog, table, upper, 500, 500); /* too late */
+    catalog_world_report(w.catalog, table, upper, 500, 500); /* too late */
     assert_int_equal(catalog_world_table(&w)->size_bytes, 1 + 5000 + 4000);
-    catalog_report(w.catalog, table, at(&w, 2)->id, 1, 7);
+    catalog_world_report(w.catalog, table, at(&w, 2)->id, 1, 7);
     assert_int_equal(catalog_world_table(&w)->size_bytes, 1 + 5000 + 7);
     catalog_world_deinit(&w);
 }

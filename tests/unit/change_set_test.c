@@ -17,6 +17,7 @@ static void check_change(struct change_set *set, const struct change *expected)
     assert_true(slice_equal(c.key, expected->key));
     assert_true(slice_equal(c.value, expected->value));
     assert_int_equal(c.value.data == NULL, expected->value.data == NULL);
+    assert_int_equal(c.derived, expected->derived);
     assert_int_equal(c.old.data == NULL, expected->old.data == NULL);
     assert_true(slice_equal(c.old, expected->old));
 }
@@ -24,22 +25,23 @@ static void check_change(struct change_set *set, const struct change *expected)
 static void changes_are_read_as_they_were_written_in_order(void **state)
 {
     const struct change changes[] = {
-        {SPACE_COLLECTIONS, text("row"), text("16 bytes"), -1, {NULL, 0}},
-        {SPACE_ITEMS, text("gone"), {NULL, 0}, 17, {NULL, 0}},
-        {SPACE_ITEMS, text("key"), text("new"), 5, text("old")},
+        {SPACE_COLLECTIONS, text("row"), text("16 bytes"), false, -1, {NULL, 0}},
+        {SPACE_LOCAL_ROWS, text("derived"), {NULL, 0}, true, 9, {NULL, 0}},
+        {SPACE_ITEMS, text("gone"), {NULL, 0}, false, 17, {NULL, 0}},
+        {SPACE_ITEMS, text("key"), text("new"), false, 5, text("old")},
     };
     struct buffer out = {0};
     struct change_set set;
     struct change c;
     (void)state;
     change_set_begin(&out, 3000, 2);
-    for (int i = 0; i < 3; i++)
+    for (size_t i = 0; i < COUNT_OF(changes); i++)
         change_set_append(&out, &changes[i]);
     assert_true(change_set_open(buffer_slice(&out), &set));
     assert_int_equal(set.cost_mcu, 3000);
     assert_int_equal(set.burst, 2);
-    assert_int_equal(set.count, 3);
-    for (int i = 0; i < 3; i++)
+    assert_int_equal(set.count, COUNT_OF(changes));
+    for (size_t i = 0; i < COUNT_OF(changes); i++)
         check_change(&set, &changes[i]);
     assert_false(change_set_next(&set, &c));
     buffer_deinit(&out);
@@ -47,7 +49,7 @@ static void changes_are_read_as_they_were_written_in_order(void **state)
 
 static void one_item_takes_32_bytes_beside_its_key_and_value(void **state)
 {
-    const struct change put = {SPACE_ITEMS, text("key"), text("value"), -1, {NULL, 0}};
+    const struct change put = {SPACE_ITEMS, text("key"), text("value"), false, -1, {NULL, 0}};
     struct buffer out = {0};
     struct change_set set;
     (void)state;
@@ -65,8 +67,8 @@ static void one_item_takes_32_bytes_beside_its_key_and_value(void **state)
 static void damaged_sets_are_refused_or_read_within_their_bytes(void **state)
 {
     const struct change changes[] = {
-        {SPACE_ITEMS, text("key"), text("new"), 5, text("old")},
-        {SPACE_ITEMS, text("gone"), {NULL, 0}, 17, {NULL, 0}},
+        {SPACE_ITEMS, text("key"), text("new"), false, 5, text("old")},
+        {SPACE_ITEMS, text("gone"), {NULL, 0}, false, 17, {NULL, 0}},
     };
     struct buffer out = {0};
     struct prng prng = prng_seeded(3);

@@ -87,11 +87,10 @@ static void tags_that_cannot_be_are_refused(void **state)
          "Tag Key cannot be prefixed with aws:, Key: aws:a"},
         {"TagResource", "\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"off\"}]",
          "The tag weir:gac can only be given to CreateTable, and stays"},
-        {"UntagResource", "\"TagKeys\":[\"weir:item-collections\"]",
-         "The tag weir:item-collections can only be given to CreateTable, and stays"},
+        {"UntagResource", "\"TagKeys\":[\"weir:gac\"]",
+         "The tag weir:gac can only be given to CreateTable, and stays"},
         {"TagResource", "\"Tags\":[{\"Key\":\"weir:gca\",\"Value\":\"off\"}]",
-         "The tag weir:gca is not known: of the tags that begin with weir: there are weir:gac and "
-         "weir:item-collections"},
+         "The tag weir:gca is not known: of the tags that begin with weir: there is weir:gac"},
         {"TagResource", "\"Tags\":[{\"Key\":\"\",\"Value\":\"1\"}]",
          "1 validation error detected: Value '' at 'tags.1.member.key' failed to satisfy "
          "constraint: Member must have length greater than or equal to 1"},
