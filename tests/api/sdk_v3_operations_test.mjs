@@ -172,6 +172,44 @@ test("queries and scans go by pages, filters, projections and segments", async (
   await refused(doc("Scan", { IndexName: "none" }), "ValidationException", none);
 });
 
+test("local indexes sort and show what their definition says", async () => {
+  const local = (IndexName, attribute, Projection) => ({
+    IndexName,
+    Projection,
+    KeySchema: [
+      { AttributeName: "p", KeyType: "HASH" },
+      { AttributeName: attribute, KeyType: "RANGE" },
+    ],
+  });
+  const name = await newTable({
+    BillingMode: "PAY_PER_REQUEST",
+    AttributeDefinitions: [...keySchema.AttributeDefinitions, { AttributeName: "rank", AttributeType: "N" }],
+    LocalSecondaryIndexes: [
+      local("by-rank", "rank", { ProjectionType: "INCLUDE", NonKeyAttributes: ["title"] }),
+      local("keys-by-rank", "rank", { ProjectionType: "KEYS_ONLY" }),
+    ],
+  });
+  for (let s = 0; s < 6; s++)
+    await db.send(new lib.PutCommand({ TableName: name, Item: { p: "a", s, rank: 10 - s, title: "t" + s, body: "b" + s } }));
+  const query = { TableName: name, KeyConditionExpression: "p = :p AND #r > :r", ConsistentRead: true, ...all };
+  const by = { ExpressionAttributeNames: { "#r": "rank" }, ExpressionAttributeValues: { ":p": "a", ":r": 6 } };
+  const found = await db.send(new lib.QueryCommand({ ...query, ...by, IndexName: "by-rank" }));
+  assert.deepEqual(found.Items, [3, 2, 1, 0].map((s) => ({ p: "a", s, rank: 10 - s, title: "t" + s })));
+  const whole = { IndexName: "keys-by-rank", Select: "ALL_ATTRIBUTES", Limit: 2 };
+  const fetched = await db.send(new lib.QueryCommand({ ...query, ...by, ...whole }));
+  assert.deepEqual(fetched.Items.map((item) => item.body), ["b3", "b2"]);
+  assert.deepEqual(fetched.LastEvaluatedKey, { p: "a", s: 2, rank: 8 });
+  const rest = await db.send(
+    new lib.QueryCommand({ ...query, ...by, ...whole, ExclusiveStartKey: fetched.LastEvaluatedKey }),
+  );
+  assert.deepEqual(rest.Items.map((item) => item.body), ["b1", "b0"]);
+  const scanned = await db.send(new lib.ScanCommand({ TableName: name, IndexName: "by-rank", ConsistentRead: true }));
+  assert.equal(scanned.Count, 6);
+  const { Table } = await call("DescribeTable", { TableName: name });
+  assert.deepEqual(Table.LocalSecondaryIndexes.map((index) => index.IndexName), ["by-rank", "keys-by-rank"]);
+  await call("DeleteTable", { TableName: name });
+});
+
 test("batches tell what was not done under throttling, and can be sent again", async () => {
   const units = { ReadCapacityUnits: 1, WriteCapacityUnits: 1 };
   const small = await newTable({ BillingMode: "PROVISIONED", ProvisionedThroughput: units });
@@ -281,7 +319,6 @@ test("tables have classes, encryption, protection, tags and limits", async () =>
   const index = [{ IndexName: "abc", KeySchema: keySchema.KeySchema, Projection: { ProjectionType: "ALL" } }];
   for (const more of [
     { StreamSpecification: on },
-    { LocalSecondaryIndexes: index },
     { GlobalSecondaryIndexes: index },
     { ResourcePolicy: "{}" },
   ])
