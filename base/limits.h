@@ -287,10 +287,13 @@ enum {
     KEY_NAME_SIZE_MAX = 255,
     EXPRESSION_SIZE_MAX = 4096,
     SCAN_SEGMENTS_MAX = 1000000,
-    /* Escaping at most doubles a key; 12 bytes of table and hash, 2 of terminator each. */
-    STORAGE_KEY_SIZE_MAX = 12 + 2 * PARTITION_KEY_SIZE_MAX + 2 + 2 * SORT_KEY_SIZE_MAX + 2,
-    /* The key of an index row: an item's key, and the sort key of the index. */
-    ROW_KEY_SIZE_MAX = STORAGE_KEY_SIZE_MAX + 2 * SORT_KEY_SIZE_MAX + 2,
+    /* An item's storage key: escaping at most doubles a key; 12 bytes of table and hash, 2 of
+     * terminator each. */
+    ITEM_KEY_SIZE_MAX = 12 + 2 * PARTITION_KEY_SIZE_MAX + 2 + 2 * SORT_KEY_SIZE_MAX + 2,
+    /* The key of an index row: an item's key, and both keys of the index, of several attributes. A
+     * partition key of several attributes is escaped twice. */
+    STORAGE_KEY_SIZE_MAX = ITEM_KEY_SIZE_MAX + 4 * PARTITION_KEY_SIZE_MAX + 2 * SORT_KEY_SIZE_MAX +
+                           (2 + 2 * 4) * 2 + 2,
     LOCAL_INDEXES_MAX = 5,    /* of a table */
     GLOBAL_INDEXES_MAX = 20,  /* of a table */
     INDEX_KEYS_MAX = 4,       /* attributes of each of an index's two keys */

@@ -405,6 +405,15 @@ static bool catalog_has_ids(struct catalog *c, uint32_t wanted, struct catalog_r
     return false;
 }
 
+/* Without the global indexes. */
+static int64_t tables_count(const struct catalog *c)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += c->entries[i]->table.index_of == 0;
+    return count;
+}
+
 /* Fills in a new table without its partitions. False: `c->text` tells which limit is exceeded. */
 static bool create_table(struct catalog *c, const struct catalog_command *command, struct table *t)
 {
@@ -415,50 +424,71 @@ static bool create_table(struct catalog *c, const struct catalog_command *comman
                         .partition_key = spec->partition_key,
                         .sort_key = spec->sort_key,
                         .whole_collections = spec->whole_collections,
-                        .indexes = spec->indexes,
                         .gac = spec->gac,
                         .created_ms = command->wall_ms};
     memcpy(t->uuid, command->uuid, sizeof t->uuid);
-    if ((int64_t)c->count >= command->tables_max)
+    if (tables_count(c) >= command->tables_max)
         buffer_append_format(&c->text, "The cluster has its limit of %lld tables",
                              (long long)command->tables_max);
     return c->text.size == 0 && catalog_change_throughput(c, command, t);
 }
 
-static void create_partitions(struct catalog *c, const struct catalog_command *command,
-                              struct table *t, struct arena *arena, struct catalog_result *out)
+/* Adds the table with its partitions. NULL: the command is refused. */
+struct entry *catalog_add_table(struct catalog *c, const struct catalog_command *command,
+                                struct table *t, struct arena *arena, struct catalog_result *out)
 {
     t->partition_count = catalog_partitions_needed(command, t);
     if (!catalog_has_ids(c, t->partition_count, out))
-        return;
+        return NULL;
     uint32_t first_partition_id = c->next_partition_id;
     t->partitions = arena_zalloc(arena, t->partition_count * sizeof t->partitions[0]);
     cut_hash_space(c, t, arena);
     if (catalog_allocate(c, command, t, true)) {
-        c->next_table_id++;
+        c->next_table_id = t->id + 1;
         struct entry *e = catalog_add(c, t);
-        out->table = &e->table;
         row_table(c, out, e);
-        row_counters(c, out);
-    } else {
-        c->next_partition_id = first_partition_id;
-        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        return e;
     }
+    c->next_partition_id = first_partition_id;
+    catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    return NULL;
+}
+
+/* Takes the tables of a refused command out again. */
+static void create_undo(struct catalog *c, uint32_t first_id, struct catalog_result *out)
+{
+    for (size_t i = c->count; i-- > 0;) {
+        if (c->entries[i]->table.id >= first_id)
+            take_out(c, c->entries[i]);
+    }
+    c->next_table_id = first_id;
+    out->row_count = 0;
+    out->index_count = 0;
 }
 
 static void catalog_create_table(struct catalog *c, const struct catalog_command *command,
                                  struct catalog_result *out)
 {
+    const uint32_t first_id = c->next_table_id;
     struct table t;
+    struct entry *e;
     struct arena arena = {0};
-    if (catalog_find_named(c, command->spec.name) != NULL)
+    if (catalog_find_named(c, command->spec.name) != NULL) {
         catalog_refuse(c, out, REPLY_TABLE_EXISTS);
-    else if (!create_table(c, command, &t))
+    } else if (!create_table(c, command, &t)) {
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
-    else if (!catalog_change_labels(c, command, &t, &arena))
+    } else if (!catalog_change_labels(c, command, &t, &arena)) {
         catalog_refuse(c, out, REPLY_TABLE_INVALID);
-    else
-        create_partitions(c, command, &t, &arena, out);
+    } else {
+        catalog_number_indexes(command, &t, &arena);
+        e = catalog_add_table(c, command, &t, &arena, out);
+        if (e != NULL && catalog_create_indexes(c, command, &t, &arena, out)) {
+            out->table = &e->table;
+            row_counters(c, out);
+        } else {
+            create_undo(c, first_id, out);
+        }
+    }
     arena_deinit(&arena);
 }
 
@@ -660,6 +690,7 @@ static void catalog_delete(struct catalog *c, const struct catalog_command *comm
         return;
     if (!e->table.protected) {
         set_status(c, e, TABLE_DELETING, out);
+        catalog_delete_indexes(c, &e->table, out);
         return;
     }
     buffer_append_text(&c->text, "Resource cannot be deleted as it is currently protected against "

@@ -109,7 +109,7 @@ bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t memb
 bool catalog_has(const struct catalog *c, uint32_t table_id, uint32_t partition, uint64_t member);
 
 enum {
-    CATALOG_ROWS_MAX = 2
+    CATALOG_ROWS_MAX = 2 + GLOBAL_INDEXES_MAX
 };
 
 /* Lends until the next catalog_apply. */
@@ -117,6 +117,8 @@ struct catalog_result {
     enum reply_code code;
     struct slice text;         /* why the command was refused */
     const struct table *table; /* as it is now; a deleted table as it was */
+    uint32_t index_count;      /* its global indexes that have changed, too */
+    const struct table *indexes[GLOBAL_INDEXES_MAX];
     uint32_t row_count;
     struct catalog_row rows[CATALOG_ROWS_MAX];
 };
@@ -138,6 +140,9 @@ const struct table *catalog_find_id(const struct catalog *c, uint32_t id);
 const struct table *catalog_after(const struct catalog *c, struct slice name);
 /* The table after `t`; for NULL the first table. */
 const struct table *catalog_next(const struct catalog *c, const struct table *t);
+/* The next global index of the table, after `before`; for NULL the first one. NULL: no more. */
+const struct table *catalog_next_index(const struct catalog *c, const struct table *t,
+                                       const struct table *before);
 
 /* The catalog's own group, as a table of one partition whose replicas may be moved. NULL: the group
  * is not founded yet. */

@@ -6,6 +6,7 @@
  *   allocate.c   allocations of a table's partitions, and the nodes that carry them
  *   cut.c        a partition is cut into several
  *   merge.c      two neighbouring partitions become one
+ *   globals.c    global indexes: tables that belong to a table
  *   decisions.c  decisions of the controller: moves, allocations, drained nodes, events */
 #pragma once
 
@@ -54,6 +55,9 @@ struct entry *catalog_entry(const struct catalog *c, uint32_t table_id);
 /* Replaces the table by `t`, whose slices may point into the entry. Its row changes. */
 void catalog_entry_change(struct catalog *c, struct entry *e, const struct table *t,
                           struct catalog_result *out);
+/* Adds a new table, and chooses its partitions and their nodes. NULL: the command is refused. */
+struct entry *catalog_add_table(struct catalog *c, const struct catalog_command *command,
+                                struct table *t, struct arena *arena, struct catalog_result *out);
 /* Refuses the command with `c->text` as the reason. */
 void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code);
 /* Writes a row: append to the returned buffer, then call catalog_row_close. */
@@ -119,6 +123,17 @@ void catalog_cut_partition(struct catalog *c, const struct table_split *split,
 
 void catalog_merge(struct catalog *c, const struct catalog_command *command,
                    struct catalog_result *out);
+
+/* ---- globals.c ---- */
+
+/* Sets the indexes of a new table. Global ones get the table ids that follow the table's. */
+void catalog_number_indexes(const struct catalog_command *command, struct table *t,
+                            struct arena *arena);
+/* Adds the tables of the global indexes of a new table. False: the command is refused. */
+bool catalog_create_indexes(struct catalog *c, const struct catalog_command *command,
+                            const struct table *t, struct arena *arena, struct catalog_result *out);
+/* Deletes the global indexes of a table that is deleted. */
+void catalog_delete_indexes(struct catalog *c, const struct table *t, struct catalog_result *out);
 
 /* ---- decisions.c ---- */
 

@@ -12,21 +12,22 @@ static void whole_walk(struct codec *c, bool *whole, const struct key_attr *sort
     codec_check(c, !*whole || sort_key->name.size > 0);
 }
 
-static bool indexes_are_sound(struct slice bytes)
+/* Only a table of whole item collections can have local indexes. */
+static bool indexes_are_sound(struct slice bytes, bool whole)
 {
     const struct index_set *set;
     struct arena arena = {0};
-    const bool sound = index_set_decode(bytes, &arena, &set) == STATUS_OK;
+    const bool sound =
+        index_set_decode(bytes, &arena, &set) == STATUS_OK && (whole || index_set_local(set) == 0);
     arena_deinit(&arena);
     return sound;
 }
 
-/* Only a table of whole item collections can have local indexes. */
 static void indexes_walk(struct codec *c, struct slice *indexes, bool whole)
 {
     codec_sized(c, indexes, UINT32_MAX);
     if (codec_reads(c) && indexes->size > 0)
-        codec_check(c, whole && indexes_are_sound(*indexes));
+        codec_check(c, indexes_are_sound(*indexes, whole));
 }
 
 static void pair_walk(struct codec *c, int64_t least, int64_t most, int64_t pair[ADMIT_KINDS])
@@ -69,6 +70,7 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     key_attr_walk(c, &s->sort_key);
     whole_walk(c, &s->whole_collections, &s->sort_key);
     indexes_walk(c, &s->indexes, s->whole_collections);
+    codec_sized(c, &s->globals, UINT32_MAX);
     s->gac = codec_choice(c, s->gac, 0, GAC_POLICIES);
     s->billing =
         (enum table_billing)codec_choice(c, s->billing, BILLING_AS_IT_IS, BILLING_ON_DEMAND);
@@ -173,6 +175,7 @@ CODEC_DECODE_ALL(partition_info)
 static void table_walk(struct codec *c, struct table *t)
 {
     codec_u32(c, &t->id);
+    codec_u32(c, &t->index_of);
     codec_sized(c, &t->name, UINT32_MAX);
     codec_bytes(c, t->uuid, sizeof t->uuid);
     t->status = (enum table_status)codec_choice(c, t->status, TABLE_CREATING, TABLE_DELETING);

@@ -48,8 +48,10 @@ struct table_spec {
     struct key_attr partition_key; /* create only */
     struct key_attr sort_key;      /* create only */
     struct slice indexes;          /* create only; index_set_encode */
-    bool whole_collections;        /* create only; with a local index always */
-    uint8_t gac;                   /* create only; see base/config.h */
+    struct slice globals;   /* create only; for each global index: u32 size, its throughput as
+                                      a table_spec with the index's name */
+    bool whole_collections; /* create only; with a local index always */
+    uint8_t gac;            /* create only; see base/config.h */
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
     int64_t wcu;
@@ -111,8 +113,11 @@ struct partition_info {
 
 _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its node");
 
+/* A table, or the rows of a global index. An index's name is TABLE/INDEX, its `indexes` has the index
+ * alone, and its `partition_key` stands for the index's partition key, of however many attributes. */
 struct table {
-    uint32_t id; /* never reused */
+    uint32_t id;       /* never reused */
+    uint32_t index_of; /* the id of the table whose index it is; 0: a table */
     struct slice name;
     uint8_t uuid[16];
     enum table_status status;

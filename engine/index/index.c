@@ -32,11 +32,14 @@ static bool index_names_are_sound(const struct index *x)
 static void index_walk(struct codec *c, struct index *x)
 {
     codec_u8(c, &x->number);
-    codec_check(c, x->number >= 1 && x->number <= LOCAL_INDEXES_MAX);
+    codec_check(c, x->number <= LOCAL_INDEXES_MAX);
+    codec_u32(c, &x->table_id);
+    codec_check(c, x->number == 0 || x->table_id == 0);
     codec_sized(c, &x->name, INDEX_NAME_SIZE_MAX);
     codec_check(c, x->name.size > 0 && slice_is_utf8(x->name));
-    codec_count(c, &x->partition_count, 1, 1);
-    codec_count(c, &x->sort_count, 1, 1);
+    codec_count(c, &x->partition_count, 1, INDEX_KEYS_MAX);
+    codec_count(c, &x->sort_count, 0, INDEX_KEYS_MAX);
+    codec_check(c, x->number == 0 || (x->partition_count == 1 && x->sort_count == 1));
     for (uint32_t i = 0; i < x->partition_count + x->sort_count && !codec_failed(c); i++) {
         key_attr_walk(c, &x->keys[i]);
         codec_check(c, x->keys[i].name.size > 0 && slice_is_utf8(x->keys[i].name));
@@ -51,8 +54,11 @@ static void index_set_walk(struct codec *c, struct index_set *set)
 {
     key_attr_walk(c, &set->partition_key);
     key_attr_walk(c, &set->sort_key);
-    codec_check(c, set->partition_key.name.size > 0 && set->sort_key.name.size > 0);
-    codec_count(c, &set->count, 1, LOCAL_INDEXES_MAX);
+    codec_count(c, &set->count, 1, LOCAL_INDEXES_MAX + GLOBAL_INDEXES_MAX);
+    codec_count(c, &set->local_count, 0, LOCAL_INDEXES_MAX);
+    codec_check(c, set->partition_key.name.size > 0 && set->local_count <= set->count &&
+                       set->count - set->local_count <= GLOBAL_INDEXES_MAX &&
+                       (set->sort_key.name.size > 0 || set->local_count == 0));
 }
 
 void index_set_encode(struct buffer *out, const struct index_set *set)
@@ -71,7 +77,9 @@ void index_set_encode(struct buffer *out, const struct index_set *set)
 static bool index_is_unlike(const struct index_set *set, uint32_t i)
 {
     for (uint32_t j = 0; j < i; j++) {
-        if (set->at[j].number == set->at[i].number || slice_equal(set->at[j].name, set->at[i].name))
+        const struct index *a = &set->at[j], *b = &set->at[i];
+        if ((a->number != 0 && a->number == b->number) || slice_equal(a->name, b->name) ||
+            (a->table_id != 0 && a->table_id == b->table_id))
             return false;
     }
     return true;
@@ -90,7 +98,8 @@ enum status index_set_decode(struct slice bytes, struct arena *arena, const stru
     set->at = arena_zalloc(arena, set->count * sizeof *set->at);
     for (uint32_t i = 0; i < set->count && !codec_failed(&c); i++) {
         index_walk(&c, &set->at[i]);
-        codec_check(&c, index_is_unlike(set, i));
+        codec_check(&c,
+                    index_is_unlike(set, i) && (set->at[i].number != 0) == (i < set->local_count));
     }
     *out = set;
     return codec_end(&c);
@@ -110,6 +119,15 @@ const struct index *index_set_local_at(const struct index_set *set, uint8_t numb
     for (uint32_t i = 0; i < index_set_local(set); i++) {
         if (set->at[i].number == number)
             return &set->at[i];
+    }
+    return NULL;
+}
+
+const struct index *index_set_find_table(const struct index_set *set, uint32_t table_id)
+{
+    for (uint32_t i = 0; i < index_set_global(set); i++) {
+        if (index_set_global_at(set, i)->table_id == table_id)
+            return index_set_global_at(set, i);
     }
     return NULL;
 }

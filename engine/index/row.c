@@ -1,4 +1,4 @@
-/* row.c - the rows of a local index: their keys, and what they show of an item. */
+/* row.c - the rows of indexes: their keys, and what they show of an item. */
 #include "engine/index/row.h"
 
 #include "engine/item/storage_key.h"
@@ -26,6 +26,38 @@ bool index_row_append_item_key(struct buffer *out, struct slice row_key)
         return false;
     storage_key_append_in_space(out, 0, slice_make(row_key.data, prefix));
     buffer_append(out, row_key.data + prefix + sort, row_key.size - prefix - sort);
+    return true;
+}
+
+struct attr index_global_partition(const struct index *x, const struct attr values[],
+                                   struct buffer *scratch)
+{
+    if (x->partition_count == 1)
+        return values[0];
+    buffer_clear(scratch);
+    for (uint32_t i = 0; i < x->partition_count; i++)
+        storage_key_append_sort(scratch, &values[i], true);
+    return (struct attr){ATTR_BINARY, buffer_slice(scratch)};
+}
+
+bool index_global_append_key(struct buffer *out, const struct index *x, struct slice item_key,
+                             struct slice item)
+{
+    struct attr values[2 * INDEX_KEYS_MAX];
+    const uint32_t count = x->partition_count + x->sort_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (item.size == 0 || !item_find(item, x->keys[i].name, &values[i]) ||
+            values[i].type != x->keys[i].type)
+            return false;
+    }
+    struct buffer scratch = {0};
+    const struct attr partition = index_global_partition(x, values, &scratch);
+    storage_key_append_collection(out, x->table_id, &partition);
+    buffer_deinit(&scratch);
+    for (uint32_t i = x->partition_count; i < count; i++)
+        storage_key_append_sort(out, &values[i], true);
+    storage_key_skip_hash(&item_key);
+    buffer_append_slice(out, item_key);
     return true;
 }
 

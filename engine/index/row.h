@@ -1,10 +1,16 @@
-/* row.h - the rows of a local index: their keys, and what they show of an item.
+/* row.h - the rows of indexes: their keys, and what they show of an item.
  *
- * Key: the item's storage key in the index's key space, with the sort key of the index before that
- * of the table:
+ * Key of a row in a local index: the item's storage key in the index's key space, with the sort key
+ * of the index before that of the table:
  *
  *   number (u8) | table id (u24 BE) | hash (BE) | partition key | sort key of the index | sort key
  *
+ * Key of a row in a global index, in the table of the index:
+ *
+ *   table id (u32 BE) | hash (BE) | partition key of the index | each attribute of its sort key |
+ *   partition key | sort key
+ *
+ * A partition key of several attributes is one key part, the escaped attributes behind each other.
  * Value: the projected attributes, encoded as an item. So both follow from the item alone. */
 #pragma once
 
@@ -18,6 +24,15 @@ void index_row_append_key(struct buffer *out, const struct index *x, struct slic
                           const struct attr *sort);
 /* Appends the storage key of the item that the row belongs to. False: it is no row's key. */
 bool index_row_append_item_key(struct buffer *out, struct slice row_key);
+
+/* Appends the key of the item's row in a global index. False: the item has no row, and nothing is
+ * appended. */
+bool index_global_append_key(struct buffer *out, const struct index *x, struct slice item_key,
+                             struct slice item);
+/* The partition key of a global index as one attribute, of values in the order of the index's keys.
+ * Uses `scratch` if there are several. */
+struct attr index_global_partition(const struct index *x, const struct attr values[],
+                                   struct buffer *scratch);
 
 /* Appends what the row shows of the item. Returns its item_size. */
 uint32_t index_row_append(struct buffer *out, const struct index_set *set, const struct index *x,

@@ -156,10 +156,12 @@ bool storage_key_next_part(struct slice *key, struct buffer *out)
 
 bool storage_key_is_whole(struct slice key)
 {
-    size_t partition = 0;
-    if (key.size <= STORAGE_KEY_SIZE_MAX)
-        partition = end_of_part(key, STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE);
-    return partition > 0 && (partition == key.size || end_of_part(key, partition) == key.size);
+    size_t at = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
+    if (key.size <= at || key.size > STORAGE_KEY_SIZE_MAX)
+        return false;
+    while (at != 0 && at < key.size)
+        at = end_of_part(key, at);
+    return at == key.size;
 }
 
 void storage_key_successor(struct buffer *key)

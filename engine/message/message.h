@@ -184,7 +184,8 @@ struct reply {
             bool more;          /* a limit was reached before the end of the range or partition */
         } range;                /* RANGE */
         struct {
-            struct slice bytes; /* struct table */
+            struct slice bytes;   /* struct table */
+            struct slice indexes; /* its global indexes: each u32 size, struct table */
         } table; /* TABLE_CREATE, TABLE_UPDATE, TABLE_DELETE, TABLE_GET, TABLE_SPLIT */
         struct {
             struct slice records; /* each u32 size + bytes: names, or events */

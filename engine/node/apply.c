@@ -96,12 +96,12 @@ static void apply_catalog(struct applier *applier, struct partition *p, const st
     out->reply.text = arena_copy(&applier->env->lent, result.text);
     if (result.table == NULL || !catalog_replica_leads(applier->catalog))
         return; /* no request of this node waits for the table */
-    buffer_clear(&applier->env->scratch);
-    table_encode(&applier->env->scratch, result.table);
-    out->reply.kind = ANSWER_TABLE;
-    out->reply.table.bytes = env_lend_scratch(applier->env);
-    if (result.code == REPLY_OK) /* a refusal must not take apart what is being settled */
-        settling_changed(applier->settling, result.table);
+    catalog_replica_answer(applier->catalog, result.table, &out->reply);
+    if (result.code != REPLY_OK)
+        return; /* a refusal must not take apart what is being settled */
+    settling_changed(applier->settling, result.table);
+    for (uint32_t i = 0; i < result.index_count; i++)
+        settling_changed(applier->settling, result.indexes[i]);
 }
 
 static void apply_members(struct applier *applier, struct partition *p, const struct raft_entry *e,
@@ -138,7 +138,7 @@ static bool collection_change_is_sound(const struct change *c)
 static bool local_change_is_sound(const struct change *c)
 {
     return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
-           c->key.size <= ROW_KEY_SIZE_MAX && c->value.data == NULL && c->key.data[0] >= 1 &&
+           c->key.size <= STORAGE_KEY_SIZE_MAX && c->value.data == NULL && c->key.data[0] >= 1 &&
            c->key.data[0] <= LOCAL_INDEXES_MAX && c->old_size <= ITEM_SIZE_MAX &&
            (c->derived || c->old_size >= 0);
 }

@@ -43,6 +43,26 @@ void catalog_replica_propose(struct catalog_replica *catalog, const struct opera
                    LOG_CATALOG, buffer_slice(&catalog->env->scratch), slice_make(NULL, 0));
 }
 
+void catalog_replica_answer(struct catalog_replica *catalog, const struct table *t,
+                            struct reply *out)
+{
+    struct buffer *b = &catalog->env->scratch;
+    struct buffer index = {0};
+    buffer_clear(b);
+    table_encode(b, t);
+    out->kind = ANSWER_TABLE;
+    out->table.bytes = env_lend_scratch(catalog->env);
+    buffer_clear(b);
+    for (const struct table *x = NULL;
+         t->index_of == 0 && (x = catalog_next_index(catalog->state, t, x)) != NULL;) {
+        buffer_clear(&index);
+        table_encode(&index, x);
+        buffer_append_sized(b, buffer_slice(&index));
+    }
+    out->table.indexes = env_lend_scratch(catalog->env);
+    buffer_deinit(&index);
+}
+
 uint64_t catalog_replica_as_of(const struct catalog_replica *catalog)
 {
     return raft_applied(partitions_find(catalog->partitions, CATALOG_GROUP)->raft);

@@ -26,6 +26,9 @@ struct catalog_command catalog_replica_command(const struct catalog_replica *cat
 /* Proposes the command to group 0, for a request or for FROM_SELF. */
 void catalog_replica_propose(struct catalog_replica *catalog, const struct operation *o,
                              struct catalog_command *command);
+/* Puts the table into the answer, with its global indexes. */
+void catalog_replica_answer(struct catalog_replica *catalog, const struct table *t,
+                            struct reply *out);
 /* Loads the catalog from the rows in the store. STATUS_CORRUPT. */
 enum status catalog_replica_load(struct catalog_replica *catalog);
 /* The replica is gone. */

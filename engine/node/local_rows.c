@@ -54,7 +54,8 @@ void local_rows_plan(const struct partition *p, struct slice key, struct slice o
     if (p->indexes == NULL)
         return;
     buffer_clear(keys);
-    buffer_reserve(keys, COUNT_OF(out->changes) * ROW_KEY_SIZE_MAX); /* the keys must not move */
+    buffer_reserve(keys,
+                   COUNT_OF(out->changes) * STORAGE_KEY_SIZE_MAX); /* the keys must not move */
     for (uint32_t i = 0; i < p->indexes->count; i++)
         plan_index(p, &p->indexes->at[i], key, old, now, keys, out);
 }

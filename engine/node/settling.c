@@ -578,6 +578,10 @@ static bool settling_is_closed(const struct settling_table *s, const struct part
 static bool settling_is_usable(const struct settling *settling, const struct settling_table *s)
 {
     const struct partition_info *partitions;
+    const struct table *t = catalog_find_id(settling->catalog->state, s->table_id);
+    if (s->status == TABLE_DELETING &&
+        catalog_next_index(settling->catalog->state, t, NULL) != NULL)
+        return false; /* its name is free when its indexes are gone */
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t members = s->at[i].done & ((1U << partitions[i].member_count) - 1);

@@ -496,7 +496,7 @@ static bool snapshot_chunk_is_valid(struct snapshots *snapshots, const struct pa
     for (uint32_t i = 0; i < count; i++) {
         struct slice key = reader_sized(&chunk);
         reader_sized(&chunk);
-        if (chunk.failed || key.size == 0 || key.size > ROW_KEY_SIZE_MAX ||
+        if (chunk.failed || key.size == 0 || key.size > STORAGE_KEY_SIZE_MAX ||
             !key_ranges_hold(&ranges, key) || (before.size > 0 && slice_compare(key, before) <= 0))
             return false;
         before = key;

@@ -56,11 +56,7 @@ void requests_get_table(struct requests *requests, struct operation *o)
         env_reply(requests->env, o, REPLY_TABLE_NOT_FOUND);
         return;
     }
-    buffer_clear(&requests->env->scratch);
-    table_encode(&requests->env->scratch, t);
-    struct reply *r = env_reply(requests->env, o, REPLY_OK);
-    r->kind = ANSWER_TABLE;
-    r->table.bytes = env_lend_scratch(requests->env);
+    catalog_replica_answer(requests->catalog, t, env_reply(requests->env, o, REPLY_OK));
 }
 
 void requests_list_tables(struct requests *requests, struct operation *o)
@@ -71,6 +67,8 @@ void requests_list_tables(struct requests *requests, struct operation *o)
     struct slice name = o->request.list.after;
     for (const struct table *t; (t = catalog_after(requests->catalog->state, name)) != NULL;
          name = t->name) {
+        if (t->index_of != 0)
+            continue;
         r->page.more =
             (o->request.list.names_max > 0 && r->page.count == o->request.list.names_max) ||
             requests->env->scratch.size >= PAGE_SIZE_MAX;
