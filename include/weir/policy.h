@@ -295,6 +295,8 @@ WEIR_POLICY_API void weir_holder_wait(struct weir_holder *h, int64_t wait_ns);
 /* Everything that the router holds lives so long from its ask on; at most the longest life. Not
  * set: the least life. */
 WEIR_POLICY_API void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns);
+/* The router is told what other routers want together, mcu per second >= 0: for `share`. */
+WEIR_POLICY_API void weir_holder_tell(struct weir_holder *h, int64_t others_mcu);
 
 /* The integer square root; 0 of what is below zero. */
 WEIR_POLICY_API int64_t weir_policy_root(int64_t value);
@@ -320,6 +322,12 @@ struct weir_table_policy {
     /* At routers: the mcu per second that a router uses while it reaches no server, or asks none.
      * NULL: rate / routers. More is cut to the rate. */
     int64_t (*reserve)(int64_t rate_mcu, uint32_t routers);
+    /* At routers: the mcu per second that a router uses of its own accord, whether it reaches a
+     * server or not. It saves up to gac_bank_ms of that, and uses no tokens that are granted; with
+     * WEIR_TABLE_ASKS it asks when the wait of the last answer is over. `demand_mcu`: what its
+     * clients want now. `others_mcu`: as weir_holder_tell told last; below 0: nothing was told yet.
+     * NULL: routers use the tokens that they are granted. More is cut to the rate. */
+    int64_t (*share)(int64_t rate_mcu, uint32_t routers, int64_t demand_mcu, int64_t others_mcu);
 };
 
 /* ---- overload ---- */
