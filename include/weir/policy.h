@@ -346,7 +346,8 @@ WEIR_POLICY_API int64_t weir_arrival_now_ns(const struct weir_arrival *a);
 /* How long the request has waited for the processor of this node or router. */
 WEIR_POLICY_API int64_t weir_arrival_wait_ns(const struct weir_arrival *a);
 /* The work is within a limit: the partition's allocation has the cost; at a router, the table has a
- * limit that routers keep. Also true if the request has waited at most the target. */
+ * limit that routers keep. Also true if the request has waited at most the target, unless the policy
+ * has the flag WEIR_OVERLOAD_CLASSES. */
 WEIR_POLICY_API bool weir_arrival_is_promised(const struct weir_arrival *a);
 WEIR_POLICY_API uint32_t weir_arrival_priority(const struct weir_arrival *a);
 /* At a node: the link that the request came by. At a router: 0. */
@@ -360,6 +361,10 @@ WEIR_POLICY_API int64_t weir_arrival_limit_ns(const struct weir_arrival *a);
  * keeps of the node that the request is for. */
 WEIR_POLICY_API void *weir_arrival_state(const struct weir_arrival *a);
 
+enum weir_overload_flag {
+    WEIR_OVERLOAD_CLASSES = 1 /* `arrive` wants to know of each request whether it is promised */
+};
+
 /* Sheds work that has waited too long. Chosen by the setting overload_policy. */
 struct weir_overload_policy {
     uint32_t size;
@@ -367,7 +372,7 @@ struct weir_overload_policy {
     uint32_t peer_bytes;  /* at a router, for each node, at most WEIR_POLICY_STATE_MAX */
     uint32_t unused;
     const char *name;
-    uint64_t flags; /* 0 */
+    uint64_t flags; /* bits of enum weir_overload_flag */
     /* Whether the request is done. Otherwise it is refused before admission decides, and nothing is
      * charged. Required. */
     bool (*arrive)(struct weir_arrival *a);
