@@ -148,7 +148,7 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
         *known = WEIR_HEADROOM_LEASES | WEIR_HEADROOM_UNCHECKED;
         return &e->headroom.flags;
     case POLICY_OVERLOAD:
-        *known = 0;
+        *known = WEIR_OVERLOAD_CLASSES;
         return &e->overload.flags;
     case POLICY_ADAPTIVE:
         *known = 0;

@@ -124,25 +124,42 @@ static bool policy_says(const struct gac_client *c, const struct gac_limit *limi
     return (c->policies[limit->policy]->flags & flag) != 0;
 }
 
+/* Whether the router needs tokens of a server for each request. */
+static bool spends_tokens(const struct gac_client *c, const struct gac_limit *limit)
+{
+    return policy_says(c, limit, WEIR_TABLE_ASKS) && c->policies[limit->policy]->share == NULL;
+}
+
 /* The router's own part of the rate. */
-static int64_t reserve_rate(const struct gac_client *c, const struct lease *l)
+static int64_t reserve_rate(const struct gac_client *c, struct instant now, struct lease *l)
 {
     const struct weir_table_policy *policy = c->policies[l->limit.policy];
-    int64_t rate = l->limit.rate;
-    if (policy->reserve == NULL)
+    int64_t rate = l->limit.rate, own = 0;
+    if (policy->share != NULL)
+        own = policy->share(rate, c->routers, lease_demand(l, now), l->others);
+    else if (policy->reserve != NULL)
+        own = policy->reserve(rate, c->routers);
+    else
         return rate / c->routers;
-    int64_t own = policy->reserve(rate, c->routers);
     if (own >= 0)
         return own < rate ? own : rate;
     policies_nonsense(c->options.config->policies, policy, "reserves less than nothing");
     return rate / c->routers;
 }
 
+/* What may be saved up at this rate. */
+static int64_t bank_of(const struct gac_client *c, int64_t rate)
+{
+    __int128 most = (__int128)rate * c->options.config->gac_bank_ms / 1000;
+    return most < INT64_MAX / 16 ? (int64_t)most : INT64_MAX / 16;
+}
+
 static void refill_reserve(const struct gac_client *c, struct instant now, struct lease *l)
 {
-    int64_t rate = reserve_rate(c, l);
+    int64_t rate = reserve_rate(c, now, l);
     token_bucket_refill(&l->reserve, now);
-    token_bucket_set_rate(&l->reserve, rate, rate, INT64_MAX / 4);
+    bool saves = c->policies[l->limit.policy]->share != NULL;
+    token_bucket_set_rate(&l->reserve, saves ? bank_of(c, rate) : rate, rate, INT64_MAX / 4);
 }
 
 static void gac_client_activate(struct gac_client *c, struct lease *l)
@@ -159,7 +176,7 @@ static void gac_client_activate(struct gac_client *c, struct lease *l)
 static void gac_client_begin_epoch(struct gac_client *c, struct instant now, struct lease *l,
                                    uint32_t owner)
 {
-    if (owner == 0 && policy_says(c, &l->limit, WEIR_TABLE_ASKS))
+    if (owner == 0 && spends_tokens(c, &l->limit))
         token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
     if (owner == 0)
         refill_reserve(c, now, l);
@@ -190,6 +207,7 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
     l->slot_at = l->taken_at = now;
     l->lifetime = gac_client_lifetime(c);
     l->round_trip = duration_ms(1);
+    l->others = GAC_NOT_TOLD;
     token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
     gac_client_begin_epoch(c, now, l, ring_owner(&c->ring, limit->key, c->alive));
     id_map_add(&c->leases, gac_key_number(limit->key), l);
@@ -221,13 +239,6 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
     l->pending += cost;
     l->taken += cost;
     return GAC_TAKEN;
-}
-
-/* The most tokens that can ever be held. */
-static int64_t most_held(const struct gac_client *c, const struct lease *l)
-{
-    __int128 most = (__int128)l->limit.rate * c->options.config->gac_bank_ms / 1000;
-    return most < INT64_MAX / 16 ? (int64_t)most : INT64_MAX / 16;
 }
 
 static enum gac_verdict take_short(struct gac_client *c, struct instant now, struct lease *l,
@@ -264,15 +275,18 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     l->doubtful = false;
     lease_want(l, now, cost);
     l->taken_at = now;
-    if (!policy_says(c, &l->limit, WEIR_TABLE_ASKS))
+    if (!spends_tokens(c, &l->limit)) {
+        if (asks)
+            ask_soon(c, now, l); /* to hear of other routers */
         return take_reserve(c, now, l, cost, wait);
+    }
     bool lives = instant_before(now, l->expires_at);
     /* Where the whole cost is needed, the server grants what the dearest request needs, and owes the
      * rest. */
     int64_t enough = cost;
-    if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens &&
-        cost > most_held(c, l))
-        enough = most_held(c, l);
+    int64_t most = bank_of(c, l->limit.rate); /* the most tokens that can ever be held */
+    if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > most)
+        enough = most;
     if (!lives || l->tokens < enough || l->tokens <= 0)
         return take_short(c, now, l, cost, wait);
     l->tokens -= cost;
@@ -311,7 +325,7 @@ void gac_client_settle(struct gac_client *c, struct gac_key key, int64_t taken, 
         l->taken += more;
         c->changes++;
     }
-    if (!policy_says(c, &l->limit, WEIR_TABLE_ASKS) || l->owner == 0) {
+    if (!spends_tokens(c, &l->limit) || l->owner == 0) {
         if (more < 0)
             token_bucket_add(&l->reserve, -more);
         else
@@ -419,6 +433,8 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->expires_at = instant_add(l->sent_at, a->lifetime);
     l->ask_at = instant_add(now, a->wait);
     l->denied = a->granted == 0 ? l->asked_need : 0;
+    if (a->others != GAC_NOT_TOLD)
+        l->others = a->others;
     c->changes++;
 }
 

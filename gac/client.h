@@ -10,6 +10,9 @@
  * its even part once that server must count the router as silent too. A router that has just started
  * tries to reach a server for a second, because it does not know how many routers there are.
  *
+ * Under a policy with `share` (include/weir/policy.h) the router spends no tokens of servers. It asks
+ * to hear what other routers want, and keeps its own part of the rate by that.
+ *
  * Invariants
  *   LEDGER-6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost
  *             more than was known when they were let in (which is debt).

@@ -8,7 +8,7 @@ enum {
     ANSWERS = 2,
     KEY_SIZE = 9,
     ASK_SIZE = KEY_SIZE + 2 + 10 * 8,
-    ANSWER_SIZE = KEY_SIZE + 6 * 8
+    ANSWER_SIZE = KEY_SIZE + 7 * 8
 };
 
 /* Tokens spent in an epoch grow as long as the epoch lasts. */
@@ -87,6 +87,7 @@ static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
     codec_i64(c, &answer->granted, 0, GAC_AMOUNT_MAX);
     codec_i64(c, &answer->lifetime.ns, 0, span_max_ns);
     codec_i64(c, &answer->wait.ns, 0, span_max_ns);
+    codec_i64(c, &answer->others, GAC_NOT_TOLD, GAC_AMOUNT_MAX);
 }
 
 CODEC_ENCODE(gac_answer)

@@ -24,6 +24,9 @@ enum gac_kind {
     GAC_WRITE
 };
 
+/* An answer does not say what other routers want. */
+#define GAC_NOT_TOLD INT64_C(-1)
+
 const char *gac_policy_name(enum gac_policy policy);
 /* False: no policy has that name. */
 bool gac_policy_find(struct slice name, enum gac_policy *out);
@@ -71,6 +74,7 @@ struct gac_answer {
     int64_t granted;
     struct duration lifetime; /* of all that is held then, from the sending of the ask on */
     struct duration wait;     /* before the next ask; it is for nothing until then */
+    int64_t others;           /* what other routers want, mcu a second; or GAC_NOT_TOLD */
 };
 
 struct gac_asks {

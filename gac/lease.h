@@ -28,7 +28,8 @@ struct lease {
     int64_t asked_need;    /* in the last ask */
     int64_t denied;        /* need that the answer denied; 0: nothing denied */
     struct instant taken_at;
-    struct token_bucket reserve;
+    struct token_bucket reserve; /* the router's own part of the rate */
+    int64_t others;              /* what other routers want, as last told; or GAC_NOT_TOLD */
     /* demand */
     struct instant slot_at; /* the slot's begin */
     int64_t slot_sum;

@@ -180,7 +180,8 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
                                     .epoch = ask->epoch,
                                     .number = ask->number,
                                     .version = l->version,
-                                    .lifetime = terms->lifetime};
+                                    .lifetime = terms->lifetime,
+                                    .others = GAC_NOT_TOLD};
     return h;
 }
 

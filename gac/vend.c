@@ -29,10 +29,8 @@ static const struct weir_table_policy *const table_policies[] = {
 
 /* Only by name: for gac = named. */
 static const struct weir_table_policy *const baselines[] = {
-    &weir_table_one_bucket,
-    &weir_table_doorman,
-    &weir_table_tenant_bucket,
-    &weir_table_pd_group,
+    &weir_table_one_bucket, &weir_table_doorman, &weir_table_tenant_bucket,
+    &weir_table_pd_group,   &weir_table_gossip,
 };
 
 const struct weir_table_policy *table_policy_find(struct slice name)
@@ -82,7 +80,7 @@ enum status table_policy_check(const struct config *config, struct buffer *error
         return STATUS_OK;
     buffer_append_format(error,
                          "gac_policy '%s' is not known: it must be one of off, static, periodic, "
-                         "lease, one-bucket, doorman, tenant-bucket, pd-group",
+                         "lease, one-bucket, doorman, tenant-bucket, pd-group, gossip",
                          config->gac_policy);
     policies_append_names(config->policies, POLICY_TABLE, error);
     buffer_append_text(error, ". --policy FILE.so loads more");
@@ -269,6 +267,11 @@ void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns)
     h->answer.lifetime.ns = lifetime_ns;
 }
 
+void weir_holder_tell(struct weir_holder *h, int64_t others_mcu)
+{
+    h->answer.others = others_mcu;
+}
+
 /* States of another policy mean nothing to this one. */
 static void vend_begin(struct ledger *l, const struct weir_table_policy *policy)
 {
@@ -298,6 +301,8 @@ void ledger_vend(struct ledger *l, struct instant now, const struct ledger_terms
         policies_end(policies, policy, begun_ns);
     if (h->answer.wait.ns < 0 || h->answer.lifetime.ns < 0)
         ledger_complain(&view, "answers with a time below zero");
+    if (h->answer.others < GAC_NOT_TOLD || h->answer.others > GAC_AMOUNT_MAX)
+        ledger_complain(&view, "tells a demand that cannot be");
     if (h->answer.lifetime.ns > terms->longest.ns && h->answer.lifetime.ns > terms->lifetime.ns)
         h->answer.lifetime = terms->longest;
     if (view.nonsense == NULL)

@@ -176,9 +176,12 @@ static void set_plans(struct sim *s, enum client_plan plan)
         sim_client_set_plan(s->clients[i], plan);
 }
 
+/* Whether routers spend the tokens of servers alone. Shares of their own may exceed the limit. */
 static bool vends(const struct plan *p)
 {
-    return table_policy_asks(&p->config, (enum gac_policy)p->config.gac);
+    const enum gac_policy policy = (enum gac_policy)p->config.gac;
+    return table_policy_asks(&p->config, policy) &&
+           table_policy_of(&p->config, policy)->share == NULL;
 }
 
 static bool has_periods(const struct config *c)

@@ -154,7 +154,7 @@ def clients_of_load(i, server):
 
 def baselines_simulated(i):
     for name, policies in (("node_policy", ("drr", "wfq", "sfq")),
-                           ("gac_policy", ("one-bucket", "doorman", "tenant-bucket", "pd-group"))):
+                           ("gac_policy", ("one-bucket", "doorman", "tenant-bucket", "pd-group", "gossip"))):
         for policy in policies:
             out = run(i.weir, "sim", "--seeds", 2, "--seconds", 2, "--set", f"{name}={policy}")
             expect(out, "2 seeds (1 to 2): 0 violations")

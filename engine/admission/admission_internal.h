@@ -30,6 +30,8 @@ extern const struct weir_overload_policy weir_overload_delay;
 extern const struct weir_overload_policy weir_overload_off;
 extern const struct weir_overload_policy weir_overload_dagor;
 extern const struct weir_overload_policy weir_overload_breakwater;
+extern const struct weir_overload_policy weir_overload_aequitas;
+extern const struct weir_overload_policy weir_overload_topfull;
 
 /* The debt limit of a bucket with this rate. */
 int64_t admission_debt_max(const struct config *config, int64_t rate_mcu);

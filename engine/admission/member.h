@@ -54,6 +54,7 @@ struct members {
 extern const struct weir_headroom_policy weir_headroom_off;
 extern const struct weir_headroom_policy weir_headroom_gauge;
 extern const struct weir_headroom_policy weir_headroom_lease;
+extern const struct weir_headroom_policy weir_headroom_refilled;
 
 /* The configured policy. */
 const struct weir_headroom_policy *headroom_policy_of(const struct config *config);

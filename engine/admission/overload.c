@@ -34,7 +34,7 @@ uint32_t weir_arrival_sender(const struct weir_arrival *a)
 
 int64_t weir_arrival_target_ns(const struct weir_arrival *a)
 {
-    return a->overload->target_ns;
+    return a->overload->aim_ns;
 }
 
 int64_t weir_arrival_interval_ns(const struct weir_arrival *a)
@@ -54,9 +54,12 @@ void *weir_arrival_state(const struct weir_arrival *a)
 
 void overload_init(struct overload *o, const struct config *config)
 {
-    *o = (struct overload){.policy = overload_policy_of(config),
+    const struct weir_overload_policy *policy = overload_policy_of(config);
+    const int64_t aim_ns = config->overload_target_ms * NS_PER_MS;
+    *o = (struct overload){.policy = policy,
                            .policies = config->policies,
-                           .target_ns = config->overload_target_ms * NS_PER_MS,
+                           .target_ns = policy->flags & WEIR_OVERLOAD_CLASSES ? -1 : aim_ns,
+                           .aim_ns = aim_ns,
                            .interval_ns = config->overload_interval_ms * NS_PER_MS,
                            .limit_ns = config->overload_limit_ms * NS_PER_MS};
 }

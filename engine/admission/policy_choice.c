@@ -20,13 +20,12 @@ static const struct weir_headroom_policy *const headroom_policies[] = {
     &weir_headroom_off,
     &weir_headroom_gauge,
     &weir_headroom_lease,
+    &weir_headroom_refilled,
 };
 
 static const struct weir_overload_policy *const overload_policies[] = {
-    &weir_overload_delay,
-    &weir_overload_off,
-    &weir_overload_dagor,
-    &weir_overload_breakwater,
+    &weir_overload_delay,      &weir_overload_off,      &weir_overload_dagor,
+    &weir_overload_breakwater, &weir_overload_aequitas, &weir_overload_topfull,
 };
 
 #define FIND(list, wanted)                                          \
@@ -183,11 +182,11 @@ enum status admission_policies_check(const struct config *config, struct buffer 
                               error);
     name = config->headroom_policy;
     if (headroom_policy_named(config, slice_of(name)) == NULL)
-        return policy_unknown(config, POLICY_HEADROOM, "headroom_policy", name, "off, gauge, lease",
-                              error);
+        return policy_unknown(config, POLICY_HEADROOM, "headroom_policy", name,
+                              "off, gauge, lease, refilled", error);
     name = config->overload_policy;
     if (overload_policy_named(config, slice_of(name)) == NULL)
         return policy_unknown(config, POLICY_OVERLOAD, "overload_policy", name,
-                              "delay, off, dagor, breakwater", error);
+                              "delay, off, dagor, breakwater, aequitas, topfull", error);
     return STATUS_OK;
 }

@@ -5,25 +5,46 @@
  *        may spend the same tokens (DynamoDB, USENIX ATC 2022, section 4.3).
  * lease  Tokens that the other node has set aside, and debited, before they are spent here. All
  *        leaders together never spend more than was set aside, whatever the reports' age (ours).
- *        Until the node has set tokens aside, its reports replace the lease. */
+ *        Until the node has set tokens aside, its reports replace the lease.
+ * refilled  A baseline: the last report, plus what the node's bucket refilled since. Source: none; it
+ *        is what a reader of an old report would assume first. It assumes that nobody has spent
+ *        anything since the report. */
 #include "include/weir/policy.h"
 
 extern const struct weir_headroom_policy weir_headroom_off;
 extern const struct weir_headroom_policy weir_headroom_gauge;
 extern const struct weir_headroom_policy weir_headroom_lease;
+extern const struct weir_headroom_policy weir_headroom_refilled;
 
-/* Whether the last report has headroom. On a shared node as much as the partition has taken must
- * remain for the others: policy_fair.c. */
-static bool gauge_has(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu, int64_t *wait_ns)
+/* What the last report lacks; not above 0: nothing. On a shared node as much as the partition has
+ * taken must remain for the others: policy_fair.c. */
+static int64_t headroom_lacks(const struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu)
 {
     int64_t needed = cost_mcu;
     if (weir_member_is_shared(m) && __builtin_add_overflow(cost_mcu, taken_mcu, &needed))
         needed = INT64_MAX;
     if (needed > weir_member_capacity(m))
         needed = weir_member_capacity(m);
-    if (weir_member_balance(m) >= needed)
+    return needed - weir_member_balance(m);
+}
+
+static bool gauge_has(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu, int64_t *wait_ns)
+{
+    const int64_t lacks = headroom_lacks(m, cost_mcu, taken_mcu);
+    if (lacks <= 0)
         return true;
-    *wait_ns = weir_member_refill_ns(m, needed - weir_member_balance(m));
+    *wait_ns = weir_member_refill_ns(m, lacks);
+    return false;
+}
+
+static bool refilled_has(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu,
+                         int64_t *wait_ns)
+{
+    const int64_t refill_ns = weir_member_refill_ns(m, headroom_lacks(m, cost_mcu, taken_mcu));
+    const int64_t age_ns = weir_member_report_age_ns(m);
+    if (refill_ns <= age_ns)
+        return true;
+    *wait_ns = refill_ns - age_ns;
     return false;
 }
 
@@ -48,3 +69,5 @@ const struct weir_headroom_policy weir_headroom_lease = {.size = sizeof weir_hea
                                                          .name = "lease",
                                                          .flags = WEIR_HEADROOM_LEASES,
                                                          .has = lease_has};
+const struct weir_headroom_policy weir_headroom_refilled = {
+    .size = sizeof weir_headroom_refilled, .name = "refilled", .has = refilled_has};

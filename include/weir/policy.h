@@ -295,6 +295,8 @@ WEIR_POLICY_API void weir_holder_wait(struct weir_holder *h, int64_t wait_ns);
 /* Everything that the router holds lives so long from its ask on; at most the longest life. Not
  * set: the least life. */
 WEIR_POLICY_API void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns);
+/* The router is told what other routers want together, mcu per second >= 0: for `share`. */
+WEIR_POLICY_API void weir_holder_tell(struct weir_holder *h, int64_t others_mcu);
 
 /* The integer square root; 0 of what is below zero. */
 WEIR_POLICY_API int64_t weir_policy_root(int64_t value);
@@ -320,6 +322,12 @@ struct weir_table_policy {
     /* At routers: the mcu per second that a router uses while it reaches no server, or asks none.
      * NULL: rate / routers. More is cut to the rate. */
     int64_t (*reserve)(int64_t rate_mcu, uint32_t routers);
+    /* At routers: the mcu per second that a router uses of its own accord, whether it reaches a
+     * server or not. It saves up to gac_bank_ms of that, and uses no tokens that are granted; with
+     * WEIR_TABLE_ASKS it asks when the wait of the last answer is over. `demand_mcu`: what its
+     * clients want now. `others_mcu`: as weir_holder_tell told last; below 0: nothing was told yet.
+     * NULL: routers use the tokens that they are granted. More is cut to the rate. */
+    int64_t (*share)(int64_t rate_mcu, uint32_t routers, int64_t demand_mcu, int64_t others_mcu);
 };
 
 /* ---- overload ---- */
@@ -338,7 +346,8 @@ WEIR_POLICY_API int64_t weir_arrival_now_ns(const struct weir_arrival *a);
 /* How long the request has waited for the processor of this node or router. */
 WEIR_POLICY_API int64_t weir_arrival_wait_ns(const struct weir_arrival *a);
 /* The work is within a limit: the partition's allocation has the cost; at a router, the table has a
- * limit that routers keep. Also true if the request has waited at most the target. */
+ * limit that routers keep. Also true if the request has waited at most the target, unless the policy
+ * has the flag WEIR_OVERLOAD_CLASSES. */
 WEIR_POLICY_API bool weir_arrival_is_promised(const struct weir_arrival *a);
 WEIR_POLICY_API uint32_t weir_arrival_priority(const struct weir_arrival *a);
 /* At a node: the link that the request came by. At a router: 0. */
@@ -352,6 +361,10 @@ WEIR_POLICY_API int64_t weir_arrival_limit_ns(const struct weir_arrival *a);
  * keeps of the node that the request is for. */
 WEIR_POLICY_API void *weir_arrival_state(const struct weir_arrival *a);
 
+enum weir_overload_flag {
+    WEIR_OVERLOAD_CLASSES = 1 /* `arrive` wants to know of each request whether it is promised */
+};
+
 /* Sheds work that has waited too long. Chosen by the setting overload_policy. */
 struct weir_overload_policy {
     uint32_t size;
@@ -359,7 +372,7 @@ struct weir_overload_policy {
     uint32_t peer_bytes;  /* at a router, for each node, at most WEIR_POLICY_STATE_MAX */
     uint32_t unused;
     const char *name;
-    uint64_t flags; /* 0 */
+    uint64_t flags; /* bits of enum weir_overload_flag */
     /* Whether the request is done. Otherwise it is refused before admission decides, and nothing is
      * charged. Required. */
     bool (*arrive)(struct weir_arrival *a);

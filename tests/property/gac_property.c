@@ -400,6 +400,99 @@ static void all_servers_may_die(struct prng *p)
     gac_world_deinit(&w);
 }
 
+/* ---- gossip ---- */
+
+static void gossip_set_up(struct gac_world *w, struct prng *p, uint32_t routers)
+{
+    gac_world_init(w,
+                   &(struct gac_world_options){.routers = routers,
+                                               .servers = SERVERS,
+                                               .policy = GAC_NAMED,
+                                               .named = "gossip",
+                                               .units = 2000 + (int64_t)prng_below(p, 18000),
+                                               .bank_ms = 1000,
+                                               .delay_ns = 50000 + (int64_t)prng_below(p, 950000),
+                                               .drift_ppm = 1000,
+                                               .skew_ns = 10 * NS_PER_S,
+                                               .seed = prng_next(p)});
+}
+
+/* While demand is steady, the shares together are about the limit. */
+static void assert_admits_the_limit(struct gac_world *w, int64_t seconds)
+{
+    measure(w, seconds);
+    const uint64_t all = (uint64_t)(w->options.units * seconds);
+    assert_in_range(w->admitted * 1000 / all, 930, 1020);
+}
+
+/* Routers go on with their shares when no server tells them anything, and find them again. */
+static void gossip_keeps_the_shares_that_it_heard_last(struct prng *p)
+{
+    struct gac_world w;
+    gossip_set_up(&w, p, ROUTERS);
+    hot(&w, 80, 0); /* even shares would let a quarter of it through */
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    measure(&w, 5);
+    assert_in_range(refused_per_million(&w), 0, 2 * MILLION / 100);
+    for (uint32_t s = 1; s <= SERVERS; s++)
+        gac_world_crash_server(&w, s);
+    measure(&w, 5);
+    assert_in_range(refused_per_million(&w), 0, 2 * MILLION / 100);
+    for (uint32_t s = 1; s <= SERVERS; s++)
+        gac_world_start_server(&w, s);
+    measure(&w, 5);
+    assert_in_range(refused_per_million(&w), 0, 2 * MILLION / 100);
+    skewed(&w, p, 300);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    assert_admits_the_limit(&w, 5);
+    for (uint32_t s = 1; s <= SERVERS;
+         s++) { /* a new ledger does not tell that nobody wants anything */
+        gac_world_crash_server(&w, s);
+        gac_world_start_server(&w, s);
+    }
+    assert_admits_the_limit(&w, 1);
+    skewed(&w, p, 200);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    assert_admits_the_limit(&w, 5);
+    gac_world_deinit(&w);
+}
+
+/* A router saves up its part of what the table may save, and keeps that when all servers are gone. It
+ * is alone here, so that its part is all, and not what it heard of others. */
+static void gossip_saves_what_was_not_used(struct prng *p)
+{
+    struct gac_world w;
+    gossip_set_up(&w, p, 1);
+    w.config.gac_bank_ms = 5000;
+    gac_world_load(&w, 0, w.options.units * 200);
+    gac_world_run(&w, 12 * NS_PER_S);
+    for (uint32_t s = 1; s <= SERVERS; s++)
+        gac_world_crash_server(&w, s);
+    gac_world_load(&w, 0, w.options.units * 4000);
+    measure(&w, 1);
+    assert_true(w.admitted * 100 >= (uint64_t)w.options.units * 370);
+    gac_world_deinit(&w);
+}
+
+/* It bounds nothing: routers whose demand rises take more before the others hear of it. */
+static void gossip_exceeds_the_limit_while_routers_do_not_hear(struct prng *p)
+{
+    struct gac_world w;
+    int64_t even[ROUTERS];
+    gossip_set_up(&w, p, ROUTERS);
+    for (uint32_t i = 0; i < ROUTERS; i++)
+        even[i] = 1;
+    load(&w, 300, even);
+    gac_world_run(&w, WARM_UP_S * NS_PER_S);
+    gac_world_measure(&w);
+    for (uint32_t s = 1; s <= SERVERS; s++)
+        gac_world_crash_server(&w, s);
+    load(&w, 3000, even); /* nobody hears that the others want ten times as much, too */
+    gac_world_run(&w, 5 * NS_PER_S);
+    assert_true(w.over_mcu > w.options.units * 1000);
+    gac_world_deinit(&w);
+}
+
 #define PROPERTY(name, runs)              \
     static void test_##name(void **state) \
     {                                     \
@@ -420,6 +513,9 @@ PROPERTY(who_is_denied_does_not_poll, 1)
 PROPERTY(a_server_may_die, 10)
 PROPERTY(a_router_may_be_cut_off_or_die, 10)
 PROPERTY(all_servers_may_die, 10)
+PROPERTY(gossip_keeps_the_shares_that_it_heard_last, 10)
+PROPERTY(gossip_saves_what_was_not_used, 5)
+PROPERTY(gossip_exceeds_the_limit_while_routers_do_not_hear, 5)
 
 int main(void)
 {
@@ -437,6 +533,9 @@ int main(void)
         cmocka_unit_test(test_a_server_may_die),
         cmocka_unit_test(test_a_router_may_be_cut_off_or_die),
         cmocka_unit_test(test_all_servers_may_die),
+        cmocka_unit_test(test_gossip_keeps_the_shares_that_it_heard_last),
+        cmocka_unit_test(test_gossip_saves_what_was_not_used),
+        cmocka_unit_test(test_gossip_exceeds_the_limit_while_routers_do_not_hear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* gac_world.c - frames between leases and ledgers, arrivals of requests, and faults. */
 #include "tests/support/gac_world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -362,6 +363,8 @@ void gac_world_init(struct gac_world *w, const struct gac_world_options *options
     *w = (struct gac_world){.options = *options, .prng = prng_seeded(options->seed)};
     config_init(&w->config, PROFILE_AWS);
     w->config.gac_bank_ms = options->bank_ms;
+    if (options->named != NULL)
+        snprintf(w->config.gac_policy, sizeof w->config.gac_policy, "%s", options->named);
     int64_t rate = options->units * 1000;
     int64_t bank = (int64_t)((__int128)rate * options->bank_ms / 1000);
     token_bucket_init(&w->ideal, bank, rate, INT64_MAX / 4, bank, w->scheduler.now);

@@ -23,6 +23,7 @@ struct gac_world_options {
     uint32_t routers;
     uint32_t servers;
     enum gac_policy policy;
+    const char *named;   /* for GAC_NAMED: the setting gac_policy */
     int64_t units;       /* a second: what the table may use */
     int64_t bank_ms;     /* what it may save up, as time at that rate */
     int64_t delay_ns;    /* of a message, on average */

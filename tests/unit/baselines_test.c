@@ -1,5 +1,6 @@
 /* baselines_test.c - the policies of other systems do on small cases what their sources say. */
 #include "engine/admission/admission.h"
+#include "engine/admission/member.h"
 #include "gac/vend.h"
 #include "tests/check.h"
 
@@ -267,6 +268,81 @@ static void one_bucket_grants_what_is_needed_until_it_is_empty(void **state)
     ledger_deinit(&s.l);
 }
 
+/* Three routers report every 100 ms. */
+static void gossip_tells_each_router_what_the_others_reported(void **state)
+{
+    (void)state;
+    const int64_t wants[ROUTERS] = {100, 400, 700};
+    struct table_scene s;
+    int64_t others[ROUTERS];
+    table_set(&s, "gossip", 600, 10, wants);
+    for (int interval = 0; interval < 3; interval++) {
+        for (uint32_t i = 0; i < ROUTERS; i++) {
+            assert_int_equal(asks(&s, i), 0); /* no tokens */
+            others[i] = s.l.holders[i].answer.others;
+            assert_int_equal(s.l.holders[i].answer.wait.ns, NS_PER_S / 10);
+            assert_true(interval == 2 || others[i] == GAC_NOT_TOLD);
+        }
+        s.now.ns += NS_PER_S / 10;
+    }
+    assert_int_equal(others[0], 1100000);
+    assert_int_equal(others[1], 800000);
+    assert_int_equal(others[2], 500000);
+    s.now.ns += NS_PER_S; /* the other two are silent for as long as tokens live */
+    asks(&s, 0);
+    assert_int_equal(s.l.holders[0].answer.others, 0);
+    ledger_deinit(&s.l);
+}
+
+static void a_gossip_share_is_the_routers_part_of_the_demand(void **state)
+{
+    (void)state;
+    const struct weir_table_policy *p = table_policy_find(slice_of("gossip"));
+    assert_non_null(p);
+    assert_int_equal(p->share(600000, 3, 100000, GAC_NOT_TOLD), 200000); /* even at first */
+    assert_int_equal(p->share(600000, 3, 100000, 1100000), 50000);
+    assert_int_equal(p->share(600000, 3, 700000, 500000), 350000);
+    assert_int_equal(p->share(600000, 3, 100000, 0), 600000);
+    assert_int_equal(p->share(600000, 3, 0, INT64_C(1) << 55), 1); /* never a bucket of no size */
+    assert_int_equal(p->share(INT64_C(1) << 55, 3, INT64_C(1) << 55, INT64_C(1) << 55), INT64_C(1)
+                                                                                            << 54);
+}
+
+/* ---- headroom of members ---- */
+
+/* The node's bucket of 1,000 units fills in 200 ms, and was empty. */
+static void a_refilled_report_has_what_came_since(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"gauge", "refilled"};
+    for (int i = 0; i < 2; i++) {
+        struct config config;
+        struct members m;
+        struct instant now = {NS_PER_S};
+        struct duration wait;
+        config_init(&config, PROFILE_RESEARCH);
+        config.write_check = WRITE_CHECK_NAMED;
+        snprintf(config.headroom_policy, sizeof config.headroom_policy, "%s", policies[i]);
+        config.node_depth_ms = 200;
+        members_init(&m, &config, 3);
+        members_reported(&m, 2, now, 0, 1000000, false);
+        assert_false(member_has(&m, 2, now, 100000, 0, &wait));
+        assert_in_range(wait.ns, 20 * NS_PER_MS, 20 * NS_PER_MS + 1);
+        now = instant_add(now, duration_ms(10));
+        assert_false(member_has(&m, 2, now, 100000, 0, &wait));
+        assert_in_range(wait.ns, (i == 0 ? 20 : 10) * NS_PER_MS,
+                        (i == 0 ? 20 : 10) * NS_PER_MS + 1);
+        now = instant_add(now, duration_ms(11));
+        assert_int_equal(member_has(&m, 2, now, 100000, 0, &wait), i == 1);
+        /* A shared node keeps as much for the others as the partition took. */
+        members_reported(&m, 2, now, 50000, 1000000, true);
+        assert_false(member_has(&m, 2, now, 40000, 40000, &wait));
+        now = instant_add(now, duration_ms(7));
+        assert_int_equal(member_has(&m, 2, now, 40000, 40000, &wait), i == 1);
+        members_deinit(&m);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +356,9 @@ int main(void)
         cmocka_unit_test(a_pd_group_gives_less_to_those_who_ask_for_more),
         cmocka_unit_test(a_pd_group_with_one_client_gives_it_everything),
         cmocka_unit_test(one_bucket_grants_what_is_needed_until_it_is_empty),
+        cmocka_unit_test(gossip_tells_each_router_what_the_others_reported),
+        cmocka_unit_test(a_gossip_share_is_the_routers_part_of_the_demand),
+        cmocka_unit_test(a_refilled_report_has_what_came_since),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,8 @@ static void answers_are_read_back_too(void **state)
                                        .version = 9,
                                        .granted = 5000,
                                        .lifetime = {NS_PER_S},
-                                       .wait = {NS_PER_MS}};
+                                       .wait = {NS_PER_MS},
+                                       .others = 77000};
     struct buffer b = {0};
     gac_answers_encode(&b, &(struct gac_answers){11, 5, 1});
     gac_answer_encode(&b, &written);
@@ -97,6 +98,7 @@ static void answers_are_read_back_too(void **state)
     assert_true(gac_key_equal(read.key, written.key) && read.epoch == 2 && read.number == 3);
     assert_true(read.version == 9 && read.granted == 5000);
     assert_true(read.lifetime.ns == NS_PER_S && read.wait.ns == NS_PER_MS);
+    assert_true(read.others == 77000);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
         assert_int_equal(gac_answers_decode(&cut_short, &answers), STATUS_MALFORMED);

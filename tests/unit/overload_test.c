@@ -216,6 +216,105 @@ static void breakwater_credits_grow_below_the_target_and_shrink_above(void **sta
     assert_int_equal(overload_tell(&overload, &a), 1); /* never less */
 }
 
+/* Requests of one link and class, a millisecond apart. Returns the hundredths that were done. */
+static int aequitas_done(int requests, uint64_t sender, bool promised, int64_t waited_ms)
+{
+    int done = 0;
+    for (int i = 0; i < requests; i++) {
+        now = instant_add(now, duration_ms(1));
+        const struct overload_arrival a = {
+            .now = now, .waited = duration_ms(waited_ms), .promised = promised, .sender = sender};
+        done += overload_arrive(&overload, &a);
+    }
+    return done * 100 / requests;
+}
+
+static void aequitas_lowers_the_class_and_link_that_misses_its_objective(void **state)
+{
+    (void)state;
+    begin("aequitas");
+    assert_int_equal(aequitas_done(1000, 3, false, TARGET_MS), 100);
+    assert_true(aequitas_done(10, 3, false, TARGET_MS + 1) >= 90); /* a hundredth each time */
+    /* 90 more until the floor, then one in a hundred. */
+    assert_in_range(aequitas_done(1000, 3, false, TARGET_MS + 1), 9, 10);
+    assert_int_equal(aequitas_done(1000, 3, false, TARGET_MS + 1), 1);
+    assert_int_equal(aequitas_done(1000, 3, true, LIMIT_MS), 100);
+    assert_int_equal(aequitas_done(1000, 4, false, TARGET_MS), 100);
+    assert_true(aequitas_done(2000, 3, true, LIMIT_MS + 1) < 50);
+}
+
+/* From 1 % on. A step takes an interval, and until the next request is admitted: the first steps
+ * take a little longer. */
+static void aequitas_raises_a_class_by_a_hundredth_an_interval(void **state)
+{
+    (void)state;
+    begin("aequitas");
+    aequitas_done(2000, 0, false, TARGET_MS + 1);
+    assert_int_equal(aequitas_done(100, 0, false, TARGET_MS + 1), 1);
+    aequitas_done(50 * INTERVAL_MS, 0, false, TARGET_MS);
+    const int half = aequitas_done(100, 0, false, TARGET_MS);
+    assert_in_range(half, 45, 52);
+    aequitas_done(60 * INTERVAL_MS, 0, false, TARGET_MS);
+    assert_int_equal(aequitas_done(1000, 0, false, TARGET_MS), 100);
+}
+
+struct topfull_pair {
+    struct overload router;
+    struct overload_peer node;
+};
+
+/* The router wants to send `offered` requests in an interval, evenly. The node answers `answered` of
+ * them, and tells this wait. Returns how many were sent. */
+static int topfull_interval(struct topfull_pair *t, int offered, int answered, int64_t waited_ms)
+{
+    int sent = 0;
+    for (int i = 0; i < offered; i++) {
+        now = instant_add(now, (struct duration){INTERVAL_MS * NS_PER_MS / offered});
+        const struct overload_arrival a = {.now = now, .waited = duration_ms(waited_ms)};
+        if (!overload_may_send(&t->router, &t->node, &a))
+            continue;
+        sent++;
+        assert_true(overload_arrive(&overload, &a)); /* the node does all */
+        overload_answered(&t->router, &t->node, now,
+                          sent <= answered ? overload_tell(&overload, &a) : 0);
+    }
+    return sent;
+}
+
+static void topfull_limits_what_is_sent_to_a_node_whose_requests_wait(void **state)
+{
+    (void)state;
+    struct topfull_pair t = {0};
+    begin("topfull");
+    overload_init(&t.router, &config);
+    assert_int_equal(topfull_interval(&t, 1000, 1000, TARGET_MS), 1000);
+    assert_int_equal(topfull_interval(&t, 1000, 1000, TARGET_MS), 1000);
+    topfull_interval(&t, 1000, 300, TARGET_MS + 1);
+    assert_in_range(topfull_interval(&t, 1000, 300, TARGET_MS + 1), 480,
+                    515); /* no less than half */
+    assert_in_range(topfull_interval(&t, 1000, 300, TARGET_MS + 1), 275, 300); /* 95 % of 300 */
+    assert_in_range(topfull_interval(&t, 1000, 1000, TARGET_MS + 1), 255, 285);
+}
+
+static void topfull_raises_a_limit_that_holds_back_and_ends_one_that_does_not(void **state)
+{
+    (void)state;
+    struct topfull_pair t = {0};
+    begin("topfull");
+    overload_init(&t.router, &config);
+    topfull_interval(&t, 1000, 1000, TARGET_MS);
+    topfull_interval(&t, 1000, 400, TARGET_MS + 1);
+    int limited = topfull_interval(&t, 1000, 1000, TARGET_MS);
+    assert_in_range(limited, 480, 515);
+    int raised = topfull_interval(&t, 1000, 1000, TARGET_MS / 4);
+    assert_in_range(raised, limited, limited * 104 / 100); /* by a fiftieth */
+    limited = topfull_interval(&t, 1000, 1000, TARGET_MS / 4);
+    assert_in_range(limited, raised * 117 / 100, raised * 123 / 100); /* by a fifth */
+    topfull_interval(&t, 100, 100, TARGET_MS); /* holds nothing back, and is more than twice that */
+    topfull_interval(&t, 100, 100, TARGET_MS);
+    assert_int_equal(topfull_interval(&t, 1000, 1000, TARGET_MS), 1000);
+}
+
 /* ---- a node ---- */
 
 /* Strong reads of one item, each 1 ms after the last one. Returns how many were refused for
@@ -254,6 +353,31 @@ static void a_node_sheds_what_is_beyond_the_allocation_first(void **state)
     assert_in_range(refused, 680, 740); /* the first 200 ms are no overload */
     w.waited.all = duration_ms(0);
     assert_int_equal(node_refused(&w, 500), 0);
+    lone_deinit(&w);
+}
+
+/* Requests that did not wait have a class, too: 100 of 1,000 a second are within the allocation. */
+static void a_node_tells_the_class_of_each_request_to_a_policy_of_classes(void **state)
+{
+    (void)state;
+    struct lone_node w;
+    int refused = 0;
+    lone_init(&w, PROFILE_RESEARCH);
+    snprintf(w.config.partition_policy, sizeof w.config.partition_policy, "always-burst");
+    snprintf(w.config.overload_policy, sizeof w.config.overload_policy, "aequitas");
+    w.config.gac = GAC_OFF;
+    lone_open_table(&w, 100, 100);
+    w.waited.all = duration_ms(LONG_MS);
+    assert_in_range(node_refused(&w, 2000), 1400, 1800); /* all but 300 and the first ones */
+    w.waited.all = duration_ms(0);
+    for (int i = 0; i < 100; i++) {
+        struct request r = lone_request(&w, REQUEST_GET, 1);
+        r.get.consistent = true;
+        w.now = instant_add(w.now, duration_ms(1));
+        lone_ask(&w, &r);
+        refused += lone_answer(&w)->code == REPLY_OVERLOADED;
+    }
+    assert_in_range(refused, 80, 92);
     lone_deinit(&w);
 }
 
@@ -328,9 +452,10 @@ static void an_unknown_policy_is_refused_by_name(void **state)
     config_init(&config, PROFILE_RESEARCH);
     snprintf(config.overload_policy, sizeof config.overload_policy, "sheep");
     assert_int_equal(admission_policies_check(&config, &error), STATUS_MALFORMED);
-    assert_slice_is(buffer_slice(&error), "overload_policy 'sheep' is not known: it must be one of "
-                                          "delay, off, dagor, breakwater. --policy FILE.so loads "
-                                          "more");
+    assert_slice_is(buffer_slice(&error),
+                    "overload_policy 'sheep' is not known: it must be one of "
+                    "delay, off, dagor, breakwater, aequitas, topfull. --policy "
+                    "FILE.so loads more");
     buffer_deinit(&error);
 }
 
@@ -367,7 +492,12 @@ int main(void)
         cmocka_unit_test(dagor_routers_hold_back_what_the_node_would_refuse),
         cmocka_unit_test(breakwater_routers_send_what_their_credits_allow),
         cmocka_unit_test(breakwater_credits_grow_below_the_target_and_shrink_above),
+        cmocka_unit_test(aequitas_lowers_the_class_and_link_that_misses_its_objective),
+        cmocka_unit_test(aequitas_raises_a_class_by_a_hundredth_an_interval),
+        cmocka_unit_test(topfull_limits_what_is_sent_to_a_node_whose_requests_wait),
+        cmocka_unit_test(topfull_raises_a_limit_that_holds_back_and_ends_one_that_does_not),
         cmocka_unit_test(a_node_sheds_what_is_beyond_the_allocation_first),
+        cmocka_unit_test(a_node_tells_the_class_of_each_request_to_a_policy_of_classes),
         cmocka_unit_test(a_node_without_limits_sheds_whatever_waits),
         cmocka_unit_test(what_was_shed_costs_nothing),
         cmocka_unit_test(a_router_sheds_before_it_asks_a_node),

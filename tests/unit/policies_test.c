@@ -79,6 +79,7 @@ static struct {
     int64_t tokens;
     int64_t again;
     int64_t wait_ns;
+    int64_t others;
 } vending;
 
 static void scripted_vend(struct weir_ledger *l, struct weir_holder *h)
@@ -87,6 +88,7 @@ static void scripted_vend(struct weir_ledger *l, struct weir_holder *h)
     if (vending.again != 0)
         weir_ledger_grant(l, h, vending.again);
     weir_holder_wait(h, vending.wait_ns);
+    weir_holder_tell(h, vending.others);
 }
 
 static struct weir_table_policy table = {.size = sizeof table,
@@ -346,7 +348,7 @@ static void names_that_no_policy_has_are_told_with_those_there_are(void **state)
     buffer_clear(&error);
     memcpy(config.gac_policy, "luck", sizeof "luck");
     assert_int_equal(table_policy_check(&config, &error), STATUS_MALFORMED);
-    assert_non_null(memmem(error.data, error.size, "tenant-bucket, pd-group, table", 30));
+    assert_non_null(memmem(error.data, error.size, "tenant-bucket, pd-group, gossip, table", 38));
     buffer_deinit(&error);
 }
 
@@ -356,8 +358,9 @@ static void a_ledger_grants_no_nonsense(void **state)
 {
     (void)state;
     static const struct {
-        int64_t tokens, again, wait_ns;
-    } cases[] = {{-1, 0, 0}, {INT64_MAX, 0, 0}, {2000001, 0, 0}, {10, 10, 0}, {10, 0, -1}};
+        int64_t tokens, again, wait_ns, others;
+    } cases[] = {{-1, 0, 0, 0},  {INT64_MAX, 0, 0, 0}, {2000001, 0, 0, 0},   {10, 10, 0, 0},
+                 {10, 0, -1, 0}, {10, 0, 0, -2},       {10, 0, 0, INT64_MAX}};
     const struct ledger_terms terms = {.bank = {2 * NS_PER_S},
                                        .lifetime = {NS_PER_S},
                                        .longest = {10 * NS_PER_S},
@@ -387,17 +390,21 @@ static void a_ledger_grants_no_nonsense(void **state)
         vending.tokens = cases[i].tokens;
         vending.again = cases[i].again;
         vending.wait_ns = cases[i].wait_ns;
+        vending.others = cases[i].others;
         ledger_vend(&l, now, &terms, &policies, p, h);
         assert_int_equal(h->answer.granted, 0);
         assert_int_equal(h->held, 0);
+        assert_int_equal(h->answer.others, GAC_NOT_TOLD);
         assert_true(h->answer.wait.ns > 0);
         assert_memory_equal(&before, &l.bank, sizeof before);
     }
     assert_int_equal(told.count, 1);
     vending.tokens = 1000;
     vending.again = vending.wait_ns = 0;
+    vending.others = 5000;
     ledger_vend(&l, now, &terms, &policies, p, h);
     assert_int_equal(h->answer.granted, 1000);
+    assert_int_equal(h->answer.others, 5000);
     ledger_deinit(&l);
 }
 
