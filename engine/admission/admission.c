@@ -22,6 +22,7 @@ const char *admit_reason_name(enum admit_reason reason)
         [ADMIT_REFUSED_MEMBER] = "member",
         [ADMIT_REFUSED_TABLE] = "table",
         [ADMIT_REFUSED_OVERLOAD] = "overload",
+        [ADMIT_REFUSED_INDEX] = "index",
     };
     must((unsigned)reason < ADMIT_REASONS);
     return names[reason];

@@ -31,6 +31,7 @@ enum admit_reason {
     ADMIT_REFUSED_MEMBER = 4,     /* a member of the replication group has no headroom */
     ADMIT_REFUSED_TABLE = 5, /* the limit of the whole table, at routers (router/limiter/limit.h) */
     ADMIT_REFUSED_OVERLOAD = 6, /* it has waited too long for a processor (overload.h) */
+    ADMIT_REFUSED_INDEX = 7,    /* a global index does not keep up with the writes (node/feed.h) */
     ADMIT_REASONS,
 };
 
@@ -54,11 +55,14 @@ struct admit_verdict {
             uint32_t promised : 1; /* a burst within the node's promise to the table */
         };
     };
-    uint32_t member; /* the node that refused, for ADMIT_REFUSED_MEMBER */
-    uint32_t unused;
+    uint32_t member;      /* ADMIT_REFUSED_MEMBER: the node that refused. ADMIT_REFUSED_INDEX: the
+                        partition of the index that holds up the others; 0: not known */
+    uint32_t index;       /* ADMIT_REFUSED_INDEX: the table id of the index */
     struct duration wait; /* until the same request passes if no other comes: exact to the ns, or an
                              upper bound if several partitions burst on the node */
     struct admit_levels levels;
+    enum admit_reason cause; /* ADMIT_REFUSED_INDEX: why the index's partition refused; ADMIT_OK: it
+                                did not, it only lags */
 };
 
 /* The node's promise to a table whose limit routers keep: the sum of the allocations of the table's

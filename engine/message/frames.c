@@ -5,7 +5,7 @@
 
 enum {
     REQUEST_HEAD_SIZE = 22,
-    REPLY_HEAD_SIZE = 73
+    REPLY_HEAD_SIZE = 78
 };
 
 /* ---- the fields of a kind ---- */
@@ -146,7 +146,9 @@ void reply_encode(struct buffer *out, const struct reply *r)
     at = put_u32(at, r->told);
     at = put_u8(at, r->verdict.burst);
     at = put_u8(at, (uint8_t)r->verdict.reason);
+    at = put_u8(at, (uint8_t)r->verdict.cause);
     at = put_u32(at, r->verdict.member);
+    at = put_u32(at, r->verdict.index);
     at = put_u64(at, (uint64_t)r->verdict.wait.ns);
     at = put_bytes(at, slice_make(&r->verdict.levels, sizeof r->verdict.levels));
     at = put_u64(at, (uint64_t)r->consumed_mcu);
@@ -169,18 +171,22 @@ enum status reply_decode(struct slice frame, struct reply *out)
     out->told = get_u32(&at);
     uint8_t burst = get_u8(&at);
     uint8_t reason = get_u8(&at);
+    uint8_t cause = get_u8(&at);
     out->verdict.member = get_u32(&at);
+    out->verdict.index = get_u32(&at);
     out->verdict.wait.ns = (int64_t)get_u64(&at);
     memcpy(&out->verdict.levels, at, sizeof out->verdict.levels);
     at += sizeof out->verdict.levels;
     out->consumed_mcu = (int64_t)get_u64(&at);
     out->text = reader_sized(&r);
-    if (code >= REPLY_CODES || kind >= ANSWER_KINDS || burst > 1 || reason >= ADMIT_REASONS)
+    if (code >= REPLY_CODES || kind >= ANSWER_KINDS || burst > 1 || reason >= ADMIT_REASONS ||
+        cause >= ADMIT_REASONS)
         return STATUS_MALFORMED;
     out->code = (enum reply_code)code;
     out->kind = (enum answer_kind)kind;
     out->verdict.flags = burst; /* WEIR_VERDICT_BURST */
     out->verdict.reason = (enum admit_reason)reason;
+    out->verdict.cause = (enum admit_reason)cause;
     message_clear(out, offsetof(struct reply, item), sizeof *out);
     return fields_take(&r, answer_fields[kind], out) ? STATUS_OK : STATUS_MALFORMED;
 }

@@ -57,7 +57,9 @@ struct request {
                                        nothing, but makes an item of the key */
             uint8_t want;           /* enum write_want */
             bool want_failed;       /* if the condition fails, the reply must have the item */
-        } write;                    /* PUT, DELETE, UPDATE */
+            uint64_t session; /* PUT, DELETE of an index row: as REQUEST_INDEX_SESSION gave it;
+                                       from a router: 0 */
+        } write;              /* PUT, DELETE, UPDATE */
         struct {
             struct slice lo; /* inclusive */
             struct slice hi; /* exclusive; empty: the partition's end */
@@ -173,7 +175,8 @@ struct reply {
             int64_t collection_bytes; /* writes: size of the item collection now; -1: not counted */
             uint8_t fault;            /* UPDATE_FAILED: enum update_fault */
             struct slice index_costs; /* of the writes to indexes, a part of consumed_mcu: each u8
-                                         number of the index, i64 mcu */
+                                         number of a local index, or 0 | u32 table id of a global
+                                         one, or 0 | i64 mcu */
         } item;                       /* GET, PUT, DELETE, UPDATE */
         struct {
             struct slice items; /* each u32 size + bytes; count_only: empty */

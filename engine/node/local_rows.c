@@ -104,6 +104,7 @@ void local_rows_apply(struct node_env *env, struct partition *p, const struct ch
     }
     store_put(env->store, c->key, row);
     buffer_append_u8(costs, number);
+    buffer_append_u32(costs, 0);
     buffer_append_u64(costs, (uint64_t)plan_cost(c->old_size, size));
     if (partition_has_counted(p, item->key))
         tally_add(&p->rows[place], put - was, (put ? size : 0) - (was ? c->old_size : 0));

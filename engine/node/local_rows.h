@@ -27,7 +27,7 @@ void local_rows_plan(const struct partition *p, struct slice key, struct slice o
                      struct slice now, struct buffer *keys, struct local_writes *out);
 
 /* Applies a change of SPACE_LOCAL_ROWS. `item`: the change of the item that follows. Appends to
- * `costs` what the change costs: u8 number of the index, i64 mcu. */
+ * `costs` what the change costs, as in struct reply. */
 void local_rows_apply(struct node_env *env, struct partition *p, const struct change *c,
                       const struct change *item, struct buffer *costs);
 

@@ -17,9 +17,10 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
     capacity->table_mcu += r->consumed_mcu;
     while (costs.left.size > 0) {
         const uint8_t number = reader_u8(&costs);
+        const uint32_t table_id = reader_u32(&costs);
         const int64_t mcu = (int64_t)reader_u64(&costs);
         for (uint32_t i = 0; i < index_set_local(t->index_set) && !costs.failed; i++) {
-            if (t->index_set->at[i].number != number)
+            if (table_id != 0 || t->index_set->at[i].number != number)
                 continue;
             capacity->local_mcu[i] += mcu;
             capacity->table_mcu -= mcu;

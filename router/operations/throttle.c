@@ -65,6 +65,20 @@ static int64_t throttle_wait_ms(const struct admit_verdict *verdict)
     return (verdict->wait.ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
+/* "index by-colour cannot take more writes (key-range at its partition 7)". */
+static void throttle_append_index(struct buffer *out, const struct table *t,
+                                  const struct admit_verdict *verdict)
+{
+    const struct index *x = index_set_find_table(t->index_set, verdict->index);
+    const struct slice name = x != NULL ? x->name : slice_of("?");
+    buffer_append_format(out, "index %.*s ", SHOWN(name));
+    if (verdict->cause == ADMIT_OK)
+        buffer_append_text(out, "lags too far behind the table's writes");
+    else
+        buffer_append_format(out, "cannot take more writes (%s at its partition %u)",
+                             admit_reason_name(verdict->cause), verdict->member);
+}
+
 /* "partition 5 is at its maximum of 1000 write units per second". */
 static void throttle_append_where(struct buffer *out, const struct call *c,
                                   const struct subrequest *s, enum admit_kind kind,
@@ -98,6 +112,9 @@ static void throttle_append_where(struct buffer *out, const struct call *c,
                              "partition %u has used up its allocation and its burst of %s "
                              "units",
                              partition, what);
+        break;
+    case ADMIT_REFUSED_INDEX:
+        throttle_append_index(out, &s->route->table, verdict);
         break;
     case ADMIT_OK:
     case ADMIT_REFUSED_OVERLOAD: /* no throttling: REPLY_OVERLOADED */
