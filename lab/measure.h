@@ -25,7 +25,7 @@
 #include "lab/optimum.h"
 
 enum {
-    MEASURE_REASONS = 9, /* 0: admitted; the others as in enum admit_reason */
+    MEASURE_REASONS = 10, /* 0: admitted; the others as in enum admit_reason */
     MEASURE_KINDS = 2,   /* 0: reads, 1: writes, as in enum admit_kind */
     MEASURE_STEPS = 64,  /* phases that are kept, and steps whose bursts are; later ones are not */
 };
