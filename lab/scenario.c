@@ -124,6 +124,8 @@ static const struct field table_fields[] = {
              "Default: 0."},
     {"whole_collections", FIELD_FLAG, AT(scenario_table, whole_collections),
      .help = "No split divides an item collection, as with a local index. Default: false."},
+    {"autoscaling", FIELD_NODE, AT(scenario_table, autoscaling), .read = autoscaling_read,
+     .help = "A client changes the throughput by what is consumed. Default: nobody does."},
     FIELDS_END};
 
 static bool read_table(struct reading *r, const struct document_node *n, void *target)
@@ -141,7 +143,9 @@ static bool read_table(struct reading *r, const struct document_node *n, void *t
     if (!t->on_demand && (t->rcu == 0 || t->wcu == 0))
         return reading_fail(r, n, "table %s needs at least 1 rcu and 1 wcu, or on_demand: true",
                             t->name);
-    return true;
+    const char *fault =
+        autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
+    return fault == NULL || reading_fail(r, n, "table %s: %s", t->name, fault);
 }
 
 static bool read_tables(struct reading *r, const struct document_node *n, void *target)
@@ -694,10 +698,15 @@ void scenario_describe_format(struct buffer *out)
     static const struct {
         const char *title;
         const struct field *fields;
-    } parts[] = {{"a scenario", scenario_fields}, {"tables", table_fields},
-                 {"tenants", tenant_fields},      {"workloads", workload_fields},
-                 {"faults", fault_fields},        {"policies", policy_fields},
-                 {"expect", expectation_fields},  {"sweep", axis_fields}};
+    } parts[] = {{"a scenario", scenario_fields},
+                 {"tables", table_fields},
+                 {"autoscaling", autoscaling_fields},
+                 {"tenants", tenant_fields},
+                 {"workloads", workload_fields},
+                 {"faults", fault_fields},
+                 {"policies", policy_fields},
+                 {"expect", expectation_fields},
+                 {"sweep", axis_fields}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         buffer_append_format(out, "%s%s:\n", i == 0 ? "" : "\n", parts[i].title);
         fields_describe(parts[i].fields, 2, out);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/config.h"
+#include "lab/autoscaling.h"
 #include "lab/fields.h"
 #include "workload/retry.h"
 #include "workload/traffic.h"
@@ -67,6 +68,7 @@ struct scenario_table {
     int64_t gac;   /* 0: as configured; otherwise 1 + enum gac_policy */
     int64_t bytes; /* stored at the start, spread evenly over the hashes */
     bool whole_collections;
+    struct autoscaling_options autoscaling;
 };
 
 struct scenario_tenant {

@@ -26,6 +26,7 @@
 #include "gac/server.h"
 #include "lab/admission/model.h"
 #include "lab/demand.h"
+#include "lab/scaling.h"
 #include "sim/scheduler.h"
 
 enum {
@@ -242,6 +243,7 @@ struct model {
     LIST_HEAD(, model_answer) answers;   /* owns; of control.c */
     LIST_HEAD(, judged_split) judged;    /* owns; of observe.c */
     struct sample *sample;               /* owns; of sample.c; NULL: no series are kept */
+    struct scaling scaling;
 };
 
 /* The bytes that a write is charged for before the old item is known. */
@@ -354,7 +356,9 @@ bool model_tables_create(struct model *m, struct buffer *error);
 void model_tables_destroy(struct model *m);
 /* Cuts each partition of the table into two equal ranges of hashes. */
 void model_tables_split(struct model *m, struct model_table *t);
-void model_tables_update(struct model *m, struct model_table *t, int64_t rcu, int64_t wcu);
+void model_tables_update(struct model *m, const struct scaling_update *u);
+/* Autoscaling begins. */
+void model_tables_run(struct model *m);
 
 /* ---- control.c ---- */
 

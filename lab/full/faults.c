@@ -141,7 +141,10 @@ static void fault_tables(struct full *f, const struct scenario_fault *fault)
             if (fault->kind == FAULT_SPLIT)
                 admin_split(f, place, copy);
             else
-                admin_update(f, place, copy, fault);
+                admin_update(f, &(struct scaling_update){.table = scaling_number(s, place, copy),
+                                                         .place = place,
+                                                         .copy = copy,
+                                                         .units = {fault->rcu, fault->wcu}});
         }
     }
 }

@@ -276,6 +276,30 @@ static void tables_hold_their_bytes_at_full_fidelity(void **state)
     buffer_deinit(&json);
 }
 
+/* Nine times the writes that the table begins with, from 10 s to 35 s: the throughput follows, and
+ * comes back. The service's minutes are seconds here. */
+static void autoscaling_works_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: scaled\nduration: 60s\n"
+        "cluster: {nodes: 3, routers: 2, gac: 1, settings: {gac_bank_ms: 1000, "
+        "decrease_wait_s: 5}}\n"
+        "tables: [{name: users, rcu: 100, wcu: 50, autoscaling: {writes: {min: 50, max: 1000}, "
+        "period: 1s, out_after: 2s, in_after: 5s, delay: 1s}}]\n"
+        "workloads: [{name: w, table: users, rate: \"spike:20:180:10:25\", "
+        "mix: \"read:0:update:1\"}]\n";
+    double hours[2], refused[2], excess[2];
+    measure_both(text, "provisioned_unit_hours", hours);
+    measure_both(text, "throttle_fraction", refused);
+    measure_both(text, "over_admission_10s", excess);
+    assert_true(hours[0] > 1.2 * 150 / 60 && hours[0] < 2 * 150 / 60.0);
+    assert_near(hours[1], hours[0], 0.05);
+    assert_true(refused[0] > 0.03 && refused[0] < 0.2);
+    assert_near(refused[1], refused[0], 0.15);
+    assert_true(excess[0] < 0.01 && excess[1] < 0.05);
+}
+
 static void expect_refusal(const char *cluster, const char *table, const char *fault,
                            const char *says)
 {
@@ -328,6 +352,7 @@ int main(void)
         cmocka_unit_test(a_slow_node_is_as_slow_as_at_the_fidelity_admission),
         cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),
         cmocka_unit_test(tables_hold_their_bytes_at_full_fidelity),
+        cmocka_unit_test(autoscaling_works_as_at_the_fidelity_admission),
         cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, finish);
