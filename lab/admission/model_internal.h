@@ -7,7 +7,8 @@
  *   nodes.c     admission at nodes, headroom of members, what work costs in time
  *   sizes.c     the sizes of stored items
  *   tables.c    the scenario's tables
- *   partitions.c  partitions: routing, splits, moves
+ *   partitions.c  partitions: routing, splits, moves, what a merge does to them
+ *   merges.c    the steps of merges
  *   control.c   reports, the controller, the catalog
  *   faults.c    faults of the scenario
  *   observe.c   what is told to the measures
@@ -58,6 +59,7 @@ struct model_ideal {
 
 struct model_replica {
     uint32_t node;
+    uint64_t member; /* as the catalog numbers it */
     uint32_t life; /* counts the replicas of the partition; a late event names the one it is for */
     bool joining;  /* is being copied: does no work yet */
     struct admission admission;
@@ -80,6 +82,10 @@ struct model_partition {
     bool unreported; /* the totals have changed since the last report */
     int64_t bytes;
     uint32_t arrivals; /* of replicas so far */
+    /* of merges.c */
+    bool merging; /* the next step is on its way */
+    int64_t frozen_until_ns, give_up_ns;
+    SLIST_ENTRY(model_partition) gone;
     /* of observe.c */
     struct model_ideal ideal[ADMIT_KINDS];
     LIST_HEAD(, model_flow) flows; /* owns */
@@ -225,6 +231,7 @@ struct model {
     uint32_t table_count;
     struct model_partition **partitions; /* owns; by id; NULL: none */
     uint32_t partition_room;
+    SLIST_HEAD(, model_partition) gone; /* owns; they were merged into others */
 
     struct model_source *sources; /* owns */
     uint32_t source_count;
@@ -340,6 +347,11 @@ enum admit_kind model_kind(const struct traffic_request *t);
 /* A node of the partition went down or came back. */
 void model_partitions_elect(struct model *m, struct model_partition *p);
 
+/* ---- merges.c ---- */
+
+/* The catalog has changed the table: steps of merges that it asks for begin. */
+void model_merges_sync(struct model *m, const struct table *t);
+
 /* ---- sizes.c ---- */
 
 /* Whether the source's writes may change the sizes of items. */
@@ -388,6 +400,8 @@ void observe_paths(struct model *m, struct model_partition *p);
 /* The partition was cut: `children` are new. */
 void observe_split(struct model *m, struct model_partition *p,
                    struct model_partition *const children[], uint32_t count);
+/* The partition has taken over the keys of `upper`, which is gone. */
+void observe_merge(struct model *m, struct model_partition *p, struct model_partition *upper);
 void observe_limits(struct model *m, struct model_table *t);
 void observe_request(struct model *m, struct model_request *r, struct model_partition *p,
                      uint32_t reason, int64_t cost_mcu, int64_t latency_ns);
@@ -402,4 +416,6 @@ void sample_keep(void *runner);
 void sample_write(const void *runner, struct buffer *out);
 void sample_request(struct model *m, const struct model_request *r, const struct model_partition *p,
                     uint32_t reason, int64_t cost_mcu);
+/* The partition has no keys any more. It is borrowed until the end. */
+void sample_gone(struct model *m, const struct model_partition *p);
 void sample_destroy(struct model *m);

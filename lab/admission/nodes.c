@@ -356,6 +356,8 @@ void model_nodes_serve(struct model *m, struct model_partition *p, const struct 
         node_serve_write(m, p, r, key_hash, out);
     if (out->failed)
         return;
+    const int64_t frozen_ns = p->frozen_until_ns - m->scheduler.now.ns;
+    out->done_ns += frozen_ns > 0 ? frozen_ns : 0;
     bool admitted = out->verdict.reason == ADMIT_OK;
     if (!admitted && (out->sent || out->verdict.reason != ADMIT_REFUSED_OVERLOAD))
         out->done_ns = node_work(m, &m->nodes[out->node], m->scheduler.now.ns + model_way_ns(m),

@@ -66,20 +66,27 @@ bool model_tables_create(struct model *m, struct buffer *error)
     return true;
 }
 
+static void partition_destroy(struct model_partition *p)
+{
+    heat_deinit(&p->heat);
+    buffer_deinit(&p->bounds);
+    for (struct model_flow *f; (f = LIST_FIRST(&p->flows)) != NULL;) {
+        LIST_REMOVE(f, entry);
+        free(f);
+    }
+    free(p->replicas);
+    free(p);
+}
+
 void model_tables_destroy(struct model *m)
 {
     for (uint32_t id = 1; id < m->partition_room; id++) {
-        struct model_partition *p = m->partitions[id];
-        if (p == NULL)
-            continue;
-        heat_deinit(&p->heat);
-        buffer_deinit(&p->bounds);
-        for (struct model_flow *f; (f = LIST_FIRST(&p->flows)) != NULL;) {
-            LIST_REMOVE(f, entry);
-            free(f);
-        }
-        free(p->replicas);
-        free(p);
+        if (m->partitions[id] != NULL)
+            partition_destroy(m->partitions[id]);
+    }
+    for (struct model_partition *p; (p = SLIST_FIRST(&m->gone)) != NULL;) {
+        SLIST_REMOVE_HEAD(&m->gone, gone);
+        partition_destroy(p);
     }
     free(m->partitions);
     for (uint32_t i = 0; m->tables != NULL && i < m->table_count; i++) {

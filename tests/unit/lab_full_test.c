@@ -300,6 +300,32 @@ static void autoscaling_works_as_at_the_fidelity_admission(void **state)
     assert_true(excess[0] < 0.01 && excess[1] < 0.05);
 }
 
+/* Cut into four by hand, at a load that one partition can serve. */
+static void cold_partitions_are_merged_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: cold\nduration: 40s\nwarm: 2s\ncluster: {nodes: 3, routers: 2, gac: 1, settings: "
+        "{control_merge: 1, split_window_ms: 2500, merge_cold_ms: 3000, merge_backoff_ms: 1000}}\n"
+        "tables: [{name: users, rcu: 500, wcu: 500}]\n"
+        "workloads: [{name: w, table: users, rate: 100}]\n"
+        "faults: [{kind: split, at: 1s}, {kind: split, at: 3s}]\n";
+    struct buffer json = {0};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run_at(i == 0 ? LAB_ADMISSION : LAB_FULL, text, 1, &json), STATUS_OK);
+        assert_true(measure_of(&json, "partitions") == 1);
+        assert_true(measure_of(&json, "throttle_fraction") == 0);
+        int merges = 0;
+        const char *at = (const char *)json.data, *end = at + json.size;
+        while ((at = memmem(at, (size_t)(end - at), "to take over its keys", 21)) != NULL) {
+            merges++;
+            at += 21;
+        }
+        assert_int_equal(merges, 3);
+    }
+    buffer_deinit(&json);
+}
+
 static void expect_refusal(const char *cluster, const char *table, const char *fault,
                            const char *says)
 {
@@ -353,6 +379,7 @@ int main(void)
         cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),
         cmocka_unit_test(tables_hold_their_bytes_at_full_fidelity),
         cmocka_unit_test(autoscaling_works_as_at_the_fidelity_admission),
+        cmocka_unit_test(cold_partitions_are_merged_as_at_the_fidelity_admission),
         cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, finish);
