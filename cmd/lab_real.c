@@ -364,7 +364,10 @@ static bool real_can(const struct scenario *s, struct buffer *error)
                              scenario_fault_name((enum scenario_fault_kind)kind));
         return false;
     }
-    if (tables > TABLES_MOST)
+    if (s->cluster.memory_items > 0)
+        buffer_append_text(error, "the fidelity real has this machine's memory: memory_items must "
+                                  "be 0. The fidelity admission knows it");
+    else if (tables > TABLES_MOST)
         buffer_append_format(error, "the fidelity real has at most %d tables", TABLES_MOST);
     else if (processes > PROCESSES_MOST)
         buffer_append_format(

@@ -400,6 +400,14 @@ void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand)
     m->on_demand[table] = on_demand;
 }
 
+void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hits)
+{
+    if (at_ns < m->options.begin_ns)
+        return;
+    m->items_read += items;
+    m->items_hit += hits;
+}
+
 void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu)
 {
     if (m->window_start_ns < m->options.begin_ns)

@@ -150,6 +150,8 @@ void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[
 /* Whether the table has no provisioned throughput: then each admitted unit is paid for. Default:
  * false. */
 void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand);
+/* Items that nodes read, and how many of them were in memory. */
+void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hits);
 /* Tokens that `router` used of one table's limit; `pair` numbers (router, table) from 0. */
 void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu);
 void measure_decision(struct measure *m, int64_t ns); /* cost of one decision */

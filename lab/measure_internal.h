@@ -144,6 +144,7 @@ struct measure {
     bool *on_demand;                            /* by table */
     size_t on_demand_count, on_demand_capacity;
     double on_demand_mcu[MEASURE_KINDS]; /* admitted */
+    int64_t items_read, items_hit;
     double *pair_use_mcu;
     size_t pair_count, pair_capacity;
     struct histogram *decisions;

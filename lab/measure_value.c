@@ -278,6 +278,12 @@ static double value_control(const struct selection *s, int which)
     return values[which];
 }
 
+static double value_memory(const struct selection *s, int which)
+{
+    (void)which;
+    return ratio((double)s->m->items_hit, (double)s->m->items_read);
+}
+
 enum {
     UNIT_HOURS,
     PRICE
@@ -529,6 +535,8 @@ static const struct measure_row MEASURES[] = {
         MESSAGES, "strp"),
     ROW("stranded_units", "units", "the mean of idle tokens at routers", MEASURE_LOWER, NAN,
         value_control, STRANDED, "strp"),
+    ROW("memory_hits", "1", "items read that were in the node's memory, by all items read",
+        MEASURE_HIGHER, NAN, value_memory, 0, "strp"),
     ROW("provisioned_unit_hours", "units h",
         "provisioned units of all tables, times hours; on demand: none", MEASURE_LOWER, NAN,
         value_provisioned, UNIT_HOURS, "strp"),

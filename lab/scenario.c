@@ -55,6 +55,9 @@ static bool read_settings(struct reading *r, const struct document_node *n, void
 static const struct field cost_fields[] = {
     {"read", FIELD_DURATION, AT(scenario_costs, read_ns), .most = NS_PER_S,
      .help = "Processor time of a node for a read of one unit. Default: 20us."},
+    {"miss", FIELD_DURATION, AT(scenario_costs, miss_ns), .most = NS_PER_S,
+     .help = "Processor time of a node in addition for each item that it reads and that is not in "
+             "its memory (memory_items). Default: 0s."},
     {"write", FIELD_DURATION, AT(scenario_costs, write_ns), .most = NS_PER_S,
      .help = "Processor time of a leader for a write of one unit. Default: 40us."},
     {"follow", FIELD_DURATION, AT(scenario_costs, follow_ns), .most = NS_PER_S,
@@ -84,10 +87,16 @@ static const struct field cluster_fields[] = {
      .most = SCENARIO_ROUTERS_MAX, .help = "Request routers. Default: 16."},
     {"gac", FIELD_INTEGER, AT(scenario_cluster, gac), .least = 0, .most = SCENARIO_GAC_MAX,
      .help = "Servers of global admission control. Default: 3."},
+    {"memory_items", FIELD_INTEGER, AT(scenario_cluster, memory_items), .least = 0,
+     .most = SCENARIO_MEMORY_ITEMS_MAX,
+     .help =
+         "Items that each node keeps in memory, the last used ones; 0: all. Only at the fidelity "
+         "`admission`. Default: 0."},
     {"settings", FIELD_NODE, AT(scenario_cluster, config), .read = read_settings,
      .help = "Settings of the cluster by name: `weir node --config help` lists them."},
     {"costs", FIELD_MAP, AT(scenario_cluster, costs), .fields = cost_fields,
-     .help = "What work costs. The fidelity `full` has all but move_bytes_per_s, `real` has none."},
+     .help = "What work costs. The fidelity `full` has all but move_bytes_per_s and miss, "
+             "`real` has none."},
     FIELDS_END};
 
 /* ---- tables and tenants ---- */

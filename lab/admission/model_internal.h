@@ -5,6 +5,7 @@
  *   routers.c   routers: tokens of table limits, requests that wait for tokens
  *   vending.c   messages between routers and servers of global admission control
  *   nodes.c     admission at nodes, headroom of members, what work costs in time
+ *   resident.c  which items are in a node's memory
  *   sizes.c     the sizes of stored items
  *   tables.c    the scenario's tables
  *   partitions.c  partitions: routing, splits, moves, what a merge does to them
@@ -26,6 +27,7 @@
 #include "gac/client.h"
 #include "gac/server.h"
 #include "lab/admission/model.h"
+#include "lab/admission/resident.h"
 #include "lab/demand.h"
 #include "lab/scaling.h"
 #include "sim/scheduler.h"
@@ -41,6 +43,7 @@ enum {
     REFUSED_BY_CLIENT = ADMIT_REASONS,
     REFUSED_FAILED /* no leader, no majority, no router */
 };
+_Static_assert((int)SCENARIO_MEMORY_ITEMS_MAX <= (int)RESIDENT_ITEMS_MAX, "memory of a node");
 _Static_assert((int)REFUSED_FAILED < (int)MEASURE_REASONS,
                "the measures have a place for each reason");
 
@@ -133,6 +136,7 @@ struct model_node {
     int64_t slow_ppm;      /* its work takes so much as long; a million: as usual */
     bool down;
     struct overload overload;
+    struct resident resident;
     struct id_map shares; /* owns struct table_share, by table */
     struct model_ideal ideal[ADMIT_KINDS];
 };

@@ -300,6 +300,18 @@ static void autoscaling_works_as_at_the_fidelity_admission(void **state)
     assert_true(excess[0] < 0.01 && excess[1] < 0.05);
 }
 
+static void what_is_in_memory_is_refused_at_full_fidelity(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    assert_int_equal(run("name: cold\nduration: 1s\ncluster: {memory_items: 5}\n"
+                         "tables: [{name: users}]\nworkloads: [{name: w, table: users}]\n",
+                         1, &json),
+                     STATUS_MALFORMED);
+    assert_non_null(memmem(error.data, error.size, "memory_items must be 0", 22));
+    buffer_deinit(&json);
+}
+
 /* Cut into four by hand, at a load that one partition can serve. */
 static void cold_partitions_are_merged_as_at_the_fidelity_admission(void **state)
 {
@@ -379,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),
         cmocka_unit_test(tables_hold_their_bytes_at_full_fidelity),
         cmocka_unit_test(autoscaling_works_as_at_the_fidelity_admission),
+        cmocka_unit_test(what_is_in_memory_is_refused_at_full_fidelity),
         cmocka_unit_test(cold_partitions_are_merged_as_at_the_fidelity_admission),
         cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),
     };

@@ -151,6 +151,41 @@ static void a_merge_that_is_given_up_leaves_the_partitions(void **state)
     buffer_deinit(&json);
 }
 
+#define READS(memory, keys, more)                                                        \
+    "name: cold\nduration: 40s\nwarm: 20s\ncluster: {nodes: 1, routers: 1, gac: 0, "     \
+    "memory_items: " memory                                                              \
+    ", settings: {gac: \"off\"}, costs: {cores: 8, read: 1ms, miss: 9ms}}\n"             \
+    "tables: [{name: users, rcu: 900, wcu: 900}]\n"                                      \
+    "workloads: [{name: w, table: users, rate: 300, arrivals: constant, keys: uniform, " \
+    "key_count: " keys ", mix: \"read:1\"}]\n" more
+
+/* A quarter of the items is in memory: three of four reads take 9 ms longer. */
+static void reads_that_are_not_in_memory_take_longer(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    double p50[2];
+    run_json(READS("500", "2000", ""), 0, 1, &json);
+    double hits = measure_of(&json, "", "memory_hits");
+    assert_true(hits > 0.23 && hits < 0.27);
+    p50[1] = measure_of(&json, "", "latency_p50");
+    run_json(READS("2000", "2000", ""), 0, 1, &json);
+    assert_true(measure_of(&json, "", "memory_hits") > 0.9);
+    p50[0] = measure_of(&json, "", "latency_p50");
+    assert_true(p50[0] > 1 && p50[0] < 2 && p50[1] > p50[0] + 8.5 && p50[1] < p50[0] + 9.5);
+    buffer_deinit(&json);
+}
+
+static void a_node_that_was_down_has_nothing_in_memory(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    run_json(READS("2000", "2000", "faults: [{kind: node-down, at: 30s, for: 1s}]\n"), 0, 1, &json);
+    double hits = measure_of(&json, "", "memory_hits");
+    assert_true(hits > 0.4 && hits < 0.8);
+    buffer_deinit(&json);
+}
+
 static void results_are_summed_over_seeds_and_paired(void **state)
 {
     (void)state;
@@ -224,6 +259,8 @@ int main(void)
         cmocka_unit_test(no_window_admits_more_than_its_greatest_total),
         cmocka_unit_test(a_full_burst_lasts_for_75_seconds),
         cmocka_unit_test(cold_partitions_are_merged),
+        cmocka_unit_test(reads_that_are_not_in_memory_take_longer),
+        cmocka_unit_test(a_node_that_was_down_has_nothing_in_memory),
         cmocka_unit_test(a_merge_that_is_given_up_leaves_the_partitions),
         cmocka_unit_test(results_are_summed_over_seeds_and_paired),
         cmocka_unit_test(a_run_that_cannot_be_is_refused),
