@@ -361,7 +361,8 @@ static void node_serve_write(struct model *m, struct model_partition *p,
     if (out->verdict.reason != ADMIT_OK)
         return;
     write_settle(m, p, r, &group, out);
-    node_remember(m, p, r);
+    if (m->scenario->cluster.memory_items > 0)
+        node_remember(m, p, r);
     n->consumed_mcu[ADMIT_WRITE] += out->cost_mcu;
     node_follow(m, p, &out->verdict, out->cost_mcu);
     int64_t logged = node_work(m, n, m->scheduler.now.ns + model_way_ns(m),
