@@ -10,9 +10,8 @@
 #include "lab/admission/model_internal.h"
 
 enum {
-    MERGE_STEP_MS =
-        10,        /* at the fidelity full it takes 11 ms, or 250 ms if a node is asked again */
-    MERGE_TERM = 1 /* of the entry that freezes: nothing here looks at it */
+    MERGE_STEP_MS = 10, /* what the fidelity full needs at best */
+    MERGE_TERM = 1      /* of the entry that freezes: nothing here looks at it */
 };
 
 static void merges_step(void *context, uint64_t argument);
