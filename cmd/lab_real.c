@@ -32,6 +32,7 @@ struct real {
     int64_t checked_ns; /* when the processes were looked at last */
     bool stopped;
     struct buffer error; /* of a fault that could not be made */
+    struct scaling scaling;
 };
 
 /* ---- the clients' connections ---- */
@@ -272,22 +273,40 @@ static void fault_hit(struct real *r, const struct scenario_fault *f, uint32_t w
     }
 }
 
+static void table_update(void *context, const struct scaling_update *u)
+{
+    struct real *r = context;
+    struct buffer body = {0}, answer = {0};
+    int status = 0;
+    tables_write_update(&body, r->scenario, u);
+    bool done =
+        table_call(r, 0, "UpdateTable", buffer_slice(&body), &status, &answer) && status == 200;
+    scaling_updated(&r->scaling, u, done);
+    if (done)
+        clients_set_limit(r->clients, u);
+    buffer_deinit(&body);
+    buffer_deinit(&answer);
+}
+
+static void table_consumed(void *context, const struct scaling_update *table,
+                           int64_t mcu[ADMIT_KINDS])
+{
+    const struct real *r = context;
+    clients_consumed(r->clients, table->place, table->copy, mcu);
+}
+
 static void fault_update(struct real *r, const struct scenario_fault *f)
 {
     const struct scenario *s = r->scenario;
-    struct buffer body = {0}, answer = {0};
-    int status;
     for (uint32_t place = 0; place < s->table_count; place++) {
         const struct scenario_table *t = &s->tables[place];
         bool named = f->table == NULL || strcmp(t->name, f->table) == 0;
-        for (uint32_t copy = 0; named && copy < t->copies; copy++) {
-            buffer_clear(&body);
-            tables_write_update(&body, s, place, copy, f);
-            table_call(r, 0, "UpdateTable", buffer_slice(&body), &status, &answer);
-        }
+        for (uint32_t copy = 0; named && copy < t->copies; copy++)
+            table_update(r, &(struct scaling_update){.table = scaling_number(s, place, copy),
+                                                     .place = place,
+                                                     .copy = copy,
+                                                     .units = {f->rcu, f->wcu}});
     }
-    buffer_deinit(&body);
-    buffer_deinit(&answer);
 }
 
 static uint32_t fault_targets(const struct scenario *s, const struct scenario_fault *f)
@@ -345,7 +364,10 @@ static bool real_can(const struct scenario *s, struct buffer *error)
                              scenario_fault_name((enum scenario_fault_kind)kind));
         return false;
     }
-    if (tables > TABLES_MOST)
+    if (s->cluster.memory_items > 0)
+        buffer_append_text(error, "the fidelity real has this machine's memory: memory_items must "
+                                  "be 0. The fidelity admission knows it");
+    else if (tables > TABLES_MOST)
         buffer_append_format(error, "the fidelity real has at most %d tables", TABLES_MOST);
     else if (processes > PROCESSES_MOST)
         buffer_append_format(
@@ -391,11 +413,13 @@ static void real_begin(struct real *r, uint64_t seed)
         .port = {r, real_connect, real_send, real_close},
         .connections_max = CONNECTIONS_MAX,
     };
+    const struct scaling_port scaling = {r, table_consumed, table_update};
     loop_read_clock(r->loop);
     r->scheduler.now = loop_now(r->loop);
     r->begin_ns = r->checked_ns = r->scheduler.now.ns;
     r->clients = clients_create(&clients);
     clients_begin(r->clients);
+    scaling_begin(&r->scaling, r->scenario, &r->scheduler, r->measure, &scaling);
     faults_schedule(r);
     scheduler_in(&r->scheduler, (struct duration){r->scenario->window_ns}, real_window, r, 0);
 }
@@ -408,6 +432,7 @@ static void real_destroy(void *runner)
     if (r->clients != NULL)
         clients_destroy(r->clients);
     scheduler_deinit(&r->scheduler);
+    scaling_deinit(&r->scaling);
     buffer_deinit(&r->error);
     free(r);
 }

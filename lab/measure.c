@@ -75,6 +75,7 @@ void measure_destroy(struct measure *m)
                      m->imbalance_floor,
                      m->decisions,
                      m->pair_use_mcu,
+                     m->on_demand,
                      m};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
@@ -269,6 +270,8 @@ void measure_request(struct measure *m, const struct measure_request *r)
     f->admitted_mcu += r->cost_mcu;
     slot->admitted_mcu += r->cost_mcu;
     slot->admitted++;
+    if (s->table < m->on_demand_count && m->on_demand[s->table])
+        m->on_demand_mcu[s->kind] += (double)r->cost_mcu;
     if (s->limit != MEASURE_ANY) {
         limit_advance(&m->limits[s->limit], r->at_ns);
         m->limits[s->limit].admitted += (double)r->cost_mcu;
@@ -371,6 +374,38 @@ void measure_stranded(struct measure *m, int64_t now_ns, int64_t mcu)
             (double)m->stranded_mcu * (double)(now_ns - since_ns) / (double)NS_PER_S;
     m->stranded_since_ns = now_ns;
     m->stranded_mcu = mcu;
+}
+
+void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[MEASURE_KINDS])
+{
+    int64_t since_ns = m->provisioned_since_ns > m->options.begin_ns ? m->provisioned_since_ns
+                                                                     : m->options.begin_ns;
+    for (int kind = 0; kind < MEASURE_KINDS; kind++) {
+        if (now_ns > since_ns)
+            m->provisioned_integral[kind] +=
+                (double)m->provisioned[kind] * (double)(now_ns - since_ns) / (double)NS_PER_S;
+        m->provisioned[kind] = units[kind];
+    }
+    m->provisioned_since_ns = now_ns;
+    m->provisioned_told = true;
+}
+
+void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand)
+{
+    while (table >= m->on_demand_count) {
+        m->on_demand =
+            must_grow(m->on_demand, m->on_demand_count, &m->on_demand_capacity, sizeof(bool));
+        m->on_demand[m->on_demand_count++] = false;
+    }
+    m->on_demand[table] = on_demand;
+}
+
+void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hits)
+{
+    if (at_ns < m->options.begin_ns)
+        return;
+    m->items_read += items;
+    m->items_hit += hits;
 }
 
 void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu)

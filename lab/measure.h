@@ -145,6 +145,13 @@ void measure_partitions(struct measure *m, int64_t count);             /* how ma
 void measure_gac_messages(struct measure *m, uint64_t count);          /* requests to GAC servers */
 void measure_stranded(struct measure *m, int64_t now_ns, int64_t mcu); /* tokens idle at routers,
                                                                           from now on */
+/* Provisioned units of all tables together, from now on. */
+void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[MEASURE_KINDS]);
+/* Whether the table has no provisioned throughput: then each admitted unit is paid for. Default:
+ * false. */
+void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand);
+/* Items that nodes read, and how many of them were in memory. */
+void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hits);
 /* Tokens that `router` used of one table's limit; `pair` numbers (router, table) from 0. */
 void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu);
 void measure_decision(struct measure *m, int64_t ns); /* cost of one decision */

@@ -138,6 +138,13 @@ struct measure {
     uint64_t gac_messages;
     double stranded_integral; /* mcu * s */
     int64_t stranded_mcu, stranded_since_ns;
+    bool provisioned_told;
+    int64_t provisioned[MEASURE_KINDS], provisioned_since_ns;
+    double provisioned_integral[MEASURE_KINDS]; /* units * s */
+    bool *on_demand;                            /* by table */
+    size_t on_demand_count, on_demand_capacity;
+    double on_demand_mcu[MEASURE_KINDS]; /* admitted */
+    int64_t items_read, items_hit;
     double *pair_use_mcu;
     size_t pair_count, pair_capacity;
     struct histogram *decisions;

@@ -10,7 +10,13 @@
 #include "lab/measure_internal.h"
 #include "lab/statistics.h"
 
-#define MCU 1000.0 /* in a capacity unit */
+#define MCU        1000.0 /* in a capacity unit */
+#define S_PER_HOUR 3600.0
+
+/* DynamoDB's prices in US East (N. Virginia), 2025: $0.00065 for a write unit for an hour, $0.00013
+ * for a read unit, $0.625 for a million writes on demand, $0.125 for a million reads. */
+#define READ_PRICE      0.2                            /* of a write unit's */
+#define ON_DEMAND_PRICE (0.625 / 1e6 / 0.00065 * 3600) /* of a unit for a second: 3.46 */
 
 /* What the selector takes: slots [first, last), `span_s` of the run. */
 struct selection {
@@ -272,6 +278,30 @@ static double value_control(const struct selection *s, int which)
     return values[which];
 }
 
+static double value_memory(const struct selection *s, int which)
+{
+    (void)which;
+    return ratio((double)s->m->items_hit, (double)s->m->items_read);
+}
+
+enum {
+    UNIT_HOURS,
+    PRICE
+};
+
+static double value_provisioned(const struct selection *s, int which)
+{
+    const struct measure *m = s->m;
+    const double *units = m->provisioned_integral; /* times seconds */
+    if (!m->provisioned_told)
+        return NAN;
+    double reads = units[0] + ON_DEMAND_PRICE * m->on_demand_mcu[0] / MCU;
+    double writes = units[1] + ON_DEMAND_PRICE * m->on_demand_mcu[1] / MCU;
+    const double values[] = {(units[0] + units[1]) / S_PER_HOUR,
+                             (READ_PRICE * reads + writes) / S_PER_HOUR};
+    return values[which];
+}
+
 static double value_decision(const struct selection *s, int which)
 {
     const struct histogram *h = s->m->decisions;
@@ -505,6 +535,15 @@ static const struct measure_row MEASURES[] = {
         MESSAGES, "strp"),
     ROW("stranded_units", "units", "the mean of idle tokens at routers", MEASURE_LOWER, NAN,
         value_control, STRANDED, "strp"),
+    ROW("memory_hits", "1", "items read that were in the node's memory, by all items read",
+        MEASURE_HIGHER, NAN, value_memory, 0, "strp"),
+    ROW("provisioned_unit_hours", "units h",
+        "provisioned units of all tables, times hours; on demand: none", MEASURE_LOWER, NAN,
+        value_provisioned, UNIT_HOURS, "strp"),
+    ROW("price", "WCU h",
+        "provisioned write units times hours; a read unit counts a fifth, an admitted unit on "
+        "demand 3.46 times a provisioned one for a second",
+        MEASURE_LOWER, NAN, value_provisioned, PRICE, "strp"),
 };
 
 enum {

@@ -365,6 +365,8 @@ void measure_end(struct measure *m, int64_t now_ns)
     for (size_t i = 0; i < m->limit_count; i++)
         limit_advance(&m->limits[i], now_ns);
     measure_stranded(m, now_ns, 0);
+    if (m->provisioned_told)
+        measure_provisioned(m, now_ns, m->provisioned);
     m->end_ns = now_ns;
     m->ended = true;
 }

@@ -55,6 +55,9 @@ static bool read_settings(struct reading *r, const struct document_node *n, void
 static const struct field cost_fields[] = {
     {"read", FIELD_DURATION, AT(scenario_costs, read_ns), .most = NS_PER_S,
      .help = "Processor time of a node for a read of one unit. Default: 20us."},
+    {"miss", FIELD_DURATION, AT(scenario_costs, miss_ns), .most = NS_PER_S,
+     .help = "Processor time of a node in addition for each item that it reads and that is not in "
+             "its memory (memory_items). Default: 0s."},
     {"write", FIELD_DURATION, AT(scenario_costs, write_ns), .most = NS_PER_S,
      .help = "Processor time of a leader for a write of one unit. Default: 40us."},
     {"follow", FIELD_DURATION, AT(scenario_costs, follow_ns), .most = NS_PER_S,
@@ -84,10 +87,16 @@ static const struct field cluster_fields[] = {
      .most = SCENARIO_ROUTERS_MAX, .help = "Request routers. Default: 16."},
     {"gac", FIELD_INTEGER, AT(scenario_cluster, gac), .least = 0, .most = SCENARIO_GAC_MAX,
      .help = "Servers of global admission control. Default: 3."},
+    {"memory_items", FIELD_INTEGER, AT(scenario_cluster, memory_items), .least = 0,
+     .most = SCENARIO_MEMORY_ITEMS_MAX,
+     .help =
+         "Items that each node keeps in memory, the last used ones; 0: all. Only at the fidelity "
+         "`admission`. Default: 0."},
     {"settings", FIELD_NODE, AT(scenario_cluster, config), .read = read_settings,
      .help = "Settings of the cluster by name: `weir node --config help` lists them."},
     {"costs", FIELD_MAP, AT(scenario_cluster, costs), .fields = cost_fields,
-     .help = "What work costs. The fidelity `full` has all but move_bytes_per_s, `real` has none."},
+     .help = "What work costs. The fidelity `full` has all but move_bytes_per_s and miss, "
+             "`real` has none."},
     FIELDS_END};
 
 /* ---- tables and tenants ---- */
@@ -124,6 +133,8 @@ static const struct field table_fields[] = {
              "Default: 0."},
     {"whole_collections", FIELD_FLAG, AT(scenario_table, whole_collections),
      .help = "No split divides an item collection, as with a local index. Default: false."},
+    {"autoscaling", FIELD_NODE, AT(scenario_table, autoscaling), .read = autoscaling_read,
+     .help = "A client changes the throughput by what is consumed. Default: nobody does."},
     FIELDS_END};
 
 static bool read_table(struct reading *r, const struct document_node *n, void *target)
@@ -141,7 +152,9 @@ static bool read_table(struct reading *r, const struct document_node *n, void *t
     if (!t->on_demand && (t->rcu == 0 || t->wcu == 0))
         return reading_fail(r, n, "table %s needs at least 1 rcu and 1 wcu, or on_demand: true",
                             t->name);
-    return true;
+    const char *fault =
+        autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
+    return fault == NULL || reading_fail(r, n, "table %s: %s", t->name, fault);
 }
 
 static bool read_tables(struct reading *r, const struct document_node *n, void *target)
@@ -694,10 +707,15 @@ void scenario_describe_format(struct buffer *out)
     static const struct {
         const char *title;
         const struct field *fields;
-    } parts[] = {{"a scenario", scenario_fields}, {"tables", table_fields},
-                 {"tenants", tenant_fields},      {"workloads", workload_fields},
-                 {"faults", fault_fields},        {"policies", policy_fields},
-                 {"expect", expectation_fields},  {"sweep", axis_fields}};
+    } parts[] = {{"a scenario", scenario_fields},
+                 {"tables", table_fields},
+                 {"autoscaling", autoscaling_fields},
+                 {"tenants", tenant_fields},
+                 {"workloads", workload_fields},
+                 {"faults", fault_fields},
+                 {"policies", policy_fields},
+                 {"expect", expectation_fields},
+                 {"sweep", axis_fields}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         buffer_append_format(out, "%s%s:\n", i == 0 ? "" : "\n", parts[i].title);
         fields_describe(parts[i].fields, 2, out);

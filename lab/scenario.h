@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/config.h"
+#include "lab/autoscaling.h"
 #include "lab/fields.h"
 #include "workload/retry.h"
 #include "workload/traffic.h"
@@ -29,11 +30,13 @@ enum {
     SCENARIO_SETTINGS_MAX = 64,
     SCENARIO_ROUTERS_MAX = 1024,
     SCENARIO_GAC_MAX = 16,
+    SCENARIO_MEMORY_ITEMS_MAX = 10000000,
 };
 
 /* What work costs, where the runner computes it: the model of a node, a router and the network. */
 struct scenario_costs {
     int64_t read_ns;          /* processor time of a node for a read of one unit */
+    int64_t miss_ns;          /* .. in addition for each item that is not in its memory */
     int64_t write_ns;         /* .. of the leader for a write of one unit */
     int64_t follow_ns;        /* .. of a follower for that write */
     int64_t unit_ns;          /* .. for each further unit */
@@ -49,7 +52,8 @@ struct scenario_costs {
 struct scenario_cluster {
     int64_t nodes;
     int64_t routers;
-    int64_t gac; /* servers of global admission control */
+    int64_t gac;          /* servers of global admission control */
+    int64_t memory_items; /* that each node keeps in memory; 0: all */
     struct config config;
     struct scenario_costs costs;
 };
@@ -67,6 +71,7 @@ struct scenario_table {
     int64_t gac;   /* 0: as configured; otherwise 1 + enum gac_policy */
     int64_t bytes; /* stored at the start, spread evenly over the hashes */
     bool whole_collections;
+    struct autoscaling_options autoscaling;
 };
 
 struct scenario_tenant {

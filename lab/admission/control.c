@@ -77,10 +77,6 @@ static void run_decision(struct model *m, const struct request *q)
     catalog_command_init(&c, (enum catalog_op)q->decide.op, m->config, m->node_count,
                          m->scheduler.now.ns / NS_PER_MS);
     c.decision = q->decide.decision;
-    if (c.op == CATALOG_MERGE) { /* merges are not part of this fidelity */
-        answer_later(m, q, REPLY_STALE_MAP, slice_make(NULL, 0));
-        return;
-    }
     model_control_apply(m, &c, &out);
     m->counts.decisions += out.code == REPLY_OK;
     answer_later(m, q, out.code, slice_make(NULL, 0));
@@ -136,7 +132,7 @@ static void report_partition(struct model *m, struct model_partition *p)
     const struct model_replica *leader = &p->replicas[p->leader];
     struct partition_report r = {.table_id = p->table->id,
                                  .partition = p->id,
-                                 .member = raft_member_id(leader->node, 1, 0),
+                                 .member = leader->member,
                                  .epoch = p->epoch,
                                  .bytes = p->bytes};
     memcpy(r.totals, p->totals, sizeof r.totals);

@@ -60,7 +60,8 @@ static void fault_tables(struct model *m, const struct scenario_fault *f)
         if (f->kind == FAULT_SPLIT)
             model_tables_split(m, t);
         else
-            model_tables_update(m, t, f->rcu, f->wcu);
+            model_tables_update(
+                m, &(struct scaling_update){.table = t->number, .units = {f->rcu, f->wcu}});
     }
 }
 

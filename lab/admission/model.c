@@ -57,6 +57,7 @@ static void model_destroy(void *runner)
     model_routers_destroy(m);
     vending_destroy(m);
     model_tables_destroy(m);
+    scaling_deinit(&m->scaling);
     model_nodes_destroy(m);
     model_control_destroy(m);
     scheduler_deinit(&m->scheduler);
@@ -88,6 +89,7 @@ static void *model_create(const struct scenario *s, uint64_t seed, struct measur
     model_sources_create(m);
     model_faults_create(m);
     model_control_run(m);
+    model_tables_run(m);
     model_in(m, s->window_ns, window_over, m, 0);
     return m;
 }

@@ -5,9 +5,11 @@
  *   routers.c   routers: tokens of table limits, requests that wait for tokens
  *   vending.c   messages between routers and servers of global admission control
  *   nodes.c     admission at nodes, headroom of members, what work costs in time
+ *   resident.c  which items are in a node's memory
  *   sizes.c     the sizes of stored items
  *   tables.c    the scenario's tables
- *   partitions.c  partitions: routing, splits, moves
+ *   partitions.c  partitions: routing, splits, moves, what a merge does to them
+ *   merges.c    the steps of merges
  *   control.c   reports, the controller, the catalog
  *   faults.c    faults of the scenario
  *   observe.c   what is told to the measures
@@ -25,7 +27,9 @@
 #include "gac/client.h"
 #include "gac/server.h"
 #include "lab/admission/model.h"
+#include "lab/admission/resident.h"
 #include "lab/demand.h"
+#include "lab/scaling.h"
 #include "sim/scheduler.h"
 
 enum {
@@ -39,6 +43,7 @@ enum {
     REFUSED_BY_CLIENT = ADMIT_REASONS,
     REFUSED_FAILED /* no leader, no majority, no router */
 };
+_Static_assert((int)SCENARIO_MEMORY_ITEMS_MAX <= (int)RESIDENT_ITEMS_MAX, "memory of a node");
 _Static_assert((int)REFUSED_FAILED < (int)MEASURE_REASONS,
                "the measures have a place for each reason");
 
@@ -57,6 +62,7 @@ struct model_ideal {
 
 struct model_replica {
     uint32_t node;
+    uint64_t member; /* as the catalog numbers it */
     uint32_t life; /* counts the replicas of the partition; a late event names the one it is for */
     bool joining;  /* is being copied: does no work yet */
     struct admission admission;
@@ -79,6 +85,10 @@ struct model_partition {
     bool unreported; /* the totals have changed since the last report */
     int64_t bytes;
     uint32_t arrivals; /* of replicas so far */
+    /* of merges.c */
+    bool merging; /* the next step is on its way */
+    int64_t frozen_until_ns, give_up_ns;
+    SLIST_ENTRY(model_partition) gone;
     /* of observe.c */
     struct model_ideal ideal[ADMIT_KINDS];
     LIST_HEAD(, model_flow) flows; /* owns */
@@ -126,6 +136,7 @@ struct model_node {
     int64_t slow_ppm;      /* its work takes so much as long; a million: as usual */
     bool down;
     struct overload overload;
+    struct resident resident;
     struct id_map shares; /* owns struct table_share, by table */
     struct model_ideal ideal[ADMIT_KINDS];
 };
@@ -224,6 +235,7 @@ struct model {
     uint32_t table_count;
     struct model_partition **partitions; /* owns; by id; NULL: none */
     uint32_t partition_room;
+    SLIST_HEAD(, model_partition) gone; /* owns; they were merged into others */
 
     struct model_source *sources; /* owns */
     uint32_t source_count;
@@ -242,6 +254,7 @@ struct model {
     LIST_HEAD(, model_answer) answers;   /* owns; of control.c */
     LIST_HEAD(, judged_split) judged;    /* owns; of observe.c */
     struct sample *sample;               /* owns; of sample.c; NULL: no series are kept */
+    struct scaling scaling;
 };
 
 /* The bytes that a write is charged for before the old item is known. */
@@ -338,6 +351,11 @@ enum admit_kind model_kind(const struct traffic_request *t);
 /* A node of the partition went down or came back. */
 void model_partitions_elect(struct model *m, struct model_partition *p);
 
+/* ---- merges.c ---- */
+
+/* The catalog has changed the table: steps of merges that it asks for begin. */
+void model_merges_sync(struct model *m, const struct table *t);
+
 /* ---- sizes.c ---- */
 
 /* Whether the source's writes may change the sizes of items. */
@@ -354,7 +372,9 @@ bool model_tables_create(struct model *m, struct buffer *error);
 void model_tables_destroy(struct model *m);
 /* Cuts each partition of the table into two equal ranges of hashes. */
 void model_tables_split(struct model *m, struct model_table *t);
-void model_tables_update(struct model *m, struct model_table *t, int64_t rcu, int64_t wcu);
+void model_tables_update(struct model *m, const struct scaling_update *u);
+/* Autoscaling begins. */
+void model_tables_run(struct model *m);
 
 /* ---- control.c ---- */
 
@@ -384,6 +404,8 @@ void observe_paths(struct model *m, struct model_partition *p);
 /* The partition was cut: `children` are new. */
 void observe_split(struct model *m, struct model_partition *p,
                    struct model_partition *const children[], uint32_t count);
+/* The partition has taken over the keys of `upper`, which is gone. */
+void observe_merge(struct model *m, struct model_partition *p, struct model_partition *upper);
 void observe_limits(struct model *m, struct model_table *t);
 void observe_request(struct model *m, struct model_request *r, struct model_partition *p,
                      uint32_t reason, int64_t cost_mcu, int64_t latency_ns);
@@ -398,4 +420,6 @@ void sample_keep(void *runner);
 void sample_write(const void *runner, struct buffer *out);
 void sample_request(struct model *m, const struct model_request *r, const struct model_partition *p,
                     uint32_t reason, int64_t cost_mcu);
+/* The partition has no keys any more. It is borrowed until the end. */
+void sample_gone(struct model *m, const struct model_partition *p);
 void sample_destroy(struct model *m);

@@ -27,6 +27,7 @@ void model_nodes_create(struct model *m)
         node_admission_init(&n->admission, m->config, model_now(m));
         members_init(&n->members, m->config, m->node_count);
         overload_init(&n->overload, m->config);
+        resident_init(&n->resident, (size_t)m->scenario->cluster.memory_items);
     }
 }
 
@@ -35,6 +36,7 @@ void model_nodes_destroy(struct model *m)
     for (uint32_t i = 1; m->nodes != NULL && i <= m->node_count; i++) {
         struct model_node *n = &m->nodes[i];
         members_deinit(&n->members);
+        resident_deinit(&n->resident);
         size_t at = 0;
         for (struct table_share *s; (s = id_map_next(&n->shares, &at)) != NULL;)
             free(s);
@@ -66,8 +68,10 @@ void node_set_down(struct model *m, uint32_t node, bool down)
     if (n->down == down)
         return;
     n->down = down;
-    if (!down)
+    if (!down) {
         n->busy_until_ns = m->scheduler.now.ns;
+        resident_clear(&n->resident);
+    }
     for (uint32_t id = 1; id < m->partition_room; id++) {
         struct model_partition *p = m->partitions[id];
         for (uint32_t i = 0; p != NULL && i < p->replica_count; i++) {
@@ -100,6 +104,19 @@ static int64_t work_of(const struct model *m, enum admit_kind kind, bool leads, 
     int64_t units = cost_mcu / MCU_PER_UNIT;
     int64_t first = kind == ADMIT_READ ? c->read_ns : leads ? c->write_ns : c->follow_ns;
     return first + (units > 1 ? (units - 1) * c->unit_ns : 0);
+}
+
+/* The time that a read takes because items are not in the node's memory. */
+static int64_t miss_work(struct model *m, struct model_node *n, const struct model_request *r)
+{
+    const int64_t items = r->traffic.scan_length > 1 ? r->traffic.scan_length : 1;
+    int64_t hits = 0;
+    if (n->resident.most == 0)
+        return 0;
+    for (int64_t i = 0; i < items; i++)
+        hits += resident_use(&n->resident, r->table->id, r->traffic.key + (uint64_t)i);
+    measure_memory(m->measure, m->scheduler.now.ns, items, hits);
+    return (items - hits) * m->scenario->cluster.costs.miss_ns;
 }
 
 /* When a majority of the replicas has the write on disk. */
@@ -281,9 +298,9 @@ static void node_serve_read(struct model *m, struct model_partition *p,
     if (!t->consistent && m->config->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(a, ADMIT_READ, out->cost_mcu / 3);
     n->consumed_mcu[ADMIT_READ] += out->cost_mcu;
-    out->done_ns = node_work(m, n, m->scheduler.now.ns + model_way_ns(m),
-                             work_of(m, ADMIT_READ, true, out->cost_mcu)) +
-                   model_way_ns(m);
+    const int64_t work_ns = work_of(m, ADMIT_READ, true, out->cost_mcu) + miss_work(m, n, r);
+    out->done_ns =
+        node_work(m, n, m->scheduler.now.ns + model_way_ns(m), work_ns) + model_way_ns(m);
 }
 
 /* What a write costs beyond the least, once the old item is known. */
@@ -311,6 +328,17 @@ static void write_settle(struct model *m, struct model_partition *p, const struc
                         r->traffic.kind == TRAFFIC_DELETE ? 0 : r->traffic.size_bytes);
 }
 
+/* What was written is in the memory of all members. */
+static void node_remember(struct model *m, const struct model_partition *p,
+                          const struct model_request *r)
+{
+    for (uint32_t i = 0; i < p->replica_count; i++) {
+        struct model_node *n = &m->nodes[p->replicas[i].node];
+        if (!n->down)
+            resident_use(&n->resident, r->table->id, r->traffic.key);
+    }
+}
+
 static void node_serve_write(struct model *m, struct model_partition *p,
                              const struct model_request *r, uint64_t key_hash,
                              struct model_outcome *out)
@@ -333,6 +361,8 @@ static void node_serve_write(struct model *m, struct model_partition *p,
     if (out->verdict.reason != ADMIT_OK)
         return;
     write_settle(m, p, r, &group, out);
+    if (m->scenario->cluster.memory_items > 0)
+        node_remember(m, p, r);
     n->consumed_mcu[ADMIT_WRITE] += out->cost_mcu;
     node_follow(m, p, &out->verdict, out->cost_mcu);
     int64_t logged = node_work(m, n, m->scheduler.now.ns + model_way_ns(m),
@@ -356,6 +386,8 @@ void model_nodes_serve(struct model *m, struct model_partition *p, const struct 
         node_serve_write(m, p, r, key_hash, out);
     if (out->failed)
         return;
+    const int64_t frozen_ns = p->frozen_until_ns - m->scheduler.now.ns;
+    out->done_ns += frozen_ns > 0 ? frozen_ns : 0;
     bool admitted = out->verdict.reason == ADMIT_OK;
     if (!admitted && (out->sent || out->verdict.reason != ADMIT_REFUSED_OVERLOAD))
         out->done_ns = node_work(m, &m->nodes[out->node], m->scheduler.now.ns + model_way_ns(m),

@@ -41,6 +41,17 @@ static void ideal_advance(struct model *m, struct model_ideal *i, int64_t consum
     i->consumed_mcu = consumed_mcu;
 }
 
+/* The ideal bucket takes over what is left in the other one, which gets the inflow of the whole last
+ * window: so no capacity is told too low. */
+void observe_merge(struct model *m, struct model_partition *p, struct model_partition *upper)
+{
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
+        struct model_ideal *i = &p->ideal[kind], *gone = &upper->ideal[kind];
+        ideal_advance(m, gone, upper->totals[kind].consumed_mcu);
+        i->balance_mcu += gone->balance_mcu > 0 ? gone->balance_mcu : 0;
+    }
+}
+
 /* ---- limits ---- */
 
 static int64_t depth_of(int64_t rate_mcu, int64_t depth_ms)
@@ -270,6 +281,16 @@ static int64_t partition_offered(const struct model *m, uint32_t id, enum admit_
     return p->totals[kind].consumed_mcu + p->totals[kind].refused_mcu;
 }
 
+/* A piece may have been merged meanwhile: then the split cannot be judged. */
+static bool split_is_whole(const struct judged_split *j)
+{
+    for (uint32_t i = 0; i < j->count; i++) {
+        if (model_partitions_find(j->model, j->ids[i]) == NULL)
+            return false;
+    }
+    return true;
+}
+
 /* The most loaded piece against the least loaded one; of two pieces these are the left and the
  * right one. The best possible cut is taken to be even: keys are small beside a partition. */
 static void split_judge(void *context, uint64_t argument)
@@ -278,6 +299,11 @@ static void split_judge(void *context, uint64_t argument)
     struct model *m = j->model;
     int64_t least = INT64_MAX, most = 0;
     (void)argument;
+    LIST_REMOVE(j, entry);
+    if (!split_is_whole(j)) {
+        free(j);
+        return;
+    }
     for (uint32_t i = 0; i < j->count; i++) {
         int64_t mcu =
             (partition_offered(m, j->ids[i], j->kind) - j->offered_mcu[i]) * 1000 / SPLIT_JUDGED_MS;
@@ -289,7 +315,6 @@ static void split_judge(void *context, uint64_t argument)
                                        .right_mcu = least,
                                        .cap_mcu = partition_max_mcu(m->config, j->kind)};
     measure_split(m->measure, &told);
-    LIST_REMOVE(j, entry);
     free(j);
 }
 

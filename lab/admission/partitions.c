@@ -1,4 +1,5 @@
-/* partitions.c - tables and partitions: created as the catalog says, found by key, cut, moved. */
+/* partitions.c - tables and partitions: created as the catalog says, found by key, cut, moved,
+ * merged. */
 #include <stdlib.h>
 
 #include "engine/item/storage_key.h"
@@ -171,6 +172,7 @@ static void replicas_set(struct model *m, struct model_partition *p,
             r->admission.table = NULL;
             joins = true;
         }
+        r->member = info->members[i];
         model_nodes_join(m, p, r);
     }
     for (uint32_t i = 0; i < p->replica_count; i++) {
@@ -213,6 +215,7 @@ static void set_bounds(struct model_partition *p, const struct partition_info *i
     p->lo = slice_make(bounds.data, info->lo.size);
     p->hi = slice_make(bounds.data + info->lo.size, info->hi.size);
     p->epoch = info->epoch;
+    p->unreported = true;
 }
 
 /* Its replicas have no buckets yet. */
@@ -226,8 +229,10 @@ static struct model_partition *partition_add(struct model *m, struct model_table
     p->replicas = must_calloc(info->member_count + 1, sizeof p->replicas[0]);
     LIST_INIT(&p->flows);
     set_bounds(p, info);
-    for (uint32_t i = 0; i < info->member_count; i++)
+    for (uint32_t i = 0; i < info->member_count; i++) {
         p->replicas[i].node = partition_node(info, i);
+        p->replicas[i].member = info->members[i];
+    }
     if (info->id >= m->partition_room) {
         uint32_t room = m->partition_room == 0 ? 256 : m->partition_room * 2;
         while (room <= info->id)
@@ -329,6 +334,41 @@ static void split_collect(const struct table *t, uint32_t at, struct partition_s
     }
 }
 
+/* ---- merges ---- */
+
+/* As engine/node/merge.c: each replica takes over the buckets of the one beside it. */
+static void replicas_absorb(struct model *m, struct model_partition *p,
+                            struct model_partition *upper, const struct partition_info *info)
+{
+    const struct admission_rates rates = rates_of(info);
+    for (uint32_t i = 0; i < p->replica_count; i++) {
+        struct model_replica *r = &p->replicas[i];
+        struct model_replica *u = replica_find(upper, r->node);
+        must(u != NULL); /* the catalog merges only what stands together */
+        model_nodes_leave(m, r);
+        model_nodes_leave(m, u);
+        admission_absorb(&r->admission, &u->admission, m->config, &rates, model_now(m));
+        model_nodes_join(m, p, r);
+    }
+}
+
+static void partition_absorb(struct model *m, struct model_partition *p,
+                             const struct partition_info *info)
+{
+    struct model_partition *upper = model_partitions_find(m, info->merge_with);
+    replicas_absorb(m, p, upper, info);
+    observe_merge(m, p, upper);
+    sample_gone(m, upper);
+    set_bounds(p, info);
+    p->bytes += upper->bytes;
+    heat_deinit(&p->heat);
+    p->heat = (struct heat){0};
+    memset(p->excess, 0, sizeof p->excess);
+    m->partitions[upper->id] = NULL;
+    m->counts.partitions--;
+    SLIST_INSERT_HEAD(&m->gone, upper, gone);
+}
+
 /* ---- what the catalog says ---- */
 
 static void settle_over(void *context, uint64_t argument)
@@ -361,6 +401,9 @@ static void partition_sync(struct model *m, struct model_table *mt, const struct
     if (p->epoch != info->epoch && s.child_count > 0 &&
         model_partitions_find(m, s.children[0].id) == NULL)
         partition_divide(m, mt, p, &s);
+    else if (p->epoch != info->epoch && info->merge == MERGE_ABSORB &&
+             model_partitions_find(m, info->merge_with) != NULL)
+        partition_absorb(m, p, info);
     else if (p->epoch != info->epoch)
         set_bounds(p, info);
     rates_set(m, p, info);
@@ -403,6 +446,7 @@ void model_partitions_sync(struct model *m, const struct table *t)
     for (uint32_t i = 0; i < t->partition_count; i++)
         partition_sync(m, mt, t, i);
     routes_build(m, mt, t);
+    model_merges_sync(m, t);
     if (t->status != TABLE_ACTIVE || table_is_splitting(t))
         model_in(m, SETTLE_MS * NS_PER_MS, settle_over, m, t->id);
 }

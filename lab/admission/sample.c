@@ -129,6 +129,18 @@ static void sample_range(struct sample_partition *sp, uint32_t slot)
     sp->ranges[sp->range_count++] = (struct sample_range){slot, lo, hi};
 }
 
+void sample_gone(struct model *m, const struct model_partition *p)
+{
+    struct sample *s = m->sample;
+    struct sample_partition *sp = s == NULL || p->id > PARTITIONS_KEPT || s->slot == s->slots
+                                      ? NULL
+                                      : s->partitions[p->id - 1];
+    if (sp == NULL || sp->range_count == 0 || sp->range_count == RANGES_KEPT)
+        return;
+    const uint64_t lo = sp->ranges[sp->range_count - 1].lo;
+    sp->ranges[sp->range_count++] = (struct sample_range){s->slot, lo, lo};
+}
+
 static void sample_partition(struct model *m, struct sample *s, const struct model_partition *p)
 {
     struct sample_partition *sp = sample_partition_of(s, p);

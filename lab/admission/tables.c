@@ -66,20 +66,27 @@ bool model_tables_create(struct model *m, struct buffer *error)
     return true;
 }
 
+static void partition_destroy(struct model_partition *p)
+{
+    heat_deinit(&p->heat);
+    buffer_deinit(&p->bounds);
+    for (struct model_flow *f; (f = LIST_FIRST(&p->flows)) != NULL;) {
+        LIST_REMOVE(f, entry);
+        free(f);
+    }
+    free(p->replicas);
+    free(p);
+}
+
 void model_tables_destroy(struct model *m)
 {
     for (uint32_t id = 1; id < m->partition_room; id++) {
-        struct model_partition *p = m->partitions[id];
-        if (p == NULL)
-            continue;
-        heat_deinit(&p->heat);
-        buffer_deinit(&p->bounds);
-        for (struct model_flow *f; (f = LIST_FIRST(&p->flows)) != NULL;) {
-            LIST_REMOVE(f, entry);
-            free(f);
-        }
-        free(p->replicas);
-        free(p);
+        if (m->partitions[id] != NULL)
+            partition_destroy(m->partitions[id]);
+    }
+    for (struct model_partition *p; (p = SLIST_FIRST(&m->gone)) != NULL;) {
+        SLIST_REMOVE_HEAD(&m->gone, gone);
+        partition_destroy(p);
     }
     free(m->partitions);
     for (uint32_t i = 0; m->tables != NULL && i < m->table_count; i++) {
@@ -124,13 +131,36 @@ void model_tables_split(struct model *m, struct model_table *mt)
     free(ids);
 }
 
-void model_tables_update(struct model *m, struct model_table *mt, int64_t rcu, int64_t wcu)
+void model_tables_update(struct model *m, const struct scaling_update *u)
 {
     struct catalog_command c;
     struct catalog_result out;
     catalog_command_init(&c, CATALOG_UPDATE, m->config, m->node_count,
                          m->scheduler.now.ns / NS_PER_MS);
-    c.spec = (struct table_spec){
-        .name = slice_of(mt->name), .billing = BILLING_PROVISIONED, .rcu = rcu, .wcu = wcu};
+    c.spec = (struct table_spec){.name = slice_of(m->tables[u->table].name),
+                                 .billing = BILLING_PROVISIONED,
+                                 .rcu = u->units[ADMIT_READ],
+                                 .wcu = u->units[ADMIT_WRITE]};
     model_control_apply(m, &c, &out);
+    scaling_updated(&m->scaling, u, out.code == REPLY_OK);
+}
+
+/* ---- autoscaling ---- */
+
+static void tables_consumed(void *context, const struct scaling_update *table,
+                            int64_t mcu[ADMIT_KINDS])
+{
+    const struct model *m = context;
+    memcpy(mcu, m->tables[table->table].consumed_mcu, sizeof m->tables[0].consumed_mcu);
+}
+
+static void tables_change(void *context, const struct scaling_update *u)
+{
+    model_tables_update(context, u);
+}
+
+void model_tables_run(struct model *m)
+{
+    const struct scaling_port port = {m, tables_consumed, tables_change};
+    scaling_begin(&m->scaling, m->scenario, &m->scheduler, m->measure, &port);
 }

@@ -16,6 +16,17 @@ int64_t clients_now_ns(const struct clients *c)
     return c->options.scheduler->now.ns - c->watch.begin_ns;
 }
 
+void clients_consumed(const struct clients *c, uint32_t place, uint32_t copy,
+                      int64_t mcu[ADMIT_KINDS])
+{
+    mcu[ADMIT_READ] = mcu[ADMIT_WRITE] = 0;
+    for (uint32_t i = 0; i < c->workload_count; i++) {
+        const struct clients_workload *w = &c->workloads[i];
+        for (int kind = 0; kind < ADMIT_KINDS && w->scenario->table_place == place; kind++)
+            mcu[kind] += w->consumed_mcu[copy][kind];
+    }
+}
+
 uint64_t clients_requests(const struct clients *c)
 {
     return c->requests;
@@ -50,12 +61,14 @@ static struct attempt *attempt_take(struct clients *c)
 static void attempt_tell(struct clients *c, const struct attempt *a, uint32_t reason)
 {
     const struct clients_source *s = a->source;
-    const int64_t now_ns = clients_now_ns(c);
-    const struct measure_request told = {.flow =
-                                             s->flows[traffic_kind_writes(a->traffic.kind) ? 1 : 0],
+    const int64_t now_ns = clients_now_ns(c), cost_mcu = demand_cost_mcu(&a->traffic);
+    const uint32_t kind = traffic_kind_writes(a->traffic.kind) ? ADMIT_WRITE : ADMIT_READ;
+    if (reason == 0)
+        s->workload->consumed_mcu[a->copy][kind] += cost_mcu;
+    const struct measure_request told = {.flow = s->flows[kind],
                                          .reason = reason,
                                          .at_ns = now_ns,
-                                         .cost_mcu = demand_cost_mcu(&a->traffic),
+                                         .cost_mcu = cost_mcu,
                                          .latency_ns = reason == 0 ? now_ns - a->due_ns : -1};
     measure_request(c->options.measure, &told);
 }
@@ -229,10 +242,28 @@ static void source_declare(struct clients *c, struct clients_source *s, uint32_t
     for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++) {
         uint32_t stream = measure_add_stream(m, demand_tenant(scenario, w), table, kind);
         int64_t rate = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT;
-        if (!t->on_demand && s->copy != UINT32_MAX)
-            measure_set_stream_limit(m, stream,
-                                     measure_add_limit(m, rate, bank_mcu(scenario, t, rate)));
+        s->limits[kind] = MEASURE_ANY;
+        if (!t->on_demand && s->copy != UINT32_MAX) {
+            s->limits[kind] = measure_add_limit(m, rate, bank_mcu(scenario, t, rate));
+            measure_set_stream_limit(m, stream, s->limits[kind]);
+        }
         s->flows[kind] = measure_add_flow(m, stream, 1, NULL, 0);
+    }
+}
+
+void clients_set_limit(struct clients *c, const struct scaling_update *u)
+{
+    const struct scenario *scenario = c->options.scenario;
+    for (uint32_t i = 0; i < c->source_count; i++) {
+        const struct clients_source *s = &c->sources[i];
+        if (s->workload->scenario->table_place != u->place || s->copy != u->copy)
+            continue;
+        for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++) {
+            const int64_t rate = u->units[kind] * MCU_PER_UNIT;
+            if (s->limits[kind] != MEASURE_ANY)
+                measure_set_limit(c->options.measure, s->limits[kind], rate,
+                                  bank_mcu(scenario, &scenario->tables[u->place], rate));
+        }
     }
 }
 
@@ -261,6 +292,7 @@ static void workload_init(struct clients *c, const struct scenario_workload *sce
     w->copies = (uint32_t)c->options.scenario->tables[scenario->table_place].copies;
     w->templates = must_calloc(w->copies, sizeof w->templates[0]);
     w->template_options = must_calloc(w->copies, sizeof w->template_options[0]);
+    w->consumed_mcu = must_calloc(w->copies, sizeof w->consumed_mcu[0]);
     for (uint32_t i = 0; i < w->copies; i++)
         template_init(w, i);
     pools_create(c, w);
@@ -324,6 +356,7 @@ static void workload_deinit(struct clients *c, struct clients_workload *w)
         load_template_deinit(&w->templates[i]);
     free(w->templates);
     free(w->template_options);
+    free(w->consumed_mcu);
     pools_destroy(c, w);
 }
 

@@ -11,7 +11,7 @@
  * Not here: the network, tables, faults. */
 #pragma once
 
-#include "lab/demand.h"
+#include "lab/scaling.h"
 
 struct clients_port {
     void *context; /* borrows */
@@ -47,6 +47,13 @@ int64_t clients_now_ns(const struct clients *c);
 /* Bytes came over a connection, or it is down. */
 void clients_received(struct clients *c, uint64_t connection, struct slice bytes);
 void clients_closed(struct clients *c, uint64_t connection);
+
+/* What the table's admitted requests have cost so far, in mcu, as far as their answers have come. */
+void clients_consumed(const struct clients *c, uint32_t place, uint32_t copy,
+                      int64_t mcu[ADMIT_KINDS]);
+
+/* The table's throughput has changed: over-admission is counted against it from now on. */
+void clients_set_limit(struct clients *c, const struct scaling_update *u);
 
 /* Attempts that were sent so far. */
 uint64_t clients_requests(const struct clients *c);

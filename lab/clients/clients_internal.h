@@ -53,6 +53,7 @@ struct clients_workload {
     bool timer;                      /* for the deadline of the first attempt that was sent */
     struct load_template *templates; /* owns; by copy of the table */
     struct load_workload_options *template_options; /* owns; the same */
+    int64_t (*consumed_mcu)[ADMIT_KINDS];           /* owns; the same */
     uint32_t copies;
 };
 
@@ -66,6 +67,7 @@ struct clients_source {
     uint32_t state_count, state_next;
     uint32_t router_next;
     uint32_t flows[2];
+    uint32_t limits[2]; /* of the measures; MEASURE_ANY: none */
 };
 
 struct clients {

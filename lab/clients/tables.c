@@ -86,13 +86,13 @@ void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t 
     buffer_append_u8(out, '}');
 }
 
-void tables_write_update(struct buffer *out, const struct scenario *s, uint32_t place,
-                         uint32_t copy, const struct scenario_fault *f)
+void tables_write_update(struct buffer *out, const struct scenario *s,
+                         const struct scaling_update *u)
 {
     char name[NAME_SIZE];
-    demand_table_name(&s->tables[place], copy, name, sizeof name);
+    demand_table_name(&s->tables[u->place], u->copy, name, sizeof name);
     buffer_append_format(out, "{\"TableName\":\"%s\",\"BillingMode\":\"PROVISIONED\"", name);
-    write_throughput(out, f->rcu, f->wcu);
+    write_throughput(out, u->units[ADMIT_READ], u->units[ADMIT_WRITE]);
     buffer_append_u8(out, '}');
 }
 

@@ -132,9 +132,16 @@ static void calls_pump(struct full *f);
 static void update_done(void *context, int status, struct slice body)
 {
     struct full *f = context;
-    (void)status; /* a cluster without a leader does not do it; nobody tries again */
+    struct full_call *call = STAILQ_FIRST(&f->calls);
     (void)body;
+    STAILQ_REMOVE_HEAD(&f->calls, entry);
     f->calling = false;
+    /* A cluster without a leader does not do it; only autoscaling tries again. */
+    scaling_updated(&f->scaling, &call->update, status == 200);
+    if (status == 200)
+        clients_set_limit(f->clients, &call->update);
+    buffer_deinit(&call->body);
+    free(call);
     calls_pump(f);
 }
 
@@ -143,18 +150,16 @@ static void calls_pump(struct full *f)
     struct full_call *call = STAILQ_FIRST(&f->calls);
     if (f->calling || call == NULL)
         return;
-    STAILQ_REMOVE_HEAD(&f->calls, entry);
     f->calling = true;
     http_client_call(&f->admin, "UpdateTable", buffer_slice(&call->body), duration_ms(CALL_MS),
                      update_done, f);
-    buffer_deinit(&call->body);
-    free(call);
 }
 
-void admin_update(struct full *f, uint32_t place, uint32_t copy, const struct scenario_fault *fault)
+void admin_update(struct full *f, const struct scaling_update *u)
 {
     struct full_call *call = must_calloc(1, sizeof *call);
-    tables_write_update(&call->body, f->scenario, place, copy, fault);
+    call->update = *u;
+    tables_write_update(&call->body, f->scenario, u);
     STAILQ_INSERT_TAIL(&f->calls, call, entry);
     calls_pump(f);
 }

@@ -31,6 +31,11 @@ bool faults_check(const struct scenario *s, struct buffer *error)
         return cannot(error, "servers of global admission control", s->cluster.gac, WORLD_GAC_MAX);
     if (tables > TABLES_MOST)
         return cannot(error, "tables", tables, TABLES_MOST);
+    if (s->cluster.memory_items > 0) {
+        buffer_append_text(error, "the fidelity full does not know which items are in memory: "
+                                  "memory_items must be 0. The fidelity admission knows");
+        return false;
+    }
     return stored_check(s, "full", error);
 }
 
@@ -141,7 +146,10 @@ static void fault_tables(struct full *f, const struct scenario_fault *fault)
             if (fault->kind == FAULT_SPLIT)
                 admin_split(f, place, copy);
             else
-                admin_update(f, place, copy, fault);
+                admin_update(f, &(struct scaling_update){.table = scaling_number(s, place, copy),
+                                                         .place = place,
+                                                         .copy = copy,
+                                                         .units = {fault->rcu, fault->wcu}});
         }
     }
 }

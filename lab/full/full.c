@@ -150,8 +150,21 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
                     .cores = c->costs.cores}};
 }
 
+static void full_consumed(void *context, const struct scaling_update *table,
+                          int64_t mcu[ADMIT_KINDS])
+{
+    const struct full *f = context;
+    clients_consumed(f->clients, table->place, table->copy, mcu);
+}
+
+static void full_update(void *context, const struct scaling_update *u)
+{
+    admin_update(context, u);
+}
+
 static void full_begin(struct full *f, uint64_t seed)
 {
+    const struct scaling_port scaling = {f, full_consumed, full_update};
     const struct clients_options clients = {
         .scenario = f->scenario,
         .seed = seed,
@@ -163,6 +176,7 @@ static void full_begin(struct full *f, uint64_t seed)
     f->clients = clients_create(&clients);
     f->begin_ns = f->world.scheduler.now.ns;
     clients_begin(f->clients);
+    scaling_begin(&f->scaling, f->scenario, &f->world.scheduler, f->measure, &scaling);
     faults_schedule(f);
     scheduler_in(&f->world.scheduler, (struct duration){f->scenario->window_ns}, full_window, f, 0);
 }
@@ -175,6 +189,7 @@ static void full_destroy(void *runner)
     if (f->clients != NULL)
         clients_destroy(f->clients);
     admin_deinit(f);
+    scaling_deinit(&f->scaling);
     free(f);
 }
 

@@ -11,12 +11,14 @@
 #include "lab/clients/stored.h"
 #include "lab/clients/tables.h"
 #include "lab/full/full.h"
+#include "lab/scaling.h"
 #include "sim/world.h"
 
 /* A request to the API that the run makes: UpdateTable. */
 struct full_call {
     STAILQ_ENTRY(full_call) entry;
     struct buffer body;
+    struct scaling_update update;
 };
 
 /* A table whose partitions are split. */
@@ -41,9 +43,10 @@ struct full {
     bool answered;
     int status;
     struct buffer answer;
-    bool calling;
+    bool calling;                   /* the first of them is on its way */
     STAILQ_HEAD(, full_call) calls; /* owns */
     LIST_HEAD(, full_split) splits; /* owns */
+    struct scaling scaling;
 };
 
 /* The catalog of the node that leads it; NULL: none does. */
@@ -52,8 +55,7 @@ const struct catalog *full_catalog(const struct full *f);
 /* Makes all tables, then fills those that hold bytes. Time passes. False: `error` tells. */
 bool admin_create_tables(struct full *f, struct buffer *error);
 /* An UpdateTable during the run. */
-void admin_update(struct full *f, uint32_t place, uint32_t copy,
-                  const struct scenario_fault *fault);
+void admin_update(struct full *f, const struct scaling_update *u);
 /* Cuts each partition of the table into two equal ranges of hashes. */
 void admin_split(struct full *f, uint32_t place, uint32_t copy);
 void admin_deinit(struct full *f);

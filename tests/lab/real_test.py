@@ -4,6 +4,7 @@
  faults    nodes, routers and GAC servers die and come back, links are cut, a clock jumps, a table changes
  stop      SIGINT ends all processes and removes the directory, also while the cluster starts
  kill      SIGKILL of the command does too
+ scaled    autoscaling lowers and raises the throughput of a table
  stored    tables are filled with their bytes before the run
  refused   what processes on one machine cannot do is told
 """
@@ -65,13 +66,13 @@ def check(condition, what):
 
 
 class Lab:
-    def __init__(self, weir, directory, seconds, faults, stored=0):
+    def __init__(self, weir, directory, seconds, faults, stored=0, change=("", "")):
         self.temporary = os.path.join(directory, "temporary")
         os.makedirs(self.temporary, exist_ok=True)
         self.out = os.path.join(directory, "out")
         scenario = os.path.join(directory, "small.yaml")
         with open(scenario, "w", encoding="utf-8") as f:
-            f.write(SCENARIO % (seconds, stored, faults))
+            f.write((SCENARIO % (seconds, stored, faults)).replace(*change))
         self.process = subprocess.Popen(
             [weir, "lab", "run", scenario, "--fidelity", "real", "--seeds", "1", "--quiet", "--out", self.out],
             env={**os.environ, "TMPDIR": self.temporary}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -138,7 +139,33 @@ def stored(weir, directory):
     check(code == 1 and "the fidelity real stores at most 67108864 `bytes`" in error, f"{code} {error}")
 
 
+def measures_of(lab):
+    with open(os.path.join(lab.out, "runs", "1-weir", "0", "1.json"), encoding="utf-8") as f:
+        return json.load(f)["measures"][""]
+
+
+def scaled(weir, directory):
+    """300 of each unit are more than the 170 that are consumed. Without autoscaling they are paid for during all 6 s."""
+    scaling = ("autoscaling: {reads: {min: 50, max: 300, target: 0.9}, writes: {min: 50, max: 300, target: 0.9}, "
+               "period: 500ms, out_after: 1s, in_after: 1s, delay: 100ms}, bytes")
+    hours = {}
+    for name, change in (("fixed", ("", "")), ("scaled", ("bytes", scaling))):
+        own = os.path.join(directory, name)
+        os.mkdir(own)
+        lab = Lab(weir, own, 7, "", change=change)
+        code, out, error = lab.wait()
+        check(code == 0, f"exit code {code}: {out} {error}")
+        lab.nothing_is_left()
+        hours[name] = measures_of(lab)["provisioned_unit_hours"]
+    check(abs(hours["fixed"] - 600 * 6 / 3600) < 0.001, f"fixed: {hours['fixed']}")
+    check(hours["scaled"] < 0.8 * hours["fixed"], f"scaled: {hours}")
+
+
 def refused(weir, directory):
+    own = os.path.join(directory, "memory")
+    os.mkdir(own)
+    code, _, error = Lab(weir, own, 2, "", change=("gac: 2}", "gac: 2, memory_items: 5}")).wait()
+    check(code == 1 and "memory_items must be 0" in error, f"{code} {error}")
     for fault, says in (("{kind: split, at: 1s}", "split"), ("{kind: node-slow, at: 1s, factor: 2}", "node-slow"),
                         ("{kind: node-busy, at: 1s, factor: 2}", "node-busy")):
         own = os.path.join(directory, says)
@@ -153,7 +180,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weir", required=True)
     o = parser.parse_args()
-    for scene in (faults, stop, kill, stored, refused):
+    for scene in (faults, stop, kill, scaled, stored, refused):
         with tempfile.TemporaryDirectory() as directory:
             scene(os.path.abspath(o.weir), directory)
         print(f"{scene.__name__}: ok", flush=True)

@@ -276,6 +276,68 @@ static void tables_hold_their_bytes_at_full_fidelity(void **state)
     buffer_deinit(&json);
 }
 
+/* Nine times the writes that the table begins with, from 10 s to 35 s: the throughput follows, and
+ * comes back. The service's minutes are seconds here. */
+static void autoscaling_works_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: scaled\nduration: 60s\n"
+        "cluster: {nodes: 3, routers: 2, gac: 1, settings: {gac_bank_ms: 1000, "
+        "decrease_wait_s: 5}}\n"
+        "tables: [{name: users, rcu: 100, wcu: 50, autoscaling: {writes: {min: 50, max: 1000}, "
+        "period: 1s, out_after: 2s, in_after: 5s, delay: 1s}}]\n"
+        "workloads: [{name: w, table: users, rate: \"spike:20:180:10:25\", "
+        "mix: \"read:0:update:1\"}]\n";
+    double hours[2], refused[2], excess[2];
+    measure_both(text, "provisioned_unit_hours", hours);
+    measure_both(text, "throttle_fraction", refused);
+    measure_both(text, "over_admission_10s", excess);
+    assert_true(hours[0] > 1.2 * 150 / 60 && hours[0] < 2 * 150 / 60.0);
+    assert_near(hours[1], hours[0], 0.05);
+    assert_true(refused[0] > 0.03 && refused[0] < 0.2);
+    assert_near(refused[1], refused[0], 0.15);
+    assert_true(excess[0] < 0.01 && excess[1] < 0.05);
+}
+
+static void what_is_in_memory_is_refused_at_full_fidelity(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    assert_int_equal(run("name: cold\nduration: 1s\ncluster: {memory_items: 5}\n"
+                         "tables: [{name: users}]\nworkloads: [{name: w, table: users}]\n",
+                         1, &json),
+                     STATUS_MALFORMED);
+    assert_non_null(memmem(error.data, error.size, "memory_items must be 0", 22));
+    buffer_deinit(&json);
+}
+
+/* Cut into four by hand, at a load that one partition can serve. */
+static void cold_partitions_are_merged_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: cold\nduration: 40s\nwarm: 2s\ncluster: {nodes: 3, routers: 2, gac: 1, settings: "
+        "{control_merge: 1, split_window_ms: 2500, merge_cold_ms: 3000, merge_backoff_ms: 1000}}\n"
+        "tables: [{name: users, rcu: 500, wcu: 500}]\n"
+        "workloads: [{name: w, table: users, rate: 100}]\n"
+        "faults: [{kind: split, at: 1s}, {kind: split, at: 3s}]\n";
+    struct buffer json = {0};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run_at(i == 0 ? LAB_ADMISSION : LAB_FULL, text, 1, &json), STATUS_OK);
+        assert_true(measure_of(&json, "partitions") == 1);
+        assert_true(measure_of(&json, "throttle_fraction") == 0);
+        int merges = 0;
+        const char *at = (const char *)json.data, *end = at + json.size;
+        while ((at = memmem(at, (size_t)(end - at), "to take over its keys", 21)) != NULL) {
+            merges++;
+            at += 21;
+        }
+        assert_int_equal(merges, 3);
+    }
+    buffer_deinit(&json);
+}
+
 static void expect_refusal(const char *cluster, const char *table, const char *fault,
                            const char *says)
 {
@@ -328,6 +390,9 @@ int main(void)
         cmocka_unit_test(a_slow_node_is_as_slow_as_at_the_fidelity_admission),
         cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),
         cmocka_unit_test(tables_hold_their_bytes_at_full_fidelity),
+        cmocka_unit_test(autoscaling_works_as_at_the_fidelity_admission),
+        cmocka_unit_test(what_is_in_memory_is_refused_at_full_fidelity),
+        cmocka_unit_test(cold_partitions_are_merged_as_at_the_fidelity_admission),
         cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, finish);

@@ -411,6 +411,32 @@ static void control_costs_messages_times_idle_tokens(void **state)
     assert_true(value("decision_p50") == 30 && value("decision_p99") == 30);
 }
 
+/* 100 units of reads and 50 of writes for 36 s, then 200 and 10 for as long; on demand 360 writes. */
+static void provisioned_units_and_those_on_demand_are_paid_for(void **state)
+{
+    (void)state;
+    uint32_t fixed = measure_add_flow(m, measure_add_stream(m, 1, 0, 1), 1, NULL, 0);
+    uint32_t free = measure_add_flow(m, measure_add_stream(m, 1, 3, 1), 1, NULL, 0);
+    measure_provisioned(m, 0, (int64_t[]){100, 50});
+    measure_set_on_demand(m, 3, true);
+    requests_at(fixed, 1, 500, OK);
+    requests_at(free, 2, 360, OK);
+    requests_at(free, 2, 1000, TABLE);
+    measure_provisioned(m, 36000000000, (int64_t[]){200, 10});
+    measure_set_on_demand(m, 3, false);
+    requests_at(free, 40, 1000, OK);
+    end_at(72);
+    assert_about(value("provisioned_unit_hours"), (150 + 210) / 100.0);
+    assert_about(value("price"), (20 + 50 + 40 + 10) / 100.0 + 0.1 * 0.625e-6 / 0.00065 * 3600);
+}
+
+static void what_is_provisioned_may_be_unknown(void **state)
+{
+    (void)state;
+    end_at(10);
+    assert_true(isnan(value("price")) && isnan(value("provisioned_unit_hours")));
+}
+
 static void selectors_take_tenants_reasons_and_times(void **state)
 {
     (void)state;
@@ -644,6 +670,8 @@ int main(void)
         TEST(a_burst_lasts_until_the_first_refusal),
         TEST(splits_are_judged_by_their_later_load),
         TEST(control_costs_messages_times_idle_tokens),
+        TEST(provisioned_units_and_those_on_demand_are_paid_for),
+        TEST(what_is_provisioned_may_be_unknown),
         TEST(selectors_take_tenants_reasons_and_times),
         TEST(a_long_run_keeps_its_sums_in_fewer_slots),
         TEST(the_warm_up_is_not_counted),

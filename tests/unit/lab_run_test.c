@@ -106,6 +106,86 @@ static void a_full_burst_lasts_for_75_seconds(void **state)
     buffer_deinit(&json);
 }
 
+/* One partition is cut into eight, which are cold: neighbours are merged until one is left. */
+#define CUT_AND_COLD(settings)                                                               \
+    "name: cold\nduration: 60s\ncluster: {nodes: 4, routers: 2, gac: 1, settings: "          \
+    "{split_window_ms: 2500, merge_cold_ms: 3000, merge_backoff_ms: "                        \
+    "1000" settings "}}\n"                                                                   \
+    "tables: [{name: users, rcu: 500, wcu: 500}]\n"                                          \
+    "workloads: [{name: w, table: users, rate: 150, keys: \"zipf:0.9\", retry: standard}]\n" \
+    "faults: [{kind: split, at: 1s}, {kind: split, at: 2s}, {kind: split, at: 3s}]\n"
+
+static bool has_text(const struct buffer *json, const char *text)
+{
+    return memmem(json->data, json->size, text, strlen(text)) != NULL;
+}
+
+static void cold_partitions_are_merged(void **state)
+{
+    (void)state;
+    struct buffer json = {0}, again = {0};
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        run_json(CUT_AND_COLD(", control_merge: 1"), 0, seed, &json);
+        assert_true(measure_of(&json, "", "partitions") == 1);
+        assert_true(measure_of(&json, "", "throttle_fraction") == 0);
+        assert_true(measure_of(&json, "", "optimum_violations") == 0);
+        assert_true(has_text(&json, "is to take over its keys"));
+        run_json(CUT_AND_COLD(", control_merge: 1"), 0, seed, &again);
+        assert_true(slice_equal(buffer_slice(&json), buffer_slice(&again)));
+    }
+    run_json(CUT_AND_COLD(""), 0, 1, &json);
+    assert_true(measure_of(&json, "", "partitions") == 8);
+    buffer_deinit(&json);
+    buffer_deinit(&again);
+}
+
+/* The upper partition's replicas need longer to stop than they may. */
+static void a_merge_that_is_given_up_leaves_the_partitions(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    run_json(CUT_AND_COLD(", control_merge: 1, merge_freeze_ms: 10"), 0, 1, &json);
+    assert_true(measure_of(&json, "", "partitions") == 8);
+    assert_true(measure_of(&json, "", "throttle_fraction") == 0);
+    assert_true(has_text(&json, "not all its replicas stopped in time"));
+    buffer_deinit(&json);
+}
+
+#define READS(memory, keys, more)                                                        \
+    "name: cold\nduration: 40s\nwarm: 20s\ncluster: {nodes: 1, routers: 1, gac: 0, "     \
+    "memory_items: " memory                                                              \
+    ", settings: {gac: \"off\"}, costs: {cores: 8, read: 1ms, miss: 9ms}}\n"             \
+    "tables: [{name: users, rcu: 900, wcu: 900}]\n"                                      \
+    "workloads: [{name: w, table: users, rate: 300, arrivals: constant, keys: uniform, " \
+    "key_count: " keys ", mix: \"read:1\"}]\n" more
+
+/* A quarter of the items is in memory: three of four reads take 9 ms longer. */
+static void reads_that_are_not_in_memory_take_longer(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    double p50[2];
+    run_json(READS("500", "2000", ""), 0, 1, &json);
+    double hits = measure_of(&json, "", "memory_hits");
+    assert_true(hits > 0.23 && hits < 0.27);
+    p50[1] = measure_of(&json, "", "latency_p50");
+    run_json(READS("2000", "2000", ""), 0, 1, &json);
+    assert_true(measure_of(&json, "", "memory_hits") > 0.9);
+    p50[0] = measure_of(&json, "", "latency_p50");
+    assert_true(p50[0] > 1 && p50[0] < 2 && p50[1] > p50[0] + 8.5 && p50[1] < p50[0] + 9.5);
+    buffer_deinit(&json);
+}
+
+static void a_node_that_was_down_has_nothing_in_memory(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    run_json(READS("2000", "2000", "faults: [{kind: node-down, at: 30s, for: 1s}]\n"), 0, 1, &json);
+    double hits = measure_of(&json, "", "memory_hits");
+    assert_true(hits > 0.4 && hits < 0.8);
+    buffer_deinit(&json);
+}
+
 static void results_are_summed_over_seeds_and_paired(void **state)
 {
     (void)state;
@@ -178,6 +258,10 @@ int main(void)
         cmocka_unit_test(the_same_job_gives_the_same_result_byte_for_byte),
         cmocka_unit_test(no_window_admits_more_than_its_greatest_total),
         cmocka_unit_test(a_full_burst_lasts_for_75_seconds),
+        cmocka_unit_test(cold_partitions_are_merged),
+        cmocka_unit_test(reads_that_are_not_in_memory_take_longer),
+        cmocka_unit_test(a_node_that_was_down_has_nothing_in_memory),
+        cmocka_unit_test(a_merge_that_is_given_up_leaves_the_partitions),
         cmocka_unit_test(results_are_summed_over_seeds_and_paired),
         cmocka_unit_test(a_run_that_cannot_be_is_refused),
     };

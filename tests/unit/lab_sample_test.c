@@ -231,12 +231,33 @@ static int finish(void **state)
     return 0;
 }
 
+static void ranges_cover_the_key_space_when_partitions_are_merged(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: cold\nduration: 30s\ncluster: {nodes: 3, routers: 1, gac: 1, settings: "
+        "{control_merge: 1, split_window_ms: 2500, merge_cold_ms: 3000, merge_backoff_ms: 1000}}\n"
+        "tables: [{name: users, rcu: 500, wcu: 500}]\n"
+        "workloads: [{name: w, table: users, rate: 100}]\n"
+        "faults: [{kind: split, at: 1500ms}, {kind: split, at: 2500ms}]\n";
+    struct parsed p;
+    uint32_t count;
+    parse(&p, text, true);
+    struct json_value parts = find(find(p.root, "levels"), "heat");
+    for (uint32_t slot = 0; slot < 30; slot++)
+        assert_float_equal(covered(parts, "users", slot, &count), 1, 1e-9);
+    assert_int_equal(count, 4);
+    assert_true(value_of(find(find(find(p.root, "measures"), ""), "partitions")) < 4);
+    parsed_end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_with_series_decides_the_same_as_a_run_without),
         cmocka_unit_test(tables_and_partitions_add_up_to_what_the_measures_count),
         cmocka_unit_test(ranges_divide_at_splits_and_always_cover_the_key_space),
+        cmocka_unit_test(ranges_cover_the_key_space_when_partitions_are_merged),
         cmocka_unit_test(a_limit_is_at_the_ledger_and_at_routers_and_not_more_than_its_bank),
         cmocka_unit_test(the_result_of_a_large_run_is_below_4_mib),
     };

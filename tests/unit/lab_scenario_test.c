@@ -99,6 +99,41 @@ static void faults_name_file_line_field_and_what_is_allowed(void **state)
                  "a.yaml:5: the fault update needs rcu and wcu");
 }
 
+#define SCALED(fields) \
+    HEAD "tables: [{name: users, rcu: 100, wcu: 100, autoscaling: {" fields "}}]\n"
+
+static void autoscaling_has_the_defaults_of_the_service(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_text(SCALED("writes: {min: 10, max: 500}") "workloads: [{name: w, table: users}]\n"),
+        STATUS_OK);
+    const struct autoscaling_options *o = &s->tables[0].autoscaling;
+    assert_true(o->on && o->kinds[0].most == 0 && o->kinds[1].most == 500);
+    assert_true(o->kinds[1].target == 0.7 && o->in_margin == 0.2);
+    assert_int_equal(o->out_after_ns, 2 * o->period_ns);
+    assert_int_equal(o->in_after_ns, 15 * o->period_ns);
+}
+
+static void autoscaling_that_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    expect_fault(SCALED(""), "a.yaml:3: autoscaling needs reads or writes");
+    expect_fault(SCALED("reads: {min: 10}"), "a.yaml:3: the field `max` is missing");
+    expect_fault(SCALED("reads: {min: 10, max: 9}"),
+                 "a.yaml:3: min of reads is 10, but must be at most max, which is 9");
+    expect_fault(SCALED("reads: {min: 1, max: 900, target: 0.95}"),
+                 "a.yaml:3: target of reads is 0.95, but must be from 0.2 to 0.9");
+    expect_fault(
+        SCALED("writes: {min: 1, max: 900, target: 0.3}, in_margin: 0.3"),
+        "a.yaml:3: in_margin is 0.3, but must be below the target of writes, which is 0.3");
+    expect_fault(SCALED("writes: {min: 200, max: 900}"),
+                 "a.yaml:3: table users: wcu must be from min to max of autoscaling's writes");
+    expect_fault(HEAD "tables: [{name: users, on_demand: true, autoscaling: {reads: {min: 1, max: "
+                      "9}}}]\n",
+                 "a.yaml:3: table users: a table on demand has no throughput");
+}
+
 static void a_policy_changes_what_it_sets(void **state)
 {
     (void)state;
@@ -186,6 +221,8 @@ int main(void)
         cmocka_unit_test(a_small_scenario_has_defaults),
         cmocka_unit_test(faults_name_file_line_field_and_what_is_allowed),
         cmocka_unit_test(a_workload_takes_one_trace_or_a_list),
+        cmocka_unit_test(autoscaling_has_the_defaults_of_the_service),
+        cmocka_unit_test(autoscaling_that_cannot_be_is_refused),
         cmocka_unit_test(a_policy_changes_what_it_sets),
         cmocka_unit_test(a_plan_numbers_all_runs),
         cmocka_unit_test(a_plan_finds_a_policy_that_does_not_fit_before_the_first_run),
