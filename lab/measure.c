@@ -263,6 +263,7 @@ void measure_request(struct measure *m, const struct measure_request *r)
     f->offered_mcu += r->cost_mcu;
     slot->offered_mcu += r->cost_mcu;
     slot->offered++;
+    slot->hedges += r->hedge;
     if (r->reason != 0) {
         count_refusal(m, f, s, slot, r);
         return;
@@ -272,13 +273,14 @@ void measure_request(struct measure *m, const struct measure_request *r)
     slot->admitted++;
     if (s->table < m->on_demand_count && m->on_demand[s->table])
         m->on_demand_mcu[s->kind] += (double)r->cost_mcu;
+    slot->hedge_mcu += r->hedge ? r->cost_mcu : 0;
     if (s->limit != MEASURE_ANY) {
         limit_advance(&m->limits[s->limit], r->at_ns);
         m->limits[s->limit].admitted += (double)r->cost_mcu;
     }
     if (r->latency_ns >= 0)
         measure_finish(m, r->flow, r->cost_mcu, r->latency_ns);
-    else if (m->options.objective_ns == 0)
+    else if (m->options.objective_ns == 0 && !r->unheard)
         slot->good_mcu += r->cost_mcu;
 }
 
@@ -290,6 +292,12 @@ void measure_finish(struct measure *m, uint32_t flow, int64_t cost_mcu, int64_t 
     add_latency(m, s, latency_ns);
     if (m->options.objective_ns == 0 || latency_ns <= m->options.objective_ns)
         stream_slot_now(m, s)->good_mcu += cost_mcu;
+}
+
+void measure_hedge_won(struct measure *m, uint32_t flow)
+{
+    must(flow < m->flow_count);
+    stream_slot_now(m, &m->streams[m->flows[flow].stream])->hedges_won++;
 }
 
 void measure_step(struct measure *m, int64_t now_ns)

@@ -100,12 +100,16 @@ struct measure_request {
     int64_t at_ns;   /* when it was offered; not before the previous request's window */
     int64_t cost_mcu;
     int64_t latency_ns; /* of an admitted request; < 0: not known */
+    bool unheard;       /* nobody waits for the answer, or it is not known yet: no goodput so far */
+    bool hedge;         /* a second attempt, sent while the first one is out */
 };
 
 void measure_request(struct measure *m, const struct measure_request *r);
 
 /* The latency of an admitted request that was told without, once it is known. */
 void measure_finish(struct measure *m, uint32_t flow, int64_t cost_mcu, int64_t latency_ns);
+/* The answer to a hedge came before that of the first attempt. */
+void measure_hedge_won(struct measure *m, uint32_t flow);
 
 /* Closes all windows that end at or before `now_ns`. The runner calls it at the end of every
  * window, after setting the capacities that this window had. measure_request closes windows before
@@ -212,8 +216,10 @@ struct measure_point {
     int64_t refused_mcu[MEASURE_REASONS]; /* [0] is unused */
     uint64_t offered, admitted;           /* requests */
     uint64_t refused[MEASURE_REASONS];
-    int64_t fair_mcu;  /* what the max-min optimum gives */
-    int64_t false_mcu; /* refused, although the max-min optimum admits it */
+    uint64_t hedges, hedges_won; /* of the offered requests */
+    int64_t hedge_mcu;           /* of the admitted units */
+    int64_t fair_mcu;            /* what the max-min optimum gives */
+    int64_t false_mcu;           /* refused, although the max-min optimum admits it */
     int64_t total_mcu; /* the optimum's greatest total; of the whole cluster: all streams */
 };
 

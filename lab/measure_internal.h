@@ -45,6 +45,8 @@ struct stream_slot {
     uint64_t offered, admitted;
     int64_t refused_mcu[MEASURE_REASONS];
     uint64_t refused[MEASURE_REASONS];
+    uint64_t hedges, hedges_won;
+    int64_t hedge_mcu;
 };
 
 struct stream {

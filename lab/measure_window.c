@@ -44,6 +44,9 @@ static void add_stream_slot(struct stream_slot *to, const struct stream_slot *fr
         to->refused_mcu[r] += from->refused_mcu[r];
         to->refused[r] += from->refused[r];
     }
+    to->hedges += from->hedges;
+    to->hedges_won += from->hedges_won;
+    to->hedge_mcu += from->hedge_mcu;
 }
 
 static void add_whole_slot(struct whole_slot *to, const struct whole_slot *from)

@@ -268,6 +268,11 @@ static const char *parse_spread(void *target, const char *text)
     return NULL;
 }
 
+static const char *parse_hedge(void *target, const char *text)
+{
+    return hedge_parse(target, text);
+}
+
 static const char *parse_ycsb(void *target, const char *text)
 {
     struct traffic_options *o = target;
@@ -341,6 +346,10 @@ static const struct field workload_fields[] = {
      .help = "What clients do after a failure: none, legacy, standard, adaptive, standard-2026, "
              "adaptive-2026, sre-throttle:K, or a policy of --policy; :ATTEMPTS may follow. "
              "Default: none."},
+    {"hedge", FIELD_PARSED, AT(scenario_workload, hedge), .parse = parse_hedge,
+     .help = "When a client sends a read a second time, to another router, while the first attempt "
+             "is out: after a time, or pNN: after that percentile of its latencies. :FRACTION may "
+             "follow: at most so many hedges for each request (0.05). Default: none."},
     {"timeout", FIELD_DURATION, AT(scenario_workload, timeout_ns), .least = 1, .most = NS_MAX,
      .help = "A client gives an attempt up after this time. Default: 5s."},
     {"routers", FIELD_PARSED, AT(scenario_workload, routers), .parse = parse_spread,
@@ -667,6 +676,12 @@ static bool check_whole(struct reading *r, const struct scenario *s)
     }
     if (s->warm_ns >= s->duration_ns)
         return reading_fail(r, root, "warm must be shorter than duration");
+    for (uint32_t i = 0; i < s->workload_count; i++) {
+        if (s->workloads[i].hedge.on && s->cluster.routers < 2)
+            return reading_fail(
+                r, root, "hedge of workload %s needs another router, but cluster.routers is %lld",
+                s->workloads[i].name, (long long)s->cluster.routers);
+    }
     for (uint32_t i = 0; i < s->expectation_count; i++) {
         const struct scenario_expectation *e = &s->expectations[i];
         const char *unknown = e->policy != NULL && !has_policy(s, e->policy)   ? e->policy

@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "lab/autoscaling.h"
 #include "lab/fields.h"
+#include "workload/hedge.h"
 #include "workload/retry.h"
 #include "workload/traffic.h"
 
@@ -105,6 +106,7 @@ struct scenario_workload {
     bool each;               /* the rate is of each copy of the table; otherwise of all together */
     struct traffic_options traffic;
     struct retry_options retry;
+    struct hedge_options hedge;
     int64_t timeout_ns;
     struct scenario_spread routers;
 };

@@ -230,7 +230,13 @@ void observe_request(struct model *m, struct model_request *r, struct model_part
                                          .reason = reason,
                                          .at_ns = m->scheduler.now.ns,
                                          .cost_mcu = cost_mcu,
-                                         .latency_ns = latency_ns};
+                                         .latency_ns = r->pair == NULL ? latency_ns : -1,
+                                         .unheard = r->pair != NULL,
+                                         .hedge = r->hedge};
+    if (r->pair != NULL && reason == ADMIT_OK) {
+        r->told_flow = told.flow;
+        r->told_mcu = cost_mcu;
+    }
     if (cost_mcu > m->dearest_mcu)
         m->dearest_mcu = cost_mcu;
     measure_request(m->measure, &told);

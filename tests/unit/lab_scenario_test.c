@@ -97,6 +97,12 @@ static void faults_name_file_line_field_and_what_is_allowed(void **state)
                  "a.yaml:5: drift is -1, but must be at least -0.9");
     expect_fault(HEAD BODY "faults: [{kind: update, at: 1s}]\n",
                  "a.yaml:5: the fault update needs rcu and wcu");
+#define HEDGED(TEXT) \
+    HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, hedge: \"" TEXT "\"}]\n"
+    expect_fault(HEDGED("p100"), "a.yaml:4: hedge is `p100`: must be none, TIME[:FRACTION] or pNN");
+    expect_fault(HEDGED("p95") "cluster: {routers: 1}\n",
+                 "a.yaml:1: hedge of workload w needs another router, but cluster.routers is 1");
+#undef HEDGED
 }
 
 #define SCALED(fields) \
