@@ -57,26 +57,17 @@ void measure_destroy(struct measure *m)
     for (size_t i = 0; i < m->phase_count; i++)
         free(m->phases[i]);
     optimum_destroy(m->optimum);
-    void *owned[] = {m->resources,
-                     m->flows,
-                     m->streams,
-                     m->limits,
-                     m->steps,
-                     m->active,
-                     m->problem_flows,
-                     m->fair,
-                     m->in_budget,
-                     m->whole,
-                     m->capacities,
-                     m->capacities_slack,
-                     m->window_resources,
-                     m->shares,
-                     m->imbalance,
-                     m->imbalance_floor,
-                     m->decisions,
-                     m->pair_use_mcu,
-                     m->on_demand,
-                     m};
+    void *owned[] = {m->resources,        m->flows,
+                     m->streams,          m->limits,
+                     m->groups,           m->steps,
+                     m->active,           m->problem_flows,
+                     m->problem_groups,   m->fair,
+                     m->in_budget,        m->whole,
+                     m->capacities,       m->capacities_slack,
+                     m->window_resources, m->shares,
+                     m->imbalance,        m->imbalance_floor,
+                     m->decisions,        m->pair_use_mcu,
+                     m->on_demand,        m};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -119,11 +110,32 @@ uint32_t measure_add_stream(struct measure *m, uint32_t tenant, uint32_t table, 
     m->streams = must_grow(m->streams, m->stream_count, &m->stream_capacity, sizeof *m->streams);
     m->shares = must_have(realloc(m->shares, m->stream_capacity * 2 * sizeof *m->shares));
     struct stream *s = &m->streams[m->stream_count];
-    *s = (struct stream){
-        .tenant = tenant, .table = table, .kind = kind, .limit = MEASURE_ANY, .largest_mcu = 1};
+    *s = (struct stream){.tenant = tenant,
+                         .table = table,
+                         .kind = kind,
+                         .limit = MEASURE_ANY,
+                         .group = MEASURE_ANY,
+                         .largest_mcu = 1};
     for (int i = 0; i < MEASURE_STEPS; i++)
         s->first_refusal_ns[i] = NEVER_YET;
     return (uint32_t)m->stream_count++;
+}
+
+uint32_t measure_add_group(struct measure *m, uint32_t parent, int64_t weight)
+{
+    _Static_assert(MEASURE_ANY == OPTIMUM_NO_GROUP, "no parent is no group");
+    must(parent == MEASURE_ANY || parent < m->group_count);
+    must(weight > 0 && weight <= OPTIMUM_WEIGHT_MAX);
+    m->groups = must_grow(m->groups, m->group_count, &m->group_capacity, sizeof *m->groups);
+    m->groups[m->group_count] = (struct optimum_group){parent, weight};
+    return (uint32_t)m->group_count++;
+}
+
+void measure_set_stream_group(struct measure *m, uint32_t stream, uint32_t group)
+{
+    must(stream < m->stream_count);
+    must(group < m->group_count);
+    m->streams[stream].group = group;
 }
 
 void measure_set_path(struct measure *m, uint32_t flow, int64_t weight, const uint32_t *resources,

@@ -76,6 +76,12 @@ void measure_set_slack(struct measure *m, uint32_t resource, int64_t mcu);
 /* Tenant and table are the runner's own numbers. Returns the index: 0, 1, .. */
 uint32_t measure_add_stream(struct measure *m, uint32_t tenant, uint32_t table, uint32_t kind);
 
+/* A tenant or an account of tenants, of one kind of requests. `parent`: a group, or MEASURE_ANY for
+ * none. Once there is a group, the max-min optimum shares among groups (optimum_tree.c), each stream
+ * needs one, and the weights of flows count within a group. Returns the index: 0, 1, .. */
+uint32_t measure_add_group(struct measure *m, uint32_t parent, int64_t weight);
+void measure_set_stream_group(struct measure *m, uint32_t stream, uint32_t group);
+
 /* `weight` > 0: what the max-min optimum shares by. Returns the index: 0, 1, .. */
 uint32_t measure_add_flow(struct measure *m, uint32_t stream, int64_t weight,
                           const uint32_t *resources, uint32_t count);

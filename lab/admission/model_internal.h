@@ -224,6 +224,9 @@ struct model {
     const struct config *config;     /* borrows */
     uint64_t seed;
     struct measure *measure; /* borrows */
+    uint32_t groups[SCENARIO_TENANTS_MAX]
+                   [ADMIT_KINDS]; /* of the measures, if tenants have parents */
+    bool has_groups;
     struct scheduler scheduler;
     struct demand_watch watch;
     struct prng network, replicas;

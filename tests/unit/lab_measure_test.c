@@ -541,6 +541,33 @@ static void a_flat_ramp_has_no_slope(void **state)
     assert_about(value("latency_slope_p99"), 0.24);
 }
 
+/* Two equal accounts have 12 a window; the tenants of one weigh 3 to 1. In the second window the
+ * lesser tenant asks for nothing: the other one has its part. */
+static void accounts_share_and_their_tenants_share_within(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE), streams[3], flows[3];
+    uint32_t account = measure_add_group(m, MEASURE_ANY, 1000);
+    const uint32_t groups[3] = {measure_add_group(m, account, 3000),
+                                measure_add_group(m, account, 1000),
+                                measure_add_group(m, MEASURE_ANY, 1000)};
+    measure_set_capacity(m, node, 12000);
+    for (uint32_t i = 0; i < 3; i++) {
+        streams[i] = measure_add_stream(m, i, i, 1);
+        measure_set_stream_group(m, streams[i], groups[i]);
+        flows[i] = measure_add_flow(m, streams[i], 1, &node, 1);
+        requests_at(flows[i], 0.01, 20, i == 2 ? NODE : OK);
+    }
+    requests_at(flows[0], 0.11, 20, OK);
+    requests_at(flows[2], 0.11, 20, NODE);
+    end_at(0.2);
+    struct measure_selector of[3] = {MEASURE_ALL, MEASURE_ALL, MEASURE_ALL};
+    of[0].tenant = 0, of[1].tenant = 1, of[2].tenant = 2;
+    assert_about(value_with("fair_rate", of[0]), (4.5 + 6) / 0.2);
+    assert_about(value_with("fair_rate", of[1]), 1.5 / 0.2);
+    assert_about(value_with("fair_rate", of[2]), (6 + 6) / 0.2);
+}
+
 /* Ten requests; four have a hedge of 2 units, of which one is refused and one answers first. Its
  * first attempt is admitted, and nobody looks at the answer. */
 static void a_hedge_is_load_and_its_request_has_one_latency(void **state)
@@ -736,6 +763,7 @@ int main(void)
         TEST(a_long_run_keeps_its_sums_in_fewer_slots),
         TEST(the_warm_up_is_not_counted),
         TEST(a_flat_ramp_has_no_slope),
+        TEST(accounts_share_and_their_tenants_share_within),
         TEST(a_hedge_is_load_and_its_request_has_one_latency),
         TEST(an_answer_that_nobody_hears_is_no_goodput),
         TEST(isolation_compares_two_runs),
