@@ -59,7 +59,7 @@ static const char busy[] =
     "cluster: {nodes: 4, routers: 4, gac: 3}\n"
     "tables:\n"
     "  - {name: users, rcu: 2000, wcu: 1000, partitions: 8}\n"
-    "  - {name: many, copies: 3, rcu: 50, wcu: 50, gac: static}\n"
+    "  - {name: many, copies: 3, rcu: 50, wcu: 50, gac: static, weight: 2}\n"
     "  - {name: free, on_demand: true, max_wcu: 100}\n"
     "workloads:\n"
     "  - {name: skewed, table: users, rate: 1200, keys: \"zipf:0.99\", retry: standard, "
