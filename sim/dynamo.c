@@ -169,6 +169,9 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
         append_index(out, "keys-by-v", "KEYS_ONLY");
         APPEND(out, "],");
     }
+    if (spec->weight > 0)
+        buffer_append_format(out, "\"Tags\":[{\"Key\":\"weir:weight\",\"Value\":\"%u\"}],",
+                             spec->weight);
     if (spec->units == 0)
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else

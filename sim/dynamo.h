@@ -36,6 +36,7 @@ struct dynamo_spec {
     const struct dynamo_keys *keys; /* borrows */
     uint32_t units;                 /* read units, and write units; 0: on demand */
     bool indexed;                   /* two local indexes by v, if the table has a sort key */
+    uint32_t weight;                /* of the tag weir:weight; 0: no tag */
 };
 
 enum dynamo_condition {

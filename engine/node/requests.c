@@ -12,6 +12,7 @@ void requests_deinit(struct requests *requests)
 {
     buffer_deinit(&requests->updated);
     buffer_deinit(&requests->row_keys);
+    buffer_deinit(&requests->feed_value);
     buffer_deinit(&requests->last_key);
 }
 
@@ -28,6 +29,23 @@ static void requests_split(struct requests *requests, struct operation *o)
 static void requests_merge(struct requests *requests, struct operation *o)
 {
     applier_run_merge(requests->applier, o);
+}
+
+/* A leader of a base table wants to write rows of an index. */
+static void requests_open_session(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    const struct partition *p = items_route(requests, o);
+    if (p == NULL)
+        return;
+    if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+        return;
+    }
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
+    r->kind = ANSWER_SESSION;
+    r->session.id =
+        index_sessions_open(requests->sessions, p, q->session.lo, q->session.hi);
 }
 
 /* A new kind of request is a row here. */
@@ -49,6 +67,7 @@ static const struct request_kind {
     [REQUEST_PARTITION_MERGE] = {requests_merge, AT_THE_NODE},
     [REQUEST_PARTITION_HEAT] = {requests_advise, AT_THE_NODE},
     [REQUEST_PARTITION_MIDDLE] = {requests_advise, AT_THE_NODE},
+    [REQUEST_INDEX_SESSION] = {requests_open_session, AT_THE_NODE},
     [REQUEST_TABLE_CREATE] = {requests_change_table, AT_CATALOG},
     [REQUEST_TABLE_UPDATE] = {requests_change_table, AT_CATALOG},
     [REQUEST_TABLE_DELETE] = {requests_change_table, AT_CATALOG},
