@@ -49,11 +49,11 @@ struct table_spec {
     struct key_attr partition_key; /* create only */
     struct key_attr sort_key;      /* create only */
     struct slice indexes;          /* create only; index_set_encode */
-    struct slice globals;          /* create only; for each global index: u32 size, its throughput as
+    struct slice globals;   /* create only; for each global index: u32 size, its throughput as
                                       a table_spec with the index's name */
-    bool whole_collections;        /* create only; with a local index always */
-    uint8_t gac;                   /* create only; see base/config.h */
-    uint8_t weight;                /* create only; 0: 1 */
+    bool whole_collections; /* create only; with a local index always */
+    uint8_t gac;            /* create only; see base/config.h */
+    uint8_t weight;         /* create only; 0: 1 */
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
     int64_t wcu;

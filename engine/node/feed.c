@@ -84,7 +84,8 @@ static struct feed_item *item_of(struct feed *f, struct slice key)
 static void item_note(struct feed_item *item, struct instant now, struct slice suffix,
                       struct slice value, size_t row_bytes)
 {
-    item->notes = must_grow(item->notes, item->note_count, &item->note_capacity, sizeof item->notes[0]);
+    item->notes =
+        must_grow(item->notes, item->note_count, &item->note_capacity, sizeof item->notes[0]);
     struct feed_note *n = &item->notes[item->note_count++];
     n->bytes = must_calloc(1, suffix.size + value.size);
     memcpy(n->bytes, suffix.data, suffix.size);
@@ -185,8 +186,8 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
 {
     const struct config *config = feeds->env->config;
     const struct feed_lag lag = feeds_lag(feeds, p);
-    const bool late = instant_since(feeds->env->now, lag.since).ns >
-                      config->index_backlog_ms * NS_PER_MS;
+    const bool late =
+        instant_since(feeds->env->now, lag.since).ns > config->index_backlog_ms * NS_PER_MS;
     if (!late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes)
         return true;
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
@@ -235,8 +236,7 @@ static void item_append_acks(struct feed *f, struct feed_item *item, struct buff
         buffer_append_slice(&f->scratch, item->notes[i].suffix);
         const struct change c = {.space = SPACE_FEED,
                                  .key = buffer_slice(&f->scratch),
-                                 .old_size = (int64_t)(item->notes[i].row_bytes -
-                                                       f->scratch.size)};
+                                 .old_size = (int64_t)(item->notes[i].row_bytes - f->scratch.size)};
         change_set_append(out, &c);
         free(item->notes[i].bytes);
     }
@@ -299,9 +299,7 @@ static void feed_run(struct feeds *feeds, struct feed *f, struct partition *p)
         struct feed_item *item = TAILQ_FIRST(&f->ready);
         TAILQ_REMOVE(&f->ready, item, place);
         const bool sent = feed_send(feeds, f, p, item);
-        struct feed_items *to = !sent                ? &f->waiting
-                                : item->awaited == 0 ? &f->done
-                                                     : &f->sent;
+        struct feed_items *to = !sent ? &f->waiting : item->awaited == 0 ? &f->done : &f->sent;
         TAILQ_INSERT_TAIL(to, item, place);
     }
     while (!TAILQ_EMPTY(&f->done) && feed_propose_done(feeds, f, p))

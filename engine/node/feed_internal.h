@@ -5,17 +5,17 @@
 #include "engine/node/feed.h"
 
 enum {
-    FEED_CALLS_MAX = 256,  /* requests of a feed that wait for an answer */
-    FEED_RETRY_MS = 20,    /* after a failure that does not say when to try again */
+    FEED_CALLS_MAX = 256,   /* requests of a feed that wait for an answer */
+    FEED_RETRY_MS = 20,     /* after a failure that does not say when to try again */
     FEED_PATIENCE_MS = 1000 /* for an answer to a row write; then its session is given up */
 };
 
 struct feed_note {
     struct slice suffix; /* FEED_SUFFIX_SIZE bytes of the row's key; lends from `bytes` */
     struct slice parts;
-    size_t row_bytes; /* key and value of the row in the store */
+    size_t row_bytes;     /* key and value of the row in the store */
     struct instant since; /* when the feed heard of it */
-    uint8_t *bytes;   /* owns */
+    uint8_t *bytes;       /* owns */
 };
 
 /* An item whose indexes lag. */
@@ -24,11 +24,11 @@ struct feed_item {
     TAILQ_ENTRY(feed_item) age;   /* in `by_age` */
     struct feed_item *same_hash;
     uint64_t hash;
-    struct buffer key; /* the item's storage key, in the key space of feeds */
+    struct buffer key;       /* the item's storage key, in the key space of feeds */
     struct feed_note *notes; /* owns; oldest first */
     uint32_t note_count;
     size_t note_capacity;
-    struct instant at;    /* while it waits: when to try again */
+    struct instant at; /* while it waits: when to try again */
     /* of the round that is on its way; covered 0: none */
     uint32_t covered; /* notes */
     uint32_t awaited; /* answers */
@@ -38,7 +38,7 @@ struct feed_item {
 
 enum feed_target_state {
     TARGET_NONE,
-    TARGET_ASKED,     /* for a session */
+    TARGET_ASKED,      /* for a session */
     TARGET_CONFIRMING, /* that this node still leads */
     TARGET_READY
 };
@@ -65,7 +65,7 @@ struct feed {
     struct feed_items ready;
     struct feed_items waiting;
     struct feed_items sent;
-    struct feed_items done; /* covered notes are to be deleted from the store */
+    struct feed_items done;   /* covered notes are to be deleted from the store */
     struct feed_items by_age; /* all items, by their oldest note */
     uint32_t item_count;
     size_t bytes;    /* of the rows in the store */

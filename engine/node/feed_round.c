@@ -6,10 +6,10 @@
 #include "engine/node/owned_keys.h"
 
 enum {
-    COVERED_MAX = 8,     /* notes that a round covers at most */
-    SLOT_SHIFT = 24,     /* a call's token: the item's slot | the partition of the index */
-    SESSION_MS = 2000,   /* how long a session is asked for */
-    WAIT_LEAST_MS = 1,   /* after a throttled row */
+    COVERED_MAX = 8,   /* notes that a round covers at most */
+    SLOT_SHIFT = 24,   /* a call's token: the item's slot | the partition of the index */
+    SESSION_MS = 2000, /* how long a session is asked for */
+    WAIT_LEAST_MS = 1, /* after a throttled row */
     WAIT_MOST_MS = 1000,
 };
 
@@ -214,20 +214,19 @@ static uint32_t feed_free_slot(const struct feed *f)
 
 static void round_send(const struct round *round, const struct row_write *w)
 {
-    const struct call_options options = {
-        .kind = CALL_INDEX_ROW,
-        .subject = round->feed->partition,
-        .token = round->item->slot << SLOT_SHIFT | w->target->partition,
-        .candidate_count = 1,
-        .candidates = {w->target->node},
-        .once = true,
-        .patience = duration_ms(FEED_PATIENCE_MS)};
-    const struct request request = {.op = w->row.data != NULL ? REQUEST_PUT : REQUEST_DELETE,
-                                    .partition = w->info->id,
-                                    .epoch = w->info->epoch,
-                                    .write = {.key = w->key,
-                                              .item = w->row,
-                                              .session = w->target->session}};
+    const struct call_options options = {.kind = CALL_INDEX_ROW,
+                                         .subject = round->feed->partition,
+                                         .token =
+                                             round->item->slot << SLOT_SHIFT | w->target->partition,
+                                         .candidate_count = 1,
+                                         .candidates = {w->target->node},
+                                         .once = true,
+                                         .patience = duration_ms(FEED_PATIENCE_MS)};
+    const struct request request = {
+        .op = w->row.data != NULL ? REQUEST_PUT : REQUEST_DELETE,
+        .partition = w->info->id,
+        .epoch = w->info->epoch,
+        .write = {.key = w->key, .item = w->row, .session = w->target->session}};
     calls_begin(round->feeds->calls, &options, &request);
 }
 
@@ -245,7 +244,8 @@ bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct 
     if (status == STATUS_NOT_FOUND)
         round.value = slice_make(NULL, 0);
     item->covered = item->note_count < COVERED_MAX ? item->note_count : COVERED_MAX;
-    round.writes = arena_alloc(arena, (COVERED_MAX + 1) * GLOBAL_INDEXES_MAX * sizeof *round.writes);
+    round.writes =
+        arena_alloc(arena, (COVERED_MAX + 1) * GLOBAL_INDEXES_MAX * sizeof *round.writes);
     for (uint32_t i = 0; i < index_set_global(p->indexes); i++) {
         if (!round_add_index(&round, index_set_global_at(p->indexes, i))) {
             item->covered = 0;
@@ -269,7 +269,7 @@ static void row_refused(struct feeds *feeds, struct feed *f, struct feed_target 
                         const struct reply *r)
 {
     int64_t wait_ms = (r->verdict.wait.ns + NS_PER_MS - 1) / NS_PER_MS;
-    wait_ms = wait_ms < WAIT_LEAST_MS ? WAIT_LEAST_MS
+    wait_ms = wait_ms < WAIT_LEAST_MS  ? WAIT_LEAST_MS
               : wait_ms > WAIT_MOST_MS ? WAIT_MOST_MS
                                        : wait_ms;
     t->until = instant_add_ms(feeds->env->now, wait_ms);

@@ -47,9 +47,8 @@ static void map_ask(struct index_maps *maps, struct index_map *m)
 {
     if (m->asking || instant_before(maps->env->now, instant_add_ms(m->asked, ASK_GAP_MS)))
         return;
-    const struct call_options options = {.kind = CALL_INDEX_MAP,
-                                         .subject = m->table_id,
-                                         .patience = duration_ms(ASK_PATIENCE_MS)};
+    const struct call_options options = {
+        .kind = CALL_INDEX_MAP, .subject = m->table_id, .patience = duration_ms(ASK_PATIENCE_MS)};
     const struct request request = {.op = REQUEST_TABLE_GET, .table.id = m->table_id};
     m->asking = true;
     m->asked = maps->env->now;

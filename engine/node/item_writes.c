@@ -189,6 +189,12 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
 
 /* ---- proposing ---- */
 
+/* The bytes of the row that a replica makes of the change. */
+static size_t write_feed_bytes(const struct request *q, const struct write *w)
+{
+    return w->feed.size == 0 ? 0 : q->write.key.size + FEED_SUFFIX_SIZE + w->feed.size;
+}
+
 static void write_propose(struct requests *requests, struct partition *p, const struct operation *o,
                           const struct write *w)
 {
@@ -276,12 +282,6 @@ static void write_plan_indexes(struct requests *requests, const struct partition
     feed_change_append(&requests->feed_value, p->indexes, key, old, w->item,
                        env_wall_ms(requests->env));
     w->feed = buffer_slice(&requests->feed_value);
-}
-
-/* The bytes of the row that a replica makes of the change. */
-static size_t write_feed_bytes(const struct request *q, const struct write *w)
-{
-    return w->feed.size == 0 ? 0 : q->write.key.size + FEED_SUFFIX_SIZE + w->feed.size;
 }
 
 /* Whether the global indexes keep up. If not, the write is refused. It costs what it would have

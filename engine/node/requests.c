@@ -31,23 +31,6 @@ static void requests_merge(struct requests *requests, struct operation *o)
     applier_run_merge(requests->applier, o);
 }
 
-/* A leader of a base table wants to write rows of an index. */
-static void requests_open_session(struct requests *requests, struct operation *o)
-{
-    const struct request *q = &o->request;
-    const struct partition *p = items_route(requests, o);
-    if (p == NULL)
-        return;
-    if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
-        return;
-    }
-    struct reply *r = env_reply(requests->env, o, REPLY_OK);
-    r->kind = ANSWER_SESSION;
-    r->session.id =
-        index_sessions_open(requests->sessions, p, q->session.lo, q->session.hi);
-}
-
 /* A new kind of request is a row here. */
 static const struct request_kind {
     void (*run)(struct requests *requests, struct operation *o);
