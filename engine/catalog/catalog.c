@@ -385,7 +385,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
             .epoch = 1,
             .table_id = t->id,
             .whole_collections = t->whole_collections,
-            .indexes = t->indexes,
+            .indexes = table_kept_indexes(t),
             .gac = t->gac,
             .weight = t->weight,
             .lo = slice_make(lo, i == 0 ? STORAGE_KEY_TABLE_SIZE : STORAGE_KEY_BOUND_SIZE),

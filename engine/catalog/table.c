@@ -242,7 +242,7 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     for (uint32_t i = 0; i < out->partition_count; i++) {
         partition_info_walk(&c, &out->partitions[i]);
         codec_check(&c, out->partitions[i].indexes.size == 0);
-        out->partitions[i].indexes = out->indexes;
+        out->partitions[i].indexes = table_kept_indexes(out);
     }
     return codec_end(&c);
 }

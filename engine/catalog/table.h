@@ -202,6 +202,12 @@ static inline bool table_partition_is_changing(const struct table *t,
     return table_partition_is_splitting(t, p) || table_partition_is_merging(t, p);
 }
 
+/* The indexes that the table's partitions keep up to date: none if the table is an index itself. */
+static inline struct slice table_kept_indexes(const struct table *t)
+{
+    return t->index_of == 0 ? t->indexes : (struct slice){NULL, 0};
+}
+
 /* The partition with this id. NULL: the table has none. */
 struct partition_info *table_find_partition(const struct table *t, uint32_t id);
 /* The partition that holds a storage key. */
