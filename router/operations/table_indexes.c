@@ -87,7 +87,7 @@ static bool local_indexes_read(struct call *c, const struct json_value *definiti
                                 LOCAL_INDEXES_MAX);
         if (!local_index_read(c, definitions, &v, set))
             return false;
-        set->count++;
+        set->local_count = ++set->count;
     }
     return true;
 }
