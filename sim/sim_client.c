@@ -618,7 +618,8 @@ static void sim_client_setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     const struct workload *w = c->options.workload;
-    const struct dynamo_spec spec = {&w->shapes[0], w->partitions * w->units, w->indexed, 0};
+    const struct dynamo_spec spec = {&w->shapes[0], w->partitions * w->units, w->indexed,
+                                     w->global_indexes, 0};
     if (create)
         dynamo_create_table(&c->body, "sim", &spec);
     else

@@ -5,6 +5,7 @@
 #include "engine/node/feed_internal.h"
 #include "engine/node/owned_keys.h"
 #include "engine/store/memtable.h"
+#include "replication/raft_mutation.h"
 
 enum {
     ACKS_MAX = 128,           /* changes that one log entry deletes */
@@ -139,7 +140,7 @@ static void feed_load(struct feeds *feeds, struct feed *f, const struct partitio
     struct slice key, value;
     store_seek(feeds->env->store, key_in_space(p->info.lo, SPACE_FEED_KEYS, &feeds->env->lent),
                key_in_space(p->info.hi, SPACE_FEED_KEYS, &feeds->env->lent), false, &c);
-    while (store_next(&c, &key, &value) == STATUS_OK)
+    while (!MUTATED(RAFT_MUTATION_FORGET_FEED) && store_next(&c, &key, &value) == STATUS_OK)
         feed_take(feeds, f, key, value);
 }
 
@@ -181,6 +182,15 @@ struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p)
     return lag;
 }
 
+size_t feeds_most_bytes(const struct feeds *feeds)
+{
+    size_t most = 0;
+    const struct feed *f;
+    LIST_FOREACH (f, &feeds->all, place)
+        most = f->bytes + f->proposed > most ? f->bytes + f->proposed : most;
+    return most;
+}
+
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
                    struct admit_verdict *verdict)
 {
@@ -188,7 +198,8 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
     const struct feed_lag lag = feeds_lag(feeds, p);
     const bool late =
         instant_since(feeds->env->now, lag.since).ns > config->index_backlog_ms * NS_PER_MS;
-    if (!late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes)
+    if ((!late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes) ||
+        MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
         return true;
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
                                       .index = lag.index,

@@ -67,4 +67,6 @@ struct feed_lag {
     uint32_t partition;   /* and its partition */
     enum admit_reason cause;
 };
+/* The most bytes of a feed, proposed ones included. */
+size_t feeds_most_bytes(const struct feeds *feeds);
 struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p);

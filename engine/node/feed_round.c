@@ -4,6 +4,7 @@
 #include "engine/index/row.h"
 #include "engine/node/feed_internal.h"
 #include "engine/node/owned_keys.h"
+#include "replication/raft_mutation.h"
 
 enum {
     COVERED_MAX = 8,   /* notes that a round covers at most */
@@ -190,12 +191,13 @@ static bool round_add_index(struct round *round, const struct index *x)
             if (part.table_id != x->table_id)
                 continue;
             named = true;
-            if (part.old_row.size > 0 && !(has && slice_equal(part.old_row, present)) &&
+            if (part.old_row.size > 0 && !MUTATED(RAFT_MUTATION_KEEP_OLD_GLOBAL) &&
+                !(has && slice_equal(part.old_row, present)) &&
                 !round_was_named(round, i, x->table_id, part.old_row))
                 added = added && round_add(round, x->table_id, part.old_row, slice_make(NULL, 0));
         }
     }
-    if (named && has)
+    if (named && has && !MUTATED(RAFT_MUTATION_SKIP_CHANGE))
         added = added && round_add(round, x->table_id, present, shown);
     buffer_deinit(&key);
     buffer_deinit(&row);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "replication/raft_mutation.h"
+
 struct index_session {
     LIST_ENTRY(index_session) place;
     uint64_t id;
@@ -59,7 +61,7 @@ bool index_sessions_hold(const struct index_sessions *sessions, const struct par
         if (s->id == session && s->partition == p->info.id)
             return s->term == p->led;
     }
-    return false;
+    return MUTATED(RAFT_MUTATION_ANY_SESSION);
 }
 
 void index_sessions_close(struct index_sessions *sessions, uint32_t partition)

@@ -570,6 +570,11 @@ int64_t node_balance(struct node *n, enum admit_kind kind)
     return n->throughput.admission.buckets[kind].balance;
 }
 
+size_t node_backlog(const struct node *n)
+{
+    return feeds_most_bytes(&n->feeds);
+}
+
 const struct served *node_served(const struct node *n)
 {
     return &n->throughput.served;
