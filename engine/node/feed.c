@@ -8,9 +8,10 @@
 #include "replication/raft_mutation.h"
 
 enum {
-    ACKS_MAX = 128,           /* changes that one log entry deletes */
-    ACK_BYTES_MAX = 64 * 1024 /* of their keys */
+    ACK_BYTES_MAX = 16 * 1024 /* of a log entry that deletes changes, but for the last one */
 };
+
+_Static_assert(ACK_BYTES_MAX / CHANGE_HEAD_SIZE <= CHANGES_MAX, "an entry may have so many");
 
 static struct feed *feed_of(const struct feeds *feeds, uint32_t partition)
 {
@@ -238,49 +239,55 @@ void feeds_removed(struct feeds *feeds, const struct partition *p, struct slice 
 
 /* ---- what is done ---- */
 
-/* Appends the covered notes' rows as deletions, and forgets the notes. */
+/* Appends rows of covered notes as deletions, and forgets the notes, until the entry is large enough. */
 static void item_append_acks(struct feed *f, struct feed_item *item, struct buffer *out)
 {
-    for (uint32_t i = 0; i < item->covered; i++) {
+    uint32_t count = 0;
+    for (; count < item->covered && out->size < ACK_BYTES_MAX; count++) {
+        struct feed_note *n = &item->notes[count];
         buffer_clear(&f->scratch);
         buffer_append_slice(&f->scratch, buffer_slice(&item->key));
-        buffer_append_slice(&f->scratch, item->notes[i].suffix);
+        buffer_append_slice(&f->scratch, n->suffix);
         const struct change c = {.space = SPACE_FEED,
                                  .key = buffer_slice(&f->scratch),
-                                 .old_size = (int64_t)(item->notes[i].row_bytes - f->scratch.size)};
+                                 .old_size = (int64_t)(n->row_bytes - f->scratch.size)};
         change_set_append(out, &c);
-        free(item->notes[i].bytes);
+        free(n->bytes);
     }
-    item->note_count -= item->covered;
-    memmove(item->notes, item->notes + item->covered, item->note_count * sizeof item->notes[0]);
-    item->covered = 0;
+    item->note_count -= count;
+    item->covered -= count;
+    memmove(item->notes, item->notes + count, item->note_count * sizeof item->notes[0]);
+}
+
+/* All covered notes of the item are done. */
+static void item_rest(struct feed *f, struct feed_item *item)
+{
+    TAILQ_REMOVE(&f->done, item, place);
+    if (item->note_count == 0) {
+        item_free(f, item);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&f->ready, item, place);
+    TAILQ_REMOVE(&f->by_age, item, age); /* its oldest note is a younger one now */
+    TAILQ_INSERT_TAIL(&f->by_age, item, age);
 }
 
 /* Proposes to delete changes that the indexes have. False: not now. */
 static bool feed_propose_done(struct feeds *feeds, struct feed *f, struct partition *p)
 {
     const struct operation o = {.from = FROM_SELF};
+    const size_t most = ACK_BYTES_MAX + STORAGE_KEY_SIZE_MAX + CHANGE_HEAD_SIZE;
     struct buffer *out = &feeds->env->scratch;
-    uint32_t acks = 0;
-    if (!proposals_may_write(feeds->proposals, &o, 2 * ACK_BYTES_MAX) ||
-        !groups_may_propose(feeds->groups, p, &o, 2 * ACK_BYTES_MAX))
+    if (!proposals_may_write(feeds->proposals, &o, most) ||
+        !groups_may_propose(feeds->groups, p, &o, most))
         return false;
     buffer_clear(out);
     change_set_begin(out, 0, 0);
-    while (!TAILQ_EMPTY(&f->done) && acks < ACKS_MAX && out->size < ACK_BYTES_MAX) {
+    while (!TAILQ_EMPTY(&f->done) && out->size < ACK_BYTES_MAX) {
         struct feed_item *item = TAILQ_FIRST(&f->done);
-        if (acks > 0 && acks + item->covered > CHANGES_MAX)
-            break;
-        TAILQ_REMOVE(&f->done, item, place);
-        acks += item->covered;
         item_append_acks(f, item, out);
-        if (item->note_count == 0) {
-            item_free(f, item);
-            continue;
-        }
-        TAILQ_INSERT_TAIL(&f->ready, item, place);
-        TAILQ_REMOVE(&f->by_age, item, age); /* its oldest note is a younger one now */
-        TAILQ_INSERT_TAIL(&f->by_age, item, age);
+        if (item->covered == 0)
+            item_rest(f, item);
     }
     if (groups_propose(feeds->groups, p, &o, LOG_WRITE, buffer_slice(out), slice_make(NULL, 0)) ==
         NULL)

@@ -14,7 +14,8 @@
  *           the item. A crash or a new leader repeats rounds from the item's present state, so the
  *           rows never go back.
  *   FEED-2  The changes that are not done take at most index_backlog_bytes, proposed ones included.
- *           Further writes that change indexes are refused until some are done.
+ *           Further writes that change indexes are refused until some are done. A partition that has
+ *           absorbed another one begins with the changes of both.
  *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
  *
  * Not here: backfilling an index of a table that has items. */
