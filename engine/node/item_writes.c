@@ -235,22 +235,20 @@ static void write_propose(struct requests *requests, struct partition *p, const 
     e->want = q->write.want;
 }
 
-/* The bytes of the log entry of a write that leaves `item`. */
-static size_t write_payload(const struct partition *p, const struct request *q, struct slice item)
+/* The bytes of the log entry of a write that leaves `item`, and says so much of global indexes. */
+static size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
+                            size_t feed)
 {
     const size_t row = CHANGE_HEAD_SIZE + q->write.key.size + 2 * SORT_KEY_SIZE_MAX + 2;
     return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
            COLLECTION_ROW_SIZE + item.size + 2 * index_set_local(p->indexes) * row +
-           (index_set_global(p->indexes) > 0
-                ? CHANGE_HEAD_SIZE + q->write.key.size + 8 +
-                      index_set_global(p->indexes) * (12 + (size_t)STORAGE_KEY_SIZE_MAX)
-                : 0);
+           (feed > 0 ? CHANGE_HEAD_SIZE + q->write.key.size + feed : 0);
 }
 
 static bool write_has_room(struct requests *requests, const struct partition *p,
-                           const struct operation *o, struct slice item)
+                           const struct operation *o, struct slice item, size_t feed)
 {
-    const size_t payload = write_payload(p, &o->request, item);
+    const size_t payload = write_payload(p, &o->request, item, feed);
     return proposals_may_write(requests->proposals, o, payload) &&
            groups_may_propose(requests->groups, p, o, payload);
 }
@@ -361,7 +359,7 @@ void requests_write(struct requests *requests, struct operation *o)
     const int64_t least = write_cost_mcu(q->op != REQUEST_DELETE ? item_size(q->write.item) : 0);
     struct write w;
     enum reply_code code = REPLY_OK;
-    if (!write_has_room(requests, p, o, q->write.item) ||
+    if (!write_has_room(requests, p, o, q->write.item, 0) ||
         !items_admit(requests, p, o, ADMIT_WRITE, least) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
         return;
@@ -371,7 +369,8 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     }
     if (!write_indexes_keep_up(requests, p, o, &w) ||
-        (q->op == REQUEST_UPDATE && !write_has_room(requests, p, o, w.item)))
+        ((q->op == REQUEST_UPDATE || w.feed.size > 0) &&
+         !write_has_room(requests, p, o, w.item, w.feed.size)))
         return;
     items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - least);
     if (write_grows_by(&w) > 0 && w.collection_bytes > requests->env->config->collection_max_bytes)
