@@ -521,6 +521,10 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
     out->workload.indexed = often(&p, 50);
     out->workload.global_indexes = often(&p, 40);
+    if (out->workload.global_indexes) { /* nodes must carry the indexes, too */
+        out->config.node_rcu *= 3;
+        out->config.node_wcu *= 3;
+    }
     out->config.index_backlog_bytes = spread(&p, 64 * KIB, 512 * KIB);
     out->config.index_backlog_ms = spread(&p, 100, 5000);
     out->kill_leader_at = o->kill_leader_at;
