@@ -299,7 +299,9 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     c->on_demand_wcu = c->on_demand_rcu = DEMAND_PARTITIONS * units;
     c->on_demand_promise_percent = 100;
     const struct workload *w = &plan->workload;
-    int64_t promised = units * (w->partitions + (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
+    const int64_t indexes = w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
+    int64_t promised =
+        units * (w->partitions * (1 + indexes) + (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 
@@ -521,10 +523,6 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
     out->workload.indexed = often(&p, 50);
     out->workload.global_indexes = often(&p, 40);
-    if (out->workload.global_indexes) { /* nodes must carry the indexes, too */
-        out->config.node_rcu *= 3;
-        out->config.node_wcu *= 3;
-    }
     out->config.index_backlog_bytes = spread(&p, 64 * KIB, 512 * KIB);
     out->config.index_backlog_ms = spread(&p, 100, 5000);
     out->kill_leader_at = o->kill_leader_at;

@@ -607,6 +607,9 @@ static void setup_done(void *context, int status, struct slice body)
     struct sim_client *c = context;
     c->calling = false;
     c->last_status = status;
+    buffer_clear(&c->last_error);
+    if (status != 200)
+        buffer_append_slice(&c->last_error, body);
     if (c->step == STEP_CREATE && (status == 200 || dynamo_says(body, "ResourceInUse")))
         c->step = STEP_DESCRIBE;
     else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
