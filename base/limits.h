@@ -122,6 +122,12 @@
     X(partition_max_bytes, 10 * GIB, MIB, TIB, "A partition that holds more bytes is split.")      \
     X(collection_max_bytes, 10 * GIB, KIB, TIB,                                                    \
       "An item collection of a table that keeps collections whole holds at most this many bytes.") \
+    X(index_backlog_bytes, MIB, 64 * KIB, GIB,                                                     \
+      "A partition keeps at most this many bytes of changes that global indexes lack. Then its "   \
+      "writes are refused until the indexes have taken some.")                                     \
+    X(index_backlog_ms, 5000, 10, 3600000,                                                         \
+      "A partition's writes are refused while a global index lacks a change that is older than "   \
+      "this.")                                                                                     \
     X(control_balance, 1, 0, 1,                                                                    \
       "1: the controller moves replicas off nodes above balance_percent. 0: never.")               \
     X(control_leaders, 1, 0, 1,                                                                    \

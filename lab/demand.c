@@ -29,6 +29,11 @@ uint32_t demand_router(const struct scenario_spread *spread, int64_t now_ns, uin
     return (spread->count - 1) % routers;
 }
 
+uint32_t demand_other_router(uint32_t first, uint32_t routers, struct prng *random)
+{
+    return (first + 1 + (uint32_t)prng_below(random, routers - 1)) % routers;
+}
+
 int64_t demand_cost_mcu(const struct traffic_request *t)
 {
     int64_t items = t->scan_length > 1 ? t->scan_length : 1;

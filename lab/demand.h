@@ -23,6 +23,7 @@ enum demand_stream {
     DEMAND_REPLICAS,
     DEMAND_GAC,
     DEMAND_WORLD,
+    DEMAND_HEDGES,
 };
 
 uint64_t demand_seed(uint64_t seed, enum demand_stream stream, uint64_t which);
@@ -30,6 +31,9 @@ uint64_t demand_seed(uint64_t seed, enum demand_stream stream, uint64_t which);
 /* The router of the next attempt, from 0. `next` counts the attempts that are spread evenly. */
 uint32_t demand_router(const struct scenario_spread *spread, int64_t now_ns, uint32_t routers,
                        struct prng *random, uint32_t *next);
+
+/* Any other router than `first`, for a hedge. `routers` > 1. */
+uint32_t demand_other_router(uint32_t first, uint32_t routers, struct prng *random);
 
 /* The cost of the request if it is admitted and its item exists. */
 int64_t demand_cost_mcu(const struct traffic_request *t);

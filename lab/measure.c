@@ -57,26 +57,17 @@ void measure_destroy(struct measure *m)
     for (size_t i = 0; i < m->phase_count; i++)
         free(m->phases[i]);
     optimum_destroy(m->optimum);
-    void *owned[] = {m->resources,
-                     m->flows,
-                     m->streams,
-                     m->limits,
-                     m->steps,
-                     m->active,
-                     m->problem_flows,
-                     m->fair,
-                     m->in_budget,
-                     m->whole,
-                     m->capacities,
-                     m->capacities_slack,
-                     m->window_resources,
-                     m->shares,
-                     m->imbalance,
-                     m->imbalance_floor,
-                     m->decisions,
-                     m->pair_use_mcu,
-                     m->on_demand,
-                     m};
+    void *owned[] = {m->resources,        m->flows,
+                     m->streams,          m->limits,
+                     m->groups,           m->steps,
+                     m->active,           m->problem_flows,
+                     m->problem_groups,   m->fair,
+                     m->in_budget,        m->whole,
+                     m->capacities,       m->capacities_slack,
+                     m->window_resources, m->shares,
+                     m->imbalance,        m->imbalance_floor,
+                     m->decisions,        m->pair_use_mcu,
+                     m->on_demand,        m};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
         free(owned[i]);
 }
@@ -119,11 +110,32 @@ uint32_t measure_add_stream(struct measure *m, uint32_t tenant, uint32_t table, 
     m->streams = must_grow(m->streams, m->stream_count, &m->stream_capacity, sizeof *m->streams);
     m->shares = must_have(realloc(m->shares, m->stream_capacity * 2 * sizeof *m->shares));
     struct stream *s = &m->streams[m->stream_count];
-    *s = (struct stream){
-        .tenant = tenant, .table = table, .kind = kind, .limit = MEASURE_ANY, .largest_mcu = 1};
+    *s = (struct stream){.tenant = tenant,
+                         .table = table,
+                         .kind = kind,
+                         .limit = MEASURE_ANY,
+                         .group = MEASURE_ANY,
+                         .largest_mcu = 1};
     for (int i = 0; i < MEASURE_STEPS; i++)
         s->first_refusal_ns[i] = NEVER_YET;
     return (uint32_t)m->stream_count++;
+}
+
+uint32_t measure_add_group(struct measure *m, uint32_t parent, int64_t weight)
+{
+    _Static_assert(MEASURE_ANY == OPTIMUM_NO_GROUP, "no parent is no group");
+    must(parent == MEASURE_ANY || parent < m->group_count);
+    must(weight > 0 && weight <= OPTIMUM_WEIGHT_MAX);
+    m->groups = must_grow(m->groups, m->group_count, &m->group_capacity, sizeof *m->groups);
+    m->groups[m->group_count] = (struct optimum_group){parent, weight};
+    return (uint32_t)m->group_count++;
+}
+
+void measure_set_stream_group(struct measure *m, uint32_t stream, uint32_t group)
+{
+    must(stream < m->stream_count);
+    must(group < m->group_count);
+    m->streams[stream].group = group;
 }
 
 void measure_set_path(struct measure *m, uint32_t flow, int64_t weight, const uint32_t *resources,
@@ -263,6 +275,7 @@ void measure_request(struct measure *m, const struct measure_request *r)
     f->offered_mcu += r->cost_mcu;
     slot->offered_mcu += r->cost_mcu;
     slot->offered++;
+    slot->hedges += r->hedge;
     if (r->reason != 0) {
         count_refusal(m, f, s, slot, r);
         return;
@@ -272,13 +285,14 @@ void measure_request(struct measure *m, const struct measure_request *r)
     slot->admitted++;
     if (s->table < m->on_demand_count && m->on_demand[s->table])
         m->on_demand_mcu[s->kind] += (double)r->cost_mcu;
+    slot->hedge_mcu += r->hedge ? r->cost_mcu : 0;
     if (s->limit != MEASURE_ANY) {
         limit_advance(&m->limits[s->limit], r->at_ns);
         m->limits[s->limit].admitted += (double)r->cost_mcu;
     }
     if (r->latency_ns >= 0)
         measure_finish(m, r->flow, r->cost_mcu, r->latency_ns);
-    else if (m->options.objective_ns == 0)
+    else if (m->options.objective_ns == 0 && !r->unheard)
         slot->good_mcu += r->cost_mcu;
 }
 
@@ -290,6 +304,12 @@ void measure_finish(struct measure *m, uint32_t flow, int64_t cost_mcu, int64_t 
     add_latency(m, s, latency_ns);
     if (m->options.objective_ns == 0 || latency_ns <= m->options.objective_ns)
         stream_slot_now(m, s)->good_mcu += cost_mcu;
+}
+
+void measure_hedge_won(struct measure *m, uint32_t flow)
+{
+    must(flow < m->flow_count);
+    stream_slot_now(m, &m->streams[m->flows[flow].stream])->hedges_won++;
 }
 
 void measure_step(struct measure *m, int64_t now_ns)

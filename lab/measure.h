@@ -76,6 +76,12 @@ void measure_set_slack(struct measure *m, uint32_t resource, int64_t mcu);
 /* Tenant and table are the runner's own numbers. Returns the index: 0, 1, .. */
 uint32_t measure_add_stream(struct measure *m, uint32_t tenant, uint32_t table, uint32_t kind);
 
+/* A tenant or an account of tenants, of one kind of requests. `parent`: a group, or MEASURE_ANY for
+ * none. Once there is a group, the max-min optimum shares among groups (optimum_tree.c), each stream
+ * needs one, and the weights of flows count within a group. Returns the index: 0, 1, .. */
+uint32_t measure_add_group(struct measure *m, uint32_t parent, int64_t weight);
+void measure_set_stream_group(struct measure *m, uint32_t stream, uint32_t group);
+
 /* `weight` > 0: what the max-min optimum shares by. Returns the index: 0, 1, .. */
 uint32_t measure_add_flow(struct measure *m, uint32_t stream, int64_t weight,
                           const uint32_t *resources, uint32_t count);
@@ -100,12 +106,16 @@ struct measure_request {
     int64_t at_ns;   /* when it was offered; not before the previous request's window */
     int64_t cost_mcu;
     int64_t latency_ns; /* of an admitted request; < 0: not known */
+    bool unheard;       /* nobody waits for the answer, or it is not known yet: no goodput so far */
+    bool hedge;         /* a second attempt, sent while the first one is out */
 };
 
 void measure_request(struct measure *m, const struct measure_request *r);
 
 /* The latency of an admitted request that was told without, once it is known. */
 void measure_finish(struct measure *m, uint32_t flow, int64_t cost_mcu, int64_t latency_ns);
+/* The answer to a hedge came before that of the first attempt. */
+void measure_hedge_won(struct measure *m, uint32_t flow);
 
 /* Closes all windows that end at or before `now_ns`. The runner calls it at the end of every
  * window, after setting the capacities that this window had. measure_request closes windows before
@@ -212,8 +222,10 @@ struct measure_point {
     int64_t refused_mcu[MEASURE_REASONS]; /* [0] is unused */
     uint64_t offered, admitted;           /* requests */
     uint64_t refused[MEASURE_REASONS];
-    int64_t fair_mcu;  /* what the max-min optimum gives */
-    int64_t false_mcu; /* refused, although the max-min optimum admits it */
+    uint64_t hedges, hedges_won; /* of the offered requests */
+    int64_t hedge_mcu;           /* of the admitted units */
+    int64_t fair_mcu;            /* what the max-min optimum gives */
+    int64_t false_mcu;           /* refused, although the max-min optimum admits it */
     int64_t total_mcu; /* the optimum's greatest total; of the whole cluster: all streams */
 };
 

@@ -45,11 +45,14 @@ struct stream_slot {
     uint64_t offered, admitted;
     int64_t refused_mcu[MEASURE_REASONS];
     uint64_t refused[MEASURE_REASONS];
+    uint64_t hedges, hedges_won;
+    int64_t hedge_mcu;
 };
 
 struct stream {
     uint32_t tenant, table, kind;
     uint32_t limit;            /* MEASURE_ANY: none */
+    uint32_t group;            /* of the optimum; MEASURE_ANY: none */
     struct stream_slot *slots; /* owns; later slots are zero */
     size_t slot_capacity;
     struct histogram *latency;               /* owns; NULL: none yet */
@@ -104,15 +107,17 @@ struct measure {
     struct flow *flows;
     struct stream *streams;
     struct limit *limits;
+    struct optimum_group *groups;
     struct step *steps; /* [0] is the start of the run */
     struct phase *phases[MEASURE_STEPS];
     size_t resource_count, resource_capacity, flow_count, flow_capacity;
-    size_t stream_count, stream_capacity, limit_count, limit_capacity;
+    size_t stream_count, stream_capacity, limit_count, limit_capacity, group_count, group_capacity;
     size_t step_count, step_capacity, phase_count;
 
     uint32_t *active; /* flows with requests in this window */
     size_t active_count, active_capacity;
     struct optimum_flow *problem_flows; /* scratch for the optimum, by active flow */
+    uint32_t *problem_groups;           /* the same, of their groups */
     int64_t *fair, *in_budget;
     size_t problem_capacity;
     int64_t *capacities, *capacities_slack;

@@ -64,6 +64,9 @@ static void add_slot(struct measure_point *p, const struct stream_slot *slot)
         p->refused_mcu[r] += slot->refused_mcu[r];
         p->refused[r] += slot->refused[r];
     }
+    p->hedges += slot->hedges;
+    p->hedges_won += slot->hedges_won;
+    p->hedge_mcu += slot->hedge_mcu;
 }
 
 static void add_streams(const struct measure *m, const struct measure_selector *q, size_t slot,
@@ -356,6 +359,22 @@ static double value_throttle(const struct selection *s, int which)
                       : ratio(value_requests(s, REFUSED), value_requests(s, OFFERED));
 }
 
+enum {
+    HEDGES,
+    HEDGES_WON,
+    HEDGE_FRACTION,
+    HEDGE_LOAD
+};
+
+static double value_hedges(const struct selection *s, int which)
+{
+    struct measure_point p = sum_of(s);
+    const double values[] = {(double)p.hedges, (double)p.hedges_won,
+                             ratio((double)p.hedges, (double)(p.offered - p.hedges)),
+                             ratio((double)p.hedge_mcu, (double)(p.admitted_mcu - p.hedge_mcu))};
+    return values[which];
+}
+
 static double percentile_ms(const struct measure *m, const struct measure_selector *q,
                             uint32_t percentile)
 {
@@ -509,6 +528,14 @@ static const struct measure_row MEASURES[] = {
         ADMITTED, "rp"),
     ROW("refused_requests", "requests", "refused requests", MEASURE_LOWER, NAN, value_requests,
         REFUSED, "p"),
+    ROW("hedges", "requests", "second attempts that were sent while the first one was out",
+        MEASURE_NEITHER, NAN, value_hedges, HEDGES, "rp"),
+    ROW("hedges_won", "requests", "hedges whose answer came first", MEASURE_NEITHER, NAN,
+        value_hedges, HEDGES_WON, "rp"),
+    ROW("hedge_fraction", "1", "hedges by all other offered requests", MEASURE_LOWER, NAN,
+        value_hedges, HEDGE_FRACTION, "rp"),
+    ROW("hedge_load", "1", "admitted units of hedges by all other admitted units", MEASURE_LOWER,
+        NAN, value_hedges, HEDGE_LOAD, "rp"),
     ROW("latency", "ms",
         "latency of admitted requests at the selected percentile; the median without one",
         MEASURE_LOWER, NAN, value_latency, 50000, "tr"),

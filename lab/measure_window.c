@@ -44,6 +44,9 @@ static void add_stream_slot(struct stream_slot *to, const struct stream_slot *fr
         to->refused_mcu[r] += from->refused_mcu[r];
         to->refused[r] += from->refused[r];
     }
+    to->hedges += from->hedges;
+    to->hedges_won += from->hedges_won;
+    to->hedge_mcu += from->hedge_mcu;
 }
 
 static void add_whole_slot(struct whole_slot *to, const struct whole_slot *from)
@@ -85,6 +88,7 @@ static void make_room(struct measure *m)
     if (m->active_count > m->problem_capacity) {
         size_t n = m->problem_capacity = m->active_count * 2;
         m->problem_flows = must_have(realloc(m->problem_flows, n * sizeof *m->problem_flows));
+        m->problem_groups = must_have(realloc(m->problem_groups, n * sizeof *m->problem_groups));
         m->fair = must_have(realloc(m->fair, n * sizeof *m->fair));
         m->in_budget = must_have(realloc(m->in_budget, n * sizeof *m->in_budget));
     }
@@ -157,6 +161,7 @@ static void build_problem(struct measure *m)
         const struct flow *f = &m->flows[m->active[i]];
         struct optimum_flow *p = &m->problem_flows[i];
         *p = (struct optimum_flow){f->offered_mcu, f->weight, f->path_count, {0}};
+        m->problem_groups[i] = m->streams[f->stream].group;
         for (uint32_t k = 0; k < f->path_count; k++) {
             p->resources[k] = use_resource(m, f->path[k]);
             m->resources[f->path[k]].offered_mcu += f->offered_mcu;
@@ -302,7 +307,11 @@ static void solve_window(struct measure *m, struct window_sums *sums)
     struct whole_slot *whole = whole_slot_now(m);
     struct optimum_problem problem = {m->problem_flows, (uint32_t)m->active_count, m->capacities,
                                       (uint32_t)m->window_resource_count};
-    optimum_fair(m->optimum, &problem, m->fair);
+    const struct optimum_tree tree = {m->groups, (uint32_t)m->group_count, m->problem_groups};
+    if (m->group_count > 0)
+        optimum_fair_tree(m->optimum, &problem, &tree, m->fair);
+    else
+        optimum_fair(m->optimum, &problem, m->fair);
     compare_flows(m, sums);
     compare_nodes(m);
     keep_balances(m);

@@ -51,6 +51,21 @@ struct optimum_result {
     int64_t bound_mcu; /* no allocation of whole mcu has a greater total */
 };
 
+/* A group of flows or of groups: a tenant, an account. */
+struct optimum_group {
+    uint32_t parent; /* index of a group that comes before; OPTIMUM_NO_GROUP: none */
+    int64_t weight;  /* 1 .. OPTIMUM_WEIGHT_MAX; among the members of the parent */
+};
+
+#define OPTIMUM_NO_GROUP UINT32_MAX
+
+/* Borrows its arrays. The weight of a flow counts among the members of its group. */
+struct optimum_tree {
+    const struct optimum_group *groups;
+    uint32_t group_count;
+    const uint32_t *group_of; /* by flow */
+};
+
 /* Memory that calls reuse. */
 struct optimum;
 
@@ -67,3 +82,8 @@ struct optimum_result optimum_total(struct optimum *o, const struct optimum_prob
  * where no other flow has more per weight. bound_mcu is total_mcu. */
 struct optimum_result optimum_fair(struct optimum *o, const struct optimum_problem *p,
                                    int64_t *admitted_mcu);
+
+/* The same where groups share, and their members within them: optimum_tree.c says how. On a single
+ * resource a group gets its weighted part of its parent's share, or what its flows want. */
+struct optimum_result optimum_fair_tree(struct optimum *o, const struct optimum_problem *p,
+                                        const struct optimum_tree *tree, int64_t *admitted_mcu);

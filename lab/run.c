@@ -23,8 +23,9 @@ static const struct lab_runner *const runners[LAB_FIDELITIES] = {
     [LAB_ADMISSION] = &admission_runner, [LAB_FULL] = &full_runner};
 
 /* As the measures number reasons. */
-static const char *const reasons[] = {"ok",    "key-range", "allocation", "node",   "member",
-                                      "table", "overload",  "client",     "failed", NULL};
+static const char *const reasons[] = {"ok",     "key-range", "allocation", "node",
+                                      "member", "table",     "overload",   "index",
+                                      "client", "failed",    NULL};
 
 enum status lab_job_read(const struct lab_job *job, struct document *d, struct scenario *out,
                          struct buffer *error)

@@ -8,6 +8,7 @@
 #include "base/instant.h"
 #include "control/points.h"
 #include "engine/admission/admission.h"
+#include "engine/catalog/table.h"
 #include "gac/vend.h"
 
 #define AT(type, member) offsetof(struct type, member)
@@ -131,6 +132,10 @@ static const struct field table_fields[] = {
     {"bytes", FIELD_INTEGER, AT(scenario_table, bytes), .least = 0, .most = INT64_MAX / 4,
      .help = "Bytes stored at the start. `full` and `real` store at most 64 MiB in all tables. "
              "Default: 0."},
+    {"weight", FIELD_INTEGER, AT(scenario_table, weight), .least = 1, .most = TABLE_WEIGHT_MAX,
+     .help =
+         "The tag weir:weight: nodes share what allocations leave in proportion to it. Default: "
+         "1."},
     {"whole_collections", FIELD_FLAG, AT(scenario_table, whole_collections),
      .help = "No split divides an item collection, as with a local index. Default: false."},
     {"autoscaling", FIELD_NODE, AT(scenario_table, autoscaling), .read = autoscaling_read,
@@ -140,7 +145,7 @@ static const struct field table_fields[] = {
 static bool read_table(struct reading *r, const struct document_node *n, void *target)
 {
     struct scenario_table *t = target;
-    *t = (struct scenario_table){.copies = 1, .rcu = 1000, .wcu = 1000};
+    *t = (struct scenario_table){.copies = 1, .rcu = 1000, .wcu = 1000, .weight = 1};
     if (!fields_read(r, n, table_fields, t))
         return false;
     size_t size = strlen(t->name);
@@ -170,13 +175,24 @@ static const struct field tenant_fields[] = {
      .help = "Name of the tenant, as workloads have it."},
     {"weight", FIELD_NUMBER, AT(scenario_tenant, weight), .least = 0, .most = 1000000,
      .help = "Weight in the measures of fairness. Default: 1."},
+    {"parent", FIELD_TEXT, AT(scenario_tenant, parent),
+     .help = "The account of the tenant: a tenant that comes before it, and has no workload. The "
+             "weight is then one among the tenants of the account. Default: none."},
     FIELDS_END};
 
 static bool read_tenant(struct reading *r, const struct document_node *n, void *target)
 {
     struct scenario_tenant *t = target;
-    *t = (struct scenario_tenant){.weight = 1};
-    return fields_read(r, n, tenant_fields, t);
+    *t = (struct scenario_tenant){.weight = 1, .parent_place = UINT32_MAX};
+    if (!fields_read(r, n, tenant_fields, t))
+        return false;
+    const struct scenario *s = scenario_of(r);
+    for (uint32_t i = 0; t->parent != NULL && i < s->tenant_count; i++) {
+        if (strcmp(s->tenants[i].name, t->parent) == 0)
+            t->parent_place = i;
+    }
+    return t->parent == NULL || t->parent_place != UINT32_MAX ||
+           reading_fail(r, n, "tenant %s: there is no tenant `%s` before it", t->name, t->parent);
 }
 
 static bool read_tenants(struct reading *r, const struct document_node *n, void *target)
@@ -268,6 +284,11 @@ static const char *parse_spread(void *target, const char *text)
     return NULL;
 }
 
+static const char *parse_hedge(void *target, const char *text)
+{
+    return hedge_parse(target, text);
+}
+
 static const char *parse_ycsb(void *target, const char *text)
 {
     struct traffic_options *o = target;
@@ -341,6 +362,10 @@ static const struct field workload_fields[] = {
      .help = "What clients do after a failure: none, legacy, standard, adaptive, standard-2026, "
              "adaptive-2026, sre-throttle:K, or a policy of --policy; :ATTEMPTS may follow. "
              "Default: none."},
+    {"hedge", FIELD_PARSED, AT(scenario_workload, hedge), .parse = parse_hedge,
+     .help = "When a client sends a read a second time, to another router, while the first attempt "
+             "is out: after a time, or pNN: after that percentile of its latencies. :FRACTION may "
+             "follow: at most so many hedges for each request (0.05). Default: none."},
     {"timeout", FIELD_DURATION, AT(scenario_workload, timeout_ns), .least = 1, .most = NS_MAX,
      .help = "A client gives an attempt up after this time. Default: 5s."},
     {"routers", FIELD_PARSED, AT(scenario_workload, routers), .parse = parse_spread,
@@ -372,7 +397,8 @@ static bool find_tenant(struct reading *r, const struct document_node *n,
     }
     if (s->tenant_count == SCENARIO_TENANTS_MAX)
         return reading_fail(r, n, "there are more than %d tenants", SCENARIO_TENANTS_MAX);
-    s->tenants[s->tenant_count++] = (struct scenario_tenant){.name = w->tenant, .weight = 1};
+    s->tenants[s->tenant_count++] =
+        (struct scenario_tenant){.name = w->tenant, .weight = 1, .parent_place = UINT32_MAX};
     return true;
 }
 
@@ -652,6 +678,16 @@ static bool has_policy(const struct scenario *s, const char *name)
     return false;
 }
 
+/* The first workload of the tenant; NULL: none. */
+static const struct scenario_workload *workload_of(const struct scenario *s, const char *tenant)
+{
+    for (uint32_t i = 0; i < s->workload_count; i++) {
+        if (strcmp(s->workloads[i].tenant, tenant) == 0)
+            return &s->workloads[i];
+    }
+    return NULL;
+}
+
 /* What only the whole shows. */
 static bool check_whole(struct reading *r, const struct scenario *s)
 {
@@ -667,6 +703,21 @@ static bool check_whole(struct reading *r, const struct scenario *s)
     }
     if (s->warm_ns >= s->duration_ns)
         return reading_fail(r, root, "warm must be shorter than duration");
+    for (uint32_t i = 0; i < s->tenant_count; i++) {
+        const struct scenario_workload *own =
+            s->tenants[i].parent == NULL ? NULL : workload_of(s, s->tenants[i].parent);
+        if (own != NULL)
+            return reading_fail(r, root,
+                                "workload %s: tenant %s is the account of others, and has "
+                                "no workload of its own",
+                                own->name, own->tenant);
+    }
+    for (uint32_t i = 0; i < s->workload_count; i++) {
+        if (s->workloads[i].hedge.on && s->cluster.routers < 2)
+            return reading_fail(
+                r, root, "hedge of workload %s needs another router, but cluster.routers is %lld",
+                s->workloads[i].name, (long long)s->cluster.routers);
+    }
     for (uint32_t i = 0; i < s->expectation_count; i++) {
         const struct scenario_expectation *e = &s->expectations[i];
         const char *unknown = e->policy != NULL && !has_policy(s, e->policy)   ? e->policy

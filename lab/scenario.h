@@ -12,6 +12,7 @@
 #include "base/config.h"
 #include "lab/autoscaling.h"
 #include "lab/fields.h"
+#include "workload/hedge.h"
 #include "workload/retry.h"
 #include "workload/traffic.h"
 
@@ -68,15 +69,18 @@ struct scenario_table {
     int64_t partitions; /* at the start; 0: as many as the throughput needs */
     int64_t max_rcu;    /* on demand; 0: none */
     int64_t max_wcu;
-    int64_t gac;   /* 0: as configured; otherwise 1 + enum gac_policy */
-    int64_t bytes; /* stored at the start, spread evenly over the hashes */
+    int64_t gac;    /* 0: as configured; otherwise 1 + enum gac_policy */
+    int64_t bytes;  /* stored at the start, spread evenly over the hashes */
+    int64_t weight; /* where nodes share what allocations leave */
     bool whole_collections;
     struct autoscaling_options autoscaling;
 };
 
 struct scenario_tenant {
     const char *name;
-    double weight; /* in fairness */
+    double weight;         /* in fairness; among those with the same parent */
+    const char *parent;    /* an account; NULL: none */
+    uint32_t parent_place; /* before its own; UINT32_MAX: none */
 };
 
 /* How a workload's requests are spread over the routers. */
@@ -105,6 +109,7 @@ struct scenario_workload {
     bool each;               /* the rate is of each copy of the table; otherwise of all together */
     struct traffic_options traffic;
     struct retry_options retry;
+    struct hedge_options hedge;
     int64_t timeout_ns;
     struct scenario_spread routers;
 };

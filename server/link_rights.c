@@ -28,6 +28,9 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
         return "sent a request that its role may not send";
     if (q->op == REQUEST_TABLE_REPORT && !names_itself(from, q->report.records, 0))
         return "sent a report in another node's name";
+    const bool row = q->op == REQUEST_PUT || q->op == REQUEST_DELETE;
+    if (row && (from->kind == PEER_NODE) != (q->write.session != 0))
+        return "sent an item as a node, or a row of an index as another";
     if (q->op == REQUEST_DECIDE && q->decide.op != CATALOG_DRAIN)
         return "sent a decision that is the controller's";
     return NULL;

@@ -47,5 +47,9 @@ void admission_watch_look(struct run *r)
                       r->plan.config.write_check == WRITE_CHECK_LEASE;
         if (n != NULL && checks)
             check_debts(r, n, id);
+        if (n != NULL && r->plan.merge_percent == 0 &&
+            node_backlog(n) > (size_t)r->world.nodes[id]->options.config->index_backlog_bytes)
+            run_violate(r, "node %u keeps %zu bytes of changes that an index lacks\n", id,
+                        node_backlog(n));
     }
 }

@@ -7,6 +7,8 @@
 #include "base/big_endian.h"
 #include "base/must.h"
 #include "engine/catalog/table.h"
+#include "engine/index/row.h"
+#include "engine/node/collection.h"
 
 static bool check_node(struct node_process *p, uint32_t id, struct buffer *why)
 {
@@ -142,6 +144,72 @@ bool check_replicas(struct node_process *const *nodes, struct slice table, uint3
     good = good && check_ranges(&t, why);
     for (uint32_t i = 0; good && i < t.partition_count; i++)
         good = check_partition(nodes, &t.partitions[i], replicas, why);
+    arena_deinit(&arena);
+    return good;
+}
+
+/* ---- global indexes ---- */
+
+/* A set of rows, whatever their order. */
+static void rows_add(struct contents *rows, struct slice key, struct slice value)
+{
+    rows->items++;
+    rows->hash += XXH3_64bits_withSeed(value.data, value.size, XXH3_64bits(key.data, key.size));
+}
+
+static void rows_add_item(struct contents *rows, const struct index_set *set, struct slice key,
+                          struct slice item)
+{
+    struct buffer row_key = {0}, row = {0};
+    if (index_global_append_key(&row_key, &set->at[0], key, item)) {
+        index_row_append(&row, set, &set->at[0], item);
+        rows_add(rows, buffer_slice(&row_key), buffer_slice(&row));
+    }
+    buffer_deinit(&row_key);
+    buffer_deinit(&row);
+}
+
+/* Adds the items of all partitions, or, with a set, the rows that follow from them. */
+static bool rows_read(struct node_process *const *nodes, const struct table *t,
+                      const struct index_set *set, struct contents *out)
+{
+    enum status status = STATUS_NOT_FOUND;
+    for (uint32_t i = 0; i < t->partition_count && status == STATUS_NOT_FOUND; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        struct node *n = node_process_node(nodes[partition_node(p, 0)]);
+        struct store_cursor c;
+        struct slice key, value;
+        if (n == NULL)
+            return false;
+        store_seek(node_store(n), p->lo, p->hi, false, &c);
+        while ((status = store_next(&c, &key, &value)) == STATUS_OK) {
+            if (set == NULL)
+                rows_add(out, key, value);
+            else if (!(t->whole_collections && collection_is_row(key)))
+                rows_add_item(out, set, key, value);
+        }
+    }
+    return status == STATUS_NOT_FOUND;
+}
+
+bool check_index(struct node_process *const *nodes, struct slice table, struct slice index,
+                 struct buffer *why)
+{
+    struct arena arena = {0};
+    struct table t, x;
+    struct contents wanted = {0}, there = {0};
+    bool good = table.size > 0 && table_decode(table, &arena, &t) == STATUS_OK && index.size > 0 &&
+                table_decode(index, &arena, &x) == STATUS_OK &&
+                rows_read(nodes, &t, x.index_set, &wanted) && rows_read(nodes, &x, NULL, &there);
+    if (!good) {
+        buffer_append_text(why, "an index or its table cannot be read\n");
+    } else if (wanted.items != there.items || wanted.hash != there.hash) {
+        buffer_append_format(why, "%.*s has %llu rows, and should have %llu%s\n", (int)x.name.size,
+                             (const char *)x.name.data, (unsigned long long)there.items,
+                             (unsigned long long)wanted.items,
+                             wanted.items == there.items ? " others" : "");
+        good = false;
+    }
     arena_deinit(&arena);
     return good;
 }

@@ -12,6 +12,11 @@ bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffe
 bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why);
 
+/* Checks that the index (table_encode) has exactly the rows that follow from the items of the table.
+ * False: `why` tells. */
+bool check_index(struct node_process *const *nodes, struct slice table, struct slice index,
+                 struct buffer *why);
+
 /* Checks that the partitions cover the table's keys: no gap, no overlap. False: `why` tells. */
 bool check_coverage(struct slice table, struct buffer *why);
 

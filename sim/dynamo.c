@@ -138,6 +138,28 @@ bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, 
 
 /* ---- requests ---- */
 
+const char *const dynamo_globals[DYNAMO_GLOBALS] = {"g-v", "g-k-v"};
+
+static void append_globals(struct buffer *out, uint32_t units)
+{
+    APPEND(out, "\"GlobalSecondaryIndexes\":[");
+    for (int i = 0; i < DYNAMO_GLOBALS; i++) {
+        buffer_append_format(out,
+                             "%s{\"IndexName\":\"%s\",\"Projection\":{\"ProjectionType\":\"%s\"},"
+                             "\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}%s]",
+                             i > 0 ? "," : "", dynamo_globals[i], i == 0 ? "ALL" : "KEYS_ONLY",
+                             i == 0 ? "v" : "k",
+                             i == 0 ? "" : ",{\"AttributeName\":\"v\",\"KeyType\":\"RANGE\"}");
+        if (units > 0)
+            buffer_append_format(out,
+                                 ",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,"
+                                 "\"WriteCapacityUnits\":%u}",
+                                 units, units);
+        APPEND(out, "}");
+    }
+    APPEND(out, "],");
+}
+
 static void append_index(struct buffer *out, const char *name, const char *projection)
 {
     buffer_append_format(out,
@@ -159,9 +181,11 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
     if (sort != 0)
         buffer_append_format(out, ",{\"AttributeName\":\"s\",\"AttributeType\":\"%s\"}",
                              attr_type_name(sort));
-    if (spec->indexed && sort != 0)
+    if ((spec->indexed && sort != 0) || spec->global_indexes)
         APPEND(out, ",{\"AttributeName\":\"v\",\"AttributeType\":\"N\"}");
     APPEND(out, "],");
+    if (spec->global_indexes)
+        append_globals(out, spec->units);
     if (spec->indexed && sort != 0) {
         APPEND(out, "\"LocalSecondaryIndexes\":[");
         append_index(out, "by-v", "ALL");
@@ -169,6 +193,9 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
         append_index(out, "keys-by-v", "KEYS_ONLY");
         APPEND(out, "],");
     }
+    if (spec->weight > 0)
+        buffer_append_format(out, "\"Tags\":[{\"Key\":\"weir:weight\",\"Value\":\"%u\"}],",
+                             spec->weight);
     if (spec->units == 0)
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else

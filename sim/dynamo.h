@@ -36,6 +36,8 @@ struct dynamo_spec {
     const struct dynamo_keys *keys; /* borrows */
     uint32_t units;                 /* read units, and write units; 0: on demand */
     bool indexed;                   /* two local indexes by v, if the table has a sort key */
+    bool global_indexes;            /* two global indexes: DYNAMO_GLOBALS */
+    uint32_t weight;                /* of the tag weir:weight; 0: no tag */
 };
 
 enum dynamo_condition {
@@ -58,6 +60,12 @@ struct dynamo_write {
     enum dynamo_condition condition;
     uint64_t expected;
 };
+
+/* The global indexes: by v, of all attributes; by k and v, of keys. */
+enum {
+    DYNAMO_GLOBALS = 2
+};
+extern const char *const dynamo_globals[DYNAMO_GLOBALS];
 
 enum dynamo_index {
     DYNAMO_NO_INDEX,

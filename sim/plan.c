@@ -299,7 +299,9 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     c->on_demand_wcu = c->on_demand_rcu = DEMAND_PARTITIONS * units;
     c->on_demand_promise_percent = 100;
     const struct workload *w = &plan->workload;
-    int64_t promised = units * (w->partitions + (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
+    const int64_t indexes = w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
+    int64_t promised =
+        units * (w->partitions * (1 + indexes) + (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 
@@ -520,6 +522,9 @@ void plan_make(const struct sim_options *o, struct plan *out)
     int64_t cut_ns = spread(&p, 20, 2000) * NS_PER_MS;
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
     out->workload.indexed = often(&p, 50);
+    out->workload.global_indexes = often(&p, 40);
+    out->config.index_backlog_bytes = spread(&p, 64 * KIB, 512 * KIB);
+    out->config.index_backlog_ms = spread(&p, 100, 5000);
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
@@ -568,10 +573,10 @@ void plan_describe(const struct plan *p, struct buffer *out)
     buffer_append_format(
         out,
         "cluster: %u nodes, %u replicas, %u routers, %u GAC servers, %u clients on %u "
-        "keys in %u partitions%s of %u units/s, profile %s, policy %s\n",
+        "keys in %u partitions%s%s of %u units/s, profile %s, policy %s\n",
         p->nodes, p->replicas, p->routers, p->gac, p->clients, w->keys, w->partitions,
-        w->indexed ? " with local indexes" : "", w->units, profile_name(p->config.profile),
-        p->config.partition_policy);
+        w->indexed ? " with local indexes" : "", w->global_indexes ? " with global indexes" : "",
+        w->units, profile_name(p->config.profile), p->config.partition_policy);
     buffer_append_format(
         out, "faults, one in %lld ms for %lld ms:", (long long)(p->strike_ns / NS_PER_MS),
         (long long)(p->length_ns / NS_PER_MS));

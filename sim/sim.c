@@ -1,6 +1,7 @@
 /* sim.c - one simulated run: a world, work and faults, and the checks at the end. */
 #include "sim/sim.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -20,6 +21,7 @@ enum {
     CALM_S = 30,
     TABLES_S = 90, /* until every table exists again, and no node is drained */
     SETTLE_S = 10, /* until acknowledged writes are everywhere */
+    INDEXES_S = 60,
     MOVES_S = 120, /* until moving replicas are where they belong */
     MOVES_LOOK_S = 5,
     ASK_TRIES = 20,
@@ -42,6 +44,7 @@ struct sim {
     uint64_t events;
     int64_t calm_ns;
     struct buffer told[TABLES_MAX]; /* the tables, as the catalog describes them at the end */
+    struct buffer told_indexes[DYNAMO_GLOBALS]; /* the first table's global indexes */
 };
 
 static void not_whole(void *context, struct slice why)
@@ -155,6 +158,8 @@ void sim_destroy(struct sim *s)
     world_deinit(&s->run.world);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         buffer_deinit(&s->told[i]);
+    for (uint32_t i = 0; i < DYNAMO_GLOBALS; i++)
+        buffer_deinit(&s->told_indexes[i]);
     buffer_deinit(&s->run.violation);
     free(s);
 }
@@ -250,16 +255,38 @@ static void sim_set_up(struct sim *s)
 }
 
 /* The leader of the catalog answers, once it knows that it still leads. */
-static void sim_table_ask(struct sim *s, uint32_t table)
+static void sim_table_ask(struct sim *s, const char *name, struct buffer *told)
 {
-    const struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(tables_name(table))};
-    struct buffer *told = &s->told[table];
+    const struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(name)};
     buffer_clear(told);
     for (int tries = 0; tries < ASK_TRIES && told->size == 0 && s->run.violation.size == 0;
          tries++) {
         world_ask(&s->run.world, &r, told);
         sim_pass(s, sim_after(s, NS_PER_S), NULL);
     }
+}
+
+static void sim_tables_ask(struct sim *s)
+{
+    char name[64];
+    for (uint32_t i = 0; i < s->run.plan.workload.tables; i++)
+        sim_table_ask(s, tables_name(i), &s->told[i]);
+    for (int i = 0; i < DYNAMO_GLOBALS && s->run.plan.workload.global_indexes; i++) {
+        snprintf(name, sizeof name, "%s/%s", tables_name(0), dynamo_globals[i]);
+        sim_table_ask(s, name, &s->told_indexes[i]);
+    }
+}
+
+static bool check_indexes(struct sim *s, struct buffer *why)
+{
+    for (int i = 0; i < DYNAMO_GLOBALS && s->run.plan.workload.global_indexes; i++) {
+        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told_indexes[i]),
+                            s->run.plan.replicas, why) ||
+            !check_index(s->run.world.nodes, buffer_slice(&s->told[0]),
+                         buffer_slice(&s->told_indexes[i]), why))
+            return false;
+    }
+    return true;
 }
 
 static bool check_tables(struct sim *s, struct buffer *why)
@@ -269,21 +296,25 @@ static bool check_tables(struct sim *s, struct buffer *why)
                             why))
             return false;
     }
-    return true;
+    return check_indexes(s, why);
 }
 
-/* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. */
+/* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. Or at most
+ * INDEXES_S: the indexes may lag. */
 static void await_moves(struct sim *s)
 {
     struct buffer why = {0};
-    struct instant until = sim_after(s, s->run.plan.moves ? MOVES_S * NS_PER_S : 0);
+    const bool waits = s->run.plan.moves || s->run.plan.workload.global_indexes;
+    struct instant until = sim_after(s, (s->run.plan.moves                     ? MOVES_S
+                                         : s->run.plan.workload.global_indexes ? INDEXES_S
+                                                                               : 0) *
+                                            NS_PER_S);
     bool good = false;
     do {
-        for (uint32_t i = 0; i < s->run.plan.workload.tables; i++)
-            sim_table_ask(s, i);
+        sim_tables_ask(s);
         buffer_clear(&why);
         good = s->run.violation.size > 0 || check_tables(s, &why);
-        if (!good && s->run.plan.moves)
+        if (!good && waits)
             sim_pass(s, sim_after(s, MOVES_LOOK_S * NS_PER_S), NULL);
     } while (!good && instant_before(s->run.world.scheduler.now, until));
     buffer_deinit(&why);

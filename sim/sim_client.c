@@ -607,6 +607,9 @@ static void setup_done(void *context, int status, struct slice body)
     struct sim_client *c = context;
     c->calling = false;
     c->last_status = status;
+    buffer_clear(&c->last_error);
+    if (status != 200)
+        buffer_append_slice(&c->last_error, body);
     if (c->step == STEP_CREATE && (status == 200 || dynamo_says(body, "ResourceInUse")))
         c->step = STEP_DESCRIBE;
     else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
@@ -618,7 +621,8 @@ static void sim_client_setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     const struct workload *w = c->options.workload;
-    const struct dynamo_spec spec = {&w->shapes[0], w->partitions * w->units, w->indexed};
+    const struct dynamo_spec spec = {&w->shapes[0], w->partitions * w->units, w->indexed,
+                                     w->global_indexes, 0};
     if (create)
         dynamo_create_table(&c->body, "sim", &spec);
     else

@@ -33,7 +33,8 @@ struct workload {
     int64_t churn_ns;           /* between two changes of a table: 0 .. twice this */
     int64_t think_ns;           /* between two operations: 0 .. this */
     int64_t timeout_ns;
-    bool indexed; /* the first table has local indexes, so item collections stay whole */
+    bool indexed;        /* the first table has local indexes, so item collections stay whole */
+    bool global_indexes; /* the first table has global indexes */
 };
 
 struct client_counters {

@@ -2,6 +2,7 @@
  * run. */
 #include "sim/splits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/big_endian.h"
@@ -144,8 +145,14 @@ static void splits_ask(void *context, uint64_t argument)
     (void)argument;
     if (!s->on)
         return;
+    char index[64];
     s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
     r.table.name = slice_of(tables_name(s->at));
+    if (s->at == 0 && s->run->plan.workload.global_indexes && prng_below(&s->prng, 2) == 0) {
+        snprintf(index, sizeof index, "%s/%s", tables_name(0),
+                 dynamo_globals[prng_below(&s->prng, DYNAMO_GLOBALS)]);
+        r.table.name = slice_of(index);
+    }
     ask_all(s, &r, &s->table);
     scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), splits_look, s, 0);
 }

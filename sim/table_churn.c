@@ -158,6 +158,7 @@ static void tables_run(void *context, uint64_t argument)
     case WORK_CREATE:
         t->slots[t->at].gone = false;
         spec.units = some_units(t);
+        spec.weight = spec.units % 4;
         dynamo_create_table(&t->body, name, &spec);
         tables_call(t, "CreateTable");
         break;

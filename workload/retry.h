@@ -10,7 +10,7 @@
  *
  * The models of AWS SDKs are those of DynamoDB clients. Sources and what is documented, read from a
  * client's source, or guessed: retry_aws.c, retry_sre.c.
- * Not here: sending, and hedging (a second attempt before the first one failed). */
+ * Not here: sending, and a second attempt before the first one failed (hedge.h). */
 #pragma once
 
 #include <stdbool.h>

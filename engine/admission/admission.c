@@ -61,6 +61,7 @@ int64_t admission_depth(int64_t rate_mcu, int64_t depth_ms)
 static void admission_set_rates(struct admission *a, const struct config *config,
                                 const struct admission_rates *rates)
 {
+    a->weight = rates->weight > 0 ? rates->weight : 1;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
         int64_t cap = partition_cap_mcu(config, kind, rates->maximum_mcu[kind]);
@@ -189,6 +190,7 @@ static struct weir_case case_of(struct admission *a, struct node_admission *node
                           .meter = &a->meters[kind],
                           .promise = a->table != NULL ? &a->table->buckets[kind] : NULL,
                           .node = node,
+                          .weight = a->weight,
                           .kind = kind,
                           .now = now,
                           .group = group};

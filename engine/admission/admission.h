@@ -122,12 +122,14 @@ struct admission {
     const struct weir_partition_policy *policy; /* borrows */
     const struct weir_node_policy *sharing;     /* borrows; the node's */
     struct table_share *table;                  /* borrows; NULL: counts on no table's promise */
+    uint32_t weight;                            /* of the table, from 1 on */
     struct admission_meter meters[ADMIT_KINDS];
 };
 
 struct admission_rates {
     int64_t rate_mcu[ADMIT_KINDS];    /* allocated, per second */
     int64_t maximum_mcu[ADMIT_KINDS]; /* lowers the partition maximum; 0: does not */
+    uint32_t weight;                  /* of the table, where nodes share; 0: 1 */
 };
 
 /* weir's own policy with that name; NULL: none. */

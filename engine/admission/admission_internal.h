@@ -12,6 +12,7 @@ struct weir_case {
     struct token_bucket *promise; /* to the table on this node; NULL: counts on none */
     struct node_admission *node;
     enum admit_kind kind;
+    uint32_t weight; /* of the table */
     struct instant now;
     const struct admit_group *group; /* NULL: no other node is asked */
     const char *nonsense;            /* the first that the policy passed; NULL: nothing */

@@ -112,6 +112,11 @@ int64_t weir_case_depth_ns(const struct weir_case *c)
     return c->node->depth_ns;
 }
 
+int64_t weir_case_weight(const struct weir_case *c)
+{
+    return c->weight;
+}
+
 void weir_case_burst_enter(struct weir_case *c)
 {
     if (c->node->sharing->enter != NULL)

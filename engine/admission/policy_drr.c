@@ -9,8 +9,9 @@
  *   - A round is a time: that in which the node's empty bucket fills. There is no list of queues. So
  *     what a partition leaves of its quantum is not used by others before the next round.
  *   - A partition that asks for no burst in a round counts as an empty queue: its deficit is lost.
- *   - The quantum is an even part of what bursts may take in a round. That is estimated: what bursts
- *     took in the round before, and what the node's bucket holds when the round begins.
+ *   - The quantum is a part of what bursts may take in a round, by the weights of tables. That is
+ *     estimated: what bursts took in the round before, and what the node's bucket holds when the
+ *     round begins.
  *   - Within a round, the partitions that have a deficit take what the node's bucket holds first come,
  *     first served. One that asks seldom may find the bucket empty before it has had its quantum.
  *   - A cost above two quanta passes when the deficit has two, and the deficit goes below zero. */
@@ -20,9 +21,10 @@ extern const struct weir_node_policy weir_node_drr;
 
 struct drr_node {
     int64_t round;
-    int64_t quantum;
-    int64_t taken;  /* by bursts in this round */
-    int64_t active; /* partitions that asked in this round; in the round before */
+    int64_t quantum; /* of a table's weight of 1 */
+    int64_t taken;   /* by bursts in this round */
+    int64_t weights; /* of the partitions that asked in this round */
+    int64_t active;  /* partitions that asked in this round; in the round before */
     int64_t active_before;
 };
 
@@ -39,9 +41,15 @@ static void drr_begin_round(struct weir_case *c, struct drr_node *n, int64_t rou
     int64_t left = weir_case_balance(c, WEIR_BUCKET_NODE);
     int64_t residual = (next ? n->taken : 0) + (left > 0 ? left : 0);
     n->active_before = next ? n->active : 0;
-    n->quantum = residual / (n->active_before > 0 ? n->active_before : 1);
-    n->taken = n->active = 0;
+    n->quantum = residual / (next && n->weights > 0 ? n->weights : 1);
+    n->taken = n->active = n->weights = 0;
     n->round = round;
+}
+
+static int64_t quantum_of(struct weir_case *c)
+{
+    const struct drr_node *n = weir_case_node_state(c);
+    return n->quantum * weir_case_weight(c);
 }
 
 static void drr_enter(struct weir_case *c)
@@ -54,10 +62,11 @@ static void drr_enter(struct weir_case *c)
     if (p->round == round + 1)
         return;
     int64_t kept = p->round == round ? p->deficit : 0;
-    int64_t most = 2 * n->quantum;
-    p->deficit = kept + n->quantum < most ? kept + n->quantum : most;
+    int64_t quantum = quantum_of(c);
+    p->deficit = kept + quantum < 2 * quantum ? kept + quantum : 2 * quantum;
     p->round = round + 1;
     n->active++;
+    n->weights += weir_case_weight(c);
 }
 
 static bool drr_is_shared(const void *state, int64_t now_ns, int64_t depth_ns)
@@ -77,7 +86,7 @@ static bool drr_has(struct weir_case *c, int64_t cost_mcu)
         return false;
     if (!drr_is_shared(n, weir_case_now_ns(c), weir_case_depth_ns(c)))
         return true;
-    int64_t needed = cost_mcu < 2 * n->quantum ? cost_mcu : 2 * n->quantum;
+    int64_t needed = cost_mcu < 2 * quantum_of(c) ? cost_mcu : 2 * quantum_of(c);
     return p->deficit > 0 && p->deficit >= needed;
 }
 

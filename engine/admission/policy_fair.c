@@ -2,15 +2,17 @@
  *
  * Allocated work debits the node's bucket without a check. Bursts take the rest, the residual.
  * First come, first served would give the residual to the partition that asks most often. So each
- * partition counts what its bursts took lately. While more than one partition bursts, the node
- * admits a burst only if as much as the partition has taken would remain for the others:
+ * partition counts what its bursts took lately, divided by the weight of its table. While more than
+ * one partition bursts, the node admits a burst only if as much as the partition has taken would
+ * remain for the others:
  *
  *     balance >= min(taken lately by the partition + cost, capacity)
  *
  * Why this is fair (max-min): all partitions have the same bound. Of two partitions that are
- * refused, the one that has taken less passes first. Partitions that want less than their share get
- * all they ask for. The others come to equal amounts. The rule needs no list of partitions. If only
- * one partition bursts, it may take everything: its condition is `balance >= cost`.
+ * refused, the one that has taken less by its weight passes first. Partitions that want less than
+ * their share get all they ask for. The others come to amounts in proportion to their weights. The
+ * rule needs no list of partitions. If only one partition bursts, it may take everything: its
+ * condition is `balance >= cost`.
  * Source: the aim is that of deficit round robin, the means are dynamic buffer thresholds
  * (Choudhury and Hahne, IEEE/ACM Transactions on Networking 6(2), 1998). A refused request is not
  * queued here, so there is no queue to go round.
@@ -47,7 +49,7 @@ struct fair_node {
 
 struct fair_partition {
     int64_t round;      /* in which the partition burst last */
-    int64_t taken_mcu;  /* by bursts in that round */
+    int64_t taken_mcu;  /* by bursts in that round, by the weight of the table */
     int64_t before_mcu; /* in the round before */
 };
 
@@ -169,8 +171,12 @@ HOT static int64_t fair_wait_ns(struct weir_case *c, int64_t cost_mcu)
 HOT static void fair_took(struct weir_case *c, int64_t cost_mcu)
 {
     struct fair_partition *p = weir_case_share_state(c);
-    if (p->round == round_now(c))
-        p->taken_mcu = sum_of(p->taken_mcu, cost_mcu);
+    const int64_t weight = weir_case_weight(c);
+    if (p->round != round_now(c))
+        return;
+    if (weight > 1)
+        cost_mcu = cost_mcu / weight + 1; /* rarely: a division costs as much as all the rest */
+    p->taken_mcu = sum_of(p->taken_mcu, cost_mcu);
 }
 
 static void fair_begin(void *state)

@@ -1,5 +1,5 @@
 /* policy_wfq.c - baselines: weighted fair queueing and start-time fair queueing among the partitions
- * that burst on a node. The weight of a partition is its allocation.
+ * that burst on a node. The weight of a partition is its allocation, times the weight of its table.
  *
  * Sources
  *   wfq  Demers, Keshav and Shenker, Analysis and Simulation of a Fair Queueing Algorithm, SIGCOMM
@@ -58,7 +58,7 @@ static int64_t most(int64_t a, int64_t b)
 
 static int64_t weight_of(const struct weir_case *c)
 {
-    return most(weir_case_rate(c, WEIR_BUCKET_ALLOCATION), WEIGHT_LEAST);
+    return most(weir_case_rate(c, WEIR_BUCKET_ALLOCATION), WEIGHT_LEAST) * weir_case_weight(c);
 }
 
 static int64_t tag_of(int64_t mcu, int64_t weight)

@@ -385,8 +385,9 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
             .epoch = 1,
             .table_id = t->id,
             .whole_collections = t->whole_collections,
-            .indexes = t->indexes,
+            .indexes = table_kept_indexes(t),
             .gac = t->gac,
+            .weight = t->weight,
             .lo = slice_make(lo, i == 0 ? STORAGE_KEY_TABLE_SIZE : STORAGE_KEY_BOUND_SIZE),
             .hi = slice_make(hi, 4)};
         if (i > 0)
@@ -425,6 +426,7 @@ static bool create_table(struct catalog *c, const struct catalog_command *comman
                         .sort_key = spec->sort_key,
                         .whole_collections = spec->whole_collections,
                         .gac = spec->gac,
+                        .weight = spec->weight,
                         .created_ms = command->wall_ms};
     memcpy(t->uuid, command->uuid, sizeof t->uuid);
     if (tables_count(c) >= command->tables_max)

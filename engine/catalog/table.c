@@ -72,6 +72,7 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     indexes_walk(c, &s->indexes, s->whole_collections);
     codec_sized(c, &s->globals, UINT32_MAX);
     s->gac = codec_choice(c, s->gac, 0, GAC_POLICIES);
+    s->weight = codec_choice(c, s->weight, 0, TABLE_WEIGHT_MAX);
     s->billing =
         (enum table_billing)codec_choice(c, s->billing, BILLING_AS_IT_IS, BILLING_ON_DEMAND);
     codec_amount(c, &s->rcu);
@@ -168,6 +169,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     codec_sized(c, &p->lo, STORAGE_KEY_SIZE_MAX);
     codec_sized(c, &p->hi, STORAGE_KEY_SIZE_MAX);
     info_members_walk(c, p);
+    p->weight = codec_choice(c, p->weight, 0, TABLE_WEIGHT_MAX);
     codec_u32(c, &p->arrivals);
     codec_check(c, p->arrivals <= RAFT_ARRIVAL_MAX);
     codec_u32(c, &p->parent);
@@ -192,6 +194,7 @@ static void table_walk(struct codec *c, struct table *t)
     whole_walk(c, &t->whole_collections, &t->sort_key);
     indexes_walk(c, &t->indexes, t->whole_collections);
     t->gac = codec_choice(c, t->gac, 0, GAC_POLICIES);
+    t->weight = codec_choice(c, t->weight, 0, TABLE_WEIGHT_MAX);
     t->billing =
         (enum table_billing)codec_choice(c, t->billing, BILLING_PROVISIONED, BILLING_ON_DEMAND);
     codec_u64(c, &t->version);
@@ -232,7 +235,7 @@ void table_encode(struct buffer *out, const struct table *t)
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 71
+    PARTITION_INFO_SIZE_MIN = 72
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -247,7 +250,7 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     for (uint32_t i = 0; i < out->partition_count; i++) {
         partition_info_walk(&c, &out->partitions[i]);
         codec_check(&c, out->partitions[i].indexes.size == 0);
-        out->partitions[i].indexes = out->indexes;
+        out->partitions[i].indexes = table_kept_indexes(out);
     }
     return codec_end(&c);
 }

@@ -38,6 +38,7 @@ enum table_protection {
 enum {
     ON_DEMAND_SWITCHES_MAX = 8,
     MAXIMUM_NONE = -1,
+    TABLE_WEIGHT_MAX = 100,
     ENCRYPTION_KEY_SIZE_MAX = 2048
 };
 #define TABLE_UNITS_MAX INT64_C(1000000000000) /* of anything per second */
@@ -53,6 +54,7 @@ struct table_spec {
     struct slice globals;
     bool whole_collections; /* create only; with a local index always */
     uint8_t gac;            /* create only; see base/config.h */
+    uint8_t weight;         /* create only; 0: 1 */
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
     int64_t wcu;
@@ -90,6 +92,7 @@ struct partition_info {
     struct slice indexes;   /* as in its table */
     bool whole_collections; /* as in its table */
     uint8_t gac;            /* as in its table */
+    uint8_t weight;         /* as in its table */
     bool on_demand;         /* as in its table */
     int64_t rate_mcu[2];    /* allocation per second, by enum admit_kind */
     int64_t maximum_mcu[2]; /* on demand: serves at most this per second; 0: as any partition */
@@ -129,7 +132,8 @@ struct table {
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
      * The bytes are counted (engine/node/collection.h). Only with a sort key. */
     bool whole_collections;
-    uint8_t gac; /* how it takes part in global admission control: base/config.h */
+    uint8_t gac;    /* how it takes part in global admission control: base/config.h */
+    uint8_t weight; /* by which nodes share what allocations leave; 0: 1 */
     enum table_billing billing;
     uint64_t version; /* of billing and throughput: one more with each change */
     int64_t rcu;
@@ -206,6 +210,12 @@ static inline bool table_partition_is_changing(const struct table *t,
                                                const struct partition_info *p)
 {
     return table_partition_is_splitting(t, p) || table_partition_is_merging(t, p);
+}
+
+/* The indexes that the table's partitions keep up to date: none if the table is an index itself. */
+static inline struct slice table_kept_indexes(const struct table *t)
+{
+    return t->index_of == 0 ? t->indexes : (struct slice){NULL, 0};
 }
 
 /* The partition with this id. NULL: the table has none. */

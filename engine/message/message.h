@@ -35,6 +35,8 @@ enum request_op {
     REQUEST_PING,             /* to the node itself: OK at once, whatever else it does */
     REQUEST_PARTITION_MERGE,  /* to the group's leader; OK once the leader has done what
                                  `info.merge` says. FREEZE: to each replica; OK once it is frozen */
+    REQUEST_INDEX_SESSION,    /* to the leader of a global index's partition, from a leader of the
+                                 base table: node/index_sessions.h */
     REQUEST_OPS,
 };
 
@@ -89,7 +91,12 @@ struct request {
         struct {
             struct slice name;
             struct slice spec; /* CREATE, UPDATE: struct table_spec */
+            uint32_t id;       /* GET without a name */
         } table;               /* TABLE_CREATE, TABLE_UPDATE, TABLE_DELETE, TABLE_GET */
+        struct {
+            struct slice lo; /* the base partition's range */
+            struct slice hi;
+        } session; /* INDEX_SESSION */
         struct {
             struct slice name;  /* of the table, for texts */
             struct slice split; /* struct table_split */
@@ -155,6 +162,7 @@ enum answer_kind {
     ANSWER_FROZEN,
     ANSWER_ADVICE,
     ANSWER_GONE,
+    ANSWER_SESSION,
     ANSWER_KINDS,
 };
 
@@ -216,6 +224,9 @@ struct reply {
             uint64_t as_of;        /* up to this index of the catalog's log */
             uint64_t term;         /* the catalog's: another one has heard no earlier report */
         } gone;                    /* TABLE_REPORT */
+        struct {
+            uint64_t id;
+        } session; /* INDEX_SESSION */
     };
 };
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "engine/node/background.h"
+#include "engine/node/feed.h"
 #include "engine/node/settling.h"
 #include "engine/node/snapshots.h"
 
@@ -23,6 +24,7 @@ struct applier {
     struct background *background;
     struct catalog_replica *catalog;
     struct settling *settling;
+    struct feeds *feeds;
 };
 
 /* Whether an entry that another node sent can be applied. */

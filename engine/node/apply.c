@@ -5,6 +5,7 @@
 #include "engine/node/applier_internal.h"
 #include "engine/node/collection.h"
 #include "engine/node/local_rows.h"
+#include "engine/node/owned_keys.h"
 #include "engine/store/change_set.h"
 
 /* ---- committed entries ---- */
@@ -40,9 +41,42 @@ static void apply_change(struct applier *applier, struct partition *p, const str
         store_put(applier->env->store, c->key, c->value);
 }
 
-/* The set of a write with local indexes: its last change is the item, from which rows follow. */
+static void apply_feed_costs(const struct change *c, struct buffer *costs)
+{
+    struct slice parts = c->value;
+    feed_change_open(&parts);
+    for (struct feed_part part; feed_change_next(&parts, &part);) {
+        buffer_append_u8(costs, 0);
+        buffer_append_u32(costs, part.table_id);
+        buffer_append_u64(costs, (uint64_t)part.units * MCU_PER_UNIT);
+    }
+}
+
+/* A change that global indexes lack, or one that they have now. After a split another partition may
+ * own the latter. */
+static void apply_feed(struct applier *applier, struct partition *p, const struct change *c,
+                       uint64_t index)
+{
+    struct slice item_key;
+    if (c->value.data == NULL) {
+        const bool whole = feed_key_split(c->key, &item_key);
+        if (!whole || !partition_holds(p, key_in_space(item_key, 0, &applier->env->lent)))
+            return;
+        store_put(applier->env->store, c->key, c->value);
+        feeds_removed(applier->feeds, p, c->key, (size_t)c->old_size);
+        return;
+    }
+    struct buffer *key = &applier->env->scratch;
+    buffer_clear(key);
+    feed_key_append(key, c->key, p->info.epoch, index);
+    store_put(applier->env->store, buffer_slice(key), c->value);
+    feeds_added(applier->feeds, p, buffer_slice(key), c->value);
+}
+
+/* The set of a write with indexes, whose last change is the item, from which rows follow. Or a set of
+ * changes that global indexes have. */
 static void apply_indexed(struct applier *applier, struct partition *p, struct change_set set,
-                          struct applied *out)
+                          uint64_t index, struct applied *out)
 {
     struct change_set seen = set;
     struct change c, item = {0};
@@ -50,10 +84,15 @@ static void apply_indexed(struct applier *applier, struct partition *p, struct c
     while (change_set_next(&seen, &c))
         item = c;
     while (change_set_next(&set, &c)) {
-        if (c.space == SPACE_LOCAL_ROWS)
+        if (c.space == SPACE_LOCAL_ROWS) {
             local_rows_apply(applier->env, p, &c, &item, &costs);
-        else
+        } else if (c.space == SPACE_FEED) {
+            apply_feed(applier, p, &c, index);
+            if (c.value.data != NULL)
+                apply_feed_costs(&c, &costs);
+        } else {
             apply_change(applier, p, &c, out);
+        }
     }
     out->reply.item.index_costs = arena_copy(&applier->env->lent, buffer_slice(&costs));
     buffer_deinit(&costs);
@@ -70,14 +109,14 @@ static void apply_write(struct applier *applier, struct partition *p, const stru
     change_set_reopen(e->payload, &set); /* it was checked when it was logged or replayed */
     seen = set;
     while (held && change_set_next(&seen, &c)) /* rows lie with their item */
-        held = c.space == SPACE_LOCAL_ROWS || partition_holds(p, c.key);
+        held = c.space == SPACE_LOCAL_ROWS || c.space == SPACE_FEED || partition_holds(p, c.key);
     if (!held) {
         PROBE("a write behind a split of its key range");
         out->reply.code = REPLY_STALE_MAP;
-    } else if (set.count == 1) {
+    } else if (set.count == 1 && c.space == SPACE_ITEMS) {
         apply_change(applier, p, &c, out);
     } else {
-        apply_indexed(applier, p, set, out);
+        apply_indexed(applier, p, set, e->index, out);
     }
 }
 
@@ -143,14 +182,23 @@ static bool local_change_is_sound(const struct change *c)
            (c->derived || c->old_size >= 0);
 }
 
+static bool feed_is_sound(const struct change *c)
+{
+    return c->key.size > STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE &&
+           c->key.size <= STORAGE_KEY_SIZE_MAX + FEED_SUFFIX_SIZE &&
+           c->key.data[0] == SPACE_FEED_KEYS && c->old_size <= UINT32_MAX / 2 &&
+           (c->value.data == NULL ? c->old_size >= 0 : feed_change_is_sound(c->value));
+}
+
 static bool write_is_sound(uint32_t group, struct slice payload)
 {
     static bool (*const is_sound[KEY_SPACES])(const struct change *c) = {
         [SPACE_ITEMS] = item_change_is_sound,
         [SPACE_COLLECTIONS] = collection_change_is_sound,
         [SPACE_LOCAL_ROWS] = local_change_is_sound,
+        [SPACE_FEED] = feed_is_sound,
     };
-    _Static_assert(KEY_SPACES == SPACE_LOCAL_ROWS + 1, "is_sound has a row for each key space");
+    _Static_assert(KEY_SPACES == SPACE_FEED + 1, "is_sound has a row for each key space");
     struct change_set set;
     struct change c;
     if (group == CATALOG_GROUP || !change_set_open(payload, &set))
@@ -160,7 +208,7 @@ static bool write_is_sound(uint32_t group, struct slice payload)
                  set.cost_mcu <= set.count * write_cost_mcu(ITEM_SIZE_MAX);
     while (sound && change_set_next(&set, &c)) {
         sound = is_sound[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
-        indexed |= c.space == SPACE_LOCAL_ROWS;
+        indexed |= c.space == SPACE_LOCAL_ROWS || (c.space == SPACE_FEED && c.value.data != NULL);
     }
     if (!sound || !indexed)
         return sound;

@@ -73,7 +73,10 @@ static void call_ask(struct calls *calls, struct call *c, uint32_t node)
     c->moved |= c->node != 0 && c->node != node;
     c->node = node;
     call_send(calls, c);
-    call_wait(calls, c, SILENCE_MS);
+    if (c->options.once)
+        call_wait(calls, c, c->options.patience.ns / NS_PER_MS);
+    else
+        call_wait(calls, c, SILENCE_MS);
 }
 
 static uint32_t call_next_node(const struct calls *calls, struct call *c)

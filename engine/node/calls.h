@@ -7,7 +7,7 @@
  * Promises
  *   CALLS-1  A call ends once: by its answer, at its deadline (REPLY_UNKNOWN), or by calls_end. An
  *            answer that comes later is dropped.
- *   CALLS-2  A request may be done twice. Use calls only for requests that may be repeated.
+ *   CALLS-2  A request may be done twice, unless it is asked `once`.
  *
  * The answer has the call's kind, subject and token. The kind tells the component. node.c hands the
  * answer to the component.
@@ -27,8 +27,11 @@ enum {
 };
 
 enum call_kind {
-    CALL_REPORT,  /* reports.c: to the catalog */
-    CALL_SETTLING /* settling.c: subject = table id, token = partition and slot */
+    CALL_REPORT,        /* reports.c: to the catalog */
+    CALL_SETTLING,      /* settling.c: subject = table id, token = partition and slot */
+    CALL_INDEX_MAP,     /* index_maps.c: subject = table id of the index */
+    CALL_INDEX_SESSION, /* feed_round.c: subject = base partition, token = index partition */
+    CALL_INDEX_ROW /* feed_round.c: subject = base partition, token = item and index partition */
 };
 
 struct call_options {
@@ -40,6 +43,7 @@ struct call_options {
      * is for that node, and each answer of that node ends the call. */
     uint32_t candidate_count;
     uint32_t candidates[CALL_CANDIDATES_MAX];
+    bool once; /* one candidate is asked once: no answer until the deadline ends the call */
     struct duration patience; /* from now to the deadline */
 };
 

@@ -286,3 +286,21 @@ void requests_range(struct requests *requests, struct operation *o)
             arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
     *env_reply(requests->env, o, REPLY_OK) = answer;
 }
+
+/* ---- sessions ---- */
+
+/* A leader of a base table wants to write rows of an index. */
+void requests_open_session(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    const struct partition *p = items_route(requests, o);
+    if (p == NULL)
+        return;
+    if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+        return;
+    }
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
+    r->kind = ANSWER_SESSION;
+    r->session.id = index_sessions_open(requests->sessions, p, q->session.lo, q->session.hi);
+}

@@ -15,6 +15,7 @@
 #include "engine/node/collection.h"
 #include "engine/node/item_requests.h"
 #include "engine/node/local_rows.h"
+#include "engine/node/owned_keys.h"
 #include "engine/store/change_set.h"
 #include "replication/raft_mutation.h"
 
@@ -28,6 +29,7 @@ struct write {
     int64_t collection_bytes; /* after the write */
     uint64_t collection_hash;
     struct local_writes local;
+    struct slice feed; /* what the write means for global indexes (feed_change.h); empty: nothing */
     enum update_fault fault; /* why the update does not fit the item */
 };
 
@@ -187,6 +189,12 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
 
 /* ---- proposing ---- */
 
+/* The bytes of the row that a replica makes of the change. */
+static size_t write_feed_bytes(const struct request *q, const struct write *w)
+{
+    return w->feed.size == 0 ? 0 : q->write.key.size + FEED_SUFFIX_SIZE + w->feed.size;
+}
+
 static void write_propose(struct requests *requests, struct partition *p, const struct operation *o,
                           const struct write *w)
 {
@@ -201,6 +209,12 @@ static void write_propose(struct requests *requests, struct partition *p, const 
         write_append_collection(head, q, w);
     for (uint32_t i = 0; i < w->local.count; i++)
         change_set_append(head, &w->local.changes[i]);
+    if (w->feed.size > 0)
+        change_set_append(head, &(struct change){.space = SPACE_FEED,
+                                                 .key = key_in_space(q->write.key, SPACE_FEED_KEYS,
+                                                                     &requests->env->lent),
+                                                 .value = w->feed,
+                                                 .old_size = -1});
     change_set_append_last(head, &change);
     struct inflight *e =
         groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(head), w->item);
@@ -209,29 +223,32 @@ static void write_propose(struct requests *requests, struct partition *p, const 
     struct change_set set;
     change_set_reopen(e->payload, &set);
     for (struct change c; change_set_next(&set, &c);) {
-        if (c.space == SPACE_LOCAL_ROWS)
-            continue; /* no write is judged by a row */
+        if (c.space == SPACE_LOCAL_ROWS || c.space == SPACE_FEED)
+            continue; /* no write is judged by them */
         proposals_shadow_add(requests->proposals, e,
                              c.space == SPACE_ITEMS ? w->hash : w->collection_hash, c.key, c.value);
     }
+    feeds_proposed(requests->feeds, p, write_feed_bytes(q, w));
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
     e->collection_bytes = w->collection_bytes;
     e->want = q->write.want;
 }
 
-/* The bytes of the log entry of a write that leaves `item`. */
-static size_t write_payload(const struct partition *p, const struct request *q, struct slice item)
+/* The bytes of the log entry of a write that leaves `item`, and says so much of global indexes. */
+static size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
+                            size_t feed)
 {
     const size_t row = CHANGE_HEAD_SIZE + q->write.key.size + 2 * SORT_KEY_SIZE_MAX + 2;
     return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
-           COLLECTION_ROW_SIZE + item.size + 2 * index_set_local(p->indexes) * row;
+           COLLECTION_ROW_SIZE + item.size + 2 * index_set_local(p->indexes) * row +
+           (feed > 0 ? CHANGE_HEAD_SIZE + q->write.key.size + feed : 0);
 }
 
 static bool write_has_room(struct requests *requests, const struct partition *p,
-                           const struct operation *o, struct slice item)
+                           const struct operation *o, struct slice item, size_t feed)
 {
-    const size_t payload = write_payload(p, &o->request, item);
+    const size_t payload = write_payload(p, &o->request, item, feed);
     return proposals_may_write(requests->proposals, o, payload) &&
            groups_may_propose(requests->groups, p, o, payload);
 }
@@ -253,6 +270,34 @@ static const char *write_fault_of(const struct request *q)
     return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
 }
 
+static void write_plan_indexes(struct requests *requests, const struct partition *p,
+                               struct slice key, struct slice old, struct write *w)
+{
+    local_rows_plan(p, key, old, w->item, &requests->row_keys, &w->local);
+    if (index_set_global(p->indexes) == 0)
+        return;
+    buffer_clear(&requests->feed_value);
+    feed_change_append(&requests->feed_value, p->indexes, key, old, w->item,
+                       env_wall_ms(requests->env));
+    w->feed = buffer_slice(&requests->feed_value);
+}
+
+/* Whether the global indexes keep up. If not, the write is refused. It costs what it would have
+ * cost. */
+static bool write_indexes_keep_up(struct requests *requests, struct partition *p,
+                                  struct operation *o, const struct write *w)
+{
+    struct admit_verdict verdict;
+    if (w->feed.size == 0 ||
+        feeds_may_add(requests->feeds, p, write_feed_bytes(&o->request, w), &verdict))
+        return true;
+    PROBE("a write is refused for an index that lags");
+    p->counts[ADMIT_WRITE].load.refused[ADMIT_REFUSED_INDEX]++;
+    struct reply *r = env_reply(requests->env, o, REPLY_THROTTLED);
+    r->verdict = verdict;
+    return false;
+}
+
 /* Judges the write by the newest item, and computes its effect. STATUS_OK: `code` is the judgement.
  * Otherwise the operation was refused, or will run again. */
 static enum status write_evaluate(struct requests *requests, struct partition *p,
@@ -268,7 +313,7 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
         const struct request *q = &o->request;
         *code = write_judge(requests, p, q, old, w);
         if (*code == REPLY_OK)
-            local_rows_plan(p, q->write.key, old, w->item, &requests->row_keys, &w->local);
+            write_plan_indexes(requests, p, q->write.key, old, w);
         status = write_change_collection(requests, p, o, w);
         pages = TOUCHED_COLLECTION;
     }
@@ -306,10 +351,15 @@ void requests_write(struct requests *requests, struct operation *o)
         groups_refuse(requests->groups, o, p);
         return;
     }
+    if (q->write.session != 0 && !index_sessions_hold(requests->sessions, p, q->write.session)) {
+        PROBE("a row comes from a session that is closed");
+        env_refuse(requests->env, o, REPLY_STALE_MAP, "the session is closed");
+        return;
+    }
     const int64_t least = write_cost_mcu(q->op != REQUEST_DELETE ? item_size(q->write.item) : 0);
     struct write w;
     enum reply_code code = REPLY_OK;
-    if (!write_has_room(requests, p, o, q->write.item) ||
+    if (!write_has_room(requests, p, o, q->write.item, 0) ||
         !items_admit(requests, p, o, ADMIT_WRITE, least) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
         return;
@@ -318,7 +368,9 @@ void requests_write(struct requests *requests, struct operation *o)
         write_refuse(requests, p, o, &w, code, least);
         return;
     }
-    if (q->op == REQUEST_UPDATE && !write_has_room(requests, p, o, w.item))
+    if (!write_indexes_keep_up(requests, p, o, &w) ||
+        ((q->op == REQUEST_UPDATE || w.feed.size > 0) &&
+         !write_has_room(requests, p, o, w.item, w.feed.size)))
         return;
     items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - least);
     if (write_grows_by(&w) > 0 && w.collection_bytes > requests->env->config->collection_max_bytes)

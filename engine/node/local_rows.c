@@ -56,7 +56,7 @@ void local_rows_plan(const struct partition *p, struct slice key, struct slice o
     buffer_clear(keys);
     buffer_reserve(keys,
                    COUNT_OF(out->changes) * STORAGE_KEY_SIZE_MAX); /* the keys must not move */
-    for (uint32_t i = 0; i < p->indexes->count; i++)
+    for (uint32_t i = 0; i < index_set_local(p->indexes); i++)
         plan_index(p, &p->indexes->at[i], key, old, now, keys, out);
 }
 

@@ -223,6 +223,7 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
         merge_join_kept(p, upper, info.epoch);
     background_wake(applier->background, BACKGROUND_COUNT);
     applier_remove_partition(applier, upper);
+    feeds_begin(applier->feeds, p);
 }
 
 void merge_apply(struct applier *applier, struct partition *p, const struct raft_entry *e,

@@ -73,6 +73,15 @@ static void node_compose_upper(struct node *n)
         .peers = &n->peers,
         .groups = &n->groups,
     };
+    n->index_maps = (struct index_maps){.env = env, .calls = &n->calls};
+    n->feeds = (struct feeds){
+        .env = env,
+        .partitions = &n->partitions,
+        .proposals = &n->proposals,
+        .groups = &n->groups,
+        .calls = &n->calls,
+        .maps = &n->index_maps,
+    };
     n->catalog = (struct catalog_replica){
         .env = env,
         .partitions = &n->partitions,
@@ -100,6 +109,7 @@ static void node_compose_upper(struct node *n)
         .background = &n->background,
         .catalog = &n->catalog,
         .settling = &n->settling,
+        .feeds = &n->feeds,
     };
     n->requests = (struct requests){
         .env = env,
@@ -117,6 +127,8 @@ static void node_compose_upper(struct node *n)
         .catalog = &n->catalog,
         .settling = &n->settling,
         .applier = &n->applier,
+        .feeds = &n->feeds,
+        .sessions = &n->index_sessions,
     };
 }
 
@@ -147,6 +159,9 @@ void node_destroy(struct node *n)
     snapshots_deinit(&n->snapshots); /* uses the partitions */
     settling_end(&n->settling);      /* also destroys the loads */
     catalog_replica_forget(&n->catalog);
+    feeds_deinit(&n->feeds);
+    index_sessions_deinit(&n->index_sessions);
+    index_maps_deinit(&n->index_maps);
     calls_deinit(&n->calls);
     partitions_deinit(&n->partitions);
     buckets_deinit(&n->buckets);
@@ -271,6 +286,13 @@ static void node_answer_call(struct node *n, const struct call_answer *answer)
         break;
     case CALL_SETTLING:
         settling_answered(&n->settling, answer);
+        break;
+    case CALL_INDEX_MAP:
+        index_maps_answered(&n->index_maps, answer);
+        break;
+    case CALL_INDEX_SESSION:
+    case CALL_INDEX_ROW:
+        feeds_answered(&n->feeds, answer);
         break;
     }
 }
@@ -465,6 +487,7 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, n->heat.at);
     t = instant_earlier(t, instant_earlier(n->buckets.mirror_at, n->buckets.save_at));
     t = instant_earlier(t, settling_deadline(&n->settling));
+    t = instant_earlier(t, feeds_deadline(&n->feeds));
     t = instant_earlier(t, snapshots_deadline(&n->snapshots));
     return instant_earlier(t, n->peers.liveness_at);
 }
@@ -490,19 +513,24 @@ void node_tick(struct node *n, struct instant now)
     event_end(n);
 }
 
+static void node_see_leader(struct node *n, struct partition *p)
+{
+    if (!groups_see_leader(&n->groups, p))
+        return;
+    if (p->info.id == CATALOG_GROUP)
+        settling_start(&n->settling);
+    else if (p->indexes != NULL)
+        feeds_begin(&n->feeds, p);
+}
+
 /* Ends the turn for a replica that was stepped in it. */
 static void node_end_stepped(struct node *n, struct partition *p)
 {
-    bool leads;
     groups_flush(&n->groups, p);
     event_end(n);
-    leads = groups_see_leader(&n->groups, p);
-    if (leads && p->info.id == CATALOG_GROUP)
-        settling_start(&n->settling);
+    node_see_leader(n, p);
     applier_apply_committed(&n->applier, p);
-    leads = groups_see_leader(&n->groups, p);
-    if (leads && p->info.id == CATALOG_GROUP)
-        settling_start(&n->settling);
+    node_see_leader(n, p);
     applier_stepped(&n->applier, p);
     requests_close_ended(&n->requests, p);
     requests_run_reads(&n->requests, p);
@@ -519,6 +547,9 @@ void node_end_turn(struct node *n, struct instant now)
     node_begin_cluster(n);
     for (struct partition *p; (p = groups_next_dirty(&n->groups)) != NULL;)
         node_end_stepped(n, p);
+    feeds_end_turn(&n->feeds);
+    for (struct partition *p; (p = groups_next_dirty(&n->groups)) != NULL;)
+        node_end_stepped(n, p); /* in which feeds have proposed something */
     snapshots_end_turn(&n->snapshots);
     if (checkpoints_tick(&n->checkpoints))
         node_checkpoint(n);
@@ -537,6 +568,11 @@ int64_t node_balance(struct node *n, enum admit_kind kind)
 {
     token_bucket_refill(&n->throughput.admission.buckets[kind], n->env.now);
     return n->throughput.admission.buckets[kind].balance;
+}
+
+size_t node_backlog(const struct node *n)
+{
+    return feeds_most_bytes(&n->feeds);
 }
 
 const struct served *node_served(const struct node *n)

@@ -84,6 +84,9 @@ const struct log_batch *node_next_batch(struct node *n);
 
 /* ---- looking ---- */
 
+/* The most bytes of changes that global indexes lack of a partition that is led here. */
+size_t node_backlog(const struct node *n);
+
 /* The balance of the node's bucket, in mcu; below zero: debt. */
 int64_t node_balance(struct node *n, enum admit_kind kind);
 

@@ -22,6 +22,9 @@ struct node {
     struct buckets buckets;
     struct groups groups;
     struct node_heat heat;
+    struct index_maps index_maps;
+    struct index_sessions index_sessions;
+    struct feeds feeds;
     struct background background;
     struct snapshots snapshots;
     struct catalog_replica catalog;

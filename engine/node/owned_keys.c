@@ -1,6 +1,7 @@
 /* owned_keys.c - the keys a partition owns, and the cursors that read them. */
 #include "engine/node/owned_keys.h"
 
+#include "engine/node/feed_change.h"
 #include "replication/raft_mutation.h"
 
 struct slice key_in_space(struct slice key, uint8_t space, struct arena *arena)
@@ -22,6 +23,9 @@ struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice i
         ranges.at[ranges.count++] =
             (struct key_range){key_in_space(lo, space, arena), key_in_space(hi, space, arena)};
     }
+    if (index_set_global(set) > 0)
+        ranges.at[ranges.count++] = (struct key_range){key_in_space(lo, SPACE_FEED_KEYS, arena),
+                                                       key_in_space(hi, SPACE_FEED_KEYS, arena)};
     return ranges;
 }
 

@@ -10,7 +10,7 @@
 #include "engine/store/store.h"
 
 enum {
-    KEY_RANGES_MAX = 1 + LOCAL_INDEXES_MAX
+    KEY_RANGES_MAX = 2 + LOCAL_INDEXES_MAX
 };
 
 struct key_range {
@@ -25,10 +25,10 @@ struct key_ranges {
 };
 
 /* The ranges of all key spaces of a partition [lo, hi) whose table has these indexes: one for items
- * and collections' rows, and one for each local index. Lends from lo, hi and the arena. */
+ * and collections' rows, one for each local index, one for changes that global indexes lack. Lends from lo, hi and the arena. */
 struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice indexes,
                                 struct arena *arena);
-/* The same keys in the key space of a local index. */
+/* The same key in another key space. */
 struct slice key_in_space(struct slice key, uint8_t space, struct arena *arena);
 bool key_ranges_hold(const struct key_ranges *ranges, struct slice key);
 /* Drops the keys before `from`. */

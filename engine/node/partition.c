@@ -173,6 +173,7 @@ struct admission_rates partition_rates(const struct partition_info *info)
     struct admission_rates rates;
     memcpy(rates.rate_mcu, info->rate_mcu, sizeof rates.rate_mcu);
     memcpy(rates.maximum_mcu, info->maximum_mcu, sizeof rates.maximum_mcu);
+    rates.weight = info->weight;
     return rates;
 }
 

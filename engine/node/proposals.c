@@ -228,7 +228,7 @@ struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
     e->index = index;
     e->term = p->led;
     e->payload = payload;
-    e->answer = o->from != FROM_SELF;
+    e->answer = o->from != FROM_SELF || o->request.id != 0;
     e->from = o->from;
     e->request_id = o->request.id;
     STAILQ_INSERT_TAIL(&p->proposals, e, place);

@@ -12,6 +12,7 @@ void requests_deinit(struct requests *requests)
 {
     buffer_deinit(&requests->updated);
     buffer_deinit(&requests->row_keys);
+    buffer_deinit(&requests->feed_value);
     buffer_deinit(&requests->last_key);
 }
 
@@ -49,6 +50,7 @@ static const struct request_kind {
     [REQUEST_PARTITION_MERGE] = {requests_merge, AT_THE_NODE},
     [REQUEST_PARTITION_HEAT] = {requests_advise, AT_THE_NODE},
     [REQUEST_PARTITION_MIDDLE] = {requests_advise, AT_THE_NODE},
+    [REQUEST_INDEX_SESSION] = {requests_open_session, AT_THE_NODE},
     [REQUEST_TABLE_CREATE] = {requests_change_table, AT_CATALOG},
     [REQUEST_TABLE_UPDATE] = {requests_change_table, AT_CATALOG},
     [REQUEST_TABLE_DELETE] = {requests_change_table, AT_CATALOG},

@@ -7,6 +7,7 @@
 
 #include "engine/node/applier.h"
 #include "engine/node/heat.h"
+#include "engine/node/index_sessions.h"
 
 struct requests {
     struct node_env *env;
@@ -24,9 +25,12 @@ struct requests {
     struct catalog_replica *catalog;
     struct settling *settling;
     struct applier *applier;
-    struct buffer updated;  /* owns; the item that an update has made */
-    struct buffer row_keys; /* owns; of the index rows that a write changes */
-    struct buffer last_key; /* owns; of the last item that a range read */
+    struct feeds *feeds;
+    struct index_sessions *sessions;
+    struct buffer updated;    /* owns; the item that an update has made */
+    struct buffer feed_value; /* owns; what a write means for global indexes */
+    struct buffer row_keys;   /* owns; of the index rows that a write changes */
+    struct buffer last_key;   /* owns; of the last item that a range read */
 };
 
 void requests_deinit(struct requests *requests);

@@ -51,7 +51,10 @@ void requests_split_table(struct requests *requests, struct operation *o)
 
 void requests_get_table(struct requests *requests, struct operation *o)
 {
-    const struct table *t = catalog_find(requests->catalog->state, o->request.table.name);
+    const struct request *q = &o->request;
+    const struct table *t = q->table.name.size > 0
+                                ? catalog_find(requests->catalog->state, q->table.name)
+                                : catalog_find_id(requests->catalog->state, q->table.id);
     if (t == NULL) {
         env_reply(requests->env, o, REPLY_TABLE_NOT_FOUND);
         return;

@@ -14,6 +14,7 @@ enum key_space {
     SPACE_ITEMS = 1,
     SPACE_COLLECTIONS = 2, /* rows of item collections: engine/node/collection.h */
     SPACE_LOCAL_ROWS = 3,  /* rows of local indexes: engine/index/row.h */
+    SPACE_FEED = 4,        /* what global indexes lack: engine/node/feed_change.h */
     KEY_SPACES,
 };
 

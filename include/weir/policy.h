@@ -176,6 +176,9 @@ struct weir_partition_policy {
 WEIR_POLICY_API void *weir_case_share_state(const struct weir_case *c);
 WEIR_POLICY_API void *weir_case_node_state(const struct weir_case *c);
 WEIR_POLICY_API int64_t weir_case_depth_ns(const struct weir_case *c);
+/* The weight of the partition's table (tag weir:weight), from 1 to 100. Partitions that want more
+ * than there is should get bursts in proportion to it. */
+WEIR_POLICY_API int64_t weir_case_weight(const struct weir_case *c);
 
 /* Shares what the allocations leave of a node. Chosen by the setting node_policy. */
 struct weir_node_policy {

@@ -2,6 +2,7 @@
  *
  *   model.c     life, the order of events
  *   sources.c   clients: arrivals, retries, think time
+ *   hedges.c    reads that are sent a second time while the first attempt is out
  *   routers.c   routers: tokens of table limits, requests that wait for tokens
  *   vending.c   messages between routers and servers of global admission control
  *   nodes.c     admission at nodes, headroom of members, what work costs in time
@@ -157,6 +158,12 @@ struct model_request {
     uint32_t client;
     int64_t taken_mcu; /* tokens of the table's limit */
     bool pooled;
+    /* of hedges.c */
+    struct model_pair *pair; /* NULL: it is not hedged */
+    bool hedge;              /* a second attempt */
+    int64_t done_ns;         /* when the answer is there; the client may have given up before */
+    uint32_t told_flow;      /* as what it was told to the measures, if it was admitted */
+    int64_t told_mcu;        /* 0: it was not */
 };
 
 STAILQ_HEAD(model_requests, model_request);
@@ -200,7 +207,8 @@ struct model_source {
     struct traffic traffic;
     struct traffic_request next;
     int64_t next_ns; /* INT64_MAX: over */
-    struct prng spread, retries;
+    struct prng spread, retries, hedging;
+    struct hedge *hedges;  /* owns; by client; NULL: it does not hedge */
     struct retry *clients; /* owns */
     uint32_t client_count;
     int32_t attempts_max;
@@ -216,6 +224,9 @@ struct model {
     const struct config *config;     /* borrows */
     uint64_t seed;
     struct measure *measure; /* borrows */
+    uint32_t groups[SCENARIO_TENANTS_MAX]
+                   [ADMIT_KINDS]; /* of the measures, if tenants have parents */
+    bool has_groups;
     struct scheduler scheduler;
     struct demand_watch watch;
     struct prng network, replicas;
@@ -243,6 +254,7 @@ struct model {
     uint32_t arrival_count;
     struct arena pool; /* requests that wait; their memory is used again */
     struct model_requests free;
+    STAILQ_HEAD(, model_pair) pairs; /* in the pool, not used */
 
     struct catalog *catalog;
     struct loads *loads;
@@ -297,6 +309,14 @@ struct model_request *model_sources_keep(struct model *m, const struct model_req
  * Frees a pooled request, or sends it again later. */
 void model_sources_done(struct model *m, struct model_request *r,
                         const struct admit_verdict *verdict, bool failed, int64_t done_ns);
+
+/* ---- hedges.c ---- */
+
+/* An attempt is about to be sent. */
+void model_hedges_begin(struct model *m, struct model_request *r);
+/* The answer to an attempt with a pair comes to the client. False: the client waits for the other
+ * attempt, or has its answer already. */
+bool model_hedges_answered(struct model *m, struct model_request *r, enum retry_result result);
 
 /* ---- routers.c ---- */
 

@@ -52,6 +52,12 @@ void observe_merge(struct model *m, struct model_partition *p, struct model_part
     }
 }
 
+static int64_t tenant_weight(const struct model *m, uint32_t tenant)
+{
+    int64_t weight = (int64_t)(m->scenario->tenants[tenant].weight * WEIGHT_ONE);
+    return weight > 0 ? weight : 1;
+}
+
 /* ---- limits ---- */
 
 static int64_t depth_of(int64_t rate_mcu, int64_t depth_ms)
@@ -116,8 +122,23 @@ void observe_limits(struct model *m, struct model_table *t)
     }
 }
 
+/* If one tenant has a parent, all are groups of the optimum, for reads and for writes. */
+static void groups_declare(struct model *m)
+{
+    for (uint32_t i = 0; i < m->scenario->tenant_count; i++)
+        m->has_groups |= m->scenario->tenants[i].parent != NULL;
+    for (uint32_t i = 0; m->has_groups && i < m->scenario->tenant_count; i++) {
+        const uint32_t parent = m->scenario->tenants[i].parent_place;
+        for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+            m->groups[i][kind] = measure_add_group(
+                m->measure, parent == UINT32_MAX ? MEASURE_ANY : m->groups[parent][kind],
+                tenant_weight(m, i));
+    }
+}
+
 void observe_create(struct model *m)
 {
+    groups_declare(m);
     for (uint32_t node = 1; node <= m->node_count; node++) {
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
             int64_t rate = node_capacity_mcu(m->config, kind);
@@ -173,16 +194,12 @@ static uint32_t flow_path(const struct model *m, const struct model_partition *p
     return count;
 }
 
-static int64_t flow_weight(const struct model *m, uint32_t tenant)
-{
-    int64_t weight = (int64_t)(m->scenario->tenants[tenant].weight * WEIGHT_ONE);
-    return weight > 0 ? weight : 1;
-}
-
 static void source_declare(struct model *m, struct model_source *s, const struct model_table *t,
                            enum admit_kind kind)
 {
     s->streams[kind] = measure_add_stream(m->measure, s->tenant, t->number, kind);
+    if (m->has_groups)
+        measure_set_stream_group(m->measure, s->streams[kind], m->groups[s->tenant][kind]);
     if (t->bounded[kind])
         measure_set_stream_limit(m->measure, s->streams[kind], t->bounds[kind]);
 }
@@ -205,7 +222,7 @@ static uint32_t flow_of(struct model *m, struct model_request *r, struct model_p
     f->eventual = eventual;
     uint32_t count = flow_path(m, p, kind, eventual, path);
     f->kind = kind;
-    f->weight = flow_weight(m, s->tenant);
+    f->weight = m->has_groups ? 1 : tenant_weight(m, s->tenant);
     f->flow = measure_add_flow(m->measure, f->stream, f->weight, path, count);
     LIST_INSERT_HEAD(&p->flows, f, entry);
     return f->flow;
@@ -230,7 +247,13 @@ void observe_request(struct model *m, struct model_request *r, struct model_part
                                          .reason = reason,
                                          .at_ns = m->scheduler.now.ns,
                                          .cost_mcu = cost_mcu,
-                                         .latency_ns = latency_ns};
+                                         .latency_ns = r->pair == NULL ? latency_ns : -1,
+                                         .unheard = r->pair != NULL,
+                                         .hedge = r->hedge};
+    if (r->pair != NULL && reason == ADMIT_OK) {
+        r->told_flow = told.flow;
+        r->told_mcu = cost_mcu;
+    }
     if (cost_mcu > m->dearest_mcu)
         m->dearest_mcu = cost_mcu;
     measure_request(m->measure, &told);

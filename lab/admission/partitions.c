@@ -67,6 +67,7 @@ static struct admission_rates rates_of(const struct partition_info *info)
     struct admission_rates r;
     memcpy(r.rate_mcu, info->rate_mcu, sizeof r.rate_mcu);
     memcpy(r.maximum_mcu, info->maximum_mcu, sizeof r.maximum_mcu);
+    r.weight = info->weight;
     return r;
 }
 

@@ -83,6 +83,7 @@ static void attempt_send(struct model *m, struct model_request *r)
     r->sent_ns = m->scheduler.now.ns;
     r->router = demand_router(&r->source->workload->routers, m->scheduler.now.ns, m->router_count,
                               &r->source->spread, &r->source->router_next);
+    model_hedges_begin(m, r);
     model_routers_submit(m, r);
 }
 
@@ -135,6 +136,10 @@ static void client_hears(void *context, uint64_t argument)
     struct model_request *r = context;
     struct model *m = r->model;
     struct model_source *s = r->source;
+    if (r->pair != NULL && !model_hedges_answered(m, r, (enum retry_result)argument)) {
+        request_free(m, r);
+        return;
+    }
     const struct retry_outcome outcome = {(enum retry_result)argument, r->hint_ns};
     struct retry_verdict v =
         retry_after(&s->clients[r->client], &r->retry, &outcome, m->scheduler.now.ns, &s->retries);
@@ -154,7 +159,7 @@ void model_sources_done(struct model *m, struct model_request *r,
                         const struct admit_verdict *verdict, bool failed, int64_t done_ns)
 {
     struct model_source *s = r->source;
-    if (!client_cares(s)) {
+    if (r->pair == NULL && !client_cares(s)) {
         request_free(m, r);
         return;
     }
@@ -164,6 +169,7 @@ void model_sources_done(struct model *m, struct model_request *r,
                                                              : RETRY_THROTTLED;
     int64_t timeout_ns = s->workload->timeout_ns;
     struct model_request *kept = model_sources_keep(m, r);
+    kept->done_ns = done_ns;
     kept->hint_ns = !error && verdict->reason != ADMIT_OK ? verdict->wait.ns : -1;
     if (done_ns - kept->sent_ns > timeout_ns) {
         result = RETRY_TIMEOUT;
@@ -258,6 +264,9 @@ static void source_init(struct model *m, const struct scenario_workload *w, uint
     s->clients = must_calloc(s->client_count, sizeof s->clients[0]);
     for (uint32_t i = 0; i < s->client_count; i++)
         retry_init(&s->clients[i], &w->retry, w->traffic.start_ns);
+    s->hedging = prng_seeded(model_seed(m, DEMAND_HEDGES, place));
+    if (w->hedge.on)
+        s->hedges = must_calloc(s->client_count, sizeof s->hedges[0]);
     s->attempts_max =
         w->retry.attempts_max > 0 ? w->retry.attempts_max : w->retry.policy->attempts_max;
 }
@@ -272,6 +281,7 @@ void model_sources_create(struct model *m)
     m->sources = must_calloc(count + 1, sizeof m->sources[0]);
     m->arrivals = must_calloc(count + 1, sizeof m->arrivals[0]);
     STAILQ_INIT(&m->free);
+    STAILQ_INIT(&m->pairs);
     m->watch = (struct demand_watch){.scheduler = &m->scheduler, .measure = m->measure};
     for (uint32_t i = 0; i < m->scenario->workload_count; i++) {
         const struct scenario_workload *w = &m->scenario->workloads[i];
@@ -294,6 +304,7 @@ void model_sources_destroy(struct model *m)
         traffic_deinit(&m->sources[i].traffic);
         buffer_deinit(&m->sources[i].key);
         free(m->sources[i].clients);
+        free(m->sources[i].hedges);
     }
     free(m->sources);
     free(m->arrivals);

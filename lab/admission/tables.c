@@ -12,6 +12,7 @@ static struct table_spec spec_of(const struct model *m, const struct model_table
                               .sort_key = {slice_of("sk"), ATTR_STRING},
                               .whole_collections = s->whole_collections,
                               .gac = (uint8_t)s->gac,
+                              .weight = (uint8_t)s->weight,
                               .billing = s->on_demand ? BILLING_ON_DEMAND : BILLING_PROVISIONED,
                               .rcu = s->on_demand ? 0 : s->rcu,
                               .wcu = s->on_demand ? 0 : s->wcu};

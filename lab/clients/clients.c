@@ -47,7 +47,7 @@ static void clients_at(struct clients *c, int64_t at_ns, scheduler_run *run, voi
 
 /* ---- attempts ---- */
 
-static struct attempt *attempt_take(struct clients *c)
+struct attempt *attempt_take(struct clients *c)
 {
     struct attempt *a = STAILQ_FIRST(&c->spare);
     if (a != NULL)
@@ -58,7 +58,8 @@ static struct attempt *attempt_take(struct clients *c)
     return a;
 }
 
-static void attempt_tell(struct clients *c, const struct attempt *a, uint32_t reason)
+/* `heard`: the client has waited for this answer. */
+static void attempt_tell(struct clients *c, const struct attempt *a, uint32_t reason, bool heard)
 {
     const struct clients_source *s = a->source;
     const int64_t now_ns = clients_now_ns(c), cost_mcu = demand_cost_mcu(&a->traffic);
@@ -69,8 +70,13 @@ static void attempt_tell(struct clients *c, const struct attempt *a, uint32_t re
                                          .reason = reason,
                                          .at_ns = now_ns,
                                          .cost_mcu = cost_mcu,
-                                         .latency_ns = reason == 0 ? now_ns - a->due_ns : -1};
+                                         .latency_ns =
+                                             reason == 0 && heard ? now_ns - a->due_ns : -1,
+                                         .unheard = !heard,
+                                         .hedge = a->hedge};
     measure_request(c->options.measure, &told);
+    if (a->hedge && heard && reason == 0)
+        measure_hedge_won(c->options.measure, told.flow);
 }
 
 static void client_sends(void *context, uint64_t argument);
@@ -90,6 +96,7 @@ static void attempt_submit(struct clients *c, struct attempt *a)
     uint32_t router = demand_router(&s->workload->scenario->routers, clients_now_ns(c),
                                     c->router_count, &s->spread, &s->router_next);
     a->pool = &s->workload->pools[router];
+    hedges_begin(c, a);
     pool_submit(c, a);
 }
 
@@ -107,7 +114,7 @@ static void attempt_begin(struct clients *c, struct attempt *a)
     const int64_t now_ns = clients_now_ns(c);
     struct retry_verdict v = retry_send(&s->states[a->client], &a->retry, now_ns, &s->retries);
     if (!v.again) {
-        attempt_tell(c, a, REASON_CLIENT);
+        attempt_tell(c, a, REASON_CLIENT, true);
         request_over(c, a);
     } else if (v.at_ns > now_ns) {
         clients_at(c, v.at_ns, attempt_submit_later, a, 0);
@@ -127,7 +134,13 @@ void attempt_over(struct clients *c, struct attempt *a, const struct attempt_end
 {
     struct clients_source *s = a->source;
     const struct retry_outcome outcome = {end->result, end->hint_ns};
-    attempt_tell(c, a, end->reason);
+    const bool counts = hedges_answered(c, a, end->result);
+    attempt_tell(c, a, end->reason, counts);
+    if (!counts) {
+        STAILQ_INSERT_HEAD(&c->spare, a, spare);
+        return;
+    }
+    a->hedge = false; /* what follows is a first attempt again */
     struct retry_verdict v =
         retry_after(&s->states[a->client], &a->retry, &outcome, clients_now_ns(c), &s->retries);
     if (v.again)
@@ -313,6 +326,9 @@ static void source_init(struct clients *c, struct clients_workload *w, uint32_t 
     s->states = must_calloc(s->state_count, sizeof s->states[0]);
     for (uint32_t i = 0; i < s->state_count; i++)
         retry_init(&s->states[i], &w->scenario->retry, o->start_ns);
+    s->hedging = prng_seeded(demand_seed(seed, DEMAND_HEDGES, place));
+    if (w->scenario->hedge.on)
+        s->hedges = must_calloc(s->state_count, sizeof s->hedges[0]);
     source_declare(c, s, first_table + (copy == UINT32_MAX ? 0 : copy));
 }
 
@@ -367,6 +383,7 @@ void clients_destroy(struct clients *c)
     for (uint32_t i = 0; i < c->source_count; i++) {
         traffic_deinit(&c->sources[i].traffic);
         free(c->sources[i].states);
+        free(c->sources[i].hedges);
     }
     id_map_deinit(&c->connections);
     arena_deinit(&c->arena);

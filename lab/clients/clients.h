@@ -5,6 +5,8 @@
  * time. A request that finds no free connection opens one. If the pool is at its bound, the request
  * waits for a connection.
  * A request is measured when its attempt ends. Its latency counts from the time at which it was due.
+ * If a workload hedges, a read may have a second attempt at another router. The first good answer
+ * counts. The other attempt keeps its connection until its answer comes, which nobody looks at.
  * A read is measured as if its item existed. At the start the tables hold no item that is asked for.
  *
  * The same calls give the same requests. Time comes from the scheduler.

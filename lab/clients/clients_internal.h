@@ -1,6 +1,7 @@
 /* clients_internal.h - the parts of a scenario's clients, for lab/clients/ only.
  *
  *   clients.c   life, arrivals, retries, measures
+ *   hedges.c    reads that are sent a second time while the first attempt is out
  *   pool.c      connections, requests that wait for one, answers, time-outs */
 #pragma once
 
@@ -25,6 +26,12 @@ struct attempt {
     uint32_t client;
     struct pool_connection *connection; /* NULL: waits in the pool */
     struct pool *pool;
+    /* of hedges.c */
+    int64_t sent_ns;       /* the first attempt */
+    uint64_t serial;       /* of an attempt that may be hedged; 0: it may not */
+    struct attempt *other; /* that is out for the same request; NULL: none */
+    bool hedge;            /* the second one */
+    bool unheard;          /* the client has its answer already */
 };
 
 TAILQ_HEAD(attempts, attempt);
@@ -62,7 +69,8 @@ struct clients_source {
     uint32_t copy; /* of the table; UINT32_MAX: all copies in turn */
     struct traffic traffic;
     struct traffic_request next;
-    struct prng spread, retries;
+    struct prng spread, retries, hedging;
+    struct hedge *hedges; /* owns; by client; NULL: it does not hedge */
     struct retry *states; /* owns */
     uint32_t state_count, state_next;
     uint32_t router_next;
@@ -83,6 +91,7 @@ struct clients {
     STAILQ_HEAD(, attempt) spare;
     struct buffer bytes; /* of a request */
     uint64_t requests;
+    uint64_t attempts; /* that were taken from the memory */
 };
 
 /* What became of an attempt. */
@@ -98,3 +107,10 @@ void pools_create(struct clients *c, struct clients_workload *w);
 void pools_destroy(struct clients *c, struct clients_workload *w);
 /* Of clients.c: the attempt is over. */
 void attempt_over(struct clients *c, struct attempt *a, const struct attempt_end *end);
+struct attempt *attempt_take(struct clients *c);
+
+/* A first attempt is about to be sent: decides whether and when it is hedged. */
+void hedges_begin(struct clients *c, struct attempt *a);
+/* An attempt has its answer. False: the client waits for the other attempt, or has its answer
+ * already. */
+bool hedges_answered(struct clients *c, struct attempt *a, enum retry_result result);

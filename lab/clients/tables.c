@@ -56,9 +56,17 @@ static void write_maximum(struct buffer *out, const struct scenario_table *t)
 
 static void write_tags(struct buffer *out, const struct scenario_table *t)
 {
+    if (t->gac == 0 && t->weight == 1)
+        return;
+    buffer_append_text(out, ",\"Tags\":[");
     if (t->gac > 0)
-        buffer_append_format(out, ",\"Tags\":[{\"Key\":\"weir:gac\",\"Value\":\"%s\"}]",
-                             gac_policy_name((enum gac_policy)(t->gac - 1)));
+        buffer_append_format(out, "{\"Key\":\"weir:gac\",\"Value\":\"%s\"}%s",
+                             gac_policy_name((enum gac_policy)(t->gac - 1)),
+                             t->weight > 1 ? "," : "");
+    if (t->weight > 1)
+        buffer_append_format(out, "{\"Key\":\"weir:weight\",\"Value\":\"%lld\"}",
+                             (long long)t->weight);
+    buffer_append_u8(out, ']');
 }
 
 void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t place,

@@ -66,8 +66,8 @@ static bool tag_check_texts(struct call *c, const struct tag *tag)
 static bool tag_refuse_unknown(struct call *c, struct slice key)
 {
     return call_invalid(c,
-                        "The tag %.*s is not known: of the tags that begin with weir: there is "
-                        "weir:gac",
+                        "The tag %.*s is not known: of the tags that begin with weir: there are "
+                        "weir:gac and weir:weight",
                         SHOWN(key));
 }
 
@@ -90,10 +90,27 @@ static bool tag_read_gac_tag(struct call *c, struct slice value, struct table_sp
     return true;
 }
 
+static bool tag_read_weight_tag(struct call *c, struct slice value, struct table_spec *spec)
+{
+    uint32_t weight = 0;
+    for (size_t i = 0; i < value.size && weight <= TABLE_WEIGHT_MAX; i++) {
+        uint8_t digit = value.data[i];
+        weight = digit >= '0' && digit <= '9' ? weight * 10 + digit - '0' : UINT16_MAX;
+    }
+    if (weight == 0 || weight > TABLE_WEIGHT_MAX)
+        return call_invalid(c,
+                            "The tag weir:weight is '%.*s' and must be a whole number from 1 to %d",
+                            SHOWN(value), TABLE_WEIGHT_MAX);
+    spec->weight = (uint8_t)weight;
+    return true;
+}
+
 static bool tag_read_created(struct call *c, const struct tag *tag, struct table_spec *spec)
 {
     if (slice_is(tag->key, "weir:gac"))
         return tag_read_gac_tag(c, tag->value, spec);
+    if (slice_is(tag->key, "weir:weight"))
+        return tag_read_weight_tag(c, tag->value, spec);
     if (slice_starts_with(tag->key, slice_of("weir:")))
         return tag_refuse_unknown(c, tag->key);
     return tag_check_texts(c, tag);
@@ -101,7 +118,7 @@ static bool tag_read_created(struct call *c, const struct tag *tag, struct table
 
 static bool tag_check_changed(struct call *c, const struct tag *tag)
 {
-    if (slice_is(tag->key, "weir:gac"))
+    if (slice_is(tag->key, "weir:gac") || slice_is(tag->key, "weir:weight"))
         return call_invalid(c, "The tag %.*s can only be given to CreateTable, and stays",
                             SHOWN(tag->key));
     if (slice_starts_with(tag->key, slice_of("weir:")))

@@ -1,7 +1,7 @@
 /* table_tags.h - tags in requests and in answers.
  *
- * The tag weir:gac is a setting of a table; only CreateTable may set it. Other keys that begin with
- * weir: are refused: they may be misspelled. */
+ * The tags weir:gac and weir:weight are settings of a table; only CreateTable may set them. Other keys
+ * that begin with weir: are refused: they may be misspelled. */
 #pragma once
 
 #include "router/operations/operation.h"

@@ -92,8 +92,11 @@ static double violations_of(struct prng *p, int64_t slack)
             uint32_t partition = (uint32_t)prng_below(p, PARTITIONS);
             int64_t cost = prng_between(p, 1, COST_MAX);
             uint32_t reason = decide(&w, p, partition, times[i], cost);
-            measure_request(w.measure, &(struct measure_request){w.flows[partition], reason,
-                                                                 times[i], cost, -1});
+            measure_request(w.measure, &(struct measure_request){.flow = w.flows[partition],
+                                                                 .reason = reason,
+                                                                 .at_ns = times[i],
+                                                                 .cost_mcu = cost,
+                                                                 .latency_ns = -1});
         }
         measure_advance(w.measure, (window + 1) * WINDOW_NS);
     }

@@ -335,6 +335,210 @@ static void fair_allocations_of_small_problems_are_the_best_of_all(void **state)
     assert_true(same > 1900);
 }
 
+/* ---- groups ---- */
+
+enum {
+    GROUPS_MAX = 12
+};
+
+struct tree_instance {
+    struct optimum_tree tree;
+    struct optimum_group groups[GROUPS_MAX];
+    uint32_t group_of[FLOWS_MAX];
+};
+
+static struct tree_instance forest;
+
+/* Some flows are alone in their group; some groups have none. */
+static void draw_tree(struct prng *p, uint32_t flows, struct tree_instance *t)
+{
+    uint32_t count = (uint32_t)prng_between(p, 1, GROUPS_MAX);
+    t->tree = (struct optimum_tree){t->groups, count, t->group_of};
+    for (uint32_t g = 0; g < count; g++) {
+        t->groups[g].parent =
+            g == 0 || prng_below(p, 3) == 0 ? OPTIMUM_NO_GROUP : (uint32_t)prng_below(p, g);
+        t->groups[g].weight = prng_between(p, 1, 9);
+    }
+    for (uint32_t i = 0; i < flows; i++)
+        t->group_of[i] = (uint32_t)prng_below(p, count);
+}
+
+/* A member of a group, or of no group: a group or a flow. */
+struct member {
+    bool is_flow;
+    uint32_t index;
+    double weight, wants, share;
+};
+
+static double wanted_by(const struct instance *in, const struct tree_instance *t, uint32_t group)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < in->problem.flow_count; i++)
+        sum += t->group_of[i] == group ? (double)in->flows[i].demand_mcu : 0;
+    for (uint32_t g = 0; g < t->tree.group_count; g++)
+        sum += t->groups[g].parent == group ? wanted_by(in, t, g) : 0;
+    return sum;
+}
+
+/* The definition on one resource, from the top down: the level at which the members' weighted parts,
+ * or what they want if that is less, add up to what there is. Found by halving. */
+static void share_from_top(const struct instance *in, const struct tree_instance *t, uint32_t group,
+                           double amount, double *out)
+{
+    struct member members[GROUPS_MAX + 64];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < in->problem.flow_count; i++) {
+        if (t->group_of[i] == group)
+            members[count++] = (struct member){true, i, (double)in->flows[i].weight,
+                                               (double)in->flows[i].demand_mcu, 0};
+    }
+    for (uint32_t g = 0; g < t->tree.group_count; g++) {
+        if (t->groups[g].parent == group)
+            members[count++] =
+                (struct member){false, g, (double)t->groups[g].weight, wanted_by(in, t, g), 0};
+    }
+    double low = 0, high = 1e15;
+    for (int step = 0; step < 200; step++) {
+        double level = (low + high) / 2, sum = 0;
+        for (uint32_t k = 0; k < count; k++) {
+            members[k].share = fmin(members[k].wants, level * members[k].weight);
+            sum += members[k].share;
+        }
+        if (sum > amount)
+            high = level;
+        else
+            low = level;
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        if (members[k].is_flow)
+            out[members[k].index] = members[k].share;
+        else
+            share_from_top(in, t, members[k].index, members[k].share, out);
+    }
+}
+
+static void groups_on_one_resource_share_as_defined_from_the_top(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_first_seed(1));
+    double expected[64];
+    for (int round = 0; round < 5000; round++) {
+        uint32_t flows = (uint32_t)prng_between(&p, 1, 40);
+        int64_t load = 0, scale = INT64_C(1) << prng_between(&p, 1, 40);
+        memset(&instance, 0, sizeof instance);
+        instance.problem = (struct optimum_problem){instance.flows, flows, instance.capacities, 1};
+        for (uint32_t i = 0; i < flows; i++) {
+            instance.flows[i] =
+                (struct optimum_flow){prng_between(&p, 0, scale), prng_between(&p, 1, 5), 1, {0}};
+            load += instance.flows[i].demand_mcu;
+        }
+        instance.capacities[0] = prng_between(&p, 0, load + load / 4);
+        draw_tree(&p, flows, &forest);
+        struct optimum_result r =
+            optimum_fair_tree(optimum, &instance.problem, &forest.tree, admitted);
+        check_allowed(&instance, admitted, r.total_mcu);
+        assert_true(r.total_mcu >= (load < instance.capacities[0] ? load : instance.capacities[0]));
+        share_from_top(&instance, &forest, OPTIMUM_NO_GROUP, (double)instance.capacities[0],
+                       expected);
+        for (uint32_t i = 0; i < flows; i++) {
+            double off = fabs((double)admitted[i] - expected[i]);
+            if (off > 3 + 1e-6 * (double)scale)
+                fail_msg("round %d: flow %u has %lld, not %.3f", round, i, (long long)admitted[i],
+                         expected[i]);
+        }
+    }
+}
+
+/* The fluid in small steps, over several resources. */
+static void pour(const struct instance *in, const struct tree_instance *t, double step, double *x)
+{
+    double rest[RESOURCES_MAX], speed[GROUPS_MAX];
+    uint32_t n = in->problem.flow_count;
+    bool rises[FLOWS_MAX], any = true;
+    for (uint32_t r = 0; r < in->problem.resource_count; r++)
+        rest[r] = in->capacities[r] > 0 ? (double)in->capacities[r] : 0;
+    for (uint32_t i = 0; i < n; i++)
+        x[i] = 0;
+    while (any) {
+        double sums[GROUPS_MAX] = {0};
+        any = false;
+        for (uint32_t i = 0; i < n; i++) {
+            rises[i] = x[i] < (double)in->flows[i].demand_mcu;
+            for (uint32_t k = 0; k < in->flows[i].count; k++)
+                rises[i] &= rest[in->flows[i].resources[k]] > 0;
+            any |= rises[i];
+            sums[t->group_of[i]] += rises[i] ? (double)in->flows[i].weight : 0;
+        }
+        for (uint32_t g = t->tree.group_count; g-- > 0;) {
+            if (sums[g] > 0 && t->groups[g].parent != OPTIMUM_NO_GROUP)
+                sums[t->groups[g].parent] += (double)t->groups[g].weight;
+        }
+        for (uint32_t g = 0; g < t->tree.group_count; g++) {
+            uint32_t up = t->groups[g].parent;
+            speed[g] = (double)t->groups[g].weight;
+            if (up != OPTIMUM_NO_GROUP)
+                speed[g] *= sums[up] > 0 ? speed[up] / sums[up] : 0;
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t g = t->group_of[i];
+            double mcu = rises[i] ? step * speed[g] * (double)in->flows[i].weight / sums[g] : 0;
+            x[i] += mcu;
+            for (uint32_t k = 0; k < in->flows[i].count; k++)
+                rest[in->flows[i].resources[k]] -= mcu;
+        }
+    }
+}
+
+static void groups_on_many_resources_rise_as_a_fluid(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_first_seed(1));
+    static double x[FLOWS_MAX];
+    for (int round = 0; round < 400; round++) {
+        struct shape s = {(uint32_t)prng_between(&p, 1, 3), (uint32_t)prng_between(&p, 1, 6),
+                          (uint32_t)prng_between(&p, 1, 4), (uint32_t)prng_between(&p, 1, 15),
+                          1 << 20};
+        draw_instance(&p, &s, &instance);
+        draw_tree(&p, s.flows, &forest);
+        struct optimum_result r =
+            optimum_fair_tree(optimum, &instance.problem, &forest.tree, admitted);
+        check_allowed(&instance, admitted, r.total_mcu);
+        pour(&instance, &forest, 40, x);
+        for (uint32_t i = 0; i < s.flows; i++) {
+            if (fabs((double)admitted[i] - x[i]) > 0.004 * (1 << 20))
+                fail_msg("round %d: flow %u has %lld, not %.0f", round, i, (long long)admitted[i],
+                         x[i]);
+        }
+    }
+}
+
+/* Rounding may move as many mcu as there are flows. */
+static void a_group_for_each_flow_changes_nothing(void **state)
+{
+    (void)state;
+    struct prng p = prng_seeded(check_first_seed(1));
+    static int64_t flat[FLOWS_MAX];
+    struct optimum_group groups[40];
+    uint32_t group_of[40];
+    for (int round = 0; round < 5000; round++) {
+        struct shape s = draw_shape(&p, false);
+        draw_instance(&p, &s, &instance);
+        for (uint32_t i = 0; i < s.flows; i++) {
+            groups[i] = (struct optimum_group){OPTIMUM_NO_GROUP, instance.flows[i].weight};
+            group_of[i] = i;
+        }
+        const struct optimum_tree tree = {groups, s.flows, group_of};
+        optimum_fair(optimum, &instance.problem, flat);
+        struct optimum_result r = optimum_fair_tree(optimum, &instance.problem, &tree, admitted);
+        check_allowed(&instance, admitted, r.total_mcu);
+        for (uint32_t i = 0; i < s.flows; i++) {
+            if (llabs(admitted[i] - flat[i]) > s.flows + s.scale / 10000000)
+                fail_msg("round %d: flow %u has %lld, not %lld", round, i, (long long)admitted[i],
+                         (long long)flat[i]);
+        }
+    }
+}
+
 /* A, B and C of optimum.h. */
 static void the_fair_total_may_be_less_than_the_greatest(void **state)
 {
@@ -381,6 +585,9 @@ int main(void)
         cmocka_unit_test(no_allocation_of_small_problems_exceeds_the_bound),
         cmocka_unit_test(fair_allocations_of_small_problems_are_the_best_of_all),
         cmocka_unit_test(fair_flows_below_their_demand_have_a_bottleneck),
+        cmocka_unit_test(groups_on_one_resource_share_as_defined_from_the_top),
+        cmocka_unit_test(groups_on_many_resources_rise_as_a_fluid),
+        cmocka_unit_test(a_group_for_each_flow_changes_nothing),
         cmocka_unit_test(the_bound_is_the_optimum_of_another_solver),
         cmocka_unit_test(too_many_overloaded_resources_still_have_a_true_bound),
     };

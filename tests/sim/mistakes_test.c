@@ -202,6 +202,39 @@ static void snapshots_without_index_rows_are_found(void **state)
     assert_row_mistake_found(RAFT_MUTATION_FORGET_ROWS);
 }
 
+/* Global indexes: their rows are compared with the items at the end. */
+static void assert_feed_mistake_found(enum raft_mutation mutation, uint32_t faults)
+{
+    assert_found((struct sim_options){.faults = faults,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .length_ms = 4000},
+                 mutation, 1, SEEDS);
+}
+
+static void global_rows_that_are_wrong_are_found(void **state)
+{
+    (void)state;
+    assert_feed_mistake_found(RAFT_MUTATION_SKIP_CHANGE, 0);
+    assert_feed_mistake_found(RAFT_MUTATION_KEEP_OLD_GLOBAL, 0);
+}
+
+static void changes_that_a_new_leader_forgets_are_found(void **state)
+{
+    (void)state;
+    assert_feed_mistake_found(RAFT_MUTATION_FORGET_FEED,
+                              SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT));
+}
+
+static void a_backlog_without_bound_is_found(void **state)
+{
+    (void)state;
+    assert_feed_mistake_found(RAFT_MUTATION_NO_BACKLOG_BOUND,
+                              SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT));
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -214,6 +247,9 @@ int main(void)
         cmocka_unit_test(requests_that_are_shed_and_done_are_found),
         cmocka_unit_test(index_rows_that_are_wrong_are_found),
         cmocka_unit_test(snapshots_without_index_rows_are_found),
+        cmocka_unit_test(global_rows_that_are_wrong_are_found),
+        cmocka_unit_test(changes_that_a_new_leader_forgets_are_found),
+        cmocka_unit_test(a_backlog_without_bound_is_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };

@@ -244,6 +244,7 @@ static void request_table(struct frame_world *w)
                               .partition_key = {slice_of("id"), ATTR_BINARY},
                               .sort_key = {slice_of("n"), ATTR_BINARY},
                               .whole_collections = true,
+                              .weight = 3,
                               .billing = BILLING_PROVISIONED,
                               .rcu = 7000,
                               .wcu = 2500};

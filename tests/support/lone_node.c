@@ -384,6 +384,8 @@ void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t
     struct table_spec spec = {.name = slice_of("t"),
                               .partition_key = {slice_of("id"), ATTR_STRING},
                               .whole_collections = w->collections > 0,
+                              .indexes = w->indexes,
+                              .globals = w->globals,
                               .gac = w->gac,
                               .billing = BILLING_PROVISIONED,
                               .rcu = rcu,

@@ -43,6 +43,8 @@ struct lone_node {
     uint64_t resident_max;
     uint32_t collections; /* set before the table is created; 0: no sort key */
     uint8_t gac; /* set before the table is created: the table's word on GAC (base/config.h) */
+    struct slice indexes; /* set before the table is created: as in struct table_spec */
+    struct slice globals;
     struct node *node;
     struct instant now;
     struct waiting waited; /* of the next requests, for the processor */

@@ -18,8 +18,10 @@ struct sharer {
     int64_t burst_mcu;
 };
 
-/* Runs the node for SECONDS; the first two are not counted, because its full bucket is spent. */
-static void share(const char *policy, struct sharer sharers[SHARERS])
+/* Runs the node for SECONDS; the first two are not counted, because its full bucket is spent.
+ * `weights`: of the sharers' tables. */
+static void share_weighted(const char *policy, struct sharer sharers[SHARERS],
+                           const uint32_t weights[SHARERS])
 {
     struct config config;
     struct node_admission node;
@@ -31,7 +33,8 @@ static void share(const char *policy, struct sharer sharers[SHARERS])
     config.partition_max_wcu = 100000;
     node_admission_init(&node, &config, now);
     for (int i = 0; i < SHARERS; i++) {
-        const struct admission_rates rates = {.rate_mcu = {0, sharers[i].allocated_wcu * 1000}};
+        const struct admission_rates rates = {.rate_mcu = {0, sharers[i].allocated_wcu * 1000},
+                                              .weight = weights[i]};
         admission_init(&partitions[i], admission_policy_find(slice_of("always-burst")), &config,
                        &rates, now);
     }
@@ -47,6 +50,12 @@ static void share(const char *policy, struct sharer sharers[SHARERS])
                 sharers[i].burst_mcu += 1000;
         }
     }
+}
+
+static void share(const char *policy, struct sharer sharers[SHARERS])
+{
+    static const uint32_t none[SHARERS] = {0};
+    share_weighted(policy, sharers, none);
 }
 
 /* In units a second. */
@@ -93,7 +102,7 @@ static void a_partition_that_bursts_alone_takes_everything(void **state)
     }
 }
 
-/* Deficit round robin has no weights here. */
+/* By allocations. Deficit round robin does not look at them. */
 static void tags_share_by_weight(void **state)
 {
     (void)state;
@@ -104,6 +113,41 @@ static void tags_share_by_weight(void **state)
                       (long long)got(&s[1]));
         assert_in_range(got(&s[0]), 160, 250); /* 200 and 600 */
         assert_in_range(got(&s[1]), 530, 660);
+    }
+}
+
+/* weir's own policy too. All three have equal allocations. */
+static void tables_with_weights_share_in_proportion(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"fair", "drr", "wfq", "sfq"};
+    static const uint32_t weights[SHARERS] = {3, 1, 6};
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        struct sharer two[SHARERS] = {{10, 100, 0}, {10, 100, 0}};
+        share_weighted(policies[i], two, weights);
+        print_message("%s, weights 3 and 1: %lld %lld\n", policies[i], (long long)got(&two[0]),
+                      (long long)got(&two[1]));
+        assert_in_range(got(&two[0]), 675, 765); /* of 980: 735 and 245 */
+        assert_in_range(got(&two[1]), 215, 300);
+        struct sharer all[SHARERS] = {{10, 100, 0}, {10, 100, 0}, {10, 100, 0}};
+        share_weighted(policies[i], all, weights);
+        print_message("%s, weights 3, 1 and 6: %lld %lld %lld\n", policies[i],
+                      (long long)got(&all[0]), (long long)got(&all[1]), (long long)got(&all[2]));
+        assert_in_range(got(&all[0]), 250, 330); /* of 970: 291, 97 and 582 */
+        assert_in_range(got(&all[1]), 75, 125);
+        assert_in_range(got(&all[2]), 520, 620);
+    }
+}
+
+static void a_weight_changes_nothing_for_a_partition_that_bursts_alone(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"fair", "drr", "wfq", "sfq"};
+    static const uint32_t weights[SHARERS] = {7, 1, 1};
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        struct sharer s[SHARERS] = {{100, 100, 0}};
+        share_weighted(policies[i], s, weights);
+        assert_in_range(got(&s[0]), 880, 910);
     }
 }
 
@@ -350,6 +394,8 @@ int main(void)
         cmocka_unit_test(a_partition_that_wants_less_than_its_share_gets_what_it_wants),
         cmocka_unit_test(a_partition_that_bursts_alone_takes_everything),
         cmocka_unit_test(tags_share_by_weight),
+        cmocka_unit_test(tables_with_weights_share_in_proportion),
+        cmocka_unit_test(a_weight_changes_nothing_for_a_partition_that_bursts_alone),
         cmocka_unit_test(doorman_tops_up_even_shares_in_proportion_to_what_is_wanted_beyond),
         cmocka_unit_test(doorman_gives_what_is_wanted_while_all_fits),
         cmocka_unit_test(a_tenant_bucket_grants_at_once_and_then_by_shares),

@@ -572,6 +572,35 @@ static void only_a_node_that_lives_anew_has_its_replicas_replaced(void **state)
     world_deinit(&w);
 }
 
+/* ---- weights ---- */
+
+static void partitions_have_the_weight_of_their_table(void **state)
+{
+    (void)state;
+    struct world w;
+    struct buffer bytes = {0};
+    struct partition_info decoded;
+    world_init(&w);
+    struct catalog_command c = command_of(&w, CATALOG_CREATE, "any", 10, 5000);
+    c.spec.weight = 7;
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    const struct table *t = w.result.table;
+    assert_int_equal(t->weight, 7);
+    assert_true(t->partition_count > 1);
+    for (uint32_t i = 0; i < t->partition_count; i++)
+        assert_int_equal(t->partitions[i].weight, 7);
+    partition_info_encode(&bytes, &t->partitions[1]);
+    assert_int_equal(partition_info_decode(buffer_slice(&bytes), &decoded), STATUS_OK);
+    assert_int_equal(decoded.weight, 7);
+    decoded.weight = TABLE_WEIGHT_MAX + 1;
+    struct buffer wrong = {0};
+    partition_info_encode(&wrong, &decoded);
+    assert_int_equal(partition_info_decode(buffer_slice(&wrong), &decoded), STATUS_MALFORMED);
+    buffer_deinit(&wrong);
+    buffer_deinit(&bytes);
+    world_deinit(&w);
+}
+
 /* ---- what a table only tells again ---- */
 
 static void create_active(struct world *w)
@@ -702,6 +731,7 @@ int main(void)
         cmocka_unit_test(an_update_that_does_not_fit_changes_nothing),
         cmocka_unit_test(updates_keep_their_dates_and_count_the_days_decreases),
         cmocka_unit_test(after_four_decreases_there_is_one_an_hour),
+        cmocka_unit_test(partitions_have_the_weight_of_their_table),
         cmocka_unit_test(a_protected_table_is_not_deleted),
         cmocka_unit_test(reports_add_up_and_forget_strangers),
         cmocka_unit_test(a_damaged_row_is_refused),

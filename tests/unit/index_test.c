@@ -34,7 +34,7 @@ static int set_up(void **state)
     indexes[2].keys[1] = (struct key_attr){text("x"), ATTR_BINARY};
     indexes[2].projection = PROJECT_INCLUDE;
     indexes[2].names = slice_make(y, 5);
-    set = (struct index_set){{text("p"), ATTR_STRING}, {text("s"), ATTR_STRING}, 3, indexes};
+    set = (struct index_set){{text("p"), ATTR_STRING}, {text("s"), ATTR_STRING}, 3, 3, indexes};
     return 0;
 }
 

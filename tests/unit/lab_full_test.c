@@ -59,11 +59,12 @@ static const char busy[] =
     "cluster: {nodes: 4, routers: 4, gac: 3}\n"
     "tables:\n"
     "  - {name: users, rcu: 2000, wcu: 1000, partitions: 8}\n"
-    "  - {name: many, copies: 3, rcu: 50, wcu: 50, gac: static}\n"
+    "  - {name: many, copies: 3, rcu: 50, wcu: 50, gac: static, weight: 2}\n"
     "  - {name: free, on_demand: true, max_wcu: 100}\n"
     "workloads:\n"
-    "  - {name: skewed, table: users, rate: 1200, keys: \"zipf:0.99\", retry: standard}\n"
-    "  - {name: looped, table: users, clients: \"closed:20:10\", mix: \"ycsb:F\"}\n"
+    "  - {name: skewed, table: users, rate: 1200, keys: \"zipf:0.99\", retry: standard, "
+    "hedge: \"p50:0.5\"}\n"
+    "  - {name: looped, table: users, clients: \"closed:20:10\", mix: \"ycsb:F\", hedge: 700us}\n"
     "  - {name: copied, table: many, each: true, rate: 60, routers: \"moving:0.5:2\"}\n"
     "  - {name: one, table: free, rate: 200, keys: \"append:a\", mix: \"read:0:insert:1\"}\n"
     "faults:\n"
@@ -234,6 +235,30 @@ static void a_slow_node_is_as_slow_as_at_the_fidelity_admission(void **state)
     assert_near(p99[1], p99[0], 0.2);
 }
 
+/* A sixth of the reads meets the slow node, and each of them is sent again. Two thirds of these meet
+ * another node, and win. */
+static void a_hedge_wins_as_often_as_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: hedges\nduration: 12s\nwarm: 2s\n"
+        "cluster: {nodes: 6, routers: 2, gac: 0, settings: {gac: \"off\"}, "
+        "costs: {cores: 8, read: 500us}}\n"
+        "tables: [{name: users, rcu: 8000, wcu: 100, partitions: 12}]\n"
+        "workloads: [{name: w, table: users, end: 11s, rate: 600, mix: \"read:1:eventual:1\", "
+        "hedge: \"5ms:1\"}]\n"
+        "faults: [{kind: node-slow, which: 1, at: 1s, factor: 40}]\n";
+    double fraction[2], won[2], p99[2];
+    measure_both(text, "hedge_fraction", fraction);
+    measure_both(text, "hedges_won", won);
+    measure_both(text, "latency_p99", p99);
+    assert_near(fraction[0], 1.0 / 6, 0.1);
+    assert_near(fraction[1], fraction[0], 0.1);
+    assert_near(won[0], 9 * 600 / 6.0 * 2 / 3, 0.15);
+    assert_near(won[1], won[0], 0.15);
+    assert_near(p99[1], p99[0], 0.1); /* of the sixth, a third meets the slow node twice */
+}
+
 /* A table of 100 units asks for 300. Half of the time node 2 has no room for bursts, neither as
  * leader nor as follower of every partition. */
 static void a_busy_node_refuses_bursts_as_at_the_fidelity_admission(void **state)
@@ -388,6 +413,7 @@ int main(void)
         cmocka_unit_test(overload_is_shed_as_at_the_fidelity_admission),
         cmocka_unit_test(nodes_have_queues_at_full_fidelity),
         cmocka_unit_test(a_slow_node_is_as_slow_as_at_the_fidelity_admission),
+        cmocka_unit_test(a_hedge_wins_as_often_as_at_the_fidelity_admission),
         cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),
         cmocka_unit_test(tables_hold_their_bytes_at_full_fidelity),
         cmocka_unit_test(autoscaling_works_as_at_the_fidelity_admission),

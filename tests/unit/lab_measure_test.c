@@ -60,8 +60,11 @@ static void assert_about(double actual, double expected)
 
 static void request_at(uint32_t flow, double at_s, int64_t cost_mcu, uint32_t reason)
 {
-    measure_request(m, &(struct measure_request){flow, reason, (int64_t)(at_s * 1e9 + 0.5),
-                                                 cost_mcu, reason == OK ? 1000000 : -1});
+    measure_request(m, &(struct measure_request){.flow = flow,
+                                                 .reason = reason,
+                                                 .at_ns = (int64_t)(at_s * 1e9 + 0.5),
+                                                 .cost_mcu = cost_mcu,
+                                                 .latency_ns = reason == OK ? 1000000 : -1});
 }
 
 /* `count` requests of 1 unit each. */
@@ -272,7 +275,10 @@ static void slow_answers_are_no_goodput(void **state)
     uint32_t a = flow_of(1, node, 1);
     for (int i = 0; i < 10; i++) {
         int64_t latency_ns = i < 4 ? 20000000 : 10000000;
-        struct measure_request r = {a, OK, i * 1000000, 1000, i % 2 == 0 ? latency_ns : -1};
+        struct measure_request r = {.flow = a,
+                                    .at_ns = i * 1000000,
+                                    .cost_mcu = 1000,
+                                    .latency_ns = i % 2 == 0 ? latency_ns : -1};
         measure_request(m, &r);
         if (i % 2 != 0) /* told later */
             measure_finish(m, a, 1000, latency_ns);
@@ -524,13 +530,92 @@ static void a_flat_ramp_has_no_slope(void **state)
         measure_phase(m, i * 1000000000LL, i);
         for (int k = 0; k < 100; k++) {
             int64_t latency_ns = k < 90 ? 100 : 100 + (i - 1) * 8; /* below 128: exact */
-            measure_request(
-                m, &(struct measure_request){flow, OK, i * 1000000000LL + k, 1000, latency_ns});
+            measure_request(m, &(struct measure_request){.flow = flow,
+                                                         .at_ns = i * 1000000000LL + k,
+                                                         .cost_mcu = 1000,
+                                                         .latency_ns = latency_ns});
         }
     }
     end_at(6);
     assert_about(value("latency_slope_p50"), 0);
     assert_about(value("latency_slope_p99"), 0.24);
+}
+
+/* Two equal accounts have 12 a window; the tenants of one weigh 3 to 1. In the second window the
+ * lesser tenant asks for nothing: the other one has its part. */
+static void accounts_share_and_their_tenants_share_within(void **state)
+{
+    (void)state;
+    uint32_t node = measure_add_resource(m, MEASURE_NODE), streams[3], flows[3];
+    uint32_t account = measure_add_group(m, MEASURE_ANY, 1000);
+    const uint32_t groups[3] = {measure_add_group(m, account, 3000),
+                                measure_add_group(m, account, 1000),
+                                measure_add_group(m, MEASURE_ANY, 1000)};
+    measure_set_capacity(m, node, 12000);
+    for (uint32_t i = 0; i < 3; i++) {
+        streams[i] = measure_add_stream(m, i, i, 1);
+        measure_set_stream_group(m, streams[i], groups[i]);
+        flows[i] = measure_add_flow(m, streams[i], 1, &node, 1);
+        requests_at(flows[i], 0.01, 20, i == 2 ? NODE : OK);
+    }
+    requests_at(flows[0], 0.11, 20, OK);
+    requests_at(flows[2], 0.11, 20, NODE);
+    end_at(0.2);
+    struct measure_selector of[3] = {MEASURE_ALL, MEASURE_ALL, MEASURE_ALL};
+    of[0].tenant = 0, of[1].tenant = 1, of[2].tenant = 2;
+    assert_about(value_with("fair_rate", of[0]), (4.5 + 6) / 0.2);
+    assert_about(value_with("fair_rate", of[1]), 1.5 / 0.2);
+    assert_about(value_with("fair_rate", of[2]), (6 + 6) / 0.2);
+}
+
+/* Ten requests; four have a hedge of 2 units, of which one is refused and one answers first. Its
+ * first attempt is admitted, and nobody looks at the answer. */
+static void a_hedge_is_load_and_its_request_has_one_latency(void **state)
+{
+    (void)state;
+    restart(&(struct measure_options){.no_optimum = true, .slots_max = 2});
+    uint32_t stream = measure_add_stream(m, 1, 1, 0);
+    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    for (int i = 0; i < 10; i++) {
+        struct measure_request r = {.flow = flow,
+                                    .at_ns = i * 1000000000LL,
+                                    .cost_mcu = 1000,
+                                    .latency_ns = i == 0 ? -1 : 5000000,
+                                    .unheard = i == 0};
+        measure_request(m, &r);
+        r = (struct measure_request){.flow = flow,
+                                     .reason = i == 3 ? NODE : OK,
+                                     .at_ns = r.at_ns,
+                                     .cost_mcu = 2000,
+                                     .latency_ns = -1,
+                                     .unheard = true,
+                                     .hedge = true};
+        if (i < 4)
+            measure_request(m, &r);
+    }
+    measure_finish(m, flow, 2000, 3000000);
+    measure_hedge_won(m, flow);
+    end_at(10);
+    assert_about(value("hedges"), 4);
+    assert_about(value("hedges_won"), 1);
+    assert_about(value("hedge_fraction"), 0.4);
+    assert_about(value("hedge_load"), 0.6);
+    assert_about(value("admitted_units"), 16);
+    assert_about(value("goodput_rate"), 1.1); /* 9 first attempts and a hedge */
+}
+
+/* Without an objective any admitted unit is goodput, but not one whose answer nobody hears. */
+static void an_answer_that_nobody_hears_is_no_goodput(void **state)
+{
+    (void)state;
+    uint32_t stream = measure_add_stream(m, 1, 1, 0);
+    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    struct measure_request r = {.flow = flow, .cost_mcu = 1000, .latency_ns = -1};
+    measure_request(m, &r);
+    r.unheard = true;
+    measure_request(m, &r);
+    end_at(1);
+    assert_about(value("goodput_rate"), 1);
 }
 
 static void isolation_compares_two_runs(void **state)
@@ -541,7 +626,9 @@ static void isolation_compares_two_runs(void **state)
     for (int i = 0; i < 2; i++) {
         uint32_t stream = measure_add_stream(both[i], 3, 1, 0);
         uint32_t flow = measure_add_flow(both[i], stream, 1, NULL, 0);
-        measure_request(both[i], &(struct measure_request){flow, OK, 0, 1000, i == 0 ? 126 : 120});
+        measure_request(both[i], &(struct measure_request){.flow = flow,
+                                                           .cost_mcu = 1000,
+                                                           .latency_ns = i == 0 ? 126 : 120});
         measure_end(both[i], 1000000000);
     }
     struct measure_selector q = MEASURE_ALL;
@@ -676,6 +763,9 @@ int main(void)
         TEST(a_long_run_keeps_its_sums_in_fewer_slots),
         TEST(the_warm_up_is_not_counted),
         TEST(a_flat_ramp_has_no_slope),
+        TEST(accounts_share_and_their_tenants_share_within),
+        TEST(a_hedge_is_load_and_its_request_has_one_latency),
+        TEST(an_answer_that_nobody_hears_is_no_goodput),
         TEST(isolation_compares_two_runs),
         TEST(a_run_without_the_optimum_counts_only),
         TEST(questions_that_have_no_answer_are_told),

@@ -49,8 +49,9 @@ static const char busy[] =
     "cluster: {nodes: 4, routers: 4, gac: 3}\n"
     "tables: [{name: users, rcu: 2000, wcu: 1000, partitions: 8}]\n"
     "workloads:\n"
-    "  - {name: skewed, table: users, rate: 2500, keys: \"zipf:0.99\", retry: standard}\n"
-    "  - {name: looped, table: users, clients: \"closed:20:10\", mix: \"ycsb:F\"}\n"
+    "  - {name: skewed, table: users, rate: 2500, keys: \"zipf:0.99\", retry: standard, "
+    "hedge: \"p50:0.5\"}\n"
+    "  - {name: looped, table: users, clients: \"closed:20:10\", mix: \"ycsb:F\", hedge: 700us}\n"
     "faults:\n"
     "  - {kind: gac-down, which: 1, at: 2s, for: 1s}\n"
     "  - {kind: gac-down, which: 0, at: 2500ms, for: 1s}\n"
@@ -85,6 +86,34 @@ static void no_window_admits_more_than_its_greatest_total(void **state)
         run_json(busy, 0, seed, &json);
         assert_true(measure_of(&json, "", "optimum_violations") == 0);
     }
+    buffer_deinit(&json);
+}
+
+/* HEDGE-1 with the default budget. Writes are never hedged. The same demand without hedges has
+ * exactly as many first attempts. */
+static void hedges_keep_their_budget_and_change_no_demand(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "name: hedges\nduration: 20s\ncluster: {nodes: 6, routers: 4, costs: {jitter: 200us}}\n"
+        "tables: [{name: users, rcu: 4000, wcu: 4000}]\n"
+        "workloads: [{name: w, table: users, rate: 2000, mix: \"%s\", hedge: \"%s\"}]\n";
+    static const char *const reads = "read:0.5:update:0.5:eventual:1";
+    struct buffer json = {0};
+    char with[1024], without[1024], writes[1024];
+    snprintf(with, sizeof with, text, reads, "p90");
+    snprintf(without, sizeof without, text, reads, "none");
+    snprintf(writes, sizeof writes, text, "read:0:update:1", "1us:1");
+    run_json(without, 0, 1, &json);
+    double offered = measure_of(&json, "", "offered_requests");
+    assert_true(measure_of(&json, "", "hedges") == 0);
+    run_json(with, 0, 1, &json);
+    double hedges = measure_of(&json, "", "hedges"), won = measure_of(&json, "", "hedges_won");
+    assert_true(hedges > 0.04 * offered / 2 && hedges <= 0.05 * offered / 2);
+    assert_true(won > 0 && won < hedges);
+    assert_true(measure_of(&json, "", "offered_requests") == offered + hedges);
+    run_json(writes, 0, 1, &json);
+    assert_true(measure_of(&json, "", "hedges") == 0);
     buffer_deinit(&json);
 }
 
@@ -257,6 +286,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_job_gives_the_same_result_byte_for_byte),
         cmocka_unit_test(no_window_admits_more_than_its_greatest_total),
+        cmocka_unit_test(hedges_keep_their_budget_and_change_no_demand),
         cmocka_unit_test(a_full_burst_lasts_for_75_seconds),
         cmocka_unit_test(cold_partitions_are_merged),
         cmocka_unit_test(reads_that_are_not_in_memory_take_longer),

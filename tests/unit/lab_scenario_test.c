@@ -97,6 +97,23 @@ static void faults_name_file_line_field_and_what_is_allowed(void **state)
                  "a.yaml:5: drift is -1, but must be at least -0.9");
     expect_fault(HEAD BODY "faults: [{kind: update, at: 1s}]\n",
                  "a.yaml:5: the fault update needs rcu and wcu");
+    expect_fault(HEAD "tables: [{name: users, weight: 101}]\n",
+                 "a.yaml:3: weight is `101`, but must be a whole number, 1 to 100");
+#define TENANTS(TEXT) \
+    HEAD "tables: [{name: users}]\ntenants: [" TEXT "]\nworkloads: [{name: a, table: users}]\n"
+    expect_fault(TENANTS("{name: b, parent: c}, {name: c}"),
+                 "a.yaml:4: tenant b: there is no tenant `c` before it");
+    expect_fault(TENANTS("{name: b, parent: b}"),
+                 "a.yaml:4: tenant b: there is no tenant `b` before it");
+    expect_fault(TENANTS("{name: a}, {name: b, parent: a}"),
+                 "a.yaml:1: workload a: tenant a is the account of others, and has no workload");
+#undef TENANTS
+#define HEDGED(TEXT) \
+    HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, hedge: \"" TEXT "\"}]\n"
+    expect_fault(HEDGED("p100"), "a.yaml:4: hedge is `p100`: must be none, TIME[:FRACTION] or pNN");
+    expect_fault(HEDGED("p95") "cluster: {routers: 1}\n",
+                 "a.yaml:1: hedge of workload w needs another router, but cluster.routers is 1");
+#undef HEDGED
 }
 
 #define SCALED(fields) \

@@ -90,7 +90,10 @@ static void tags_that_cannot_be_are_refused(void **state)
         {"UntagResource", "\"TagKeys\":[\"weir:gac\"]",
          "The tag weir:gac can only be given to CreateTable, and stays"},
         {"TagResource", "\"Tags\":[{\"Key\":\"weir:gca\",\"Value\":\"off\"}]",
-         "The tag weir:gca is not known: of the tags that begin with weir: there is weir:gac"},
+         "The tag weir:gca is not known: of the tags that begin with weir: there are weir:gac and "
+         "weir:weight"},
+        {"UntagResource", "\"TagKeys\":[\"weir:weight\"]",
+         "The tag weir:weight can only be given to CreateTable, and stays"},
         {"TagResource", "\"Tags\":[{\"Key\":\"\",\"Value\":\"1\"}]",
          "1 validation error detected: Value '' at 'tags.1.member.key' failed to satisfy "
          "constraint: Member must have length greater than or equal to 1"},
@@ -101,6 +104,27 @@ static void tags_that_cannot_be_are_refused(void **state)
         expect_invalid(&f, CASES[i].operation, request, CASES[i].message);
     }
     expect_tags(ARN, "");
+}
+
+static void a_weight_is_a_whole_number_up_to_100(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"",   "0",     "101", "-1",
+                                        "1 ", "three", "1.5", "99999999999999999999"};
+    char request[512], message[256];
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(request, sizeof request,
+                 "{" NEW_TABLE ",\"Tags\":[{\"Key\":\"weir:weight\",\"Value\":\"%s\"}]}", wrong[i]);
+        snprintf(message, sizeof message,
+                 "The tag weir:weight is '%s' and must be a whole number from 1 to 100", wrong[i]);
+        expect_invalid(&f, "CreateTable", request, message);
+    }
+    struct fake_answer a =
+        fake_call(&f, "CreateTable",
+                  "{" NEW_TABLE ",\"Tags\":[{\"Key\":\"weir:weight\",\"Value\":\"100\"}]}");
+    assert_int_equal(a.status, 200);
+    expect_tags("arn:aws:dynamodb:local:000000000000:table/new",
+                "{\"Key\":\"weir:weight\",\"Value\":\"100\"}");
 }
 
 /* Fifty in a request are taken, fifty-one are not; a key may have 128 characters, here of three
@@ -298,6 +322,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(tags_are_set_and_listed_and_removed, start, stop),
         cmocka_unit_test_setup_teardown(tags_of_a_new_table_are_kept, start, stop),
         cmocka_unit_test_setup_teardown(tags_that_cannot_be_are_refused, start, stop),
+        cmocka_unit_test_setup_teardown(a_weight_is_a_whole_number_up_to_100, start, stop),
         cmocka_unit_test_setup_teardown(limits_of_tags_hold, start, stop),
         cmocka_unit_test_setup_teardown(a_resource_that_is_no_table_is_refused, start, stop),
         cmocka_unit_test_setup_teardown(a_change_of_class_is_told_and_touches_nothing_else, start,

@@ -1,0 +1,373 @@
+/* feed.c - the changes that a partition's global indexes lack. */
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "engine/node/feed_internal.h"
+#include "engine/node/owned_keys.h"
+#include "engine/store/memtable.h"
+#include "replication/raft_mutation.h"
+
+enum {
+    ACK_BYTES_MAX = 16 * 1024 /* of a log entry that deletes changes, but for the last one */
+};
+
+_Static_assert(ACK_BYTES_MAX / CHANGE_HEAD_SIZE <= CHANGES_MAX, "an entry may have so many");
+
+static struct feed *feed_of(const struct feeds *feeds, uint32_t partition)
+{
+    struct feed *f;
+    LIST_FOREACH (f, &feeds->all, place) {
+        if (f->partition == partition)
+            return f;
+    }
+    return NULL;
+}
+
+/* The feed of a partition that leads here. NULL: it has none. */
+static struct feed *feed_live(const struct feeds *feeds, const struct partition *p)
+{
+    struct feed *f = feed_of(feeds, p->info.id);
+    return f != NULL && p->led != 0 && f->term == p->led ? f : NULL;
+}
+
+/* ---- items ---- */
+
+static void item_free(struct feed *f, struct feed_item *item)
+{
+    struct feed_item *first = id_map_find(&f->by_hash, item->hash);
+    if (first == item) {
+        id_map_remove(&f->by_hash, item->hash);
+        if (item->same_hash != NULL)
+            id_map_add(&f->by_hash, item->hash, item->same_hash);
+    } else {
+        while (first->same_hash != item)
+            first = first->same_hash;
+        first->same_hash = item->same_hash;
+    }
+    TAILQ_REMOVE(&f->by_age, item, age);
+    for (uint32_t i = 0; i < item->note_count; i++)
+        free(item->notes[i].bytes);
+    free(item->notes);
+    buffer_deinit(&item->key);
+    free(item);
+    f->item_count--;
+}
+
+static void items_free(struct feed *f, struct feed_items *items)
+{
+    while (!TAILQ_EMPTY(items)) {
+        struct feed_item *item = TAILQ_FIRST(items);
+        TAILQ_REMOVE(items, item, place);
+        item_free(f, item);
+    }
+}
+
+static struct feed_item *item_of(struct feed *f, struct slice key)
+{
+    const uint64_t hash = memtable_hash(key) | 1; /* never 0 */
+    struct feed_item *first = id_map_find(&f->by_hash, hash), *item = first;
+    while (item != NULL && !slice_equal(buffer_slice(&item->key), key))
+        item = item->same_hash;
+    if (item != NULL)
+        return item;
+    item = must_calloc(1, sizeof *item);
+    item->hash = hash;
+    buffer_set(&item->key, key);
+    item->same_hash = first;
+    if (first != NULL)
+        id_map_remove(&f->by_hash, hash);
+    id_map_add(&f->by_hash, hash, item);
+    TAILQ_INSERT_TAIL(&f->ready, item, place);
+    TAILQ_INSERT_TAIL(&f->by_age, item, age);
+    f->item_count++;
+    return item;
+}
+
+static void item_note(struct feed_item *item, struct instant now, struct slice suffix,
+                      struct slice value, size_t row_bytes)
+{
+    item->notes =
+        must_grow(item->notes, item->note_count, &item->note_capacity, sizeof item->notes[0]);
+    struct feed_note *n = &item->notes[item->note_count++];
+    n->bytes = must_calloc(1, suffix.size + value.size);
+    memcpy(n->bytes, suffix.data, suffix.size);
+    memcpy(n->bytes + suffix.size, value.data, value.size);
+    n->suffix = slice_make(n->bytes, suffix.size);
+    n->parts = slice_make(n->bytes + suffix.size, value.size);
+    feed_change_open(&n->parts);
+    n->row_bytes = row_bytes;
+    n->since = now;
+}
+
+static void feed_take(struct feeds *feeds, struct feed *f, struct slice row_key, struct slice value)
+{
+    struct slice key;
+    if (!feed_key_split(row_key, &key) || !feed_change_is_sound(value))
+        return;
+    struct feed_item *item = item_of(f, key);
+    item_note(item, feeds->env->now, slice_make(key.data + key.size, FEED_SUFFIX_SIZE), value,
+              row_key.size + value.size);
+    f->bytes += row_key.size + value.size;
+}
+
+/* ---- life ---- */
+
+static void feed_free(struct feeds *feeds, struct feed *f)
+{
+    LIST_REMOVE(f, place);
+    calls_end(feeds->calls, CALL_INDEX_ROW, f->partition);
+    calls_end(feeds->calls, CALL_INDEX_SESSION, f->partition);
+    items_free(f, &f->ready);
+    items_free(f, &f->waiting);
+    items_free(f, &f->sent);
+    items_free(f, &f->done);
+    feed_targets_free(f);
+    id_map_deinit(&f->by_hash);
+    buffer_deinit(&f->scratch);
+    free(f->slots);
+    free(f);
+}
+
+void feeds_deinit(struct feeds *feeds)
+{
+    while (!LIST_EMPTY(&feeds->all))
+        feed_free(feeds, LIST_FIRST(&feeds->all));
+}
+
+/* Reads the changes that earlier leaders have left. There are few: FEED-2. */
+static void feed_load(struct feeds *feeds, struct feed *f, const struct partition *p)
+{
+    struct store_cursor c;
+    struct slice key, value;
+    store_seek(feeds->env->store, key_in_space(p->info.lo, SPACE_FEED_KEYS, &feeds->env->lent),
+               key_in_space(p->info.hi, SPACE_FEED_KEYS, &feeds->env->lent), false, &c);
+    while (!MUTATED(RAFT_MUTATION_FORGET_FEED) && store_next(&c, &key, &value) == STATUS_OK)
+        feed_take(feeds, f, key, value);
+}
+
+void feeds_begin(struct feeds *feeds, struct partition *p)
+{
+    struct feed *f = feed_of(feeds, p->info.id);
+    if (f != NULL)
+        feed_free(feeds, f);
+    if (p->led == 0 || index_set_global(p->indexes) == 0)
+        return;
+    f = must_calloc(1, sizeof *f);
+    f->partition = p->info.id;
+    f->term = p->led;
+    f->slots = must_calloc(FEED_CALLS_MAX, sizeof f->slots[0]);
+    TAILQ_INIT(&f->ready);
+    TAILQ_INIT(&f->waiting);
+    TAILQ_INIT(&f->sent);
+    TAILQ_INIT(&f->done);
+    TAILQ_INIT(&f->by_age);
+    LIST_INSERT_HEAD(&feeds->all, f, place);
+    feed_load(feeds, f, p);
+}
+
+/* ---- changes ---- */
+
+struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p)
+{
+    const struct feed *f = feed_live(feeds, p);
+    struct feed_lag lag = {.since = feeds->env->now};
+    if (f == NULL)
+        return lag;
+    const struct feed_item *oldest = TAILQ_FIRST(&f->by_age);
+    lag.items = f->item_count;
+    lag.bytes = f->bytes + f->proposed;
+    lag.since = oldest != NULL ? oldest->notes[0].since : feeds->env->now;
+    lag.index = f->refused_index;
+    lag.partition = f->refused_partition;
+    lag.cause = f->refused_cause;
+    return lag;
+}
+
+size_t feeds_most_bytes(const struct feeds *feeds)
+{
+    size_t most = 0;
+    const struct feed *f;
+    LIST_FOREACH (f, &feeds->all, place)
+        most = f->bytes + f->proposed > most ? f->bytes + f->proposed : most;
+    return most;
+}
+
+bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
+                   struct admit_verdict *verdict)
+{
+    const struct config *config = feeds->env->config;
+    const struct feed_lag lag = feeds_lag(feeds, p);
+    const bool late =
+        instant_since(feeds->env->now, lag.since).ns > config->index_backlog_ms * NS_PER_MS;
+    if ((!late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes) ||
+        MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
+        return true;
+    *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
+                                      .index = lag.index,
+                                      .member = lag.partition,
+                                      .cause = lag.cause,
+                                      .wait = duration_ms(FEED_RETRY_MS)};
+    return false;
+}
+
+void feeds_proposed(struct feeds *feeds, const struct partition *p, size_t bytes)
+{
+    struct feed *f = feed_live(feeds, p);
+    if (f != NULL)
+        f->proposed += bytes;
+}
+
+void feeds_added(struct feeds *feeds, const struct partition *p, struct slice row_key,
+                 struct slice value)
+{
+    struct feed *f = feed_live(feeds, p);
+    if (f == NULL)
+        return;
+    const size_t bytes = row_key.size + value.size;
+    f->proposed -= bytes < f->proposed ? bytes : f->proposed;
+    feed_take(feeds, f, row_key, value);
+}
+
+void feeds_removed(struct feeds *feeds, const struct partition *p, struct slice row_key,
+                   size_t value_size)
+{
+    struct feed *f = feed_live(feeds, p);
+    const size_t bytes = row_key.size + value_size;
+    if (f != NULL)
+        f->bytes -= bytes < f->bytes ? bytes : f->bytes;
+}
+
+/* ---- what is done ---- */
+
+/* Appends rows of covered notes as deletions, and forgets the notes, until the entry is large enough. */
+static void item_append_acks(struct feed *f, struct feed_item *item, struct buffer *out)
+{
+    uint32_t count = 0;
+    for (; count < item->covered && out->size < ACK_BYTES_MAX; count++) {
+        struct feed_note *n = &item->notes[count];
+        buffer_clear(&f->scratch);
+        buffer_append_slice(&f->scratch, buffer_slice(&item->key));
+        buffer_append_slice(&f->scratch, n->suffix);
+        const struct change c = {.space = SPACE_FEED,
+                                 .key = buffer_slice(&f->scratch),
+                                 .old_size = (int64_t)(n->row_bytes - f->scratch.size)};
+        change_set_append(out, &c);
+        free(n->bytes);
+    }
+    item->note_count -= count;
+    item->covered -= count;
+    memmove(item->notes, item->notes + count, item->note_count * sizeof item->notes[0]);
+}
+
+/* All covered notes of the item are done. */
+static void item_rest(struct feed *f, struct feed_item *item)
+{
+    TAILQ_REMOVE(&f->done, item, place);
+    if (item->note_count == 0) {
+        item_free(f, item);
+        return;
+    }
+    TAILQ_INSERT_TAIL(&f->ready, item, place);
+    TAILQ_REMOVE(&f->by_age, item, age); /* its oldest note is a younger one now */
+    TAILQ_INSERT_TAIL(&f->by_age, item, age);
+}
+
+/* Proposes to delete changes that the indexes have. False: not now. */
+static bool feed_propose_done(struct feeds *feeds, struct feed *f, struct partition *p)
+{
+    const struct operation o = {.from = FROM_SELF};
+    const size_t most = ACK_BYTES_MAX + STORAGE_KEY_SIZE_MAX + CHANGE_HEAD_SIZE;
+    struct buffer *out = &feeds->env->scratch;
+    if (!proposals_may_write(feeds->proposals, &o, most) ||
+        !groups_may_propose(feeds->groups, p, &o, most))
+        return false;
+    buffer_clear(out);
+    change_set_begin(out, 0, 0);
+    while (!TAILQ_EMPTY(&f->done) && out->size < ACK_BYTES_MAX) {
+        struct feed_item *item = TAILQ_FIRST(&f->done);
+        item_append_acks(f, item, out);
+        if (item->covered == 0)
+            item_rest(f, item);
+    }
+    if (groups_propose(feeds->groups, p, &o, LOG_WRITE, buffer_slice(out), slice_make(NULL, 0)) ==
+        NULL)
+        f->term = 0; /* the feed begins anew, and finds the changes in the store */
+    return f->term != 0;
+}
+
+/* ---- turns ---- */
+
+static void feed_wake(struct feeds *feeds, struct feed *f)
+{
+    struct feed_item *item = TAILQ_FIRST(&f->waiting), *next;
+    for (; item != NULL; item = next) {
+        next = TAILQ_NEXT(item, place);
+        if (instant_before(feeds->env->now, item->at))
+            continue;
+        TAILQ_REMOVE(&f->waiting, item, place);
+        TAILQ_INSERT_TAIL(&f->ready, item, place);
+    }
+}
+
+static void feed_run(struct feeds *feeds, struct feed *f, struct partition *p)
+{
+    feed_wake(feeds, f);
+    feed_confirm(feeds, f, p);
+    while (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX) {
+        struct feed_item *item = TAILQ_FIRST(&f->ready);
+        TAILQ_REMOVE(&f->ready, item, place);
+        const bool sent = feed_send(feeds, f, p, item);
+        struct feed_items *to = !sent ? &f->waiting : item->awaited == 0 ? &f->done : &f->sent;
+        TAILQ_INSERT_TAIL(to, item, place);
+    }
+    while (!TAILQ_EMPTY(&f->done) && feed_propose_done(feeds, f, p))
+        ;
+}
+
+void feeds_end_turn(struct feeds *feeds)
+{
+    struct feed *f = LIST_FIRST(&feeds->all), *next;
+    for (; f != NULL; f = next) {
+        next = LIST_NEXT(f, place);
+        struct partition *p = partitions_find(feeds->partitions, f->partition);
+        if (p == NULL || p->led == 0 || p->closing || p->ended)
+            feed_free(feeds, f);
+        else if (p->led != f->term)
+            feeds_begin(feeds, p);
+        else if (p->frozen.index == 0)
+            feed_run(feeds, f, p);
+    }
+}
+
+struct instant feeds_deadline(const struct feeds *feeds)
+{
+    struct instant at = INSTANT_NEVER;
+    const struct feed *f;
+    const struct feed_item *item;
+    LIST_FOREACH (f, &feeds->all, place) {
+        if (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX)
+            at = instant_earlier(at, feeds->env->now);
+        TAILQ_FOREACH (item, &f->waiting, place)
+            at = instant_earlier(at, item->at);
+        if (!TAILQ_EMPTY(&f->done))
+            at = instant_earlier(at, instant_add_ms(feeds->env->now, FEED_RETRY_MS));
+    }
+    return at;
+}
+
+void feeds_answered(struct feeds *feeds, const struct call_answer *answer)
+{
+    struct feed *f = feed_of(feeds, answer->subject);
+    struct partition *p = partitions_find(feeds->partitions, answer->subject);
+    struct feed_item *item;
+    if (f == NULL || p == NULL || p->led != f->term)
+        return; /* the next turn ends the feed */
+    if (answer->kind == CALL_INDEX_SESSION) {
+        feed_session_answered(feeds, f, p, answer);
+    } else if (feed_row_answered(feeds, f, answer, &item)) {
+        TAILQ_REMOVE(&f->sent, item, place);
+        TAILQ_INSERT_TAIL(item->failed ? &f->waiting : &f->done, item, place);
+        if (item->failed)
+            item->covered = 0;
+    }
+}

@@ -1,0 +1,73 @@
+/* feed.h - carries the changes of a base table's items to its global indexes.
+ *
+ * A partition has a feed while it is led here. The feed holds each item whose indexes lag, with the
+ * changes that the indexes do not have yet. It is filled by writes as they are applied, and, when a
+ * leader begins, from the changes in the store (feed_change.h).
+ *
+ * In a round for an item the feed reads the item as it is now, deletes each row that an earlier state
+ * may have left, and puts the row of the present state, in one request per row to the leaders of the
+ * index partitions. Changes that come meanwhile wait for the next round. When all requests of a round
+ * are answered, the changes that it covered are deleted from the store, by a log entry of the group.
+ *
+ * Promises
+ *   FEED-1  When all changes of an item are done, each index has exactly the row that follows from
+ *           the item. A crash or a new leader repeats rounds from the item's present state, so the
+ *           rows never go back.
+ *   FEED-2  The changes that are not done take at most index_backlog_bytes, proposed ones included.
+ *           Further writes that change indexes are refused until some are done. A partition that has
+ *           absorbed another one begins with the changes of both.
+ *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
+ *
+ * Not here: backfilling an index of a table that has items. */
+#pragma once
+
+#include "engine/node/feed_change.h"
+#include "engine/node/groups.h"
+#include "engine/node/index_maps.h"
+
+struct feed;
+
+struct feeds {
+    struct node_env *env;
+    struct partitions *partitions;
+    struct proposals *proposals;
+    struct groups *groups;
+    struct calls *calls;
+    struct index_maps *maps;
+    LIST_HEAD(, feed) all; /* owns */
+};
+
+void feeds_deinit(struct feeds *feeds);
+
+/* The partition leads here in a new term, or has another range: its feed begins anew. */
+void feeds_begin(struct feeds *feeds, struct partition *p);
+
+/* Whether a write may add a change of so many bytes. If not, `verdict` says which index holds it up. */
+bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
+                   struct admit_verdict *verdict);
+/* The write with the change was proposed. */
+void feeds_proposed(struct feeds *feeds, const struct partition *p, size_t bytes);
+/* A change was applied: a row of the store from now on, or gone from it. Where the partition is not
+ * led nothing happens. */
+void feeds_added(struct feeds *feeds, const struct partition *p, struct slice row_key,
+                 struct slice value);
+void feeds_removed(struct feeds *feeds, const struct partition *p, struct slice row_key,
+                   size_t value_size);
+
+/* At the end of a turn: sends what can be sent, and proposes what is done. */
+void feeds_end_turn(struct feeds *feeds);
+struct instant feeds_deadline(const struct feeds *feeds);
+void feeds_answered(struct feeds *feeds, const struct call_answer *answer);
+
+/* What a partition's indexes lack. */
+struct feed_lag {
+    uint32_t items;
+    size_t bytes;
+    struct instant since; /* of the oldest item; now if there is none */
+    uint32_t index;       /* the table of the index that refused last; 0: none did */
+    uint32_t partition;   /* and its partition */
+    enum admit_reason cause;
+};
+/* The most bytes of a feed, proposed ones included. */
+size_t feeds_most_bytes(const struct feeds *feeds);
+struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p);

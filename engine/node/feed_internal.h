@@ -1,0 +1,95 @@
+/* feed_internal.h - what the files of feeds share: feed.c has the changes, feed_round.c sends rows. */
+#pragma once
+
+#include "base/id_map.h"
+#include "engine/node/feed.h"
+
+enum {
+    FEED_CALLS_MAX = 256,   /* requests of a feed that wait for an answer */
+    FEED_RETRY_MS = 20,     /* after a failure that does not say when to try again */
+    FEED_PATIENCE_MS = 1000 /* for an answer to a row write; then its session is given up */
+};
+
+struct feed_note {
+    struct slice suffix; /* FEED_SUFFIX_SIZE bytes of the row's key; lends from `bytes` */
+    struct slice parts;
+    size_t row_bytes;     /* key and value of the row in the store */
+    struct instant since; /* when the feed heard of it */
+    uint8_t *bytes;       /* owns */
+};
+
+/* An item whose indexes lag. */
+struct feed_item {
+    TAILQ_ENTRY(feed_item) place; /* in `ready`, `waiting`, `sent` or `done` */
+    TAILQ_ENTRY(feed_item) age;   /* in `by_age` */
+    struct feed_item *same_hash;
+    uint64_t hash;
+    struct buffer key;       /* the item's storage key, in the key space of feeds */
+    struct feed_note *notes; /* owns; oldest first */
+    uint32_t note_count;
+    size_t note_capacity;
+    struct instant at; /* while it waits: when to try again */
+    /* of the round that is on its way; covered 0: none */
+    uint32_t covered; /* notes */
+    uint32_t awaited; /* answers */
+    bool failed;
+    uint32_t slot; /* in feed->slots, while a round is on its way */
+};
+
+enum feed_target_state {
+    TARGET_NONE,
+    TARGET_ASKED,      /* for a session */
+    TARGET_CONFIRMING, /* that this node still leads */
+    TARGET_READY
+};
+
+/* An index partition that the feed writes to. */
+struct feed_target {
+    LIST_ENTRY(feed_target) place;
+    uint32_t table_id;
+    uint32_t partition;
+    enum feed_target_state state;
+    uint32_t node; /* that gave the session */
+    uint64_t session;
+    uint64_t round;       /* of raft, while confirming */
+    struct instant until; /* it takes nothing before */
+};
+
+TAILQ_HEAD(feed_items, feed_item);
+
+struct feed {
+    LIST_ENTRY(feed) place;
+    uint32_t partition;
+    uint64_t term;
+    struct id_map by_hash;
+    struct feed_items ready;
+    struct feed_items waiting;
+    struct feed_items sent;
+    struct feed_items done;   /* covered notes are to be deleted from the store */
+    struct feed_items by_age; /* all items, by their oldest note */
+    uint32_t item_count;
+    size_t bytes;    /* of the rows in the store */
+    size_t proposed; /* of those on their way there */
+    LIST_HEAD(, feed_target) targets;
+    struct feed_item **slots; /* owns; of FEED_CALLS_MAX; by slot, NULL: free */
+    uint32_t calls;
+    /* of the last refusal by an index */
+    uint32_t refused_index;
+    uint32_t refused_partition;
+    enum admit_reason refused_cause;
+    struct buffer scratch;
+};
+
+/* ---- feed_round.c ---- */
+
+/* Begins the round of an item if everything that it needs is there. True: it is on its way, or
+ * nothing is to be sent. False: item->at is set. */
+bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct feed_item *item);
+/* Sessions that were granted become usable once leadership is confirmed. */
+void feed_confirm(struct feeds *feeds, struct feed *f, struct partition *p);
+void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition *p,
+                           const struct call_answer *answer);
+/* True: the round of `*item` is over. */
+bool feed_row_answered(struct feeds *feeds, struct feed *f, const struct call_answer *answer,
+                       struct feed_item **item);
+void feed_targets_free(struct feed *f);

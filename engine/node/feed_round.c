@@ -1,0 +1,307 @@
+/* feed_round.c - brings the rows of an item up to date, in one round of requests. */
+#include <stdlib.h>
+
+#include "engine/index/row.h"
+#include "engine/node/feed_internal.h"
+#include "engine/node/owned_keys.h"
+#include "replication/raft_mutation.h"
+
+enum {
+    COVERED_MAX = 8,   /* notes that a round covers at most */
+    SLOT_SHIFT = 24,   /* a call's token: the item's slot | the partition of the index */
+    SESSION_MS = 2000, /* how long a session is asked for */
+    WAIT_LEAST_MS = 1, /* after a throttled row */
+    WAIT_MOST_MS = 1000,
+};
+
+_Static_assert(PARTITION_ID_MAX <= 1 << SLOT_SHIFT && FEED_CALLS_MAX <= 256, "both fit a token");
+
+/* A row to be written. */
+struct row_write {
+    struct feed_target *target;
+    const struct partition_info *info;
+    struct slice key;
+    struct slice row; /* data NULL: the row goes */
+};
+
+struct round {
+    struct feeds *feeds;
+    struct feed *feed;
+    struct partition *p;
+    struct feed_item *item;
+    struct slice key;   /* the item's storage key */
+    struct slice value; /* the item; empty: none */
+    struct row_write *writes;
+    uint32_t count;
+};
+
+/* ---- targets ---- */
+
+void feed_targets_free(struct feed *f)
+{
+    while (!LIST_EMPTY(&f->targets)) {
+        struct feed_target *t = LIST_FIRST(&f->targets);
+        LIST_REMOVE(t, place);
+        free(t);
+    }
+}
+
+static struct feed_target *target_find(const struct feed *f, uint32_t partition)
+{
+    struct feed_target *t;
+    LIST_FOREACH (t, &f->targets, place) {
+        if (t->partition == partition)
+            return t;
+    }
+    return NULL;
+}
+
+static struct feed_target *target_of(struct feed *f, uint32_t table_id, uint32_t partition)
+{
+    struct feed_target *t = target_find(f, partition);
+    if (t != NULL)
+        return t;
+    t = must_calloc(1, sizeof *t);
+    t->table_id = table_id;
+    t->partition = partition;
+    LIST_INSERT_HEAD(&f->targets, t, place);
+    return t;
+}
+
+/* The session is of no use any more. */
+static void target_lose(struct feeds *feeds, struct feed_target *t)
+{
+    t->state = TARGET_NONE;
+    t->until = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
+    index_maps_refresh(feeds->maps, t->table_id);
+}
+
+static void target_ask(struct feeds *feeds, const struct feed *f, const struct partition *p,
+                       struct feed_target *t, const struct partition_info *info)
+{
+    struct call_options options = {.kind = CALL_INDEX_SESSION,
+                                   .subject = f->partition,
+                                   .token = t->partition,
+                                   .candidate_count = info->member_count,
+                                   .patience = duration_ms(SESSION_MS)};
+    for (uint32_t i = 0; i < info->member_count; i++)
+        options.candidates[i] = partition_node(info, i);
+    const struct request request = {.op = REQUEST_INDEX_SESSION,
+                                    .partition = info->id,
+                                    .epoch = info->epoch,
+                                    .session = {p->info.lo, p->info.hi}};
+    t->state = TARGET_ASKED;
+    calls_begin(feeds->calls, &options, &request);
+}
+
+static void feed_wake_all(const struct feeds *feeds, struct feed *f)
+{
+    struct feed_item *item;
+    TAILQ_FOREACH (item, &f->waiting, place)
+        item->at = feeds->env->now;
+}
+
+void feed_confirm(struct feeds *feeds, struct feed *f, struct partition *p)
+{
+    struct feed_target *t;
+    LIST_FOREACH (t, &f->targets, place) {
+        if (t->state != TARGET_CONFIRMING || raft_reads_confirmed(p->raft) < t->round)
+            continue;
+        t->state = TARGET_READY;
+        feed_wake_all(feeds, f);
+    }
+}
+
+void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition *p,
+                           const struct call_answer *answer)
+{
+    struct feed_target *t = target_find(f, answer->token);
+    const struct reply *r = answer->reply;
+    if (t == NULL || t->state != TARGET_ASKED)
+        return;
+    if (r->code != REPLY_OK || r->kind != ANSWER_SESSION) {
+        target_lose(feeds, t);
+        return;
+    }
+    t->node = answer->node;
+    t->session = r->session.id;
+    t->state = TARGET_CONFIRMING;
+    const enum raft_outcome outcome = raft_read(p->raft, feeds->env->now, &t->round);
+    groups_stepped(feeds->groups, p);
+    if (outcome == RAFT_OK)
+        t->round = 0; /* confirmed already */
+    else if (outcome != RAFT_PENDING)
+        target_lose(feeds, t);
+}
+
+/* ---- what to write ---- */
+
+/* False: the round must wait, until round->item->at. */
+static bool round_add(struct round *round, uint32_t table_id, struct slice key, struct slice row)
+{
+    struct feeds *feeds = round->feeds;
+    struct feed_item *item = round->item;
+    const struct table *map = index_maps_find(feeds->maps, table_id);
+    item->at = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
+    if (map == NULL)
+        return false;
+    const struct partition_info *info = table_partition_of(map, key);
+    struct feed_target *t = target_of(round->feed, table_id, info->id);
+    if (instant_before(feeds->env->now, t->until)) {
+        item->at = t->until;
+        return false;
+    }
+    if (t->state == TARGET_NONE)
+        target_ask(feeds, round->feed, round->p, t, info);
+    if (t->state != TARGET_READY)
+        return false;
+    round->writes[round->count++] = (struct row_write){t, info, key, row};
+    return true;
+}
+
+/* Whether a note before `place` names the same row. */
+static bool round_was_named(const struct round *round, uint32_t place, uint32_t table_id,
+                            struct slice key)
+{
+    struct feed_part part;
+    for (uint32_t i = 0; i < place; i++) {
+        for (struct slice parts = round->item->notes[i].parts; feed_change_next(&parts, &part);)
+            if (part.table_id == table_id && slice_equal(part.old_row, key))
+                return true;
+    }
+    return false;
+}
+
+/* Adds what the covered notes and the item's present state ask of one index. */
+static bool round_add_index(struct round *round, const struct index *x)
+{
+    struct arena *arena = &round->feeds->env->lent;
+    const struct index_set *set = round->p->indexes;
+    struct buffer key = {0}, row = {0};
+    struct feed_part part;
+    const bool has = index_global_append_key(&key, x, round->key, round->value);
+    struct slice present = arena_copy(arena, buffer_slice(&key)), shown = {NULL, 0};
+    bool named = false, added = true;
+    if (has) {
+        index_row_append(&row, set, x, round->value);
+        shown = arena_copy(arena, buffer_slice(&row));
+    }
+    for (uint32_t i = 0; i < round->item->covered; i++) {
+        for (struct slice parts = round->item->notes[i].parts; feed_change_next(&parts, &part);) {
+            if (part.table_id != x->table_id)
+                continue;
+            named = true;
+            if (part.old_row.size > 0 && !MUTATED(RAFT_MUTATION_KEEP_OLD_GLOBAL) &&
+                !(has && slice_equal(part.old_row, present)) &&
+                !round_was_named(round, i, x->table_id, part.old_row))
+                added = added && round_add(round, x->table_id, part.old_row, slice_make(NULL, 0));
+        }
+    }
+    if (named && has && !MUTATED(RAFT_MUTATION_SKIP_CHANGE))
+        added = added && round_add(round, x->table_id, present, shown);
+    buffer_deinit(&key);
+    buffer_deinit(&row);
+    return added;
+}
+
+/* ---- sending ---- */
+
+static uint32_t feed_free_slot(const struct feed *f)
+{
+    uint32_t slot = 0;
+    while (slot < FEED_CALLS_MAX && f->slots[slot] != NULL)
+        slot++;
+    return slot;
+}
+
+static void round_send(const struct round *round, const struct row_write *w)
+{
+    const struct call_options options = {.kind = CALL_INDEX_ROW,
+                                         .subject = round->feed->partition,
+                                         .token =
+                                             round->item->slot << SLOT_SHIFT | w->target->partition,
+                                         .candidate_count = 1,
+                                         .candidates = {w->target->node},
+                                         .once = true,
+                                         .patience = duration_ms(FEED_PATIENCE_MS)};
+    const struct request request = {
+        .op = w->row.data != NULL ? REQUEST_PUT : REQUEST_DELETE,
+        .partition = w->info->id,
+        .epoch = w->info->epoch,
+        .write = {.key = w->key, .item = w->row, .session = w->target->session}};
+    calls_begin(round->feeds->calls, &options, &request);
+}
+
+bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct feed_item *item)
+{
+    struct arena *arena = &feeds->env->lent;
+    struct round round = {feeds, f, p, item, .count = 0};
+    const uint32_t slot = feed_free_slot(f);
+    item->at = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
+    round.key = key_in_space(buffer_slice(&item->key), 0, arena);
+    const enum status status = store_get(feeds->env->store, round.key, true, &round.value);
+    if (slot == FEED_CALLS_MAX || (status != STATUS_OK && status != STATUS_NOT_FOUND) ||
+        (status == STATUS_OK && item_check(round.value) != STATUS_OK))
+        return false;
+    if (status == STATUS_NOT_FOUND)
+        round.value = slice_make(NULL, 0);
+    item->covered = item->note_count < COVERED_MAX ? item->note_count : COVERED_MAX;
+    round.writes =
+        arena_alloc(arena, (COVERED_MAX + 1) * GLOBAL_INDEXES_MAX * sizeof *round.writes);
+    for (uint32_t i = 0; i < index_set_global(p->indexes); i++) {
+        if (!round_add_index(&round, index_set_global_at(p->indexes, i))) {
+            item->covered = 0;
+            return false;
+        }
+    }
+    item->slot = slot;
+    item->failed = false;
+    item->awaited = round.count;
+    for (uint32_t i = 0; i < round.count; i++)
+        round_send(&round, &round.writes[i]);
+    if (round.count > 0)
+        f->slots[slot] = item;
+    f->calls += round.count;
+    return true;
+}
+
+/* ---- answers ---- */
+
+static void row_refused(struct feeds *feeds, struct feed *f, struct feed_target *t,
+                        const struct reply *r)
+{
+    int64_t wait_ms = (r->verdict.wait.ns + NS_PER_MS - 1) / NS_PER_MS;
+    wait_ms = wait_ms < WAIT_LEAST_MS  ? WAIT_LEAST_MS
+              : wait_ms > WAIT_MOST_MS ? WAIT_MOST_MS
+                                       : wait_ms;
+    t->until = instant_add_ms(feeds->env->now, wait_ms);
+    f->refused_index = t->table_id;
+    f->refused_partition = t->partition;
+    f->refused_cause = r->verdict.reason;
+}
+
+bool feed_row_answered(struct feeds *feeds, struct feed *f, const struct call_answer *answer,
+                       struct feed_item **out)
+{
+    struct feed_item *item = f->slots[answer->token >> SLOT_SHIFT];
+    struct feed_target *t = target_find(f, answer->token & ((1U << SLOT_SHIFT) - 1));
+    const struct reply *r = answer->reply;
+    must(item != NULL && t != NULL && item->awaited > 0);
+    f->calls--;
+    item->awaited--;
+    if (r->code != REPLY_OK) {
+        item->failed = true;
+        if (r->code == REPLY_THROTTLED)
+            row_refused(feeds, f, t, r);
+        else if (r->code == REPLY_OVERLOADED)
+            t->until = instant_add_ms(feeds->env->now, WAIT_LEAST_MS);
+        else
+            target_lose(feeds, t);
+        item->at = t->until;
+    }
+    if (item->awaited > 0)
+        return false;
+    f->slots[item->slot] = NULL;
+    *out = item;
+    return true;
+}

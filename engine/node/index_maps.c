@@ -1,0 +1,89 @@
+/* index_maps.c - where the partitions of global indexes are. */
+#include "engine/node/index_maps.h"
+
+#include <stdlib.h>
+
+enum {
+    ASK_PATIENCE_MS = 5000,
+    ASK_GAP_MS = 20 /* at least between two questions about an index */
+};
+
+struct index_map {
+    LIST_ENTRY(index_map) place;
+    uint32_t table_id;
+    bool asking;
+    struct instant asked;
+    struct buffer bytes;
+    struct arena arena;
+    struct table table; /* partition_count 0: not known yet */
+};
+
+void index_maps_deinit(struct index_maps *maps)
+{
+    while (!LIST_EMPTY(&maps->all)) {
+        struct index_map *m = LIST_FIRST(&maps->all);
+        LIST_REMOVE(m, place);
+        buffer_deinit(&m->bytes);
+        arena_deinit(&m->arena);
+        free(m);
+    }
+}
+
+static struct index_map *map_of(struct index_maps *maps, uint32_t table_id)
+{
+    struct index_map *m;
+    LIST_FOREACH (m, &maps->all, place) {
+        if (m->table_id == table_id)
+            return m;
+    }
+    m = must_calloc(1, sizeof *m);
+    m->table_id = table_id;
+    m->asked.ns = INT64_MIN / 2;
+    LIST_INSERT_HEAD(&maps->all, m, place);
+    return m;
+}
+
+static void map_ask(struct index_maps *maps, struct index_map *m)
+{
+    if (m->asking || instant_before(maps->env->now, instant_add_ms(m->asked, ASK_GAP_MS)))
+        return;
+    const struct call_options options = {
+        .kind = CALL_INDEX_MAP, .subject = m->table_id, .patience = duration_ms(ASK_PATIENCE_MS)};
+    const struct request request = {.op = REQUEST_TABLE_GET, .table.id = m->table_id};
+    m->asking = true;
+    m->asked = maps->env->now;
+    calls_begin(maps->calls, &options, &request);
+}
+
+const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id)
+{
+    struct index_map *m = map_of(maps, table_id);
+    if (m->table.partition_count > 0)
+        return &m->table;
+    map_ask(maps, m);
+    return NULL;
+}
+
+void index_maps_refresh(struct index_maps *maps, uint32_t table_id)
+{
+    map_ask(maps, map_of(maps, table_id));
+}
+
+void index_maps_answered(struct index_maps *maps, const struct call_answer *answer)
+{
+    struct index_map *m = map_of(maps, answer->subject);
+    const struct reply *r = answer->reply;
+    struct arena arena = {0};
+    struct table t;
+    m->asking = false;
+    if (r->code != REPLY_OK || table_decode(r->table.bytes, &arena, &t) != STATUS_OK) {
+        arena_deinit(&arena);
+        return;
+    }
+    arena_reset(&arena);
+    buffer_set(&m->bytes, r->table.bytes);
+    must(table_decode(buffer_slice(&m->bytes), &arena, &t) == STATUS_OK);
+    arena_deinit(&m->arena);
+    m->arena = arena;
+    m->table = t;
+}

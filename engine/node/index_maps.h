@@ -1,0 +1,23 @@
+/* index_maps.h - where the partitions of global indexes are, as the catalog said last. */
+#pragma once
+
+#include <sys/queue.h>
+
+#include "engine/catalog/catalog.h"
+#include "engine/node/calls.h"
+
+struct index_map;
+
+struct index_maps {
+    struct node_env *env;
+    struct calls *calls;
+    LIST_HEAD(, index_map) all; /* owns */
+};
+
+void index_maps_deinit(struct index_maps *maps);
+/* The index's table; lends until the next answer of the catalog. NULL: the catalog is being asked. */
+const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id);
+/* The map is wrong: the catalog is asked again. The present one stays until there is an answer. */
+void index_maps_refresh(struct index_maps *maps, uint32_t table_id);
+/* The catalog has answered. */
+void index_maps_answered(struct index_maps *maps, const struct call_answer *answer);
