@@ -196,8 +196,10 @@ static bool call_step(struct call *c)
     if (!client_make_room(c->router, 0) && !call_may_have_written(c))
         return router_refuse_memory(c->router);
     if (!c->ready) {
-        c->ready = true;
-        return c->operation->ready == NULL || c->operation->ready(c);
+        if (c->operation->ready != NULL && !c->operation->ready(c))
+            return false;
+        c->ready = c->routes_pending == 0;
+        return true;
     }
     if (c->operation->finish != NULL && !c->operation->finish(c))
         return false;

@@ -51,7 +51,7 @@ struct call {
     uint32_t follow_table;       /* its id */
     uint32_t outstanding;        /* subrequests without a final reply */
     uint32_t routes_pending;     /* tables that the call waits for */
-    bool ready;                  /* the operation's `ready` was called */
+    bool ready;                  /* the operation's `ready` has all its tables */
     bool ended;
     size_t accounted;
     struct call *next; /* spare or finished */

@@ -166,8 +166,10 @@ static struct route *route_create(const struct reply *reply)
 {
     struct route *route = must_calloc(1, sizeof *route);
     route->uses = 1;
+    const struct slice indexes = arena_copy(&route->arena, reply->table.indexes);
     buffer_append_slice(&route->bytes, reply->table.bytes);
     if (table_decode(buffer_slice(&route->bytes), &route->arena, &route->table) == STATUS_OK &&
+        table_decode_indexes(indexes, &route->arena, &route->table, &route->indexes) == STATUS_OK &&
         route->table.partition_count > 0) {
         route->leaders =
             arena_zalloc(&route->arena, route->table.partition_count * sizeof route->leaders[0]);

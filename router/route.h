@@ -22,6 +22,8 @@ struct route {
     struct arena arena;
     uint32_t uses;
     uint32_t *leaders; /* by partition: the node that last led it; 0: not known */
+    /* The tables of its global indexes (table_decode_indexes), as of the same time. */
+    const struct table **indexes;
 };
 
 /* A waiter for a table: a call at its start, or a subrequest that was sent to the wrong node. */

@@ -531,12 +531,9 @@ static bool update_throughput(struct catalog *c, const struct catalog_command *c
            (again ? catalog_allocate(c, command, t, false) : catalog_nodes_fit(c, command, t));
 }
 
-static void catalog_update(struct catalog *c, const struct catalog_command *command,
-                           struct catalog_result *out)
+bool catalog_update_entry(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                          struct catalog_result *out)
 {
-    struct entry *e = find_active(c, command, out);
-    if (e == NULL)
-        return;
     struct arena arena = {0};
     struct table t = e->table;
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
@@ -548,6 +545,17 @@ static void catalog_update(struct catalog *c, const struct catalog_command *comm
     else
         catalog_entry_change(c, e, &t, out);
     arena_deinit(&arena);
+    return out->code == REPLY_OK;
+}
+
+static void catalog_update(struct catalog *c, const struct catalog_command *command,
+                           struct catalog_result *out)
+{
+    struct entry *e = find_active(c, command, out);
+    if (e != NULL && index_set_global(e->table.index_set) == 0 && command->spec.globals.size == 0)
+        catalog_update_entry(c, command, e, out);
+    else if (e != NULL)
+        catalog_update_with_indexes(c, command, e, out);
 }
 
 static void set_status(struct catalog *c, struct entry *e, enum table_status status,

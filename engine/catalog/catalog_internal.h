@@ -58,6 +58,9 @@ void catalog_entry_change(struct catalog *c, struct entry *e, const struct table
 /* Adds a new table, and chooses its partitions and their nodes. NULL: the command is refused. */
 struct entry *catalog_add_table(struct catalog *c, const struct catalog_command *command,
                                 struct table *t, struct arena *arena, struct catalog_result *out);
+/* Changes the table as the command's spec says. False: the command is refused. */
+bool catalog_update_entry(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                          struct catalog_result *out);
 /* Refuses the command with `c->text` as the reason. */
 void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code);
 /* Writes a row: append to the returned buffer, then call catalog_row_close. */
@@ -132,6 +135,10 @@ void catalog_number_indexes(const struct catalog_command *command, struct table 
 /* Adds the tables of the global indexes of a new table. False: the command is refused. */
 bool catalog_create_indexes(struct catalog *c, const struct catalog_command *command,
                             const struct table *t, struct arena *arena, struct catalog_result *out);
+/* Changes the table and those of its global indexes that the command's spec names: all of them or
+ * none. */
+void catalog_update_with_indexes(struct catalog *c, const struct catalog_command *command,
+                                 struct entry *e, struct catalog_result *out);
 /* Deletes the global indexes of a table that is deleted. */
 void catalog_delete_indexes(struct catalog *c, const struct table *t, struct catalog_result *out);
 

@@ -35,9 +35,7 @@ static struct slice index_table_name(const struct table *t, const struct index *
                                      struct arena *arena)
 {
     struct buffer name = {0};
-    buffer_append_slice(&name, t->name);
-    buffer_append_u8(&name, '/');
-    buffer_append_slice(&name, x->name);
+    table_append_index_name(&name, t, x);
     struct slice copy = arena_copy(arena, buffer_slice(&name));
     buffer_deinit(&name);
     return copy;
@@ -98,6 +96,102 @@ bool catalog_create_indexes(struct catalog *c, const struct catalog_command *com
             return false;
     }
     return true;
+}
+
+/* ---- changing ---- */
+
+static bool index_invalid(struct catalog *c, struct slice name, const char *why,
+                          struct catalog_result *out)
+{
+    buffer_append_format(&c->text, "The throughput of index %.*s %s", TEXT_OF(name), why);
+    catalog_refuse(c, out, REPLY_TABLE_INVALID);
+    return false;
+}
+
+static bool index_was_changed(const struct catalog_result *out, const struct table *x)
+{
+    for (uint32_t i = 0; i < out->index_count; i++) {
+        if (out->indexes[i] == x)
+            return true;
+    }
+    return false;
+}
+
+/* `throughput`: a table_spec. */
+static bool index_update(struct catalog *c, const struct catalog_command *command,
+                         const struct table *t, struct slice throughput, struct catalog_result *out)
+{
+    struct catalog_command own = *command;
+    if (table_spec_decode(throughput, &own.spec) != STATUS_OK)
+        return index_invalid(c, slice_of("?"), "makes no sense", out);
+    const struct index *x = index_set_find(t->index_set, own.spec.name);
+    struct entry *e = x != NULL && x->number == 0 ? catalog_entry(c, x->table_id) : NULL;
+    if (e == NULL || index_was_changed(out, &e->table))
+        return index_invalid(c, own.spec.name, "is given, but there is no such index", out);
+    if (e->table.status != TABLE_ACTIVE) {
+        out->table = &e->table;
+        catalog_refuse(c, out, REPLY_TABLE_BUSY);
+        return false;
+    }
+    if (!catalog_update_entry(c, &own, e, out))
+        return false;
+    out->indexes[out->index_count++] = &e->table;
+    return true;
+}
+
+/* Every index has the billing mode of its table. */
+static bool indexes_agree(struct catalog *c, const struct table *t, struct catalog_result *out)
+{
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
+        const struct index *x = index_set_global_at(t->index_set, i);
+        const struct entry *e = catalog_entry(c, x->table_id);
+        if (e != NULL && e->table.billing != t->billing)
+            return index_invalid(c, x->name, "must change with the table's billing mode", out);
+    }
+    return true;
+}
+
+/* Appends the table and its global indexes as they are. */
+static void tables_save(const struct catalog *c, const struct table *t, struct buffer *out)
+{
+    struct buffer bytes = {0};
+    for (const struct table *x = t; x != NULL; x = catalog_next_index(c, t, x == t ? NULL : x)) {
+        buffer_clear(&bytes);
+        table_encode(&bytes, x);
+        buffer_append_sized(out, buffer_slice(&bytes));
+    }
+    buffer_deinit(&bytes);
+}
+
+static void tables_restore(struct catalog *c, struct slice saved, struct catalog_result *out)
+{
+    struct arena arena = {0};
+    struct table t;
+    const struct table *busy = out->code == REPLY_TABLE_BUSY ? out->table : NULL;
+    out->row_count = 0;
+    out->index_count = 0;
+    for (struct reader r = {saved, false}; r.left.size > 0;) {
+        must(table_decode(reader_sized(&r), &arena, &t) == STATUS_OK);
+        catalog_entry_change(c, catalog_entry(c, t.id), &t, out);
+    }
+    out->row_count = 0;
+    out->table = busy;
+    arena_deinit(&arena);
+}
+
+void catalog_update_with_indexes(struct catalog *c, const struct catalog_command *command,
+                                 struct entry *e, struct catalog_result *out)
+{
+    struct buffer before = {0};
+    tables_save(c, &e->table, &before);
+    bool done = catalog_update_entry(c, command, e, out);
+    for (struct reader r = {command->spec.globals, false}; done && r.left.size > 0;)
+        done = index_update(c, command, &e->table, reader_sized(&r), out);
+    if (done && indexes_agree(c, &e->table, out))
+        out->table = &e->table;
+    else
+        tables_restore(c, buffer_slice(&before), out);
+    buffer_deinit(&before);
 }
 
 /* ---- deleting ---- */

@@ -90,6 +90,14 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
 CODEC_ENCODE(table_spec)
 CODEC_DECODE_ALL(table_spec)
 
+void table_spec_append_sized(struct buffer *out, const struct table_spec *spec)
+{
+    struct buffer bytes = {0};
+    table_spec_encode(&bytes, spec);
+    buffer_append_sized(out, buffer_slice(&bytes));
+    buffer_deinit(&bytes);
+}
+
 enum {
     INFO_LEAVING = 1 << REPLICAS_MAX, /* in the byte `joined`: `leaving` follows the members */
     /* in the byte of the number of members */
@@ -245,6 +253,32 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
         out->partitions[i].indexes = table_kept_indexes(out);
     }
     return codec_end(&c);
+}
+
+void table_append_index_name(struct buffer *out, const struct table *t, const struct index *x)
+{
+    buffer_append_slice(out, t->name);
+    buffer_append_u8(out, '/');
+    buffer_append_slice(out, x->name);
+}
+
+enum status table_decode_indexes(struct slice records, struct arena *arena, const struct table *t,
+                                 const struct table ***out)
+{
+    const uint32_t count = index_set_global(t->index_set);
+    struct reader r = {records, false};
+    *out = count > 0 ? arena_zalloc(arena, count * sizeof **out) : NULL;
+    while (r.left.size > 0) {
+        const struct slice bytes = reader_sized(&r);
+        struct table *x = arena_zalloc(arena, sizeof *x);
+        if (r.failed || table_decode(bytes, arena, x) != STATUS_OK)
+            return STATUS_MALFORMED;
+        for (uint32_t i = 0; i < count; i++) {
+            if (index_set_global_at(t->index_set, i)->table_id == x->id)
+                (*out)[i] = x;
+        }
+    }
+    return STATUS_OK;
 }
 
 int64_t table_shared_units(const struct table *t, int kind)

@@ -49,8 +49,9 @@ struct table_spec {
     struct key_attr partition_key; /* create only */
     struct key_attr sort_key;      /* create only */
     struct slice indexes;          /* create only; index_set_encode */
-    struct slice globals;   /* create only; for each global index: u32 size, its throughput as
-                                      a table_spec with the index's name */
+    /* For each global index, in an update for those that change: u32 size, its throughput as a
+     * table_spec with the index's name. */
+    struct slice globals;
     bool whole_collections; /* create only; with a local index always */
     uint8_t gac;            /* create only; see base/config.h */
     uint8_t weight;         /* create only; 0: 1 */
@@ -173,6 +174,8 @@ uint64_t partition_member_on(const struct partition_info *p, uint32_t node);
 int64_t table_shared_units(const struct table *t, int kind);
 
 void table_spec_encode(struct buffer *out, const struct table_spec *spec);
+/* A record of table_spec.globals. */
+void table_spec_append_sized(struct buffer *out, const struct table_spec *spec);
 enum status table_spec_decode(struct slice bytes, struct table_spec *out); /* borrows from bytes */
 
 void partition_info_walk(struct codec *c, struct partition_info *p); /* its bytes: base/codec.h */
@@ -182,6 +185,13 @@ enum status partition_info_decode(struct slice bytes, struct partition_info *out
 void table_encode(struct buffer *out, const struct table *t);
 /* Slices borrow from `bytes`; the partitions come from the arena. */
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out);
+
+/* Appends TABLE/INDEX: the name of the table of a global index. */
+void table_append_index_name(struct buffer *out, const struct table *t, const struct index *x);
+/* The tables of the global indexes of `t`, from records of u32 size and table_encode. `*out` has one
+ * for each global index of its set, in that order; NULL: it is not among the records. */
+enum status table_decode_indexes(struct slice records, struct arena *arena, const struct table *t,
+                                 const struct table ***out);
 
 /* Whether a partition of the table is still to be split off from another. */
 bool table_is_splitting(const struct table *t);

@@ -8,7 +8,7 @@
 struct key {
     struct attr partition; /* borrows from the item */
     struct attr sort;
-    struct attr index_sort; /* of a row of a local index; otherwise its type is 0 */
+    struct attr index[2 * INDEX_KEYS_MAX]; /* of a row: the index's keys; otherwise types are 0 */
 };
 
 static inline bool table_has_sort_key(const struct table *t)
@@ -22,8 +22,8 @@ void key_append_storage(struct buffer *out, const struct table *t, const struct 
 /* Appends the key attributes as an item. */
 void key_append_item(struct buffer *out, const struct table *t, const struct key *key);
 
-/* Appends the key of the row in a local index, as if it lay in the items' key space: as requests and
- * replies have it. `x` NULL: the storage key. */
+/* Appends the key of the row in an index, as requests and replies have it: of a local index, as if
+ * the row lay in the items' key space. `x` NULL: the storage key. */
 void key_append_row(struct buffer *out, const struct table *t, const struct index *x,
                     const struct key *key);
 

@@ -93,7 +93,7 @@ enum expression_error {
     EXPRESSION_KEY_NO_PATH,        /* a condition without an attribute */
     EXPRESSION_KEY_TWO_CONDITIONS, /* on one attribute */
     EXPRESSION_KEY_VALUE_TYPE,     /* text: the operator's name; type */
-    EXPRESSION_KEY_COUNT,          /* more than two conditions */
+    EXPRESSION_KEY_COUNT,          /* more conditions than any key has attributes */
 };
 
 struct expression_fault {

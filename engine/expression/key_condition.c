@@ -1,5 +1,5 @@
 /* key_condition.c - turns the tree of a key condition into conditions on attributes, and these into
- * a range of storage keys. */
+ * bounds of storage keys. */
 #include "engine/expression/key_condition.h"
 
 #include "engine/expression/compare.h"
@@ -93,11 +93,11 @@ static bool key_gather_one(struct key_gathering *g, const struct condition *c)
     if (!key_find_path(g, c, &path))
         return false;
     struct key_conditions *out = g->out;
-    for (uint32_t i = 0; i < out->count && i < 2; i++) {
+    for (uint32_t i = 0; i < out->count && i < COUNT_OF(out->list); i++) {
         if (slice_equal(out->list[i].name, path->path->name))
             return key_refuse(g, EXPRESSION_KEY_TWO_CONDITIONS);
     }
-    if (out->count++ >= 2)
+    if (out->count++ >= COUNT_OF(out->list))
         return true; /* refused at the end */
     struct key_condition *k = &out->list[out->count - 1];
     *k =
@@ -150,11 +150,11 @@ bool key_conditions_gather(const struct condition *tree, struct key_conditions *
     *out = (struct key_conditions){0};
     if (!key_gather(&g, tree))
         return false;
-    for (uint32_t i = 0; i < out->count && i < 2; i++) {
+    for (uint32_t i = 0; i < out->count && i < COUNT_OF(out->list); i++) {
         if (!key_check_value(&g, &out->list[i]))
             return false;
     }
-    return out->count <= 2 || key_refuse(&g, EXPRESSION_KEY_COUNT);
+    return out->count <= COUNT_OF(out->list) || key_refuse(&g, EXPRESSION_KEY_COUNT);
 }
 
 bool key_condition_holds(const struct key_condition *c, const struct attr *value)
@@ -185,63 +185,43 @@ bool key_condition_holds(const struct key_condition *c, const struct attr *value
 
 /* ---- bounds ---- */
 
-/* Replaces the bytes since `start` by the least byte string that is greater than all strings that
- * begin with these bytes. */
-static void key_bound_succeed(struct buffer *out, size_t start)
+void key_condition_bound_lo(struct buffer *key, const struct key_condition *sort)
 {
-    struct buffer tail = {0};
-    buffer_append(&tail, out->data + start, out->size - start);
-    storage_key_successor(&tail);
-    out->size = start;
-    buffer_append_slice(out, buffer_slice(&tail));
-    buffer_deinit(&tail);
-}
-
-void key_condition_append_lo(struct buffer *out, uint32_t table_id,
-                             const struct key_condition *partition,
-                             const struct key_condition *sort)
-{
-    size_t start = out->size;
-    storage_key_append_collection(out, table_id, &partition->values[0]);
     switch (sort->op) {
     case KEY_ANY:
     case KEY_LESS:
     case KEY_LESS_OR_EQUAL:
         break;
     case KEY_BEGINS_WITH:
-        storage_key_append_sort(out, &sort->values[0], false);
+        storage_key_append_sort(key, &sort->values[0], false);
         break;
     case KEY_GREATER:
-        storage_key_append_sort(out, &sort->values[0], true);
-        key_bound_succeed(out, start);
+        storage_key_append_sort(key, &sort->values[0], true);
+        storage_key_successor(key);
         break;
     default:
-        storage_key_append_sort(out, &sort->values[0], true);
+        storage_key_append_sort(key, &sort->values[0], true);
     }
 }
 
-void key_condition_append_hi(struct buffer *out, uint32_t table_id,
-                             const struct key_condition *partition,
-                             const struct key_condition *sort)
+void key_condition_bound_hi(struct buffer *key, const struct key_condition *sort)
 {
-    size_t start = out->size;
-    storage_key_append_collection(out, table_id, &partition->values[0]);
     switch (sort->op) {
     case KEY_LESS:
-        storage_key_append_sort(out, &sort->values[0], true);
+        storage_key_append_sort(key, &sort->values[0], true);
         return;
     case KEY_EQUAL:
     case KEY_LESS_OR_EQUAL:
-        storage_key_append_sort(out, &sort->values[0], true);
+        storage_key_append_sort(key, &sort->values[0], true);
         break;
     case KEY_BETWEEN:
-        storage_key_append_sort(out, &sort->values[1], true);
+        storage_key_append_sort(key, &sort->values[1], true);
         break;
     case KEY_BEGINS_WITH:
-        storage_key_append_sort(out, &sort->values[0], false);
+        storage_key_append_sort(key, &sort->values[0], false);
         break;
     default:
         break;
     }
-    key_bound_succeed(out, start);
+    storage_key_successor(key);
 }

@@ -1,5 +1,5 @@
-/* key_condition.h - key conditions: one equality on the partition key, and at most one condition
- * on the sort key.
+/* key_condition.h - key conditions: an equality on each attribute of the partition key, and
+ * conditions on attributes of the sort key.
  *
  * Not here: whether the conditions fit a table's key schema (router/expression/key_schema.h). */
 #pragma once
@@ -25,7 +25,7 @@ struct key_condition {
 };
 
 struct key_conditions {
-    struct key_condition list[2];
+    struct key_condition list[2 * INDEX_KEYS_MAX];
     uint32_t count;
 };
 
@@ -34,13 +34,11 @@ struct key_conditions {
 bool key_conditions_gather(const struct condition *tree, struct key_conditions *out,
                            struct expression_fault *fault);
 
-/* Whether a value of the sort key fulfils the condition. */
+/* Whether a value of a sort key's attribute fulfils the condition. */
 bool key_condition_holds(const struct key_condition *c, const struct attr *value);
 
-/* Appends a bound of the range [lo, hi) of the storage keys that fulfil both conditions. */
-void key_condition_append_lo(struct buffer *out, uint32_t table_id,
-                             const struct key_condition *partition,
-                             const struct key_condition *sort);
-void key_condition_append_hi(struct buffer *out, uint32_t table_id,
-                             const struct key_condition *partition,
-                             const struct key_condition *sort);
+/* `key` has the beginning that storage keys share: the collection, and perhaps attributes of the
+ * sort key. It becomes a bound of the range [lo, hi) of those keys whose next attribute fulfils the
+ * condition. */
+void key_condition_bound_lo(struct buffer *key, const struct key_condition *sort);
+void key_condition_bound_hi(struct buffer *key, const struct key_condition *sort);

@@ -36,31 +36,85 @@ static bool key_values_fit(const struct key_condition *c, const struct key_attr 
 
 struct key_schema key_schema_of(const struct table *t, const struct index *x)
 {
-    return (struct key_schema){t->partition_key, x != NULL ? *index_sort_key(x) : t->sort_key};
+    struct key_schema schema = {1, table_has_sort_key(t) ? 1 : 0, {t->partition_key, t->sort_key}};
+    if (x == NULL)
+        return schema;
+    schema.partition_count = x->partition_count;
+    schema.sort_count = x->sort_count;
+    memcpy(schema.keys, x->keys, sizeof schema.keys);
+    return schema;
+}
+
+bool key_conditions_are_few(const struct key_conditions *c, struct fault *fault)
+{
+    return c->count <= 2 || fault_invalid(fault, "Conditions can be of length 1 or 2 only");
+}
+
+static bool key_not_supported(struct fault *fault)
+{
+    return fault_invalid(fault, "Query key condition not supported");
+}
+
+/* The partition key: each attribute has a value. */
+static bool key_match_partition(const struct key_conditions *c, const struct key_schema *k,
+                                struct key_matches *out, struct fault *fault)
+{
+    while (out->count < k->partition_count) {
+        const struct key_attr *key = &k->keys[out->count];
+        const struct key_condition *found = key_condition_find(c, key->name);
+        if (found == NULL)
+            return key_missed(key, fault);
+        if (!key_values_fit(found, key, true, fault))
+            return false;
+        if (found->op != KEY_EQUAL)
+            return key_not_supported(fault);
+        out->of[out->count++] = *found;
+    }
+    return true;
+}
+
+/* The sort key: conditions from the left, of which only the last may be no equality. */
+static bool key_match_sort(const struct key_conditions *c, const struct key_schema *k,
+                           struct key_matches *out, struct fault *fault)
+{
+    while (out->count < c->count && out->count < k->partition_count + k->sort_count) {
+        const struct key_attr *key = &k->keys[out->count];
+        const struct key_condition *found = key_condition_find(c, key->name);
+        if (found == NULL)
+            return key_missed(key, fault);
+        if (!key_values_fit(found, key, false, fault))
+            return false;
+        out->of[out->count++] = *found;
+        if (found->op != KEY_EQUAL && out->count < c->count)
+            return key_not_supported(fault);
+    }
+    return true;
+}
+
+/* The bytes of the values of the keys from `first` on. */
+static size_t key_values_size(const struct key_matches *m, uint32_t first, uint32_t end)
+{
+    size_t size = 0;
+    for (uint32_t i = first; i < end && i < m->count; i++) {
+        const struct key_condition *c = &m->of[i];
+        const size_t upper = c->op == KEY_BETWEEN ? c->values[1].body.size : 0;
+        size += c->values[0].body.size > upper ? c->values[0].body.size : upper;
+    }
+    return size;
 }
 
 bool key_conditions_match(const struct key_conditions *c, const struct key_schema *k,
-                          struct key_condition *partition, struct key_condition *sort,
-                          struct fault *fault)
+                          struct key_matches *out, struct fault *fault)
 {
-    if (k->sort.name.size == 0 && c->count > 1)
-        return fault_invalid(fault, "Query key condition not supported");
-    const struct key_condition *found = key_condition_find(c, k->partition.name);
-    if (found == NULL)
-        return key_missed(&k->partition, fault);
-    if (!key_values_fit(found, &k->partition, true, fault))
+    const uint32_t keys = k->partition_count + k->sort_count;
+    *out = (struct key_matches){0};
+    if (keys <= 2 && !key_conditions_are_few(c, fault))
         return false;
-    if (found->op != KEY_EQUAL)
-        return fault_invalid(fault, "Query key condition not supported");
-    *partition = *found;
-    *sort = (struct key_condition){0};
-    if (c->count == 1)
-        return true;
-    found = key_condition_find(c, k->sort.name);
-    if (found == NULL)
-        return key_missed(&k->sort, fault);
-    *sort = *found;
-    return key_values_fit(found, &k->sort, false, fault);
+    if (c->count > keys)
+        return key_not_supported(fault);
+    return key_match_partition(c, k, out, fault) && key_match_sort(c, k, out, fault) &&
+           key_sizes_fit(key_values_size(out, 0, k->partition_count),
+                         key_values_size(out, k->partition_count, keys), fault);
 }
 
 /* ---- other expressions ---- */
@@ -152,14 +206,14 @@ static bool paths_in_condition(const void *expression, struct slice name)
 bool key_paths_of_filter(const struct condition *c, const struct table *t,
                          const struct key_schema *k, const char *no_keys, struct fault *fault)
 {
-    const struct key_attr *keys[2] = {&k->partition, &k->sort};
+    const uint32_t keys = k->partition_count + k->sort_count;
     const struct key_paths paths = {c, paths_in_condition};
-    for (uint32_t i = 0; c != NULL && no_keys != NULL && i < 2; i++) {
-        if (keys[i]->name.size > 0 && condition_uses(c, keys[i]->name, false))
+    for (uint32_t i = 0; c != NULL && no_keys != NULL && i < keys; i++) {
+        if (k->keys[i].name.size > 0 && condition_uses(c, k->keys[i].name, false))
             return fault_invalid(fault,
                                  "%s can only contain non-primary key attributes: Primary key "
                                  "attribute: %.*s",
-                                 no_keys, SHOWN(keys[i]->name));
+                                 no_keys, SHOWN(k->keys[i].name));
     }
     return c == NULL || key_paths_are_scalar(&paths, t, fault);
 }

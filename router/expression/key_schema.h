@@ -8,20 +8,28 @@
 #include "engine/expression/update.h"
 #include "router/api_error.h"
 
-/* The keys by which a Query reads, and in which order: those of the table, or of a local index of it.
- * An empty name: no sort key. */
+/* The keys by which a Query reads, and in which order: those of the table, or of an index of it. */
 struct key_schema {
-    struct key_attr partition;
-    struct key_attr sort;
+    uint32_t partition_count;
+    uint32_t sort_count;
+    struct key_attr keys[2 * INDEX_KEYS_MAX]; /* of the partition key, then of the sort key */
 };
 /* `x` NULL: of the table. */
 struct key_schema key_schema_of(const struct table *t, const struct index *x);
 
-/* Finds the conditions of partition key and sort key, and checks their values. sort->op is KEY_ANY
- * if there is no condition on the sort key. */
+/* Refuses more conditions than the key of any table has attributes. */
+bool key_conditions_are_few(const struct key_conditions *c, struct fault *fault);
+
+/* The conditions in the order of the schema's keys: an equality on each attribute of the partition
+ * key, then conditions on the first attributes of the sort key. All of these but the last are
+ * equalities. The rest is KEY_ANY. */
+struct key_matches {
+    uint32_t count; /* of conditions */
+    struct key_condition of[2 * INDEX_KEYS_MAX];
+};
+/* Matches conditions and keys, and checks the values. */
 bool key_conditions_match(const struct key_conditions *c, const struct key_schema *k,
-                          struct key_condition *partition, struct key_condition *sort,
-                          struct fault *fault);
+                          struct key_matches *out, struct fault *fault);
 
 /* Refuses paths that lead into a key attribute, such as pk.a and pk[0]. NULL: nothing to check. */
 bool key_paths_of_projection(const struct projection *p, const struct table *t,

@@ -19,10 +19,12 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
         const uint8_t number = reader_u8(&costs);
         const uint32_t table_id = reader_u32(&costs);
         const int64_t mcu = (int64_t)reader_u64(&costs);
-        for (uint32_t i = 0; i < index_set_local(t->index_set) && !costs.failed; i++) {
-            if (table_id != 0 || t->index_set->at[i].number != number)
+        for (uint32_t i = 0; t->index_set != NULL && i < t->index_set->count && !costs.failed;
+             i++) {
+            const struct index *x = &t->index_set->at[i];
+            if (x->number != number || x->table_id != table_id)
                 continue;
-            capacity->local_mcu[i] += mcu;
+            capacity->index_mcu[i] += mcu;
             capacity->table_mcu -= mcu;
         }
     }
@@ -31,8 +33,8 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
 static int64_t capacity_sum(const struct capacity *capacity)
 {
     int64_t sum = capacity->table_mcu;
-    for (int i = 0; i < LOCAL_INDEXES_MAX; i++)
-        sum += capacity->local_mcu[i];
+    for (size_t i = 0; i < COUNT_OF(capacity->index_mcu); i++)
+        sum += capacity->index_mcu[i];
     return sum;
 }
 
@@ -43,17 +45,22 @@ static void capacity_write_units(struct buffer *out, int64_t mcu)
     json_write_close(out, '}');
 }
 
-static void capacity_write_indexes(struct buffer *out, const struct index_set *set,
+/* Of the indexes [first, end) of the set. */
+static void capacity_write_indexes(struct buffer *out, const char *member,
+                                   const struct index_set *set, uint32_t first, uint32_t end,
                                    const struct capacity *capacity)
 {
-    if (capacity_sum(capacity) == capacity->table_mcu)
+    bool any = false;
+    for (uint32_t i = first; i < end; i++)
+        any |= capacity->index_mcu[i] != 0;
+    if (!any)
         return;
-    json_member_open(out, "LocalSecondaryIndexes", '{');
-    for (uint32_t i = 0; i < index_set_local(set); i++) {
-        if (capacity->local_mcu[i] == 0)
+    json_member_open(out, member, '{');
+    for (uint32_t i = first; i < end; i++) {
+        if (capacity->index_mcu[i] == 0)
             continue;
         json_write_name(out, set->at[i].name);
-        capacity_write_units(out, capacity->local_mcu[i]);
+        capacity_write_units(out, capacity->index_mcu[i]);
     }
     json_write_close(out, '}');
 }
@@ -67,7 +74,10 @@ void capacity_write(struct buffer *out, const struct call *c, const struct table
     if (c->consumed == CONSUMED_INDEXES) {
         json_write_key(out, "Table");
         capacity_write_units(out, capacity->table_mcu);
-        capacity_write_indexes(out, t->index_set, capacity);
+        const uint32_t local = index_set_local(t->index_set);
+        capacity_write_indexes(out, "LocalSecondaryIndexes", t->index_set, 0, local, capacity);
+        capacity_write_indexes(out, "GlobalSecondaryIndexes", t->index_set, local,
+                               local + index_set_global(t->index_set), capacity);
     }
     json_write_close(out, '}');
 }

@@ -5,8 +5,9 @@
 #include "router/router_internal.h"
 
 struct capacity {
-    int64_t table_mcu;                    /* of the table alone */
-    int64_t local_mcu[LOCAL_INDEXES_MAX]; /* of its local indexes, by place */
+    int64_t table_mcu; /* of the table alone */
+    /* of its indexes, by place in the table's set */
+    int64_t index_mcu[LOCAL_INDEXES_MAX + GLOBAL_INDEXES_MAX];
 };
 
 /* Reads ReturnConsumedCapacity. */

@@ -32,7 +32,6 @@ static bool create_read_billing(struct call *c, const struct json_value m[],
 static bool create_read_keys(struct call *c, const struct json_value m[], struct table_spec *spec)
 {
     const struct json_value *definitions = &m[CREATE_TABLE_ATTRIBUTE_DEFINITIONS];
-    const struct json_value *global = &m[CREATE_TABLE_GLOBAL_SECONDARY_INDEXES];
     struct key_attr keys[2] = {0};
     const struct index_set *set;
     size_t count;
@@ -41,13 +40,9 @@ static bool create_read_keys(struct call *c, const struct json_value m[], struct
         return false;
     spec->partition_key = keys[0];
     spec->sort_key = keys[1];
-    if (!table_indexes_read(c, definitions, &m[CREATE_TABLE_LOCAL_SECONDARY_INDEXES], spec, &set))
-        return false;
-    if (global->type == JSON_LIST && json_count(global) == 0)
-        return call_invalid(c, INVALID "List of GlobalSecondaryIndexes is empty");
-    if (global->type == JSON_LIST)
-        return fault_set_later(call_fault(c), "GlobalSecondaryIndexes");
-    return definitions_are_used(c, definitions, spec, set);
+    return table_indexes_read(c, definitions, &m[CREATE_TABLE_LOCAL_SECONDARY_INDEXES],
+                              &m[CREATE_TABLE_GLOBAL_SECONDARY_INDEXES], spec, &set) &&
+           definitions_are_used(c, definitions, spec, set);
 }
 
 /* ---- the rest ---- */

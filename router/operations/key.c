@@ -9,6 +9,20 @@ static bool key_mismatch(struct fault *fault)
     return fault_invalid(fault, "The provided key element does not match the schema");
 }
 
+bool key_sizes_fit(size_t partition, size_t sort, struct fault *fault)
+{
+    if (partition > PARTITION_KEY_SIZE_MAX)
+        return fault_invalid(
+            fault, INVALID "Size of hashkey has exceeded the maximum size limit of%d bytes",
+            PARTITION_KEY_SIZE_MAX);
+    if (sort > SORT_KEY_SIZE_MAX)
+        return fault_invalid(
+            fault,
+            INVALID "Aggregated size of all range keys has exceeded the size limit of %d bytes",
+            SORT_KEY_SIZE_MAX);
+    return true;
+}
+
 bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,
                    struct fault *fault)
 {
@@ -18,16 +32,7 @@ bool key_attr_fits(const struct key_attr *schema, bool partition, const struct a
             "One or more parameter values are not valid. The AttributeValue for a key attribute "
             "cannot contain an empty %s value. Key: %.*s",
             value->type == ATTR_STRING ? "string" : "binary", SHOWN(schema->name));
-    if (partition && value->body.size > PARTITION_KEY_SIZE_MAX)
-        return fault_invalid(
-            fault, INVALID "Size of hashkey has exceeded the maximum size limit of%d bytes",
-            PARTITION_KEY_SIZE_MAX);
-    if (!partition && value->body.size > SORT_KEY_SIZE_MAX)
-        return fault_invalid(
-            fault,
-            INVALID "Aggregated size of all range keys has exceeded the size limit of %d bytes",
-            SORT_KEY_SIZE_MAX);
-    return true;
+    return key_sizes_fit(partition ? value->body.size : 0, partition ? 0 : value->body.size, fault);
 }
 
 static bool key_attr_of_item(const struct key_attr *schema, struct slice item, struct attr *out,
@@ -43,7 +48,7 @@ static bool key_attr_of_item(const struct key_attr *schema, struct slice item, s
     return true;
 }
 
-static bool key_sizes_fit(const struct table *t, const struct key *key, struct fault *fault)
+static bool key_fits(const struct table *t, const struct key *key, struct fault *fault)
 {
     return key_attr_fits(&t->partition_key, true, &key->partition, fault) &&
            (key->sort.type == 0 || key_attr_fits(&t->sort_key, false, &key->sort, fault));
@@ -54,7 +59,7 @@ bool key_of_item(const struct table *t, struct slice item, struct key *out, stru
     *out = (struct key){0};
     return key_attr_of_item(&t->partition_key, item, &out->partition, fault) &&
            (!table_has_sort_key(t) || key_attr_of_item(&t->sort_key, item, &out->sort, fault)) &&
-           key_sizes_fit(t, out, fault);
+           key_fits(t, out, fault);
 }
 
 bool index_key_mismatch(const struct index *x, const struct key_attr *k, enum attr_type actual,
@@ -70,23 +75,36 @@ static bool index_key_fits(const struct index *x, const struct key_attr *k,
 {
     if (value->type != k->type)
         return index_key_mismatch(x, k, value->type, fault);
-    if (value->body.size == 0)
-        return fault_invalid(
-            fault,
-            "One or more parameter values are not valid. A value specified for a secondary index "
-            "key is not supported. The AttributeValue for a key attribute cannot contain an empty "
-            "%s value. IndexName: %.*s, IndexKey: %.*s",
-            value->type == ATTR_STRING ? "string" : "binary", SHOWN(x->name), SHOWN(k->name));
-    return key_attr_fits(k, false, value, fault);
+    return value->body.size > 0 ||
+           fault_invalid(
+               fault,
+               "One or more parameter values are not valid. A value specified for a secondary "
+               "index "
+               "key is not supported. The AttributeValue for a key attribute cannot contain an "
+               "empty %s value. IndexName: %.*s, IndexKey: %.*s",
+               value->type == ATTR_STRING ? "string" : "binary", SHOWN(x->name), SHOWN(k->name));
+}
+
+/* The values of the index's keys that the item has. */
+static bool index_keys_fit(const struct index *x, struct slice item, struct fault *fault)
+{
+    struct attr value;
+    size_t sizes[2] = {0, 0}; /* of partition key and sort key */
+    for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++) {
+        const struct key_attr *k = &x->keys[i];
+        if (!item_find(item, k->name, &value))
+            continue;
+        if (!index_key_fits(x, k, &value, fault))
+            return false;
+        sizes[i < x->partition_count ? 0 : 1] += value.body.size;
+    }
+    return key_sizes_fit(sizes[0], sizes[1], fault);
 }
 
 bool key_indexes_fit(const struct table *t, struct slice item, struct fault *fault)
 {
-    struct attr value;
-    for (uint32_t i = 0; i < index_set_local(t->index_set); i++) {
-        const struct index *x = &t->index_set->at[i];
-        const struct key_attr *k = index_sort_key(x);
-        if (item_find(item, k->name, &value) && !index_key_fits(x, k, &value, fault))
+    for (uint32_t i = 0; t->index_set != NULL && i < t->index_set->count; i++) {
+        if (!index_keys_fit(&t->index_set->at[i], item, fault))
             return false;
     }
     return true;
@@ -105,22 +123,37 @@ bool key_is_in_item(const struct table *t, struct slice item, struct fault *faul
            key_mismatch(fault);
 }
 
-/* Puts the value where the schema has an attribute of this name and type. False: nowhere. An
- * attribute may be a key of the table and of the index. */
-static bool key_take_attr(const struct table *t, const struct index *x, struct slice name,
-                          const struct attr *value, struct key *out)
+static bool key_take_attr(const struct key_attr *schema, struct slice name,
+                          const struct attr *value, struct attr *out)
 {
-    const struct key_attr *const keys[] = {&t->partition_key, &t->sort_key,
-                                           x != NULL ? index_sort_key(x) : NULL};
-    struct attr *const places[] = {&out->partition, &out->sort, &out->index_sort};
-    bool taken = false;
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
-        if (keys[i] == NULL || !slice_equal(name, keys[i]->name) || value->type != keys[i]->type)
-            continue;
-        *places[i] = *value;
-        taken = true;
-    }
+    const bool taken = slice_equal(name, schema->name) && value->type == schema->type;
+    if (taken)
+        *out = *value;
     return taken;
+}
+
+/* Puts the value wherever table and index have a key of this name and type. False: nowhere. An
+ * attribute may be a key of both. */
+static bool key_take_row_attr(const struct table *t, const struct index *x, struct slice name,
+                              const struct attr *value, struct key *out)
+{
+    bool taken = key_take_attr(&t->partition_key, name, value, &out->partition);
+    taken |= key_take_attr(&t->sort_key, name, value, &out->sort);
+    for (uint32_t i = 0; x != NULL && i < x->partition_count + x->sort_count; i++)
+        taken |= key_take_attr(&x->keys[i], name, value, &out->index[i]);
+    return taken;
+}
+
+static bool row_key_fits(const struct index *x, const struct key *key, struct fault *fault)
+{
+    size_t sizes[2] = {0, 0}; /* of partition key and sort key */
+    for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++) {
+        const bool partition = i < x->partition_count;
+        if (!key_attr_fits(&x->keys[i], partition, &key->index[i], fault))
+            return false;
+        sizes[partition ? 0 : 1] += key->index[i].body.size;
+    }
+    return key_sizes_fit(sizes[0], sizes[1], fault);
 }
 
 bool key_of_row_key(const struct table *t, const struct index *x, struct slice key_item,
@@ -131,14 +164,14 @@ bool key_of_row_key(const struct table *t, const struct index *x, struct slice k
     struct attr value;
     *out = (struct key){0};
     while (attr_next(&cursor, &name, &value)) {
-        if (!key_take_attr(t, x, name, &value, out))
+        if (!key_take_row_attr(t, x, name, &value, out))
             return key_mismatch(fault);
     }
-    if (out->partition.type == 0 || (table_has_sort_key(t) && out->sort.type == 0) ||
-        (x != NULL && out->index_sort.type == 0))
-        return key_mismatch(fault);
-    return key_sizes_fit(t, out, fault) &&
-           (x == NULL || key_attr_fits(index_sort_key(x), false, &out->index_sort, fault));
+    bool whole = out->partition.type != 0 && (!table_has_sort_key(t) || out->sort.type != 0);
+    for (uint32_t i = 0; x != NULL && i < x->partition_count + x->sort_count; i++)
+        whole &= out->index[i].type != 0;
+    return (whole || key_mismatch(fault)) && key_fits(t, out, fault) &&
+           (x == NULL || row_key_fits(x, out, fault));
 }
 
 bool key_of_key(const struct table *t, struct slice key_item, struct key *out, struct fault *fault)
@@ -155,13 +188,25 @@ static void key_write_attr(struct buffer *out, const struct key_attr *schema,
     value_write(out, value);
 }
 
+/* Whether the key is one of the table, or stands before in the index. */
+static bool key_was_written(const struct table *t, const struct index *x, uint32_t place)
+{
+    const struct slice name = x->keys[place].name;
+    bool was = slice_equal(name, t->partition_key.name) || slice_equal(name, t->sort_key.name);
+    for (uint32_t i = 0; i < place && !was; i++)
+        was = slice_equal(name, x->keys[i].name);
+    return was;
+}
+
 void key_write(struct buffer *out, const struct table *t, const struct index *x,
                const struct key *key)
 {
     json_write_open(out, '{');
     key_write_attr(out, &t->partition_key, &key->partition);
     key_write_attr(out, &t->sort_key, &key->sort);
-    if (x != NULL && !slice_equal(index_sort_key(x)->name, t->sort_key.name))
-        key_write_attr(out, index_sort_key(x), &key->index_sort);
+    for (uint32_t i = 0; x != NULL && i < x->partition_count + x->sort_count; i++) {
+        if (!key_was_written(t, x, i))
+            key_write_attr(out, &x->keys[i], &key->index[i]);
+    }
     json_write_close(out, '}');
 }

@@ -26,6 +26,9 @@ bool key_of_row_key(const struct table *t, const struct index *x, struct slice k
 void key_write(struct buffer *out, const struct table *t, const struct index *x,
                const struct key *key);
 
+/* The bytes of all attributes of a partition key, and of a sort key, are limited. */
+bool key_sizes_fit(size_t partition, size_t sort, struct fault *fault);
+
 /* Checks the size of one key attribute: not empty, not too large. */
 bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,
                    struct fault *fault);

@@ -121,6 +121,71 @@ bool key_schema_read(struct call *c, const struct json_value *definitions,
     return schema_check_types(c, is_hash, *count);
 }
 
+/* ---- key schemas of global indexes ---- */
+
+static bool schema_has_same_name(const struct index *x, uint32_t place)
+{
+    for (uint32_t i = 0; i < place; i++) {
+        if (slice_equal(x->keys[i].name, x->keys[place].name))
+            return true;
+    }
+    return false;
+}
+
+static bool schema_exceeds(struct call *c, const char *what)
+{
+    return call_invalid(c,
+                        INVALID "The KeySchema exceeds the maximum allowed number of %s key "
+                                "attributes",
+                        what);
+}
+
+/* Counts an attribute of the next kind. */
+static bool schema_count_key(struct call *c, bool is_hash, struct index *x)
+{
+    if (is_hash && x->sort_count > 0)
+        return call_invalid(c, INVALID "All HASH key attributes must precede RANGE key attributes "
+                                       "in the KeySchema");
+    if (!is_hash && x->partition_count == 0)
+        return call_invalid(c,
+                            "Invalid KeySchema: The first KeySchemaElement is not a HASH key type");
+    uint32_t *count = is_hash ? &x->partition_count : &x->sort_count;
+    return (*count)++ < INDEX_KEYS_MAX || schema_exceeds(c, is_hash ? "HASH" : "RANGE");
+}
+
+bool key_schema_read_global(struct call *c, const struct json_value *definitions,
+                            const struct json_value *schema, struct index *out)
+{
+    struct json_value element, e[SHAPE_MEMBERS_MAX];
+    const size_t count = json_count(schema);
+    must(count <= COUNT_OF(out->keys)); /* shape_check has refused others */
+    struct json_cursor cursor = json_elements(schema);
+    for (uint32_t i = 0; json_next_element(&cursor, &element); i++) {
+        struct key_attr *key = &out->keys[i];
+        shape_bind(&shape_key_schema_element, &element, e);
+        key->name = arena_copy(&c->arena, json_string(&e[KEY_SCHEMA_ELEMENT_ATTRIBUTE_NAME]));
+        key->type = definition_type(definitions, key->name);
+        if (key->type == 0)
+            return schema_undefined(c, definitions, schema, true);
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        if (schema_has_same_name(out, i))
+            return call_invalid(c, "%s",
+                                count == 2 ? "Both the Hash Key and the Range Key element in the "
+                                             "KeySchema have the same name"
+                                           : "The KeySchema contains multiple key attributes with "
+                                             "the same name");
+    }
+    cursor = json_elements(schema);
+    while (json_next_element(&cursor, &element)) {
+        shape_bind(&shape_key_schema_element, &element, e);
+        if (!schema_count_key(c, slice_is(json_string(&e[KEY_SCHEMA_ELEMENT_KEY_TYPE]), "HASH"),
+                              out))
+            return false;
+    }
+    return true;
+}
+
 /* ---- definitions that nothing uses ---- */
 
 /* Adds the key attribute, unless it is there. */

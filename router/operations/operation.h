@@ -1,7 +1,8 @@
 /* operation.h - the steps of an API operation, and the functions that operations share.
  *
  * begin    Reads the request, and refuses what can be refused without tables. May ask for tables.
- * ready    The tables are there. Checks keys against key schemas, and sends requests to nodes.
+ * ready    The tables are there. Checks keys against key schemas, and sends requests to nodes. May
+ *          ask for a further table: then `ready` is called again once that table is there.
  * reply    A request has its final reply.
  * finish   All requests have. Completes call->body, or sends further requests. May be NULL.
  *
@@ -49,6 +50,9 @@ struct slice call_table_named(struct call *c, const struct json_value *member);
 /* Refuses a table that is being created or deleted: for data requests, there is no such table. */
 bool call_table_usable(struct call *c, const struct table *t);
 
+/* The name of a global index's table in the catalog: TABLE/INDEX, in the call's arena. */
+struct slice call_index_table(struct call *c, const struct table *t, const struct index *x);
+
 /* The storage key, in the call's arena. */
 struct slice call_storage_key(struct call *c, const struct table *t, const struct key *key);
 
@@ -86,5 +90,6 @@ bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply 
 /* The table in arn:partition:dynamodb:region:account:table/name. Clients may use any region and
  * account. c->state becomes a slice of the whole ARN; both are in the arena. */
 bool call_table_of_arn(struct call *c, const struct json_value *arn, struct slice *name);
-/* arn:aws:dynamodb:region:account:table/name */
+/* arn:aws:dynamodb:region:account:table/name, or .../table/name/index/name for the table of a global
+ * index. */
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name);

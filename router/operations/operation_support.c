@@ -8,8 +8,12 @@
 
 void table_arn_append(struct buffer *out, const struct router *r, struct slice name)
 {
+    struct slice index = name;
+    const struct slice table = slice_cut(&index, '/');
     buffer_append_format(out, "arn:aws:dynamodb:%s:%s:table/%.*s", r->options.region,
-                         r->options.account, TEXT_OF(name));
+                         r->options.account, TEXT_OF(table));
+    if (table.size < name.size)
+        buffer_append_format(out, "/index/%.*s", TEXT_OF(index));
 }
 
 bool call_table_of_arn(struct call *c, const struct json_value *arn, struct slice *name)
@@ -57,6 +61,14 @@ bool call_table_usable(struct call *c, const struct table *t)
 {
     return (t->status != TABLE_CREATING && t->status != TABLE_DELETING) ||
            fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+}
+
+struct slice call_index_table(struct call *c, const struct table *t, const struct index *x)
+{
+    struct buffer *scratch = &c->router->scratch;
+    buffer_clear(scratch);
+    table_append_index_name(scratch, t, x);
+    return arena_copy(&c->arena, buffer_slice(scratch));
 }
 
 struct slice call_storage_key(struct call *c, const struct table *t, const struct key *key)

@@ -1,4 +1,5 @@
 /* query.c - Query: items of one partition key, in the order of their sort keys. */
+#include "engine/index/row.h"
 #include "router/expression/key_schema.h"
 #include "router/operations/operations.h"
 #include "router/operations/query_scan.h"
@@ -69,60 +70,107 @@ static bool query_start_key_element(struct call *c, struct slice item,
            call_invalid(c, "The provided key element does not match the schema");
 }
 
-/* A key of the table that is a key of the index, too, counts once. */
-static uint32_t query_key_attrs(const struct table *t, const struct index *x)
+/* The attributes of a starting key. A key of the table that is a key of the index, too, counts once.
+ */
+static uint32_t query_key_attrs(const struct table *t, const struct key_schema *schema)
 {
-    const uint32_t count = table_has_sort_key(t) ? 2 : 1;
-    return x == NULL || slice_equal(index_sort_key(x)->name, t->sort_key.name) ? count : count + 1;
+    struct slice names[2 + 2 * INDEX_KEYS_MAX] = {t->partition_key.name, t->sort_key.name};
+    uint32_t count = table_has_sort_key(t) ? 2 : 1;
+    for (uint32_t i = 0; i < schema->partition_count + schema->sort_count; i++) {
+        uint32_t same = 0;
+        while (same < count && !slice_equal(names[same], schema->keys[i].name))
+            same++;
+        if (same == count)
+            names[count++] = schema->keys[i].name;
+    }
+    return count;
 }
 
-static bool query_start_key_counts(struct call *c, struct slice item, const struct query *q)
+static bool query_start_key_counts(struct call *c, struct slice item, const struct table *t,
+                                   const struct key_schema *schema)
 {
-    return item_count(item) == query_key_attrs(&q->page.plan.route->table, page_index(&q->page)) ||
-           query_start_key_invalid(c);
+    return item_count(item) == query_key_attrs(t, schema) || query_start_key_invalid(c);
+}
+
+/* Of the keys by which the query reads. */
+static const struct attr *query_key_value(const struct key *key, const struct index *x, uint32_t i)
+{
+    if (x != NULL)
+        return &key->index[i];
+    return i == 0 ? &key->partition : &key->sort;
 }
 
 /* Refuses a starting key at which the query could not have stopped. */
-static bool query_start_key_inside(struct call *c, const struct key *key, const struct attr *by,
-                                   const struct key_condition *partition,
-                                   const struct key_condition *sort)
+static bool query_start_key_inside(struct call *c, const struct key *key, const struct index *x,
+                                   const struct key_matches *found, uint32_t partition_count)
 {
-    bool same = slice_equal(key->partition.body, partition->values[0].body);
-    if (sort->op == KEY_ANY)
+    bool same = true, holds = true;
+    for (uint32_t i = 0; i < found->count; i++) {
+        const struct attr *value = query_key_value(key, x, i);
+        if (i < partition_count)
+            same &= slice_equal(value->body, found->of[i].values[0].body);
+        else
+            holds &= key_condition_holds(&found->of[i], value);
+    }
+    if (found->count == partition_count)
         return same || call_invalid(c, "The provided starting key is outside query boundaries "
                                        "based on provided conditions");
-    if (!key_condition_holds(sort, by))
+    if (!holds)
         return call_invalid(c, "The provided starting key does not match the range key predicate");
     return same || call_invalid(c, "The query can return at most one row and cannot be restarted");
 }
 
 static bool query_skip_to_start(struct call *c, struct query *q, struct slice item,
-                                const struct key_condition *partition,
-                                const struct key_condition *sort)
+                                const struct key_schema *schema, const struct key_matches *found)
 {
     const struct table *t = &q->page.plan.route->table;
-    const struct index *x = page_index(&q->page);
+    const struct index *x = q->page.plan.index;
     struct key key;
-    if ((table_has_sort_key(t) && !query_start_key_element(c, item, &t->sort_key)) ||
-        (x != NULL && !query_start_key_element(c, item, index_sort_key(x))))
+    if (table_has_sort_key(t) && !query_start_key_element(c, item, &t->sort_key))
         return false;
+    for (uint32_t i = 0; i < schema->partition_count + schema->sort_count; i++) {
+        if (!query_start_key_element(c, item, &schema->keys[i]))
+            return false;
+    }
     if (!key_of_row_key(t, x, item, &key, call_fault(c)) ||
-        !query_start_key_inside(c, &key, x != NULL ? &key.index_sort : &key.sort, partition, sort))
+        !query_start_key_inside(c, &key, x, found, schema->partition_count))
         return false;
     plan_range_skip_past(c, &q->page.range, q->page.plan.reverse,
                          page_storage_key(c, &q->page, &key));
     return true;
 }
 
-static void query_set_range(struct call *c, struct page *p, const struct key_condition *partition,
-                            const struct key_condition *sort)
+/* Appends what all storage keys of the range share, without the last condition's attribute. */
+static void query_append_shared(struct buffer *out, const struct page *p,
+                                const struct key_schema *schema, const struct key_matches *found)
 {
+    struct attr values[INDEX_KEYS_MAX];
+    struct buffer scratch = {0};
+    for (uint32_t i = 0; i < schema->partition_count; i++)
+        values[i] = found->of[i].values[0];
+    const struct index *x = p->plan.index;
+    const struct attr partition =
+        x != NULL ? index_global_partition(x, values, &scratch) : values[0];
+    storage_key_append_collection(out, ranges_table_id(&p->plan), &partition);
+    for (uint32_t i = schema->partition_count; i + 1 < found->count; i++)
+        storage_key_append_sort(out, &found->of[i].values[0], true);
+    buffer_deinit(&scratch);
+}
+
+static void query_set_range(struct call *c, struct page *p, const struct key_schema *schema,
+                            const struct key_matches *found)
+{
+    static const struct key_condition NONE = {.op = KEY_ANY};
+    const struct key_condition *last =
+        found->count > schema->partition_count ? &found->of[found->count - 1] : &NONE;
     struct buffer *scratch = &c->router->scratch;
     buffer_clear(scratch);
-    key_condition_append_lo(scratch, p->plan.route->table.id, partition, sort);
+    query_append_shared(scratch, p, schema, found);
+    key_condition_bound_lo(scratch, last);
     p->range.lo = arena_copy(&c->arena, buffer_slice(scratch));
     buffer_clear(scratch);
-    key_condition_append_hi(scratch, p->plan.route->table.id, partition, sort);
+    query_append_shared(scratch, p, schema, found);
+    key_condition_bound_hi(scratch, last);
     p->range.hi = arena_copy(&c->arena, buffer_slice(scratch));
 }
 
@@ -130,19 +178,21 @@ static bool query_ready(struct call *c)
 {
     struct query *q = c->state;
     const struct table *t = &q->page.plan.route->table;
-    struct key_condition partition, sort;
+    struct key_matches found;
     bool resumed = q->start_key.size > 0;
     struct slice start = resumed ? span_in(&c->bytes, q->start_key) : slice_make(NULL, 0);
     if (!page_find_index(c, &q->page))
         return false;
-    const struct key_schema schema = key_schema_of(t, page_index(&q->page));
-    if (resumed && (!query_start_key_counts(c, start, q) ||
+    if (page_waits(&q->page))
+        return true;
+    const struct key_schema schema = key_schema_of(t, q->page.plan.index);
+    if (resumed && (!query_start_key_counts(c, start, t, &schema) ||
                     !query_start_key_element(c, start, &t->partition_key)))
         return false;
-    if (!key_conditions_match(&q->page.expressions.keys, &schema, &partition, &sort, call_fault(c)))
+    if (!key_conditions_match(&q->page.expressions.keys, &schema, &found, call_fault(c)))
         return false;
-    query_set_range(c, &q->page, &partition, &sort);
-    if ((resumed && !query_skip_to_start(c, q, start, &partition, &sort)) ||
+    query_set_range(c, &q->page, &schema, &found);
+    if ((resumed && !query_skip_to_start(c, q, start, &schema, &found)) ||
         !page_check_paths(c, &q->page,
                           q->page.expressions.legacy ? "QueryFilter" : "Filter Expression"))
         return false;

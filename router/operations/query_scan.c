@@ -47,6 +47,8 @@ bool page_read_expressions(struct call *c, struct page *p, const struct page_mem
                            const struct json_value m[])
 {
     return expressions_read(&of->expressions, m, &c->arena, &p->expressions, call_fault(c)) &&
+           (p->index_name.size > 0 ||
+            key_conditions_are_few(&p->expressions.keys, call_fault(c))) &&
            expressions_encode(&c->bytes, p->expressions.condition, &p->filter, call_fault(c));
 }
 
@@ -80,24 +82,59 @@ bool page_read_start_key(struct call *c, const struct json_value *member, struct
 
 /* ---- with the table ---- */
 
-const struct index *page_index(const struct page *p)
+static bool page_has_no_index(struct call *c, const struct page *p)
 {
-    return index_set_local_at(p->plan.route->table.index_set, p->plan.index);
+    return call_invalid(c, "The table does not have the specified index: %.*s",
+                        SHOWN(p->index_name));
+}
+
+/* The table of a global index is there. */
+static bool page_check_rows(struct call *c, struct page *p)
+{
+    const struct table *rows = &p->plan.rows->table;
+    if (rows->id != p->plan.index->table_id) {
+        route_forget(c->router, p->plan.route->table.name);
+        route_forget(c->router, rows->name);
+        return fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                         "The table was deleted and created anew meanwhile: nothing was done, "
+                         "please try again");
+    }
+    return (rows->status != TABLE_CREATING && rows->status != TABLE_DELETING) ||
+           page_has_no_index(c, p);
+}
+
+/* What a global index cannot do. */
+static bool page_check_global(struct call *c, const struct page *p, const struct index *x)
+{
+    if (p->plan.consistent)
+        return call_invalid(c, "Consistent reads are not supported on global secondary indexes");
+    return !p->all || x->projection == PROJECT_ALL ||
+           call_invalid(c,
+                        INVALID "Select type ALL_ATTRIBUTES is not supported for global secondary "
+                                "index %.*s because its projection type is not ALL",
+                        SHOWN(x->name));
 }
 
 bool page_find_index(struct call *c, struct page *p)
 {
     const struct table *t = &p->plan.route->table;
+    if (p->plan.rows != NULL)
+        return page_check_rows(c, p);
     if (!call_table_usable(c, t))
         return false;
     if (p->index_name.size == 0)
         return true;
     const struct index *x = index_set_find(t->index_set, p->index_name);
     if (x == NULL)
-        return call_invalid(c, "The table does not have the specified index: %.*s",
-                            SHOWN(p->index_name));
-    p->plan.index = x->number;
-    return true;
+        return page_has_no_index(c, p);
+    if (x->number == 0 && !page_check_global(c, p, x))
+        return false;
+    p->plan.index = x;
+    p->index_place = (uint32_t)(x - t->index_set->at);
+    if (x->number != 0)
+        return true;
+    call_want_table(c, call_index_table(c, t, x), &p->plan.rows);
+    return p->plan.rows == NULL || page_check_rows(c, p);
 }
 
 static bool page_shows_filter(const struct index_set *set, const struct index *x,
@@ -130,12 +167,45 @@ static bool page_rows_suffice(const struct page *p, const struct index *x)
     return true;
 }
 
+/* The names that the projection shows and the index does not, each once: "a, b". */
+static void page_append_unshown(struct buffer *out, const struct page *p)
+{
+    const struct index_set *set = p->plan.route->table.index_set;
+    const struct projection_path *first = p->expressions.projection->paths;
+    for (const struct projection_path *at = first; at != NULL; at = at->next) {
+        const struct projection_path *same = first;
+        while (same != at && !slice_equal(same->path->name, at->path->name))
+            same = same->next;
+        if (same != at || index_shows(set, p->plan.index, at->path->name) ||
+            out->size >= SLICE_SHOWN_MAX)
+            continue;
+        buffer_append_text(out, out->size > 0 ? ", " : "");
+        buffer_append(out, at->path->name.data, (size_t)slice_shown_size(at->path->name));
+    }
+}
+
+/* What a global index does not show is not fetched. */
+static bool page_check_shown(struct call *c, const struct page *p)
+{
+    struct buffer names = {0};
+    if (p->expressions.projection != NULL)
+        page_append_unshown(&names, p);
+    const bool shown = names.size == 0;
+    if (!shown)
+        call_invalid(c, INVALID "Global secondary index %.*s does not project [%.*s]",
+                     SHOWN(p->plan.index->name), TEXT_OF(names));
+    buffer_deinit(&names);
+    return shown;
+}
+
 bool page_check_paths(struct call *c, struct page *p, const char *no_keys)
 {
     const struct table *t = &p->plan.route->table;
-    const struct index *x = page_index(p);
+    const struct index *x = p->plan.index;
     const struct key_schema schema = key_schema_of(t, x);
-    p->fetches = x != NULL && !page_rows_suffice(p, x);
+    if (p->plan.rows != NULL && !page_check_shown(c, p))
+        return false;
+    p->fetches = x != NULL && p->plan.rows == NULL && !page_rows_suffice(p, x);
     return key_paths_of_projection(p->expressions.projection, t, call_fault(c)) &&
            key_paths_of_filter(p->expressions.condition, t, &schema, no_keys, call_fault(c));
 }
@@ -144,7 +214,7 @@ struct slice page_storage_key(struct call *c, const struct page *p, const struct
 {
     struct buffer *scratch = &c->router->scratch;
     buffer_clear(scratch);
-    key_append_row(scratch, &p->plan.route->table, page_index(p), key);
+    key_append_row(scratch, &p->plan.route->table, p->plan.index, key);
     return arena_copy(&c->arena, buffer_slice(scratch));
 }
 
@@ -159,12 +229,14 @@ static struct attr page_keep_attr(struct call *c, struct attr value)
 static void page_take_row(struct call *c, struct slice row)
 {
     struct page *p = c->state;
-    struct key key;
+    const struct index *x = p->plan.index;
     must(p->row_count < PAGE_FETCH_MAX);
-    key_find(&p->plan.route->table, page_index(p), row, &key);
-    p->rows[p->row_count++].key =
-        (struct key){page_keep_attr(c, key.partition), page_keep_attr(c, key.sort),
-                     page_keep_attr(c, key.index_sort)};
+    struct key *key = &p->rows[p->row_count++].key;
+    key_find(&p->plan.route->table, x, row, key);
+    key->partition = page_keep_attr(c, key->partition);
+    key->sort = page_keep_attr(c, key->sort);
+    for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++)
+        key->index[i] = page_keep_attr(c, key->index[i]);
 }
 
 static void page_fetch_rows(struct call *c, struct page *p)
@@ -253,10 +325,10 @@ static void page_write_capacity(struct call *c, const struct page *p)
     const int64_t read_mcu =
         p->by_partition ? plan->consumed_mcu : read_cost_mcu(plan->read_bytes, plan->consistent);
     struct capacity capacity = {.table_mcu = p->fetched_mcu};
-    if (plan->index == 0)
+    if (plan->index == NULL)
         capacity.table_mcu += read_mcu;
     else
-        capacity.local_mcu[page_index(p) - plan->route->table.index_set->at] = read_mcu;
+        capacity.index_mcu[p->index_place] = read_mcu;
     capacity_write_member(&c->body, c, &plan->route->table, &capacity);
 }
 
@@ -271,7 +343,7 @@ static void page_write_end(struct call *c, const struct page *p)
     json_member_integer(out, "ScannedCount", scanned);
     if (plan->truncated && scanned > 0) {
         json_write_key(out, "LastEvaluatedKey");
-        key_write(out, &plan->route->table, page_index(p),
+        key_write(out, &plan->route->table, plan->index,
                   p->fetches ? &p->fetched_last : &plan->last);
     }
     page_write_capacity(c, p);

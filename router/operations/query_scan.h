@@ -12,7 +12,7 @@ struct page_members {
 
 /* A row of an index whose item is fetched from the table. */
 struct page_row {
-    struct key key; /* of the row; in the call's arena */
+    struct key key; /* of the item and the row; in the call's arena */
     struct slice item;
     bool found;
 };
@@ -27,6 +27,7 @@ struct page {
     struct expressions expressions;
     struct span filter;      /* in call->bytes: its program */
     struct slice index_name; /* size 0: none. Lends from the call's arena */
+    uint32_t index_place;    /* of plan.index in the table's set */
     bool count_only;
     bool by_partition; /* Scan rounds the capacity up for each partition, Query once for all */
     bool all;          /* Select is ALL_ATTRIBUTES */
@@ -54,10 +55,14 @@ bool page_read_start_key(struct call *c, const struct json_value *member, struct
 /* Adds to the fault's text that the starting key is invalid. Always false. */
 bool page_blame_start_key(struct call *c);
 
-/* With the table: finds the index that the request names. */
+/* With the table: finds the index that the request names, p->plan.index, and asks for the table of a
+ * global one. */
 bool page_find_index(struct call *c, struct page *p);
-/* The index; NULL: the table itself. */
-const struct index *page_index(const struct page *p);
+/* Whether that table is not there yet: `ready` will be called again. */
+static inline bool page_waits(const struct page *p)
+{
+    return p->plan.index != NULL && p->plan.index->number == 0 && p->plan.rows == NULL;
+}
 /* With the table: checks the paths of projection and filter. `no_keys`: see key_paths_of_filter. */
 bool page_check_paths(struct call *c, struct page *p, const char *no_keys);
 /* The key as the range has it, in the call's arena. */

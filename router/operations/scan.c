@@ -73,7 +73,7 @@ static uint64_t scan_segment_hash(int64_t segment, int64_t segments)
 static void scan_set_range(struct call *c, struct scan *s)
 {
     struct plan_range *range = &s->page.range;
-    uint32_t table = s->page.plan.route->table.id;
+    uint32_t table = ranges_table_id(&s->page.plan);
     struct buffer *scratch = &c->router->scratch;
     buffer_clear(scratch);
     storage_key_append_hash(scratch, table, scan_segment_hash(s->segment, s->segments));
@@ -94,7 +94,7 @@ static bool scan_skip_to_start(struct call *c, struct scan *s)
     const struct table *t = &s->page.plan.route->table;
     struct fault *f = call_fault(c);
     struct key key;
-    if (!key_of_row_key(t, page_index(&s->page), span_in(&c->bytes, s->start_key), &key, f))
+    if (!key_of_row_key(t, s->page.plan.index, span_in(&c->bytes, s->start_key), &key, f))
         return page_blame_start_key(c);
     struct slice at = page_storage_key(c, &s->page, &key);
     if (slice_compare(at, s->page.range.lo) < 0 || slice_compare(at, s->page.range.hi) >= 0)
@@ -112,6 +112,8 @@ static bool scan_ready(struct call *c)
     struct scan *s = c->state;
     if (!page_find_index(c, &s->page))
         return false;
+    if (page_waits(&s->page))
+        return true;
     scan_set_range(c, s);
     if ((s->start_key.size > 0 && !scan_skip_to_start(c, s)) ||
         !page_check_paths(c, &s->page, NULL))

@@ -26,36 +26,6 @@ static void table_write_keys(struct buffer *out, const struct table *t)
     table_key_schema_write(out, keys, 1, table_has_sort_key(t) ? 2 : 1);
 }
 
-/* Writes seconds since 1970. 0: the time is not known, and nothing is written. */
-static void table_write_date(struct buffer *out, const char *key, int64_t wall_ms)
-{
-    if (wall_ms == 0)
-        return;
-    json_member_thousandths(out, key, wall_ms);
-}
-
-/* The count of a day that is over is not shown. */
-static uint32_t table_decreases_today(const struct router *r, const struct table *t)
-{
-    enum {
-        MS_PER_DAY = 86400000
-    };
-    bool today = t->decreased_ms / MS_PER_DAY == router_wall_ms(r) / MS_PER_DAY;
-    return today ? t->decreases_today : 0;
-}
-
-static void table_write_throughput(struct buffer *out, const struct router *r,
-                                   const struct table *t)
-{
-    json_member_open(out, "ProvisionedThroughput", '{');
-    table_write_date(out, "LastIncreaseDateTime", t->increased_ms);
-    table_write_date(out, "LastDecreaseDateTime", t->decreased_ms);
-    json_member_integer(out, "NumberOfDecreasesToday", table_decreases_today(r, t));
-    json_member_integer(out, "ReadCapacityUnits", t->rcu);
-    json_member_integer(out, "WriteCapacityUnits", t->wcu);
-    json_write_close(out, '}');
-}
-
 /* A table that was never on demand has no summary. */
 static void table_write_billing(struct buffer *out, const struct table *t, bool is_new)
 {
@@ -65,7 +35,7 @@ static void table_write_billing(struct buffer *out, const struct table *t, bool 
     json_member_open(out, "BillingModeSummary", '{');
     json_member_text(out, "BillingMode", on_demand ? "PAY_PER_REQUEST" : "PROVISIONED");
     if (!is_new)
-        table_write_date(out, "LastUpdateToPayPerRequestDateTime", t->on_demand_since_ms);
+        table_date_write(out, "LastUpdateToPayPerRequestDateTime", t->on_demand_since_ms);
     json_write_close(out, '}');
 }
 
@@ -117,8 +87,9 @@ static void table_write_encryption(struct buffer *out, const struct router *r,
  * CreationDateTime, CreateTable no date of the billing mode, and WarmThroughput only if it is more
  * than any table has. */
 static void table_description_write(struct buffer *out, const struct router *r,
-                                    const struct table *t, enum request_op op)
+                                    const struct table_told *told, enum request_op op)
 {
+    const struct table *t = &told->table;
     struct buffer arn = {0};
     bool brief = op == REQUEST_TABLE_DELETE, is_new = op == REQUEST_TABLE_CREATE;
     table_arn_append(&arn, r, t->name);
@@ -126,10 +97,10 @@ static void table_description_write(struct buffer *out, const struct router *r,
     if (!brief)
         table_write_keys(out, t);
     json_member_string(out, "TableName", t->name);
-    json_member_text(out, "TableStatus", table_status_name(t->status));
+    json_member_text(out, "TableStatus", table_status_name(table_told_status(told)));
     if (!brief)
-        table_write_date(out, "CreationDateTime", t->created_ms);
-    table_write_throughput(out, r, t);
+        table_date_write(out, "CreationDateTime", t->created_ms);
+    table_provisioned_write(out, r, t);
     table_write_billing(out, t, is_new);
     table_throughput_write(out, r->config, t, is_new);
     json_member_integer(out, "TableSizeBytes", t->size_bytes);
@@ -138,7 +109,7 @@ static void table_description_write(struct buffer *out, const struct router *r,
     json_write_key(out, "TableId");
     table_write_id(out, t->uuid);
     if (!brief)
-        table_indexes_write(out, t, buffer_slice(&arn));
+        table_indexes_write(out, r, told, is_new);
     table_write_encryption(out, r, t);
     table_write_class(out, t);
     json_member_bool(out, "DeletionProtectionEnabled", t->protected);
@@ -146,8 +117,8 @@ static void table_description_write(struct buffer *out, const struct router *r,
     buffer_deinit(&arn);
 }
 
-bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
-                      struct table *out)
+bool table_take_told(struct call *c, const struct subrequest *s, const struct reply *r,
+                     struct table_told *out)
 {
     if (r->code == REPLY_TABLE_NOT_FOUND)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
@@ -155,8 +126,18 @@ bool table_take_reply(struct call *c, const struct subrequest *s, const struct r
                          SHOWN(request_table_name(&s->request)));
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    return table_decode(arena_copy(&c->arena, r->table.bytes), &c->arena, out) == STATUS_OK ||
+    return table_told_read(&c->arena, r, out) == STATUS_OK ||
            fault_set(call_fault(c), FAULT_INTERNAL, "The catalog's answer makes no sense");
+}
+
+bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
+                      struct table *out)
+{
+    struct table_told told;
+    const bool taken = table_take_told(c, s, r, &told);
+    if (taken)
+        *out = told.table;
+    return taken;
 }
 
 /* ---- changes ---- */
@@ -174,24 +155,24 @@ static void table_change_ask(struct call *c, struct slice name, uint32_t attempt
     subrequest_start_later(c->router, s);
 }
 
-static void table_change_follow(struct call *c, const struct table *t)
+static void table_change_follow(struct call *c, const struct table_told *told)
 {
-    if (t->status == TABLE_ACTIVE || c->router->config->table_change_delay_ms > 0)
+    if (table_told_rests(told) || c->router->config->table_change_delay_ms > 0)
         return;
     c->follow_until = instant_add(c->router->now, duration_ms(TABLE_CHANGE_WAIT_MS));
-    c->follow_table = t->id;
-    table_change_ask(c, t->name, 0);
+    c->follow_table = told->table.id;
+    table_change_ask(c, told->table.name, 0);
 }
 
 /* Whether the change has happened. A reply that does not tell counts as: not yet. */
 static bool table_change_is_over(const struct call *c, const struct reply *r)
 {
-    struct table t;
+    struct table_told told;
     struct arena arena = {0};
     if (r->code != REPLY_OK)
         return r->code == REPLY_TABLE_NOT_FOUND;
-    bool over = table_decode(r->table.bytes, &arena, &t) == STATUS_OK &&
-                (t.id != c->follow_table || t.status == TABLE_ACTIVE);
+    bool over = table_told_read(&arena, r, &told) == STATUS_OK &&
+                (told.table.id != c->follow_table || table_told_rests(&told));
     arena_deinit(&arena);
     return over;
 }
@@ -220,25 +201,53 @@ static void table_show_former(struct table *t, const struct table *former)
     t->decreases_today = former->decreases_today;
 }
 
-bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                              const char *member, const struct table *former)
+/* The same for each index that changes. */
+static void table_show_former_indexes(struct call *c, struct table_told *shown,
+                                      const struct table_told *former)
 {
-    struct table t, shown;
-    if (!table_take_reply(c, s, r, &t))
+    for (uint32_t i = 0; i < index_set_global(shown->table.index_set); i++) {
+        const struct table *x = shown->indexes[i];
+        const struct table *before =
+            x != NULL && x->status == TABLE_UPDATING
+                ? table_told_index(former, index_set_global_at(shown->table.index_set, i))
+                : NULL;
+        if (before == NULL)
+            continue;
+        struct table *copy = arena_alloc(&c->arena, sizeof *copy);
+        *copy = *x;
+        table_show_former(copy, before);
+        shown->indexes[i] = copy;
+    }
+}
+
+/* The cached routes of the table and of its indexes are out of date. */
+static void table_forget_routes(struct call *c, const struct table *t)
+{
+    route_forget(c->router, t->name);
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++)
+        route_forget(c->router, call_index_table(c, t, index_set_global_at(t->index_set, i)));
+}
+
+bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
+                              const char *member, const struct table_told *former)
+{
+    struct table_told told;
+    if (!table_take_told(c, s, r, &told))
         return false;
-    shown = t;
-    if (former != NULL && t.status == TABLE_UPDATING)
-        table_show_former(&shown, former);
     if (s->request.op != REQUEST_TABLE_GET)
-        route_forget(c->router, t.name);
+        table_forget_routes(c, &told.table);
     if (s->request.op == REQUEST_TABLE_UPDATE || s->request.op == REQUEST_TABLE_CREATE)
-        limit_tell(c->router, &t, s->request.op == REQUEST_TABLE_CREATE);
+        limit_tell(c->router, &told.table, s->request.op == REQUEST_TABLE_CREATE);
+    if (s->request.op != REQUEST_TABLE_GET)
+        table_change_follow(c, &told);
+    if (former != NULL && told.table.status == TABLE_UPDATING)
+        table_show_former(&told.table, &former->table);
+    if (former != NULL)
+        table_show_former_indexes(c, &told, former);
     json_write_open(&c->body, '{');
     json_write_key(&c->body, member);
-    table_description_write(&c->body, c->router, &shown, s->request.op);
+    table_description_write(&c->body, c->router, &told, s->request.op);
     json_write_close(&c->body, '}');
-    if (s->request.op != REQUEST_TABLE_GET)
-        table_change_follow(c, &t);
     return true;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "router/operations/operation.h"
+#include "router/operations/table_indexes.h"
 
 const char *table_status_name(enum table_status status);
 
@@ -10,13 +11,17 @@ const char *table_status_name(enum table_status status);
 bool table_take_reply(struct call *c, const struct subrequest *s, const struct reply *r,
                       struct table *out);
 
+/* The same with the table's global indexes. */
+bool table_take_told(struct call *c, const struct subrequest *s, const struct reply *r,
+                     struct table_told *out);
+
 /* Writes {"member": description} from a catalog's reply that holds a table. After a change the
  * cached route is forgotten. The answer about a change (CREATING, UPDATING, DELETING) is held until
  * the change has happened, at most TABLE_CHANGE_WAIT_MS: the next request then finds the table
  * ready or gone. With table_change_delay_ms above 0 the answer is not held. `former` is the table
  * before an UpdateTable, whose throughput the service still shows; NULL: none. */
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
-                              const char *member, const struct table *former);
+                              const char *member, const struct table_told *former);
 enum {
     TABLE_CHANGE_WAIT_MS = 5000
 };

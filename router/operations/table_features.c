@@ -106,22 +106,35 @@ OPERATION(update_continuous_backups, "UpdateContinuousBackups", .begin = backups
 
 /* ---- insights ---- */
 
+/* The name of an index, in the call's arena. NULL: of the table. */
 static bool insights_begin(struct call *c, const struct json_value m[])
 {
-    if (m[DESCRIBE_CONTRIBUTOR_INSIGHTS_INDEX_NAME].type == JSON_STRING)
-        return fault_set(call_fault(c), FAULT_NOT_FOUND,
-                         "Requested resource not found: Index: %.*s not found",
-                         SHOWN(json_string(&m[DESCRIBE_CONTRIBUTOR_INSIGHTS_INDEX_NAME])));
-    return feature_begin(c, m);
+    const struct json_value *index = &m[DESCRIBE_CONTRIBUTOR_INSIGHTS_INDEX_NAME];
+    if (!feature_begin(c, m))
+        return false;
+    c->state = NULL;
+    if (index->type == JSON_STRING) {
+        c->state = arena_alloc(&c->arena, sizeof(struct slice));
+        *(struct slice *)c->state = arena_copy(&c->arena, json_string(index));
+    }
+    return true;
 }
 
 static bool insights_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct table t;
+    const struct slice *name = c->state;
     if (!table_take_reply(c, s, r, &t))
         return false;
+    const struct index *x = name != NULL ? index_set_find(t.index_set, *name) : NULL;
+    if (name != NULL && (x == NULL || x->number != 0))
+        return fault_set(call_fault(c), FAULT_NOT_FOUND,
+                         "Requested resource not found: Index: %.*s not found for table: %.*s",
+                         SHOWN(*name), SHOWN(t.name));
     json_write_open(&c->body, '{');
     json_member_string(&c->body, "TableName", t.name);
+    if (x != NULL)
+        json_member_string(&c->body, "IndexName", x->name);
     json_member_text(&c->body, "ContributorInsightsStatus", "DISABLED");
     json_write_close(&c->body, '}');
     return true;

@@ -4,19 +4,35 @@
 #include "router/json/json_writer.h"
 #include "router/operations/key_definitions.h"
 #include "router/operations/shapes.h"
+#include "router/operations/table_description.h"
+#include "router/operations/table_throughput.h"
 
 /* ---- reading ---- */
+
+static bool index_names_have(struct slice names, struct slice name)
+{
+    for (struct reader r = {names, false}; r.left.size > 0;) {
+        if (slice_equal(reader_sized(&r), name))
+            return true;
+    }
+    return false;
+}
 
 static bool index_read_names(struct call *c, const struct json_value *list, struct index *x)
 {
     struct buffer names = {0};
     struct json_cursor cursor = json_elements(list);
     struct json_value name;
-    while (json_next_element(&cursor, &name))
+    bool differ = true;
+    while (differ && json_next_element(&cursor, &name)) {
+        differ = !index_names_have(buffer_slice(&names), json_string(&name)) ||
+                 call_invalid(c, INVALID "Duplicate element in NonKeyAttributes: %.*s",
+                              SHOWN(json_string(&name)));
         buffer_append_sized(&names, json_string(&name));
+    }
     x->names = arena_copy(&c->arena, buffer_slice(&names));
     buffer_deinit(&names);
-    return true;
+    return differ;
 }
 
 static bool index_read_projection(struct call *c, const struct json_value *v, struct index *x)
@@ -92,6 +108,75 @@ static bool local_indexes_read(struct call *c, const struct json_value *definiti
     return true;
 }
 
+/* ---- global indexes ---- */
+
+/* Its billing is the table's. */
+static bool global_index_read_throughput(struct call *c, const struct json_value m[],
+                                         const struct index *x, const struct table_spec *table,
+                                         struct buffer *globals)
+{
+    const struct json_value *provisioned = &m[GLOBAL_SECONDARY_INDEX_PROVISIONED_THROUGHPUT];
+    const bool on_demand = table->billing == BILLING_ON_DEMAND;
+    struct throughput_asked asked = {.index = x->name};
+    struct table_spec spec = {
+        .name = x->name, .partition_key = x->keys[0], .billing = table->billing};
+    if (on_demand && provisioned->type != JSON_ABSENT)
+        return call_invalid(c,
+                            INVALID "ProvisionedThroughput should not be specified for index: %.*s "
+                                    "when BillingMode is PAY_PER_REQUEST",
+                            SHOWN(x->name));
+    if (!on_demand && provisioned->type == JSON_ABSENT)
+        return call_invalid(c, INVALID "ProvisionedThroughput is not specified for index: %.*s",
+                            SHOWN(x->name));
+    if (!table_read_throughput(c, provisioned, &m[GLOBAL_SECONDARY_INDEX_ON_DEMAND_THROUGHPUT],
+                               &m[GLOBAL_SECONDARY_INDEX_WARM_THROUGHPUT], &asked) ||
+        !table_take_throughput(c, &asked, NULL, &spec))
+        return false;
+    table_spec_append_sized(globals, &spec);
+    return true;
+}
+
+/* Reads a global index into set->at[set->count]. */
+static bool global_index_read(struct call *c, const struct json_value *definitions,
+                              const struct json_value *v, const struct table_spec *table,
+                              struct index_set *set, struct buffer *globals)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    struct index *x = &set->at[set->count];
+    shape_bind(&shape_global_secondary_index, v, m);
+    *x = (struct index){
+        .name = arena_copy(&c->arena, json_string(&m[GLOBAL_SECONDARY_INDEX_INDEX_NAME]))};
+    return key_schema_read_global(c, definitions, &m[GLOBAL_SECONDARY_INDEX_KEY_SCHEMA], x) &&
+           index_read_projection(c, &m[GLOBAL_SECONDARY_INDEX_PROJECTION], x) &&
+           global_index_read_throughput(c, m, x, table, globals) &&
+           index_is_named_anew(c, set, x->name);
+}
+
+static bool global_indexes_read(struct call *c, const struct json_value *definitions,
+                                const struct json_value *list, const struct table_spec *table,
+                                struct index_set *set, struct buffer *globals)
+{
+    struct json_value v;
+    if (list->type != JSON_LIST)
+        return true;
+    if (json_count(list) == 0)
+        return call_invalid(c, INVALID "List of GlobalSecondaryIndexes is empty");
+    struct json_cursor cursor = json_elements(list);
+    while (json_next_element(&cursor, &v)) {
+        if (index_set_global(set) == GLOBAL_INDEXES_MAX)
+            return call_invalid(c,
+                                INVALID "GlobalSecondaryIndex count exceeds the per-table limit of "
+                                        "%d",
+                                GLOBAL_INDEXES_MAX);
+        if (!global_index_read(c, definitions, &v, table, set, globals))
+            return false;
+        set->count++;
+    }
+    return true;
+}
+
+/* ---- all indexes ---- */
+
 /* All indexes together may name PROJECTED_ALL_MAX attributes. */
 static bool indexes_check_names(struct call *c, const struct index_set *set)
 {
@@ -107,26 +192,77 @@ static bool indexes_check_names(struct call *c, const struct index_set *set)
                         names, PROJECTED_ALL_MAX);
 }
 
+/* Puts what was read into the spec. */
+static void indexes_take(struct call *c, const struct index_set *set, const struct buffer *globals,
+                         struct table_spec *spec)
+{
+    struct buffer bytes = {0};
+    index_set_encode(&bytes, set);
+    spec->indexes = arena_copy(&c->arena, buffer_slice(&bytes));
+    spec->globals = arena_copy(&c->arena, buffer_slice(globals));
+    spec->whole_collections = set->local_count > 0;
+    buffer_deinit(&bytes);
+}
+
 bool table_indexes_read(struct call *c, const struct json_value *definitions,
-                        const struct json_value *local, struct table_spec *spec,
-                        const struct index_set **out)
+                        const struct json_value *local, const struct json_value *global,
+                        struct table_spec *spec, const struct index_set **out)
 {
     struct index_set *set = arena_zalloc(&c->arena, sizeof *set);
-    struct buffer bytes = {0};
+    struct buffer globals = {0};
     *out = NULL;
     set->partition_key = spec->partition_key;
     set->sort_key = spec->sort_key;
-    set->at = arena_zalloc(&c->arena, LOCAL_INDEXES_MAX * sizeof *set->at);
-    if (!local_indexes_read(c, definitions, local, set) || !indexes_check_names(c, set))
-        return false;
-    if (set->count == 0)
-        return true;
-    *out = set;
-    index_set_encode(&bytes, set);
-    spec->indexes = arena_copy(&c->arena, buffer_slice(&bytes));
-    spec->whole_collections = true;
-    buffer_deinit(&bytes);
-    return true;
+    set->at = arena_zalloc(&c->arena, (LOCAL_INDEXES_MAX + GLOBAL_INDEXES_MAX) * sizeof *set->at);
+    const bool read = local_indexes_read(c, definitions, local, set) &&
+                      global_indexes_read(c, definitions, global, spec, set, &globals) &&
+                      indexes_check_names(c, set);
+    if (read && set->count > 0) {
+        *out = set;
+        indexes_take(c, set, &globals, spec);
+    }
+    buffer_deinit(&globals);
+    return read;
+}
+
+/* ---- what the catalog tells ---- */
+
+enum status table_told_read(struct arena *arena, const struct reply *r, struct table_told *out)
+{
+    const enum status status = table_decode(arena_copy(arena, r->table.bytes), arena, &out->table);
+    return status != STATUS_OK ? status
+                               : table_decode_indexes(arena_copy(arena, r->table.indexes), arena,
+                                                      &out->table, &out->indexes);
+}
+
+enum table_status table_told_status(const struct table_told *told)
+{
+    const struct table *t = &told->table;
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
+        const struct table *x = told->indexes[i];
+        if (t->status == TABLE_ACTIVE && x != NULL && x->status == TABLE_CREATING &&
+            x->created_ms == t->created_ms)
+            return TABLE_CREATING;
+    }
+    return t->status;
+}
+
+bool table_told_rests(const struct table_told *told)
+{
+    const struct table *t = &told->table;
+    bool rests = t->status == TABLE_ACTIVE;
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++)
+        rests &= told->indexes[i] == NULL || told->indexes[i]->status == TABLE_ACTIVE;
+    return rests;
+}
+
+const struct table *table_told_index(const struct table_told *told, const struct index *x)
+{
+    for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
+        if (told->indexes[i] != NULL && told->indexes[i]->id == x->table_id)
+            return told->indexes[i];
+    }
+    return NULL;
 }
 
 /* ---- describing ---- */
@@ -206,30 +342,83 @@ static void index_write_projection(struct buffer *out, const struct index *x)
     json_write_close(out, '}');
 }
 
-static void index_write(struct buffer *out, const struct index *x, const struct tally *rows,
-                        struct slice arn)
+static void index_write_sizes(struct buffer *out, const struct tally *rows)
 {
-    struct buffer index_arn = {0};
-    buffer_append_slice(&index_arn, arn);
-    buffer_append_text(&index_arn, "/index/");
-    buffer_append_slice(&index_arn, x->name);
-    json_write_open(out, '{');
+    json_member_integer(out, "IndexSizeBytes", rows->bytes);
+    json_member_integer(out, "ItemCount", rows->count);
+}
+
+static void index_write_arn(struct buffer *out, const struct router *r, const struct table *t,
+                            const struct index *x)
+{
+    struct buffer name = {0}, arn = {0};
+    table_append_index_name(&name, t, x);
+    table_arn_append(&arn, r, buffer_slice(&name));
+    json_member_string(out, "IndexArn", buffer_slice(&arn));
+    buffer_deinit(&name);
+    buffer_deinit(&arn);
+}
+
+/* What local and global indexes have. */
+static void index_write_definition(struct buffer *out, const struct index *x)
+{
     json_member_string(out, "IndexName", x->name);
     table_key_schema_write(out, x->keys, x->partition_count, x->partition_count + x->sort_count);
     index_write_projection(out, x);
-    json_member_integer(out, "IndexSizeBytes", rows->bytes);
-    json_member_integer(out, "ItemCount", rows->count);
-    json_member_string(out, "IndexArn", buffer_slice(&index_arn));
-    json_write_close(out, '}');
-    buffer_deinit(&index_arn);
 }
 
-void table_indexes_write(struct buffer *out, const struct table *t, struct slice arn)
+static void local_indexes_write(struct buffer *out, const struct router *r, const struct table *t)
 {
     if (index_set_local(t->index_set) == 0)
         return;
     json_member_open(out, "LocalSecondaryIndexes", '[');
-    for (uint32_t i = 0; i < index_set_local(t->index_set); i++)
-        index_write(out, &t->index_set->at[i], &t->rows[i], arn);
+    for (uint32_t i = 0; i < index_set_local(t->index_set); i++) {
+        const struct index *x = &t->index_set->at[i];
+        json_write_open(out, '{');
+        index_write_definition(out, x);
+        index_write_sizes(out, &t->rows[i]);
+        index_write_arn(out, r, t, x);
+        json_write_close(out, '}');
+    }
     json_write_close(out, ']');
+}
+
+/* `own`: the table of the index. */
+static void global_index_write(struct buffer *out, const struct router *r, const struct table *t,
+                               const struct index *x, const struct table *own, bool is_new)
+{
+    const struct tally rows = {own->item_count, own->size_bytes};
+    json_write_open(out, '{');
+    index_write_definition(out, x);
+    json_member_text(out, "IndexStatus", table_status_name(own->status));
+    table_provisioned_write(out, r, own);
+    index_write_sizes(out, &rows);
+    index_write_arn(out, r, t, x);
+    table_throughput_write(out, r->config, own, is_new);
+    json_write_close(out, '}');
+}
+
+static void global_indexes_write(struct buffer *out, const struct router *r,
+                                 const struct table_told *told, bool is_new)
+{
+    const struct table *t = &told->table;
+    bool any = false;
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++)
+        any |= told->indexes[i] != NULL;
+    if (!any)
+        return;
+    json_member_open(out, "GlobalSecondaryIndexes", '[');
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
+        if (told->indexes[i] != NULL)
+            global_index_write(out, r, t, index_set_global_at(t->index_set, i), told->indexes[i],
+                               is_new);
+    }
+    json_write_close(out, ']');
+}
+
+void table_indexes_write(struct buffer *out, const struct router *r, const struct table_told *told,
+                         bool is_new)
+{
+    local_indexes_write(out, r, &told->table);
+    global_indexes_write(out, r, told, is_new);
 }

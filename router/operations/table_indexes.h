@@ -3,14 +3,30 @@
 
 #include "router/operations/operation.h"
 
-/* Reads the indexes of CreateTable into the spec, whose keys are there. `*out` has them, too; NULL:
- * none. All is in the call's arena. */
-bool table_indexes_read(struct call *c, const struct json_value *definitions,
-                        const struct json_value *local, struct table_spec *spec,
-                        const struct index_set **out);
+/* A table and its global indexes, as the catalog tells of them. */
+struct table_told {
+    struct table table;
+    const struct table **indexes; /* table_decode_indexes */
+};
 
-/* Writes the list of indexes, if there are any. `arn`: the table's. */
-void table_indexes_write(struct buffer *out, const struct table *t, struct slice arn);
+/* Reads what a catalog's reply tells; copies it to the arena. */
+enum status table_told_read(struct arena *arena, const struct reply *r, struct table_told *out);
+/* A new table is CREATING until its indexes are there, too. */
+enum table_status table_told_status(const struct table_told *told);
+/* Whether nothing about the table and its indexes is under way. */
+bool table_told_rests(const struct table_told *told);
+/* The table of the index; NULL: it is a local index, or the catalog has not told of it. */
+const struct table *table_told_index(const struct table_told *told, const struct index *x);
+
+/* Reads the indexes of CreateTable into the spec, whose keys and billing are there. `*out` has them,
+ * too; NULL: none. All is in the call's arena. */
+bool table_indexes_read(struct call *c, const struct json_value *definitions,
+                        const struct json_value *local, const struct json_value *global,
+                        struct table_spec *spec, const struct index_set **out);
+
+/* Writes the lists of indexes, if there are any. */
+void table_indexes_write(struct buffer *out, const struct router *r, const struct table_told *told,
+                         bool is_new);
 
 /* Writes the attributes of all keys: "AttributeDefinitions":[...]. */
 void table_definitions_write(struct buffer *out, const struct table *t);

@@ -41,9 +41,9 @@ static bool throughput_read_provisioned(struct call *c, const struct json_value 
 }
 
 /* Reads a structure of two numbers. One of them may be missing. */
-static bool throughput_read_pair(struct call *c, const struct shape *shape,
-                                 const struct json_value *member, bool has[ADMIT_KINDS],
-                                 int64_t units[ADMIT_KINDS])
+static bool throughput_read_pair(struct call *c, const struct throughput_asked *asked,
+                                 const struct shape *shape, const struct json_value *member,
+                                 bool has[ADMIT_KINDS], int64_t units[ADMIT_KINDS])
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     if (member->type == JSON_ABSENT)
@@ -55,8 +55,15 @@ static bool throughput_read_pair(struct call *c, const struct shape *shape,
         if (!throughput_check_bounds(c, shape->members[kind].name, units[kind]))
             return false;
     }
-    return has[ADMIT_READ] || has[ADMIT_WRITE] ||
-           call_invalid(c, INVALID "%s must have %s, %s or both", shape->java,
+    if (has[ADMIT_READ] || has[ADMIT_WRITE])
+        return true;
+    if (asked->index.size > 0)
+        return call_invalid(c,
+                            INVALID "%s must have at least one of %s or %s specified for index: "
+                                    "%.*s",
+                            shape->java, shape->members[ADMIT_READ].name,
+                            shape->members[ADMIT_WRITE].name, SHOWN(asked->index));
+    return call_invalid(c, INVALID "%s must have %s, %s or both", shape->java,
                         shape->members[ADMIT_READ].name, shape->members[ADMIT_WRITE].name);
 }
 
@@ -66,12 +73,25 @@ bool table_read_throughput(struct call *c, const struct json_value *provisioned,
 {
     bool has[ADMIT_KINDS];
     return throughput_read_provisioned(c, provisioned, out) &&
-           throughput_read_pair(c, &shape_on_demand_throughput, on_demand, out->has_maximum,
+           throughput_read_pair(c, out, &shape_on_demand_throughput, on_demand, out->has_maximum,
                                 out->maximum) &&
-           throughput_read_pair(c, &shape_warm_throughput, warm, has, out->warm);
+           throughput_read_pair(c, out, &shape_warm_throughput, warm, has, out->warm);
 }
 
 /* ---- the request against the table ---- */
+
+/* "table", or "index : NAME". The service's texts about indexes differ in the colon. */
+static struct slice throughput_owner(struct call *c, const struct throughput_asked *asked,
+                                     const char *before)
+{
+    struct buffer text = {0};
+    if (asked->index.size == 0)
+        return slice_of("table");
+    buffer_append_format(&text, "%s%.*s", before, SHOWN(asked->index));
+    const struct slice owner = arena_copy(&c->arena, buffer_slice(&text));
+    buffer_deinit(&text);
+    return owner;
+}
 
 /* -1 (MAXIMUM_NONE) removes the maximum of an existing table. */
 static bool throughput_take_maximum(struct call *c, const struct throughput_asked *asked,
@@ -83,14 +103,16 @@ static bool throughput_take_maximum(struct call *c, const struct throughput_aske
         return true;
     if (spec->billing == BILLING_PROVISIONED)
         return call_invalid(c,
-                            INVALID "%s for OnDemandThroughput cannot be specified when the table "
-                                    "BillingMode is PROVISIONED",
-                            name);
+                            INVALID
+                            "%s for OnDemandThroughput %s%.*s%scannot be specified when the "
+                            "table BillingMode is PROVISIONED",
+                            name, asked->index.size > 0 ? "for index : " : "", SHOWN(asked->index),
+                            asked->index.size > 0 ? " " : "");
     spec->maximum[kind] = asked->maximum[kind];
     return spec->maximum[kind] >= 1 || (t != NULL && spec->maximum[kind] == MAXIMUM_NONE) ||
            call_invalid(
-               c, INVALID "Requested %s for OnDemandThroughput for table is outside of valid range",
-               name);
+               c, INVALID "Requested %s for OnDemandThroughput for %.*s is outside of valid range",
+               name, SHOWN(throughput_owner(c, asked, "index : ")));
 }
 
 /* Warm throughput can only grow. A new table has at least its initial throughput. */
@@ -115,12 +137,17 @@ static bool throughput_take_warm(struct call *c, const struct throughput_asked *
                     : "lower than WriteCapacityUnits of ProvisionedThroughput";
     }
     return asked->warm[kind] == 0 || asked->warm[kind] >= least ||
-           call_invalid(c, INVALID "Requested %s for WarmThroughput for table is %s",
-                        warm_name(kind), why);
+           call_invalid(c, INVALID "Requested %s for WarmThroughput for %.*s is %s",
+                        warm_name(kind), SHOWN(throughput_owner(c, asked, "index ")), why);
 }
 
-bool table_refuse_provisioned(struct call *c)
+bool table_refuse_provisioned(struct call *c, const struct throughput_asked *asked)
 {
+    if (asked->index.size > 0)
+        return call_invalid(c,
+                            INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be "
+                                    "specified for index: %.*s when BillingMode is PAY_PER_REQUEST",
+                            SHOWN(asked->index));
     return call_invalid(c, INVALID "Neither ReadCapacityUnits nor WriteCapacityUnits can be "
                                    "specified when BillingMode is PAY_PER_REQUEST");
 }
@@ -129,7 +156,7 @@ bool table_take_throughput(struct call *c, const struct throughput_asked *asked,
                            const struct table *t, struct table_spec *spec)
 {
     if (asked->provisioned && spec->billing == BILLING_ON_DEMAND)
-        return table_refuse_provisioned(c);
+        return table_refuse_provisioned(c, asked);
     bool keeps = !asked->provisioned && t != NULL && spec->billing == t->billing;
     spec->rcu = keeps ? t->rcu : asked->rcu;
     spec->wcu = keeps ? t->wcu : asked->wcu;
@@ -139,7 +166,48 @@ bool table_take_throughput(struct call *c, const struct throughput_asked *asked,
            throughput_take_warm(c, asked, t, ADMIT_WRITE, spec);
 }
 
+bool table_spec_changes_throughput(const struct table_spec *spec, const struct table *t)
+{
+    if (spec->billing == BILLING_AS_IT_IS)
+        return false;
+    bool change = spec->billing != t->billing || spec->rcu != t->rcu || spec->wcu != t->wcu;
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        int64_t maximum = t->maximum[kind] == 0 ? MAXIMUM_NONE : t->maximum[kind];
+        change |= spec->warm[kind] > t->warm[kind];
+        change |= spec->maximum[kind] != 0 && spec->maximum[kind] != maximum;
+    }
+    return change;
+}
+
 /* ---- the description ---- */
+
+void table_date_write(struct buffer *out, const char *key, int64_t wall_ms)
+{
+    if (wall_ms == 0)
+        return;
+    json_member_thousandths(out, key, wall_ms);
+}
+
+/* The count of a day that is over is not shown. */
+static uint32_t throughput_decreases_today(const struct router *r, const struct table *t)
+{
+    enum {
+        MS_PER_DAY = 86400000
+    };
+    bool today = t->decreased_ms / MS_PER_DAY == router_wall_ms(r) / MS_PER_DAY;
+    return today ? t->decreases_today : 0;
+}
+
+void table_provisioned_write(struct buffer *out, const struct router *r, const struct table *t)
+{
+    json_member_open(out, "ProvisionedThroughput", '{');
+    table_date_write(out, "LastIncreaseDateTime", t->increased_ms);
+    table_date_write(out, "LastDecreaseDateTime", t->decreased_ms);
+    json_member_integer(out, "NumberOfDecreasesToday", throughput_decreases_today(r, t));
+    json_member_integer(out, "ReadCapacityUnits", t->rcu);
+    json_member_integer(out, "WriteCapacityUnits", t->wcu);
+    json_write_close(out, '}');
+}
 
 static void throughput_write_maximum(struct buffer *out, const struct table *t)
 {

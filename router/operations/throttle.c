@@ -15,13 +15,28 @@ static enum fault_kind throttle_exception_of(const struct config *config, const 
     return t->billing == BILLING_ON_DEMAND || as_throttling ? FAULT_THROTTLING : FAULT_THROUGHPUT;
 }
 
-const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason)
+/* What refused the request: a table, or a global index. */
+struct throttle_by {
+    struct slice name;         /* in the catalog: TABLE, or TABLE/INDEX */
+    const struct table *table; /* the table, or that of the index; NULL: not known */
+    bool index;
+    enum admit_reason reason;
+};
+
+static struct throttle_by throttle_by_of(struct call *c, const struct route *route,
+                                         const struct admit_verdict *verdict)
 {
-    if (reason == ADMIT_REFUSED_KEY_RANGE)
-        return kind == ADMIT_READ ? "TableReadKeyRangeThroughputExceeded"
-                                  : "TableWriteKeyRangeThroughputExceeded";
-    return kind == ADMIT_READ ? "TableReadProvisionedThroughputExceeded"
-                              : "TableWriteProvisionedThroughputExceeded";
+    const struct table *t = &route->table;
+    struct throttle_by by = {t->name, t, t->index_of != 0, verdict->reason};
+    const struct index *x = index_set_find_table(t->index_set, verdict->index);
+    if (verdict->reason != ADMIT_REFUSED_INDEX || x == NULL)
+        return by;
+    by = (struct throttle_by){call_index_table(c, t, x), NULL, true, verdict->cause};
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
+        if (index_set_global_at(t->index_set, i) == x)
+            by.table = route->indexes[i];
+    }
+    return by;
 }
 
 /* An on-demand table's maximum is enforced by its allocations, or by the routers that share it. */
@@ -32,29 +47,34 @@ static bool throttle_is_maximum(const struct table *t, enum admit_kind kind,
            (reason == ADMIT_REFUSED_ALLOCATION || reason == ADMIT_REFUSED_TABLE);
 }
 
-static const char *throttle_reason_of(const struct table *t, enum admit_kind kind,
-                                      enum admit_reason reason)
+/* "Table" or "Index", and what was exceeded. */
+static void throttle_append_reason(struct buffer *out, const struct throttle_by *by,
+                                   enum admit_kind kind)
 {
-    if (!throttle_is_maximum(t, kind, reason))
-        return throttle_reason_name(kind, reason);
-    return kind == ADMIT_READ ? "TableReadMaxOnDemandThroughputExceeded"
-                              : "TableWriteMaxOnDemandThroughputExceeded";
+    const char *exceeded = by->table != NULL && throttle_is_maximum(by->table, kind, by->reason)
+                               ? "MaxOnDemand"
+                           : by->reason == ADMIT_REFUSED_KEY_RANGE ? "KeyRange"
+                                                                   : "Provisioned";
+    buffer_append_format(out, "%s%s%sThroughputExceeded", by->index ? "Index" : "Table",
+                         kind == ADMIT_READ ? "Read" : "Write", exceeded);
 }
 
-static void throttle_write_reasons(struct call *c, const struct table *t, enum admit_kind kind,
-                                   enum admit_reason reason)
+static void throttle_write_reasons(struct call *c, const struct throttle_by *by,
+                                   enum admit_kind kind)
 {
     struct fault *f = call_fault(c);
     struct buffer *out = &f->more;
-    struct buffer arn = {0};
-    table_arn_append(&arn, c->router, t->name);
+    struct buffer reason = {0}, arn = {0};
+    throttle_append_reason(&reason, by, kind);
+    table_arn_append(&arn, c->router, by->name);
     json_member_open(out, f->kind == FAULT_THROUGHPUT ? "ThrottlingReasons" : "throttlingReasons",
                      '[');
     json_write_open(out, '{');
-    json_member_text(out, "reason", throttle_reason_of(t, kind, reason));
+    json_member_string(out, "reason", buffer_slice(&reason));
     json_member_string(out, "resource", buffer_slice(&arn));
     json_write_close(out, '}');
     json_write_close(out, ']');
+    buffer_deinit(&reason);
     buffer_deinit(&arn);
 }
 
@@ -134,9 +154,9 @@ static void throttle_append_details(struct buffer *out, const struct call *c,
     buffer_append_u8(out, ')');
 }
 
-static const char *throttle_text_of(const struct table *t, enum admit_reason reason)
+static const char *throttle_text_of(const struct table *t, const struct throttle_by *by)
 {
-    if (reason == ADMIT_REFUSED_KEY_RANGE)
+    if (by->reason == ADMIT_REFUSED_KEY_RANGE)
         return "The throughput of a key range is at the maximum of its partition, which no "
                "setting of the table raises. Spread the requests over more partition key values.";
     if (t->billing == BILLING_ON_DEMAND)
@@ -145,6 +165,10 @@ static const char *throttle_text_of(const struct table *t, enum admit_reason rea
                "exceptions persist, check if you have a hot key: "
                "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
                "bp-partition-key-design.html";
+    if (by->index)
+        return "The level of configured provisioned throughput for one or more global secondary "
+               "indexes of the table was exceeded. Consider increasing your provisioning level for "
+               "the under-provisioned global secondary indexes with the UpdateTable API";
     return "The level of configured provisioned throughput for the table was exceeded. Consider "
            "increasing your provisioning level with the UpdateTable API.";
 }
@@ -167,11 +191,12 @@ bool throttle_refuse(struct call *c, const struct subrequest *s,
 {
     const struct table *t = &s->route->table;
     enum admit_kind kind = request_admit_kind(&s->request);
+    const struct throttle_by by = throttle_by_of(c, s->route, verdict);
     struct fault *f = call_fault(c);
     throttle_note(c, s, verdict);
-    fault_set(f, throttle_exception_of(c->router->config, t, verdict->reason), "%s",
-              throttle_text_of(t, verdict->reason));
+    fault_set(f, throttle_exception_of(c->router->config, t, by.reason), "%s",
+              throttle_text_of(t, &by));
     throttle_append_details(&f->text, c, s, kind, verdict);
-    throttle_write_reasons(c, t, kind, verdict->reason);
+    throttle_write_reasons(c, &by, kind);
     return false;
 }

@@ -6,14 +6,12 @@
  * for on-demand tables. weir has more reasons: tokens may be short at the partition, at its node,
  * at a member of its group or in the table's limit. In ThrottlingReasons these are
  * ProvisionedThroughputExceeded, or MaxOnDemandThroughputExceeded for the maximum of a table. The
- * message and the header lines tell the exact reason, the place, and when to try again.
+ * message and the header lines tell the exact reason, the place, and when to try again. A write that
+ * a global index refused is told with the reason of the index's partition.
  * Source: DynamoDB developer guide, "Diagnosing throttling issues". */
 #pragma once
 
 #include "router/router_internal.h"
-
-/* "TableReadKeyRangeThroughputExceeded" and others; a static text. */
-const char *throttle_reason_name(enum admit_kind kind, enum admit_reason reason);
 
 /* Notes the refusal for the answer's header lines, even if the call succeeds: x-weir-throttled-by
  * (the reason's name), x-weir-partition, x-weir-retry-after-ms. Of several refusals, the longest

@@ -1,9 +1,12 @@
 /* update_table.c - UpdateTable: reads the table first, because members that are not given keep
- * their values. */
+ * their values.
+ *
+ * Not here: changes of global indexes (update_indexes.h). */
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
 #include "router/operations/table_throughput.h"
+#include "router/operations/update_indexes.h"
 
 /* The typed request. The present table completes it. */
 struct update_table {
@@ -11,7 +14,8 @@ struct update_table {
     bool throughput;        /* throughput or a billing mode is given */
     struct throughput_asked asked;
     bool stream_off;
-    struct table former;
+    struct index_updates indexes;
+    struct table_told former;
 };
 
 /* The service takes such changes only alone, and checks them in this order. */
@@ -27,12 +31,14 @@ static const struct {
     {UPDATE_TABLE_WARM_THROUGHPUT, "WarmThroughput must be the only operation in the request"},
 };
 
-/* serve_run has refused members that weir does not support yet. */
+/* serve_run has refused members that weir does not support yet. AttributeDefinitions are for new
+ * indexes, and ignored without any. */
 static bool update_check_members(struct call *c, const struct json_value m[])
 {
     int count = 0;
     for (int i = 0; i < SHAPE_MEMBERS_OF_update_table; i++)
-        count += i != UPDATE_TABLE_TABLE_NAME && m[i].type != JSON_ABSENT;
+        count += i != UPDATE_TABLE_TABLE_NAME && i != UPDATE_TABLE_ATTRIBUTE_DEFINITIONS &&
+                 m[i].type != JSON_ABSENT;
     if (count == 0)
         return call_invalid(
             c, "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
@@ -68,14 +74,15 @@ static bool update_read_change(struct call *c, struct update_table *u, const str
                     m[UPDATE_TABLE_WARM_THROUGHPUT].type != JSON_ABSENT;
     if (m[UPDATE_TABLE_PROVISIONED_THROUGHPUT].type != JSON_ABSENT &&
         u->spec.billing == BILLING_ON_DEMAND)
-        return table_refuse_provisioned(c);
+        return table_refuse_provisioned(c, &u->asked);
     if (m[UPDATE_TABLE_PROVISIONED_THROUGHPUT].type == JSON_ABSENT &&
         u->spec.billing == BILLING_PROVISIONED)
         return fault_invalid(
             f, INVALID "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
     return table_read_throughput(c, &m[UPDATE_TABLE_PROVISIONED_THROUGHPUT],
                                  &m[UPDATE_TABLE_ON_DEMAND_THROUGHPUT],
-                                 &m[UPDATE_TABLE_WARM_THROUGHPUT], &u->asked);
+                                 &m[UPDATE_TABLE_WARM_THROUGHPUT], &u->asked) &&
+           index_updates_read(c, &m[UPDATE_TABLE_GLOBAL_SECONDARY_INDEX_UPDATES], &u->indexes);
 }
 
 static bool update_read(struct call *c, const struct json_value m[], struct update_table *u)
@@ -106,8 +113,7 @@ static bool update_unchanged(struct call *c, const struct table *t,
         "The provisioned throughput for the table will not change. The requested value equals the "
         "current value. Current ReadCapacityUnits provisioned for the table: %lld. Requested "
         "ReadCapacityUnits: %lld. Current WriteCapacityUnits provisioned for the table: %lld. "
-        "Requested WriteCapacityUnits: %lld. Refer to the Amazon DynamoDB Developer Guide for "
-        "current limits and how to request higher limits.",
+        "Requested WriteCapacityUnits: %lld. " THROUGHPUT_GUIDE,
         (long long)t->rcu, (long long)asked->rcu, (long long)t->wcu, (long long)asked->wcu);
 }
 
@@ -134,40 +140,48 @@ static bool update_check_encryption(struct call *c, const struct table *t,
     return true;
 }
 
-static bool update_changes_throughput(const struct table *t, const struct table_spec *spec)
+static bool update_is_busy(struct call *c, const struct reply *r, const struct table_told *told)
 {
-    if (spec->billing == BILLING_AS_IT_IS)
+    if (told->table.status != TABLE_ACTIVE)
+        return !call_refuse_busy(c, r, told->table.name);
+    return table_told_status(told) == TABLE_CREATING &&
+           !fault_set(call_fault(c), FAULT_IN_USE,
+                      "Attempt to change a resource which is still in use: Table is being created: "
+                      "%.*s",
+                      SHOWN(told->table.name));
+}
+
+/* Completes the spec. False: refused. */
+static bool update_complete(struct call *c, const struct update_table *u,
+                            const struct table_told *told, struct table_spec *spec)
+{
+    const struct table *t = &told->table;
+    if (u->stream_off)
+        return call_invalid(c, "Table has no stream to disable: TableName: %.*s", SHOWN(t->name));
+    if (!update_check_encryption(c, t, spec))
         return false;
-    bool change = spec->billing != t->billing || spec->rcu != t->rcu || spec->wcu != t->wcu;
-    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t maximum = t->maximum[kind] == 0 ? MAXIMUM_NONE : t->maximum[kind];
-        change |= spec->warm[kind] > t->warm[kind];
-        change |= spec->maximum[kind] != 0 && spec->maximum[kind] != maximum;
-    }
-    return change;
+    if (u->throughput && spec->billing == BILLING_AS_IT_IS)
+        spec->billing = t->billing;
+    if (u->throughput && !table_take_throughput(c, &u->asked, t, spec))
+        return false;
+    if (u->asked.provisioned && !table_spec_changes_throughput(spec, t))
+        return update_unchanged(c, t, &u->asked);
+    return index_updates_take(c, &u->indexes, told, spec);
 }
 
 static bool update_found(struct call *c, struct subrequest *get, const struct reply *r)
 {
     struct update_table *u = c->state;
-    struct table t;
+    struct table_told *told = &u->former;
     struct table_spec spec = u->spec;
-    if (!table_take_reply(c, get, r, &t))
+    if (!table_take_told(c, get, r, told) || update_is_busy(c, r, told) ||
+        !update_complete(c, u, told, &spec))
         return false;
-    if (t.status != TABLE_ACTIVE)
-        return call_refuse_busy(c, r, spec.name);
-    if (u->stream_off)
-        return call_invalid(c, "Table has no stream to disable: TableName: %.*s", SHOWN(spec.name));
-    if (!update_check_encryption(c, &t, &spec))
-        return false;
-    if (u->throughput && spec.billing == BILLING_AS_IT_IS)
-        spec.billing = t.billing;
-    if (u->throughput && !table_take_throughput(c, &u->asked, &t, &spec))
-        return false;
-    if (!update_changes_throughput(&t, &spec) && !update_changes_labels(&t, &spec))
-        return u->asked.provisioned ? update_unchanged(c, &t, &u->asked)
-                                    : table_description_answer(c, get, r, "TableDescription", NULL);
-    u->former = t;
+    const bool changes = table_spec_changes_throughput(&spec, &told->table);
+    if (!changes && !update_changes_labels(&told->table, &spec) && spec.globals.size == 0)
+        return table_description_answer(c, get, r, "TableDescription", NULL);
+    if (!changes)
+        spec.billing = BILLING_AS_IT_IS;
     call_send_spec(c, REQUEST_TABLE_UPDATE, &spec);
     return true;
 }

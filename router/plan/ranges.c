@@ -25,20 +25,15 @@ void ranges_begin(struct call *c, struct ranges_plan *p)
     call_want_table(c, p->table, &p->route);
 }
 
-static const struct index *ranges_index(const struct ranges_plan *p)
-{
-    return index_set_local_at(p->route->table.index_set, p->index);
-}
-
 static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
 {
-    struct subrequest *s = call_request(c, p->route, REQUEST_RANGE);
+    struct subrequest *s = call_request(c, p->rows != NULL ? p->rows : p->route, REQUEST_RANGE);
     s->index = index;
     s->request.range.lo = p->ranges[index].lo;
     s->request.range.hi = p->ranges[index].hi;
     s->request.range.reverse = p->reverse;
     s->request.range.consistent = p->consistent;
-    s->request.range.index = p->index;
+    s->request.range.index = p->index != NULL ? p->index->number : 0;
     if (p->limit > 0) {
         int64_t left = p->limit - p->scanned;
         s->request.range.items_max = left < INT32_MAX ? (uint32_t)left : INT32_MAX;
@@ -84,7 +79,7 @@ static void ranges_keep_last(struct call *c, struct ranges_plan *p, struct slice
 
 static bool ranges_keep_last_key(struct call *c, struct ranges_plan *p, struct slice storage_key)
 {
-    return key_of_storage(&p->route->table, ranges_index(p), storage_key, &c->arena, &p->last) ||
+    return key_of_storage(&p->route->table, p->index, storage_key, &c->arena, &p->last) ||
            fault_set(call_fault(c), FAULT_INTERNAL, "A node's last key is none of its table");
 }
 
@@ -228,7 +223,7 @@ bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
     }
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    p->route = s->route; /* may be a newer map */
+    *(p->rows != NULL ? &p->rows : &p->route) = s->route; /* may be a newer map */
     p->consumed_mcu += read_cost_mcu(r->range.read_bytes, p->consistent);
     if (p->count == 1 ? !ranges_take_all(c, p, r) : !ranges_keep_all(c, p, range, r))
         return false;
@@ -237,7 +232,7 @@ bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
     else if (p->count == 1 && (r->range.more || ranges_is_full(p)))
         p->ended = p->truncated = true;
     else if (!r->range.more)
-        range->ended = !table_range_past(&p->route->table, s->request.partition, p->reverse,
+        range->ended = !table_range_past(&s->route->table, s->request.partition, p->reverse,
                                          &range->lo, &range->hi);
     return true;
 }

@@ -7,7 +7,8 @@
  * range, the plan filters those of several. Items that were read but lie after the page's end are
  * dropped; their capacity was consumed.
  *
- * The items may be rows of a local index. Their storage keys are as key_append_row makes them. */
+ * The items may be rows of an index. Their storage keys are as key_append_row makes them. Rows of a
+ * global index lie in another table, whose map is `rows`. */
 #pragma once
 
 #include "router/operations/operation.h"
@@ -25,8 +26,9 @@ struct ranges_plan {
     struct slice table;        /* the table's name; lends from the call's arena */
     struct plan_range *ranges; /* set before ranges_start */
     uint32_t count;
-    int64_t limit; /* items scanned; 0: no limit */
-    uint8_t index; /* the number of a local index, whose rows are read; 0: items. One range only */
+    int64_t limit;             /* items scanned; 0: no limit */
+    const struct index *index; /* of the table `route`, whose rows are read; NULL: items. One range
+                                  only */
     uint32_t step; /* a request reads at most so many items, the page may go on; 0: no bound */
     bool consistent;
     bool reverse;
@@ -37,7 +39,8 @@ struct ranges_plan {
     void (*take)(struct call *c, struct slice item);
 
     /* results */
-    struct route *route;  /* the map in use */
+    struct route *route;  /* the table's map */
+    struct route *rows;   /* the map of the global index; NULL: `route` has items and rows */
     int64_t taken;        /* items that passed the filter */
     int64_t scanned;      /* items */
     int64_t read_bytes;   /* size of the items scanned, as the service counts */
@@ -49,6 +52,11 @@ struct ranges_plan {
 
 /* `begin`: asks for the table. */
 void ranges_begin(struct call *c, struct ranges_plan *p);
+/* The id of the table in which the items or rows lie. */
+static inline uint32_t ranges_table_id(const struct ranges_plan *p)
+{
+    return p->rows != NULL ? p->rows->table.id : p->route->table.id;
+}
 /* `ready`, after the ranges were set: sends the first requests. */
 void ranges_start(struct call *c, struct ranges_plan *p);
 /* `reply`. False: the call fails. */

@@ -13,8 +13,10 @@ static void key_check(const struct key_condition *partition, const struct key_co
                       const struct attr *value)
 {
     struct buffer lo = {0}, hi = {0}, key = {0};
-    key_condition_append_lo(&lo, 1, partition, sort);
-    key_condition_append_hi(&hi, 1, partition, sort);
+    storage_key_append_collection(&lo, 1, &partition->values[0]);
+    key_condition_bound_lo(&lo, sort);
+    storage_key_append_collection(&hi, 1, &partition->values[0]);
+    key_condition_bound_hi(&hi, sort);
     storage_key_append(&key, 1, &partition->values[0], value);
     const bool inside = slice_compare(buffer_slice(&lo), buffer_slice(&key)) <= 0 &&
                         slice_compare(buffer_slice(&key), buffer_slice(&hi)) < 0;
@@ -26,12 +28,13 @@ static void key_check(const struct key_condition *partition, const struct key_co
 
 static void key_match(const struct key_conditions *keys, enum attr_type type, struct slice input)
 {
-    const struct key_schema schema = {{slice_of("p"), ATTR_STRING}, {slice_of("s"), type}};
-    struct key_condition partition, sort;
+    const struct key_schema schema = {1, 1, {{slice_of("p"), ATTR_STRING}, {slice_of("s"), type}}};
+    struct key_matches found;
     struct fault fault = {0};
     struct number n;
     size_t used;
-    if (key_conditions_match(keys, &schema, &partition, &sort, &fault)) {
+    if (key_conditions_match(keys, &schema, &found, &fault)) {
+        const struct key_condition partition = found.of[0], sort = found.of[1];
         const struct attr text = {type, input};
         if (type != ATTR_NUMBER && input.size > 0)
             key_check(&partition, &sort, &text);

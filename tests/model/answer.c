@@ -118,8 +118,10 @@ static void answer_write_rows(struct answer *a, const struct key_condition *part
     struct buffer lo = {0}, hi = {0}, key = {0};
     struct json_cursor rows = json_elements(&a->m[MEMBER_ROWS]);
     struct json_value row;
-    key_condition_append_lo(&lo, 1, partition, sort);
-    key_condition_append_hi(&hi, 1, partition, sort);
+    storage_key_append_collection(&lo, 1, &partition->values[0]);
+    key_condition_bound_lo(&lo, sort);
+    storage_key_append_collection(&hi, 1, &partition->values[0]);
+    key_condition_bound_hi(&hi, sort);
     json_member_open(&a->out, "rows", '[');
     while (json_next_element(&rows, &row)) {
         const struct json_value p = json_find(&row, "p"), s = json_find(&row, "s");
@@ -148,10 +150,10 @@ static void answer_write_rows(struct answer *a, const struct key_condition *part
 static bool answer_keys(struct answer *a, const struct expressions *e, const struct table *t)
 {
     const struct key_schema schema = key_schema_of(t, NULL);
-    struct key_condition partition, sort;
-    if (!key_conditions_match(&e->keys, &schema, &partition, &sort, &a->fault))
+    struct key_matches found;
+    if (!key_conditions_match(&e->keys, &schema, &found, &a->fault))
         return false;
-    answer_write_rows(a, &partition, &sort);
+    answer_write_rows(a, &found.of[0], &found.of[1]);
     return true;
 }
 
@@ -215,7 +217,8 @@ static bool answer_expressions(struct answer *a)
     struct slice item = {NULL, 0};
     if (!expressions_check(&EXPRESSIONS, a->m, &e, &a->fault) ||
         (a->m[MEMBER_ITEM].type == JSON_OBJECT && !answer_read_item(a, &item)) ||
-        !expressions_read(&EXPRESSIONS, a->m, &a->arena, &e, &a->fault))
+        !expressions_read(&EXPRESSIONS, a->m, &a->arena, &e, &a->fault) ||
+        !key_conditions_are_few(&e.keys, &a->fault))
         return false;
     if (t.partition_key.name.size > 0 && !answer_paths_fit(a, &e, &t))
         return false;

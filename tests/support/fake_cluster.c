@@ -66,6 +66,7 @@ void fake_deinit(struct fake_cluster *f)
     for (size_t i = 0; i <= FAKE_CLIENTS_MAX; i++)
         buffer_deinit(&f->clients[i].received);
     buffer_deinit(&f->names);
+    arena_deinit(&f->arena);
     free(f->items);
     free(f->held);
 }
@@ -155,7 +156,7 @@ static void answer_list(struct fake_cluster *f, const struct request *q, struct 
         const struct table *next = NULL;
         for (uint32_t i = 0; i < f->table_count; i++) {
             const struct table *t = &f->tables[i];
-            if (slice_compare(t->name, after) > 0 &&
+            if (t->index_of == 0 && slice_compare(t->name, after) > 0 &&
                 (next == NULL || slice_compare(t->name, next->name) < 0))
                 next = t;
         }
@@ -215,6 +216,101 @@ static void take_throughput(struct table *t, const struct table_spec *spec)
     }
 }
 
+/* ---- tables with indexes ---- */
+
+static void append_indexes(const struct fake_cluster *f, const struct table *t, struct buffer *out)
+{
+    struct buffer bytes = {0};
+    for (uint32_t i = 0; i < f->table_count; i++) {
+        if (f->tables[i].index_of != t->id || f->tables[i].name.size == 0)
+            continue;
+        buffer_clear(&bytes);
+        table_encode(&bytes, &f->tables[i]);
+        buffer_append_sized(out, buffer_slice(&bytes));
+    }
+    buffer_deinit(&bytes);
+}
+
+/* Sets the reply to the table and its indexes. */
+static void show_table(const struct fake_cluster *f, const struct table *t, struct reply *r,
+                       struct buffer *body)
+{
+    table_encode(body, t);
+    const size_t size = body->size;
+    if (t->index_of == 0)
+        append_indexes(f, t, body);
+    r->table.bytes = slice_make(body->data, size);
+    r->table.indexes = slice_make(body->data + size, body->size - size);
+}
+
+static void set_indexes(struct fake_cluster *f, struct table *t, const struct index_set *set)
+{
+    struct buffer bytes = {0};
+    index_set_encode(&bytes, set);
+    t->indexes = arena_copy(&f->arena, buffer_slice(&bytes));
+    must(index_set_decode(t->indexes, &f->arena, &t->index_set) == STATUS_OK);
+    buffer_deinit(&bytes);
+}
+
+static void create_index(struct fake_cluster *f, const struct table *t, struct index *x,
+                         struct slice throughput)
+{
+    const struct index_set alone = {t->partition_key, t->sort_key, 1, 0, x};
+    struct buffer name = {0}, key = {0};
+    struct table_spec spec;
+    must(table_spec_decode(throughput, &spec) == STATUS_OK && slice_equal(spec.name, x->name));
+    table_append_index_name(&name, t, x);
+    buffer_append_u8(&name, 0);
+    buffer_append_slice(&key, x->keys[0].name);
+    buffer_append_u8(&key, 0);
+    struct table *own =
+        fake_table(f, (const char *)name.data, (const char *)key.data,
+                   x->partition_count > 1 ? ATTR_BINARY : x->keys[0].type, NULL, 0, 2);
+    must(own->id == x->table_id);
+    own->index_of = t->id;
+    set_indexes(f, own, &alone);
+    take_throughput(own, &spec);
+    own->status = TABLE_CREATING;
+    buffer_deinit(&name);
+    buffer_deinit(&key);
+}
+
+static void create_indexes(struct fake_cluster *f, struct table *t, const struct table_spec *spec)
+{
+    const struct index_set *set;
+    struct reader throughputs = {spec->globals, false};
+    must(index_set_decode(spec->indexes, &f->arena, &set) == STATUS_OK);
+    for (uint32_t i = 0; i < index_set_global(set); i++)
+        set->at[set->local_count + i].table_id = t->id + 1 + i;
+    if (set != NULL)
+        set_indexes(f, t, set);
+    for (uint32_t i = 0; i < index_set_global(set); i++)
+        create_index(f, t, &set->at[set->local_count + i], reader_sized(&throughputs));
+    must(throughputs.left.size == 0 && !throughputs.failed);
+}
+
+static void settle_indexes(struct fake_cluster *f, const struct table *t)
+{
+    for (uint32_t i = 0; i < f->table_count && !f->hold_indexes; i++) {
+        if (f->tables[i].index_of == t->id)
+            f->tables[i].status = TABLE_ACTIVE;
+    }
+}
+
+static void update_indexes(struct fake_cluster *f, const struct table *t,
+                           const struct table_spec *spec)
+{
+    for (struct reader r = {spec->globals, false}; r.left.size > 0;) {
+        struct table_spec own;
+        must(table_spec_decode(reader_sized(&r), &own) == STATUS_OK);
+        const struct index *x = index_set_find(t->index_set, own.name);
+        struct table *index = &f->tables[x->table_id - 1];
+        must(index->status == TABLE_ACTIVE && own.billing != BILLING_AS_IT_IS);
+        take_throughput(index, &own);
+        index->status = TABLE_UPDATING;
+    }
+}
+
 static void answer_create(struct fake_cluster *f, const struct table_spec *spec, struct reply *r,
                           struct buffer *body)
 {
@@ -235,20 +331,27 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
     take_throughput(t, spec);
     t->warm[ADMIT_READ] = spec->rcu;
     t->warm[ADMIT_WRITE] = spec->wcu;
+    t->whole_collections = spec->whole_collections;
+    create_indexes(f, t, spec);
     t->status = TABLE_CREATING;
-    table_encode(body, t);
+    show_table(f, t, r, body);
     if (!f->hold_changes)
         t->status = TABLE_ACTIVE;
+    settle_indexes(f, t);
 }
 
-/* Frees the table's name. */
-static void drop(struct table *t)
+/* Frees the names of the table and its indexes. */
+static void drop(struct fake_cluster *f, struct table *t)
 {
+    for (uint32_t i = 0; i < f->table_count; i++) {
+        if (f->tables[i].index_of == t->id)
+            f->tables[i].name.size = 0;
+    }
     t->name.size = 0;
 }
 
-static void answer_update(struct table *t, const struct table_spec *spec, struct reply *r,
-                          struct buffer *body)
+static void answer_update(struct fake_cluster *f, struct table *t, const struct table_spec *spec,
+                          struct reply *r, struct buffer *body)
 {
     if (!take_labels(t, spec)) {
         r->code = REPLY_TABLE_INVALID;
@@ -259,8 +362,10 @@ static void answer_update(struct table *t, const struct table_spec *spec, struct
         take_throughput(t, spec);
         t->status = TABLE_UPDATING;
     }
-    table_encode(body, t);
+    update_indexes(f, t, spec);
+    show_table(f, t, r, body);
     t->status = TABLE_ACTIVE;
+    settle_indexes(f, t);
 }
 
 static void answer_catalog(struct fake_cluster *f, const struct request *q, struct reply *r,
@@ -280,21 +385,20 @@ static void answer_catalog(struct fake_cluster *f, const struct request *q, stru
         r->code = REPLY_TABLE_NOT_FOUND;
     } else if (t->status == TABLE_DELETING && q->op != REQUEST_TABLE_GET) {
         r->code = REPLY_TABLE_BUSY;
-        table_encode(body, t);
+        show_table(f, t, r, body);
     } else if (q->op == REQUEST_TABLE_DELETE && t->protected) {
         r->code = REPLY_TABLE_INVALID;
         r->text = slice_of("protected");
     } else if (q->op == REQUEST_TABLE_UPDATE) {
-        answer_update(t, &spec, r, body);
+        answer_update(f, t, &spec, r, body);
     } else {
         if (q->op == REQUEST_TABLE_DELETE)
             t->status = TABLE_DELETING;
-        table_encode(body, t);
+        show_table(f, t, r, body);
         if (q->op == REQUEST_TABLE_DELETE && !f->hold_changes)
-            drop(t);
+            drop(f, t);
     }
     r->kind = ANSWER_TABLE;
-    r->table.bytes = buffer_slice(body);
 }
 
 static void answer_stats(struct fake_cluster *f, uint32_t node, struct reply *r,
@@ -321,11 +425,11 @@ static void answer_stats(struct fake_cluster *f, uint32_t node, struct reply *r,
 static void answer(struct fake_cluster *f, uint32_t node, const struct request *q)
 {
     struct reply r = {.id = q->id, .code = REPLY_OK};
-    struct buffer body = {0};
+    struct buffer body = {0}, costs = {0};
     uint32_t catalog = f->leader != 0 ? f->leader : 1;
     must(link_rights_request(&(struct link_peer){.kind = PEER_ROUTER, .id = 1}, q) == NULL);
     if (traits_of(q)->data)
-        fake_answer_data(f, q, node, &r, &body);
+        fake_answer_data(f, q, node, &r, &body, &costs);
     else if (q->op == REQUEST_STATS)
         answer_stats(f, node, &r, &body);
     else if (q->op == REQUEST_PING)
@@ -336,6 +440,7 @@ static void answer(struct fake_cluster *f, uint32_t node, const struct request *
         answer_catalog(f, q, &r, &body);
     router_reply(f->router, f->now, node, &r);
     buffer_deinit(&body);
+    buffer_deinit(&costs);
 }
 
 static void hold(struct fake_cluster *f, uint32_t node, const struct request *q)

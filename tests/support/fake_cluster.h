@@ -7,7 +7,8 @@
  * tested in a simulated world (tests/support/lab.h).
  * The double is no kinder than the cluster. A request needs a partition of the right epoch with a
  * replica on that node and a key inside its range. An item is checked. A request that the router
- * may not send fails a must. */
+ * may not send fails a must.
+ * The rows of global indexes change with their item. There are no rows of local indexes. */
 #pragma once
 
 #include "engine/catalog/table.h"
@@ -56,6 +57,7 @@ struct fake_cluster {
     struct table tables[FAKE_TABLES_MAX];
     struct partition_info partitions[FAKE_TABLES_MAX][8];
     struct buffer names; /* of tables and keys */
+    struct arena arena;  /* sets of indexes */
     uint32_t table_count;
     uint32_t next_partition;
     struct fake_item *items; /* in key order */
@@ -69,6 +71,7 @@ struct fake_cluster {
     uint32_t leader;   /* leads partitions and catalog; 0: each node does, node 1 the catalog */
     bool no_leader;    /* no node leads a partition; refusals name `leader` all the same */
     bool hold_changes; /* tables stay CREATING or DELETING */
+    bool hold_indexes; /* tables of global indexes stay CREATING or UPDATING */
     bool hold;         /* requests to nodes are held, except pings */
     struct fake_request *held;
     size_t held_count;

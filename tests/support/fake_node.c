@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
+#include "engine/index/row.h"
 #include "engine/message/request_traits.h"
 
 /* ---- the items ---- */
@@ -80,6 +81,43 @@ static const struct partition_info *partition_of(const struct fake_cluster *f,
 static int64_t size_at(const struct fake_item *i)
 {
     return i == NULL ? 0 : item_size(buffer_slice(&i->item));
+}
+
+/* ---- rows of global indexes ---- */
+
+static const struct table *table_of(const struct fake_cluster *f, uint32_t id)
+{
+    return &f->tables[id - 1];
+}
+
+/* Changes the rows of an item that was `old`; tells what they cost. */
+static void change_rows(struct fake_cluster *f, const struct table *t, struct slice key,
+                        struct slice old, struct slice now, struct reply *r, struct buffer *costs)
+{
+    struct buffer before = {0}, after = {0}, row = {0};
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
+        const struct index *x = index_set_global_at(t->index_set, i);
+        buffer_clear(&before);
+        buffer_clear(&after);
+        buffer_clear(&row);
+        const bool had = index_global_append_key(&before, x, key, old);
+        const bool has = index_global_append_key(&after, x, key, now);
+        if (had)
+            delete_item(f, buffer_slice(&before));
+        if (has) {
+            index_row_append(&row, t->index_set, x, now);
+            put_item(f, buffer_slice(&after), buffer_slice(&row));
+        }
+        const int64_t mcu = had || has ? MCU_PER_UNIT : 0;
+        buffer_append_u8(costs, 0);
+        buffer_append_u32(costs, x->table_id);
+        buffer_append_u64(costs, (uint64_t)mcu);
+        r->consumed_mcu += mcu;
+    }
+    r->item.index_costs = buffer_slice(costs);
+    buffer_deinit(&before);
+    buffer_deinit(&after);
+    buffer_deinit(&row);
 }
 
 /* ---- answers ---- */
@@ -168,13 +206,21 @@ static void answer_write(struct fake_cluster *f, const struct request *q, struct
         delete_item(f, q->write.key);
 }
 
-static void answer_point(struct fake_cluster *f, const struct request *q, struct reply *r,
-                         struct buffer *body)
+static void answer_point(struct fake_cluster *f, const struct request *q, const struct table *t,
+                         struct reply *r, struct buffer *body, struct buffer *costs)
 {
     struct fake_item *there = item_at(f, request_key(q));
     r->kind = ANSWER_ITEM;
     if (q->op != REQUEST_GET) {
+        struct buffer old = {0};
+        if (there != NULL)
+            buffer_append_slice(&old, buffer_slice(&there->item));
         answer_write(f, q, there, r, body);
+        const struct fake_item *now = item_at(f, request_key(q));
+        if (r->code == REPLY_OK && index_set_global(t->index_set) > 0)
+            change_rows(f, t, request_key(q), buffer_slice(&old),
+                        now != NULL ? buffer_slice(&now->item) : slice_make(NULL, 0), r, costs);
+        buffer_deinit(&old);
         return;
     }
     r->consumed_mcu = read_cost_mcu(size_at(there), q->get.consistent);
@@ -211,7 +257,7 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
 }
 
 void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t node,
-                      struct reply *r, struct buffer *body)
+                      struct reply *r, struct buffer *body, struct buffer *costs)
 {
     const struct partition_info *p = partition_of(f, q, node);
     bool eventual = traits_of(q)->any_replica && !request_is_consistent(q);
@@ -230,6 +276,6 @@ void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t 
                (p->hi.size > 0 && slice_compare(request_key(q), p->hi) >= 0)) {
         r->code = REPLY_WRONG_PARTITION;
     } else {
-        answer_point(f, q, r, body);
+        answer_point(f, q, table_of(f, p->table_id), r, body, costs);
     }
 }

@@ -104,7 +104,8 @@ static void features_of_an_unknown_table_are_not_found(void **state)
                  "PolicyNotFoundException",
                  "Resource-based policy not found for the provided ResourceArn: " ARN "users");
     expect_fault(&f, "DescribeContributorInsights", USERS_ON "\"IndexName\":\"who\"}",
-                 "ResourceNotFoundException", "Requested resource not found: Index: who not found");
+                 "ResourceNotFoundException",
+                 "Requested resource not found: Index: who not found for table: users");
 }
 
 static void features_are_not_switched_on(void **state)

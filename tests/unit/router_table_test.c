@@ -188,7 +188,7 @@ static void settings_weir_does_not_have_are_refused(void **state)
         {"\"StreamSpecification\":{\"StreamEnabled\":false,\"StreamViewType\":\"KEYS_ONLY\"}",
          INVALID "Table is being created with a stream disabled, UpdateViewType should not be "
                  "specified"},
-        {"\"GlobalSecondaryIndexes\":[{}]", "GlobalSecondaryIndexes is not supported by weir yet"},
+        {"\"GlobalSecondaryIndexes\":[]", INVALID "List of GlobalSecondaryIndexes is empty"},
         {"\"LocalSecondaryIndexes\":[]", INVALID "List of LocalSecondaryIndexes is empty"},
         {"\"ResourcePolicy\":\"{}\"", "ResourcePolicy is not supported by weir yet"},
     };
@@ -275,7 +275,7 @@ static void throughput_and_billing_are_updated(void **state)
                 "\"LastUpdateToPayPerRequestDateTime\":1700000000.0}");
     expect_invalid(&f, "UpdateTable",
                    "{\"TableName\":\"users\",\"GlobalSecondaryIndexUpdates\":[]}",
-                   "GlobalSecondaryIndexUpdates is not supported by weir yet");
+                   INVALID "List of GlobalSecondaryIndexUpdates is empty");
 }
 
 /* Some changes the service takes only alone. */

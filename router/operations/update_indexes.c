@@ -1,0 +1,211 @@
+/* update_indexes.c - GlobalSecondaryIndexUpdates of UpdateTable. */
+#include "router/operations/update_indexes.h"
+
+#include "router/operations/shapes.h"
+
+/* ---- the request alone ---- */
+
+static bool index_update_is_new(struct call *c, const struct index_updates *updates,
+                                struct slice name)
+{
+    for (uint32_t i = 0; i < updates->count; i++) {
+        if (slice_equal(updates->asked[i].index, name))
+            return call_invalid(c,
+                                INVALID "Only one global secondary index update per index is "
+                                        "allowed simultaneously. Index: %.*s",
+                                SHOWN(name));
+    }
+    return true;
+}
+
+static bool index_update_read(struct call *c, const struct json_value *v, struct index_updates *out)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX], u[SHAPE_MEMBERS_MAX];
+    shape_bind(&shape_global_secondary_index_update, v, m);
+    const bool update = m[GLOBAL_SECONDARY_INDEX_UPDATE_UPDATE].type != JSON_ABSENT;
+    const bool create = m[GLOBAL_SECONDARY_INDEX_UPDATE_CREATE].type != JSON_ABSENT;
+    const bool delete = m[GLOBAL_SECONDARY_INDEX_UPDATE_DELETE].type != JSON_ABSENT;
+    if (!update && !create && !delete)
+        return call_invalid(c, INVALID "One of GlobalSecondaryIndexUpdate.Update, "
+                                       "GlobalSecondaryIndexUpdate.Create, "
+                                       "GlobalSecondaryIndexUpdate.Delete must not be null");
+    if (update + create + delete > 1)
+        return call_invalid(c, INVALID "Only one global secondary index action is allowed per "
+                                       "GlobalSecondaryIndexUpdate object");
+    if (!update)
+        return fault_set_later(call_fault(c), create ? "GlobalSecondaryIndexUpdates.Create"
+                                                     : "GlobalSecondaryIndexUpdates.Delete");
+    shape_bind(&shape_update_global_secondary_index_action,
+               &m[GLOBAL_SECONDARY_INDEX_UPDATE_UPDATE], u);
+    const struct slice name = json_string(&u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_INDEX_NAME]);
+    if (!index_update_is_new(c, out, name))
+        return false;
+    struct throughput_asked *asked = &out->asked[out->count++];
+    *asked = (struct throughput_asked){.index = arena_copy(&c->arena, name)};
+    return table_read_throughput(c, &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_PROVISIONED_THROUGHPUT],
+                                 &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_ON_DEMAND_THROUGHPUT],
+                                 &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_WARM_THROUGHPUT], asked);
+}
+
+bool index_updates_read(struct call *c, const struct json_value *member, struct index_updates *out)
+{
+    struct json_value v;
+    if (member->type != JSON_LIST)
+        return true;
+    const size_t count = json_count(member);
+    if (count == 0)
+        return call_invalid(c, INVALID "List of GlobalSecondaryIndexUpdates is empty");
+    if (count > GLOBAL_INDEXES_MAX)
+        return call_invalid(c,
+                            INVALID "GlobalSecondaryIndexUpdates has %zu elements, and may have "
+                                    "%d",
+                            count, GLOBAL_INDEXES_MAX);
+    out->asked = arena_zalloc(&c->arena, count * sizeof *out->asked);
+    struct json_cursor cursor = json_elements(member);
+    while (json_next_element(&cursor, &v)) {
+        if (!index_update_read(c, &v, out))
+            return false;
+    }
+    return true;
+}
+
+/* ---- with the table ---- */
+
+/* Each update must name a global index of the table that rests. */
+static bool index_update_find(struct call *c, const struct throughput_asked *asked,
+                              const struct table_told *told)
+{
+    const struct table *t = &told->table;
+    const struct index *x = index_set_find(t->index_set, asked->index);
+    if (x == NULL)
+        return fault_set(call_fault(c), FAULT_NOT_FOUND,
+                         "Requested resource not found: Index %.*s for table %.*s",
+                         SHOWN(asked->index), SHOWN(t->name));
+    return x->number == 0 ||
+           call_invalid(c, "Cannot update an index that is not a GlobalSecondaryIndex: %.*s",
+                        SHOWN(x->name));
+}
+
+/* Whether the update gives what the billing mode takes. `switches`: the mode changes. */
+static bool index_update_check(struct call *c, const struct throughput_asked *asked,
+                               enum table_billing billing, bool switches)
+{
+    const bool maximum = asked->has_maximum[ADMIT_READ] || asked->has_maximum[ADMIT_WRITE];
+    const bool warm = asked->warm[ADMIT_READ] > 0 || asked->warm[ADMIT_WRITE] > 0;
+    if (billing == BILLING_PROVISIONED)
+        return asked->provisioned || maximum || warm ||
+               call_invalid(c,
+                            INVALID "Both ReadCapacityUnits and WriteCapacityUnits must be "
+                                    "specified for index: %.*s",
+                            SHOWN(asked->index));
+    if (switches && asked->provisioned)
+        return table_refuse_provisioned(c, asked);
+    return (!asked->provisioned && (maximum || warm)) ||
+           call_invalid(c,
+                        INVALID "The only Updates for index: %.*s when TableThroughputMode is "
+                                "PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput",
+                        SHOWN(asked->index));
+}
+
+static const struct throughput_asked *index_updates_find(const struct index_updates *updates,
+                                                         struct slice name)
+{
+    for (uint32_t i = 0; i < updates->count; i++) {
+        if (slice_equal(updates->asked[i].index, name))
+            return &updates->asked[i];
+    }
+    return NULL;
+}
+
+/* A provisioned table needs the throughput of each index. */
+static bool index_updates_are_all(struct call *c, const struct index_updates *updates,
+                                  const struct index_set *set)
+{
+    struct buffer names = {0};
+    for (uint32_t i = 0; i < index_set_global(set); i++) {
+        const struct index *x = index_set_global_at(set, i);
+        const struct throughput_asked *asked = index_updates_find(updates, x->name);
+        if (asked != NULL && asked->provisioned)
+            continue;
+        buffer_append_text(&names, names.size > 0 ? "," : "");
+        buffer_append_slice(&names, x->name);
+    }
+    const bool all = names.size == 0;
+    if (!all)
+        call_invalid(c, INVALID "ProvisionedThroughput must be specified for index: %.*s",
+                     SHOWN(buffer_slice(&names)));
+    buffer_deinit(&names);
+    return all;
+}
+
+static bool index_unchanged(struct call *c, const struct throughput_asked *asked,
+                            const struct table *own)
+{
+    return call_invalid(
+        c,
+        "The provisioned throughput for the index %.*s will not change. The requested value equals "
+        "the current value. Current ReadCapacityUnits provisioned for index %.*s: %lld. Requested "
+        "ReadCapacityUnits: %lld. Current WriteCapacityUnits provisioned for index %.*s: %lld. "
+        "Requested WriteCapacityUnits: %lld. " THROUGHPUT_GUIDE,
+        SHOWN(asked->index), SHOWN(asked->index), (long long)own->rcu, (long long)asked->rcu,
+        SHOWN(asked->index), (long long)own->wcu, (long long)asked->wcu);
+}
+
+/* Appends the spec of one index, if it changes. `own`: its table. */
+static bool index_update_take(struct call *c, const struct throughput_asked *asked,
+                              const struct table *t, const struct table *own,
+                              enum table_billing billing, struct buffer *globals)
+{
+    struct table_spec spec = {.name = asked->index, .billing = billing};
+    if (own == NULL || own->status != TABLE_ACTIVE)
+        return fault_set(call_fault(c), FAULT_IN_USE,
+                         "Attempt to change a resource which is still in use: Index is being "
+                         "updated. Table: %.*s Index: %.*s",
+                         SHOWN(t->name), SHOWN(asked->index));
+    if (!table_take_throughput(c, asked, own, &spec))
+        return false;
+    if (table_spec_changes_throughput(&spec, own))
+        table_spec_append_sized(globals, &spec);
+    else if (asked->provisioned)
+        return index_unchanged(c, asked, own);
+    return true;
+}
+
+static bool index_updates_append(struct call *c, const struct index_updates *updates,
+                                 const struct table_told *told, enum table_billing billing,
+                                 struct buffer *globals)
+{
+    const struct table *t = &told->table;
+    for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
+        const struct index *x = index_set_global_at(t->index_set, i);
+        const struct throughput_asked none = {.index = x->name};
+        const struct throughput_asked *asked = index_updates_find(updates, x->name);
+        if (asked == NULL && billing == t->billing)
+            continue;
+        if (!index_update_take(c, asked != NULL ? asked : &none, t, told->indexes[i], billing,
+                               globals))
+            return false;
+    }
+    return true;
+}
+
+bool index_updates_take(struct call *c, const struct index_updates *updates,
+                        const struct table_told *told, struct table_spec *spec)
+{
+    const struct table *t = &told->table;
+    const enum table_billing billing =
+        spec->billing == BILLING_AS_IT_IS ? t->billing : spec->billing;
+    struct buffer globals = {0};
+    if (billing != t->billing && billing == BILLING_PROVISIONED &&
+        !index_updates_are_all(c, updates, t->index_set))
+        return false;
+    for (uint32_t i = 0; i < updates->count; i++) {
+        if (!index_update_find(c, &updates->asked[i], told) ||
+            !index_update_check(c, &updates->asked[i], billing, billing != t->billing))
+            return false;
+    }
+    const bool taken = index_updates_append(c, updates, told, billing, &globals);
+    spec->globals = arena_copy(&c->arena, buffer_slice(&globals));
+    buffer_deinit(&globals);
+    return taken;
+}
