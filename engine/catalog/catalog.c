@@ -316,7 +316,7 @@ void catalog_entry_change(struct catalog *c, struct entry *e, const struct table
     row_table(c, out, e);
 }
 
-static void row_counters(struct catalog *c, struct catalog_result *result)
+void catalog_counters_row(struct catalog *c, struct catalog_result *result)
 {
     struct buffer *b = catalog_row_open(c, result, ROW_COUNTERS, 0);
     buffer_append_u32(b, c->next_table_id);
@@ -486,7 +486,7 @@ static void catalog_create_table(struct catalog *c, const struct catalog_command
         e = catalog_add_table(c, command, &t, &arena, out);
         if (e != NULL && catalog_create_indexes(c, command, &t, &arena, out)) {
             out->table = &e->table;
-            row_counters(c, out);
+            catalog_counters_row(c, out);
         } else {
             create_undo(c, first_id, out);
         }
@@ -653,7 +653,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     if (catalog_share_anew(c, command, &t, &e->table, at, &split)) {
         catalog_entry_change(c, e, &t, out);
         spread_sizes(e, t.partition_count - split.cut_count, at);
-        row_counters(c, out);
+        catalog_counters_row(c, out);
     } else {
         c->next_partition_id = first_id;
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
@@ -727,7 +727,7 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         [CATALOG_LEFT] = catalog_decide,         [CATALOG_RATES] = catalog_decide,
         [CATALOG_PEAK] = catalog_decide,         [CATALOG_DRAIN] = catalog_decide,
         [CATALOG_LEAD] = catalog_decide,         [CATALOG_MERGE] = catalog_merge,
-        [CATALOG_FOUND] = catalog_found,
+        [CATALOG_FOUND] = catalog_found,         [CATALOG_FILLED] = catalog_filled,
     };
     struct catalog_command command;
     must(catalog_command_decode(bytes, &command) == STATUS_OK);

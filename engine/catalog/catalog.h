@@ -43,6 +43,7 @@ enum catalog_op {
     CATALOG_LEAD,   /* another replica of a partition should lead */
     CATALOG_MERGE,  /* two neighbouring partitions become one */
     CATALOG_FOUND,  /* group: where the catalog's own replicas are; only the first one counts */
+    CATALOG_FILLED, /* table_id: the index has all items from before its creation */
     CATALOG_OPS,
 };
 
@@ -109,7 +110,7 @@ bool catalog_may_have(const struct catalog *c, uint32_t partition, uint64_t memb
 bool catalog_has(const struct catalog *c, uint32_t table_id, uint32_t partition, uint64_t member);
 
 enum {
-    CATALOG_ROWS_MAX = 2 + GLOBAL_INDEXES_MAX
+    CATALOG_ROWS_MAX = 4 + GLOBAL_INDEXES_MAX
 };
 
 /* Lends until the next catalog_apply. */

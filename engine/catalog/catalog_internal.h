@@ -67,6 +67,7 @@ void catalog_refuse(struct catalog *c, struct catalog_result *out, enum reply_co
 struct buffer *catalog_row_open(struct catalog *c, struct catalog_result *out, uint8_t kind,
                                 uint32_t id);
 void catalog_row_close(struct catalog *c, struct catalog_result *out);
+void catalog_counters_row(struct catalog *c, struct catalog_result *out);
 void catalog_node_row(struct catalog *c, uint32_t node, struct catalog_result *out);
 
 /* Makes member `i` a new replica on the node, which starts from a snapshot. */
@@ -139,6 +140,8 @@ bool catalog_create_indexes(struct catalog *c, const struct catalog_command *com
  * none. */
 void catalog_update_with_indexes(struct catalog *c, const struct catalog_command *command,
                                  struct entry *e, struct catalog_result *out);
+void catalog_filled(struct catalog *c, const struct catalog_command *command,
+                    struct catalog_result *out);
 /* Deletes the global indexes of a table that is deleted. */
 void catalog_delete_indexes(struct catalog *c, const struct table *t, struct catalog_result *out);
 

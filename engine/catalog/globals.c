@@ -179,6 +179,143 @@ static void tables_restore(struct catalog *c, struct slice saved, struct catalog
     arena_deinit(&arena);
 }
 
+/* ---- one more, one less ---- */
+
+static bool index_change_refuse(struct catalog *c, struct catalog_result *out, const char *why)
+{
+    buffer_append_text(&c->text, why);
+    catalog_refuse(c, out, REPLY_TABLE_INVALID);
+    return false;
+}
+
+static bool keys_clash(const struct key_attr *a, const struct key_attr *b)
+{
+    return slice_equal(a->name, b->name) && a->type != b->type;
+}
+
+/* Whether a key attribute of the new index has another type in the table or in another index. */
+static bool index_clashes(const struct table *t, const struct index *x)
+{
+    bool clash = false;
+    for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++) {
+        clash |=
+            keys_clash(&x->keys[i], &t->partition_key) || keys_clash(&x->keys[i], &t->sort_key);
+        for (uint32_t j = 0; t->index_set != NULL && j < t->index_set->count; j++) {
+            const struct index *other = &t->index_set->at[j];
+            for (uint32_t k = 0; k < other->partition_count + other->sort_count; k++)
+                clash |= keys_clash(&x->keys[i], &other->keys[k]);
+        }
+    }
+    return clash;
+}
+
+/* The table's indexes without `but`, and with `more`. NULL: none. */
+static void index_set_change(struct catalog *c, struct entry *e, const struct index *but,
+                             const struct index *more, struct catalog_result *out)
+{
+    const struct index_set *old = e->table.index_set;
+    struct index_set set = {.partition_key = e->table.partition_key, .sort_key = e->table.sort_key};
+    struct index at[LOCAL_INDEXES_MAX + GLOBAL_INDEXES_MAX + 1];
+    struct buffer bytes = {0};
+    set.at = at;
+    set.local_count = index_set_local(old);
+    for (uint32_t i = 0; old != NULL && i < old->count; i++) {
+        if (&old->at[i] != but)
+            at[set.count++] = old->at[i];
+    }
+    if (more != NULL)
+        at[set.count++] = *more;
+    index_set_encode(&bytes, &set);
+    struct table t = e->table;
+    t.indexes = buffer_slice(&bytes);
+    t.status = TABLE_UPDATING; /* until its partitions know the indexes */
+    catalog_entry_change(c, e, &t, out);
+    buffer_deinit(&bytes);
+}
+
+static bool index_add(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                      struct arena *arena, struct catalog_result *out)
+{
+    const struct index_set *asked;
+    const struct table *t = &e->table;
+    if (index_set_decode(command->spec.add_index, arena, &asked) != STATUS_OK || asked == NULL ||
+        asked->count != 1 || asked->local_count != 0)
+        return index_change_refuse(c, out, "The new index makes no sense");
+    struct index *x = &asked->at[0];
+    if (index_set_find(t->index_set, x->name) != NULL)
+        return index_change_refuse(c, out, "Attempting to create an index which already exists");
+    if (index_set_global(t->index_set) == GLOBAL_INDEXES_MAX)
+        return index_change_refuse(
+            c, out,
+            "One or more parameter values were invalid: GlobalSecondaryIndex "
+            "count exceeds the per-table limit of 20");
+    if (index_clashes(t, x))
+        return index_change_refuse(c, out,
+                                   "One or more parameter values were invalid: A key attribute of "
+                                   "the index is defined with another type already");
+    if (catalog_find(c, index_table_name(t, x, arena)) != NULL)
+        return index_change_refuse(c, out, "An index of this name is still being deleted");
+    x->table_id = c->next_table_id;
+    if (!index_create(c, command, t, x, command->spec.add_throughput, arena, out))
+        return false;
+    struct entry *added = catalog_entry(c, x->table_id);
+    struct table filling = added->table;
+    filling.filling = true;
+    out->row_count--; /* that of the index is written again */
+    catalog_entry_change(c, added, &filling, out);
+    out->indexes[out->index_count - 1] = &added->table;
+    index_set_change(c, e, NULL, x, out);
+    catalog_counters_row(c, out);
+    return true;
+}
+
+static bool index_drop(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                       struct catalog_result *out)
+{
+    const struct index *x = index_set_find(e->table.index_set, command->spec.drop_index);
+    struct entry *dropped = x != NULL && x->number == 0 ? catalog_entry(c, x->table_id) : NULL;
+    if (dropped == NULL)
+        return index_change_refuse(c, out, "Requested resource not found: no such global index");
+    if (dropped->table.status == TABLE_CREATING)
+        return index_change_refuse(c, out, "The index is being created");
+    struct table t = dropped->table;
+    t.status = TABLE_DELETING;
+    catalog_entry_change(c, dropped, &t, out);
+    out->indexes[out->index_count++] = &dropped->table;
+    index_set_change(c, e, x, NULL, out);
+    return true;
+}
+
+/* Adds or drops a global index as the update says. */
+static bool indexes_change(struct catalog *c, const struct catalog_command *command,
+                           struct entry *e, struct catalog_result *out)
+{
+    const struct table_spec *spec = &command->spec;
+    struct arena arena = {0};
+    bool done = true;
+    if (spec->add_index.size == 0 && spec->drop_index.size == 0)
+        return true;
+    if (table_is_merging(&e->table))
+        return index_change_refuse(c, out, "Partitions of the table are being merged: try again");
+    if (spec->drop_index.size > 0)
+        done = index_drop(c, command, e, out);
+    else
+        done = index_add(c, command, e, &arena, out);
+    arena_deinit(&arena);
+    return done;
+}
+
+void catalog_filled(struct catalog *c, const struct catalog_command *command,
+                    struct catalog_result *out)
+{
+    struct entry *e = catalog_entry(c, command->table_id);
+    if (e == NULL || !e->table.filling)
+        return;
+    struct table t = e->table;
+    t.filling = false;
+    catalog_entry_change(c, e, &t, out);
+}
+
 void catalog_update_with_indexes(struct catalog *c, const struct catalog_command *command,
                                  struct entry *e, struct catalog_result *out)
 {
@@ -187,7 +324,7 @@ void catalog_update_with_indexes(struct catalog *c, const struct catalog_command
     bool done = catalog_update_entry(c, command, e, out);
     for (struct reader r = {command->spec.globals, false}; done && r.left.size > 0;)
         done = index_update(c, command, &e->table, reader_sized(&r), out);
-    if (done && indexes_agree(c, &e->table, out))
+    if (done && indexes_agree(c, &e->table, out) && indexes_change(c, command, e, out))
         out->table = &e->table;
     else
         tables_restore(c, buffer_slice(&before), out);

@@ -71,6 +71,9 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     whole_walk(c, &s->whole_collections, &s->sort_key);
     indexes_walk(c, &s->indexes, s->whole_collections);
     codec_sized(c, &s->globals, UINT32_MAX);
+    codec_sized(c, &s->add_index, UINT32_MAX);
+    codec_sized(c, &s->add_throughput, UINT32_MAX);
+    codec_sized(c, &s->drop_index, INDEX_NAME_SIZE_MAX);
     s->gac = codec_choice(c, s->gac, 0, GAC_POLICIES);
     s->weight = codec_choice(c, s->weight, 0, TABLE_WEIGHT_MAX);
     s->billing =
@@ -186,6 +189,7 @@ static void table_walk(struct codec *c, struct table *t)
 {
     codec_u32(c, &t->id);
     codec_u32(c, &t->index_of);
+    codec_bool(c, &t->filling);
     codec_sized(c, &t->name, UINT32_MAX);
     codec_bytes(c, t->uuid, sizeof t->uuid);
     t->status = (enum table_status)codec_choice(c, t->status, TABLE_CREATING, TABLE_DELETING);

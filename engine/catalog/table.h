@@ -52,9 +52,12 @@ struct table_spec {
     /* For each global index, in an update for those that change: u32 size, its throughput as a
      * table_spec with the index's name. */
     struct slice globals;
-    bool whole_collections; /* create only; with a local index always */
-    uint8_t gac;            /* create only; see base/config.h */
-    uint8_t weight;         /* create only; 0: 1 */
+    struct slice add_index;      /* update only: the set with one new global index; empty: none */
+    struct slice add_throughput; /* its throughput, as a table_spec */
+    struct slice drop_index; /* update only: the name of a global index that goes; empty: none */
+    bool whole_collections;  /* create only; with a local index always */
+    uint8_t gac;             /* create only; see base/config.h */
+    uint8_t weight;          /* create only; 0: 1 */
     enum table_billing billing;
     int64_t rcu; /* 0 on demand */
     int64_t wcu;
@@ -122,6 +125,7 @@ _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its 
 struct table {
     uint32_t id;       /* never reused */
     uint32_t index_of; /* the id of the table whose index it is; 0: a table */
+    bool filling;      /* an index that does not have the items from before its creation yet */
     struct slice name;
     uint8_t uuid[16];
     enum table_status status;

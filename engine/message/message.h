@@ -37,6 +37,8 @@ enum request_op {
                                  `info.merge` says. FREEZE: to each replica; OK once it is frozen */
     REQUEST_INDEX_SESSION,    /* to the leader of a global index's partition, from a leader of the
                                  base table: node/index_sessions.h */
+    REQUEST_INDEX_FILL,       /* to the leader of a base partition: OK once an index has the rows of
+                                 the next items */
     REQUEST_OPS,
 };
 
@@ -97,6 +99,10 @@ struct request {
             struct slice lo; /* the base partition's range */
             struct slice hi;
         } session; /* INDEX_SESSION */
+        struct {
+            struct slice from; /* the least storage key to begin with */
+            uint32_t index;    /* the table of the index */
+        } fill;                /* INDEX_FILL: the answer is a range without items */
         struct {
             struct slice name;  /* of the table, for texts */
             struct slice split; /* struct table_split */
@@ -182,10 +188,12 @@ struct reply {
             bool found;               /* GET: the item exists; a write: the wanted item does */
             int64_t collection_bytes; /* writes: size of the item collection now; -1: not counted */
             uint8_t fault;            /* UPDATE_FAILED: enum update_fault */
-            struct slice index_costs; /* of the writes to indexes, a part of consumed_mcu: each u8
-                                         number of a local index, or 0 | u32 table id of a global
-                                         one, or 0 | i64 mcu */
-        } item;                       /* GET, PUT, DELETE, UPDATE */
+            struct slice
+                index_costs; /* of the writes to indexes: each u8 number of a local index, or
+                                         0 | u32 table id of a global one, or 0 | i64 mcu. Those of
+                                         local indexes are a part of consumed_mcu, those of global
+                                         ones are not */
+        } item;              /* GET, PUT, DELETE, UPDATE */
         struct {
             struct slice items; /* each u32 size + bytes; count_only: empty */
             uint32_t count;     /* items that passed the filter */

@@ -61,6 +61,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
     [REQUEST_PARTITION_HEAT] = {NODE, ANSWER_ADVICE, .fields = {U32(heat.children)}},
     [REQUEST_INDEX_SESSION] = {NODE, ANSWER_SESSION,
                                .fields = {SLICE(session.lo), SLICE(session.hi)}},
+    [REQUEST_INDEX_FILL] = {NODE, ANSWER_RANGE, .fields = {SLICE(fill.from), U32(fill.index)}},
     [REQUEST_PARTITION_MIDDLE] = {NODE, .answer = ANSWER_ADVICE},
     /* the catalog */
     [REQUEST_TABLE_CREATE] = {ROUTER, ANSWER_TABLE,

@@ -227,6 +227,31 @@ static bool split_is_sound(uint32_t group, struct slice payload)
     return group != CATALOG_GROUP && partition_split_decode(payload, &split) == STATUS_OK;
 }
 
+static bool indexes_are_sound(uint32_t group, struct slice payload)
+{
+    const struct index_set *set;
+    struct arena arena = {0};
+    const bool sound =
+        group != CATALOG_GROUP && index_set_decode(payload, &arena, &set) == STATUS_OK;
+    arena_deinit(&arena);
+    return sound;
+}
+
+/* From here on the leader says what writes mean for these indexes. Entries that it has proposed
+ * already may not: an index is filled only after them. */
+static void apply_indexes(struct applier *applier, struct partition *p, const struct raft_entry *e,
+                          struct applied *out)
+{
+    struct partition_info info = p->info;
+    (void)out;
+    info.indexes = e->payload;
+    partition_set(p, &info);
+    p->indexed_from = raft_last(p->raft);
+    p->indexes_proposed = 0;
+    if (applier->env->started)
+        feeds_begin(applier->feeds, p);
+}
+
 static bool noop_is_sound(uint32_t group, struct slice payload)
 {
     (void)group;
@@ -254,6 +279,7 @@ static const struct entry_kind {
     [LOG_CATALOG] = {catalog_is_sound, catalog_is_sound, apply_catalog},
     [LOG_SPLIT] = {split_is_sound, split_is_sound, split_apply},
     [LOG_MERGE] = {merge_is_sound, merge_is_sound, merge_apply},
+    [LOG_INDEXES] = {indexes_are_sound, indexes_are_sound, apply_indexes},
     [LOG_NOOP] = {noop_is_sound, noop_is_sound, NULL},
     [LOG_MEMBERS] = {members_are_sound, members_are_sound, apply_members},
 };
@@ -335,6 +361,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
             return STATUS_OK; /* split meanwhile: only the group's log changes the range */
         info.lo = p->info.lo;
         info.hi = p->info.hi;
+        info.indexes = p->info.indexes;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
             buckets_changed(applier->buckets, p);

@@ -31,6 +31,7 @@ enum call_kind {
     CALL_SETTLING,      /* settling.c: subject = table id, token = partition and slot */
     CALL_INDEX_MAP,     /* index_maps.c: subject = table id of the index */
     CALL_INDEX_SESSION, /* feed_round.c: subject = base partition, token = index partition */
+    CALL_INDEX_FILL,    /* index_builder.c: subject = table id of the index */
     CALL_INDEX_ROW /* feed_round.c: subject = base partition, token = item and index partition */
 };
 

@@ -70,6 +70,22 @@ static void replicas_refuse_opening(struct requests *requests, const struct oper
                what);
 }
 
+/* A group's indexes change by an entry of its log: so no leader misses a change. Answers that it has
+ * not happened yet. */
+static void replicas_change_indexes(struct requests *requests, const struct operation *o,
+                                    struct partition *p, struct slice indexes)
+{
+    const struct operation own = {.from = FROM_SELF};
+    if (p->led != 0 && p->indexes_proposed != p->led &&
+        proposals_may_write(requests->proposals, &own, indexes.size) &&
+        groups_may_propose(requests->groups, p, &own, indexes.size) &&
+        groups_propose(requests->groups, p, &own, LOG_INDEXES, indexes, slice_make(NULL, 0)) !=
+            NULL)
+        p->indexes_proposed = p->led;
+    env_refuse(requests->env, o, REPLY_OVERLOADED,
+               "partition %u does not know the indexes of its table yet", p->info.id);
+}
+
 void requests_open(struct requests *requests, struct operation *o)
 {
     struct partition_info info;
@@ -93,6 +109,9 @@ void requests_open(struct requests *requests, struct operation *o)
         PROBE("what was closed is to be opened by an older word");
         env_refuse(requests->env, o, REPLY_STALE_MAP,
                    "node %u has closed replicas since the catalog said so", requests->env->id);
+    } else if (p != NULL && !slice_equal(p->info.indexes, info.indexes) && !older &&
+               info.epoch == p->info.epoch && p->frozen.index == 0) {
+        replicas_change_indexes(requests, o, p, info.indexes);
     } else if (p != NULL && p->absorbed_lsn > requests->log->writer.written_lsn) {
         env_refuse(requests->env, o, REPLY_OVERLOADED,
                    "that partition %u was merged is not on disk yet", info.id);

@@ -104,6 +104,7 @@ static struct partition_info split_kept_info(const struct partition *parent,
                                              const struct partition_info *told, uint32_t node)
 {
     struct partition_info info = *told;
+    info.indexes = parent->info.indexes; /* as of this place in the log */
     info.parent = 0;
     memset(info.share_ppm, 0, sizeof info.share_ppm);
     if (partition_member_on(&info, node) != raft_self(parent->raft)) {
@@ -291,6 +292,7 @@ static void split_take_info(struct partition *p, const struct partition_info *to
     struct partition_info info = p->info;
     info.epoch = told->epoch;
     info.hi = told->hi;
+    info.indexes = told->indexes;
     partition_set(p, &info);
 }
 
@@ -317,8 +319,11 @@ static bool split_widen(struct applier *applier, struct partition *p,
 bool split_take_range(struct applier *applier, struct partition *p,
                       const struct partition_info *told)
 {
-    if (told->epoch == p->info.epoch)
+    if (told->epoch == p->info.epoch) {
+        if (!slice_equal(told->indexes, p->info.indexes))
+            split_take_info(p, told);
         return true;
+    }
     if (told->epoch < p->info.epoch)
         return split_widen(applier, p, told);
     if (slice_compare(told->hi, p->info.hi) > 0) {

@@ -25,7 +25,8 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
             if (x->number != number || x->table_id != table_id)
                 continue;
             capacity->index_mcu[i] += mcu;
-            capacity->table_mcu -= mcu;
+            if (number != 0)
+                capacity->table_mcu -= mcu;
         }
     }
 }
