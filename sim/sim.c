@@ -27,7 +27,8 @@ enum {
     ASK_TRIES = 20,
     STEPS_BETWEEN_LOOKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
-    LIMITED_UNITS = 50 /* per key: ten times one write and two reads */
+    LIMITED_UNITS = 50      /* per key: ten times one write and two reads */
+        INDEXED_UNITS = 60, /* the same, with two local indexes */
 };
 
 struct sim {
@@ -335,8 +336,9 @@ static struct duration calm_time(const struct sim *s)
     int64_t ns = CALM_S * NS_PER_S;
     if (has_periods(&s->run.plan.config))
         ns += 2 * (int64_t)w->keys * w->tables * s->run.plan.config.gac_period_ms * NS_PER_MS;
-    if (s->run.plan.limits)
-        ns += LIMITED_UNITS * (int64_t)w->keys * w->tables * NS_PER_S / w->units;
+    if (s->run.plan.limits || w->indexed) /* rows of indexes cost, too */
+        ns += (w->indexed ? INDEXED_UNITS : LIMITED_UNITS) * (int64_t)w->keys * w->tables *
+              NS_PER_S / w->units;
     return (struct duration){ns};
 }
 
