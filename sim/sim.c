@@ -27,8 +27,8 @@ enum {
     ASK_TRIES = 20,
     STEPS_BETWEEN_LOOKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
-    LIMITED_UNITS = 50      /* per key: ten times one write and two reads */
-        INDEXED_UNITS = 60, /* the same, with two local indexes */
+    LIMITED_UNITS = 50,  /* per key: ten times one write and two reads */
+    INDEXED_UNITS = 150, /* the same, with two local indexes */
 };
 
 struct sim {
