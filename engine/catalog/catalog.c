@@ -552,7 +552,10 @@ static void catalog_update(struct catalog *c, const struct catalog_command *comm
                            struct catalog_result *out)
 {
     struct entry *e = find_active(c, command, out);
-    if (e != NULL && index_set_global(e->table.index_set) == 0 && command->spec.globals.size == 0)
+    const struct table_spec *spec = &command->spec;
+    const bool of_indexes =
+        spec->globals.size > 0 || spec->add_index.size > 0 || spec->drop_index.size > 0;
+    if (e != NULL && index_set_global(e->table.index_set) == 0 && !of_indexes)
         catalog_update_entry(c, command, e, out);
     else if (e != NULL)
         catalog_update_with_indexes(c, command, e, out);

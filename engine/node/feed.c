@@ -83,31 +83,30 @@ static struct feed_item *item_of(struct feed *f, struct slice key)
     return item;
 }
 
-static void item_note(struct feed_item *item, struct instant now, struct slice suffix,
-                      struct slice value, size_t row_bytes)
+void feed_note(struct feed *f, struct instant now, struct slice key, struct slice suffix,
+               struct slice value, bool fills)
 {
+    struct feed_item *item = item_of(f, key);
     item->notes =
         must_grow(item->notes, item->note_count, &item->note_capacity, sizeof item->notes[0]);
     struct feed_note *n = &item->notes[item->note_count++];
+    *n = (struct feed_note){.fills = fills, .since = now};
     n->bytes = must_calloc(1, suffix.size + value.size);
     memcpy(n->bytes, suffix.data, suffix.size);
     memcpy(n->bytes + suffix.size, value.data, value.size);
     n->suffix = slice_make(n->bytes, suffix.size);
     n->parts = slice_make(n->bytes + suffix.size, value.size);
     feed_change_open(&n->parts);
-    n->row_bytes = row_bytes;
-    n->since = now;
+    n->row_bytes = fills ? 0 : key.size + suffix.size + value.size;
+    f->bytes += n->row_bytes;
 }
 
 static void feed_take(struct feeds *feeds, struct feed *f, struct slice row_key, struct slice value)
 {
     struct slice key;
-    if (!feed_key_split(row_key, &key) || !feed_change_is_sound(value))
-        return;
-    struct feed_item *item = item_of(f, key);
-    item_note(item, feeds->env->now, slice_make(key.data + key.size, FEED_SUFFIX_SIZE), value,
-              row_key.size + value.size);
-    f->bytes += row_key.size + value.size;
+    if (feed_key_split(row_key, &key) && feed_change_is_sound(value))
+        feed_note(f, feeds->env->now, key, slice_make(key.data + key.size, FEED_SUFFIX_SIZE), value,
+                  false);
 }
 
 /* ---- life ---- */
@@ -115,6 +114,8 @@ static void feed_take(struct feeds *feeds, struct feed *f, struct slice row_key,
 static void feed_free(struct feeds *feeds, struct feed *f)
 {
     LIST_REMOVE(f, place);
+    if (f->fill.on)
+        env_reply_to(feeds->env, f->fill.from, f->fill.id, REPLY_OVERLOADED);
     calls_end(feeds->calls, CALL_INDEX_ROW, f->partition);
     calls_end(feeds->calls, CALL_INDEX_SESSION, f->partition);
     items_free(f, &f->ready);
@@ -124,14 +125,18 @@ static void feed_free(struct feeds *feeds, struct feed *f)
     feed_targets_free(f);
     id_map_deinit(&f->by_hash);
     buffer_deinit(&f->scratch);
+    buffer_deinit(&f->fill.next);
+    buffer_deinit(&f->acks);
     free(f->slots);
     free(f);
 }
 
 void feeds_deinit(struct feeds *feeds)
 {
-    while (!LIST_EMPTY(&feeds->all))
+    while (!LIST_EMPTY(&feeds->all)) {
+        LIST_FIRST(&feeds->all)->fill.on = false;
         feed_free(feeds, LIST_FIRST(&feeds->all));
+    }
 }
 
 /* Reads the changes that earlier leaders have left. There are few: FEED-2. */
@@ -174,6 +179,8 @@ struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p)
     if (f == NULL)
         return lag;
     const struct feed_item *oldest = TAILQ_FIRST(&f->by_age);
+    while (oldest != NULL && oldest->notes[0].fills) /* no write waits for them */
+        oldest = TAILQ_NEXT(oldest, age);
     lag.items = f->item_count;
     lag.bytes = f->bytes + f->proposed;
     lag.since = oldest != NULL ? oldest->notes[0].since : feeds->env->now;
@@ -240,11 +247,17 @@ void feeds_removed(struct feeds *feeds, const struct partition *p, struct slice 
 /* ---- what is done ---- */
 
 /* Appends rows of covered notes as deletions, and forgets the notes, until the entry is large enough. */
-static void item_append_acks(struct feed *f, struct feed_item *item, struct buffer *out)
+static void item_append_acks(struct feeds *feeds, struct feed *f, struct feed_item *item,
+                             struct buffer *out)
 {
     uint32_t count = 0;
     for (; count < item->covered && out->size < ACK_BYTES_MAX; count++) {
         struct feed_note *n = &item->notes[count];
+        if (n->fills) {
+            free(n->bytes);
+            feed_filled(feeds, f);
+            continue;
+        }
         buffer_clear(&f->scratch);
         buffer_append_slice(&f->scratch, buffer_slice(&item->key));
         buffer_append_slice(&f->scratch, n->suffix);
@@ -278,7 +291,7 @@ static bool feed_propose_done(struct feeds *feeds, struct feed *f, struct partit
 {
     const struct operation o = {.from = FROM_SELF};
     const size_t most = ACK_BYTES_MAX + STORAGE_KEY_SIZE_MAX + CHANGE_HEAD_SIZE;
-    struct buffer *out = &feeds->env->scratch;
+    struct buffer *out = &f->acks;
     if (!proposals_may_write(feeds->proposals, &o, most) ||
         !groups_may_propose(feeds->groups, p, &o, most))
         return false;
@@ -286,12 +299,13 @@ static bool feed_propose_done(struct feeds *feeds, struct feed *f, struct partit
     change_set_begin(out, 0, 0);
     while (!TAILQ_EMPTY(&f->done) && out->size < ACK_BYTES_MAX) {
         struct feed_item *item = TAILQ_FIRST(&f->done);
-        item_append_acks(f, item, out);
+        item_append_acks(feeds, f, item, out);
         if (item->covered == 0)
             item_rest(f, item);
     }
-    if (groups_propose(feeds->groups, p, &o, LOG_WRITE, buffer_slice(out), slice_make(NULL, 0)) ==
-        NULL)
+    if (out->size > CHANGE_SET_HEAD_SIZE &&
+        groups_propose(feeds->groups, p, &o, LOG_WRITE, buffer_slice(out), slice_make(NULL, 0)) ==
+            NULL)
         f->term = 0; /* the feed begins anew, and finds the changes in the store */
     return f->term != 0;
 }

@@ -18,7 +18,8 @@
  *           absorbed another one begins with the changes of both.
  *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
  *
- * Not here: backfilling an index of a table that has items. */
+ * A new index is filled piece by piece: feeds_fill makes items of a piece of the partition part of the
+ * feed, as if they had changed (index_builder.h says which piece is next). */
 #pragma once
 
 #include "engine/node/feed_change.h"
@@ -53,6 +54,9 @@ void feeds_added(struct feeds *feeds, const struct partition *p, struct slice ro
                  struct slice value);
 void feeds_removed(struct feeds *feeds, const struct partition *p, struct slice row_key,
                    size_t value_size);
+
+/* REQUEST_INDEX_FILL. Answers once the index has the rows of the next items. */
+void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation *o);
 
 /* At the end of a turn: sends what can be sent, and proposes what is done. */
 void feeds_end_turn(struct feeds *feeds);

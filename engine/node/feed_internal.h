@@ -11,6 +11,7 @@ enum {
 };
 
 struct feed_note {
+    bool fills; /* no change, and no row in the store: the item is there since before the index */
     struct slice suffix; /* FEED_SUFFIX_SIZE bytes of the row's key; lends from `bytes` */
     struct slice parts;
     size_t row_bytes;     /* key and value of the row in the store */
@@ -75,7 +76,14 @@ struct feed {
     size_t bytes;    /* of the rows in the store */
     size_t proposed; /* of those on their way there */
     LIST_HEAD(, feed_target) targets;
-    uint32_t target_count;    /* that there ever were */
+    uint32_t target_count; /* that there ever were */
+    struct {
+        bool on;
+        uint64_t from; /* whom to answer */
+        uint64_t id;
+        uint32_t left;      /* notes that are not done */
+        struct buffer next; /* the key to go on with */
+    } fill;
     struct feed_item **slots; /* owns; of FEED_CALLS_MAX; by slot, NULL: free */
     uint32_t calls;
     /* of the last refusal by an index */
@@ -83,7 +91,19 @@ struct feed {
     uint32_t refused_partition;
     enum admit_reason refused_cause;
     struct buffer scratch;
+    struct buffer acks; /* the entry that deletes changes, while it is made */
 };
+
+/* ---- feed.c ---- */
+
+/* Adds a note of the item with this key in the key space of feeds. */
+void feed_note(struct feed *f, struct instant now, struct slice key, struct slice suffix,
+               struct slice value, bool fills);
+
+/* ---- feed_fill.c ---- */
+
+/* A note that fills is done. */
+void feed_filled(struct feeds *feeds, struct feed *f);
 
 /* ---- feed_round.c ---- */
 

@@ -304,3 +304,14 @@ void requests_open_session(struct requests *requests, struct operation *o)
     r->kind = ANSWER_SESSION;
     r->session.id = index_sessions_open(requests->sessions, p, q->session.lo, q->session.hi);
 }
+
+void requests_fill_index(struct requests *requests, struct operation *o)
+{
+    struct partition *p = items_route(requests, o);
+    if (p == NULL)
+        return;
+    if (p->led == 0)
+        groups_refuse(requests->groups, o, p);
+    else
+        feeds_fill(requests->feeds, p, o);
+}

@@ -96,6 +96,8 @@ static void node_compose_upper(struct node *n)
         .calls = &n->calls,
         .catalog = &n->catalog,
     };
+    n->index_builder = (struct index_builder){
+        .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
     n->applier = (struct applier){
         .env = env,
         .log = &n->log,
@@ -159,6 +161,7 @@ void node_destroy(struct node *n)
     snapshots_deinit(&n->snapshots); /* uses the partitions */
     settling_end(&n->settling);      /* also destroys the loads */
     catalog_replica_forget(&n->catalog);
+    index_builder_end(&n->index_builder);
     feeds_deinit(&n->feeds);
     index_sessions_deinit(&n->index_sessions);
     index_maps_deinit(&n->index_maps);
@@ -263,8 +266,10 @@ static void node_answer_all(struct node *n)
 /* Acts on what components noted during the event. */
 static void event_end(struct node *n)
 {
-    if (n->groups.catalog_lost)
+    if (n->groups.catalog_lost) {
         settling_end(&n->settling);
+        index_builder_end(&n->index_builder);
+    }
     n->groups.catalog_lost = false;
     if (n->env.stop_error == 0 || n->stopped)
         return;
@@ -289,6 +294,9 @@ static void node_answer_call(struct node *n, const struct call_answer *answer)
         break;
     case CALL_INDEX_MAP:
         index_maps_answered(&n->index_maps, answer);
+        break;
+    case CALL_INDEX_FILL:
+        index_builder_answered(&n->index_builder, answer);
         break;
     case CALL_INDEX_SESSION:
     case CALL_INDEX_ROW:
@@ -488,6 +496,7 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, instant_earlier(n->buckets.mirror_at, n->buckets.save_at));
     t = instant_earlier(t, settling_deadline(&n->settling));
     t = instant_earlier(t, feeds_deadline(&n->feeds));
+    t = instant_earlier(t, index_builder_deadline(&n->index_builder));
     t = instant_earlier(t, snapshots_deadline(&n->snapshots));
     return instant_earlier(t, n->peers.liveness_at);
 }
@@ -506,6 +515,7 @@ void node_tick(struct node *n, struct instant now)
             groups_tick(&n->groups, true); /* support may have lapsed */
         groups_tick(&n->groups, false);
         settling_tick(&n->settling);
+        index_builder_tick(&n->index_builder);
         background_tick(&n->background);
         node_heat_tick(&n->heat);
         buckets_tick(&n->buckets);

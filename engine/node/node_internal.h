@@ -4,6 +4,7 @@
  * (loads the state of an earlier life from the store), verify.c and control_view.c (only read). */
 #pragma once
 
+#include "engine/node/index_builder.h"
 #include "engine/node/node.h"
 #include "engine/node/requests.h"
 
@@ -29,6 +30,7 @@ struct node {
     struct snapshots snapshots;
     struct catalog_replica catalog;
     struct settling settling;
+    struct index_builder index_builder;
     struct applier applier;
     struct requests requests;
     struct arena received; /* a raft message that is being read */

@@ -8,6 +8,8 @@ void requests_get(struct requests *requests, struct operation *o);
 void requests_range(struct requests *requests, struct operation *o);
 /* REQUEST_INDEX_SESSION: a leader of a base table wants to write rows of an index. */
 void requests_open_session(struct requests *requests, struct operation *o);
+/* REQUEST_INDEX_FILL. */
+void requests_fill_index(struct requests *requests, struct operation *o);
 void requests_write(struct requests *requests, struct operation *o);
 /* Whether a strong read may be answered now, from the applied state. If not, the read was refused,
  * or will run again. */

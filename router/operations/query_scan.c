@@ -88,6 +88,14 @@ static bool page_has_no_index(struct call *c, const struct page *p)
                         SHOWN(p->index_name));
 }
 
+/* The router may know a table without its newest index. */
+static void page_ask_again(struct call *c, struct page *p, struct slice name, struct route **out)
+{
+    p->asked_again = true;
+    route_forget(c->router, name);
+    call_want_table(c, name, out);
+}
+
 /* The table of a global index is there. */
 static bool page_check_rows(struct call *c, struct page *p)
 {
@@ -99,8 +107,15 @@ static bool page_check_rows(struct call *c, struct page *p)
                          "The table was deleted and created anew meanwhile: nothing was done, "
                          "please try again");
     }
-    return (rows->status != TABLE_CREATING && rows->status != TABLE_DELETING) ||
-           page_has_no_index(c, p);
+    if (rows->status == TABLE_CREATING || rows->status == TABLE_DELETING)
+        return page_has_no_index(c, p);
+    if (rows->filling && !p->asked_again) {
+        page_ask_again(c, p, rows->name, &p->plan.rows);
+        return true;
+    }
+    return !rows->filling ||
+           call_invalid(c, "Cannot read from backfilling global secondary index: %.*s",
+                        SHOWN(p->plan.index->name));
 }
 
 /* What a global index cannot do. */
@@ -125,6 +140,10 @@ bool page_find_index(struct call *c, struct page *p)
     if (p->index_name.size == 0)
         return true;
     const struct index *x = index_set_find(t->index_set, p->index_name);
+    if (x == NULL && !p->asked_again) {
+        page_ask_again(c, p, t->name, &p->plan.route);
+        return true;
+    }
     if (x == NULL)
         return page_has_no_index(c, p);
     if (x->number == 0 && !page_check_global(c, p, x))

@@ -31,6 +31,7 @@ struct page {
     bool count_only;
     bool by_partition; /* Scan rounds the capacity up for each partition, Query once for all */
     bool all;          /* Select is ALL_ATTRIBUTES */
+    bool asked_again;  /* for a table whose index was not there, or not filled */
     /* The rows of the index lack what the answer shows, so the items are fetched. */
     bool fetches;
     struct page_row *rows; /* of PAGE_FETCH_MAX */
@@ -58,10 +59,11 @@ bool page_blame_start_key(struct call *c);
 /* With the table: finds the index that the request names, p->plan.index, and asks for the table of a
  * global one. */
 bool page_find_index(struct call *c, struct page *p);
-/* Whether that table is not there yet: `ready` will be called again. */
+/* Whether a table is not there yet: `ready` will be called again. */
 static inline bool page_waits(const struct page *p)
 {
-    return p->plan.index != NULL && p->plan.index->number == 0 && p->plan.rows == NULL;
+    return p->plan.route == NULL ||
+           (p->plan.index != NULL && p->plan.index->number == 0 && p->plan.rows == NULL);
 }
 /* With the table: checks the paths of projection and filter. `no_keys`: see key_paths_of_filter. */
 bool page_check_paths(struct call *c, struct page *p, const char *no_keys);

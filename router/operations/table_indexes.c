@@ -110,46 +110,39 @@ static bool local_indexes_read(struct call *c, const struct json_value *definiti
 
 /* ---- global indexes ---- */
 
-/* Its billing is the table's. */
-static bool global_index_read_throughput(struct call *c, const struct json_value m[],
-                                         const struct index *x, const struct table_spec *table,
-                                         struct buffer *globals)
+bool table_index_take_throughput(struct call *c, const struct throughput_asked *asked,
+                                 const struct index *x, enum table_billing billing,
+                                 struct buffer *out)
 {
-    const struct json_value *provisioned = &m[GLOBAL_SECONDARY_INDEX_PROVISIONED_THROUGHPUT];
-    const bool on_demand = table->billing == BILLING_ON_DEMAND;
-    struct throughput_asked asked = {.index = x->name};
-    struct table_spec spec = {
-        .name = x->name, .partition_key = x->keys[0], .billing = table->billing};
-    if (on_demand && provisioned->type != JSON_ABSENT)
+    const bool on_demand = billing == BILLING_ON_DEMAND;
+    struct table_spec spec = {.name = x->name, .partition_key = x->keys[0], .billing = billing};
+    if (on_demand && asked->provisioned)
         return call_invalid(c,
                             INVALID "ProvisionedThroughput should not be specified for index: %.*s "
                                     "when BillingMode is PAY_PER_REQUEST",
                             SHOWN(x->name));
-    if (!on_demand && provisioned->type == JSON_ABSENT)
+    if (!on_demand && !asked->provisioned)
         return call_invalid(c, INVALID "ProvisionedThroughput is not specified for index: %.*s",
                             SHOWN(x->name));
-    if (!table_read_throughput(c, provisioned, &m[GLOBAL_SECONDARY_INDEX_ON_DEMAND_THROUGHPUT],
-                               &m[GLOBAL_SECONDARY_INDEX_WARM_THROUGHPUT], &asked) ||
-        !table_take_throughput(c, &asked, NULL, &spec))
+    if (!table_take_throughput(c, asked, NULL, &spec))
         return false;
-    table_spec_append_sized(globals, &spec);
+    table_spec_append_sized(out, &spec);
     return true;
 }
 
-/* Reads a global index into set->at[set->count]. */
-static bool global_index_read(struct call *c, const struct json_value *definitions,
-                              const struct json_value *v, const struct table_spec *table,
-                              struct index_set *set, struct buffer *globals)
+bool table_index_read(struct call *c, const struct json_value *definitions,
+                      const struct json_value *v, struct index *x, struct throughput_asked *asked)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
-    struct index *x = &set->at[set->count];
     shape_bind(&shape_global_secondary_index, v, m);
     *x = (struct index){
         .name = arena_copy(&c->arena, json_string(&m[GLOBAL_SECONDARY_INDEX_INDEX_NAME]))};
+    *asked = (struct throughput_asked){.index = x->name};
     return key_schema_read_global(c, definitions, &m[GLOBAL_SECONDARY_INDEX_KEY_SCHEMA], x) &&
            index_read_projection(c, &m[GLOBAL_SECONDARY_INDEX_PROJECTION], x) &&
-           global_index_read_throughput(c, m, x, table, globals) &&
-           index_is_named_anew(c, set, x->name);
+           table_read_throughput(c, &m[GLOBAL_SECONDARY_INDEX_PROVISIONED_THROUGHPUT],
+                                 &m[GLOBAL_SECONDARY_INDEX_ON_DEMAND_THROUGHPUT],
+                                 &m[GLOBAL_SECONDARY_INDEX_WARM_THROUGHPUT], asked);
 }
 
 static bool global_indexes_read(struct call *c, const struct json_value *definitions,
@@ -168,7 +161,11 @@ static bool global_indexes_read(struct call *c, const struct json_value *definit
                                 INVALID "GlobalSecondaryIndex count exceeds the per-table limit of "
                                         "%d",
                                 GLOBAL_INDEXES_MAX);
-        if (!global_index_read(c, definitions, &v, table, set, globals))
+        struct index *x = &set->at[set->count];
+        struct throughput_asked asked;
+        if (!table_index_read(c, definitions, &v, x, &asked) ||
+            !table_index_take_throughput(c, &asked, x, table->billing, globals) ||
+            !index_is_named_anew(c, set, x->name))
             return false;
         set->count++;
     }
@@ -192,16 +189,22 @@ static bool indexes_check_names(struct call *c, const struct index_set *set)
                         names, PROJECTED_ALL_MAX);
 }
 
+struct slice table_index_set_copy(struct call *c, const struct index_set *set)
+{
+    struct buffer bytes = {0};
+    index_set_encode(&bytes, set);
+    const struct slice copy = arena_copy(&c->arena, buffer_slice(&bytes));
+    buffer_deinit(&bytes);
+    return copy;
+}
+
 /* Puts what was read into the spec. */
 static void indexes_take(struct call *c, const struct index_set *set, const struct buffer *globals,
                          struct table_spec *spec)
 {
-    struct buffer bytes = {0};
-    index_set_encode(&bytes, set);
-    spec->indexes = arena_copy(&c->arena, buffer_slice(&bytes));
+    spec->indexes = table_index_set_copy(c, set);
     spec->globals = arena_copy(&c->arena, buffer_slice(globals));
     spec->whole_collections = set->local_count > 0;
-    buffer_deinit(&bytes);
 }
 
 bool table_indexes_read(struct call *c, const struct json_value *definitions,
@@ -240,8 +243,7 @@ enum table_status table_told_status(const struct table_told *told)
     const struct table *t = &told->table;
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
         const struct table *x = told->indexes[i];
-        if (t->status == TABLE_ACTIVE && x != NULL && x->status == TABLE_CREATING &&
-            x->created_ms == t->created_ms)
+        if (t->status == TABLE_ACTIVE && x != NULL && x->status == TABLE_CREATING && !x->filling)
             return TABLE_CREATING;
     }
     return t->status;
@@ -252,7 +254,8 @@ bool table_told_rests(const struct table_told *told)
     const struct table *t = &told->table;
     bool rests = t->status == TABLE_ACTIVE;
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++)
-        rests &= told->indexes[i] == NULL || told->indexes[i]->status == TABLE_ACTIVE;
+        rests &= told->indexes[i] == NULL ||
+                 (told->indexes[i]->status == TABLE_ACTIVE && !told->indexes[i]->filling);
     return rests;
 }
 
@@ -390,7 +393,10 @@ static void global_index_write(struct buffer *out, const struct router *r, const
     const struct tally rows = {own->item_count, own->size_bytes};
     json_write_open(out, '{');
     index_write_definition(out, x);
-    json_member_text(out, "IndexStatus", table_status_name(own->status));
+    json_member_text(out, "IndexStatus",
+                     table_status_name(own->filling ? TABLE_CREATING : own->status));
+    if (own->filling)
+        json_member_bool(out, "Backfilling", own->status == TABLE_ACTIVE);
     table_provisioned_write(out, r, own);
     index_write_sizes(out, &rows);
     index_write_arn(out, r, t, x);

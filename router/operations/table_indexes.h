@@ -1,7 +1,7 @@
 /* table_indexes.h - the secondary indexes of a table: read from CreateTable, and described. */
 #pragma once
 
-#include "router/operations/operation.h"
+#include "router/operations/table_throughput.h"
 
 /* A table and its global indexes, as the catalog tells of them. */
 struct table_told {
@@ -23,6 +23,16 @@ const struct table *table_told_index(const struct table_told *told, const struct
 bool table_indexes_read(struct call *c, const struct json_value *definitions,
                         const struct json_value *local, const struct json_value *global,
                         struct table_spec *spec, const struct index_set **out);
+
+/* Reads one global index and its throughput. */
+bool table_index_read(struct call *c, const struct json_value *definitions,
+                      const struct json_value *v, struct index *x, struct throughput_asked *asked);
+/* Appends the throughput of a new index as a sized table_spec. `billing`: its table's. */
+bool table_index_take_throughput(struct call *c, const struct throughput_asked *asked,
+                                 const struct index *x, enum table_billing billing,
+                                 struct buffer *out);
+/* The set as bytes, in the call's arena. */
+struct slice table_index_set_copy(struct call *c, const struct index_set *set);
 
 /* Writes the lists of indexes, if there are any. */
 void table_indexes_write(struct buffer *out, const struct router *r, const struct table_told *told,

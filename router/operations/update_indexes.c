@@ -5,22 +5,80 @@
 
 /* ---- the request alone ---- */
 
+static bool index_update_is_second(struct call *c, struct slice name)
+{
+    return call_invalid(c,
+                        INVALID "Only one global secondary index update per index is allowed "
+                                "simultaneously. Index: %.*s",
+                        SHOWN(name));
+}
+
 static bool index_update_is_new(struct call *c, const struct index_updates *updates,
                                 struct slice name)
 {
+    if (slice_equal(updates->dropped, name) ||
+        (updates->added != NULL && slice_equal(updates->added->name, name)))
+        return index_update_is_second(c, name);
     for (uint32_t i = 0; i < updates->count; i++) {
         if (slice_equal(updates->asked[i].index, name))
-            return call_invalid(c,
-                                INVALID "Only one global secondary index update per index is "
-                                        "allowed simultaneously. Index: %.*s",
-                                SHOWN(name));
+            return index_update_is_second(c, name);
     }
     return true;
 }
 
-static bool index_update_read(struct call *c, const struct json_value *v, struct index_updates *out)
+/* No second index comes or goes at the same time. */
+static bool index_update_is_only(struct call *c, const struct index_updates *updates)
 {
-    struct json_value m[SHAPE_MEMBERS_MAX], u[SHAPE_MEMBERS_MAX];
+    return (updates->added == NULL && updates->dropped.size == 0) ||
+           fault_set(call_fault(c), FAULT_LIMIT,
+                     "Subscriber limit exceeded: Only 1 online index can be created or deleted "
+                     "simultaneously per table");
+}
+
+static bool index_update_read_create(struct call *c, const struct json_value *v,
+                                     const struct json_value *definitions,
+                                     struct index_updates *out)
+{
+    struct index *x = arena_zalloc(&c->arena, sizeof *x);
+    if (!index_update_is_only(c, out) ||
+        !table_index_read(c, definitions, v, x, &out->added_asked) ||
+        !index_update_is_new(c, out, x->name))
+        return false;
+    out->added = x;
+    return true;
+}
+
+static bool index_update_read_delete(struct call *c, const struct json_value *v,
+                                     struct index_updates *out)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    shape_bind(&shape_delete_global_secondary_index_action, v, m);
+    const struct slice name = json_string(&m[DELETE_GLOBAL_SECONDARY_INDEX_ACTION_INDEX_NAME]);
+    if (!index_update_is_only(c, out) || !index_update_is_new(c, out, name))
+        return false;
+    out->dropped = arena_copy(&c->arena, name);
+    return true;
+}
+
+static bool index_update_read_update(struct call *c, const struct json_value *v,
+                                     struct index_updates *out)
+{
+    struct json_value u[SHAPE_MEMBERS_MAX];
+    shape_bind(&shape_update_global_secondary_index_action, v, u);
+    const struct slice name = json_string(&u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_INDEX_NAME]);
+    if (!index_update_is_new(c, out, name))
+        return false;
+    struct throughput_asked *asked = &out->asked[out->count++];
+    *asked = (struct throughput_asked){.index = arena_copy(&c->arena, name)};
+    return table_read_throughput(c, &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_PROVISIONED_THROUGHPUT],
+                                 &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_ON_DEMAND_THROUGHPUT],
+                                 &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_WARM_THROUGHPUT], asked);
+}
+
+static bool index_update_read(struct call *c, const struct json_value *v,
+                              const struct json_value *definitions, struct index_updates *out)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
     shape_bind(&shape_global_secondary_index_update, v, m);
     const bool update = m[GLOBAL_SECONDARY_INDEX_UPDATE_UPDATE].type != JSON_ABSENT;
     const bool create = m[GLOBAL_SECONDARY_INDEX_UPDATE_CREATE].type != JSON_ABSENT;
@@ -32,22 +90,15 @@ static bool index_update_read(struct call *c, const struct json_value *v, struct
     if (update + create + delete > 1)
         return call_invalid(c, INVALID "Only one global secondary index action is allowed per "
                                        "GlobalSecondaryIndexUpdate object");
-    if (!update)
-        return fault_set_later(call_fault(c), create ? "GlobalSecondaryIndexUpdates.Create"
-                                                     : "GlobalSecondaryIndexUpdates.Delete");
-    shape_bind(&shape_update_global_secondary_index_action,
-               &m[GLOBAL_SECONDARY_INDEX_UPDATE_UPDATE], u);
-    const struct slice name = json_string(&u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_INDEX_NAME]);
-    if (!index_update_is_new(c, out, name))
-        return false;
-    struct throughput_asked *asked = &out->asked[out->count++];
-    *asked = (struct throughput_asked){.index = arena_copy(&c->arena, name)};
-    return table_read_throughput(c, &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_PROVISIONED_THROUGHPUT],
-                                 &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_ON_DEMAND_THROUGHPUT],
-                                 &u[UPDATE_GLOBAL_SECONDARY_INDEX_ACTION_WARM_THROUGHPUT], asked);
+    if (create)
+        return index_update_read_create(c, &m[GLOBAL_SECONDARY_INDEX_UPDATE_CREATE], definitions,
+                                        out);
+    return delete ? index_update_read_delete(c, &m[GLOBAL_SECONDARY_INDEX_UPDATE_DELETE], out)
+                  : index_update_read_update(c, &m[GLOBAL_SECONDARY_INDEX_UPDATE_UPDATE], out);
 }
 
-bool index_updates_read(struct call *c, const struct json_value *member, struct index_updates *out)
+bool index_updates_read(struct call *c, const struct json_value *member,
+                        const struct json_value *definitions, struct index_updates *out)
 {
     struct json_value v;
     if (member->type != JSON_LIST)
@@ -63,7 +114,7 @@ bool index_updates_read(struct call *c, const struct json_value *member, struct 
     out->asked = arena_zalloc(&c->arena, count * sizeof *out->asked);
     struct json_cursor cursor = json_elements(member);
     while (json_next_element(&cursor, &v)) {
-        if (!index_update_read(c, &v, out))
+        if (!index_update_read(c, &v, definitions, out))
             return false;
     }
     return true;
@@ -189,6 +240,52 @@ static bool index_updates_append(struct call *c, const struct index_updates *upd
     return true;
 }
 
+/* An index comes or goes only while no other one does. */
+static bool index_may_change(struct call *c, const struct table_told *told)
+{
+    for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
+        const struct table *own = told->indexes[i];
+        if (own != NULL && own->filling &&
+            !fault_set(call_fault(c), FAULT_LIMIT,
+                       "Subscriber limit exceeded: Only 1 online index can be created or deleted "
+                       "simultaneously per table"))
+            return false;
+    }
+    return true;
+}
+
+static bool index_take_added(struct call *c, const struct index_updates *updates,
+                             const struct table_told *told, enum table_billing billing,
+                             struct table_spec *spec)
+{
+    const struct table *t = &told->table;
+    struct index *x = updates->added;
+    const struct index_set alone = {t->partition_key, t->sort_key, 1, 0, x};
+    struct buffer throughput = {0};
+    if (index_set_find(t->index_set, x->name) != NULL)
+        return call_invalid(c, "Attempting to create an index which already exists");
+    if (!index_may_change(c, told))
+        return false;
+    const bool taken =
+        table_index_take_throughput(c, &updates->added_asked, x, billing, &throughput);
+    struct reader r = {buffer_slice(&throughput), false};
+    spec->add_index = table_index_set_copy(c, &alone);
+    spec->add_throughput = taken ? arena_copy(&c->arena, reader_sized(&r)) : slice_make(NULL, 0);
+    buffer_deinit(&throughput);
+    return taken;
+}
+
+/* An index that is being filled may go. */
+static bool index_take_dropped(struct call *c, const struct index_updates *updates,
+                               const struct table_told *told, struct table_spec *spec)
+{
+    const struct throughput_asked asked = {.index = updates->dropped};
+    if (!index_update_find(c, &asked, told))
+        return false;
+    spec->drop_index = updates->dropped;
+    return true;
+}
+
 bool index_updates_take(struct call *c, const struct index_updates *updates,
                         const struct table_told *told, struct table_spec *spec)
 {
@@ -204,7 +301,10 @@ bool index_updates_take(struct call *c, const struct index_updates *updates,
             !index_update_check(c, &updates->asked[i], billing, billing != t->billing))
             return false;
     }
-    const bool taken = index_updates_append(c, updates, told, billing, &globals);
+    const bool taken =
+        index_updates_append(c, updates, told, billing, &globals) &&
+        (updates->added == NULL || index_take_added(c, updates, told, billing, spec)) &&
+        (updates->dropped.size == 0 || index_take_dropped(c, updates, told, spec));
     spec->globals = arena_copy(&c->arena, buffer_slice(&globals));
     buffer_deinit(&globals);
     return taken;

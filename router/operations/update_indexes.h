@@ -1,6 +1,5 @@
-/* update_indexes.h - GlobalSecondaryIndexUpdates of UpdateTable: changes of the throughput of indexes.
- *
- * Not here: indexes that are added to a table or taken away, which weir refuses. */
+/* update_indexes.h - GlobalSecondaryIndexUpdates of UpdateTable: indexes that come, go, or get another
+ * throughput. */
 #pragma once
 
 #include "router/operations/table_indexes.h"
@@ -9,10 +8,14 @@
 struct index_updates {
     uint32_t count;
     struct throughput_asked *asked; /* in the call's arena */
+    struct index *added;            /* in the call's arena; NULL: none */
+    struct throughput_asked added_asked;
+    struct slice dropped; /* the name of an index; empty: none */
 };
 
 /* Reads the member, which must have passed shape_check. */
-bool index_updates_read(struct call *c, const struct json_value *member, struct index_updates *out);
+bool index_updates_read(struct call *c, const struct json_value *member,
+                        const struct json_value *definitions, struct index_updates *out);
 
 /* Checks the updates against the table's indexes, and puts them into the spec, whose billing is set.
  * With a new billing mode of the table, all its indexes change. */

@@ -2,6 +2,7 @@
  * their values.
  *
  * Not here: changes of global indexes (update_indexes.h). */
+#include "router/operations/key_definitions.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
@@ -79,10 +80,12 @@ static bool update_read_change(struct call *c, struct update_table *u, const str
         u->spec.billing == BILLING_PROVISIONED)
         return fault_invalid(
             f, INVALID "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
-    return table_read_throughput(c, &m[UPDATE_TABLE_PROVISIONED_THROUGHPUT],
+    return definitions_differ(c, &m[UPDATE_TABLE_ATTRIBUTE_DEFINITIONS]) &&
+           table_read_throughput(c, &m[UPDATE_TABLE_PROVISIONED_THROUGHPUT],
                                  &m[UPDATE_TABLE_ON_DEMAND_THROUGHPUT],
                                  &m[UPDATE_TABLE_WARM_THROUGHPUT], &u->asked) &&
-           index_updates_read(c, &m[UPDATE_TABLE_GLOBAL_SECONDARY_INDEX_UPDATES], &u->indexes);
+           index_updates_read(c, &m[UPDATE_TABLE_GLOBAL_SECONDARY_INDEX_UPDATES],
+                              &m[UPDATE_TABLE_ATTRIBUTE_DEFINITIONS], &u->indexes);
 }
 
 static bool update_read(struct call *c, const struct json_value m[], struct update_table *u)
@@ -178,7 +181,8 @@ static bool update_found(struct call *c, struct subrequest *get, const struct re
         !update_complete(c, u, told, &spec))
         return false;
     const bool changes = table_spec_changes_throughput(&spec, &told->table);
-    if (!changes && !update_changes_labels(&told->table, &spec) && spec.globals.size == 0)
+    if (!changes && !update_changes_labels(&told->table, &spec) && spec.globals.size == 0 &&
+        spec.add_index.size == 0 && spec.drop_index.size == 0)
         return table_description_answer(c, get, r, "TableDescription", NULL);
     if (!changes)
         spec.billing = BILLING_AS_IT_IS;

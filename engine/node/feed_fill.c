@@ -1,0 +1,88 @@
+/* feed_fill.c - brings a new index the rows of items that were there before it. */
+#include "engine/index/row.h"
+#include "engine/node/feed_internal.h"
+#include "engine/node/owned_keys.h"
+
+enum {
+    FILL_ITEMS = 100, /* of a piece */
+    FILL_BYTES = 256 * 1024
+};
+
+void feed_filled(struct feeds *feeds, struct feed *f)
+{
+    if (!f->fill.on || --f->fill.left > 0)
+        return;
+    struct reply *r = env_reply_to(feeds->env, f->fill.from, f->fill.id, REPLY_OK);
+    r->kind = ANSWER_RANGE;
+    r->range.last = arena_copy(&feeds->env->lent, buffer_slice(&f->fill.next));
+    f->fill.on = false;
+}
+
+/* Notes that the index lacks the item. False: the item has no row. */
+static bool fill_note(struct feeds *feeds, struct feed *f, const struct index *x, struct slice key,
+                      struct slice item)
+{
+    static const uint8_t no_suffix[FEED_SUFFIX_SIZE];
+    struct buffer *value = &f->scratch;
+    buffer_clear(value);
+    if (item_check(item) != STATUS_OK || !index_global_append_key(value, x, key, item))
+        return false;
+    buffer_clear(value);
+    buffer_append_u64(value, 0);
+    buffer_append_u32(value, x->table_id);
+    buffer_append_u32(value, 0);
+    buffer_append_sized(value, slice_make(NULL, 0));
+    feed_note(f, feeds->env->now, key_in_space(key, SPACE_FEED_KEYS, &feeds->env->lent),
+              slice_make(no_suffix, sizeof no_suffix), buffer_slice(value), true);
+    return true;
+}
+
+/* The first key that is not in the piece, and the number of items that the index needs. */
+static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partition *p,
+                              const struct index *x, struct slice from)
+{
+    struct items_cursor c;
+    struct slice key, item;
+    size_t bytes = 0;
+    enum status status;
+    f->fill.left = 0;
+    if (slice_compare(from, p->info.lo) < 0)
+        from = p->info.lo;
+    items_seek(p, feeds->env->store, from, p->info.hi, false, &c);
+    for (int i = 0; (status = items_next(&c, &key, &item)) == STATUS_OK; i++) {
+        if (i == FILL_ITEMS || bytes >= FILL_BYTES) {
+            buffer_set(&f->fill.next, key);
+            return STATUS_OK;
+        }
+        bytes += item.size;
+        f->fill.left += fill_note(feeds, f, x, key, item);
+    }
+    buffer_set(&f->fill.next, p->info.hi);
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation *o)
+{
+    struct feed *f;
+    const struct index *x = index_set_find_table(p->indexes, o->request.fill.index);
+    LIST_FOREACH (f, &feeds->all, place) {
+        if (f->partition == p->info.id && f->term == p->led)
+            break;
+    }
+    if (f == NULL || x == NULL || f->fill.on || raft_applied(p->raft) < p->indexed_from) {
+        env_refuse(feeds->env, o, REPLY_OVERLOADED, "partition %u cannot fill the index yet",
+                   p->info.id);
+        return;
+    }
+    if (fill_piece(feeds, f, p, x, o->request.fill.from) != STATUS_OK) {
+        env_refuse(feeds->env, o, REPLY_CORRUPT, "partition %u cannot be read", p->info.id);
+        return;
+    }
+    f->fill.on = true;
+    f->fill.from = o->from;
+    f->fill.id = o->request.id;
+    if (f->fill.left == 0) {
+        f->fill.left = 1;
+        feed_filled(feeds, f);
+    }
+}
