@@ -256,6 +256,7 @@ static void item_append_acks(struct feed *f, struct feed_item *item, struct buff
     }
     item->note_count -= count;
     item->covered -= count;
+    item->tried_notes = 0;
     memmove(item->notes, item->notes + count, item->note_count * sizeof item->notes[0]);
 }
 

@@ -29,6 +29,9 @@ struct feed_item {
     uint32_t note_count;
     size_t note_capacity;
     struct instant at; /* while it waits: when to try again */
+    /* Of the last round: what is written need not be written again while no note is new. */
+    uint32_t tried_notes;
+    uint64_t written; /* bit i: request i of the round */
     /* of the round that is on its way; covered 0: none */
     uint32_t covered; /* notes */
     uint32_t awaited; /* answers */
@@ -46,6 +49,7 @@ enum feed_target_state {
 /* An index partition that the feed writes to. */
 struct feed_target {
     LIST_ENTRY(feed_target) place;
+    uint32_t number; /* of the target, in the feed */
     uint32_t table_id;
     uint32_t partition;
     enum feed_target_state state;
@@ -71,6 +75,7 @@ struct feed {
     size_t bytes;    /* of the rows in the store */
     size_t proposed; /* of those on their way there */
     LIST_HEAD(, feed_target) targets;
+    uint32_t target_count;    /* that there ever were */
     struct feed_item **slots; /* owns; of FEED_CALLS_MAX; by slot, NULL: free */
     uint32_t calls;
     /* of the last refusal by an index */

@@ -7,14 +7,16 @@
 #include "replication/raft_mutation.h"
 
 enum {
-    COVERED_MAX = 8,   /* notes that a round covers at most */
-    SLOT_SHIFT = 24,   /* a call's token: the item's slot | the partition of the index */
+    COVERED_MAX = 8, /* notes that a round covers at most */
+    REQUEST_SHIFT = 16,
+    SLOT_SHIFT = 24, /* a call's token: the item's slot | the request | the number of the target */
     SESSION_MS = 2000, /* how long a session is asked for */
     WAIT_LEAST_MS = 1, /* after a throttled row */
     WAIT_MOST_MS = 1000,
 };
 
-_Static_assert(PARTITION_ID_MAX <= 1 << SLOT_SHIFT && FEED_CALLS_MAX <= 256, "both fit a token");
+_Static_assert(FEED_CALLS_MAX <= 256 && (COVERED_MAX + 1) * GLOBAL_INDEXES_MAX <= 256,
+               "both fit a token");
 
 /* A row to be written. */
 struct row_write {
@@ -22,6 +24,7 @@ struct row_write {
     const struct partition_info *info;
     struct slice key;
     struct slice row; /* data NULL: the row goes */
+    uint32_t number;  /* of the request in the round */
 };
 
 struct round {
@@ -33,6 +36,7 @@ struct round {
     struct slice value; /* the item; empty: none */
     struct row_write *writes;
     uint32_t count;
+    uint32_t numbered; /* requests, those that are done included */
 };
 
 /* ---- targets ---- */
@@ -56,6 +60,16 @@ static struct feed_target *target_find(const struct feed *f, uint32_t partition)
     return NULL;
 }
 
+static struct feed_target *target_numbered(const struct feed *f, uint32_t number)
+{
+    struct feed_target *t;
+    LIST_FOREACH (t, &f->targets, place) {
+        if (t->number == number)
+            return t;
+    }
+    return NULL;
+}
+
 static struct feed_target *target_of(struct feed *f, uint32_t table_id, uint32_t partition)
 {
     struct feed_target *t = target_find(f, partition);
@@ -64,6 +78,7 @@ static struct feed_target *target_of(struct feed *f, uint32_t table_id, uint32_t
     t = must_calloc(1, sizeof *t);
     t->table_id = table_id;
     t->partition = partition;
+    t->number = f->target_count++;
     LIST_INSERT_HEAD(&f->targets, t, place);
     return t;
 }
@@ -141,6 +156,9 @@ static bool round_add(struct round *round, uint32_t table_id, struct slice key, 
 {
     struct feeds *feeds = round->feeds;
     struct feed_item *item = round->item;
+    const uint32_t number = round->numbered++;
+    if (number < 64 && (item->written >> number & 1) != 0)
+        return true;
     const struct table *map = index_maps_find(feeds->maps, table_id);
     item->at = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
     if (map == NULL)
@@ -155,7 +173,7 @@ static bool round_add(struct round *round, uint32_t table_id, struct slice key, 
         target_ask(feeds, round->feed, round->p, t, info);
     if (t->state != TARGET_READY)
         return false;
-    round->writes[round->count++] = (struct row_write){t, info, key, row};
+    round->writes[round->count++] = (struct row_write){t, info, key, row, number};
     return true;
 }
 
@@ -218,8 +236,9 @@ static void round_send(const struct round *round, const struct row_write *w)
 {
     const struct call_options options = {.kind = CALL_INDEX_ROW,
                                          .subject = round->feed->partition,
-                                         .token =
-                                             round->item->slot << SLOT_SHIFT | w->target->partition,
+                                         .token = round->item->slot << SLOT_SHIFT |
+                                                  w->number << REQUEST_SHIFT |
+                                                  (w->target->number & UINT16_MAX),
                                          .candidate_count = 1,
                                          .candidates = {w->target->node},
                                          .once = true,
@@ -246,6 +265,9 @@ bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct 
     if (status == STATUS_NOT_FOUND)
         round.value = slice_make(NULL, 0);
     item->covered = item->note_count < COVERED_MAX ? item->note_count : COVERED_MAX;
+    if (item->tried_notes != item->note_count)
+        item->written = 0;
+    item->tried_notes = item->note_count;
     round.writes =
         arena_alloc(arena, (COVERED_MAX + 1) * GLOBAL_INDEXES_MAX * sizeof *round.writes);
     for (uint32_t i = 0; i < index_set_global(p->indexes); i++) {
@@ -284,11 +306,14 @@ bool feed_row_answered(struct feeds *feeds, struct feed *f, const struct call_an
                        struct feed_item **out)
 {
     struct feed_item *item = f->slots[answer->token >> SLOT_SHIFT];
-    struct feed_target *t = target_find(f, answer->token & ((1U << SLOT_SHIFT) - 1));
+    struct feed_target *t = target_numbered(f, answer->token & UINT16_MAX);
+    const uint32_t number = answer->token >> REQUEST_SHIFT & UINT8_MAX;
     const struct reply *r = answer->reply;
     must(item != NULL && t != NULL && item->awaited > 0);
     f->calls--;
     item->awaited--;
+    if (r->code == REPLY_OK && number < 64)
+        item->written |= UINT64_C(1) << number;
     if (r->code != REPLY_OK) {
         item->failed = true;
         if (r->code == REPLY_THROTTLED)
