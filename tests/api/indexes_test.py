@@ -469,6 +469,20 @@ class GlobalDefinitionTest(Suite):
         self.assertEqual(status, 200, answer)
         self.assertEqual((units("by-a"), units("by-b")), ((3, 2), (3, 2)))
 
+    def test_reads_are_throttled_by_the_throughput_of_the_index(self):
+        one = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+        name = self.created(globally(global_index("by-a", "a", ProvisionedThroughput=one), more=(("a", "S"),),
+                                     BillingMode="PROVISIONED", ProvisionedThroughput=UNITS))
+        refusal = until(self, lambda: (lambda status, answer: answer if status == 400 else None)(
+            *send("Scan", {**name, "IndexName": "by-a"})), "a Scan is throttled")
+        self.assertEqual(refusal["__type"].split("#")[1], "ProvisionedThroughputExceededException")
+        self.assertTrue(refusal["message"].startswith("The level of configured provisioned throughput for one or more "
+                                                      "global secondary indexes of the table was exceeded. "))
+        self.assertEqual(refusal["ThrottlingReasons"], [
+            {"reason": "IndexReadProvisionedThroughputExceeded",
+             "resource": "arn:aws:dynamodb:local:000000000000:table/%s/index/by-a" % name["TableName"]}])
+        self.assertEqual(send("Scan", name)[0], 200)
+
     def test_indexes_come_and_go_only_with_the_table(self):
         name = self.created(globally(global_index("by-a", "a"), more=(("a", "S"), ("n", "N")),
                                      locals_=[local("local", "n")]))
