@@ -247,27 +247,12 @@ static bool subrequest_was_charged(enum reply_code code)
     return code == REPLY_OK || code == REPLY_CONDITION_FAILED || code == REPLY_UPDATE_FAILED;
 }
 
-/* What a request cost the table itself: a global index has tokens of its own. */
-static int64_t subrequest_table_mcu(const struct reply *reply)
-{
-    int64_t mcu = reply->consumed_mcu;
-    struct reader costs = {
-        reply->kind == ANSWER_ITEM ? reply->item.index_costs : slice_make(NULL, 0), false};
-    while (costs.left.size > 0) {
-        reader_u8(&costs);
-        const uint32_t table_id = reader_u32(&costs);
-        const int64_t cost = (int64_t)reader_u64(&costs);
-        mcu -= table_id != 0 && !costs.failed ? cost : 0;
-    }
-    return mcu;
-}
-
 static void subrequest_settle(struct router *r, struct subrequest *s, const struct reply *reply)
 {
     if (reply->code == REPLY_UNKNOWN) /* the request may be done */
         limit_keep(r, s);
     else
-        limit_settle(r, s, subrequest_was_charged(reply->code) ? subrequest_table_mcu(reply) : 0);
+        limit_settle(r, s, subrequest_was_charged(reply->code) ? reply->consumed_mcu : 0);
 }
 
 /* The size of the item that was read or written, as far as request and reply tell. -1: not known. */

@@ -70,7 +70,7 @@ static bool key_next_parts(const struct key_attr *schema, uint32_t count, struct
                            struct arena *arena, struct attr *out)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (!key_next_part(&schema[i], storage_key, arena, &out[i]))
+        if (storage_key->size == 0 || !key_next_part(&schema[i], storage_key, arena, &out[i]))
             return false;
     }
     return true;

@@ -188,12 +188,11 @@ struct reply {
             bool found;               /* GET: the item exists; a write: the wanted item does */
             int64_t collection_bytes; /* writes: size of the item collection now; -1: not counted */
             uint8_t fault;            /* UPDATE_FAILED: enum update_fault */
-            struct slice
-                index_costs; /* of the writes to indexes: each u8 number of a local index, or
-                                         0 | u32 table id of a global one, or 0 | i64 mcu. Those of
-                                         local indexes are a part of consumed_mcu, those of global
-                                         ones are not */
-        } item;              /* GET, PUT, DELETE, UPDATE */
+            struct slice index_costs; /* of the writes to indexes: each u8 number of a local index,
+                                         or 0 | u32 table id of a global one, or 0 | i64 mcu. Those
+                                         of local indexes are a part of consumed_mcu, the others
+                                         are not: a global index has throughput of its own */
+        } item;                       /* GET, PUT, DELETE, UPDATE */
         struct {
             struct slice items; /* each u32 size + bytes; count_only: empty */
             uint32_t count;     /* items that passed the filter */

@@ -25,8 +25,7 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
             if (x->number != number || x->table_id != table_id)
                 continue;
             capacity->index_mcu[i] += mcu;
-            if (number != 0)
-                capacity->table_mcu -= mcu;
+            capacity->table_mcu -= x->number != 0 ? mcu : 0;
         }
     }
 }

@@ -1,6 +1,7 @@
 /* update_indexes.c - GlobalSecondaryIndexUpdates of UpdateTable. */
 #include "router/operations/update_indexes.h"
 
+#include "router/operations/key_definitions.h"
 #include "router/operations/shapes.h"
 
 /* ---- the request alone ---- */
@@ -40,7 +41,10 @@ static bool index_update_read_create(struct call *c, const struct json_value *v,
                                      struct index_updates *out)
 {
     struct index *x = arena_zalloc(&c->arena, sizeof *x);
-    if (!index_update_is_only(c, out) ||
+    if (definitions->type == JSON_ABSENT)
+        return call_invalid(c, INVALID "AttributeDefinitions must be provided when creating a "
+                                       "Global Secondary Index");
+    if (!index_update_is_only(c, out) || !definitions_differ(c, definitions) ||
         !table_index_read(c, definitions, v, x, &out->added_asked) ||
         !index_update_is_new(c, out, x->name))
         return false;

@@ -2,7 +2,6 @@
  * their values.
  *
  * Not here: changes of global indexes (update_indexes.h). */
-#include "router/operations/key_definitions.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/table_description.h"
@@ -32,8 +31,8 @@ static const struct {
     {UPDATE_TABLE_WARM_THROUGHPUT, "WarmThroughput must be the only operation in the request"},
 };
 
-/* serve_run has refused members that weir does not support yet. AttributeDefinitions are for new
- * indexes, and ignored without any. */
+/* serve_run has refused members that weir does not support yet. AttributeDefinitions are for a new
+ * index, and ignored without one. */
 static bool update_check_members(struct call *c, const struct json_value m[])
 {
     int count = 0;
@@ -80,8 +79,7 @@ static bool update_read_change(struct call *c, struct update_table *u, const str
         u->spec.billing == BILLING_PROVISIONED)
         return fault_invalid(
             f, INVALID "ProvisionedThroughput must be specified when BillingMode is PROVISIONED");
-    return definitions_differ(c, &m[UPDATE_TABLE_ATTRIBUTE_DEFINITIONS]) &&
-           table_read_throughput(c, &m[UPDATE_TABLE_PROVISIONED_THROUGHPUT],
+    return table_read_throughput(c, &m[UPDATE_TABLE_PROVISIONED_THROUGHPUT],
                                  &m[UPDATE_TABLE_ON_DEMAND_THROUGHPUT],
                                  &m[UPDATE_TABLE_WARM_THROUGHPUT], &u->asked) &&
            index_updates_read(c, &m[UPDATE_TABLE_GLOBAL_SECONDARY_INDEX_UPDATES],

@@ -8,7 +8,7 @@ import boto3
 import boto3.dynamodb.conditions
 from botocore.exceptions import ClientError
 
-from suite import URL, boto, keys_of, n, new_name, recorded, s
+from suite import URL, boto, keys_of, n, new_name, recorded, s, until
 
 Attr, Key = boto3.dynamodb.conditions.Attr, boto3.dynamodb.conditions.Key
 DB = boto()
@@ -171,9 +171,8 @@ class ClientTest(unittest.TestCase):
             "StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
         self.refused("ValidationException", DB.create_table, TableName=new_name(), BillingMode="PAY_PER_REQUEST",
                      **keys_of(("p", "S")), StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
-        for later in ("AttributeDefinitions", "GlobalSecondaryIndexUpdates", "ReplicaUpdates"):
-            self.refused("ValidationException", DB.update_table, later + " is not supported by weir yet",
-                         TableName=name, **{later: []})
+        self.refused("ValidationException", DB.update_table, "ReplicaUpdates is not supported by weir yet",
+                     TableName=name, ReplicaUpdates=[])
         listed = DB.get_paginator("list_tables").paginate(PaginationConfig={"PageSize": 1})
         self.assertIn(name, [t for page in listed for t in page["TableNames"]])
         self.assertNotIn(name, DB.list_tables(ExclusiveStartTableName=name, Limit=1)["TableNames"])
@@ -185,6 +184,38 @@ class ClientTest(unittest.TestCase):
         for indexes in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
             self.refused("ValidationException", DB.create_table, TableName=new_name(), BillingMode="PAY_PER_REQUEST",
                          **keys_of(("p", "S")), **{indexes: []})
+
+    def test_global_indexes(self):
+        units, keys = {"ReadCapacityUnits": 300, "WriteCapacityUnits": 300}, keys_of(("city", "S"), ("n", "N"))
+        name = self.make(BillingMode="PROVISIONED", ProvisionedThroughput=units, AttributeDefinitions=keys_of(
+            ("p", "S"), ("s", "N"), ("city", "S"), ("n", "N"))["AttributeDefinitions"], GlobalSecondaryIndexes=[
+                {"IndexName": "by-city", "KeySchema": keys["KeySchema"], "ProvisionedThroughput": units,
+                 "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x"]}}])
+        change = {"IndexName": "by-city", "ProvisionedThroughput": {**units, "ReadCapacityUnits": 400}}
+        DB.update_table(TableName=name, AttributeDefinitions=keys["AttributeDefinitions"],
+                        GlobalSecondaryIndexUpdates=[{"Update": change}])
+        index = DB.describe_table(TableName=name)["Table"]["GlobalSecondaryIndexes"][0]
+        self.assertEqual(index["ProvisionedThroughput"]["ReadCapacityUnits"], 400)
+        for later, action in (("Create", {**change, "KeySchema": keys["KeySchema"],
+                                          "Projection": {"ProjectionType": "ALL"}}), ("Delete", {"IndexName": "none"})):
+            self.refused("ValidationException", DB.update_table, "GlobalSecondaryIndexUpdates.%s is not supported by "
+                         "weir yet" % later, TableName=name, GlobalSecondaryIndexUpdates=[{later: action}])
+        insights = DB.describe_contributor_insights(TableName=name, IndexName="by-city")
+        self.assertEqual(insights["ContributorInsightsStatus"], "DISABLED")
+        items = [{**self.key("a", i), "city": s("rome"), "n": n(9 - i), "x": s("x"), "y": s("y")} for i in range(9)]
+        for item in items:
+            DB.put_item(TableName=name, Item=item)
+        query = {"TableName": name, "IndexName": "by-city", "KeyConditionExpression": "city = :c AND n > :n",
+                 "ExpressionAttributeValues": {":c": s("rome"), ":n": n(2)}}
+        until(self, lambda: DB.query(**query)["Count"] == 7, "the index has the rows")
+        pages = DB.get_paginator("query").paginate(**query, PaginationConfig={"PageSize": 2})
+        self.assertEqual([i for page in pages for i in page["Items"]],
+                         [{k: v for k, v in i.items() if k != "y"} for i in items[6::-1]])
+        table = boto3.resource("dynamodb", endpoint_url=URL, region_name="us-east-1", aws_access_key_id="weir",
+                               aws_secret_access_key="weir").Table(name)
+        found = table.query(IndexName="by-city", KeyConditionExpression=Key("city").eq("rome") & Key("n").eq(5))
+        self.assertEqual([i["s"] for i in found["Items"]], [4])
+        DB.delete_table(TableName=name)
 
     def test_tags(self):
         DB.tag_resource(ResourceArn=self.arn, Tags=[{"Key": "k", "Value": "v"}, {"Key": "l", "Value": ""}])

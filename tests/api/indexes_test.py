@@ -1,8 +1,10 @@
 #!/usr/bin/python3
 """Secondary indexes: their definition, their rows, reads by them, what they cost, and each refusal."""
 
+import base64
 import random
 import unittest
+import uuid
 
 from suite import INVALID, Suite, boto, keys_of, n, new_name, s, send, until
 
@@ -106,7 +108,11 @@ class LocalTest(Suite):
         return {"p": s(self.p), "s": s(sort), **attributes}
 
     def write(self, sort, **attributes):
-        return self.ok("PutItem", Item=self.item(sort, **attributes), ReturnConsumedCapacity="INDEXES")
+        def written():
+            status, answer = send("PutItem", {"TableName": self.table, "Item": self.item(sort, **attributes),
+                                              "ReturnConsumedCapacity": "INDEXES"})
+            return answer if status == 200 or "Throttling" not in answer["__type"] else None
+        return until(self, written, "the partition has tokens")
 
     def by(self, index, **more):
         return self.ok("Query", IndexName=index, ConsistentRead=True, KeyConditionExpression="p = :p",
@@ -314,6 +320,370 @@ class LocalTest(Suite):
                                 key=lambda i: (list(i[by].values())[0], i["s"]["S"]))
                 wanted = [{k: v for k, v in i.items() if k in shown} for i in wanted]
                 self.assertEqual(self.by(index)["Items"], wanted)
+
+
+UNITS = {"ReadCapacityUnits": 3, "WriteCapacityUnits": 2}
+
+
+def global_index(name, hashes, ranges=(), projection="ALL", names=(), **more):
+    shown = {"ProjectionType": projection, **({"NonKeyAttributes": list(names)} if names else {})}
+    schema = [{"AttributeName": a, "KeyType": kind} for kind, keys in (("HASH", hashes), ("RANGE", ranges)) for a in keys]
+    return {"IndexName": name, "Projection": shown, "KeySchema": schema, **more}
+
+
+def globally(*indexes, more=(), locals_=(), **members):
+    """CreateTable with these global indexes. `more`: definitions beside those of p and s."""
+    body = {"TableName": new_name(), "BillingMode": "PAY_PER_REQUEST", **keys_of(*KEYS),
+            "AttributeDefinitions": defined(*more), "GlobalSecondaryIndexes": list(indexes), **members}
+    if locals_:
+        body["LocalSecondaryIndexes"] = list(locals_)
+    return body
+
+
+class GlobalDefinitionTest(Suite):
+    def refused(self, message, body, kind="ValidationException", operation="CreateTable"):
+        status, answer = send(operation, body)
+        told = (status, answer["__type"].split("#")[1], answer.get("message", answer.get("Message")))
+        self.assertEqual(told, (400, kind, message))
+
+    def created(self, body):
+        status, answer = send("CreateTable", body)
+        self.assertEqual(status, 200, answer)
+        name = {"TableName": body["TableName"]}
+        until(self, lambda: send("DescribeTable", name)[1]["Table"]["TableStatus"] == "ACTIVE", "the table is there")
+        self.addCleanup(send, "DeleteTable", name)
+        return name
+
+    def told(self, name):
+        return {x["IndexName"]: x for x in send("DescribeTable", name)[1]["Table"]["GlobalSecondaryIndexes"]}
+
+    def test_what_is_wrong_with_an_index_is_told(self):
+        a, plain = (("a", "S"),), global_index("by-a", "a")
+        self.refused(INVALID + "List of GlobalSecondaryIndexes is empty", globally())
+        self.refused(INVALID + "Some index key attributes are not defined in AttributeDefinitions. Keys: [x], "
+                     "AttributeDefinitions: [p, s, a]", globally(global_index("by-x", "x"), more=a))
+        self.refused("Both the Hash Key and the Range Key element in the KeySchema have the same name",
+                     globally(global_index("by-a", "a", "a"), more=a))
+        self.refused("Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
+                     globally(global_index("by-a", "", "a"), more=a))
+        turned = {**plain, "KeySchema": global_index("x", "a", "p")["KeySchema"][::-1] + plain["KeySchema"]}
+        self.refused("The KeySchema contains multiple key attributes with the same name", globally(turned, more=a))
+        mixed = {**plain, "KeySchema": global_index("x", "a", "p")["KeySchema"] + global_index("x", "s")["KeySchema"]}
+        self.refused(INVALID + "All HASH key attributes must precede RANGE key attributes in the KeySchema",
+                     globally(mixed, more=a))
+        wide = tuple((k, "S") for k in "abcde")
+        self.refused(INVALID + "The KeySchema exceeds the maximum allowed number of HASH key attributes",
+                     globally(global_index("by-5", "abcde"), more=wide))
+        self.refused(INVALID + "Unknown ProjectionType: null", globally({**plain, "Projection": {}}, more=a))
+        self.refused(INVALID + "ProjectionType is KEYS_ONLY, but NonKeyAttributes is specified",
+                     globally(global_index("by-a", "a", projection="KEYS_ONLY", names="x"), more=a))
+        self.refused(INVALID + "Duplicate element in NonKeyAttributes: x",
+                     globally(global_index("by-a", "a", projection="INCLUDE", names="xx"), more=a))
+        self.refused(INVALID + "ProvisionedThroughput should not be specified for index: by-a when BillingMode is "
+                     "PAY_PER_REQUEST", globally({**plain, "ProvisionedThroughput": UNITS}, more=a))
+        self.refused(INVALID + "ProvisionedThroughput is not specified for index: by-a",
+                     globally(plain, more=a, BillingMode="PROVISIONED", ProvisionedThroughput=UNITS))
+        self.refused(INVALID + "Duplicate index name: by-a", globally(plain, plain, more=a))
+        self.refused(INVALID + "Duplicate index name: by-a", globally(plain, more=a, locals_=[local("by-a", "a")]))
+        self.refused(INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20",
+                     globally(*[global_index("by-%d" % i, "a") for i in range(100, 121)], more=a))
+        status, answer = send("CreateTable", globally({**plain, "KeySchema": [plain["KeySchema"][0]] * 9}, more=a))
+        self.assertIn("Member must have length less than or equal to 8", answer["message"])
+
+    def test_a_table_describes_its_indexes(self):
+        limit = {"MaxReadRequestUnits": 50, "MaxWriteRequestUnits": 60}
+        body = globally(global_index("by-a", "a", "n", "INCLUDE", "xy", OnDemandThroughput=limit), global_index("wide", "abn", "sp", "KEYS_ONLY"),
+                        more=(("n", "N"), ("a", "S"), ("b", "B")), locals_=[local("local", "n")])
+        name = self.created(body)
+        table = send("DescribeTable", name)[1]["Table"]
+        self.assertEqual(table["AttributeDefinitions"], body["AttributeDefinitions"])
+        for shown, asked in zip(table["GlobalSecondaryIndexes"], body["GlobalSecondaryIndexes"]):
+            self.assertEqual({k: shown[k] for k in asked}, asked)
+            self.assertEqual(shown["IndexArn"], table["TableArn"] + "/index/" + asked["IndexName"])
+            self.assertEqual((shown["IndexStatus"], shown["ItemCount"], shown["IndexSizeBytes"]), ("ACTIVE", 0, 0))
+            self.assertEqual(shown["ProvisionedThroughput"],
+                             {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0})
+            self.assertEqual(shown["WarmThroughput"]["Status"], "ACTIVE")
+        self.assertEqual([x["IndexName"] for x in table["LocalSecondaryIndexes"]], ["local"])
+        self.assertNotIn(body["TableName"] + "/by-a", send("ListTables", {})[1]["TableNames"])
+        insights = send("DescribeContributorInsights", {**name, "IndexName": "by-a"})[1]
+        self.assertEqual((insights["IndexName"], insights["ContributorInsightsStatus"]), ("by-a", "DISABLED"))
+        status, answer = send("DeleteTable", name)
+        self.assertEqual((status, answer["TableDescription"]["TableStatus"]), (200, "DELETING"))
+        until(self, lambda: send("DescribeTable", name)[0] == 400, "the table is gone")
+        self.created(body)
+
+    def test_throughput_of_indexes_changes(self):
+        body = globally(global_index("by-a", "a", ProvisionedThroughput=UNITS,
+                                     WarmThroughput={"ReadUnitsPerSecond": 9, "WriteUnitsPerSecond": 8}),
+                        global_index("by-b", "b", ProvisionedThroughput=UNITS), more=(("a", "S"), ("b", "S")),
+                        BillingMode="PROVISIONED", ProvisionedThroughput=UNITS)
+        name = self.created(body)
+        more = {"ReadCapacityUnits": 5, "WriteCapacityUnits": 4}
+
+        def update(*updates, **members):
+            listed = {"GlobalSecondaryIndexUpdates": [{"Update": {"IndexName": x, **u}} for x, u in updates]}
+            return {**name, **(listed if updates else {}), **members}
+
+        def units(index):
+            told = self.told(name)[index]["ProvisionedThroughput"]
+            return told["ReadCapacityUnits"], told["WriteCapacityUnits"]
+        status, answer = send("UpdateTable", update(("by-a", {"ProvisionedThroughput": more}),
+                                                    AttributeDefinitions=body["AttributeDefinitions"]))
+        self.assertEqual(status, 200, answer)
+        answered = answer["TableDescription"]
+        self.assertEqual((answered["TableStatus"], answered["GlobalSecondaryIndexes"][0]["IndexStatus"]),
+                         ("ACTIVE", "UPDATING"))
+        self.assertEqual(answered["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"], 3)
+        self.assertEqual((units("by-a"), units("by-b")), ((5, 4), (3, 2)))
+        self.assertIn("LastIncreaseDateTime", self.told(name)["by-a"]["ProvisionedThroughput"])
+        self.refused("The provisioned throughput for the index by-a will not change. The requested value equals the "
+                     "current value. Current ReadCapacityUnits provisioned for index by-a: 5. Requested "
+                     "ReadCapacityUnits: 5. Current WriteCapacityUnits provisioned for index by-a: 4. Requested "
+                     "WriteCapacityUnits: 4. Refer to the Amazon DynamoDB Developer Guide for current limits and how "
+                     "to request higher limits.", update(("by-a", {"ProvisionedThroughput": more})),
+                     operation="UpdateTable")
+        self.refused("Requested resource not found: Index none for table " + name["TableName"],
+                     update(("none", {"ProvisionedThroughput": more})), "ResourceNotFoundException", "UpdateTable")
+        too_much = {"ReadCapacityUnits": 10 ** 9, "WriteCapacityUnits": 4}
+        status, answer = send("UpdateTable", update(("by-b", {"ProvisionedThroughput": too_much}),
+                                                    ProvisionedThroughput=more))
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, "LimitExceededException"))
+        self.assertEqual(send("DescribeTable", name)[1]["Table"]["ProvisionedThroughput"]["ReadCapacityUnits"], 3)
+        self.assertEqual(send("UpdateTable", update(BillingMode="PAY_PER_REQUEST"))[0], 200)
+        self.assertEqual((units("by-a"), units("by-b")), ((0, 0), (0, 0)))
+        limit = {"MaxReadRequestUnits": 70, "MaxWriteRequestUnits": 80}
+        status, answer = send("UpdateTable", update(("by-b", {"OnDemandThroughput": limit})))
+        self.assertEqual(status, 200, answer)
+        until(self, lambda: self.told(name)["by-b"]["IndexStatus"] == "ACTIVE", "the index is changed")
+        self.assertEqual(self.told(name)["by-b"]["OnDemandThroughput"], limit)
+        warm = {"ReadUnitsPerSecond": 13000, "WriteUnitsPerSecond": 5000}
+        self.assertEqual(send("UpdateTable", update(("by-b", {"WarmThroughput": warm})))[0], 200)
+        self.refused(INVALID + "The only Updates for index: by-a when TableThroughputMode is PAY_PER_REQUEST can be to "
+                     "OnDemandThroughput, WarmThroughput", update(("by-a", {"ProvisionedThroughput": more})),
+                     operation="UpdateTable")
+        self.refused(INVALID + "ProvisionedThroughput must be specified for index: by-a,by-b",
+                     update(BillingMode="PROVISIONED", ProvisionedThroughput=more), operation="UpdateTable")
+        status, answer = send("UpdateTable", update(*((x, {"ProvisionedThroughput": UNITS}) for x in ("by-a", "by-b")),
+                                                    BillingMode="PROVISIONED", ProvisionedThroughput=more))
+        self.assertEqual(status, 200, answer)
+        self.assertEqual((units("by-a"), units("by-b")), ((3, 2), (3, 2)))
+
+    def test_reads_are_throttled_by_the_throughput_of_the_index(self):
+        one = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+        name = self.created(globally(global_index("by-a", "a", ProvisionedThroughput=one), more=(("a", "S"),),
+                                     BillingMode="PROVISIONED", ProvisionedThroughput=UNITS))
+        refusal = until(self, lambda: (lambda status, answer: answer if status == 400 else None)(
+            *send("Scan", {**name, "IndexName": "by-a"})), "a Scan is throttled")
+        self.assertEqual(refusal["__type"].split("#")[1], "ProvisionedThroughputExceededException")
+        self.assertTrue(refusal["message"].startswith("The level of configured provisioned throughput for one or more "
+                                                      "global secondary indexes of the table was exceeded. "))
+        self.assertEqual(refusal["ThrottlingReasons"], [
+            {"reason": "IndexReadProvisionedThroughputExceeded",
+             "resource": "arn:aws:dynamodb:local:000000000000:table/%s/index/by-a" % name["TableName"]}])
+        self.assertEqual(send("Scan", name)[0], 200)
+
+    def test_indexes_come_and_go_only_with_the_table(self):
+        name = self.created(globally(global_index("by-a", "a"), more=(("a", "S"), ("n", "N")),
+                                     locals_=[local("local", "n")]))
+        update = {"IndexName": "local", "OnDemandThroughput": {"MaxReadRequestUnits": 9}}
+        for updates, message in (
+                ([], INVALID + "List of GlobalSecondaryIndexUpdates is empty"),
+                ([{}], INVALID + "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
+                 "GlobalSecondaryIndexUpdate.Delete must not be null"),
+                ([{"Create": global_index("by-b", "b")}],
+                 "GlobalSecondaryIndexUpdates.Create is not supported by weir yet"),
+                ([{"Delete": {"IndexName": "by-a"}}],
+                 "GlobalSecondaryIndexUpdates.Delete is not supported by weir yet"),
+                ([{"Update": update, "Delete": {"IndexName": "by-a"}}],
+                 INVALID + "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate object"),
+                ([{"Update": update}, {"Update": update}],
+                 INVALID + "Only one global secondary index update per index is allowed simultaneously. Index: local"),
+                ([{"Update": update}], "Cannot update an index that is not a GlobalSecondaryIndex: local")):
+            self.refused(message, {**name, "GlobalSecondaryIndexUpdates": updates}, operation="UpdateTable")
+        self.refused(INVALID + "DeletionProtection modification must be the only operation in the request",
+                     {**name, "GlobalSecondaryIndexUpdates": [{"Update": update}], "DeletionProtectionEnabled": True},
+                     operation="UpdateTable")
+
+
+class GlobalTest(Suite):
+    """One table with an index of each projection, and one of keys of several attributes. An index follows its table
+    after a while."""
+
+    @classmethod
+    def setUpClass(cls):
+        body = globally(global_index("all", "t"), global_index("keys", "t", "n", "KEYS_ONLY"),
+                        global_index("some", "b", "n", "INCLUDE", "x"), global_index("wide", "tn", "bu"),
+                        more=(("n", "N"), ("t", "S"), ("b", "B"), ("u", "S")))
+        cls.table = body["TableName"]
+        assert send("CreateTable", body)[0] == 200
+        while send("DescribeTable", {"TableName": cls.table})[1]["Table"]["TableStatus"] != "ACTIVE":
+            pass
+
+    def setUp(self):
+        self.p = new_name()
+        self.t = new_name()  # the partition key of this test's rows
+
+    def item(self, sort, **attributes):
+        return {"p": s(self.p), "s": s(sort), **attributes}
+
+    def write(self, sort, **attributes):
+        return self.ok("PutItem", Item=self.item(sort, t=s(self.t), **attributes), ReturnConsumedCapacity="INDEXES")
+
+    def by(self, index, condition="t = :t", values=None, **more):
+        values = {":t": s(self.t), **(values or {})}
+        return self.ok("Query", IndexName=index, KeyConditionExpression=condition, ExpressionAttributeValues=values,
+                       **more)
+
+    def sorts(self, index, *query, **more):
+        return [i["s"]["S"] for i in self.by(index, *query, **more)["Items"]]
+
+    def follows(self, index, wanted, *query, **more):
+        until(self, lambda: self.sorts(index, *query, **more) == wanted, "the index has %s" % wanted)
+
+    def test_rows_are_those_items_that_have_the_keys_in_their_order(self):
+        self.write("a", n=n(3))
+        self.write("b", n=n(-20))
+        self.write("c")
+        self.follows("keys", ["b", "a"])
+        self.follows("keys", ["a", "b"], ScanIndexForward=False)
+        until(self, lambda: sorted(self.sorts("all")) == ["a", "b", "c"], "all rows are there")
+        self.ok("DeleteItem", Key=self.item("b"))
+        self.ok("UpdateItem", Key=self.item("c"), UpdateExpression="SET n = :n", ExpressionAttributeValues={":n": n(9)})
+        self.ok("UpdateItem", Key=self.item("a"), UpdateExpression="REMOVE t")
+        self.follows("keys", ["c"])
+        self.follows("all", ["c"])
+
+    def test_rows_show_what_the_projection_says(self):
+        bytes_ = {"B": base64.b64encode(uuid.uuid4().bytes).decode()}
+        whole = self.item("a", n=n(1), t=s(self.t), b=bytes_, x=s("x"), y=s("y"))
+        self.ok("PutItem", Item=whole)
+        self.follows("all", ["a"])
+        self.follows("keys", ["a"])
+
+        def some(**more):
+            return self.ok("Query", IndexName="some", KeyConditionExpression="b = :b AND n = :n",
+                           ExpressionAttributeValues={":b": bytes_, ":n": n(1)}, **more)["Items"]
+        until(self, some, "the row is there")
+        self.assertEqual(self.by("all")["Items"], [whole])
+        self.assertEqual(self.by("all", Select="ALL_ATTRIBUTES")["Items"], [whole])
+        self.assertEqual(self.by("keys")["Items"], [{k: whole[k] for k in "psnt"}])
+        self.assertEqual(some(), [{k: whole[k] for k in "psbnx"}])
+        self.assertEqual(some(ProjectionExpression="x, p"), [{k: whole[k] for k in "px"}])
+        self.assertEqual(self.by("keys", Select="COUNT")["Count"], 1)
+        self.assertEqual(self.by("keys", Select="ALL_PROJECTED_ATTRIBUTES", FilterExpression="attribute_exists(y)")
+                         ["ScannedCount"], 1)
+
+    def test_what_a_global_index_cannot_do(self):
+        query = {"IndexName": "keys", "KeyConditionExpression": "t = :t", "ExpressionAttributeValues": {":t": s("x")}}
+        self.bad("Query", "Consistent reads are not supported on global secondary indexes", ConsistentRead=True, **query)
+        self.bad("Scan", "Consistent reads are not supported on global secondary indexes", ConsistentRead=True,
+                 IndexName="all")
+        self.bad("Query", INVALID + "Select type ALL_ATTRIBUTES is not supported for global secondary index keys because "
+                 "its projection type is not ALL", Select="ALL_ATTRIBUTES", **query)
+        self.bad("Query", INVALID + "Global secondary index keys does not project [x, y]",
+                 ProjectionExpression="p, x.a, y, x.b", **query)
+        self.bad("Query", "Filter Expression can only contain non-primary key attributes: Primary key attribute: n",
+                 FilterExpression="n = :t", **query)
+        self.assertEqual(self.ok("Query", FilterExpression="attribute_exists(y)", **query)["Count"], 0)
+        for condition, message in (
+                ("n = :n", "Query condition missed key schema element: t"),
+                ("t = :t", "Query condition missed key schema element: n"),
+                ("t = :t AND n > :n", "Query key condition not supported"),
+                ("t = :t AND n = :n AND u = :t", "Query condition missed key schema element: b"),
+                ("t = :t AND n = :n AND b > :b AND u = :t", "Query key condition not supported"),
+                ("t = :t AND n = :n AND b = :t", INVALID + "Condition parameter type does not match schema type")):
+            values = {k: v for k, v in ((":t", s("x")), (":n", n(1)), (":b", {"B": "AQ=="})) if k in condition}
+            self.bad("Query", message, IndexName="wide", KeyConditionExpression=condition,
+                     ExpressionAttributeValues=values)
+
+    def test_keys_of_several_attributes(self):
+        for i in range(12):
+            self.write("%02d" % i, n=n(i % 2), b={"B": "AA==" if i < 6 else "AQ=="}, u=s("u%02d" % (20 - i)))
+        both = "t = :t AND n = :n"
+        self.follows("wide", ["04", "02", "00", "10", "08", "06"], both, {":n": n(0)})
+        self.follows("wide", ["05", "03", "01", "11", "09", "07"], both, {":n": n(1)})
+        query = both + " AND b = :b"
+        self.assertEqual(self.sorts("wide", query, {":n": n(1), ":b": {"B": "AQ=="}}), ["11", "09", "07"])
+        query += " AND u BETWEEN :a AND :z"
+        between = {":n": n(1), ":b": {"B": "AQ=="}, ":a": s("u10"), ":z": s("u11")}
+        self.assertEqual(self.sorts("wide", query, between), ["09"])
+
+    def test_pages_go_on_after_the_last_key(self):
+        for i in range(23):
+            self.write("%02d" % i, n=n(i % 3))
+        wanted = ["%02d" % i for k in range(3) for i in range(k, 23, 3)]
+        self.follows("keys", wanted)
+        for forward in (True, False):
+            seen, more = [], {}
+            while more is not None:
+                page = self.by("keys", Limit=4, ScanIndexForward=forward, **more)
+                seen += [i["s"]["S"] for i in page["Items"]]
+                start = page.get("LastEvaluatedKey")
+                more = {"ExclusiveStartKey": start} if start else None
+                if start:
+                    self.assertEqual(set(start), {"p", "s", "t", "n"})
+            self.assertEqual(seen, wanted if forward else wanted[::-1])
+        start = {**self.item("a"), "t": s(self.t), "n": n(1)}
+        query = {"IndexName": "keys", "KeyConditionExpression": "t = :t", "ExpressionAttributeValues": {":t": s(self.t)}}
+        self.bad("Query", "The provided starting key is invalid", **query,
+                 ExclusiveStartKey={k: v for k, v in start.items() if k != "n"})
+        self.bad("Query", "The provided key element does not match the schema", **query,
+                 ExclusiveStartKey={**start, "n": s("x")})
+        self.bad("Query", "The provided starting key is outside query boundaries based on provided conditions", **query,
+                 ExclusiveStartKey={**start, "t": s("other")})
+
+    def test_a_scan_reads_all_rows(self):
+        for i in range(30):
+            self.ok("PutItem", Item={"p": s("%s-%d" % (self.p, i % 7)), "s": s(str(i)), "n": n(i),
+                                     **({"t": s(self.t + str(i % 5))} if i % 2 else {})})
+
+        def scanned(segments):
+            found = []
+            for k in range(segments):
+                more = {"TotalSegments": segments, "Segment": k}
+                while more is not None:
+                    page = self.ok("Scan", IndexName="keys", Limit=5, **more)
+                    found += [int(i["s"]["S"]) for i in page["Items"] if i["p"]["S"].startswith(self.p)]
+                    start = page.get("LastEvaluatedKey")
+                    more = {**more, "ExclusiveStartKey": start} if start else None
+            return sorted(found)
+        until(self, lambda: scanned(1) == list(range(1, 30, 2)), "all rows are scanned")
+        self.assertEqual(scanned(3), list(range(1, 30, 2)))
+
+    def test_what_reads_and_writes_cost(self):
+        told = self.write("a", n=n(1))["ConsumedCapacity"]
+        self.assertEqual(told["Table"], {"CapacityUnits": 1})
+        self.assertEqual(told["GlobalSecondaryIndexes"], {"all": {"CapacityUnits": 1}, "keys": {"CapacityUnits": 1}})
+        self.assertEqual(told["CapacityUnits"], 3)
+        again = self.write("a", n=n(1))["ConsumedCapacity"]
+        self.assertEqual((again["CapacityUnits"], "GlobalSecondaryIndexes" in again), (1, False))
+        moved = self.write("a", n=n(2))["ConsumedCapacity"]["GlobalSecondaryIndexes"]
+        self.assertEqual(moved, {"all": {"CapacityUnits": 1}, "keys": {"CapacityUnits": 2}})
+        read = self.by("keys", ReturnConsumedCapacity="INDEXES")["ConsumedCapacity"]
+        self.assertEqual(read["Table"], {"CapacityUnits": 0})
+        self.assertEqual(read["GlobalSecondaryIndexes"], {"keys": {"CapacityUnits": 0.5}})
+
+    def test_values_that_cannot_be_keys_are_refused(self):
+        mismatch = INVALID + "Type mismatch for Index Key n Expected: N Actual: S IndexName: keys"
+        self.bad("PutItem", mismatch, Item=self.item("a", n=s("x")))
+        self.bad("PutItem", "One or more parameter values are not valid. A value specified for a secondary index key is "
+                 "not supported. The AttributeValue for a key attribute cannot contain an empty string value. "
+                 "IndexName: all, IndexKey: t", Item=self.item("a", t=s("")))
+        hashes = INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes"
+        self.bad("PutItem", hashes, Item=self.item("a", t=s("x" * 2049)))
+        self.bad("PutItem", hashes, Item=self.item("a", t=s("x" * 2048), n=n(1)))
+        self.bad("PutItem", INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes",
+                 Item=self.item("a", u=s("x" * 1020), b={"B": "AAAAAAAA"}))
+        self.bad("UpdateItem", mismatch, Key=self.item("a"), UpdateExpression="SET n = :v",
+                 ExpressionAttributeValues={":v": s("x")})
+
+    @unittest.skip("nodes do not check global keys in updates yet")
+    def test_updates_to_values_that_cannot_be_keys_are_refused(self):
+        self.ok("PutItem", Item=self.item("a", x=n(1), y=s("")))
+        self.bad("UpdateItem", "The update expression attempted to update the secondary index key to unsupported type",
+                 Key=self.item("a"), UpdateExpression="SET t = x")
+        self.bad("UpdateItem", None, Key=self.item("a"), UpdateExpression="SET t = y")
 
 
 if __name__ == "__main__":

@@ -55,6 +55,21 @@ enum {
     OPERATIONS = sizeof operations / sizeof operations[0]
 };
 
+/* A table with two global indexes, one of them by several attributes. */
+#define GAMES                                                                                 \
+    "{\"TableName\":\"games\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":[" \
+    "{\"AttributeName\":\"p\",\"AttributeType\":\"S\"},"                                      \
+    "{\"AttributeName\":\"a\",\"AttributeType\":\"S\"},"                                      \
+    "{\"AttributeName\":\"n\",\"AttributeType\":\"N\"}],"                                     \
+    "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"}],"                         \
+    "\"GlobalSecondaryIndexes\":["                                                            \
+    "{\"IndexName\":\"one\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"  \
+    "\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}},"                                     \
+    "{\"IndexName\":\"two\",\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"},"   \
+    "{\"AttributeName\":\"n\",\"KeyType\":\"HASH\"},"                                         \
+    "{\"AttributeName\":\"p\",\"KeyType\":\"RANGE\"}],"                                       \
+    "\"Projection\":{\"ProjectionType\":\"ALL\"}}]}"
+
 /* The body, if the head is whole and tells its size. */
 static struct slice body_of(struct slice received)
 {
@@ -113,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
     fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 3)->whole_collections = true;
-    fake_open(&f, 1);
+    must(fake_call(&f, "CreateTable", GAMES).status == 200);
     fake_send(&f, 1, buffer_slice(&request));
     fake_advance_ms(&f, f.config.request_deadline_ms);
     bool tags = strstr(operation, "agResource") != NULL; /* Tag.. and Untag.. */

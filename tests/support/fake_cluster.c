@@ -315,8 +315,11 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
                           struct buffer *body)
 {
     char name[256], key[256], sort[256];
-    if (find_table(f, spec->name) != NULL || f->table_count == FAKE_TABLES_MAX) {
-        r->code = f->table_count == FAKE_TABLES_MAX ? REPLY_LIMIT_EXCEEDED : REPLY_TABLE_EXISTS;
+    const struct index_set *set;
+    must(index_set_decode(spec->indexes, &f->arena, &set) == STATUS_OK);
+    const bool full = f->table_count + 1 + index_set_global(set) > FAKE_TABLES_MAX;
+    if (find_table(f, spec->name) != NULL || full) {
+        r->code = full ? REPLY_LIMIT_EXCEEDED : REPLY_TABLE_EXISTS;
         return;
     }
     snprintf(name, sizeof name, "%.*s", (int)spec->name.size, (const char *)spec->name.data);

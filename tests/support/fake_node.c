@@ -112,7 +112,6 @@ static void change_rows(struct fake_cluster *f, const struct table *t, struct sl
         buffer_append_u8(costs, 0);
         buffer_append_u32(costs, x->table_id);
         buffer_append_u64(costs, (uint64_t)mcu);
-        r->consumed_mcu += mcu;
     }
     r->item.index_costs = buffer_slice(costs);
     buffer_deinit(&before);

@@ -250,7 +250,8 @@ static void request_table(struct frame_world *w)
                               .wcu = 2500};
     struct buffer body = {0};
     table_spec_encode(&body, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE, .table = {spec.name, buffer_slice(&body)}};
+    struct request r = {.op = REQUEST_TABLE_CREATE,
+                        .table = {.name = spec.name, .spec = buffer_slice(&body)}};
     frame_world_ask(w, &r, NULL);
     buffer_deinit(&body);
 }

@@ -393,7 +393,7 @@ void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t
     if (w->collections > 0)
         spec.sort_key = (struct key_attr){slice_of("n"), ATTR_STRING};
     table_spec_encode(&b, &spec);
-    struct request r = {.op = op, .table = {slice_of("t"), buffer_slice(&b)}};
+    struct request r = {.op = op, .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
     lone_ask(w, &r);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
