@@ -3,6 +3,30 @@
 
 #include "engine/item/storage_key.h"
 
+enum index_keys index_keys_of(const struct index *x, struct slice item,
+                              struct attr values[2 * INDEX_KEYS_MAX])
+{
+    bool type = false, empty = false, absent = false;
+    size_t partition = 0, sort = 0;
+    for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++) {
+        const struct attr *v = &values[i];
+        if (item.size == 0 || !item_find(item, x->keys[i].name, &values[i])) {
+            absent = true;
+            continue;
+        }
+        type |= v->type != x->keys[i].type;
+        empty |= v->body.size == 0;
+        *(i < x->partition_count ? &partition : &sort) += v->body.size;
+    }
+    if (type)
+        return INDEX_KEYS_TYPE;
+    if (empty)
+        return INDEX_KEYS_EMPTY;
+    if (partition > PARTITION_KEY_SIZE_MAX || sort > SORT_KEY_SIZE_MAX)
+        return INDEX_KEYS_SIZE;
+    return absent ? INDEX_KEYS_ABSENT : INDEX_KEYS_WHOLE;
+}
+
 bool index_sort_of(const struct index *x, struct slice item, struct attr *out)
 {
     return item.size > 0 && item_find(item, index_sort_key(x)->name, out) &&
@@ -45,11 +69,8 @@ bool index_global_append_key(struct buffer *out, const struct index *x, struct s
 {
     struct attr values[2 * INDEX_KEYS_MAX];
     const uint32_t count = x->partition_count + x->sort_count;
-    for (uint32_t i = 0; i < count; i++) {
-        if (item.size == 0 || !item_find(item, x->keys[i].name, &values[i]) ||
-            values[i].type != x->keys[i].type)
-            return false;
-    }
+    if (index_keys_of(x, item, values) != INDEX_KEYS_WHOLE)
+        return false;
     struct buffer scratch = {0};
     const struct attr partition = index_global_partition(x, values, &scratch);
     storage_key_append_collection(out, x->table_id, &partition);

@@ -11,6 +11,7 @@
 #include "base/probe.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
+#include "engine/index/row.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
 #include "engine/node/item_requests.h"
@@ -68,6 +69,21 @@ static bool write_updates_nothing(const struct request *q, struct slice item)
     return q->write.update.size > 0 && item_count(item) == item_count(q->write.item);
 }
 
+/* Whether the values of the item can be the keys of indexes. Absent values can. */
+static enum update_fault write_keys_fault(const struct index_set *set, struct slice item)
+{
+    static const enum update_fault FAULTS[] = {[INDEX_KEYS_WHOLE] = UPDATE_OK,
+                                               [INDEX_KEYS_TYPE] = UPDATE_INDEX_KEY_TYPE,
+                                               [INDEX_KEYS_EMPTY] = UPDATE_INDEX_KEY_EMPTY,
+                                               [INDEX_KEYS_SIZE] = UPDATE_INDEX_KEY_SIZE,
+                                               [INDEX_KEYS_ABSENT] = UPDATE_OK};
+    struct attr values[2 * INDEX_KEYS_MAX];
+    enum update_fault fault = UPDATE_OK;
+    for (uint32_t i = 0; set != NULL && fault == UPDATE_OK && item.size > 0 && i < set->count; i++)
+        fault = FAULTS[index_keys_of(&set->at[i], item, values)];
+    return fault;
+}
+
 /* Sets what the write makes of `old`; an empty `old` means that there is no item. REPLY_OK, or why
  * the write is refused. */
 static enum reply_code write_judge(struct requests *requests, const struct partition *p,
@@ -77,13 +93,15 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
     if (q->write.condition.size > 0 && !program_holds(q->write.condition, old))
         return REPLY_CONDITION_FAILED;
     if (q->op != REQUEST_UPDATE)
-        return REPLY_OK;
+        w->fault = write_keys_fault(p->indexes, w->item);
+    if (q->op != REQUEST_UPDATE)
+        return w->fault == UPDATE_OK ? REPLY_OK : REPLY_UPDATE_FAILED;
     const bool exists = old.size > 0;
     buffer_clear(&requests->updated);
     w->fault =
         update_apply(q->write.update, exists ? old : q->write.item, exists, &requests->updated);
     if (w->fault == UPDATE_OK)
-        w->fault = local_rows_fault(p, buffer_slice(&requests->updated));
+        w->fault = write_keys_fault(p->indexes, buffer_slice(&requests->updated));
     if (w->fault != UPDATE_OK)
         return REPLY_UPDATE_FAILED;
     w->item = buffer_slice(&requests->updated);
@@ -341,8 +359,6 @@ void requests_write(struct requests *requests, struct operation *o)
     if (p == NULL || !items_holds_key(requests, p, o))
         return;
     const char *fault = write_fault_of(q);
-    if (fault == NULL && q->op == REQUEST_PUT && local_rows_fault(p, q->write.item) != UPDATE_OK)
-        fault = "the item has an index key that cannot be one";
     if (fault != NULL) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
         return;

@@ -60,23 +60,6 @@ void local_rows_plan(const struct partition *p, struct slice key, struct slice o
         plan_index(p, &p->indexes->at[i], key, old, now, keys, out);
 }
 
-enum update_fault local_rows_fault(const struct partition *p, struct slice item)
-{
-    struct attr value;
-    for (uint32_t i = 0; item.size > 0 && i < index_set_local(p->indexes); i++) {
-        const struct key_attr *k = index_sort_key(&p->indexes->at[i]);
-        if (!item_find(item, k->name, &value))
-            continue;
-        if (value.type != k->type)
-            return UPDATE_INDEX_KEY_TYPE;
-        if (value.body.size == 0)
-            return UPDATE_INDEX_KEY_EMPTY;
-        if (value.body.size > SORT_KEY_SIZE_MAX)
-            return UPDATE_INDEX_KEY_SIZE;
-    }
-    return UPDATE_OK;
-}
-
 /* ---- applying ---- */
 
 static uint32_t local_place(const struct partition *p, uint8_t number)

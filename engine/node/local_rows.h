@@ -30,6 +30,3 @@ void local_rows_plan(const struct partition *p, struct slice key, struct slice o
  * `costs` what the change costs, as in struct reply. */
 void local_rows_apply(struct node_env *env, struct partition *p, const struct change *c,
                       const struct change *item, struct buffer *costs);
-
-/* Why a value of the item cannot be the key of an index. UPDATE_OK: all can. An absent value can. */
-enum update_fault local_rows_fault(const struct partition *p, struct slice item);

@@ -1,4 +1,5 @@
 /* operation_support.c - functions that operations share: capacity, keys, refusals, answers. */
+#include "engine/expression/update_program.h"
 #include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
@@ -242,6 +243,10 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
         return fault_set(call_fault(c), FAULT_LIMIT, "%.*s", SHOWN(reply->text));
     case REPLY_CONDITION_FAILED:
         return refuse_condition(c, s, reply);
+    case REPLY_UPDATE_FAILED: /* of a put: the router did not know an index yet */
+        return reply->item.fault > UPDATE_OK && reply->item.fault < UPDATE_FAULTS
+                   ? call_invalid(c, "%s", update_fault_text(reply->item.fault))
+                   : fault_set(call_fault(c), FAULT_INTERNAL, "A node refused the write");
     case REPLY_COLLECTION_FULL:
         return fault_set(call_fault(c), FAULT_COLLECTION_FULL, "Collection size exceeded.");
     case REPLY_NOT_LEADER:

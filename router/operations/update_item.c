@@ -25,21 +25,13 @@ static bool update_item_begin(struct call *c, const struct json_value m[])
     return write_begin(c, m, &OF);
 }
 
-static bool update_item_refuse(struct call *c, const struct reply *r)
-{
-    const struct write *w = c->state;
-    const uint8_t fault = r->item.fault;
-    if (fault == UPDATE_OK || fault >= UPDATE_FAULTS)
-        return fault_set(call_fault(c), FAULT_INTERNAL, "A node refused the update");
-    return call_invalid(c, "%s",
-                        fault == UPDATE_OPERAND_TYPE && w->expressions.legacy
-                            ? "Type mismatch for attribute to update"
-                            : update_fault_text(fault));
-}
-
 static bool update_item_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    return r->code == REPLY_UPDATE_FAILED ? update_item_refuse(c, r) : write_reply(c, s, r);
+    const struct write *w = c->state;
+    if (r->code == REPLY_UPDATE_FAILED && r->item.fault == UPDATE_OPERAND_TYPE &&
+        w->expressions.legacy)
+        return call_invalid(c, "Type mismatch for attribute to update");
+    return write_reply(c, s, r);
 }
 
 OPERATION(update_item, "UpdateItem", .begin = update_item_begin, .ready = items_ready,

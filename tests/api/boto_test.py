@@ -196,10 +196,6 @@ class ClientTest(unittest.TestCase):
                         GlobalSecondaryIndexUpdates=[{"Update": change}])
         index = DB.describe_table(TableName=name)["Table"]["GlobalSecondaryIndexes"][0]
         self.assertEqual(index["ProvisionedThroughput"]["ReadCapacityUnits"], 400)
-        for later, action in (("Create", {**change, "KeySchema": keys["KeySchema"],
-                                          "Projection": {"ProjectionType": "ALL"}}), ("Delete", {"IndexName": "none"})):
-            self.refused("ValidationException", DB.update_table, "GlobalSecondaryIndexUpdates.%s is not supported by "
-                         "weir yet" % later, TableName=name, GlobalSecondaryIndexUpdates=[{later: action}])
         insights = DB.describe_contributor_insights(TableName=name, IndexName="by-city")
         self.assertEqual(insights["ContributorInsightsStatus"], "DISABLED")
         items = [{**self.key("a", i), "city": s("rome"), "n": n(9 - i), "x": s("x"), "y": s("y")} for i in range(9)]

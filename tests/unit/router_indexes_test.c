@@ -258,10 +258,15 @@ static void what_is_wrong_with_an_update_is_told(void **state)
         {UPDATES("units", "{\"Update\":{\"IndexName\":\"by-a\"},\"Delete\":{}}"),
          INVALID "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate "
                  "object"},
-        {UPDATES("units", "{\"Create\":{}}"),
-         "GlobalSecondaryIndexUpdates.Create is not supported by weir yet"},
-        {UPDATES("units", "{\"Delete\":{}}"),
-         "GlobalSecondaryIndexUpdates.Delete is not supported by weir yet"},
+        {UPDATES("units",
+                 "{\"Create\":{\"IndexName\":\"by-b\",\"Projection\":{},\"KeySchema\":[]}}"),
+         "1 validation error detected: Value '[]' at "
+         "'globalSecondaryIndexUpdates.1.member.create.keySchema' failed to satisfy constraint: "
+         "Member must have length greater than or equal to 1"},
+        {UPDATES("units", "{\"Delete\":{\"IndexName\":\"by-a\"}},"
+                          "{\"Update\":{\"IndexName\":\"by-a\"}}"),
+         INVALID "Only one global secondary index update per index is allowed simultaneously. "
+                 "Index: by-a"},
         {UPDATES("units", UPDATE("by-a", "," UNITS("1", "1")) "," UPDATE("by-a", "")),
          INVALID "Only one global secondary index update per index is allowed simultaneously. "
                  "Index: by-a"},
