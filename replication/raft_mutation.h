@@ -29,6 +29,7 @@ enum raft_mutation {
     RAFT_MUTATION_FORGET_ROWS,       /* a snapshot has no index rows */
     RAFT_MUTATION_SKIP_CHANGE,       /* a change reaches no global index */
     RAFT_MUTATION_KEEP_OLD_GLOBAL,   /* the row of an earlier state stays */
+    RAFT_MUTATION_SKIP_FILL,         /* a new index lacks an item that was there before */
     RAFT_MUTATION_FORGET_FEED,       /* a new leader does not look for changes that are left */
     RAFT_MUTATION_ANY_SESSION,       /* rows of closed sessions are taken */
     RAFT_MUTATION_NO_BACKLOG_BOUND,  /* writes go on however much the indexes lack */

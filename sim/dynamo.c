@@ -140,24 +140,48 @@ bool dynamo_asks_for(const struct dynamo_query *q, const struct dynamo_keys *k, 
 
 const char *const dynamo_globals[DYNAMO_GLOBALS] = {"g-v", "g-k-v"};
 
+static void append_global(struct buffer *out, int i, uint32_t units)
+{
+    buffer_append_format(out,
+                         "{\"IndexName\":\"%s\",\"Projection\":{\"ProjectionType\":\"%s\"},"
+                         "\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}%s]",
+                         dynamo_globals[i], i == 0 ? "ALL" : "KEYS_ONLY", i == 0 ? "v" : "k",
+                         i == 0 ? "" : ",{\"AttributeName\":\"v\",\"KeyType\":\"RANGE\"}");
+    if (units > 0)
+        buffer_append_format(out,
+                             ",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,"
+                             "\"WriteCapacityUnits\":%u}",
+                             units, units);
+    APPEND(out, "}");
+}
+
 static void append_globals(struct buffer *out, uint32_t units)
 {
     APPEND(out, "\"GlobalSecondaryIndexes\":[");
     for (int i = 0; i < DYNAMO_GLOBALS; i++) {
-        buffer_append_format(out,
-                             "%s{\"IndexName\":\"%s\",\"Projection\":{\"ProjectionType\":\"%s\"},"
-                             "\"KeySchema\":[{\"AttributeName\":\"%s\",\"KeyType\":\"HASH\"}%s]",
-                             i > 0 ? "," : "", dynamo_globals[i], i == 0 ? "ALL" : "KEYS_ONLY",
-                             i == 0 ? "v" : "k",
-                             i == 0 ? "" : ",{\"AttributeName\":\"v\",\"KeyType\":\"RANGE\"}");
-        if (units > 0)
-            buffer_append_format(out,
-                                 ",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%u,"
-                                 "\"WriteCapacityUnits\":%u}",
-                                 units, units);
-        APPEND(out, "}");
+        buffer_append_text(out, i > 0 ? "," : "");
+        append_global(out, i, units);
     }
     APPEND(out, "],");
+}
+
+void dynamo_add_index(struct buffer *out, const char *table, int index, uint32_t units)
+{
+    buffer_append_format(out,
+                         "{\"TableName\":\"%s\",\"AttributeDefinitions\":[{\"AttributeName\":"
+                         "\"v\",\"AttributeType\":\"N\"}],\"GlobalSecondaryIndexUpdates\":"
+                         "[{\"Create\":",
+                         table);
+    append_global(out, index, units);
+    APPEND(out, "}]}");
+}
+
+void dynamo_drop_index(struct buffer *out, const char *table, int index)
+{
+    buffer_append_format(out,
+                         "{\"TableName\":\"%s\",\"GlobalSecondaryIndexUpdates\":[{\"Delete\":"
+                         "{\"IndexName\":\"%s\"}}]}",
+                         table, dynamo_globals[index]);
 }
 
 static void append_index(struct buffer *out, const char *name, const char *projection)

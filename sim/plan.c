@@ -299,7 +299,8 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     c->on_demand_wcu = c->on_demand_rcu = DEMAND_PARTITIONS * units;
     c->on_demand_promise_percent = 100;
     const struct workload *w = &plan->workload;
-    const int64_t indexes = w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
+    const int64_t indexes =
+        w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
     int64_t promised =
         units * (w->partitions * (1 + indexes) + (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     c->node_wcu = c->node_rcu = promised * percent / 100;
@@ -525,6 +526,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->workload.global_indexes = often(&p, 40);
     out->config.index_backlog_bytes = spread(&p, 64 * KIB, 512 * KIB);
     out->config.index_backlog_ms = spread(&p, 100, 5000);
+    out->workload.index_churn = often(&p, 50) && out->workload.global_indexes;
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
@@ -575,7 +577,10 @@ void plan_describe(const struct plan *p, struct buffer *out)
         "cluster: %u nodes, %u replicas, %u routers, %u GAC servers, %u clients on %u "
         "keys in %u partitions%s%s of %u units/s, profile %s, policy %s\n",
         p->nodes, p->replicas, p->routers, p->gac, p->clients, w->keys, w->partitions,
-        w->indexed ? " with local indexes" : "", w->global_indexes ? " with global indexes" : "",
+        w->indexed ? " with local indexes" : "",
+        w->index_churn      ? " with global indexes that come and go"
+        : w->global_indexes ? " with global indexes"
+                            : "",
         w->units, profile_name(p->config.profile), p->config.partition_policy);
     buffer_append_format(
         out, "faults, one in %lld ms for %lld ms:", (long long)(p->strike_ns / NS_PER_MS),

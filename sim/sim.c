@@ -348,7 +348,8 @@ static void calm(struct sim *s)
     faults_end(s->faults);
     splits_end(s->splits);
     drains_end(s->drains);
-    if (s->run.plan.workload.tables > 1 || !drains_are_over(s->drains)) {
+    if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
+        !drains_are_over(s->drains)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))

@@ -30,7 +30,9 @@ struct slot {
  *
  *   IDLE -> CREATE -> AWAIT_ACTIVE -> IDLE      create_or_retry, await_active
  *   IDLE -> UPDATE -> AWAIT_ACTIVE -> IDLE      update
- *   IDLE -> DELETE -> AWAIT_GONE -> IDLE        delete_or_retry, await_gone */
+ *   IDLE -> DELETE -> AWAIT_GONE -> IDLE        delete_or_retry, await_gone
+ *   IDLE -> ADD_INDEX -> AWAIT_INDEX -> IDLE    await_index; of table 0 only
+ *   IDLE -> DROP_INDEX -> AWAIT_INDEX -> IDLE */
 enum work {
     WORK_IDLE,
     WORK_CREATE,
@@ -38,6 +40,9 @@ enum work {
     WORK_DELETE,
     WORK_AWAIT_ACTIVE,
     WORK_AWAIT_GONE,
+    WORK_ADD_INDEX,
+    WORK_DROP_INDEX,
+    WORK_AWAIT_INDEX,
 };
 
 struct tables {
@@ -46,7 +51,8 @@ struct tables {
     struct prng prng;
     struct slot slots[TABLES_MAX];
     enum work work;
-    uint32_t at; /* the table of the work */
+    uint32_t at;        /* the table of the work */
+    bool without_index; /* table 0 shall be without its first index */
     bool on;
     bool settling;
     uint32_t settled; /* tables below this one exist or are being made */
@@ -143,6 +149,16 @@ static void tables_change(struct tables *t, const char *name)
     tables_call(t, tag ? "TagResource" : "UpdateTable");
 }
 
+static void tables_change_index(struct tables *t, const char *name)
+{
+    const struct workload *w = t->options.workload;
+    if (t->work == WORK_ADD_INDEX)
+        dynamo_add_index(&t->body, name, 0, w->partitions * w->units);
+    else
+        dynamo_drop_index(&t->body, name, 0);
+    tables_call(t, "UpdateTable");
+}
+
 static void tables_run(void *context, uint64_t argument)
 {
     struct tables *t = context;
@@ -174,8 +190,13 @@ static void tables_run(void *context, uint64_t argument)
         dynamo_table(&t->body, name);
         tables_call(t, "DeleteTable");
         break;
+    case WORK_ADD_INDEX:
+    case WORK_DROP_INDEX:
+        tables_change_index(t, name);
+        break;
     case WORK_AWAIT_ACTIVE:
     case WORK_AWAIT_GONE:
+    case WORK_AWAIT_INDEX:
         dynamo_table(&t->body, name);
         tables_call(t, "DescribeTable");
         break;
@@ -231,6 +252,42 @@ static void await_gone(struct tables *t, int status, struct slice body)
     t->work = WORK_IDLE;
 }
 
+/* Once the table rests: is the index as it shall be? A request that was late may have changed it. */
+static void await_index(struct tables *t, int status, struct slice body)
+{
+    char name[32];
+    snprintf(name, sizeof name, "\"IndexName\":\"%s\"", dynamo_globals[0]);
+    const bool there = dynamo_says(body, name);
+    if (status != 200 || !dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+        return;
+    if (there == t->without_index)
+        t->work = there ? WORK_DROP_INDEX : WORK_ADD_INDEX;
+    else if (!dynamo_says(body, "\"Backfilling\""))
+        t->work = WORK_IDLE;
+    if (t->work == WORK_IDLE && there)
+        PROBE("an index is filled under load");
+}
+
+/* Also if it was refused: then the look finds what is missing. */
+static void index_changed(struct tables *t, int status)
+{
+    if (http_client_is_unknown(status))
+        t->quiet_until = instant_add(tables_now(t), duration_ms(QUIET_MS));
+    t->work = WORK_AWAIT_INDEX;
+}
+
+/* Whether the next work is of the index. */
+static bool tables_choose_index(struct tables *t)
+{
+    const struct workload *w = t->options.workload;
+    if (!w->index_churn || (w->tables > 1 && prng_below(&t->prng, 2) == 0))
+        return false;
+    t->at = 0;
+    t->without_index = !t->without_index;
+    t->work = t->without_index ? WORK_DROP_INDEX : WORK_ADD_INDEX;
+    return true;
+}
+
 /* Chooses the next work. False: there is none. True with WORK_IDLE: look again later. */
 static bool tables_choose(struct tables *t)
 {
@@ -241,11 +298,13 @@ static bool tables_choose(struct tables *t)
         if (t->settled >= count)
             return false;
         t->at = t->settled++;
-        t->work = WORK_AWAIT_ACTIVE;
+        t->work = t->at == 0 ? WORK_AWAIT_INDEX : WORK_AWAIT_ACTIVE;
         return true;
     }
     if (!t->on)
         return false;
+    if (tables_choose_index(t))
+        return true;
     t->at = 1 + (uint32_t)prng_below(&t->prng, count - 1);
     t->work = t->slots[t->at].gone           ? WORK_CREATE
               : prng_below(&t->prng, 3) == 0 ? WORK_UPDATE
@@ -280,6 +339,13 @@ static void tables_done(void *context, int status, struct slice body)
     case WORK_AWAIT_GONE:
         await_gone(t, status, body);
         break;
+    case WORK_ADD_INDEX:
+    case WORK_DROP_INDEX:
+        index_changed(t, status);
+        break;
+    case WORK_AWAIT_INDEX:
+        await_index(t, status, body);
+        break;
     }
     bool idle = t->work == WORK_IDLE && before != WORK_IDLE;
     tables_next(t, idle && !t->settling
@@ -311,7 +377,7 @@ static void tables_next(struct tables *t, int64_t ns)
 
 void tables_begin(struct tables *t)
 {
-    t->on = t->options.workload->tables > 1;
+    t->on = t->options.workload->tables > 1 || t->options.workload->index_churn;
     if (t->on)
         tables_next(t, 0);
 }
@@ -320,7 +386,8 @@ void tables_end(struct tables *t)
 {
     t->on = false;
     t->settling = true;
-    t->settled = 1;
+    t->settled = t->options.workload->index_churn ? 0 : 1;
+    t->without_index = false;
     tables_next(t, 0);
 }
 
@@ -331,8 +398,15 @@ bool tables_are_settled(const struct tables *t)
 
 void tables_describe(const struct tables *t, struct buffer *out)
 {
-    static const char *const works[] = {"nothing",    "a table's creation",   "a table's change",
-                                        "a deletion", "a table to be active", "a table to be gone"};
+    static const char *const works[] = {"nothing",
+                                        "a table's creation",
+                                        "a table's change",
+                                        "a deletion",
+                                        "a table to be active",
+                                        "a table to be gone",
+                                        "an index to be asked for",
+                                        "an index to be dropped",
+                                        "an index"};
     buffer_append_format(out,
                          "the client of tables waits for %s: %s; the last answer was %d %.*s\n",
                          works[t->work], tables_name(t->at), t->last_status,

@@ -2,6 +2,7 @@
 #include "engine/index/row.h"
 #include "engine/node/feed_internal.h"
 #include "engine/node/owned_keys.h"
+#include "replication/raft_mutation.h"
 
 enum {
     FILL_ITEMS = 100, /* of a piece */
@@ -25,7 +26,8 @@ static bool fill_note(struct feeds *feeds, struct feed *f, const struct index *x
     static const uint8_t no_suffix[FEED_SUFFIX_SIZE];
     struct buffer *value = &f->scratch;
     buffer_clear(value);
-    if (item_check(item) != STATUS_OK || !index_global_append_key(value, x, key, item))
+    if (item_check(item) != STATUS_OK || MUTATED(RAFT_MUTATION_SKIP_FILL) ||
+        !index_global_append_key(value, x, key, item))
         return false;
     buffer_clear(value);
     buffer_append_u64(value, 0);

@@ -219,6 +219,7 @@ static void global_rows_that_are_wrong_are_found(void **state)
     (void)state;
     assert_feed_mistake_found(RAFT_MUTATION_SKIP_CHANGE, 0);
     assert_feed_mistake_found(RAFT_MUTATION_KEEP_OLD_GLOBAL, 0);
+    assert_feed_mistake_found(RAFT_MUTATION_SKIP_FILL, 0);
 }
 
 static void changes_that_a_new_leader_forgets_are_found(void **state)

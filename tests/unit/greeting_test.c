@@ -194,6 +194,8 @@ static bool may(enum peer_kind kind, enum request_op op)
         q.report.records = slice_make(node_5, sizeof node_5);
     if (op == REQUEST_DECIDE)
         q.decide.op = CATALOG_DRAIN;
+    if (op == REQUEST_PUT || op == REQUEST_DELETE)
+        q.write.session = kind == PEER_NODE;
     return link_rights_request(&from, &q) == NULL;
 }
 
@@ -204,10 +206,13 @@ static void a_link_carries_its_own_roles_messages_only(void **state)
         bool of_nodes = op == REQUEST_TABLE_REPORT ||
                         (op >= REQUEST_PARTITION_OPEN && op <= REQUEST_PARTITION_MEMBERS) ||
                         op == REQUEST_PARTITION_SPLIT || op == REQUEST_PARTITION_HEAT ||
-                        op == REQUEST_PARTITION_MIDDLE || op == REQUEST_PARTITION_MERGE;
+                        op == REQUEST_PARTITION_MIDDLE || op == REQUEST_PARTITION_MERGE ||
+                        op == REQUEST_INDEX_SESSION || op == REQUEST_INDEX_FILL;
+        /* rows of global indexes, and the map of an index's partitions */
+        bool shared = op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_GET;
         bool reads = op == REQUEST_STATS || op == REQUEST_TABLE_GET || op == REQUEST_TABLE_LIST ||
                      op == REQUEST_EVENTS;
-        assert_int_equal(may(PEER_NODE, op), of_nodes);
+        assert_int_equal(may(PEER_NODE, op), of_nodes || shared);
         assert_int_equal(may(PEER_ROUTER, op), !of_nodes);
         assert_int_equal(may(PEER_TOOL, op), reads);
         assert_false(may(PEER_GAC, op));

@@ -687,7 +687,7 @@ static void questions_that_have_no_answer_are_told(void **state)
     q = MEASURE_ALL;
     q.reason = MEASURE_REASONS;
     assert_string_equal(fault_of("refused_units", q),
-                        "refused_units: a reason is a number from 1 to 8");
+                        "refused_units: a reason is a number from 1 to 9");
     char small[8];
     double unused;
     q = MEASURE_ALL;

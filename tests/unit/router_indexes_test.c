@@ -255,7 +255,8 @@ static void what_is_wrong_with_an_update_is_told(void **state)
         {UPDATES("units", "{}"),
          INVALID "One of GlobalSecondaryIndexUpdate.Update, GlobalSecondaryIndexUpdate.Create, "
                  "GlobalSecondaryIndexUpdate.Delete must not be null"},
-        {UPDATES("units", "{\"Update\":{\"IndexName\":\"by-a\"},\"Delete\":{}}"),
+        {UPDATES("units",
+                 "{\"Update\":{\"IndexName\":\"by-a\"},\"Delete\":{\"IndexName\":\"by-b\"}}"),
          INVALID "Only one global secondary index action is allowed per GlobalSecondaryIndexUpdate "
                  "object"},
         {UPDATES("units",

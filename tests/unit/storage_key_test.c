@@ -125,7 +125,7 @@ static void the_longest_keys_fit_the_limit(void **state)
     struct buffer key = {0};
     struct attr partition = {ATTR_BINARY, slice_make(zeros, PARTITION_KEY_SIZE_MAX)};
     struct attr sort = {ATTR_BINARY, slice_make(zeros, SORT_KEY_SIZE_MAX)};
-    assert_int_equal(key_of(&key, 1, &partition, &sort).size, STORAGE_KEY_SIZE_MAX);
+    assert_int_equal(key_of(&key, 1, &partition, &sort).size, ITEM_KEY_SIZE_MAX);
     buffer_deinit(&key);
 }
 
