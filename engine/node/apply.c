@@ -68,7 +68,7 @@ static void apply_feed(struct applier *applier, struct partition *p, const struc
     }
     struct buffer *key = &applier->env->scratch;
     buffer_clear(key);
-    feed_key_append(key, c->key, p->info.epoch, index);
+    feed_key_append(key, c->key, p->info.id, index);
     store_put(applier->env->store, buffer_slice(key), c->value);
     feeds_added(applier->feeds, p, buffer_slice(key), c->value);
 }

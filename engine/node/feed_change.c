@@ -78,10 +78,10 @@ bool feed_change_is_sound(struct slice value)
     return sound;
 }
 
-void feed_key_append(struct buffer *out, struct slice key, uint64_t epoch, uint64_t index)
+void feed_key_append(struct buffer *out, struct slice key, uint64_t partition, uint64_t index)
 {
     buffer_append_slice(out, key);
-    buffer_append_be64(out, epoch);
+    buffer_append_be64(out, partition);
     buffer_append_be64(out, index);
 }
 

@@ -6,8 +6,10 @@
  * item. Each replica keeps the change as a row of its own until the indexes have it (feed.h). So the
  * changes of a partition survive any crash, and go with their items in splits, merges and snapshots.
  *
- * Key of the row: the item's storage key in the key space SPACE_FEED_KEYS | epoch of the partition
- * (u64 BE) | index of the log entry (u64 BE). In the log entry the key is without the last two.
+ * Key of the row: the item's storage key in the key space SPACE_FEED_KEYS | id of the partition that
+ * wrote the item (u64 BE) | index of the entry in its log (u64 BE). In the log entry the key is without
+ * the last two. Epochs would not do for ids: every part that was split off begins with epoch 1, and
+ * with a log of its own.
  * Value: i64 milliseconds since 1970 | for each index: u32 table id | u32 cost in units | u32 size
  * and bytes of the storage key of the row before; size 0: there was none, or it stays. */
 #pragma once
@@ -40,6 +42,6 @@ bool feed_change_next(struct slice *value, struct feed_part *out);
 bool feed_change_is_sound(struct slice value);
 
 /* Appends the key of the row. `key`: as in the log entry. */
-void feed_key_append(struct buffer *out, struct slice key, uint64_t epoch, uint64_t index);
+void feed_key_append(struct buffer *out, struct slice key, uint64_t partition, uint64_t index);
 /* The row's key without its last 16 bytes. False: it is no row's key. */
 bool feed_key_split(struct slice row_key, struct slice *item_key);
