@@ -26,8 +26,8 @@
 
 enum {
     MEASURE_REASONS = 10, /* 0: admitted; the others as in enum admit_reason */
-    MEASURE_KINDS = 2,   /* 0: reads, 1: writes, as in enum admit_kind */
-    MEASURE_STEPS = 64,  /* phases that are kept, and steps whose bursts are; later ones are not */
+    MEASURE_KINDS = 2,    /* 0: reads, 1: writes, as in enum admit_kind */
+    MEASURE_STEPS = 64,   /* phases that are kept, and steps whose bursts are; later ones are not */
 };
 
 #define MEASURE_ANY UINT32_MAX /* in a selector: all of them */

@@ -58,6 +58,23 @@ static void node_compose_lower(struct node *n)
     groups_init(&n->groups);
 }
 
+/* The components that keep global indexes up to date. */
+static void node_compose_indexes(struct node *n)
+{
+    struct node_env *env = &n->env;
+    n->index_maps = (struct index_maps){.env = env, .calls = &n->calls};
+    n->feeds = (struct feeds){
+        .env = env,
+        .partitions = &n->partitions,
+        .proposals = &n->proposals,
+        .groups = &n->groups,
+        .calls = &n->calls,
+        .maps = &n->index_maps,
+    };
+    n->index_builder = (struct index_builder){
+        .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
+}
+
 /* The components that decide which replicas exist, and how they answer. */
 static void node_compose_upper(struct node *n)
 {
@@ -73,15 +90,7 @@ static void node_compose_upper(struct node *n)
         .peers = &n->peers,
         .groups = &n->groups,
     };
-    n->index_maps = (struct index_maps){.env = env, .calls = &n->calls};
-    n->feeds = (struct feeds){
-        .env = env,
-        .partitions = &n->partitions,
-        .proposals = &n->proposals,
-        .groups = &n->groups,
-        .calls = &n->calls,
-        .maps = &n->index_maps,
-    };
+    node_compose_indexes(n);
     n->catalog = (struct catalog_replica){
         .env = env,
         .partitions = &n->partitions,
@@ -96,8 +105,6 @@ static void node_compose_upper(struct node *n)
         .calls = &n->calls,
         .catalog = &n->catalog,
     };
-    n->index_builder = (struct index_builder){
-        .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
     n->applier = (struct applier){
         .env = env,
         .log = &n->log,
