@@ -56,6 +56,14 @@ enum metric_unit {
     X(admitted, COUNTER, NUMBER, "Requests that were admitted.")                                   \
     X(burst, COUNTER, NUMBER, "Admitted requests that went beyond the allocation.")
 
+/* How far the global indexes are behind the items of a partition, at its leader. Labels: table,
+ * partition, node. */
+#define METRICS_INDEXES(X)                                                                         \
+    X(lag_ms, GAUGE, NUMBER,                                                                       \
+      "Milliseconds since the leader heard of the oldest change that an index lacks.")             \
+    X(backlog_items, GAUGE, NUMBER, "Items with changes that an index lacks.")                     \
+    X(backlog_bytes, GAUGE, BYTES, "Bytes of the changes that indexes lack.")
+
 /* Labels: those of METRICS_PARTITION, and the reason or the bucket. */
 #define METRICS_PARTITION_BY(X)                                                                    \
     X(throttled, COUNTER, NUMBER, "Requests that were refused, by reason.")                        \
@@ -89,6 +97,10 @@ struct metrics_partition {
     METRICS_PARTITION(METRIC_MEMBER)
 };
 
+struct metrics_indexes {
+    METRICS_INDEXES(METRIC_MEMBER)
+};
+
 struct metrics_limit {
     METRICS_LIMIT(METRIC_MEMBER)
 };
@@ -115,6 +127,7 @@ enum metric_group_id {
     METRICS_OF_ROUTER,
     METRICS_OF_PARTITION,
     METRICS_OF_PARTITION_BY,
+    METRICS_OF_INDEXES,
     METRICS_OF_LIMIT,
     METRICS_OF_POLICY,
     METRIC_GROUPS

@@ -17,6 +17,13 @@ static void partition_stats_walk(struct codec *c, struct partition_stats *s)
     codec_u8(c, &s->voters);
     codec_u8(c, &s->caught_up);
     stats_walk_number(c, &s->bytes);
+    codec_bool(c, &s->indexes.feeds);
+    stats_walk_number(c, &s->indexes.lag_ms);
+    stats_walk_number(c, &s->indexes.items);
+    stats_walk_number(c, &s->indexes.bytes);
+    codec_u32(c, &s->indexes.index);
+    codec_u32(c, &s->indexes.partition);
+    codec_u8(c, &s->indexes.reason);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct partition_counts *counts = &s->kinds[kind].counts;
         struct admit_levels *levels = &s->kinds[kind].levels;

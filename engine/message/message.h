@@ -267,6 +267,16 @@ struct partition_stats {
     uint8_t caught_up; /* voters that have all committed entries and need no snapshot */
     int64_t bytes;     /* of its items; -1: they are being counted again */
     struct {
+        bool feeds; /* it leads, and has global indexes */
+        int64_t lag_ms;
+        int64_t items; /* with changes that an index lacks */
+        int64_t bytes; /* of these changes */
+        /* of the last refusal by an index, while there are changes */
+        uint32_t index; /* number of its table; 0: none */
+        uint32_t partition;
+        uint8_t reason; /* enum admit_reason; ADMIT_OK: not one of admission */
+    } indexes;
+    struct {
         int64_t allocated_mcu; /* per second */
         struct partition_counts counts;
         struct admit_levels levels;

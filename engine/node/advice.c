@@ -54,6 +54,21 @@ static void advice_count_replicas(const struct partition *p, struct partition_st
     }
 }
 
+static void advice_count_lag(const struct requests *requests, const struct partition *p,
+                             struct partition_stats *s)
+{
+    const struct feed_lag lag = feeds_lag(requests->feeds, p);
+    s->indexes.feeds = p->led != 0 && index_set_global(p->indexes) > 0;
+    s->indexes.lag_ms = instant_since(requests->env->now, lag.since).ns / NS_PER_MS;
+    s->indexes.items = lag.items;
+    s->indexes.bytes = (int64_t)lag.bytes;
+    if (lag.items == 0)
+        return;
+    s->indexes.index = lag.index;
+    s->indexes.partition = lag.partition;
+    s->indexes.reason = (uint8_t)lag.cause;
+}
+
 static void advice_stats_of(const struct requests *requests, const struct partition *p,
                             struct partition_stats *out)
 {
@@ -68,6 +83,7 @@ static void advice_stats_of(const struct requests *requests, const struct partit
                                                    (enum admit_kind)kind, requests->env->now);
     }
     advice_count_replicas(p, out);
+    advice_count_lag(requests, p, out);
 }
 
 void requests_stats(struct requests *requests, struct operation *o)

@@ -27,7 +27,7 @@ struct partitions {
 
 struct table_name {
     struct slice name;
-    struct table *table; /* NULL: deleted since the catalog has listed it */
+    const struct table *table; /* NULL: deleted since the catalog has listed it */
     STAILQ_ENTRY(table_name) entry;
 };
 
@@ -101,14 +101,23 @@ static bool partitions_take_table(struct call *c, struct partitions *p, const st
                                   const struct reply *r)
 {
     struct table_name *n;
-    struct table *t = arena_alloc(&c->arena, sizeof *t);
+    struct table_told *told = arena_alloc(&c->arena, sizeof *told);
     if (r->code == REPLY_TABLE_NOT_FOUND && p->only.data == NULL)
         return true;
-    if (!table_take_reply(c, s, r, t))
+    if (!table_take_told(c, s, r, told))
         return false;
     STAILQ_FOREACH (n, &p->names, entry) {
         if (slice_equal(n->name, s->request.table.name))
-            n->table = t;
+            break;
+    }
+    n->table = &told->table;
+    for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
+        if (told->indexes[i] == NULL)
+            continue;
+        struct table_name *x = arena_zalloc(&c->arena, sizeof *x);
+        x->name = told->indexes[i]->name;
+        x->table = told->indexes[i];
+        STAILQ_INSERT_AFTER(&p->names, n, x, entry);
     }
     return true;
 }
@@ -201,6 +210,25 @@ static void partitions_write_kind(struct buffer *out, const struct partition_sta
     json_write_close(out, '}');
 }
 
+static void partitions_write_indexes(struct buffer *out, const struct partition_stats *s,
+                                     const struct table *t)
+{
+    const struct metrics_indexes m = {.lag_ms = s->indexes.lag_ms,
+                                      .backlog_items = s->indexes.items,
+                                      .backlog_bytes = s->indexes.bytes};
+    json_member_open(out, "indexes", '{');
+    page_write_metrics(out, METRICS_OF_INDEXES, &m);
+    const struct index *x = index_set_find_table(t->index_set, s->indexes.index);
+    if (x != NULL && s->indexes.reason < ADMIT_REASONS) {
+        json_member_open(out, "held_up_by", '{');
+        json_member_string(out, "index", x->name);
+        json_member_integer(out, "partition", s->indexes.partition);
+        json_member_text(out, "reason", admit_reason_name((enum admit_reason)s->indexes.reason));
+        json_write_close(out, '}');
+    }
+    json_write_close(out, '}');
+}
+
 /* The step of a merge that the partition's replicas must take. */
 static const char *const merge_names[] = {
     [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
@@ -226,6 +254,8 @@ static void partitions_write_partition(struct buffer *out, const struct partitio
     partitions_write_hash(out, "end_hash", info->hi, true);
     partitions_write_kind(out, s, ADMIT_READ);
     partitions_write_kind(out, s, ADMIT_WRITE);
+    if (s->indexes.feeds)
+        partitions_write_indexes(out, s, t);
     json_write_close(out, '}');
 }
 

@@ -1,0 +1,72 @@
+#!/usr/bin/python3
+"""A global index that cannot take as many writes as its table: who is refused, why, and until when.
+
+The server of WEIR_URL runs with --profile strict --set index_backlog_ms=1000.
+"""
+
+import json
+import unittest
+import urllib.request
+
+from suite import URL, Suite, n, new_name, s, send, until
+
+BACKLOG_S = 1  # --set index_backlog_ms=1000
+
+
+def units(count):
+    return {"ReadCapacityUnits": count, "WriteCapacityUnits": count}
+
+
+def table(index_units):
+    def key(name):
+        return [{"AttributeName": name, "KeyType": "HASH"}]
+    return {"TableName": new_name(), "BillingMode": "PROVISIONED", "ProvisionedThroughput": units(1000), "KeySchema": key("p"),
+            "AttributeDefinitions": [{"AttributeName": a, "AttributeType": "S"} for a in ("p", "g")],
+            "GlobalSecondaryIndexes": [{"IndexName": "by-g", "KeySchema": key("g"), "Projection": {"ProjectionType": "KEYS_ONLY"},
+                                        "ProvisionedThroughput": units(index_units)}]}
+
+
+class PressureTest(Suite):
+    @classmethod
+    def setUpClass(cls):
+        body = table(2)
+        cls.table = body["TableName"]
+        assert send("CreateTable", body)[0] == 200
+        while send("DescribeTable", {"TableName": cls.table})[1]["Table"]["TableStatus"] != "ACTIVE":
+            pass
+
+    def put(self, p, **attributes):
+        return send("PutItem", {"TableName": self.table, "Item": {"p": s(p), **attributes}})
+
+    def leader(self):
+        with urllib.request.urlopen(URL + "/weir/partitions?table=" + self.table) as answer:
+            page = json.load(answer)
+        return next(p for p in page["partitions"] if p["role"] == "leader" and p["table"] == self.table)
+
+    def test_writes_of_the_table_wait_for_the_index_and_no_others(self):
+        for i in range(100000):
+            status, answer = self.put(str(i), g=s("hot"))
+            if status != 200:
+                break
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, "ProvisionedThroughputExceededException"))
+        self.assertEqual(answer["ThrottlingReasons"], [
+            {"reason": "IndexWriteProvisionedThroughputExceeded",
+             "resource": "arn:aws:dynamodb:local:000000000000:table/%s/index/by-g" % self.table}])
+        self.assertIn("index by-g cannot take more writes", answer["message"])
+        indexes = self.leader()["indexes"]
+        self.assertEqual(indexes["held_up_by"]["index"], "by-g")
+        self.assertEqual(indexes["held_up_by"]["reason"], "allocation")
+        self.assertGreaterEqual(indexes["lag_ms"], 900 * BACKLOG_S)
+        self.assertGreater(indexes["backlog_items"], 0)
+        self.assertGreater(indexes["backlog_bytes"], 0)
+        self.assertEqual(self.put("no row", x=n(1))[0], 200)  # it changes no index
+        self.assertEqual(send("GetItem", {"TableName": self.table, "Key": {"p": s("0")}})[0], 200)
+        self.assertEqual(send("UpdateTable", {"TableName": self.table, "GlobalSecondaryIndexUpdates": [
+            {"Update": {"IndexName": "by-g", "ProvisionedThroughput": units(900)}}]})[0], 200)
+        until(self, lambda: self.put("later", g=s("cold"))[0] == 200, "writes go on by themselves")
+        until(self, lambda: self.leader()["indexes"]["backlog_items"] == 0, "the index has followed")
+        self.assertNotIn("held_up_by", self.leader()["indexes"])
+
+
+if __name__ == "__main__":
+    unittest.main()
