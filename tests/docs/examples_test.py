@@ -63,6 +63,7 @@ NOT_COMMANDS = {  # how a block begins: what it is
     '{"table":': "a partition",
     '{"gac":': "a page",
     "name: mine": "a scenario",
+    "tables:": "a part of a scenario",
 }
 SHORTENED = [  # in commands that match the first: what replaces what
     (r"weir sim .*--seeds", r"$", " --wall-seconds 5"),
