@@ -145,6 +145,7 @@ void controller_look(struct controller *c, struct instant now, const struct cont
         control_adapt(c);
     if (c->config->control_on_demand)
         control_on_demand(c);
+    control_indexes(c);
     if (c->config->control_split)
         control_split(c);
     if (c->config->control_merge)

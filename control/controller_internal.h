@@ -54,8 +54,11 @@ struct watched {
     /* The states of policies. */
     _Alignas(8) uint8_t adaptive_state[ADMIT_KINDS][WEIR_POLICY_STATE_MAX];
     _Alignas(8) uint8_t split_state[WEIR_POLICY_STATE_MAX];
-    struct instant split_at;    /* not cut before this time */
-    struct instant quiet_until; /* no further event before this time */
+    int64_t index_refused;           /* writes, for a global index that does not keep up */
+    struct instant index_refused_at; /* the last of them */
+    bool index_told;                 /* an event has told of them, and none that they are over */
+    struct instant split_at;         /* not cut before this time */
+    struct instant quiet_until;      /* no further event before this time */
     /* About the pair with the partition above. A new partition above gives this one a new epoch
      * too. */
     uint64_t above_epoch;      /* of the partition above; 0: not seen yet */
@@ -217,6 +220,11 @@ int64_t control_replica_cost(const struct controller *c, const struct partition_
 void control_place(struct controller *c);
 void control_adapt(struct controller *c);
 void control_on_demand(struct controller *c);
+
+/* ---- indexes.c ---- */
+
+/* Tells when global indexes begin to hold up writes of their table, and when that is over. */
+void control_indexes(struct controller *c);
 void control_balance(struct controller *c);
 /* Whether the node consumes more than its share, of either kind. */
 bool control_is_above(const struct controller *c, uint32_t node);

@@ -26,7 +26,9 @@ enum {
     X(EVENT_PEAK, 11, "peak")                            \
     X(EVENT_LEADER_MOVED, 12, "leader-moved")            \
     X(EVENT_MERGE, 13, "merge")                          \
-    X(EVENT_MERGE_GIVEN_UP, 14, "merge-given-up")
+    X(EVENT_MERGE_GIVEN_UP, 14, "merge-given-up")        \
+    X(EVENT_INDEX_BEHIND, 15, "index-behind")            \
+    X(EVENT_INDEX_CAUGHT_UP, 16, "index-caught-up")
 
 enum event_kind {
 #define X(code, number, name) code = number,

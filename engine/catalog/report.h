@@ -24,6 +24,7 @@ struct partition_report {
     int64_t bytes;                        /* item sizes; -1 as for items */
     struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place */
     struct load_total totals[ADMIT_KINDS];
+    struct index_refusal index_refusal;
     int64_t excess_ms[ADMIT_KINDS]; /* how long more was asked for than the maximum: excess.h */
 };
 

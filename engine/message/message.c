@@ -8,6 +8,14 @@ static void stats_walk_number(struct codec *c, int64_t *value)
     codec_i64(c, value, INT64_MIN, INT64_MAX);
 }
 
+void index_refusal_walk(struct codec *c, struct index_refusal *r)
+{
+    codec_u32(c, &r->index);
+    codec_u32(c, &r->partition);
+    codec_u64(c, &r->reason);
+    codec_check(c, r->reason < ADMIT_REASONS);
+}
+
 static void partition_stats_walk(struct codec *c, struct partition_stats *s)
 {
     codec_u32(c, &s->partition);
@@ -21,9 +29,7 @@ static void partition_stats_walk(struct codec *c, struct partition_stats *s)
     stats_walk_number(c, &s->indexes.lag_ms);
     stats_walk_number(c, &s->indexes.items);
     stats_walk_number(c, &s->indexes.bytes);
-    codec_u32(c, &s->indexes.index);
-    codec_u32(c, &s->indexes.partition);
-    codec_u8(c, &s->indexes.reason);
+    index_refusal_walk(c, &s->indexes.refusal);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct partition_counts *counts = &s->kinds[kind].counts;
         struct admit_levels *levels = &s->kinds[kind].levels;

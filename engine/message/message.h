@@ -251,6 +251,16 @@ struct load_total {
     int64_t refused[ADMIT_REASONS]; /* requests, by reason; ADMIT_OK: 0 */
 };
 
+struct codec;
+
+/* The last time that a global index did not take a row. */
+struct index_refusal {
+    uint32_t index;     /* number of its table; 0: none */
+    uint32_t partition; /* of the index */
+    uint64_t reason; /* enum admit_reason; ADMIT_OK: not one of admission. So wide that the struct
+                           has no padding: reports are hashed */
+};
+
 struct partition_counts {
     struct load_total load;
     int64_t admitted; /* requests */
@@ -269,12 +279,9 @@ struct partition_stats {
     struct {
         bool feeds; /* it leads, and has global indexes */
         int64_t lag_ms;
-        int64_t items; /* with changes that an index lacks */
-        int64_t bytes; /* of these changes */
-        /* of the last refusal by an index, while there are changes */
-        uint32_t index; /* number of its table; 0: none */
-        uint32_t partition;
-        uint8_t reason; /* enum admit_reason; ADMIT_OK: not one of admission */
+        int64_t items;                /* with changes that an index lacks */
+        int64_t bytes;                /* of these changes */
+        struct index_refusal refusal; /* index 0 also without changes */
     } indexes;
     struct {
         int64_t allocated_mcu; /* per second */
@@ -283,5 +290,6 @@ struct partition_stats {
     } kinds[ADMIT_KINDS];
 };
 
+void index_refusal_walk(struct codec *c, struct index_refusal *r);
 void partition_stats_encode(struct buffer *out, const struct partition_stats *s);
 enum status partition_stats_decode(struct reader *r, struct partition_stats *out);

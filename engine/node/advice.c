@@ -62,11 +62,8 @@ static void advice_count_lag(const struct requests *requests, const struct parti
     s->indexes.lag_ms = instant_since(requests->env->now, lag.since).ns / NS_PER_MS;
     s->indexes.items = lag.items;
     s->indexes.bytes = (int64_t)lag.bytes;
-    if (lag.items == 0)
-        return;
-    s->indexes.index = lag.index;
-    s->indexes.partition = lag.partition;
-    s->indexes.reason = (uint8_t)lag.cause;
+    if (lag.items > 0)
+        s->indexes.refusal = p->index_refusal;
 }
 
 static void advice_stats_of(const struct requests *requests, const struct partition *p,

@@ -160,6 +160,7 @@ void feeds_begin(struct feeds *feeds, struct partition *p)
     f = must_calloc(1, sizeof *f);
     f->partition = p->info.id;
     f->term = p->led;
+    p->index_refusal = (struct index_refusal){0};
     f->slots = must_calloc(FEED_CALLS_MAX, sizeof f->slots[0]);
     TAILQ_INIT(&f->ready);
     TAILQ_INIT(&f->waiting);
@@ -184,9 +185,6 @@ struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p)
     lag.items = f->item_count;
     lag.bytes = f->bytes + f->proposed;
     lag.since = oldest != NULL ? oldest->notes[0].since : feeds->env->now;
-    lag.index = f->refused_index;
-    lag.partition = f->refused_partition;
-    lag.cause = f->refused_cause;
     return lag;
 }
 
@@ -210,9 +208,9 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
         MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
         return true;
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
-                                      .index = lag.index,
-                                      .member = lag.partition,
-                                      .cause = lag.cause,
+                                      .index = p->index_refusal.index,
+                                      .member = p->index_refusal.partition,
+                                      .cause = (enum admit_reason)p->index_refusal.reason,
                                       .wait = duration_ms(FEED_RETRY_MS)};
     return false;
 }
@@ -379,7 +377,7 @@ void feeds_answered(struct feeds *feeds, const struct call_answer *answer)
         return; /* the next turn ends the feed */
     if (answer->kind == CALL_INDEX_SESSION) {
         feed_session_answered(feeds, f, p, answer);
-    } else if (feed_row_answered(feeds, f, answer, &item)) {
+    } else if (feed_row_answered(feeds, f, p, answer, &item)) {
         TAILQ_REMOVE(&f->sent, item, place);
         TAILQ_INSERT_TAIL(item->failed ? &f->waiting : &f->done, item, place);
         if (item->failed)

@@ -68,9 +68,6 @@ struct feed_lag {
     uint32_t items;
     size_t bytes;
     struct instant since; /* of the oldest item; now if there is none */
-    uint32_t index;       /* the table of the index that refused last; 0: none did */
-    uint32_t partition;   /* and its partition */
-    enum admit_reason cause;
 };
 /* The most bytes of a feed, proposed ones included. */
 size_t feeds_most_bytes(const struct feeds *feeds);

@@ -86,10 +86,6 @@ struct feed {
     } fill;
     struct feed_item **slots; /* owns; of FEED_CALLS_MAX; by slot, NULL: free */
     uint32_t calls;
-    /* of the last refusal by an index */
-    uint32_t refused_index;
-    uint32_t refused_partition;
-    enum admit_reason refused_cause;
     struct buffer scratch;
     struct buffer acks; /* the entry that deletes changes, while it is made */
 };
@@ -115,6 +111,6 @@ void feed_confirm(struct feeds *feeds, struct feed *f, struct partition *p);
 void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition *p,
                            const struct call_answer *answer);
 /* True: the round of `*item` is over. */
-bool feed_row_answered(struct feeds *feeds, struct feed *f, const struct call_answer *answer,
-                       struct feed_item **item);
+bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
+                       const struct call_answer *answer, struct feed_item **item);
 void feed_targets_free(struct feed *f);

@@ -289,21 +289,17 @@ bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct 
 
 /* ---- answers ---- */
 
-static void row_refused(struct feeds *feeds, struct feed *f, struct feed_target *t,
-                        const struct reply *r)
+static void row_refused(const struct feeds *feeds, struct feed_target *t, const struct reply *r)
 {
     int64_t wait_ms = (r->verdict.wait.ns + NS_PER_MS - 1) / NS_PER_MS;
     wait_ms = wait_ms < WAIT_LEAST_MS  ? WAIT_LEAST_MS
               : wait_ms > WAIT_MOST_MS ? WAIT_MOST_MS
                                        : wait_ms;
     t->until = instant_add_ms(feeds->env->now, wait_ms);
-    f->refused_index = t->table_id;
-    f->refused_partition = t->partition;
-    f->refused_cause = r->verdict.reason;
 }
 
-bool feed_row_answered(struct feeds *feeds, struct feed *f, const struct call_answer *answer,
-                       struct feed_item **out)
+bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
+                       const struct call_answer *answer, struct feed_item **out)
 {
     struct feed_item *item = f->slots[answer->token >> SLOT_SHIFT];
     struct feed_target *t = target_numbered(f, answer->token & UINT16_MAX);
@@ -316,8 +312,10 @@ bool feed_row_answered(struct feeds *feeds, struct feed *f, const struct call_an
         item->written |= UINT64_C(1) << number;
     if (r->code != REPLY_OK) {
         item->failed = true;
+        p->index_refusal = (struct index_refusal){
+            t->table_id, t->partition, r->code == REPLY_THROTTLED ? r->verdict.reason : ADMIT_OK};
         if (r->code == REPLY_THROTTLED)
-            row_refused(feeds, f, t, r);
+            row_refused(feeds, t, r);
         else if (r->code == REPLY_OVERLOADED)
             t->until = instant_add_ms(feeds->env->now, WAIT_LEAST_MS);
         else

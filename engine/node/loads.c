@@ -92,6 +92,7 @@ void loads_take_partition(struct loads *l, struct instant now, const struct part
     p->member = r->member;
     p->epoch = r->epoch;
     memcpy(p->excess_ms, r->excess_ms, sizeof p->excess_ms);
+    p->index_refusal = r->index_refusal;
     p->heard_at = now;
     p->items = r->items;
     p->bytes = r->bytes;

@@ -24,7 +24,8 @@ struct partition_load {
     int64_t items;
     int64_t bytes;
     int64_t excess_ms[ADMIT_KINDS]; /* at heard_at */
-    struct load_counts *counts;     /* owns; NULL: no totals yet, see loads_totals */
+    struct index_refusal index_refusal;
+    struct load_counts *counts; /* owns; NULL: no totals yet, see loads_totals */
 };
 
 struct node_load {

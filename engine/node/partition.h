@@ -102,6 +102,7 @@ struct partition {
     struct excess excess[ADMIT_KINDS];
     struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
     struct partition_counts counts[ADMIT_KINDS];
+    struct index_refusal index_refusal; /* while it is led here */
     /* Exact; while `counting`, of the keys before `counted_to` (counting.c). */
     struct tally items;
     struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place in `indexes` */

@@ -16,6 +16,7 @@ static void reports_describe(const struct reports *reports, const struct partiti
                                      .partition = p->info.id,
                                      .member = raft_self(p->raft),
                                      .epoch = p->info.epoch,
+                                     .index_refusal = p->index_refusal,
                                      .items = leads ? p->items.count : -1,
                                      .bytes = leads ? p->items.bytes : -1};
     if (leads)

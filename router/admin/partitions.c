@@ -218,12 +218,13 @@ static void partitions_write_indexes(struct buffer *out, const struct partition_
                                       .backlog_bytes = s->indexes.bytes};
     json_member_open(out, "indexes", '{');
     page_write_metrics(out, METRICS_OF_INDEXES, &m);
-    const struct index *x = index_set_find_table(t->index_set, s->indexes.index);
-    if (x != NULL && s->indexes.reason < ADMIT_REASONS) {
+    const struct index *x = index_set_find_table(t->index_set, s->indexes.refusal.index);
+    if (x != NULL) {
         json_member_open(out, "held_up_by", '{');
         json_member_string(out, "index", x->name);
-        json_member_integer(out, "partition", s->indexes.partition);
-        json_member_text(out, "reason", admit_reason_name((enum admit_reason)s->indexes.reason));
+        json_member_integer(out, "partition", s->indexes.refusal.partition);
+        json_member_text(out, "reason",
+                         admit_reason_name((enum admit_reason)s->indexes.refusal.reason));
         json_write_close(out, '}');
     }
     json_write_close(out, '}');

@@ -38,10 +38,16 @@ class PressureTest(Suite):
     def put(self, p, **attributes):
         return send("PutItem", {"TableName": self.table, "Item": {"p": s(p), **attributes}})
 
+    def page(self, path):
+        with urllib.request.urlopen(URL + path) as answer:
+            return json.load(answer)
+
     def leader(self):
-        with urllib.request.urlopen(URL + "/weir/partitions?table=" + self.table) as answer:
-            page = json.load(answer)
+        page = self.page("/weir/partitions?table=" + self.table)
         return next(p for p in page["partitions"] if p["role"] == "leader" and p["table"] == self.table)
+
+    def told(self, kind):
+        return [e["reason"] for e in self.page("/weir/events")["events"] if e["kind"] == kind and e["table"] == self.table]
 
     def test_writes_of_the_table_wait_for_the_index_and_no_others(self):
         for i in range(100000):
@@ -59,6 +65,9 @@ class PressureTest(Suite):
         self.assertGreaterEqual(indexes["lag_ms"], 900 * BACKLOG_S)
         self.assertGreater(indexes["backlog_items"], 0)
         self.assertGreater(indexes["backlog_bytes"], 0)
+        until(self, lambda: self.told("index-behind"), "an event tells of it")
+        self.assertIn("index by-g is behind", self.told("index-behind")[0])
+        self.assertIn("refuses for allocation", self.told("index-behind")[0])
         self.assertEqual(self.put("no row", x=n(1))[0], 200)  # it changes no index
         self.assertEqual(send("GetItem", {"TableName": self.table, "Key": {"p": s("0")}})[0], 200)
         self.assertEqual(send("UpdateTable", {"TableName": self.table, "GlobalSecondaryIndexUpdates": [
@@ -66,6 +75,8 @@ class PressureTest(Suite):
         until(self, lambda: self.put("later", g=s("cold"))[0] == 200, "writes go on by themselves")
         until(self, lambda: self.leader()["indexes"]["backlog_items"] == 0, "the index has followed")
         self.assertNotIn("held_up_by", self.leader()["indexes"])
+        until(self, lambda: self.told("index-caught-up"), "an event tells that it is over")
+        self.assertEqual(len(self.told("index-behind")), 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,57 @@
+/* indexes.c - tells when global indexes begin to hold up writes of their table, and when that is over.
+ * Nothing is decided: the throughput of an index is its owner's. */
+#include "control/controller_internal.h"
+
+enum {
+    CAUGHT_UP_S = 10 /* without a refusal */
+};
+
+static void indexes_tell_behind(struct controller *c, const struct table *t, struct watched *w)
+{
+    struct decision d = {0};
+    const struct index_refusal *r = &w->load->index_refusal;
+    const struct index *x = index_set_find_table(t->index_set, r->index);
+    if (x == NULL)
+        return; /* the next report names an index that is there */
+    control_tell(c, &d, EVENT_INDEX_BEHIND, t, w->load->partition,
+                 "writes are refused: index %.*s is behind, because its partition %u %s%s",
+                 TEXT_OF(x->name), r->partition,
+                 r->reason == ADMIT_OK ? "does not answer" : "refuses for ",
+                 r->reason == ADMIT_OK ? "" : admit_reason_name((enum admit_reason)r->reason));
+    control_decide(c, CATALOG_EVENT, &d);
+    w->index_told = true;
+}
+
+static void indexes_tell_caught_up(struct controller *c, const struct table *t, struct watched *w)
+{
+    struct decision d = {0};
+    control_tell(c, &d, EVENT_INDEX_CAUGHT_UP, t, w->load->partition,
+                 "no write was refused for an index for %d seconds", CAUGHT_UP_S);
+    control_decide(c, CATALOG_EVENT, &d);
+    w->index_told = false;
+}
+
+static void indexes_look_at(struct controller *c, struct watched *w)
+{
+    const int64_t refused = loads_totals(w->load)[ADMIT_WRITE].refused[ADMIT_REFUSED_INDEX];
+    const struct table *t = catalog_find_id(c->view->catalog, w->load->table_id);
+    if (refused > w->index_refused)
+        w->index_refused_at = c->now;
+    if (t == NULL || !control_has_room(c))
+        return;
+    if (refused > w->index_refused && !w->index_told)
+        indexes_tell_behind(c, t, w);
+    else if (w->index_told &&
+             !instant_before(c->now, instant_add_ms(w->index_refused_at, CAUGHT_UP_S * 1000)))
+        indexes_tell_caught_up(c, t, w);
+    w->index_refused = refused;
+}
+
+void control_indexes(struct controller *c)
+{
+    size_t at = 0;
+    for (struct watched *w; (w = id_map_next(&c->watched, &at)) != NULL;) {
+        if (w->load != NULL)
+            indexes_look_at(c, w);
+    }
+}
