@@ -4,7 +4,8 @@
 #include "engine/node/node.h"
 
 enum {
-    SLACK_MS = 1000 /* for frames that were on their way, and for nodes that read them late */
+    SLACK_MS = 1000,  /* for frames that were on their way, and for nodes that read them late */
+    ROWS_OF_WRITE = 4 /* of two local indexes: each may lose a row and get one */
 };
 
 static bool is_owed_to_a_dead_node(const struct run *r, uint32_t node, uint32_t member)
@@ -26,13 +27,22 @@ void admission_watch_saw(struct run *r, uint32_t node, const struct trace_event 
                     node, e->subject);
 }
 
+/* What a write may cost beyond what was known when it was admitted. */
+static int64_t rows_mcu(const struct workload *w)
+{
+    const bool indexed = w->indexed || w->tables > 1; /* also tables that come and go */
+    const int64_t size = PARTITION_KEY_SIZE_MAX + SORT_KEY_SIZE_MAX + w->filler.most;
+    return indexed ? ROWS_OF_WRITE * write_cost_mcu(size) : 0;
+}
+
 static void check_debts(struct run *r, struct node *n, uint32_t id)
 {
     const struct config *c = r->world.nodes[id]->options.config;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t rate_mcu = (kind == ADMIT_READ ? c->node_rcu : c->node_wcu) * MCU_PER_UNIT;
         int64_t balance_mcu = node_balance(n, kind);
-        if (balance_mcu < -rate_mcu * r->plan.nodes)
+        const int64_t rows = kind == ADMIT_WRITE ? rows_mcu(&r->plan.workload) : 0;
+        if (balance_mcu < -rate_mcu * r->plan.nodes - rows)
             run_violate(r, "node %u owes %lld mcu of %s, and gets %lld a second\n", id,
                         (long long)-balance_mcu, kind == ADMIT_READ ? "reads" : "writes",
                         (long long)rate_mcu);
