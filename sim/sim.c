@@ -435,6 +435,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         out->clients.failed += c.failed;
         out->clients.unknown += c.unknown;
         out->clients.shed += c.shed;
+        out->clients.behind += c.behind;
         out->clients.rejected += c.rejected;
     }
 }

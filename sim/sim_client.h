@@ -44,6 +44,7 @@ struct client_counters {
     uint64_t failed;
     uint64_t unknown;
     uint64_t shed;     /* failed: refused by a process that has too much work */
+    uint64_t behind;   /* failed: refused because a global index is behind */
     uint64_t rejected; /* failed: the request is wrong, so a retry would not help */
 };
 

@@ -153,6 +153,7 @@ static void feed_load(struct feeds *feeds, struct feed *f, const struct partitio
 void feeds_begin(struct feeds *feeds, struct partition *p)
 {
     struct feed *f = feed_of(feeds, p->info.id);
+    const size_t proposed = f != NULL && f->term == p->led ? f->proposed : 0;
     if (f != NULL)
         feed_free(feeds, f);
     if (p->led == 0 || index_set_global(p->indexes) == 0)
@@ -160,6 +161,7 @@ void feeds_begin(struct feeds *feeds, struct partition *p)
     f = must_calloc(1, sizeof *f);
     f->partition = p->info.id;
     f->term = p->led;
+    f->proposed = proposed;
     p->index_refusal = (struct index_refusal){0};
     f->slots = must_calloc(FEED_CALLS_MAX, sizeof f->slots[0]);
     TAILQ_INIT(&f->ready);
@@ -304,8 +306,8 @@ static bool feed_propose_done(struct feeds *feeds, struct feed *f, struct partit
     if (out->size > CHANGE_SET_HEAD_SIZE &&
         groups_propose(feeds->groups, p, &o, LOG_WRITE, buffer_slice(out), slice_make(NULL, 0)) ==
             NULL)
-        f->term = 0; /* the feed begins anew, and finds the changes in the store */
-    return f->term != 0;
+        f->lost = true; /* the feed begins anew, and finds the changes in the store */
+    return !f->lost;
 }
 
 /* ---- turns ---- */
@@ -345,7 +347,7 @@ void feeds_end_turn(struct feeds *feeds)
         struct partition *p = partitions_find(feeds->partitions, f->partition);
         if (p == NULL || p->led == 0 || p->closing || p->ended)
             feed_free(feeds, f);
-        else if (p->led != f->term)
+        else if (p->led != f->term || f->lost)
             feeds_begin(feeds, p);
         else if (p->frozen.index == 0)
             feed_run(feeds, f, p);

@@ -66,6 +66,7 @@ struct feed {
     LIST_ENTRY(feed) place;
     uint32_t partition;
     uint64_t term;
+    bool lost; /* some changes are not known here: it begins anew at the end of the turn */
     struct id_map by_hash;
     struct feed_items ready;
     struct feed_items waiting;

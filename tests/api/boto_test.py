@@ -196,6 +196,14 @@ class ClientTest(unittest.TestCase):
                         GlobalSecondaryIndexUpdates=[{"Update": change}])
         index = DB.describe_table(TableName=name)["Table"]["GlobalSecondaryIndexes"][0]
         self.assertEqual(index["ProvisionedThroughput"]["ReadCapacityUnits"], 400)
+        more = {"IndexName": "by-more", "KeySchema": keys["KeySchema"], "ProvisionedThroughput": units,
+                "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x"]}}
+        DB.update_table(TableName=name, AttributeDefinitions=keys["AttributeDefinitions"],
+                        GlobalSecondaryIndexUpdates=[{"Create": more}])
+        until(self, lambda: all(x["IndexStatus"] == "ACTIVE" for x in DB.describe_table(TableName=name)["Table"][
+            "GlobalSecondaryIndexes"]), "the new index is filled")
+        DB.update_table(TableName=name, GlobalSecondaryIndexUpdates=[{"Delete": {"IndexName": "by-more"}}])
+        until(self, lambda: DB.describe_table(TableName=name)["Table"]["TableStatus"] == "ACTIVE", "the table rests")
         insights = DB.describe_contributor_insights(TableName=name, IndexName="by-city")
         self.assertEqual(insights["ContributorInsightsStatus"], "DISABLED")
         items = [{**self.key("a", i), "city": s("rome"), "n": n(9 - i), "x": s("x"), "y": s("y")} for i in range(9)]

@@ -576,6 +576,28 @@ class ChangeTest(Suite):
         self.until_rests()
         self.assertEqual(self.rows(), {"a": "1", "b": "3"})
 
+    def test_a_new_index_takes_all_that_one_of_a_new_table_takes(self):
+        self.assertEqual(self.change({"Create": {
+            **global_index("by-g", "g", (), "INCLUDE", "x"), "OnDemandThroughput": {
+                "MaxReadRequestUnits": 50, "MaxWriteRequestUnits": 60},
+            "WarmThroughput": {"ReadUnitsPerSecond": 13000, "WriteUnitsPerSecond": 5000}}})[0], 200)
+        self.until_rests()
+        index = self.described()["GlobalSecondaryIndexes"][0]
+        self.assertEqual(index["Projection"], {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x"]})
+        self.assertEqual(index["OnDemandThroughput"], {"MaxReadRequestUnits": 50, "MaxWriteRequestUnits": 60})
+        self.assertEqual(index["WarmThroughput"]["ReadUnitsPerSecond"], 13000)
+
+    def test_a_new_index_of_a_provisioned_table_has_throughput(self):
+        units = {"ReadCapacityUnits": 3, "WriteCapacityUnits": 4}
+        self.assertEqual(send("UpdateTable", {"TableName": self.table, "BillingMode": "PROVISIONED",
+                                              "ProvisionedThroughput": units})[0], 200)
+        self.until_rests()
+        create = global_index("by-g", "g")
+        self.refused(INVALID + "ProvisionedThroughput is not specified for index: by-g", {"Create": create})
+        self.assertEqual(self.change({"Create": {**create, "ProvisionedThroughput": units}})[0], 200)
+        self.until_rests()
+        self.assertEqual(self.described()["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["WriteCapacityUnits"], 4)
+
     def test_what_is_wrong_is_told(self):
         create = {"Create": global_index("by-g", "g")}
         one = ("Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table")

@@ -377,6 +377,15 @@ test("global indexes have keys, a projection and throughput of their own", async
   await change([update("by-city", { OnDemandThroughput: { ...limit, MaxReadRequestUnits: 51 } })]);
   assert.equal((await index()).OnDemandThroughput.MaxReadRequestUnits, 51);
   await change([update("by-city", { WarmThroughput: more })]);
+  const addAndDrop = async (members) => {
+    const create = { IndexName: "abc", KeySchema: [{ AttributeName: "rank", KeyType: "HASH" }], ...members };
+    await change([{ Create: create }], { AttributeDefinitions });
+    await until(name, (Table) => Table.GlobalSecondaryIndexes.every((x) => x.IndexStatus === "ACTIVE"));
+    await change([{ Delete: { IndexName: "abc" } }]);
+    await until(name, (Table) => Table.GlobalSecondaryIndexes.length === 2);
+  };
+  const some = { ProjectionType: "INCLUDE", NonKeyAttributes: ["title"] };
+  await addAndDrop({ Projection: some, OnDemandThroughput: limit, WarmThroughput: more });
   const ProvisionedThroughput = { ReadCapacityUnits: 7, WriteCapacityUnits: 8 };
   await change([update("by-city", { ProvisionedThroughput }), update("by-both", { ProvisionedThroughput })], {
     BillingMode: "PROVISIONED",
@@ -384,12 +393,7 @@ test("global indexes have keys, a projection and throughput of their own", async
     AttributeDefinitions,
   });
   assert.equal((await index()).ProvisionedThroughput.WriteCapacityUnits, 8);
-  const KeySchema = [{ AttributeName: "rank", KeyType: "HASH" }];
-  const create = { IndexName: "abc", KeySchema, Projection: { ProjectionType: "ALL" }, ProvisionedThroughput };
-  await change([{ Create: create }], { AttributeDefinitions });
-  await until(name, (Table) => Table.GlobalSecondaryIndexes.every((x) => x.IndexStatus === "ACTIVE"));
-  await change([{ Delete: { IndexName: "abc" } }]);
-  await until(name, (Table) => Table.GlobalSecondaryIndexes.length === 2);
+  await addAndDrop({ Projection: { ProjectionType: "ALL" }, ProvisionedThroughput });
   const insights = await call("DescribeContributorInsights", { TableName: name, IndexName: "by-city" });
   assert.equal(insights.IndexName, "by-city");
   const priced = {
