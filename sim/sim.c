@@ -321,6 +321,26 @@ static void await_moves(struct sim *s)
     buffer_deinit(&why);
 }
 
+/* Before anything is written again: a new index has the items from before. */
+static void check_filled(struct sim *s)
+{
+    struct buffer why = {0};
+    bool good = !s->run.plan.workload.index_churn;
+    const struct instant until = sim_after(s, INDEXES_S * NS_PER_S);
+    while (!good && s->run.violation.size == 0 &&
+           instant_before(s->run.world.scheduler.now, until)) {
+        sim_tables_ask(s);
+        buffer_clear(&why);
+        good = true;
+        for (int i = 0; i < DYNAMO_GLOBALS && good; i++)
+            good = check_index(s->run.world.nodes, buffer_slice(&s->told[0]),
+                               buffer_slice(&s->told_indexes[i]), &why);
+    }
+    if (!good && s->run.violation.size == 0)
+        run_violate(&s->run, "%.*s", TEXT_OF(why));
+    buffer_deinit(&why);
+}
+
 static bool is_settled(const struct sim *s)
 {
     return tables_are_settled(s->tables) && drains_are_over(s->drains) && clients_done(s);
@@ -354,6 +374,7 @@ static void calm(struct sim *s)
         tables_end(s->tables);
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
+        check_filled(s);
         begun = s->run.world.scheduler.now.ns;
     }
     s->history.calm_ns = s->run.world.scheduler.now.ns;

@@ -88,7 +88,7 @@ static enum history_outcome take_outcome(struct sim_client *c, int status, struc
 {
     enum history_outcome outcome = outcome_of(status);
     c->counters.shed += status == 503 && dynamo_says(body, "is overloaded and did nothing");
-    c->counters.behind += status == 400 && dynamo_says(body, "IndexWrite");
+    c->counters.behind += status == 400 && dynamo_says(body, "(index: index");
     bool client_error = status >= 400 && status < 500;
     bool went = c->table > 0 && dynamo_says(body, "ResourceNotFound");
     c->counters.rejected += client_error && !went && !dynamo_says(body, "Throughput") &&

@@ -199,6 +199,19 @@ size_t feeds_most_bytes(const struct feeds *feeds)
     return most;
 }
 
+/* The index that refused a row last, or else one that lacks the oldest change; 0: all are on their way
+ * through the log. */
+static uint32_t feed_index_behind(const struct feeds *feeds, const struct partition *p)
+{
+    const struct feed *f = feed_live(feeds, p);
+    const struct feed_item *oldest = f != NULL ? TAILQ_FIRST(&f->by_age) : NULL;
+    struct feed_part part = {0};
+    if (p->index_refusal.index != 0 || oldest == NULL)
+        return p->index_refusal.index;
+    struct slice parts = oldest->notes[0].parts;
+    return feed_change_next(&parts, &part) ? part.table_id : 0;
+}
+
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
                    struct admit_verdict *verdict)
 {
@@ -210,7 +223,7 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
         MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
         return true;
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
-                                      .index = p->index_refusal.index,
+                                      .index = feed_index_behind(feeds, p),
                                       .member = p->index_refusal.partition,
                                       .cause = (enum admit_reason)p->index_refusal.reason,
                                       .wait = duration_ms(FEED_RETRY_MS)};
