@@ -534,9 +534,7 @@ class ChangeTest(Suite):
         self.assertEqual(send("PutItem", {"TableName": self.table, "Item": {"p": s(p), **attributes}})[0], 200)
 
     def rows(self, index="by-g"):
-        status, answer = send("Scan", {"TableName": self.table, "IndexName": index})
-        self.assertEqual(status, 200, answer)
-        return {i["p"]["S"]: i["g"]["S"] for i in answer["Items"]}
+        return {i["p"]["S"]: i["g"]["S"] for i in self.ok("Scan", IndexName=index)["Items"]}
 
     def test_a_new_index_gets_the_items_that_are_there_and_those_that_change_meanwhile(self):
         model = {}
