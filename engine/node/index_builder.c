@@ -129,8 +129,9 @@ void index_builder_answered(struct index_builder *builder, const struct call_ans
     if (base == NULL)
         return;
     b->asking = false;
-    if (r->code != REPLY_OK || r->kind != ANSWER_RANGE || r->range.last.size == 0)
-        return; /* asked again at the next look */
+    if (r->code != REPLY_OK || r->kind != ANSWER_RANGE ||
+        slice_compare(r->range.last, buffer_slice(&b->from)) <= 0)
+        return; /* no step forward: asked again at the next look */
     buffer_set(&b->from, r->range.last);
     const struct slice end = base->partitions[base->partition_count - 1].hi;
     b->done = end.size > 0 && slice_compare(buffer_slice(&b->from), end) >= 0;
