@@ -194,9 +194,14 @@ int64_t weir_holder_demand(const struct weir_holder *h)
     return h->ask.demand;
 }
 
+int64_t weir_holder_owed(const struct weir_holder *h)
+{
+    return h->held < 0 ? -h->held : 0;
+}
+
 int64_t weir_holder_need(const struct weir_holder *h)
 {
-    return h->ask.need;
+    return h->ask.need + weir_holder_owed(h);
 }
 
 int64_t weir_holder_cost(const struct weir_holder *h)
@@ -206,7 +211,7 @@ int64_t weir_holder_cost(const struct weir_holder *h)
 
 int64_t weir_holder_held(const struct weir_holder *h)
 {
-    return h->held;
+    return h->held > 0 ? h->held : 0;
 }
 
 uint64_t weir_holder_epoch(const struct weir_holder *h)

@@ -18,7 +18,8 @@ static void periodic_vend(struct weir_ledger *l, struct weir_holder *h)
         rate = bank_rate > 0 ? (int64_t)bank_rate : 0;
     int64_t level = weir_ledger_level(l, rate);
     int64_t share = weir_holder_demand(h) < level ? weir_holder_demand(h) : level;
-    int64_t tokens = (int64_t)((__int128)share * period_ns / NS_PER_S) - weir_holder_held(h);
+    int64_t missing = weir_holder_owed(h) - weir_holder_held(h);
+    int64_t tokens = (int64_t)((__int128)share * period_ns / NS_PER_S) + missing;
     if (tokens > bank)
         tokens = bank;
     if (tokens > 0)

@@ -20,7 +20,15 @@ enum node_effect_kind {
     NODE_TRIM_LOG,   /* the log before `lsn` is not needed any more */
 };
 
-/* Everything lends until the next event. */
+/* What store_touch takes. The key lends until node_touched. */
+struct touch {
+    uint32_t ticket;
+    bool reverse;
+    struct slice key;
+    uint64_t bytes;
+};
+
+/* Everything but the key of a touch lends until the next event. */
 struct node_effect {
     enum node_effect_kind kind;
     uint64_t to; /* REPLY: the `from` of the request; REQUEST: the node */
@@ -29,12 +37,7 @@ struct node_effect {
         struct request request; /* REQUEST */
         struct slice frame;     /* SEND: the frame from MESSAGE_PEER on, without its length */
         uint64_t lsn;           /* TRIM_LOG */
-        struct {
-            uint32_t ticket;
-            bool reverse;
-            struct slice key; /* lends until node_touched */
-            uint64_t bytes;
-        } touch;
+        struct touch touch;
     };
 };
 

@@ -20,8 +20,10 @@ void waiters_init(struct waiters *waiters, struct node_env *env)
 
 void waiters_deinit(struct waiters *waiters)
 {
-    for (uint32_t i = 0; i < waiters->size; i++)
+    for (uint32_t i = 0; i < waiters->size; i++) {
         buffer_deinit(&waiters->slots[i].bytes);
+        buffer_deinit(&waiters->slots[i].key);
+    }
     free(waiters->slots);
     buffer_deinit(&waiters->spare);
 }
@@ -85,10 +87,10 @@ bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resum
     struct deferred *d = &waiters->slots[ticket];
     d->resume = resume;
     d->subject = subject;
-    buffer_set(&d->bytes, key);
+    buffer_set(&d->key, key);
     struct node_effect *e = env_push(waiters->env, NODE_TOUCH);
     e->touch.ticket = (uint32_t)ticket;
-    e->touch.key = buffer_slice(&d->bytes);
+    e->touch.key = buffer_slice(&d->key);
     e->touch.reverse = false;
     e->touch.bytes = SCAN_BYTES;
     return false;
@@ -112,16 +114,19 @@ void waiters_touch(struct waiters *waiters, const struct operation *o, enum touc
     int32_t ticket = waiters_keep(waiters, o);
     if (ticket == NO_TICKET)
         return;
-    waiters->slots[ticket].operation.touched |= pages;
-    const struct request *r = &waiters->slots[ticket].operation.request;
+    struct deferred *d = &waiters->slots[ticket];
+    d->operation.touched |= pages;
+    const struct request *r = &d->operation.request;
     struct node_effect *e = env_push(waiters->env, NODE_TOUCH);
     e->touch.ticket = (uint32_t)ticket;
     e->touch.reverse = r->op == REQUEST_RANGE && r->range.reverse;
-    e->touch.key = e->touch.reverse ? r->range.hi : request_key(r);
+    struct slice key = e->touch.reverse ? r->range.hi : request_key(r);
     if (pages == TOUCHED_COLLECTION)
-        e->touch.key = collection_key(e->touch.key);
-    if (r->op == REQUEST_RANGE && r->range.index != 0)
-        e->touch.key = key_in_space(e->touch.key, r->range.index, &waiters->env->lent);
+        key = collection_key(key);
+    buffer_set(&d->key, key);
+    if (r->op == REQUEST_RANGE && r->range.index != 0 && key.size > 0)
+        d->key.data[0] = r->range.index;
+    e->touch.key = buffer_slice(&d->key);
     e->touch.bytes = bytes;
 }
 

@@ -35,7 +35,8 @@ struct deferred {
     struct operation operation;
     enum resume resume;
     uint64_t subject;    /* of a scan */
-    struct buffer bytes; /* the operation's slices borrow them; of a scan: the key */
+    struct buffer bytes; /* the operation's slices borrow them */
+    struct buffer key;   /* that is touched: read by another thread, while events go by */
     bool used;
     STAILQ_ENTRY(deferred) place; /* among the waiting reads of its partition */
     uint64_t round;               /* of heartbeats that it waits for */

@@ -277,11 +277,13 @@ WEIR_POLICY_API int64_t weir_ledger_level(const struct weir_ledger *l, int64_t r
 
 /* What the router wants: mcu per second; 0: nothing. */
 WEIR_POLICY_API int64_t weir_holder_demand(const struct weir_holder *h);
-WEIR_POLICY_API int64_t weir_holder_need(const struct weir_holder *h); /* its dearest request */
+/* What it owes, because requests cost more than they had taken. */
+WEIR_POLICY_API int64_t weir_holder_owed(const struct weir_holder *h);
+/* For its dearest request, and what it owes. */
+WEIR_POLICY_API int64_t weir_holder_need(const struct weir_holder *h);
 WEIR_POLICY_API int64_t
 weir_holder_cost(const struct weir_holder *h); /* an average one; 0: unknown */
-WEIR_POLICY_API int64_t
-weir_holder_held(const struct weir_holder *h); /* tokens; may be below zero */
+WEIR_POLICY_API int64_t weir_holder_held(const struct weir_holder *h); /* tokens */
 /* The router asked another server since, or this one has restarted, if the number is new. */
 WEIR_POLICY_API uint64_t weir_holder_epoch(const struct weir_holder *h);
 /* It has asked within the least life of tokens; its tokens may still be alive. */

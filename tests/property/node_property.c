@@ -80,14 +80,10 @@ static void model_touched(struct lone_node *w, struct model *m, struct prng *p)
         return;
     size_t i = prng_below(p, w->touch_count);
     struct write write = m->waiting[i];
-    uint32_t ticket = w->touches[i];
-    w->touch_count--;
-    w->touches[i] = w->touches[w->touch_count];
-    m->waiting[i] = m->waiting[w->touch_count];
+    size_t touches = w->touch_count - 1;
+    m->waiting[i] = m->waiting[touches];
     w->answer_count = 0;
-    size_t touches = w->touch_count;
-    node_touched(w->node, w->now, ticket);
-    lone_take_effects(w);
+    lone_touch_end(w, i);
     if (w->touch_count > touches) /* now for what its collection holds */
         m->waiting[touches] = write;
     else if (write.id == 0)

@@ -61,8 +61,7 @@ static void take_effects(struct lone_node *w)
             break;
         case NODE_TOUCH:
             assert_true(w->touch_count < TOUCHES_MAX);
-            store_touch(node_store(w->node), e->touch.key, e->touch.reverse, e->touch.bytes);
-            w->touches[w->touch_count++] = e->touch.ticket;
+            w->touches[w->touch_count++] = e->touch;
             break;
         case NODE_TRIM_LOG:
             assert_true(e->lsn >= w->trimmed && e->lsn <= w->log.size);
@@ -77,6 +76,16 @@ void lone_take_effects(struct lone_node *w)
     take_effects(w);
     node_end_turn(w->node, w->now);
     take_effects(w);
+}
+
+void lone_touch_end(struct lone_node *w, size_t i)
+{
+    assert_true(i < w->touch_count);
+    const struct touch t = w->touches[i];
+    w->touches[i] = w->touches[--w->touch_count];
+    store_touch(node_store(w->node), t.key, t.reverse, t.bytes);
+    node_touched(w->node, w->now, t.ticket);
+    lone_take_effects(w);
 }
 
 /* ---- life ---- */

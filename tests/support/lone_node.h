@@ -54,7 +54,7 @@ struct lone_node {
     uint64_t trimmed;
     struct answer answers[ANSWERS_MAX]; /* since the last request, in order */
     size_t answer_count;
-    uint32_t touches[TOUCHES_MAX];
+    struct touch touches[TOUCHES_MAX];
     size_t touch_count;
     uint64_t next_id;
     struct arena arena;
@@ -87,6 +87,8 @@ void lone_deinit(struct lone_node *w);
 
 /* Takes the node's effects: replies go to `answers`, touches to `touches`. */
 void lone_take_effects(struct lone_node *w);
+/* A reader thread is done with that touch; the last touch takes its place. */
+void lone_touch_end(struct lone_node *w, size_t i);
 /* False: there is nothing to write. */
 bool lone_write_begin(struct lone_node *w);
 void lone_write_end(struct lone_node *w, int error);

@@ -101,8 +101,7 @@ static void cold_bytes_are_touched_before_they_are_read(void **state)
     for (; a.verdict == SPLIT_REFUSED_FEW_SAMPLES; a = ask(&w, 0)) {
         assert_true(touched < 100);
         if (w.touch_count > 0) {
-            node_touched(w.node, w.now, w.touches[--w.touch_count]);
-            lone_take_effects(&w);
+            lone_touch_end(&w, w.touch_count - 1);
             touched++;
         }
         lone_pass(&w, 10);

@@ -458,8 +458,7 @@ static void a_cold_item_is_touched_first_and_then_answered(void **state)
     lone_open_table(&w, 100, 100);
     lone_put(&w, 1, 1);
     assert_int_equal(w.touch_count, 1);
-    node_touched(w.node, w.now, w.touches[--w.touch_count]);
-    lone_take_effects(&w);
+    lone_touch_end(&w, 0);
     lone_write_all(&w);
     assert_int_equal(lone_get(&w, 1), 1); /* from the memtable: nothing to wait for */
     assert_int_equal(w.touch_count, 0);
@@ -469,11 +468,9 @@ static void a_cold_item_is_touched_first_and_then_answered(void **state)
     assert_int_equal(w.answer_count, 0);
     assert_int_equal(w.touch_count, 1);
     assert_false(node_is_idle(w.node));
-    w.touch_count = 0;
     buffer_clear(&w.key); /* the request was borrowed for the call only */
     buffer_append_text(&w.key, "something else");
-    node_touched(w.node, w.now, w.touches[0]);
-    lone_take_effects(&w);
+    lone_touch_end(&w, 0);
     assert_int_equal(lone_answer(&w)->id, id);
     assert_int_equal(answer_version(lone_answer(&w)), 1);
     assert_true(node_is_idle(w.node));
@@ -482,12 +479,50 @@ static void a_cold_item_is_touched_first_and_then_answered(void **state)
     r.range.bytes_max = PAGE_SIZE_MAX;
     lone_ask(&w, &r);
     assert_int_equal(w.touch_count, 1);
-    w.touch_count = 0;
-    node_touched(w.node, w.now, w.touches[0]);
-    lone_take_effects(&w);
+    lone_touch_end(&w, 0);
     assert_int_equal(lone_answer(&w)->code, REPLY_OK);
     assert_int_equal(lone_answer(&w)->count, 1);
     lone_deinit(&w);
+}
+
+/* Another event goes by before the reader thread comes to the first touch. */
+static void a_cold_range_of_an_index_keeps_the_key_that_is_touched(void **state)
+{
+    (void)state;
+    struct index x = {.number = 1,
+                      .name = slice_of("by-v"),
+                      .partition_count = 1,
+                      .sort_count = 1,
+                      .keys = {{slice_of("id"), ATTR_STRING}, {slice_of("v"), ATTR_BINARY}},
+                      .projection = PROJECT_ALL};
+    const struct index_set set = {
+        {slice_of("id"), ATTR_STRING}, {slice_of("n"), ATTR_STRING}, 1, 1, &x};
+    struct buffer indexes = {0}, first = {0};
+    struct lone_node w;
+    lone_init(&w, PROFILE_AWS);
+    index_set_encode(&indexes, &set);
+    w.indexes = buffer_slice(&indexes);
+    w.collections = 1;
+    w.resident_max = 0;
+    lone_open_table(&w, 100, 100);
+    for (uint32_t name = 1; name <= 2; name++) {
+        struct request r = lone_request(&w, REQUEST_RANGE, name);
+        r.range.index = x.number;
+        r.range.bytes_max = PAGE_SIZE_MAX;
+        lone_ask(&w, &r);
+        assert_int_equal(w.touch_count, name);
+        assert_int_equal(w.touches[name - 1].key.data[0], x.number);
+        if (name == 1)
+            buffer_set(&first, w.touches[0].key);
+    }
+    assert_int_equal(slice_compare(w.touches[0].key, buffer_slice(&first)), 0);
+    assert_int_not_equal(slice_compare(w.touches[1].key, buffer_slice(&first)), 0);
+    w.answer_count = 0;
+    lone_touch_end(&w, 0);
+    assert_int_equal(lone_answer(&w)->code, REPLY_OK);
+    lone_deinit(&w);
+    buffer_deinit(&indexes);
+    buffer_deinit(&first);
 }
 
 /* ---- bytes that lie ---- */
@@ -593,6 +628,7 @@ int main(void)
         cmocka_unit_test(a_table_is_dated_by_the_wall_clock_of_its_catalog_leader),
         cmocka_unit_test(a_table_waits_for_space_to_settle),
         cmocka_unit_test(a_cold_item_is_touched_first_and_then_answered),
+        cmocka_unit_test(a_cold_range_of_an_index_keeps_the_key_that_is_touched),
         cmocka_unit_test(a_damaged_item_is_never_returned_nor_believed),
         cmocka_unit_test(a_node_is_not_emptied_where_no_other_can_take_its_replicas),
     };

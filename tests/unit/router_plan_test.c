@@ -208,7 +208,7 @@ static void put(const char *partition, const char *sort)
 /* Sort keys that differ, each in one of the collections, in ascending order. */
 static void fill(struct prng *p, struct known *k, uint32_t least, uint32_t collections)
 {
-    char partition[8];
+    char partition[16];
     k->count = least + (uint32_t)prng_below(p, KEYS_MAX - least);
     for (uint32_t i = 0; i < k->count; i++) {
         snprintf(k->sort[i], sizeof k->sort[i], "s%03u", i * 3 + (uint32_t)prng_below(p, 3));
@@ -220,7 +220,7 @@ static void fill(struct prng *p, struct known *k, uint32_t least, uint32_t colle
 /* The next keys of a page, and where it leaves off. */
 static void expect_page(const struct known *k, uint32_t *at, struct fake_answer a)
 {
-    char expected[KEYS_MAX * 8] = "";
+    char expected[KEYS_MAX * 9] = "";
     uint32_t count = 0;
     for (; *at < k->count && (page.limit == 0 || count < page.limit); ++*at, count++) {
         const char *sort = k->sort[page.reverse ? k->count - 1 - *at : *at];
