@@ -125,6 +125,7 @@ static void feed_free(struct feeds *feeds, struct feed *f)
     feed_targets_free(f);
     id_map_deinit(&f->by_hash);
     buffer_deinit(&f->scratch);
+    buffer_deinit(&f->fill.key);
     buffer_deinit(&f->fill.next);
     buffer_deinit(&f->acks);
     free(f->slots);

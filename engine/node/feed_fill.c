@@ -63,6 +63,13 @@ static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partit
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 
+/* Who asks again does not know that the piece is on its way: its first request may be given up. */
+static bool fill_is_asked_again(const struct feed *f, const struct request *r)
+{
+    return f->fill.on && f->fill.index == r->fill.index &&
+           slice_equal(buffer_slice(&f->fill.key), r->fill.from);
+}
+
 void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation *o)
 {
     struct feed *f;
@@ -70,6 +77,11 @@ void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation
     LIST_FOREACH (f, &feeds->all, place) {
         if (f->partition == p->info.id && f->term == p->led)
             break;
+    }
+    if (f != NULL && fill_is_asked_again(f, &o->request)) {
+        f->fill.from = o->from;
+        f->fill.id = o->request.id;
+        return;
     }
     if (f == NULL || x == NULL || f->fill.on || raft_applied(p->raft) < p->indexed_from) {
         env_refuse(feeds->env, o, REPLY_OVERLOADED, "partition %u cannot fill the index yet",
@@ -83,6 +95,8 @@ void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation
     f->fill.on = true;
     f->fill.from = o->from;
     f->fill.id = o->request.id;
+    f->fill.index = o->request.fill.index;
+    buffer_set(&f->fill.key, o->request.fill.from);
     if (f->fill.left == 0) {
         f->fill.left = 1;
         feed_filled(feeds, f);

@@ -82,6 +82,8 @@ struct feed {
         bool on;
         uint64_t from; /* whom to answer */
         uint64_t id;
+        uint32_t index;     /* table id */
+        struct buffer key;  /* the piece begins there */
         uint32_t left;      /* notes that are not done */
         struct buffer next; /* the key to go on with */
     } fill;

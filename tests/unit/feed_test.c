@@ -162,6 +162,36 @@ static void changes_outlive_a_crash(void **state)
     scene_close(&s);
 }
 
+/* Found by seed 22001740: a piece that took longer than its caller waits was refused to whoever asked
+ * again, and begun anew. */
+static void a_piece_that_is_asked_for_again_is_answered_once_it_is_done(void **state)
+{
+    enum {
+        ITEMS = 3,
+        MOST_MS = 20000
+    };
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1);
+    scene_table(&s);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        scene_put(&s, name, 7);
+    for (int ms = 0; scene_rows(&s) < ITEMS; ms += 100, scene_pass(&s, 100))
+        assert_true(ms < MOST_MS);
+    struct request r = lone_request(&s.w, REQUEST_INDEX_FILL, 0);
+    r.fill.from = s.w.table.partitions[0].lo;
+    r.fill.index = s.index.id;
+    lone_ask(&s.w, &r);
+    scene_pass(&s, 250);
+    assert_int_equal(s.w.answer_count, 0);
+    const uint64_t again = lone_ask(&s.w, &r);
+    for (int ms = 0; s.w.answer_count == 0; ms += 100, scene_pass(&s, 100))
+        assert_true(ms < MOST_MS);
+    lone_assert_answer(&s.w, REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->id, again);
+    scene_close(&s);
+}
+
 /* The index takes one unit a second. */
 static void an_index_that_does_not_keep_up_holds_writes_up(void **state)
 {
@@ -218,6 +248,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_index_gets_the_rows_that_follow_from_the_items),
+        cmocka_unit_test(a_piece_that_is_asked_for_again_is_answered_once_it_is_done),
         cmocka_unit_test(changes_outlive_a_crash),
         cmocka_unit_test(an_index_that_does_not_keep_up_holds_writes_up),
         cmocka_unit_test(an_index_that_lags_too_long_holds_writes_up),
