@@ -228,6 +228,7 @@ static void index_set_change(struct catalog *c, struct entry *e, const struct in
     index_set_encode(&bytes, &set);
     struct table t = e->table;
     t.indexes = buffer_slice(&bytes);
+    t.indexes_version++;
     t.status = TABLE_UPDATING; /* until its partitions know the indexes */
     catalog_entry_change(c, e, &t, out);
     buffer_deinit(&bytes);

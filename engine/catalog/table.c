@@ -180,6 +180,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
         codec_u32(c, &p->share_ppm[kind]);
     table_merge_walk(c, p);
     indexes_walk(c, &p->indexes, p->whole_collections);
+    codec_u32(c, &p->indexes_version);
 }
 
 CODEC_ENCODE(partition_info)
@@ -197,6 +198,7 @@ static void table_walk(struct codec *c, struct table *t)
     key_attr_walk(c, &t->sort_key);
     whole_walk(c, &t->whole_collections, &t->sort_key);
     indexes_walk(c, &t->indexes, t->whole_collections);
+    codec_u32(c, &t->indexes_version);
     t->gac = codec_choice(c, t->gac, 0, GAC_POLICIES);
     t->weight = codec_choice(c, t->weight, 0, TABLE_WEIGHT_MAX);
     t->billing =
@@ -234,12 +236,13 @@ void table_encode(struct buffer *out, const struct table *t)
     for (uint32_t i = 0; i < t->partition_count; i++) {
         struct partition_info p = t->partitions[i];
         p.indexes = slice_make(NULL, 0); /* the table's, which are there already */
+        p.indexes_version = 0;
         partition_info_encode(out, &p);
     }
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 72
+    PARTITION_INFO_SIZE_MIN = 76
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -255,6 +258,7 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
         partition_info_walk(&c, &out->partitions[i]);
         codec_check(&c, out->partitions[i].indexes.size == 0);
         out->partitions[i].indexes = table_kept_indexes(out);
+        out->partitions[i].indexes_version = out->indexes_version;
     }
     return codec_end(&c);
 }

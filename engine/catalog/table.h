@@ -92,7 +92,9 @@ struct partition_info {
     uint32_t table_id;
     struct slice lo;
     struct slice hi;
-    struct slice indexes;   /* as in its table */
+    struct slice indexes; /* as in its table */
+    uint32_t
+        indexes_version; /* as in its table: of two words the one with the higher version is newer */
     bool whole_collections; /* as in its table */
     uint8_t gac;            /* as in its table */
     uint8_t weight;         /* as in its table */
@@ -132,6 +134,7 @@ struct table {
     struct key_attr partition_key;
     struct key_attr sort_key;
     struct slice indexes;              /* index_set_encode; empty: none */
+    uint32_t indexes_version;          /* rises with each change of `indexes` */
     const struct index_set *index_set; /* the same; NULL: none */
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
      * The bytes are counted (engine/node/collection.h). Only with a sort key. */

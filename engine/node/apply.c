@@ -231,23 +231,30 @@ static bool indexes_are_sound(uint32_t group, struct slice payload)
 {
     const struct index_set *set;
     struct arena arena = {0};
+    struct reader r = {payload, false};
+    reader_u32(&r); /* the version */
     const bool sound =
-        group != CATALOG_GROUP && index_set_decode(payload, &arena, &set) == STATUS_OK;
+        group != CATALOG_GROUP && !r.failed && index_set_decode(r.left, &arena, &set) == STATUS_OK;
     arena_deinit(&arena);
     return sound;
 }
 
 /* From here on the leader says what writes mean for these indexes. Entries that it has proposed
- * already may not: an index is filled only after them. */
+ * already may not: an index is filled only after them. A leader may have proposed an older word of
+ * the catalog after a newer one was on its way. */
 static void apply_indexes(struct applier *applier, struct partition *p, const struct raft_entry *e,
                           struct applied *out)
 {
     struct partition_info info = p->info;
+    struct reader r = {e->payload, false};
     (void)out;
-    info.indexes = e->payload;
+    p->indexes_proposed = 0;
+    info.indexes_version = reader_u32(&r);
+    info.indexes = r.left;
+    if (info.indexes_version <= p->info.indexes_version)
+        return;
     partition_set(p, &info);
     p->indexed_from = raft_last(p->raft);
-    p->indexes_proposed = 0;
     if (applier->env->started)
         feeds_begin(applier->feeds, p);
 }
@@ -362,6 +369,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.lo = p->info.lo;
         info.hi = p->info.hi;
         info.indexes = p->info.indexes;
+        info.indexes_version = p->info.indexes_version;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
             buckets_changed(applier->buckets, p);

@@ -66,7 +66,8 @@ struct feed {
     LIST_ENTRY(feed) place;
     uint32_t partition;
     uint64_t term;
-    bool lost; /* some changes are not known here: it begins anew at the end of the turn */
+    bool lost;                 /* some changes are not known here: it begins anew */
+    struct instant lost_until; /* at the first turn from then on */
     struct id_map by_hash;
     struct feed_items ready;
     struct feed_items waiting;

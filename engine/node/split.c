@@ -105,6 +105,7 @@ static struct partition_info split_kept_info(const struct partition *parent,
 {
     struct partition_info info = *told;
     info.indexes = parent->info.indexes; /* as of this place in the log */
+    info.indexes_version = parent->info.indexes_version;
     info.parent = 0;
     memset(info.share_ppm, 0, sizeof info.share_ppm);
     if (partition_member_on(&info, node) != raft_self(parent->raft)) {
@@ -293,6 +294,7 @@ static void split_take_info(struct partition *p, const struct partition_info *to
     info.epoch = told->epoch;
     info.hi = told->hi;
     info.indexes = told->indexes;
+    info.indexes_version = told->indexes_version;
     partition_set(p, &info);
 }
 

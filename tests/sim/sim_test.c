@@ -171,7 +171,10 @@ static void splits_that_once_failed_pass(void **state)
  * late word opened a replica with the range of another one that was being opened, and its old
  * writes came over newer items. 30031: a write that was done, answered 503. 14004662: the simulator
  * let any amount of data wait for a slow way. 4005037: the changes that an index lacked lay under keys
- * that a part which was split off used again. */
+ * that a part which was split off used again. 22001740: a piece of a new index that took longer than
+ * its caller waits was begun anew for ever. 22003940: a late word brought a table's former indexes
+ * back. 22005513: a feed that began anew counted twice what went. 22008175: a feed took the first error
+ * of a read for the end of the changes. */
 static void tables_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -199,6 +202,10 @@ static void tables_that_once_failed_pass(void **state)
         {.seed = 2108064, .faults = SIM_FAULTS_ALL},
         {.seed = 14004662, .faults = SIM_FAULTS_ALL},
         {.seed = 4005037, .faults = SIM_FAULTS_ALL},
+        {.seed = 22001740, .faults = SIM_FAULTS_ALL},
+        {.seed = 22003940, .faults = SIM_FAULTS_ALL},
+        {.seed = 22005513, .faults = SIM_FAULTS_ALL},
+        {.seed = 22008175, .faults = SIM_FAULTS_ALL},
         {.seed = 10,
          .faults = SIM_FAULT_BIT(SIM_DRAIN),
          .nodes = 4,
