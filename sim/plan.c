@@ -441,6 +441,19 @@ static void plan_policies(struct plan *plan, const struct sim_options *o)
         c->gac = GAC_NAMED;
 }
 
+/* An entry has the keys of index rows, which are long; a real segment has at least 8 MiB. */
+static void plan_log_of_indexes(struct plan *plan)
+{
+    struct config *c = &plan->config;
+    const int64_t least = 256 * KIB;
+    const struct workload *w = &plan->workload;
+    const bool any = w->indexed || w->global_indexes || w->tables > 1; /* table_churn.c */
+    if (!any || c->log_segment_bytes >= least)
+        return;
+    c->log_max_bytes = c->log_max_bytes / c->log_segment_bytes * least;
+    c->log_segment_bytes = least;
+}
+
 /* Draws from its own stream: the earlier parts of a seed's plan stay the same. */
 static void plan_more(struct plan *plan, const struct sim_options *o)
 {
@@ -461,6 +474,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     }
     plan_merges(plan, o);
     plan_policies(plan, o);
+    plan_log_of_indexes(plan);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {
@@ -498,18 +512,6 @@ static void plan_bench(struct plan *plan)
                                           .checkpoint_spread_ns = 50 * NS_PER_MS};
 }
 
-/* An entry has the keys of index rows, which are long; a real segment has at least 8 MiB. */
-static void plan_log_of_indexes(struct plan *plan)
-{
-    struct config *c = &plan->config;
-    const int64_t least = 256 * KIB;
-    if ((!plan->workload.indexed && !plan->workload.global_indexes) ||
-        c->log_segment_bytes >= least)
-        return;
-    c->log_max_bytes = c->log_max_bytes / c->log_segment_bytes * least;
-    c->log_segment_bytes = least;
-}
-
 void plan_make(const struct sim_options *o, struct plan *out)
 {
     struct prng p = prng_seeded(o->seed);
@@ -539,7 +541,6 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->config.index_backlog_bytes = spread(&p, 64 * KIB, 512 * KIB);
     out->config.index_backlog_ms = spread(&p, 100, 5000);
     out->workload.index_churn = often(&p, 50) && out->workload.global_indexes;
-    plan_log_of_indexes(out);
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */
         out->cut_ns = cut_ns < 100 * NS_PER_MS ? cut_ns : 100 * NS_PER_MS;
