@@ -15,6 +15,10 @@
 #include "base/policies.h"
 #include "engine/admission/member.h"
 
+enum {
+    TRANSACTION_FACTOR = 2 /* reads and writes in transactions cost so many times as much */
+};
+
 #define MCU_PER_UNIT INT64_C(1000)
 
 enum admit_kind {

@@ -10,6 +10,7 @@
  * 1 to LOCAL_INDEXES_MAX have the rows of the table's local indexes (engine/index/row.h). */
 #pragma once
 
+#include "base/big_endian.h"
 #include "engine/item/item.h"
 
 enum {
@@ -17,6 +18,13 @@ enum {
     STORAGE_KEY_HASH_SIZE = 8,
     STORAGE_KEY_BOUND_SIZE = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
 };
+
+/* The table of a key with so many bytes. */
+static inline uint32_t storage_key_table(struct slice key)
+{
+    must(key.size >= STORAGE_KEY_TABLE_SIZE);
+    return be32_get(key.data);
+}
 
 /* Appends a storage key's twin in another key space. */
 void storage_key_append_in_space(struct buffer *out, uint8_t space, struct slice key);

@@ -14,6 +14,12 @@ enum request_op {
     REQUEST_DELETE,
     REQUEST_RANGE, /* Query and Scan */
     REQUEST_UPDATE,
+    REQUEST_UNCHANGED,        /* OK: no write has been done since the item was read */
+    REQUEST_CHECK,            /* a write that changes nothing: its condition must hold */
+    REQUEST_TRANSACT,         /* writes of one partition, all or none */
+    REQUEST_TRANSACT_DECIDE,  /* to the anchor's partition: all parts are prepared, commit */
+    REQUEST_TRANSACT_RESOLVE, /* to the partition of a part: do it, or drop it */
+    REQUEST_TRANSACT_ASK,     /* to the anchor's partition: what is decided? */
     /* to the node itself */
     REQUEST_STATS,
     REQUEST_PARTITION_OPEN,
@@ -42,6 +48,13 @@ enum request_op {
     REQUEST_OPS,
 };
 
+/* When an item was read: which entry of which partition's log was applied last. */
+struct read_stamp {
+    uint32_t partition;
+    uint64_t epoch;
+    uint64_t index;
+};
+
 /* Slices are borrowed. */
 struct request {
     uint64_t id;        /* chosen by the sender; the reply has it too */
@@ -52,7 +65,8 @@ struct request {
         struct {
             struct slice key; /* storage key */
             bool consistent;
-        } get; /* GET */
+            bool transacts; /* a part of TransactGetItems: a locked item is refused */
+        } get;              /* GET */
         struct {
             struct slice key;
             struct slice item;      /* PUT: the item. UPDATE: the key attributes, as an item */
@@ -63,7 +77,27 @@ struct request {
             bool want_failed;       /* if the condition fails, the reply must have the item */
             uint64_t session; /* PUT, DELETE of an index row: as REQUEST_INDEX_SESSION gave it;
                                        from a router: 0 */
-        } write;              /* PUT, DELETE, UPDATE */
+            struct slice transaction; /* struct transaction_part: the write is prepared, and done
+                                       once the transaction commits; empty: done at once */
+        } write;              /* PUT, DELETE, UPDATE, CHECK */
+        struct {
+            struct slice key;
+            struct read_stamp since;
+        } unchanged; /* UNCHANGED */
+        struct {
+            struct slice key;         /* of the first part */
+            struct slice parts;       /* PUT, DELETE, UPDATE, CHECK: each a frame (frames.h) */
+            struct slice transaction; /* struct transaction_part */
+            int64_t least_mcu;        /* the least that the parts cost together */
+        } transact;                   /* TRANSACT */
+        struct {
+            struct slice key; /* DECIDE, ASK: the anchor; RESOLVE: of the part */
+            uint64_t id_high;
+            uint64_t id_low;
+            struct slice token; /* DECIDE: TRANSACTION_TOKEN_SIZE bytes */
+            bool commits;       /* RESOLVE */
+            bool aborts;        /* ASK: what is not known is aborted */
+        } transaction;          /* TRANSACT_DECIDE, TRANSACT_RESOLVE, TRANSACT_ASK */
         struct {
             struct slice lo; /* inclusive */
             struct slice hi; /* exclusive; empty: the partition's end */
@@ -153,6 +187,11 @@ enum reply_code {
     REPLY_CONDITION_FAILED = 16, /* the write's condition does not hold; nothing was done */
     REPLY_UPDATE_FAILED = 17,    /* the update does not fit the item; nothing was done */
     REPLY_TABLE_INVALID = 18,    /* the table may not be changed so; `text` says why */
+    REPLY_LOCKED = 19,         /* a transaction has the item; nothing was done */
+    REPLY_TOKEN_DONE = 20,     /* the transaction with this token has been committed before */
+    REPLY_TOKEN_RUNS = 21,     /* it is under way; nothing was done */
+    REPLY_TOKEN_MISMATCH = 22, /* the token was used for another request; nothing was done */
+    REPLY_ABORTED = 23,        /* the transaction has been aborted; nothing was done */
     REPLY_CODES,
 };
 
@@ -169,6 +208,8 @@ enum answer_kind {
     ANSWER_ADVICE,
     ANSWER_GONE,
     ANSWER_SESSION,
+    ANSWER_PARTS,
+    ANSWER_STATE,
     ANSWER_KINDS,
 };
 
@@ -192,7 +233,8 @@ struct reply {
                                          or 0 | u32 table id of a global one, or 0 | i64 mcu. Those
                                          of local indexes are a part of consumed_mcu, the others
                                          are not: a global index has throughput of its own */
-        } item;                       /* GET, PUT, DELETE, UPDATE */
+            struct read_stamp stamp; /* of a GET that transacts */
+        } item;                      /* GET, PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice items; /* each u32 size + bytes; count_only: empty */
             uint32_t count;     /* items that passed the filter */
@@ -234,6 +276,13 @@ struct reply {
         struct {
             uint64_t id;
         } session; /* INDEX_SESSION */
+        struct {
+            struct slice replies; /* of the parts, in their order: each a frame; empty: all OK */
+            struct slice index_costs; /* as in `item` */
+        } parts;                /* TRANSACT */
+        struct {
+            uint8_t decided; /* enum transaction_state */
+        } state;             /* TRANSACT_ASK */
     };
 };
 

@@ -19,13 +19,15 @@ _Static_assert(sizeof(struct request) <= 256 && sizeof(struct reply) <= 256,
 
 /* The traits of requests that write items, and of requests that change tables. */
 #define WRITES        .data = true, .write = true, .once = true, .changes = true
+/* Of requests that end what a write has begun. They may be repeated, and cost nothing. */
+#define FOLLOWS       .data = true, .write = true, .free = true, .changes = true
 #define CHANGES_TABLE .once = true, .changes = true, .names_table = true
 
 #define MESSAGE struct request
 
 const struct request_traits request_traits[REQUEST_OPS] = {
     /* items */
-    [REQUEST_GET] = {ROUTER, ANSWER_ITEM, .fields = {SLICE(get.key), BOOL(get.consistent)},
+    [REQUEST_GET] = {ROUTER, ANSWER_ITEM, .fields = {SLICE(get.key), BOOL(get.consistent), BOOL(get.transacts)},
                      .data = true, .any_replica = true},
     [REQUEST_RANGE] = {ROUTER, ANSWER_RANGE,
                        .fields = {SLICE(range.lo), SLICE(range.hi), BOOL(range.consistent),
@@ -35,17 +37,42 @@ const struct request_traits request_traits[REQUEST_OPS] = {
     [REQUEST_PUT] = {NODE | ROUTER, ANSWER_ITEM,
                      .fields = {SLICE(write.key), U8(write.want), SLICE(write.item),
                                 SLICE(write.condition), BOOL(write.want_failed),
-                                U64(write.session)},
+                                U64(write.session), SLICE(write.transaction)},
                      WRITES},
     [REQUEST_DELETE] = {NODE | ROUTER, ANSWER_ITEM,
                         .fields = {SLICE(write.key), U8(write.want), SLICE(write.condition),
-                                   BOOL(write.want_failed), U64(write.session)},
+                                   BOOL(write.want_failed), U64(write.session),
+                                   SLICE(write.transaction)},
                         WRITES},
     [REQUEST_UPDATE] = {ROUTER, ANSWER_ITEM,
                         .fields = {SLICE(write.key), U8(write.want), SLICE(write.item),
                                    SLICE(write.condition), BOOL(write.want_failed),
-                                   SLICE(write.update)},
+                                   SLICE(write.update), SLICE(write.transaction)},
                         WRITES},
+    [REQUEST_UNCHANGED] = {ROUTER, ANSWER_NONE,
+                           .fields = {SLICE(unchanged.key), U32(unchanged.since.partition),
+                                      U64(unchanged.since.epoch), U64(unchanged.since.index)},
+                           .data = true, .free = true},
+    [REQUEST_CHECK] = {ROUTER, ANSWER_ITEM,
+                       .fields = {SLICE(write.key), SLICE(write.condition),
+                                  BOOL(write.want_failed), SLICE(write.transaction)},
+                       WRITES},
+    [REQUEST_TRANSACT] = {ROUTER, ANSWER_PARTS,
+                          .fields = {SLICE(transact.key), SLICE(transact.parts),
+                                     SLICE(transact.transaction), U64(transact.least_mcu)},
+                          WRITES},
+    [REQUEST_TRANSACT_DECIDE] = {ROUTER, ANSWER_NONE,
+                                 .fields = {SLICE(transaction.key), U64(transaction.id_high),
+                                            U64(transaction.id_low), SLICE(transaction.token)},
+                                 FOLLOWS},
+    [REQUEST_TRANSACT_RESOLVE] = {NODE | ROUTER, ANSWER_NONE,
+                                  .fields = {SLICE(transaction.key), U64(transaction.id_high),
+                                             U64(transaction.id_low), BOOL(transaction.commits)},
+                                  FOLLOWS},
+    [REQUEST_TRANSACT_ASK] = {NODE, ANSWER_STATE,
+                              .fields = {SLICE(transaction.key), U64(transaction.id_high),
+                                         U64(transaction.id_low), BOOL(transaction.aborts)},
+                              FOLLOWS},
     /* a node itself */
     [REQUEST_STATS] = {ROUTER | TOOL, ANSWER_STATS, .of_node = true, .once = true},
     [REQUEST_PING] = {.senders = ROUTER},
@@ -88,7 +115,8 @@ const struct request_traits request_traits[REQUEST_OPS] = {
 
 const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
     [ANSWER_ITEM] = {SLICE(item.bytes), BOOL(item.found), U64(item.collection_bytes),
-                     U8(item.fault), SLICE(item.index_costs)},
+                     U8(item.fault), SLICE(item.index_costs), U32(item.stamp.partition),
+                     U64(item.stamp.epoch), U64(item.stamp.index)},
     [ANSWER_RANGE] = {SLICE(range.items), U32(range.count), U32(range.scanned),
                       U64(range.read_bytes), BOOL(range.more), SLICE(range.last)},
     [ANSWER_TABLE] = {SLICE(table.bytes), SLICE(table.indexes)},
@@ -98,6 +126,8 @@ const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
     [ANSWER_FROZEN] = {U64(frozen.index), U64(frozen.term)},
     [ANSWER_ADVICE] = {SLICE(advice.bytes)},
     [ANSWER_SESSION] = {U64(session.id)},
+    [ANSWER_PARTS] = {SLICE(parts.replies), SLICE(parts.index_costs)},
+    [ANSWER_STATE] = {U8(state.decided)},
     [ANSWER_GONE] = {U64(gone.as_of), U64(gone.term), SLICE(gone.replicas)},
 };
 

@@ -37,6 +37,7 @@ struct request_traits {
     bool data;  /* for a table's data: routed by its key, admitted, charged; otherwise it goes to
                    the catalog, or to a node about that node */
     bool write; /* data: charged as a write */
+    bool free;  /* data: not charged */
     bool any_replica; /* data: any replica may serve it, unless it is consistent; otherwise only the
                          leader serves it */
     bool once;        /* not sent to another node while its outcome is unknown */
@@ -85,13 +86,35 @@ static inline struct slice request_table_name(const struct request *q)
 /* For data: the request's key, or the least key of its range. */
 static inline struct slice request_key(const struct request *q)
 {
-    return q->op == REQUEST_GET ? q->get.key : q->op == REQUEST_RANGE ? q->range.lo : q->write.key;
+    switch (q->op) {
+    case REQUEST_GET:
+        return q->get.key;
+    case REQUEST_RANGE:
+        return q->range.lo;
+    case REQUEST_UNCHANGED:
+        return q->unchanged.key;
+    case REQUEST_TRANSACT:
+        return q->transact.key;
+    case REQUEST_TRANSACT_DECIDE:
+    case REQUEST_TRANSACT_RESOLVE:
+    case REQUEST_TRANSACT_ASK:
+        return q->transaction.key;
+    default:
+        return q->write.key;
+    }
 }
 
 /* For data: whether the request is a read that only the leader may answer. */
 static inline bool request_is_consistent(const struct request *q)
 {
-    return q->op == REQUEST_GET ? q->get.consistent : q->op == REQUEST_RANGE && q->range.consistent;
+    switch (q->op) {
+    case REQUEST_GET:
+        return q->get.consistent;
+    case REQUEST_RANGE:
+        return q->range.consistent;
+    default:
+        return q->op == REQUEST_UNCHANGED;
+    }
 }
 
 /* The next slice of the message, from field `*at` on. NULL: no more. */

@@ -10,6 +10,7 @@
 #include "engine/node/feed.h"
 #include "engine/node/settling.h"
 #include "engine/node/snapshots.h"
+#include "engine/node/transactions.h"
 
 struct applier {
     struct node_env *env;
@@ -25,6 +26,7 @@ struct applier {
     struct catalog_replica *catalog;
     struct settling *settling;
     struct feeds *feeds;
+    struct transactions *transactions;
 };
 
 /* Whether an entry that another node sent can be applied. */

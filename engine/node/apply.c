@@ -30,6 +30,8 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
     if (partition_has_counted(p, c->key))
         tally_add(&p->items, is - was,
                   (is ? (int64_t)item_size(c->value) : 0) - (was ? c->old_size : 0));
+    if (p->marks != NULL)
+        p->marks[mark_of(c->key)] = raft_applied(p->raft);
 }
 
 static void apply_change(struct applier *applier, struct partition *p, const struct change *c,
@@ -39,6 +41,8 @@ static void apply_change(struct applier *applier, struct partition *p, const str
         apply_item(applier, p, c, out);
     else
         store_put(applier->env->store, c->key, c->value);
+    if (c->space == SPACE_TRANSACTIONS)
+        transactions_applied(applier->transactions, p, c->key, c->value);
 }
 
 static void apply_feed_costs(const struct change *c, struct buffer *costs)
@@ -73,16 +77,24 @@ static void apply_feed(struct applier *applier, struct partition *p, const struc
     feeds_added(applier->feeds, p, buffer_slice(key), c->value);
 }
 
-/* The set of a write with indexes, whose last change is the item, from which rows follow. Or a set of
- * changes that global indexes have. */
+/* The next change of an item. A zeroed change: there is none. */
+static struct change apply_next_item(struct change_set set)
+{
+    struct change c;
+    while (change_set_next(&set, &c)) {
+        if (c.space == SPACE_ITEMS)
+            return c;
+    }
+    return (struct change){0};
+}
+
+/* The set of writes with indexes: rows follow from the next item of the set. Or a set of changes that
+ * global indexes have. */
 static void apply_indexed(struct applier *applier, struct partition *p, struct change_set set,
                           uint64_t index, struct applied *out)
 {
-    struct change_set seen = set;
-    struct change c, item = {0};
+    struct change c, item = apply_next_item(set);
     struct buffer costs = {0};
-    while (change_set_next(&seen, &c))
-        item = c;
     while (change_set_next(&set, &c)) {
         if (c.space == SPACE_LOCAL_ROWS) {
             local_rows_apply(applier->env, p, &c, &item, &costs);
@@ -93,9 +105,30 @@ static void apply_indexed(struct applier *applier, struct partition *p, struct c
         } else {
             apply_change(applier, p, &c, out);
         }
+        if (c.space == SPACE_ITEMS)
+            item = apply_next_item(set);
     }
     out->reply.item.index_costs = arena_copy(&applier->env->lent, buffer_slice(&costs));
     buffer_deinit(&costs);
+}
+
+/* Whether the partition has the key of the change. Rows of indexes and feeds lie with their item. */
+static bool apply_holds(const struct applier *applier, const struct partition *p,
+                        const struct change *c)
+{
+    enum transaction_row row;
+    struct slice key;
+    const uint8_t *name;
+    switch (c->space) {
+    case SPACE_LOCAL_ROWS:
+    case SPACE_FEED:
+        return true;
+    case SPACE_TRANSACTIONS:
+        return transaction_key_split(c->key, &row, &key, &name) &&
+               partition_holds(p, key_in_space(key, 0, &applier->env->lent));
+    default:
+        return partition_holds(p, c->key);
+    }
 }
 
 /* A write that was proposed before a split or a merge changes nothing if the partition has lost a
@@ -108,8 +141,8 @@ static void apply_write(struct applier *applier, struct partition *p, const stru
     bool held = p->frozen.index == 0;
     change_set_reopen(e->payload, &set); /* it was checked when it was logged or replayed */
     seen = set;
-    while (held && change_set_next(&seen, &c)) /* rows lie with their item */
-        held = c.space == SPACE_LOCAL_ROWS || c.space == SPACE_FEED || partition_holds(p, c.key);
+    while (held && change_set_next(&seen, &c))
+        held = apply_holds(applier, p, &c);
     if (!held) {
         PROBE("a write behind a split of its key range");
         out->reply.code = REPLY_STALE_MAP;
@@ -190,6 +223,11 @@ static bool feed_is_sound(const struct change *c)
            (c->value.data == NULL ? c->old_size >= 0 : feed_change_is_sound(c->value));
 }
 
+static bool transaction_change_is_sound(const struct change *c)
+{
+    return transaction_row_is_sound(c->key, c->value);
+}
+
 static bool write_is_sound(uint32_t group, struct slice payload)
 {
     static bool (*const is_sound[KEY_SPACES])(const struct change *c) = {
@@ -197,22 +235,25 @@ static bool write_is_sound(uint32_t group, struct slice payload)
         [SPACE_COLLECTIONS] = collection_change_is_sound,
         [SPACE_LOCAL_ROWS] = local_change_is_sound,
         [SPACE_FEED] = feed_is_sound,
+        [SPACE_TRANSACTIONS] = transaction_change_is_sound,
     };
-    _Static_assert(KEY_SPACES == SPACE_FEED + 1, "is_sound has a row for each key space");
+    _Static_assert(KEY_SPACES == SPACE_TRANSACTIONS + 1, "is_sound has a row for each key space");
     struct change_set set;
     struct change c;
     if (group == CATALOG_GROUP || !change_set_open(payload, &set))
         return false;
-    bool indexed = false;
+    bool indexed = false; /* rows that follow from an item have come, and the item has not */
     bool sound = set.burst <= 2 && set.cost_mcu >= 0 &&
-                 set.cost_mcu <= set.count * write_cost_mcu(ITEM_SIZE_MAX);
+                 set.cost_mcu <= set.count * TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX);
     while (sound && change_set_next(&set, &c)) {
         sound = is_sound[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
         indexed |= c.space == SPACE_LOCAL_ROWS || (c.space == SPACE_FEED && c.value.data != NULL);
+        if (!indexed || c.space != SPACE_ITEMS)
+            continue;
+        sound = sound && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
+        indexed = false;
     }
-    if (!sound || !indexed)
-        return sound;
-    return c.space == SPACE_ITEMS && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
+    return sound && !indexed;
 }
 
 static bool catalog_is_sound(uint32_t group, struct slice payload)
@@ -306,6 +347,21 @@ static void apply_entry(struct applier *applier, struct partition *p, const stru
         entry_kinds[e->kind].apply(applier, p, e, out);
 }
 
+/* The answer to a request about a transaction, of whose effect `r` tells as of a write. */
+static void apply_answer_transaction(enum answer_kind says, struct reply *r)
+{
+    const struct slice costs = r->kind == ANSWER_ITEM ? r->item.index_costs : slice_make(NULL, 0);
+    r->kind = ANSWER_NONE;
+    if (says == ANSWER_PARTS) {
+        r->kind = ANSWER_PARTS;
+        r->parts.replies = slice_make(NULL, 0);
+        r->parts.index_costs = costs;
+    } else if (says == ANSWER_STATE) {
+        r->kind = ANSWER_STATE;
+        r->state.decided = TRANSACTION_ABORTED; /* the only state that is written for who asks */
+    }
+}
+
 static void apply_answer(struct applier *applier, const struct inflight *e,
                          const struct applied *applied)
 {
@@ -316,8 +372,10 @@ static void apply_answer(struct applier *applier, const struct inflight *e,
     r->id = e->request_id;
     r->verdict = e->verdict;
     r->consumed_mcu = e->consumed_mcu;
-    if (r->kind == ANSWER_ITEM)
+    if (r->kind == ANSWER_ITEM && e->says == ANSWER_ITEM)
         r->item.collection_bytes = e->collection_bytes;
+    else if (r->kind == ANSWER_ITEM || r->kind == ANSWER_NONE)
+        apply_answer_transaction(e->says, r);
 }
 
 void applier_apply_committed(struct applier *applier, struct partition *p)

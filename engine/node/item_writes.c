@@ -14,30 +14,14 @@
 #include "engine/index/row.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
-#include "engine/node/item_requests.h"
-#include "engine/node/local_rows.h"
+#include "engine/node/item_writes.h"
 #include "engine/node/owned_keys.h"
-#include "engine/store/change_set.h"
 #include "replication/raft_mutation.h"
-
-/* The effect of a write, before it is proposed. */
-struct write {
-    uint64_t hash;
-    bool in_flight;    /* the newest item is that of a write in flight */
-    struct slice item; /* after the write; data NULL: no item */
-    int64_t old_size;  /* item_size of the replaced item; -1: no item */
-    int64_t cost_mcu;
-    int64_t collection_bytes; /* after the write */
-    uint64_t collection_hash;
-    struct local_writes local;
-    struct slice feed; /* what the write means for global indexes (feed_change.h); empty: nothing */
-    enum update_fault fault; /* why the update does not fit the item */
-};
 
 /* ---- judging ---- */
 
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
-static enum status write_applied_item(struct requests *requests, const struct partition *p,
+enum status write_applied_item(struct requests *requests, const struct partition *p,
                                       const struct operation *o, struct slice *item)
 {
     bool touched = (o->touched & TOUCHED_ITEMS) != 0;
@@ -92,6 +76,10 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
     w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
     if (q->write.condition.size > 0 && !program_holds(q->write.condition, old))
         return REPLY_CONDITION_FAILED;
+    if (q->op == REQUEST_CHECK) {
+        w->item = old;
+        return REPLY_OK;
+    }
     if (q->op != REQUEST_UPDATE)
         w->fault = write_keys_fault(p->indexes, w->item);
     if (q->op != REQUEST_UPDATE)
@@ -130,14 +118,14 @@ static enum status write_current_collection(struct requests *requests, const str
 
 /* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees
  * bytes. */
-static int64_t write_grows_by(const struct write *w)
+int64_t write_grows_by(const struct write *w)
 {
     int64_t size = w->item.data != NULL ? (int64_t)item_size(w->item) : 0;
     return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
 }
 
 /* Sets the size that the item collection will have after the write. */
-static enum status write_change_collection(struct requests *requests, const struct partition *p,
+enum status write_change_collection(struct requests *requests, const struct partition *p,
                                            const struct operation *o, struct write *w)
 {
     w->collection_bytes = COLLECTION_NOT_COUNTED;
@@ -208,44 +196,58 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
 /* ---- proposing ---- */
 
 /* The bytes of the row that a replica makes of the change. */
-static size_t write_feed_bytes(const struct request *q, const struct write *w)
+size_t write_feed_bytes(const struct request *q, const struct write *w)
 {
     return w->feed.size == 0 ? 0 : q->write.key.size + FEED_SUFFIX_SIZE + w->feed.size;
+}
+
+void write_append(struct requests *requests, const struct partition *p, const struct request *q,
+                  const struct write *w, struct buffer *out)
+{
+    if (p->info.whole_collections)
+        write_append_collection(out, q, w);
+    for (uint32_t i = 0; i < w->local.count; i++)
+        change_set_append(out, &w->local.changes[i]);
+    if (w->feed.size > 0)
+        change_set_append(out, &(struct change){.space = SPACE_FEED,
+                                                .key = key_in_space(q->write.key, SPACE_FEED_KEYS,
+                                                                    &requests->env->lent),
+                                                .value = w->feed,
+                                                .old_size = -1});
+}
+
+uint32_t write_burst(const struct requests *requests, const struct operation *o)
+{
+    const bool leases = members_lease(&requests->throughput->members);
+    return !o->verdict.burst ? 0 : leases ? 2 : 1;
+}
+
+void write_add_shadows(struct requests *requests, struct inflight *e)
+{
+    struct change_set set;
+    change_set_reopen(e->payload, &set);
+    for (struct change c; change_set_next(&set, &c);) {
+        if (c.space != SPACE_LOCAL_ROWS && c.space != SPACE_FEED) /* no write is judged by them */
+            proposals_shadow_add(requests->proposals, e, memtable_hash(c.key), c.key, c.value);
+    }
 }
 
 static void write_propose(struct requests *requests, struct partition *p, const struct operation *o,
                           const struct write *w)
 {
     const struct request *q = &o->request;
-    const bool leases = members_lease(&requests->throughput->members);
     struct buffer *head = &requests->env->scratch;
     const struct change change = {
         .space = SPACE_ITEMS, .key = q->write.key, .value = w->item, .old_size = w->old_size};
     buffer_clear(head);
-    change_set_begin(head, w->cost_mcu, !o->verdict.burst ? 0 : leases ? 2 : 1);
-    if (p->info.whole_collections)
-        write_append_collection(head, q, w);
-    for (uint32_t i = 0; i < w->local.count; i++)
-        change_set_append(head, &w->local.changes[i]);
-    if (w->feed.size > 0)
-        change_set_append(head, &(struct change){.space = SPACE_FEED,
-                                                 .key = key_in_space(q->write.key, SPACE_FEED_KEYS,
-                                                                     &requests->env->lent),
-                                                 .value = w->feed,
-                                                 .old_size = -1});
+    change_set_begin(head, w->cost_mcu, write_burst(requests, o));
+    write_append(requests, p, q, w, head);
     change_set_append_last(head, &change);
     struct inflight *e =
         groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(head), w->item);
     if (e == NULL)
         return;
-    struct change_set set;
-    change_set_reopen(e->payload, &set);
-    for (struct change c; change_set_next(&set, &c);) {
-        if (c.space == SPACE_LOCAL_ROWS || c.space == SPACE_FEED)
-            continue; /* no write is judged by them */
-        proposals_shadow_add(requests->proposals, e,
-                             c.space == SPACE_ITEMS ? w->hash : w->collection_hash, c.key, c.value);
-    }
+    write_add_shadows(requests, e);
     feeds_proposed(requests->feeds, p, write_feed_bytes(q, w));
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
@@ -254,7 +256,7 @@ static void write_propose(struct requests *requests, struct partition *p, const 
 }
 
 /* The bytes of the log entry of a write that leaves `item`, and says so much of global indexes. */
-static size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
+size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
                             size_t feed)
 {
     const size_t row = CHANGE_HEAD_SIZE + q->write.key.size + 2 * SORT_KEY_SIZE_MAX + 2;
@@ -274,12 +276,12 @@ static bool write_has_room(struct requests *requests, const struct partition *p,
 /* ---- the request ---- */
 
 /* What is wrong with the request; NULL: nothing. */
-static const char *write_fault_of(const struct request *q)
+const char *write_fault_of(const struct request *q)
 {
     if (!storage_key_is_whole(q->write.key))
         return "the key is none that an item can have";
-    if (q->op != REQUEST_DELETE &&
-        (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
+    const bool has = q->op == REQUEST_PUT || q->op == REQUEST_UPDATE;
+    if (has && (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
         return "the item fails its checksum";
     if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)
         return "the condition is no program";
@@ -288,7 +290,7 @@ static const char *write_fault_of(const struct request *q)
     return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
 }
 
-static void write_plan_indexes(struct requests *requests, const struct partition *p,
+void write_plan_indexes(struct requests *requests, const struct partition *p,
                                struct slice key, struct slice old, struct write *w)
 {
     local_rows_plan(p, key, old, w->item, &requests->row_keys, &w->local);
@@ -302,7 +304,7 @@ static void write_plan_indexes(struct requests *requests, const struct partition
 
 /* Whether the global indexes keep up. If not, the write is refused. It costs what it would have
  * cost. */
-static bool write_indexes_keep_up(struct requests *requests, struct partition *p,
+bool write_indexes_keep_up(struct requests *requests, struct partition *p,
                                   struct operation *o, const struct write *w)
 {
     struct admit_verdict verdict;
@@ -316,25 +318,32 @@ static bool write_indexes_keep_up(struct requests *requests, struct partition *p
     return false;
 }
 
-/* Judges the write by the newest item, and computes its effect. STATUS_OK: `code` is the judgement.
- * Otherwise the operation was refused, or will run again. */
+enum status write_plan(struct requests *requests, const struct partition *p,
+                       const struct operation *o, struct write *w, enum reply_code *code,
+                       enum touched *pages)
+{
+    const struct request *q = &o->request;
+    struct slice old;
+    *w = (struct write){.hash = memtable_hash(q->write.key), .old_size = -1};
+    *pages = TOUCHED_ITEMS;
+    enum status status = write_newest_item(requests, p, o, w, &old);
+    if (status == STATUS_OK)
+        w->old_size = (int64_t)item_size(old);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        return status;
+    *code = write_judge(requests, p, q, old, w);
+    if (*code == REPLY_OK && q->op != REQUEST_CHECK)
+        write_plan_indexes(requests, p, q->write.key, old, w);
+    *pages = TOUCHED_COLLECTION;
+    return write_change_collection(requests, p, o, w);
+}
+
+/* STATUS_OK: `code` is the judgement. Otherwise the operation was refused, or will run again. */
 static enum status write_evaluate(struct requests *requests, struct partition *p,
                                   struct operation *o, struct write *w, enum reply_code *code)
 {
-    struct slice old;
-    *w = (struct write){.hash = memtable_hash(o->request.write.key), .old_size = -1};
-    enum status status = write_newest_item(requests, p, o, w, &old);
-    enum touched pages = TOUCHED_ITEMS;
-    if (status == STATUS_OK)
-        w->old_size = (int64_t)item_size(old);
-    if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
-        const struct request *q = &o->request;
-        *code = write_judge(requests, p, q, old, w);
-        if (*code == REPLY_OK)
-            write_plan_indexes(requests, p, q->write.key, old, w);
-        status = write_change_collection(requests, p, o, w);
-        pages = TOUCHED_COLLECTION;
-    }
+    enum touched pages;
+    enum status status = write_plan(requests, p, o, w, code, &pages);
     if (status == STATUS_PENDING)
         waiters_touch(requests->waiters, o, pages, 0);
     else if (status != STATUS_OK)
@@ -344,7 +353,7 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
 
 /* A write costs by the larger of the two items, whether it is done or refused for its condition, and
  * by the index rows that it changes. */
-static int64_t write_cost(const struct write *w, int64_t least)
+int64_t write_cost(const struct write *w, int64_t least)
 {
     const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
     const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
@@ -352,48 +361,88 @@ static int64_t write_cost(const struct write *w, int64_t least)
     return (cost > least ? cost : least) + w->local.cost_mcu;
 }
 
-void requests_write(struct requests *requests, struct operation *o)
+int64_t write_least_mcu(const struct request *q)
+{
+    return write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
+}
+
+bool write_collection_is_full(struct requests *requests, const struct operation *o,
+                              const struct write *w)
+{
+    const int64_t most = requests->env->config->collection_max_bytes;
+    if (write_grows_by(w) <= 0 || w->collection_bytes <= most)
+        return false;
+    env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
+               "the item collection would hold %lld bytes, collection_max_bytes is %lld",
+               (long long)w->collection_bytes, (long long)most);
+    return true;
+}
+
+bool write_is_locked(struct requests *requests, const struct partition *p,
+                     const struct operation *o, struct slice key)
+{
+    if (transactions_lock_of(p, key) == NULL || MUTATED(RAFT_MUTATION_WRITE_LOCKED))
+        return false;
+    PROBE("a write meets an item that a transaction has");
+    env_refuse(requests->env, o, REPLY_LOCKED, "a transaction has the item");
+    return true;
+}
+
+/* Whether the write may be judged here and now. If not, it was refused, or will run again. */
+static bool write_may_begin(struct requests *requests, struct partition *p, struct operation *o,
+                            struct prepared *prepared)
 {
     const struct request *q = &o->request;
-    struct partition *p = items_route(requests, o);
-    if (p == NULL || !items_holds_key(requests, p, o))
-        return;
     const char *fault = write_fault_of(q);
     if (fault != NULL) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
-        return;
+        return false;
     }
     if (p->led == 0) {
         groups_refuse(requests->groups, o, p);
-        return;
+        return false;
     }
     if (q->write.session != 0 && !index_sessions_hold(requests->sessions, p, q->write.session)) {
         PROBE("a row comes from a session that is closed");
         env_refuse(requests->env, o, REPLY_STALE_MAP, "the session is closed");
-        return;
+        return false;
     }
-    const int64_t least = write_cost_mcu(q->op != REQUEST_DELETE ? item_size(q->write.item) : 0);
+    if (write_is_locked(requests, p, o, q->write.key))
+        return false;
+    prepared->on = q->write.transaction.size > 0;
+    return !prepared->on || prepare_may_begin(requests, p, o, prepared);
+}
+
+void requests_write(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = items_route(requests, o);
+    struct prepared prepared;
     struct write w;
     enum reply_code code = REPLY_OK;
+    if (p == NULL || !items_holds_key(requests, p, o) ||
+        !write_may_begin(requests, p, o, &prepared))
+        return;
+    const int64_t factor = prepared.on ? TRANSACTION_FACTOR : 1;
+    const int64_t least = write_least_mcu(q);
     if (!write_has_room(requests, p, o, q->write.item, 0) ||
-        !items_admit(requests, p, o, ADMIT_WRITE, least) ||
+        !items_admit(requests, p, o, ADMIT_WRITE, factor * least) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
         return;
-    w.cost_mcu = write_cost(&w, least);
+    w.cost_mcu = factor * write_cost(&w, least);
     if (code != REPLY_OK) {
-        write_refuse(requests, p, o, &w, code, least);
+        write_refuse(requests, p, o, &w, code, factor * least);
         return;
     }
     if (!write_indexes_keep_up(requests, p, o, &w) ||
         ((q->op == REQUEST_UPDATE || w.feed.size > 0) &&
          !write_has_room(requests, p, o, w.item, w.feed.size)))
         return;
-    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - least);
-    if (write_grows_by(&w) > 0 && w.collection_bytes > requests->env->config->collection_max_bytes)
-        env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
-                   "the item collection would hold %lld bytes, collection_max_bytes is %lld",
-                   (long long)w.collection_bytes,
-                   (long long)requests->env->config->collection_max_bytes);
+    items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * least);
+    if (write_collection_is_full(requests, o, &w))
+        return;
+    if (prepared.on)
+        prepare_propose(requests, p, o, &w, &prepared);
     else
         write_propose(requests, p, o, &w);
 }

@@ -224,6 +224,7 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
     background_wake(applier->background, BACKGROUND_COUNT);
     applier_remove_partition(applier, upper);
     feeds_begin(applier->feeds, p);
+    transactions_begin(applier->transactions, p);
 }
 
 void merge_apply(struct applier *applier, struct partition *p, const struct raft_entry *e,

@@ -71,6 +71,15 @@ static void node_compose_indexes(struct node *n)
         .calls = &n->calls,
         .maps = &n->index_maps,
     };
+    n->transactions = (struct transactions){
+        .env = env,
+        .partitions = &n->partitions,
+        .waiters = &n->waiters,
+        .proposals = &n->proposals,
+        .groups = &n->groups,
+        .calls = &n->calls,
+        .maps = &n->index_maps,
+    };
     n->index_builder = (struct index_builder){
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
 }
@@ -119,6 +128,7 @@ static void node_compose_upper(struct node *n)
         .catalog = &n->catalog,
         .settling = &n->settling,
         .feeds = &n->feeds,
+        .transactions = &n->transactions,
     };
     n->requests = (struct requests){
         .env = env,
@@ -137,6 +147,7 @@ static void node_compose_upper(struct node *n)
         .settling = &n->settling,
         .applier = &n->applier,
         .feeds = &n->feeds,
+        .transactions = &n->transactions,
         .sessions = &n->index_sessions,
     };
 }
@@ -170,6 +181,7 @@ void node_destroy(struct node *n)
     catalog_replica_forget(&n->catalog);
     index_builder_end(&n->index_builder);
     feeds_deinit(&n->feeds);
+    transactions_deinit(&n->transactions);
     index_sessions_deinit(&n->index_sessions);
     index_maps_deinit(&n->index_maps);
     calls_deinit(&n->calls);
@@ -308,6 +320,10 @@ static void node_answer_call(struct node *n, const struct call_answer *answer)
     case CALL_INDEX_SESSION:
     case CALL_INDEX_ROW:
         feeds_answered(&n->feeds, answer);
+        break;
+    case CALL_TRANSACT_ASK:
+    case CALL_TRANSACT_TELL:
+        transactions_answered(&n->transactions, answer);
         break;
     }
 }
@@ -503,6 +519,7 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, instant_earlier(n->buckets.mirror_at, n->buckets.save_at));
     t = instant_earlier(t, settling_deadline(&n->settling));
     t = instant_earlier(t, feeds_deadline(&n->feeds));
+    t = instant_earlier(t, transactions_deadline(&n->transactions));
     t = instant_earlier(t, index_builder_deadline(&n->index_builder));
     t = instant_earlier(t, snapshots_deadline(&n->snapshots));
     return instant_earlier(t, n->peers.liveness_at);
@@ -534,10 +551,29 @@ static void node_see_leader(struct node *n, struct partition *p)
 {
     if (!groups_see_leader(&n->groups, p))
         return;
-    if (p->info.id == CATALOG_GROUP)
+    if (p->info.id == CATALOG_GROUP) {
         settling_start(&n->settling);
-    else if (p->indexes != NULL)
+        return;
+    }
+    transactions_begin(&n->transactions, p);
+    if (p->indexes != NULL)
         feeds_begin(&n->feeds, p);
+}
+
+/* Reads that waited for transactions run again. */
+static void node_run_freed(struct node *n)
+{
+    if (!n->transactions.freed)
+        return;
+    n->transactions.freed = false;
+    for (uint32_t i = 0; i < n->partitions.count; i++) {
+        struct partition *p = n->partitions.all[i];
+        for (uint32_t left = waiters_locked(p); left > 0; left--) {
+            struct operation o;
+            waiters_take_locked(&n->waiters, p, &o);
+            requests_run(&n->requests, &o);
+        }
+    }
 }
 
 /* Ends the turn for a replica that was stepped in it. */
@@ -565,8 +601,10 @@ void node_end_turn(struct node *n, struct instant now)
     for (struct partition *p; (p = groups_next_dirty(&n->groups)) != NULL;)
         node_end_stepped(n, p);
     feeds_end_turn(&n->feeds);
+    transactions_end_turn(&n->transactions);
+    node_run_freed(n);
     for (struct partition *p; (p = groups_next_dirty(&n->groups)) != NULL;)
-        node_end_stepped(n, p); /* in which feeds have proposed something */
+        node_end_stepped(n, p); /* in which something was proposed just now */
     snapshots_end_turn(&n->snapshots);
     if (checkpoints_tick(&n->checkpoints))
         node_checkpoint(n);

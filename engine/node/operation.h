@@ -17,5 +17,8 @@ struct operation {
     struct admit_verdict verdict;
     bool admitted;
     unsigned touched;   /* set of enum touched */
+    uint32_t steps;     /* pages of a transaction's parts that have been touched, in their order */
     uint64_t confirmed; /* the term in which leadership was confirmed after the read came */
+    uint64_t questions; /* about locked items that were asked after the read came: from this number
+                           on; 0: it met no lock */
 };

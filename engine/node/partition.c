@@ -12,6 +12,7 @@ struct partition *partition_create(const struct partition_info *info)
     partition_set(p, info);
     STAILQ_INIT(&p->proposals);
     STAILQ_INIT(&p->reads);
+    STAILQ_INIT(&p->locked);
     return p;
 }
 

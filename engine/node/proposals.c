@@ -231,6 +231,7 @@ struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
     e->answer = o->from != FROM_SELF || o->request.id != 0;
     e->from = o->from;
     e->request_id = o->request.id;
+    e->says = request_traits[o->request.op].answer;
     STAILQ_INSERT_TAIL(&p->proposals, e, place);
     return e;
 }

@@ -33,7 +33,8 @@ struct inflight {
     uint64_t from;
     uint64_t request_id;
     bool answer;
-    uint8_t want; /* enum write_want */
+    enum answer_kind says; /* how the answer of a write tells its effect */
+    uint8_t want;          /* enum write_want */
     struct admit_verdict verdict;
     int64_t consumed_mcu;
     int64_t collection_bytes; /* as in struct reply */

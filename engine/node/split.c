@@ -225,6 +225,7 @@ void split_apply(struct applier *applier, struct partition *p, const struct raft
     proposals_void(applier->proposals, p);
     split_start_children(applier, p, children, s.child_count);
     feeds_begin(applier->feeds, p); /* of what is left of its range */
+    transactions_begin(applier->transactions, p);
 }
 
 /* The child with this id, if it must still follow its parent. NULL: no such child. */

@@ -130,13 +130,52 @@ void waiters_touch(struct waiters *waiters, const struct operation *o, enum touc
     e->touch.bytes = bytes;
 }
 
+void waiters_touch_row(struct waiters *waiters, const struct operation *o, struct slice key)
+{
+    int32_t ticket = waiters_keep(waiters, o);
+    if (ticket == NO_TICKET)
+        return;
+    struct deferred *d = &waiters->slots[ticket];
+    buffer_set(&d->key, key);
+    struct node_effect *e = env_push(waiters->env, NODE_TOUCH);
+    e->touch = (struct touch){.ticket = (uint32_t)ticket, .key = buffer_slice(&d->key)};
+}
+
+static struct deferred *waiters_release(struct waiters *waiters, struct deferred *d)
+{
+    d->used = false; /* the bytes stay until the slot is taken again */
+    waiters->count--;
+    return d;
+}
+
 static struct deferred *waiters_take_read(struct waiters *waiters, struct partition *p)
 {
     struct deferred *d = STAILQ_FIRST(&p->reads);
     STAILQ_REMOVE_HEAD(&p->reads, place);
-    d->used = false; /* the bytes stay until the slot is taken again */
-    waiters->count--;
-    return d;
+    return waiters_release(waiters, d);
+}
+
+void waiters_add_locked(struct waiters *waiters, struct partition *p, const struct operation *o)
+{
+    int32_t ticket = waiters_keep(waiters, o);
+    if (ticket != NO_TICKET)
+        STAILQ_INSERT_TAIL(&p->locked, &waiters->slots[ticket], place);
+}
+
+uint32_t waiters_locked(const struct partition *p)
+{
+    const struct deferred *d;
+    uint32_t count = 0;
+    STAILQ_FOREACH (d, &p->locked, place)
+        count++;
+    return count;
+}
+
+void waiters_take_locked(struct waiters *waiters, struct partition *p, struct operation *out)
+{
+    struct deferred *d = STAILQ_FIRST(&p->locked);
+    STAILQ_REMOVE_HEAD(&p->locked, place);
+    *out = waiters_release(waiters, d)->operation;
 }
 
 bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct operation *o,
@@ -172,6 +211,11 @@ void waiters_drop_reads(struct waiters *waiters, struct partition *p, enum reply
 {
     while (!STAILQ_EMPTY(&p->reads)) {
         struct operation o = waiters_take_read(waiters, p)->operation;
+        env_refuse(waiters->env, &o, code, "partition %u: %s", p->info.id, why);
+    }
+    while (!STAILQ_EMPTY(&p->locked)) {
+        struct operation o;
+        waiters_take_locked(waiters, p, &o);
         env_refuse(waiters->env, &o, code, "partition %u: %s", p->info.id, why);
     }
 }

@@ -38,7 +38,7 @@ struct deferred {
     struct buffer bytes; /* the operation's slices borrow them */
     struct buffer key;   /* that is touched: read by another thread, while events go by */
     bool used;
-    STAILQ_ENTRY(deferred) place; /* among the waiting reads of its partition */
+    STAILQ_ENTRY(deferred) place; /* among the reads of its partition that wait */
     uint64_t round;               /* of heartbeats that it waits for */
     uint64_t index;               /* of the entry that must be applied first */
     uint64_t term;                /* in which it waits */
@@ -59,6 +59,8 @@ void waiters_deinit(struct waiters *waiters);
  * operation if node_queue_max operations wait. */
 void waiters_touch(struct waiters *waiters, const struct operation *o, enum touched pages,
                    uint64_t bytes);
+/* The same for another key than the request's. The operation says by `steps` what was touched. */
+void waiters_touch_row(struct waiters *waiters, const struct operation *o, struct slice key);
 /* Keeps the operation until the round is confirmed and the entry is applied; 0: is not waited for.
  * False: too many operations wait; it was refused. */
 bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct operation *o,
@@ -67,6 +69,12 @@ bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct
  * that waits in vain because leadership is lost (`confirmed` is 0). False: no such operation. The
  * operation's slices lend until the next call. */
 bool waiters_next_read(struct waiters *waiters, struct partition *p, struct operation *out);
+/* Keeps a strong read until a transaction is decided. Refuses it if too many operations wait. */
+void waiters_add_locked(struct waiters *waiters, struct partition *p, const struct operation *o);
+/* How many operations wait for transactions of the partition. */
+uint32_t waiters_locked(const struct partition *p);
+/* Takes the one that has waited longest. The operation's slices lend until the next call. */
+void waiters_take_locked(struct waiters *waiters, struct partition *p, struct operation *out);
 /* Refuses all waiting reads of the partition. */
 void waiters_drop_reads(struct waiters *waiters, struct partition *p, enum reply_code code,
                         const char *why);

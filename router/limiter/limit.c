@@ -36,15 +36,22 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
 /* The amount that admission at the node charges before the work. */
 static int64_t limit_least_cost(const struct request *q)
 {
+    if (q->op == REQUEST_GET)
+        return read_cost_mcu(0, q->get.consistent) * (q->get.transacts ? TRANSACTION_FACTOR : 1);
     if (!traits_of(q)->write)
         return read_cost_mcu(0, request_is_consistent(q));
-    return write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
+    if (q->op == REQUEST_TRANSACT)
+        return q->transact.least_mcu;
+    const int64_t cost = write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
+    return q->write.transaction.size > 0 ? cost * TRANSACTION_FACTOR : cost;
 }
 
 /* The limits that apply to the request. Returns how many. */
 static uint32_t limit_needs(const struct router *r, const struct subrequest *s,
                             struct limit_need needs[LIMITS_MAX])
 {
+    if (traits_of(&s->request)->free)
+        return 0;
     needs[0].mcu = limit_least_cost(&s->request);
     return limit_find(r, &s->route->table, request_admit_kind(&s->request), &needs[0].limit);
 }

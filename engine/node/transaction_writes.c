@@ -1,0 +1,455 @@
+/* transaction_writes.c - the parts of transactions: prepared, decided and resolved (transactions.h), or
+ * done at once, where one partition has all of them. */
+#include "base/probe.h"
+#include "engine/item/storage_key.h"
+#include "engine/message/frames.h"
+#include "engine/node/item_writes.h"
+#include "engine/node/owned_keys.h"
+#include "engine/transaction/transaction.h"
+#include "replication/raft_mutation.h"
+
+/* ---- rows ---- */
+
+static bool part_decode(struct slice bytes, struct transaction_part *out)
+{
+    struct reader r = {bytes, false};
+    struct codec c = {.in = &r};
+    transaction_part_walk(&c, out);
+    return !r.failed && r.left.size == 0;
+}
+
+/* Appends a change of a row. Without a value the row goes. */
+static void append_row(struct buffer *out, struct slice key, struct slice value)
+{
+    change_set_append(out, &(struct change){.space = SPACE_TRANSACTIONS,
+                                            .key = key,
+                                            .value = value,
+                                            .old_size = -1});
+}
+
+static void append_lock(struct buffer *out, const struct write *w, const struct request *q,
+                        const struct transaction_part *part)
+{
+    struct buffer key = {0}, value = {0};
+    struct transaction_lock lock = {.id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK};
+    if (q->op != REQUEST_CHECK)
+        lock.kind = w->item.data != NULL ? LOCK_PUT : LOCK_DELETE;
+    if (lock.kind == LOCK_PUT)
+        lock.item = w->item;
+    transaction_key_append(&key, ROW_LOCK, q->write.key, NULL);
+    transaction_lock_walk(&(struct codec){.out = &value}, &lock);
+    append_row(out, buffer_slice(&key), buffer_slice(&value));
+    buffer_deinit(&key);
+    buffer_deinit(&value);
+}
+
+/* `value` gets the row's. */
+static void append_record(struct buffer *out, struct slice anchor, struct transaction_id id,
+                          struct transaction_record *record, struct buffer *value)
+{
+    struct buffer key = {0};
+    transaction_record_key_append(&key, anchor, id);
+    buffer_clear(value);
+    transaction_record_walk(&(struct codec){.out = value}, record);
+    append_row(out, buffer_slice(&key), buffer_slice(value));
+    buffer_deinit(&key);
+}
+
+/* token NULL: it goes. */
+static void append_token(struct buffer *out, struct slice anchor, struct slice name,
+                         struct transaction_token *token)
+{
+    struct buffer key = {0}, value = {0};
+    transaction_key_append(&key, ROW_TOKEN, anchor, name.data);
+    if (token != NULL)
+        transaction_token_walk(&(struct codec){.out = &value}, token);
+    append_row(out, buffer_slice(&key), buffer_slice(&value));
+    buffer_deinit(&key);
+    buffer_deinit(&value);
+}
+
+/* The newest value of a row, after all that was proposed so far. STATUS_PENDING: the operation will run
+ * again. */
+static enum status row_newest(struct requests *requests, struct operation *o, struct slice key,
+                              struct slice *value, bool *in_flight)
+{
+    const struct shadow *shadow =
+        proposals_shadow(requests->proposals, key, memtable_hash(key));
+    *in_flight = shadow != NULL;
+    if (shadow != NULL) {
+        *value = shadow->value;
+        return value->size == 0 ? STATUS_NOT_FOUND : STATUS_OK;
+    }
+    enum status status = store_get(requests->env->store, key, o->steps > 0, value);
+    if (status == STATUS_PENDING) {
+        o->steps++;
+        waiters_touch_row(requests->waiters, o, key);
+    }
+    return status;
+}
+
+/* ---- tokens ---- */
+
+static enum reply_code token_judge(const struct requests *requests, const struct partition *p,
+                                   const struct transaction_token *t,
+                                   const struct transaction_part *part)
+{
+    const bool known = t->wall_ms + FORGET_MS > env_wall_ms(requests->env);
+    if (t->state == TRANSACTION_PENDING &&
+        transactions_record_of(p, part->anchor, t->id) == NULL)
+        return REPLY_OK; /* it was dropped */
+    if (t->state == TRANSACTION_COMMITTED && !known)
+        return REPLY_OK;
+    if (t->digest != part->digest)
+        return REPLY_TOKEN_MISMATCH;
+    return t->state == TRANSACTION_COMMITTED ? REPLY_TOKEN_DONE : REPLY_TOKEN_RUNS;
+}
+
+/* The token's row. STATUS_PENDING: the operation was refused, or will run again. */
+static enum status token_find(struct requests *requests, struct operation *o, struct slice anchor,
+                              struct slice name, struct transaction_token *out, bool *in_flight)
+{
+    struct buffer key = {0};
+    struct slice value;
+    transaction_key_append(&key, ROW_TOKEN, anchor, name.data);
+    enum status status = row_newest(requests, o, buffer_slice(&key), &value, in_flight);
+    buffer_deinit(&key);
+    if (status == STATUS_PENDING || status == STATUS_NOT_FOUND)
+        return status;
+    struct reader r = {value, false};
+    if (status == STATUS_OK)
+        transaction_token_walk(&(struct codec){.in = &r}, out);
+    if (status == STATUS_OK && !r.failed)
+        return STATUS_OK;
+    items_refuse_corrupt(requests, o, STATUS_CORRUPT);
+    return STATUS_PENDING;
+}
+
+/* Whether the client's token allows the transaction to begin. If not, it was refused, or will run
+ * again. */
+static bool token_allows(struct requests *requests, struct partition *p, struct operation *o,
+                         const struct transaction_part *part)
+{
+    struct transaction_token t;
+    bool in_flight;
+    const enum status status =
+        token_find(requests, o, part->anchor, part->token, &t, &in_flight);
+    if (status != STATUS_OK)
+        return status == STATUS_NOT_FOUND;
+    const enum reply_code code = token_judge(requests, p, &t, part);
+    if (code == REPLY_OK)
+        return true;
+    if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
+        return false;
+    if (in_flight)
+        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+    else
+        env_refuse(requests->env, o, code, "the token is known");
+    return false;
+}
+
+/* ---- preparing ---- */
+
+bool prepare_may_begin(struct requests *requests, struct partition *p, struct operation *o,
+                       struct prepared *out)
+{
+    const struct request *q = &o->request;
+    if (!part_decode(q->write.transaction, &out->part) ||
+        out->part.token.size != TRANSACTION_TOKEN_SIZE) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "the transaction is none");
+        return false;
+    }
+    out->anchors = slice_equal(out->part.anchor, q->write.key);
+    if (p->locks == NULL) {
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u begins to lead", p->info.id);
+        return false;
+    }
+    if (!out->anchors)
+        return true;
+    if (transactions_record_of(p, q->write.key, out->part.id) != NULL) {
+        PROBE("a transaction was refused before it came");
+        env_refuse(requests->env, o, REPLY_ABORTED, "the transaction was given up");
+        return false;
+    }
+    return token_allows(requests, p, o, &out->part);
+}
+
+void prepare_propose(struct requests *requests, struct partition *p, const struct operation *o,
+                     const struct write *w, const struct prepared *prepared)
+{
+    const struct transaction_part *part = &prepared->part;
+    const struct request *q = &o->request;
+    struct buffer *set = &requests->env->scratch;
+    struct buffer row = {0};
+    buffer_clear(set);
+    change_set_begin(set, w->cost_mcu, write_burst(requests, o));
+    append_lock(set, w, q, part);
+    if (prepared->anchors) {
+        struct transaction_record record = {.state = TRANSACTION_PENDING,
+                                            .wall_ms = env_wall_ms(requests->env),
+                                            .token = part->token,
+                                            .digest = part->digest,
+                                            .keys = part->keys};
+        append_record(set, part->anchor, part->id, &record, &row);
+        append_token(set, part->anchor, part->token,
+                     &(struct transaction_token){.id = part->id,
+                                                 .state = TRANSACTION_PENDING,
+                                                 .digest = part->digest,
+                                                 .wall_ms = record.wall_ms});
+    }
+    struct inflight *e = groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
+                                        slice_make(NULL, 0));
+    if (e != NULL) {
+        write_add_shadows(requests, e);
+        e->verdict = o->verdict;
+        e->consumed_mcu = w->cost_mcu;
+        if (!MUTATED(RAFT_MUTATION_SKIP_LOCK))
+            transactions_lock_proposed(requests->transactions, p, q->write.key, part);
+        if (prepared->anchors)
+            transactions_record_proposed(requests->transactions, p, part->anchor, part->id,
+                                         buffer_slice(&row));
+    }
+    buffer_deinit(&row);
+}
+
+/* ---- ending a part ---- */
+
+/* What becomes of a locked item, and of the record beside it. */
+struct ending {
+    struct lock *lock;     /* NULL: there is none */
+    struct record *record; /* of the anchor; NULL: none */
+    bool commits;
+    struct operation write; /* the part, as a write */
+    struct write effect;
+    bool writes; /* the item changes */
+};
+
+static struct transaction_id id_of(const struct request *q)
+{
+    return (struct transaction_id){q->transaction.id_high, q->transaction.id_low};
+}
+
+/* The partition that leads here and has the request's key. NULL: it was refused. */
+static struct partition *transaction_route(struct requests *requests, struct operation *o)
+{
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !items_holds_key(requests, p, o))
+        return NULL;
+    if (p->led != 0 && p->locks != NULL)
+        return p;
+    groups_refuse(requests->groups, o, p);
+    return NULL;
+}
+
+/* Reads the lock's row, and computes what its write does. False: the operation was refused, or will run
+ * again. */
+static bool ending_plan(struct requests *requests, struct partition *p, struct operation *o,
+                        struct ending *e)
+{
+    struct buffer key = {0};
+    struct slice value, old;
+    struct transaction_lock lock;
+    transaction_key_append(&key, ROW_LOCK, buffer_slice(&e->lock->key), NULL);
+    bool in_flight;
+    enum status status = row_newest(requests, o, buffer_slice(&key), &value, &in_flight);
+    buffer_deinit(&key);
+    if (status == STATUS_PENDING)
+        return false;
+    struct reader r = {value, false};
+    if (status == STATUS_OK)
+        transaction_lock_walk(&(struct codec){.in = &r}, &lock);
+    if (status != STATUS_OK || r.failed) {
+        items_refuse_corrupt(requests, o, STATUS_CORRUPT);
+        return false;
+    }
+    e->writes = lock.kind != LOCK_CHECK;
+    e->write = *o;
+    e->write.request = (struct request){
+        .id = o->request.id,
+        .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
+        .partition = o->request.partition,
+        .epoch = o->request.epoch,
+        .write = {.key = o->request.transaction.key, .item = lock.item}};
+    if (!e->writes)
+        return true;
+    e->effect = (struct write){.item = lock.item, .old_size = -1};
+    status = write_applied_item(requests, p, &e->write, &old);
+    if (status == STATUS_OK)
+        e->effect.old_size = (int64_t)item_size(old);
+    enum touched pages = TOUCHED_ITEMS;
+    if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
+        write_plan_indexes(requests, p, e->write.request.write.key, old, &e->effect);
+        status = write_change_collection(requests, p, &e->write, &e->effect);
+        pages = TOUCHED_COLLECTION;
+    }
+    if (status == STATUS_PENDING)
+        waiters_touch(requests->waiters, o, pages, 0);
+    else if (status != STATUS_OK)
+        items_refuse_corrupt(requests, o, status);
+    return status == STATUS_OK;
+}
+
+/* The record after the end of the anchor's part. */
+static void ending_append_record(struct requests *requests, const struct ending *e,
+                                 struct buffer *set, struct buffer *row)
+{
+    const struct record *r = e->record;
+    const struct slice anchor = buffer_slice(&r->anchor);
+    struct transaction_record record = r->row;
+    record.wall_ms = env_wall_ms(requests->env);
+    record.state = e->commits ? TRANSACTION_COMMITTED : TRANSACTION_ABORTED;
+    append_record(set, anchor, r->id, &record, row);
+    struct transaction_token token = {.id = r->id,
+                                      .state = TRANSACTION_COMMITTED,
+                                      .digest = record.digest,
+                                      .wall_ms = record.wall_ms};
+    append_token(set, anchor, record.token, e->commits ? &token : NULL);
+}
+
+static void ending_propose(struct requests *requests, struct partition *p, const struct operation *o,
+                           struct ending *e)
+{
+    struct buffer set = {0}, row = {0}, key = {0};
+    const struct request *q = &e->write.request;
+    const bool writes = e->commits && e->writes;
+    change_set_begin(&set, 0, 0);
+    if (e->record != NULL)
+        ending_append_record(requests, e, &set, &row);
+    if (e->lock != NULL) {
+        transaction_key_append(&key, ROW_LOCK, buffer_slice(&e->lock->key), NULL);
+        append_row(&set, buffer_slice(&key), slice_make(NULL, 0));
+    }
+    if (writes) {
+        write_append(requests, p, q, &e->effect, &set);
+        change_set_append(&set, &(struct change){.space = SPACE_ITEMS,
+                                                 .key = q->write.key,
+                                                 .value = e->effect.item,
+                                                 .old_size = e->effect.old_size});
+    }
+    struct inflight *inflight =
+        proposals_may_write(requests->proposals, o, set.size) &&
+                groups_may_propose(requests->groups, p, o, set.size)
+            ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&set),
+                             slice_make(NULL, 0))
+            : NULL;
+    if (inflight != NULL) {
+        write_add_shadows(requests, inflight);
+        if (writes)
+            feeds_proposed(requests->feeds, p, write_feed_bytes(q, &e->effect));
+        if (e->lock != NULL)
+            e->lock->resolving = true;
+        if (e->record != NULL)
+            e->record->changing = true;
+    }
+    buffer_deinit(&set);
+    buffer_deinit(&row);
+    buffer_deinit(&key);
+}
+
+/* Ends the part. The operation is answered once that is applied. */
+static void ending_run(struct requests *requests, struct partition *p, struct operation *o,
+                       struct ending *e)
+{
+    if ((e->lock != NULL && (e->lock->resolving || !e->lock->applied)) ||
+        (e->record != NULL && (e->record->changing || !e->record->applied))) {
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "the part is being ended already");
+        return;
+    }
+    if (e->commits && e->lock != NULL && !ending_plan(requests, p, o, e))
+        return;
+    if (e->commits && e->writes && !write_indexes_keep_up(requests, p, &e->write, &e->effect))
+        return;
+    ending_propose(requests, p, o, e);
+}
+
+void requests_resolve(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = transaction_route(requests, o);
+    if (p == NULL || !requests_leads_read(requests, p, o))
+        return; /* only who leads surely may say that there is nothing to do */
+    struct ending e = {.lock = transactions_lock_of(p, q->transaction.key),
+                       .record = transactions_record_of(p, q->transaction.key, id_of(q)),
+                       .commits = q->transaction.commits};
+    if (e.lock != NULL && !transaction_same(e.lock->id, id_of(q)))
+        e.lock = NULL;
+    if (e.record != NULL && (e.commits || e.record->row.state != TRANSACTION_PENDING)) {
+        /* Its leader has decided: the lock goes by that entry. */
+        e.record = NULL;
+        e.lock = NULL;
+    }
+    if (e.lock == NULL && e.record == NULL)
+        env_reply(requests->env, o, REPLY_OK);
+    else
+        ending_run(requests, p, o, &e);
+}
+
+/* No record: the transaction was aborted, or committed and forgotten. Its token knows. */
+static void decide_again(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct transaction_token t;
+    bool in_flight;
+    const enum status status = token_find(requests, o, q->transaction.key, q->transaction.token,
+                                          &t, &in_flight);
+    if (status == STATUS_PENDING)
+        return;
+    if (status == STATUS_OK && t.state == TRANSACTION_COMMITTED &&
+        transaction_same(t.id, id_of(q)))
+        env_reply(requests->env, o, REPLY_OK);
+    else
+        env_refuse(requests->env, o, REPLY_ABORTED, "the transaction was given up");
+}
+
+void requests_decide_transaction(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = transaction_route(requests, o);
+    if (p == NULL || !requests_leads_read(requests, p, o))
+        return;
+    struct ending e = {.lock = transactions_lock_of(p, q->transaction.key),
+                       .record = transactions_record_of(p, q->transaction.key, id_of(q)),
+                       .commits = true};
+    if (e.lock != NULL && !transaction_same(e.lock->id, id_of(q)))
+        e.lock = NULL;
+    if (q->transaction.token.size != TRANSACTION_TOKEN_SIZE)
+        env_refuse(requests->env, o, REPLY_MALFORMED, "the token is none");
+    else if (e.record == NULL)
+        decide_again(requests, o);
+    else if (e.record->row.state == TRANSACTION_ABORTED)
+        env_refuse(requests->env, o, REPLY_ABORTED, "the transaction was given up");
+    else if (e.record->row.state == TRANSACTION_COMMITTED)
+        env_reply(requests->env, o, REPLY_OK);
+    else
+        ending_run(requests, p, o, &e);
+}
+
+void requests_ask_transaction(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = transaction_route(requests, o);
+    if (p == NULL || !requests_leads_read(requests, p, o))
+        return;
+    const struct record *r = transactions_record_of(p, q->transaction.key, id_of(q));
+    if (r == NULL && q->transaction.aborts) {
+        PROBE("a transaction is refused before it comes");
+        struct buffer set = {0}, row = {0};
+        struct transaction_record fence = {.state = TRANSACTION_ABORTED,
+                                           .wall_ms = env_wall_ms(requests->env)};
+        change_set_begin(&set, 0, 0);
+        append_record(&set, q->transaction.key, id_of(q), &fence, &row);
+        if (proposals_may_write(requests->proposals, o, set.size) &&
+            groups_may_propose(requests->groups, p, o, set.size) &&
+            groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&set),
+                           slice_make(NULL, 0)) != NULL)
+            transactions_record_proposed(requests->transactions, p, q->transaction.key, id_of(q),
+                                         buffer_slice(&row));
+        buffer_deinit(&set);
+        buffer_deinit(&row);
+        return;
+    }
+    struct reply *answer = env_reply(requests->env, o, REPLY_OK);
+    answer->kind = ANSWER_STATE;
+    answer->state.decided =
+        (uint8_t)(r == NULL || !r->applied ? TRANSACTION_PENDING : r->row.state);
+}

@@ -1,0 +1,316 @@
+/* transactions.c - lock tables: locks and records in memory, and the reads that wait for them. */
+#include <stdlib.h>
+
+#include "base/probe.h"
+#include "engine/item/storage_key.h"
+#include "engine/node/owned_keys.h"
+#include "engine/node/transactions_internal.h"
+
+/* ---- memory ---- */
+
+static void lock_free(struct lock *l)
+{
+    LIST_REMOVE(l, place);
+    buffer_deinit(&l->key);
+    buffer_deinit(&l->anchor);
+    free(l);
+}
+
+static void record_free(struct record *r)
+{
+    LIST_REMOVE(r, place);
+    buffer_deinit(&r->anchor);
+    buffer_deinit(&r->bytes);
+    free(r);
+}
+
+static void lock_table_clear(struct lock_table *t)
+{
+    while (!LIST_EMPTY(&t->locks))
+        lock_free(LIST_FIRST(&t->locks));
+    while (!LIST_EMPTY(&t->records))
+        record_free(LIST_FIRST(&t->records));
+    id_map_deinit(&t->by_hash);
+    t->by_hash = (struct id_map){0};
+    t->lock_count = 0;
+}
+
+/* The partition is led no more, or the node ends. */
+static void lock_table_free(struct transactions *transactions, struct lock_table *t)
+{
+    calls_end(transactions->calls, CALL_TRANSACT_ASK, t->partition);
+    calls_end(transactions->calls, CALL_TRANSACT_TELL, t->partition);
+    LIST_REMOVE(t, place);
+    lock_table_clear(t);
+    free(t);
+}
+
+void transactions_deinit(struct transactions *transactions)
+{
+    while (!LIST_EMPTY(&transactions->all))
+        lock_table_free(transactions, LIST_FIRST(&transactions->all));
+}
+
+struct lock_table *transactions_table(const struct transactions *transactions, uint32_t partition)
+{
+    struct lock_table *t;
+    LIST_FOREACH (t, &transactions->all, place) {
+        if (t->partition == partition)
+            return t;
+    }
+    return NULL;
+}
+
+/* ---- locks ---- */
+
+static struct lock *lock_find(const struct lock_table *t, struct slice key)
+{
+    struct lock *l = id_map_find(&t->by_hash, memtable_hash(key) | 1);
+    while (l != NULL && !slice_equal(buffer_slice(&l->key), key))
+        l = l->same_hash;
+    return l;
+}
+
+struct lock *transactions_lock_of(const struct partition *p, struct slice key)
+{
+    return p->locks == NULL || p->locks->lock_count == 0 ? NULL : lock_find(p->locks, key);
+}
+
+static struct lock *lock_add(struct transactions *transactions, struct lock_table *t,
+                             struct slice key, struct transaction_id id, struct slice anchor)
+{
+    struct lock *l = must_calloc(1, sizeof *l);
+    l->hash = memtable_hash(key) | 1; /* never 0 */
+    buffer_set(&l->key, key);
+    buffer_set(&l->anchor, anchor);
+    l->id = id;
+    l->number = ++transactions->numbers;
+    l->since = transactions->env->now;
+    l->ask_at = instant_add_ms(l->since, 2 * DECIDE_MS);
+    l->same_hash = id_map_find(&t->by_hash, l->hash);
+    if (l->same_hash != NULL)
+        id_map_remove(&t->by_hash, l->hash);
+    id_map_add(&t->by_hash, l->hash, l);
+    LIST_INSERT_HEAD(&t->locks, l, place);
+    t->lock_count++;
+    t->at = instant_earlier(t->at, l->ask_at);
+    return l;
+}
+
+static void lock_remove(struct transactions *transactions, struct lock_table *t, struct lock *l)
+{
+    struct lock *first = id_map_find(&t->by_hash, l->hash), **link = &first;
+    id_map_remove(&t->by_hash, l->hash);
+    while (*link != l)
+        link = &(*link)->same_hash;
+    *link = l->same_hash;
+    if (first != NULL)
+        id_map_add(&t->by_hash, l->hash, first);
+    t->lock_count--;
+    transactions->freed = true;
+    lock_free(l);
+}
+
+void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
+                                struct slice key, const struct transaction_part *part)
+{
+    must(p->locks != NULL && lock_find(p->locks, key) == NULL);
+    lock_add(transactions, p->locks, key, part->id, part->anchor);
+}
+
+/* ---- records ---- */
+
+static struct record *record_find(const struct lock_table *t, struct slice anchor,
+                                  struct transaction_id id)
+{
+    struct record *r;
+    LIST_FOREACH (r, &t->records, place) {
+        if (transaction_same(r->id, id) && slice_equal(buffer_slice(&r->anchor), anchor))
+            return r;
+    }
+    return NULL;
+}
+
+struct record *transactions_record_of(const struct partition *p, struct slice anchor,
+                                      struct transaction_id id)
+{
+    return p->locks == NULL ? NULL : record_find(p->locks, anchor, id);
+}
+
+static void record_set(struct record *r, struct slice value)
+{
+    buffer_set(&r->bytes, value);
+    struct reader reader = {buffer_slice(&r->bytes), false};
+    struct codec c = {.in = &reader};
+    transaction_record_walk(&c, &r->row);
+}
+
+static struct record *record_add(struct transactions *transactions, struct lock_table *t,
+                                 struct slice anchor, struct transaction_id id, struct slice value)
+{
+    struct record *r = must_calloc(1, sizeof *r);
+    r->id = id;
+    buffer_set(&r->anchor, anchor);
+    record_set(r, value);
+    r->number = ++transactions->numbers;
+    r->since = r->again_at = transactions->env->now;
+    LIST_INSERT_HEAD(&t->records, r, place);
+    t->at = transactions->env->now;
+    return r;
+}
+
+void transactions_record_proposed(struct transactions *transactions, struct partition *p,
+                                  struct slice anchor, struct transaction_id id, struct slice value)
+{
+    must(p->locks != NULL);
+    record_add(transactions, p->locks, anchor, id, value);
+}
+
+/* ---- rows that were applied ---- */
+
+static void applied_lock(struct transactions *transactions, struct lock_table *t, struct slice key,
+                         struct slice value)
+{
+    struct lock *l = lock_find(t, key);
+    struct transaction_lock row;
+    struct reader r = {value, false};
+    struct codec c = {.in = &r};
+    if (value.size == 0) {
+        if (l != NULL)
+            lock_remove(transactions, t, l);
+        return;
+    }
+    transaction_lock_walk(&c, &row);
+    if (r.failed)
+        return; /* verifying finds it */
+    if (l == NULL)
+        l = lock_add(transactions, t, key, row.id, row.anchor);
+    l->applied = true;
+}
+
+static void applied_record(struct transactions *transactions, struct lock_table *t,
+                           struct slice anchor, const uint8_t *name, struct slice value)
+{
+    struct transaction_id id = transaction_id_of(name);
+    struct record *r = record_find(t, anchor, id);
+    if (value.size == 0) {
+        if (r != NULL)
+            record_free(r);
+        return;
+    }
+    if (r == NULL)
+        r = record_add(transactions, t, anchor, id, value);
+    record_set(r, value);
+    r->applied = true;
+    r->changing = false;
+    r->since = r->again_at = transactions->env->now;
+    t->at = transactions->env->now;
+}
+
+static void applied_row(struct transactions *transactions, struct lock_table *t,
+                        struct slice row_key, struct slice value)
+{
+    enum transaction_row row;
+    struct slice key;
+    const uint8_t *name;
+    if (!transaction_key_split(row_key, &row, &key, &name) || row == ROW_TOKEN)
+        return;
+    key = key_in_space(key, 0, &transactions->env->lent);
+    if (row == ROW_LOCK)
+        applied_lock(transactions, t, key, value);
+    else
+        applied_record(transactions, t, key, name, value);
+}
+
+void transactions_applied(struct transactions *transactions, struct partition *p,
+                          struct slice row_key, struct slice value)
+{
+    if (p->locks != NULL && p->locks->term == p->led)
+        applied_row(transactions, p->locks, row_key, value);
+}
+
+/* ---- life ---- */
+
+static void lock_table_load(struct transactions *transactions, struct lock_table *t,
+                            const struct partition *p)
+{
+    struct store_cursor c;
+    struct slice key, value;
+    struct arena *arena = &transactions->env->lent;
+    store_seek(transactions->env->store, key_in_space(p->info.lo, SPACE_LOCK_KEYS, arena),
+               key_in_space(p->info.hi, SPACE_LOCK_KEYS, arena), false, &c);
+    while (!MUTATED(RAFT_MUTATION_FORGET_LOCKS) && store_next(&c, &key, &value) == STATUS_OK)
+        applied_row(transactions, t, key, value);
+}
+
+/* What was proposed in this term and is not applied is on its way, as far as the keys stay. */
+static void lock_table_keep(struct transactions *transactions, const struct lock_table *old,
+                            const struct partition *p)
+{
+    const struct lock *l;
+    const struct record *r;
+    LIST_FOREACH (l, &old->locks, place) {
+        const struct slice key = buffer_slice(&l->key);
+        if (!l->applied && partition_holds(p, key) && lock_find(p->locks, key) == NULL)
+            lock_add(transactions, p->locks, key, l->id, buffer_slice(&l->anchor));
+    }
+    LIST_FOREACH (r, &old->records, place) {
+        const struct slice anchor = buffer_slice(&r->anchor);
+        if (!r->applied && partition_holds(p, anchor) &&
+            record_find(p->locks, anchor, r->id) == NULL)
+            record_add(transactions, p->locks, anchor, r->id, buffer_slice(&r->bytes));
+    }
+}
+
+void transactions_begin(struct transactions *transactions, struct partition *p)
+{
+    struct lock_table *old = p->locks;
+    p->locks = NULL;
+    transactions->freed = true; /* reads that waited for a lock find it again, or not */
+    if (p->led != 0 && p->info.id != CATALOG_GROUP) {
+        struct lock_table *t = must_calloc(1, sizeof *t);
+        t->partition = p->info.id;
+        t->term = p->led;
+        t->at = INSTANT_NEVER;
+        p->locks = t;
+        lock_table_load(transactions, t, p);
+        if (old != NULL && old->term == p->led)
+            lock_table_keep(transactions, old, p);
+    }
+    if (old != NULL)
+        lock_table_free(transactions, old);
+    if (p->locks != NULL)
+        LIST_INSERT_HEAD(&transactions->all, p->locks, place);
+}
+
+/* ---- reads ---- */
+
+static bool lock_is_in(const struct lock *l, struct slice lo, struct slice hi)
+{
+    const struct slice key = buffer_slice(&l->key);
+    return slice_compare(lo, key) <= 0 && (hi.size == 0 || slice_compare(key, hi) < 0);
+}
+
+bool transactions_let_read(struct transactions *transactions, struct partition *p,
+                           struct operation *o, struct slice lo, struct slice hi)
+{
+    struct lock_table *t = p->locks;
+    struct lock *l;
+    bool free = true;
+    if (t == NULL || t->lock_count == 0 || MUTATED(RAFT_MUTATION_READ_LOCKED))
+        return true;
+    if (o->questions == 0)
+        o->questions = transactions->questions + 1; /* asked after the read came */
+    LIST_FOREACH (l, &t->locks, place) {
+        if (!l->applied || !lock_is_in(l, lo, hi) || l->pending_since >= o->questions)
+            continue; /* it is not prepared yet: so nothing is decided */
+        free = false;
+        l->ask_at = transactions->env->now;
+        t->at = transactions->env->now;
+    }
+    if (free)
+        return true;
+    PROBE("a strong read waits for a transaction");
+    waiters_add_locked(transactions->waiters, p, o);
+    return false;
+}

@@ -1,0 +1,121 @@
+/* transactions.h - the items that transactions have locked, and what is decided of them.
+ *
+ * engine/transaction/transaction.h says which rows are stored. While a partition is led here, its
+ * locks and records are in memory too, in a lock table: a lock counts from the moment it is proposed.
+ *
+ * How a transaction goes (docs/decisions/0034): a router has each part prepared: its partition judges
+ * it, and locks the item. If all are, the router has the anchor's partition decide. From that entry
+ * of the log on, the transaction is committed. Its leader then has the other parts done, and forgets
+ * the record once all are.
+ *
+ * Promises
+ *   TRANSACT-1  A transaction is committed by one entry of the log of its anchor's partition, and only
+ *               after all its locks are on the disks of majorities.
+ *   TRANSACT-2  A lock goes only once the anchor's partition has said what is decided. The record
+ *               stays until all locks are gone.
+ *   TRANSACT-3  What nobody decides is aborted: the anchor's leader gives up a record that is pending
+ *               for DECIDE_MS, and a leader with a lock asks. To ask for what is not known here also
+ *               keeps it from being begun later.
+ *   TRANSACT-4  A strong read of a locked item waits until the anchor's partition says that the
+ *               transaction is done or dropped, or was still pending after the read came. */
+#pragma once
+
+#include "engine/node/groups.h"
+#include "engine/node/index_maps.h"
+#include "engine/node/waiters.h"
+#include "engine/transaction/transaction.h"
+
+enum {
+    DECIDE_MS = 5000,      /* the time to decide a transaction */
+    FORGET_MS = 10 * 60000, /* tokens, and what was refused in advance, are known for so long */
+    MARKS = 1024
+};
+
+/* The mark of an item, in partition.marks. */
+static inline uint32_t mark_of(struct slice key)
+{
+    return (uint32_t)(memtable_hash(key) % MARKS);
+}
+
+struct lock_table;
+
+struct lock {
+    struct lock *same_hash;
+    LIST_ENTRY(lock) place;
+    uint64_t hash;
+    struct buffer key;    /* the item's storage key */
+    struct buffer anchor; /* storage key */
+    struct transaction_id id;
+    uint32_t number;
+    bool applied;
+    bool resolving; /* the entry that ends the lock is proposed */
+    struct instant since;
+    struct instant ask_at;  /* the next time to ask for the decision unasked */
+    uint64_t asking;        /* number of the question under way; 0: none */
+    uint64_t pending_since; /* number of the last question that was answered with "pending" */
+};
+
+struct record {
+    LIST_ENTRY(record) place;
+    struct transaction_id id;
+    struct buffer anchor; /* storage key */
+    struct buffer bytes;  /* the row's value; `row` lends from it */
+    struct transaction_record row;
+    uint32_t number;
+    bool applied;
+    bool changing; /* an entry that changes it is proposed */
+    struct instant since;
+    struct instant again_at; /* when to tell the parts again */
+    uint64_t told[2];        /* bit i: other part i has been told, and has answered */
+    uint64_t telling[2];     /* is being told */
+};
+
+struct transactions {
+    struct node_env *env;
+    struct partitions *partitions;
+    struct waiters *waiters;
+    struct proposals *proposals;
+    struct groups *groups;
+    struct calls *calls;
+    struct index_maps *maps;
+    LIST_HEAD(, lock_table) all; /* owns */
+    uint64_t questions;          /* asked so far */
+    uint32_t numbers;            /* given to locks and records so far */
+    bool freed; /* a lock has gone, or is known to be pending: reads that wait are to be run again */
+};
+
+void transactions_deinit(struct transactions *transactions);
+/* The partition leads here in a new term, or has another range: its lock table is made anew. */
+void transactions_begin(struct transactions *transactions, struct partition *p);
+
+/* ---- locks ---- */
+
+/* The lock of the item with this storage key. NULL: none. */
+struct lock *transactions_lock_of(const struct partition *p, struct slice key);
+/* A lock was proposed. */
+void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
+                                struct slice key, const struct transaction_part *part);
+/* Whether a strong read of [lo, hi) may be answered from what is applied (TRANSACT-4). If not, it
+ * waits, and is run again. */
+bool transactions_let_read(struct transactions *transactions, struct partition *p,
+                           struct operation *o, struct slice lo, struct slice hi);
+
+/* ---- records ---- */
+
+/* NULL: none. */
+struct record *transactions_record_of(const struct partition *p, struct slice anchor,
+                                      struct transaction_id id);
+/* A record was proposed. */
+void transactions_record_proposed(struct transactions *transactions, struct partition *p,
+                                  struct slice anchor, struct transaction_id id,
+                                  struct slice value);
+
+/* ---- events ---- */
+
+/* A row was applied where the partition is led; an empty value: it is gone. */
+void transactions_applied(struct transactions *transactions, struct partition *p,
+                          struct slice row_key, struct slice value);
+void transactions_answered(struct transactions *transactions, const struct call_answer *answer);
+/* At the end of a turn: asks, and tells. Proposes to forget records. */
+void transactions_end_turn(struct transactions *transactions);
+struct instant transactions_deadline(const struct transactions *transactions);

@@ -1,0 +1,21 @@
+/* transactions_internal.h - what the files of lock tables share: transactions.c has the memory,
+ * transactions_turn.c asks, tells and forgets. */
+#pragma once
+
+#include "base/id_map.h"
+#include "engine/node/transactions.h"
+#include "replication/raft_mutation.h"
+
+struct lock_table {
+    LIST_ENTRY(lock_table) place;
+    uint32_t partition;
+    uint64_t term;
+    struct id_map by_hash; /* of locks */
+    uint32_t lock_count;
+    LIST_HEAD(, lock) locks;     /* owns */
+    LIST_HEAD(, record) records; /* owns */
+    struct instant at;           /* there is nothing to do before */
+};
+
+/* NULL: none. */
+struct lock_table *transactions_table(const struct transactions *transactions, uint32_t partition);

@@ -1,0 +1,293 @@
+/* transactions_turn.c - lock tables: asks what is decided, tells what is decided, and forgets. */
+#include "base/probe.h"
+#include "engine/node/proposals.h"
+#include "engine/node/transactions_internal.h"
+
+enum {
+    RETRY_MS = 20,
+    PATIENCE_MS = 1000,
+    FORGOTTEN_BYTES_MAX = 64 * 1024, /* of an entry that forgets records */
+    INDEX_BITS = 7                   /* of a call's token: the place of the part in its record */
+};
+
+_Static_assert(TRANSACTION_ITEMS_MAX <= 1 << INDEX_BITS, "a token has room for every part");
+
+/* Calls the leader of the partition that has the key. False: its place is not known yet. */
+static bool transactions_call(struct transactions *transactions, struct slice key,
+                              struct call_options *options, struct request *request)
+{
+    const uint32_t table_id = storage_key_table(key);
+    const struct table *map = index_maps_find(transactions->maps, table_id);
+    if (map == NULL)
+        return false;
+    const struct partition_info *p = table_partition_of(map, key);
+    options->candidate_count = p->member_count;
+    for (uint32_t i = 0; i < p->member_count; i++)
+        options->candidates[i] = partition_node(p, i);
+    options->patience = duration_ms(PATIENCE_MS);
+    request->partition = p->id;
+    request->epoch = p->epoch;
+    calls_begin(transactions->calls, options, request);
+    return true;
+}
+
+static void transactions_refresh(struct transactions *transactions, struct slice key,
+                                 const struct reply *r)
+{
+    if (r->code != REPLY_OVERLOADED && r->code != REPLY_THROTTLED)
+        index_maps_refresh(transactions->maps, storage_key_table(key));
+}
+
+static struct request request_about(enum request_op op, struct slice key, struct transaction_id id)
+{
+    return (struct request){.op = op,
+                            .transaction = {.key = key, .id_high = id.high, .id_low = id.low}};
+}
+
+/* ---- locks ---- */
+
+/* Asks the anchor's partition. */
+static void lock_ask(struct transactions *transactions, const struct lock_table *t, struct lock *l)
+{
+    const struct slice anchor = buffer_slice(&l->anchor);
+    struct request request = request_about(REQUEST_TRANSACT_ASK, anchor, l->id);
+    struct call_options options = {
+        .kind = CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
+    request.transaction.aborts =
+        !instant_before(transactions->env->now, instant_add_ms(l->since, 2 * DECIDE_MS));
+    l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
+    if (!transactions_call(transactions, anchor, &options, &request))
+        return;
+    l->asking = ++transactions->questions;
+}
+
+/* It is decided: this node, which leads the partition, does the part or drops it. */
+static void lock_decided(struct transactions *transactions, const struct partition *p,
+                         const struct lock *l, bool commits)
+{
+    struct request request =
+        request_about(REQUEST_TRANSACT_RESOLVE, buffer_slice(&l->key), l->id);
+    request.partition = p->info.id;
+    request.epoch = p->info.epoch;
+    request.transaction.commits = commits;
+    calls_tell(transactions->calls, transactions->env->id, &request);
+}
+
+static void lock_answered(struct transactions *transactions, struct partition *p,
+                          struct lock_table *t, const struct call_answer *answer)
+{
+    const struct reply *r = answer->reply;
+    struct lock *l;
+    LIST_FOREACH (l, &t->locks, place) {
+        if (l->number == answer->token)
+            break;
+    }
+    if (l == NULL || l->asking == 0)
+        return;
+    const uint64_t question = l->asking;
+    l->asking = 0;
+    l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
+    t->at = instant_earlier(t->at, l->ask_at);
+    if (r->code != REPLY_OK || r->kind != ANSWER_STATE) {
+        transactions_refresh(transactions, buffer_slice(&l->anchor), r);
+        return;
+    }
+    if (r->state.decided == TRANSACTION_PENDING) {
+        l->pending_since = question;
+        l->ask_at = instant_add_ms(transactions->env->now, PATIENCE_MS);
+        transactions->freed = true;
+        return;
+    }
+    lock_decided(transactions, p, l, r->state.decided == TRANSACTION_COMMITTED);
+}
+
+static void locks_turn(struct transactions *transactions, struct lock_table *t)
+{
+    struct lock *l;
+    LIST_FOREACH (l, &t->locks, place) {
+        if (l->applied && l->asking == 0 && !l->resolving &&
+            !instant_before(transactions->env->now, l->ask_at))
+            lock_ask(transactions, t, l);
+        if (l->asking == 0)
+            t->at = instant_earlier(t->at, l->ask_at);
+    }
+}
+
+/* ---- records ---- */
+
+static bool bit_of(const uint64_t bits[2], uint32_t i)
+{
+    return (bits[i / 64] >> i % 64 & 1) != 0;
+}
+
+static void bit_set(uint64_t bits[2], uint32_t i, bool value)
+{
+    bits[i / 64] = (bits[i / 64] & ~(UINT64_C(1) << i % 64)) | (uint64_t)value << i % 64;
+}
+
+/* Tells every other part what is decided. True: all have been told. */
+static bool record_tell(struct transactions *transactions, const struct lock_table *t,
+                        struct record *r)
+{
+    struct reader keys = {r->row.keys, false};
+    bool all = true;
+    const bool again = !instant_before(transactions->env->now, r->again_at);
+    for (uint32_t i = 0; keys.left.size > 0; i++) {
+        const struct slice key = reader_sized(&keys);
+        if (bit_of(r->told, i))
+            continue;
+        all = false;
+        if (bit_of(r->telling, i) || !again)
+            continue;
+        struct request request = request_about(REQUEST_TRANSACT_RESOLVE, key, r->id);
+        struct call_options options = {.kind = CALL_TRANSACT_TELL,
+                                       .subject = t->partition,
+                                       .token = r->number << INDEX_BITS | i};
+        request.transaction.commits = r->row.state == TRANSACTION_COMMITTED;
+        bit_set(r->telling, i, transactions_call(transactions, key, &options, &request));
+    }
+    if (!all && again)
+        r->again_at = instant_add_ms(transactions->env->now, RETRY_MS);
+    return all;
+}
+
+static struct slice record_key_at(const struct record *r, uint32_t index)
+{
+    struct reader keys = {r->row.keys, false};
+    struct slice key = {NULL, 0};
+    for (uint32_t i = 0; i <= index && keys.left.size > 0; i++)
+        key = reader_sized(&keys);
+    return key;
+}
+
+static void record_answered(struct transactions *transactions, struct lock_table *t,
+                            const struct call_answer *answer)
+{
+    const uint32_t index = answer->token & ((1U << INDEX_BITS) - 1);
+    struct record *r;
+    LIST_FOREACH (r, &t->records, place) {
+        if (r->number << INDEX_BITS == (answer->token & ~((1U << INDEX_BITS) - 1)))
+            break;
+    }
+    if (r == NULL)
+        return;
+    bit_set(r->telling, index, false);
+    t->at = transactions->env->now;
+    if (answer->reply->code == REPLY_OK)
+        bit_set(r->told, index, true);
+    else
+        transactions_refresh(transactions, record_key_at(r, index), answer->reply);
+}
+
+/* The router did not decide in time: this node drops the anchor's part, and decides by that. */
+static void record_give_up(struct transactions *transactions, const struct partition *p,
+                           struct record *r)
+{
+    PROBE("a transaction that nobody decided is aborted");
+    struct request request =
+        request_about(REQUEST_TRANSACT_RESOLVE, buffer_slice(&r->anchor), r->id);
+    request.partition = p->info.id;
+    request.epoch = p->info.epoch;
+    calls_tell(transactions->calls, transactions->env->id, &request);
+    r->since = instant_add_ms(transactions->env->now, PATIENCE_MS - DECIDE_MS);
+}
+
+/* Whether the record has served its purpose. Sets when to look again. */
+static bool record_turn(struct transactions *transactions, const struct partition *p,
+                        struct lock_table *t, struct record *r)
+{
+    const struct instant now = transactions->env->now;
+    const bool fence = r->row.state == TRANSACTION_ABORTED && r->row.keys.size == 0;
+    const int64_t wait_ms = fence ? FORGET_MS : DECIDE_MS;
+    if (!r->applied || r->changing)
+        return false;
+    if (fence || r->row.state == TRANSACTION_PENDING) {
+        const bool over = !instant_before(now, instant_add_ms(r->since, wait_ms));
+        if (over && !fence)
+            record_give_up(transactions, p, r);
+        t->at = instant_earlier(t->at, instant_add_ms(r->since, wait_ms));
+        return over && fence;
+    }
+    const bool all = record_tell(transactions, t, r);
+    if (!all)
+        t->at = instant_earlier(t->at, r->again_at);
+    return all;
+}
+
+static void records_turn(struct transactions *transactions, struct lock_table *t,
+                         struct partition *p)
+{
+    const struct operation o = {.from = FROM_SELF};
+    const size_t most = FORGOTTEN_BYTES_MAX + STORAGE_KEY_SIZE_MAX + CHANGE_HEAD_SIZE;
+    struct buffer set = {0}, key = {0};
+    struct record *r;
+    change_set_begin(&set, 0, 0);
+    LIST_FOREACH (r, &t->records, place) {
+        if (!record_turn(transactions, p, t, r))
+            continue;
+        if (set.size >= FORGOTTEN_BYTES_MAX) {
+            t->at = transactions->env->now;
+            break;
+        }
+        buffer_clear(&key);
+        transaction_record_key_append(&key, buffer_slice(&r->anchor), r->id);
+        change_set_append(&set, &(struct change){.space = SPACE_TRANSACTIONS,
+                                                 .key = buffer_slice(&key),
+                                                 .old_size = -1});
+        r->changing = true;
+    }
+    if (set.size > CHANGE_SET_HEAD_SIZE &&
+        (!proposals_may_write(transactions->proposals, &o, most) ||
+         !groups_may_propose(transactions->groups, p, &o, most) ||
+         groups_propose(transactions->groups, p, &o, LOG_WRITE, buffer_slice(&set),
+                        slice_make(NULL, 0)) == NULL)) {
+        LIST_FOREACH (r, &t->records, place)
+            r->changing = false; /* an entry on its way does no harm twice */
+        t->at = instant_add_ms(transactions->env->now, RETRY_MS);
+    }
+    buffer_deinit(&set);
+    buffer_deinit(&key);
+}
+
+/* ---- events ---- */
+
+void transactions_answered(struct transactions *transactions, const struct call_answer *answer)
+{
+    struct lock_table *t = transactions_table(transactions, answer->subject);
+    struct partition *p = partitions_find(transactions->partitions, answer->subject);
+    if (t == NULL || p == NULL || p->led != t->term)
+        return;
+    if (answer->kind == CALL_TRANSACT_ASK)
+        lock_answered(transactions, p, t, answer);
+    else
+        record_answered(transactions, t, answer);
+}
+
+void transactions_end_turn(struct transactions *transactions)
+{
+    struct lock_table *t = LIST_FIRST(&transactions->all), *next;
+    for (; t != NULL; t = next) {
+        next = LIST_NEXT(t, place);
+        struct partition *p = partitions_find(transactions->partitions, t->partition);
+        must(p != NULL); /* a replica that goes takes its table along */
+        if (p->led != t->term) {
+            transactions_begin(transactions, p);
+        } else if (!instant_before(transactions->env->now, t->at)) {
+            t->at = p->frozen.index == 0 ? INSTANT_NEVER
+                                         : instant_add_ms(transactions->env->now, RETRY_MS);
+            if (p->frozen.index != 0)
+                continue;
+            locks_turn(transactions, t);
+            records_turn(transactions, t, p);
+        }
+    }
+}
+
+struct instant transactions_deadline(const struct transactions *transactions)
+{
+    struct instant at = INSTANT_NEVER;
+    const struct lock_table *t;
+    LIST_FOREACH (t, &transactions->all, place)
+        at = instant_earlier(at, t->at);
+    return at;
+}
