@@ -32,6 +32,7 @@ static enum weir_status status_of(enum reply_code code)
     case REPLY_OVERLOADED:
     case REPLY_TABLE_BUSY:
     case REPLY_STALE_MAP:
+    case REPLY_LOCKED:
         return WEIR_BUSY;
     case REPLY_FULL:
         return WEIR_FULL;
@@ -54,6 +55,11 @@ static enum weir_status status_of(enum reply_code code)
         return WEIR_LIMIT;
     case REPLY_CONDITION_FAILED:
         return WEIR_CONDITION_FAILED;
+    case REPLY_TOKEN_DONE: /* the library begins no transactions */
+    case REPLY_TOKEN_RUNS:
+    case REPLY_TOKEN_MISMATCH:
+    case REPLY_ABORTED:
+    case REPLY_SPREAD:
     case REPLY_NOT_LEADER:
     case REPLY_CODES:
         break;

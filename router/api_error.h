@@ -6,39 +6,47 @@
 #include "base/buffer.h"
 
 /* kind, HTTP status, __type, name of the member that holds the text */
-#define FAULT_LIST(X)                                                                           \
-    X(FAULT_NONE, 200, "", "message")                                                           \
-    X(FAULT_SERIALIZATION, 400, "com.amazon.coral.service#SerializationException", "Message")   \
-    X(FAULT_UNKNOWN_OPERATION, 400, "com.amazon.coral.service#UnknownOperationException",       \
-      "message")                                                                                \
-    X(FAULT_VALIDATION, 400, "com.amazon.coral.validate#ValidationException", "message")        \
-    X(FAULT_NOT_FOUND, 400, "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException",       \
-      "message")                                                                                \
-    X(FAULT_TABLE_NOT_FOUND, 400, "com.amazonaws.dynamodb.v20120810#TableNotFoundException",    \
-      "message")                                                                                \
-    X(FAULT_GLOBAL_TABLE_NOT_FOUND, 400,                                                        \
-      "com.amazonaws.dynamodb.v20120810#GlobalTableNotFoundException", "message")               \
-    X(FAULT_POLICY_NOT_FOUND, 400, "com.amazonaws.dynamodb.v20120810#PolicyNotFoundException",  \
-      "message")                                                                                \
-    X(FAULT_IN_USE, 400, "com.amazonaws.dynamodb.v20120810#ResourceInUseException", "message")  \
-    X(FAULT_LIMIT, 400, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "message")   \
-    X(FAULT_CONDITION, 400, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException", \
-      "message")                                                                                \
-    X(FAULT_COLLECTION_FULL, 400,                                                               \
-      "com.amazonaws.dynamodb.v20120810#ItemCollectionSizeLimitExceededException", "message")   \
-    X(FAULT_THROUGHPUT, 400,                                                                    \
-      "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException", "message")     \
-    X(FAULT_THROTTLING, 400, "com.amazon.coral.availability#ThrottlingException", "message")    \
-    X(FAULT_INTERNAL, 500, "com.amazonaws.dynamodb.v20120810#InternalServerError", "message")   \
-    X(FAULT_UNAVAILABLE, 503, "com.amazon.coral.service#ServiceUnavailable", "message")         \
-    X(FAULT_MALFORMED_HTTP, 400, "com.amazon.coral.service#MalformedHttpRequestException",      \
-      "Message")                                                                                \
-    X(FAULT_TIMEOUT, 408, "com.amazon.coral.service#RequestTimeout", "Message")                 \
-    X(FAULT_TOO_LARGE, 413, "com.amazon.coral.service#RequestEntityTooLarge", "Message")        \
-    X(FAULT_HEADERS_TOO_LARGE, 400, "com.amazon.coral.service#RequestHeaderFieldsTooLarge",     \
-      "Message")                                                                                \
-    X(FAULT_TARGET_TOO_LONG, 414, "com.amazon.coral.service#RequestUriTooLong", "Message")      \
-    X(FAULT_NOT_IMPLEMENTED, 501, "com.amazon.coral.service#NotImplemented", "Message")         \
+#define FAULT_LIST(X)                                                                            \
+    X(FAULT_NONE, 200, "", "message")                                                            \
+    X(FAULT_SERIALIZATION, 400, "com.amazon.coral.service#SerializationException", "Message")    \
+    X(FAULT_UNKNOWN_OPERATION, 400, "com.amazon.coral.service#UnknownOperationException",        \
+      "message")                                                                                 \
+    X(FAULT_VALIDATION, 400, "com.amazon.coral.validate#ValidationException", "message")         \
+    X(FAULT_NOT_FOUND, 400, "com.amazonaws.dynamodb.v20120810#ResourceNotFoundException",        \
+      "message")                                                                                 \
+    X(FAULT_TABLE_NOT_FOUND, 400, "com.amazonaws.dynamodb.v20120810#TableNotFoundException",     \
+      "message")                                                                                 \
+    X(FAULT_GLOBAL_TABLE_NOT_FOUND, 400,                                                         \
+      "com.amazonaws.dynamodb.v20120810#GlobalTableNotFoundException", "message")                \
+    X(FAULT_POLICY_NOT_FOUND, 400, "com.amazonaws.dynamodb.v20120810#PolicyNotFoundException",   \
+      "message")                                                                                 \
+    X(FAULT_IN_USE, 400, "com.amazonaws.dynamodb.v20120810#ResourceInUseException", "message")   \
+    X(FAULT_LIMIT, 400, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "message")    \
+    X(FAULT_CONDITION, 400, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",  \
+      "message")                                                                                 \
+    X(FAULT_CANCELED, 400, "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",      \
+      "Message")                                                                                 \
+    X(FAULT_CONFLICT, 400, "com.amazonaws.dynamodb.v20120810#TransactionConflictException",      \
+      "message")                                                                                 \
+    X(FAULT_IN_PROGRESS, 400, "com.amazonaws.dynamodb.v20120810#TransactionInProgressException", \
+      "Message")                                                                                 \
+    X(FAULT_TOKEN_MISMATCH, 400,                                                                 \
+      "com.amazonaws.dynamodb.v20120810#IdempotentParameterMismatchException", "Message")        \
+    X(FAULT_COLLECTION_FULL, 400,                                                                \
+      "com.amazonaws.dynamodb.v20120810#ItemCollectionSizeLimitExceededException", "message")    \
+    X(FAULT_THROUGHPUT, 400,                                                                     \
+      "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException", "message")      \
+    X(FAULT_THROTTLING, 400, "com.amazon.coral.availability#ThrottlingException", "message")     \
+    X(FAULT_INTERNAL, 500, "com.amazonaws.dynamodb.v20120810#InternalServerError", "message")    \
+    X(FAULT_UNAVAILABLE, 503, "com.amazon.coral.service#ServiceUnavailable", "message")          \
+    X(FAULT_MALFORMED_HTTP, 400, "com.amazon.coral.service#MalformedHttpRequestException",       \
+      "Message")                                                                                 \
+    X(FAULT_TIMEOUT, 408, "com.amazon.coral.service#RequestTimeout", "Message")                  \
+    X(FAULT_TOO_LARGE, 413, "com.amazon.coral.service#RequestEntityTooLarge", "Message")         \
+    X(FAULT_HEADERS_TOO_LARGE, 400, "com.amazon.coral.service#RequestHeaderFieldsTooLarge",      \
+      "Message")                                                                                 \
+    X(FAULT_TARGET_TOO_LONG, 414, "com.amazon.coral.service#RequestUriTooLong", "Message")       \
+    X(FAULT_NOT_IMPLEMENTED, 501, "com.amazon.coral.service#NotImplemented", "Message")          \
     X(FAULT_FORBIDDEN, 403, "com.amazon.coral.service#AccessDeniedException", "Message")
 
 enum fault_kind {

@@ -79,7 +79,7 @@ struct request {
                                        from a router: 0 */
             struct slice transaction; /* struct transaction_part: the write is prepared, and done
                                        once the transaction commits; empty: done at once */
-        } write;              /* PUT, DELETE, UPDATE, CHECK */
+        } write;                      /* PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice key;
             struct read_stamp since;
@@ -187,11 +187,12 @@ enum reply_code {
     REPLY_CONDITION_FAILED = 16, /* the write's condition does not hold; nothing was done */
     REPLY_UPDATE_FAILED = 17,    /* the update does not fit the item; nothing was done */
     REPLY_TABLE_INVALID = 18,    /* the table may not be changed so; `text` says why */
-    REPLY_LOCKED = 19,         /* a transaction has the item; nothing was done */
-    REPLY_TOKEN_DONE = 20,     /* the transaction with this token has been committed before */
-    REPLY_TOKEN_RUNS = 21,     /* it is under way; nothing was done */
-    REPLY_TOKEN_MISMATCH = 22, /* the token was used for another request; nothing was done */
-    REPLY_ABORTED = 23,        /* the transaction has been aborted; nothing was done */
+    REPLY_LOCKED = 19,           /* a transaction has the item; nothing was done */
+    REPLY_TOKEN_DONE = 20,       /* the transaction with this token has been committed before */
+    REPLY_TOKEN_RUNS = 21,       /* it is under way; nothing was done */
+    REPLY_TOKEN_MISMATCH = 22,   /* the token was used for another request; nothing was done */
+    REPLY_ABORTED = 23,          /* the transaction has been aborted; nothing was done */
+    REPLY_SPREAD = 24, /* other partitions have some of the transaction's items; nothing was done */
     REPLY_CODES,
 };
 
@@ -233,8 +234,8 @@ struct reply {
                                          or 0 | u32 table id of a global one, or 0 | i64 mcu. Those
                                          of local indexes are a part of consumed_mcu, the others
                                          are not: a global index has throughput of its own */
-            struct read_stamp stamp; /* of a GET that transacts */
-        } item;                      /* GET, PUT, DELETE, UPDATE, CHECK */
+            struct read_stamp stamp;  /* of a GET that transacts */
+        } item;                       /* GET, PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice items; /* each u32 size + bytes; count_only: empty */
             uint32_t count;     /* items that passed the filter */
@@ -279,7 +280,7 @@ struct reply {
         struct {
             struct slice replies; /* of the parts, in their order: each a frame; empty: all OK */
             struct slice index_costs; /* as in `item` */
-        } parts;                /* TRANSACT */
+        } parts;                      /* TRANSACT */
         struct {
             uint8_t decided; /* enum transaction_state */
         } state;             /* TRANSACT_ASK */

@@ -18,7 +18,7 @@ _Static_assert(sizeof(struct request) <= 256 && sizeof(struct reply) <= 256,
 #define U64(member)         FIELD(FIELD_U64, member)
 
 /* The traits of requests that write items, and of requests that change tables. */
-#define WRITES        .data = true, .write = true, .once = true, .changes = true
+#define WRITES .data = true, .write = true, .once = true, .changes = true
 /* Of requests that end what a write has begun. They may be repeated, and cost nothing. */
 #define FOLLOWS       .data = true, .write = true, .free = true, .changes = true
 #define CHANGES_TABLE .once = true, .changes = true, .names_table = true
@@ -27,7 +27,8 @@ _Static_assert(sizeof(struct request) <= 256 && sizeof(struct reply) <= 256,
 
 const struct request_traits request_traits[REQUEST_OPS] = {
     /* items */
-    [REQUEST_GET] = {ROUTER, ANSWER_ITEM, .fields = {SLICE(get.key), BOOL(get.consistent), BOOL(get.transacts)},
+    [REQUEST_GET] = {ROUTER, ANSWER_ITEM,
+                     .fields = {SLICE(get.key), BOOL(get.consistent), BOOL(get.transacts)},
                      .data = true, .any_replica = true},
     [REQUEST_RANGE] = {ROUTER, ANSWER_RANGE,
                        .fields = {SLICE(range.lo), SLICE(range.hi), BOOL(range.consistent),
@@ -36,8 +37,8 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                        .data = true, .any_replica = true},
     [REQUEST_PUT] = {NODE | ROUTER, ANSWER_ITEM,
                      .fields = {SLICE(write.key), U8(write.want), SLICE(write.item),
-                                SLICE(write.condition), BOOL(write.want_failed),
-                                U64(write.session), SLICE(write.transaction)},
+                                SLICE(write.condition), BOOL(write.want_failed), U64(write.session),
+                                SLICE(write.transaction)},
                      WRITES},
     [REQUEST_DELETE] = {NODE | ROUTER, ANSWER_ITEM,
                         .fields = {SLICE(write.key), U8(write.want), SLICE(write.condition),
@@ -54,8 +55,8 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                                       U64(unchanged.since.epoch), U64(unchanged.since.index)},
                            .data = true, .free = true},
     [REQUEST_CHECK] = {ROUTER, ANSWER_ITEM,
-                       .fields = {SLICE(write.key), SLICE(write.condition),
-                                  BOOL(write.want_failed), SLICE(write.transaction)},
+                       .fields = {SLICE(write.key), SLICE(write.condition), BOOL(write.want_failed),
+                                  SLICE(write.transaction)},
                        WRITES},
     [REQUEST_TRANSACT] = {ROUTER, ANSWER_PARTS,
                           .fields = {SLICE(transact.key), SLICE(transact.parts),

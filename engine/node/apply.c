@@ -463,6 +463,7 @@ void applier_remove_partition(struct applier *applier, struct partition *p)
     waiters_drop_reads(applier->waiters, p, REPLY_WRONG_PARTITION, "the partition was closed");
     snapshots_forget(applier->snapshots, p->info.id);
     split_orphan(applier, p);
+    transactions_forget(applier->transactions, p);
     partitions_remove(applier->partitions, p);
     buckets_end(applier->buckets, p);
     groups_forget(applier->groups, p); /* last: the calls above may put it on a list */

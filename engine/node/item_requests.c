@@ -166,12 +166,28 @@ static void items_prefetch(struct slice item)
         __builtin_prefetch(item.data + at);
 }
 
+/* Whether a strong read of the item may be answered now. A read of a transaction is refused like a
+ * write if another transaction has the item. */
+static bool get_may_read(struct requests *requests, struct partition *p, struct operation *o)
+{
+    const struct slice key = request_key(&o->request);
+    const bool transacts = o->request.op != REQUEST_GET || o->request.get.transacts;
+    if (!requests_leads_read(requests, p, o))
+        return false;
+    if (!transacts)
+        return transactions_let_get(requests->transactions, p, o, key);
+    transactions_mark(p);
+    return transactions_let_write(requests->transactions, p, o, key);
+}
+
 void requests_get(struct requests *requests, struct operation *o)
 {
     struct partition *p = items_route(requests, o);
-    const int64_t least = read_cost_mcu(0, o->request.get.consistent);
+    const struct request *q = &o->request;
+    const int64_t factor = q->get.transacts ? TRANSACTION_FACTOR : 1;
+    const int64_t least = factor * read_cost_mcu(0, q->get.consistent);
     if (p == NULL || !items_holds_key(requests, p, o) ||
-        (o->request.get.consistent && !requests_leads_read(requests, p, o)) ||
+        (q->get.consistent && !get_may_read(requests, p, o)) ||
         !items_admit(requests, p, o, ADMIT_READ, least))
         return;
     struct slice item = {NULL, 0};
@@ -189,7 +205,7 @@ void requests_get(struct requests *requests, struct operation *o)
         return;
     }
     bool found = status == STATUS_OK;
-    int64_t cost = found ? read_cost_mcu(item_size(item), o->request.get.consistent) : least;
+    int64_t cost = found ? factor * read_cost_mcu(item_size(item), q->get.consistent) : least;
     items_settle(requests, p, o, ADMIT_READ, cost - least);
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;
@@ -197,6 +213,24 @@ void requests_get(struct requests *requests, struct operation *o)
     r->kind = ANSWER_ITEM;
     r->item.found = found;
     r->item.bytes = item;
+    if (q->get.transacts)
+        r->item.stamp = (struct read_stamp){p->info.id, p->info.epoch, raft_applied(p->raft)};
+}
+
+/* REQUEST_UNCHANGED. A mark stands for many items: that one of them has changed tells nothing of the
+ * others, so an item that did not change may be taken for one that did. */
+void requests_unchanged(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    const struct read_stamp *since = &q->unchanged.since;
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !items_holds_key(requests, p, o) || !get_may_read(requests, p, o))
+        return;
+    if (p->marks != NULL && since->partition == p->info.id && since->epoch == p->info.epoch &&
+        p->marks[mark_of(q->unchanged.key)] <= since->index)
+        env_reply(requests->env, o, REPLY_OK);
+    else
+        env_refuse(requests->env, o, REPLY_LOCKED, "the item has been written");
 }
 
 /* Collects items until a limit or the end. STATUS_CORRUPT: an item is damaged. */
@@ -257,6 +291,9 @@ void requests_range(struct requests *requests, struct operation *o)
         env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
         return;
     }
+    if (q->range.consistent &&
+        !transactions_let_range(requests->transactions, p, o, q->range.lo, q->range.hi))
+        return;
     if (slice_compare(q->range.lo, p->info.lo) < 0)
         q->range.lo = p->info.lo;
     if (q->range.hi.size == 0 ||

@@ -8,13 +8,13 @@
  *              from the applied item, after leadership was confirmed since the request came. If
  *              only a write in flight stands in the way, the request waits until that write is
  *              applied, and is judged again: the write in flight may never be committed. */
+#include "engine/node/item_writes.h"
 #include "base/probe.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
 #include "engine/index/row.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
-#include "engine/node/item_writes.h"
 #include "engine/node/owned_keys.h"
 #include "replication/raft_mutation.h"
 
@@ -22,7 +22,7 @@
 
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
 enum status write_applied_item(struct requests *requests, const struct partition *p,
-                                      const struct operation *o, struct slice *item)
+                               const struct operation *o, struct slice *item)
 {
     bool touched = (o->touched & TOUCHED_ITEMS) != 0;
     enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
@@ -126,7 +126,7 @@ int64_t write_grows_by(const struct write *w)
 
 /* Sets the size that the item collection will have after the write. */
 enum status write_change_collection(struct requests *requests, const struct partition *p,
-                                           const struct operation *o, struct write *w)
+                                    const struct operation *o, struct write *w)
 {
     w->collection_bytes = COLLECTION_NOT_COUNTED;
     if (!p->info.whole_collections)
@@ -257,7 +257,7 @@ static void write_propose(struct requests *requests, struct partition *p, const 
 
 /* The bytes of the log entry of a write that leaves `item`, and says so much of global indexes. */
 size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
-                            size_t feed)
+                     size_t feed)
 {
     const size_t row = CHANGE_HEAD_SIZE + q->write.key.size + 2 * SORT_KEY_SIZE_MAX + 2;
     return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
@@ -283,6 +283,8 @@ const char *write_fault_of(const struct request *q)
     const bool has = q->op == REQUEST_PUT || q->op == REQUEST_UPDATE;
     if (has && (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
         return "the item fails its checksum";
+    if (q->op == REQUEST_CHECK && q->write.transaction.size == 0)
+        return "a check is a part of a transaction";
     if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)
         return "the condition is no program";
     if (update_program_check(q->write.update) != STATUS_OK)
@@ -290,8 +292,8 @@ const char *write_fault_of(const struct request *q)
     return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
 }
 
-void write_plan_indexes(struct requests *requests, const struct partition *p,
-                               struct slice key, struct slice old, struct write *w)
+void write_plan_indexes(struct requests *requests, const struct partition *p, struct slice key,
+                        struct slice old, struct write *w)
 {
     local_rows_plan(p, key, old, w->item, &requests->row_keys, &w->local);
     if (index_set_global(p->indexes) == 0)
@@ -304,8 +306,8 @@ void write_plan_indexes(struct requests *requests, const struct partition *p,
 
 /* Whether the global indexes keep up. If not, the write is refused. It costs what it would have
  * cost. */
-bool write_indexes_keep_up(struct requests *requests, struct partition *p,
-                                  struct operation *o, const struct write *w)
+bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
+                           const struct write *w)
 {
     struct admit_verdict verdict;
     if (w->feed.size == 0 ||
@@ -378,16 +380,6 @@ bool write_collection_is_full(struct requests *requests, const struct operation 
     return true;
 }
 
-bool write_is_locked(struct requests *requests, const struct partition *p,
-                     const struct operation *o, struct slice key)
-{
-    if (transactions_lock_of(p, key) == NULL || MUTATED(RAFT_MUTATION_WRITE_LOCKED))
-        return false;
-    PROBE("a write meets an item that a transaction has");
-    env_refuse(requests->env, o, REPLY_LOCKED, "a transaction has the item");
-    return true;
-}
-
 /* Whether the write may be judged here and now. If not, it was refused, or will run again. */
 static bool write_may_begin(struct requests *requests, struct partition *p, struct operation *o,
                             struct prepared *prepared)
@@ -407,7 +399,7 @@ static bool write_may_begin(struct requests *requests, struct partition *p, stru
         env_refuse(requests->env, o, REPLY_STALE_MAP, "the session is closed");
         return false;
     }
-    if (write_is_locked(requests, p, o, q->write.key))
+    if (!transactions_let_write(requests->transactions, p, o, q->write.key))
         return false;
     prepared->on = q->write.transaction.size > 0;
     return !prepared->on || prepare_may_begin(requests, p, o, prepared);

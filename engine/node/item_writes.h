@@ -24,9 +24,6 @@ struct write {
 
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q);
-/* Whether a transaction has the item: then the operation was refused. */
-bool write_is_locked(struct requests *requests, const struct partition *p,
-                     const struct operation *o, struct slice key);
 /* The least that a write costs, outside of a transaction. */
 int64_t write_least_mcu(const struct request *q);
 /* Judges the write by the newest item, and computes its effect. STATUS_OK: `code` is the judgement.
@@ -50,6 +47,9 @@ enum status write_change_collection(struct requests *requests, const struct part
  * cost. */
 bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
                            const struct write *w);
+/* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees
+ * bytes. */
+int64_t write_grows_by(const struct write *w);
 /* Whether the item collection has no room for the write: then it was refused. */
 bool write_collection_is_full(struct requests *requests, const struct operation *o,
                               const struct write *w);

@@ -26,6 +26,7 @@ struct node {
     struct index_maps index_maps;
     struct index_sessions index_sessions;
     struct feeds feeds;
+    struct transactions transactions;
     struct background background;
     struct snapshots snapshots;
     struct catalog_replica catalog;

@@ -28,6 +28,7 @@ void middle_destroy(struct middle *m)
 
 void partition_destroy(struct partition *p)
 {
+    free(p->marks);
     if (p == NULL)
         return;
     if (p->raft != NULL)

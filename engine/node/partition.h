@@ -92,7 +92,7 @@ struct partition {
     STAILQ_HEAD(, deferred) reads;     /* deferred until leadership is confirmed */
     STAILQ_HEAD(, deferred) locked;    /* deferred until a transaction is decided */
     struct lock_table *locks;          /* while it is led here (transactions.h); or NULL */
-    uint64_t *marks; /* owns; the last entries that changed items, by hash; NULL: not kept */
+    uint64_t *marks;     /* owns; the last entries that changed items, by hash; NULL: not kept */
     uint64_t late_until; /* entries up to this index were committed before they came here */
     struct admission admission;
     struct mirror *mirror;     /* owns; NULL: no mirror yet (buckets.c) */

@@ -1,5 +1,6 @@
 /* proposals.c - proposals and own records on their way to the disks, and the keys they write. */
 #include "engine/node/proposals.h"
+#include "engine/message/request_traits.h"
 
 #include <errno.h>
 #include <stdlib.h>

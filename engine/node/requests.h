@@ -26,6 +26,7 @@ struct requests {
     struct settling *settling;
     struct applier *applier;
     struct feeds *feeds;
+    struct transactions *transactions;
     struct index_sessions *sessions;
     struct buffer updated;    /* owns; the item that an update has made */
     struct buffer feed_value; /* owns; what a write means for global indexes */

@@ -10,7 +10,14 @@ void requests_range(struct requests *requests, struct operation *o);
 void requests_open_session(struct requests *requests, struct operation *o);
 /* REQUEST_INDEX_FILL. */
 void requests_fill_index(struct requests *requests, struct operation *o);
+void requests_unchanged(struct requests *requests, struct operation *o);
 void requests_write(struct requests *requests, struct operation *o);
+/* ---- transaction_writes.c: what ends the parts of transactions ---- */
+void requests_decide_transaction(struct requests *requests, struct operation *o);
+void requests_resolve(struct requests *requests, struct operation *o);
+void requests_ask_transaction(struct requests *requests, struct operation *o);
+/* ---- transact.c: all of a transaction in one partition ---- */
+void requests_transact(struct requests *requests, struct operation *o);
 /* Whether a strong read may be answered now, from the applied state. If not, the read was refused,
  * or will run again. */
 bool requests_leads_read(struct requests *requests, struct partition *p, struct operation *o);

@@ -1,152 +1,9 @@
 /* transaction_writes.c - the parts of transactions: prepared, decided and resolved (transactions.h), or
  * done at once, where one partition has all of them. */
 #include "base/probe.h"
-#include "engine/item/storage_key.h"
-#include "engine/message/frames.h"
 #include "engine/node/item_writes.h"
-#include "engine/node/owned_keys.h"
-#include "engine/transaction/transaction.h"
+#include "engine/node/transaction_rows.h"
 #include "replication/raft_mutation.h"
-
-/* ---- rows ---- */
-
-static bool part_decode(struct slice bytes, struct transaction_part *out)
-{
-    struct reader r = {bytes, false};
-    struct codec c = {.in = &r};
-    transaction_part_walk(&c, out);
-    return !r.failed && r.left.size == 0;
-}
-
-/* Appends a change of a row. Without a value the row goes. */
-static void append_row(struct buffer *out, struct slice key, struct slice value)
-{
-    change_set_append(out, &(struct change){.space = SPACE_TRANSACTIONS,
-                                            .key = key,
-                                            .value = value,
-                                            .old_size = -1});
-}
-
-static void append_lock(struct buffer *out, const struct write *w, const struct request *q,
-                        const struct transaction_part *part)
-{
-    struct buffer key = {0}, value = {0};
-    struct transaction_lock lock = {.id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK};
-    if (q->op != REQUEST_CHECK)
-        lock.kind = w->item.data != NULL ? LOCK_PUT : LOCK_DELETE;
-    if (lock.kind == LOCK_PUT)
-        lock.item = w->item;
-    transaction_key_append(&key, ROW_LOCK, q->write.key, NULL);
-    transaction_lock_walk(&(struct codec){.out = &value}, &lock);
-    append_row(out, buffer_slice(&key), buffer_slice(&value));
-    buffer_deinit(&key);
-    buffer_deinit(&value);
-}
-
-/* `value` gets the row's. */
-static void append_record(struct buffer *out, struct slice anchor, struct transaction_id id,
-                          struct transaction_record *record, struct buffer *value)
-{
-    struct buffer key = {0};
-    transaction_record_key_append(&key, anchor, id);
-    buffer_clear(value);
-    transaction_record_walk(&(struct codec){.out = value}, record);
-    append_row(out, buffer_slice(&key), buffer_slice(value));
-    buffer_deinit(&key);
-}
-
-/* token NULL: it goes. */
-static void append_token(struct buffer *out, struct slice anchor, struct slice name,
-                         struct transaction_token *token)
-{
-    struct buffer key = {0}, value = {0};
-    transaction_key_append(&key, ROW_TOKEN, anchor, name.data);
-    if (token != NULL)
-        transaction_token_walk(&(struct codec){.out = &value}, token);
-    append_row(out, buffer_slice(&key), buffer_slice(&value));
-    buffer_deinit(&key);
-    buffer_deinit(&value);
-}
-
-/* The newest value of a row, after all that was proposed so far. STATUS_PENDING: the operation will run
- * again. */
-static enum status row_newest(struct requests *requests, struct operation *o, struct slice key,
-                              struct slice *value, bool *in_flight)
-{
-    const struct shadow *shadow =
-        proposals_shadow(requests->proposals, key, memtable_hash(key));
-    *in_flight = shadow != NULL;
-    if (shadow != NULL) {
-        *value = shadow->value;
-        return value->size == 0 ? STATUS_NOT_FOUND : STATUS_OK;
-    }
-    enum status status = store_get(requests->env->store, key, o->steps > 0, value);
-    if (status == STATUS_PENDING) {
-        o->steps++;
-        waiters_touch_row(requests->waiters, o, key);
-    }
-    return status;
-}
-
-/* ---- tokens ---- */
-
-static enum reply_code token_judge(const struct requests *requests, const struct partition *p,
-                                   const struct transaction_token *t,
-                                   const struct transaction_part *part)
-{
-    const bool known = t->wall_ms + FORGET_MS > env_wall_ms(requests->env);
-    if (t->state == TRANSACTION_PENDING &&
-        transactions_record_of(p, part->anchor, t->id) == NULL)
-        return REPLY_OK; /* it was dropped */
-    if (t->state == TRANSACTION_COMMITTED && !known)
-        return REPLY_OK;
-    if (t->digest != part->digest)
-        return REPLY_TOKEN_MISMATCH;
-    return t->state == TRANSACTION_COMMITTED ? REPLY_TOKEN_DONE : REPLY_TOKEN_RUNS;
-}
-
-/* The token's row. STATUS_PENDING: the operation was refused, or will run again. */
-static enum status token_find(struct requests *requests, struct operation *o, struct slice anchor,
-                              struct slice name, struct transaction_token *out, bool *in_flight)
-{
-    struct buffer key = {0};
-    struct slice value;
-    transaction_key_append(&key, ROW_TOKEN, anchor, name.data);
-    enum status status = row_newest(requests, o, buffer_slice(&key), &value, in_flight);
-    buffer_deinit(&key);
-    if (status == STATUS_PENDING || status == STATUS_NOT_FOUND)
-        return status;
-    struct reader r = {value, false};
-    if (status == STATUS_OK)
-        transaction_token_walk(&(struct codec){.in = &r}, out);
-    if (status == STATUS_OK && !r.failed)
-        return STATUS_OK;
-    items_refuse_corrupt(requests, o, STATUS_CORRUPT);
-    return STATUS_PENDING;
-}
-
-/* Whether the client's token allows the transaction to begin. If not, it was refused, or will run
- * again. */
-static bool token_allows(struct requests *requests, struct partition *p, struct operation *o,
-                         const struct transaction_part *part)
-{
-    struct transaction_token t;
-    bool in_flight;
-    const enum status status =
-        token_find(requests, o, part->anchor, part->token, &t, &in_flight);
-    if (status != STATUS_OK)
-        return status == STATUS_NOT_FOUND;
-    const enum reply_code code = token_judge(requests, p, &t, part);
-    if (code == REPLY_OK)
-        return true;
-    if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
-        return false;
-    if (in_flight)
-        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
-    else
-        env_refuse(requests->env, o, code, "the token is known");
-    return false;
-}
 
 /* ---- preparing ---- */
 
@@ -154,16 +11,11 @@ bool prepare_may_begin(struct requests *requests, struct partition *p, struct op
                        struct prepared *out)
 {
     const struct request *q = &o->request;
-    if (!part_decode(q->write.transaction, &out->part) ||
-        out->part.token.size != TRANSACTION_TOKEN_SIZE) {
+    if (!transaction_part_decode(q->write.transaction, &out->part)) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "the transaction is none");
         return false;
     }
     out->anchors = slice_equal(out->part.anchor, q->write.key);
-    if (p->locks == NULL) {
-        env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u begins to lead", p->info.id);
-        return false;
-    }
     if (!out->anchors)
         return true;
     if (transactions_record_of(p, q->write.key, out->part.id) != NULL) {
@@ -183,22 +35,27 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     struct buffer row = {0};
     buffer_clear(set);
     change_set_begin(set, w->cost_mcu, write_burst(requests, o));
-    append_lock(set, w, q, part);
+    struct transaction_lock lock = {.id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK};
+    if (q->op != REQUEST_CHECK)
+        lock.kind = w->item.data != NULL ? LOCK_PUT : LOCK_DELETE;
+    if (lock.kind == LOCK_PUT)
+        lock.item = w->item;
+    transaction_rows_append_lock(set, q->write.key, &lock);
     if (prepared->anchors) {
         struct transaction_record record = {.state = TRANSACTION_PENDING,
                                             .wall_ms = env_wall_ms(requests->env),
                                             .token = part->token,
                                             .digest = part->digest,
                                             .keys = part->keys};
-        append_record(set, part->anchor, part->id, &record, &row);
-        append_token(set, part->anchor, part->token,
-                     &(struct transaction_token){.id = part->id,
-                                                 .state = TRANSACTION_PENDING,
-                                                 .digest = part->digest,
-                                                 .wall_ms = record.wall_ms});
+        transaction_rows_append_record(set, part->anchor, part->id, &record, &row);
+        transaction_rows_append_token(set, part->anchor, part->token,
+                                      &(struct transaction_token){.id = part->id,
+                                                                  .state = TRANSACTION_PENDING,
+                                                                  .digest = part->digest,
+                                                                  .wall_ms = record.wall_ms});
     }
-    struct inflight *e = groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
-                                        slice_make(NULL, 0));
+    struct inflight *e =
+        groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set), slice_make(NULL, 0));
     if (e != NULL) {
         write_add_shadows(requests, e);
         e->verdict = o->verdict;
@@ -235,10 +92,11 @@ static struct partition *transaction_route(struct requests *requests, struct ope
     struct partition *p = items_route(requests, o);
     if (p == NULL || !items_holds_key(requests, p, o))
         return NULL;
-    if (p->led != 0 && p->locks != NULL)
-        return p;
-    groups_refuse(requests->groups, o, p);
-    return NULL;
+    if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+        return NULL;
+    }
+    return transactions_are_known(requests->transactions, p, o) ? p : NULL;
 }
 
 /* Reads the lock's row, and computes what its write does. False: the operation was refused, or will run
@@ -251,7 +109,8 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
     struct transaction_lock lock;
     transaction_key_append(&key, ROW_LOCK, buffer_slice(&e->lock->key), NULL);
     bool in_flight;
-    enum status status = row_newest(requests, o, buffer_slice(&key), &value, &in_flight);
+    enum status status =
+        transaction_row_newest(requests, o, buffer_slice(&key), &value, &in_flight);
     buffer_deinit(&key);
     if (status == STATUS_PENDING)
         return false;
@@ -264,12 +123,12 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
     }
     e->writes = lock.kind != LOCK_CHECK;
     e->write = *o;
-    e->write.request = (struct request){
-        .id = o->request.id,
-        .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
-        .partition = o->request.partition,
-        .epoch = o->request.epoch,
-        .write = {.key = o->request.transaction.key, .item = lock.item}};
+    e->write.request =
+        (struct request){.id = o->request.id,
+                         .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
+                         .partition = o->request.partition,
+                         .epoch = o->request.epoch,
+                         .write = {.key = o->request.transaction.key, .item = lock.item}};
     if (!e->writes)
         return true;
     e->effect = (struct write){.item = lock.item, .old_size = -1};
@@ -298,27 +157,25 @@ static void ending_append_record(struct requests *requests, const struct ending 
     struct transaction_record record = r->row;
     record.wall_ms = env_wall_ms(requests->env);
     record.state = e->commits ? TRANSACTION_COMMITTED : TRANSACTION_ABORTED;
-    append_record(set, anchor, r->id, &record, row);
+    transaction_rows_append_record(set, anchor, r->id, &record, row);
     struct transaction_token token = {.id = r->id,
                                       .state = TRANSACTION_COMMITTED,
                                       .digest = record.digest,
                                       .wall_ms = record.wall_ms};
-    append_token(set, anchor, record.token, e->commits ? &token : NULL);
+    transaction_rows_append_token(set, anchor, record.token, e->commits ? &token : NULL);
 }
 
-static void ending_propose(struct requests *requests, struct partition *p, const struct operation *o,
-                           struct ending *e)
+static void ending_propose(struct requests *requests, struct partition *p,
+                           const struct operation *o, struct ending *e)
 {
-    struct buffer set = {0}, row = {0}, key = {0};
+    struct buffer set = {0}, row = {0};
     const struct request *q = &e->write.request;
     const bool writes = e->commits && e->writes;
     change_set_begin(&set, 0, 0);
     if (e->record != NULL)
         ending_append_record(requests, e, &set, &row);
-    if (e->lock != NULL) {
-        transaction_key_append(&key, ROW_LOCK, buffer_slice(&e->lock->key), NULL);
-        append_row(&set, buffer_slice(&key), slice_make(NULL, 0));
-    }
+    if (e->lock != NULL)
+        transaction_rows_end_lock(&set, buffer_slice(&e->lock->key));
     if (writes) {
         write_append(requests, p, q, &e->effect, &set);
         change_set_append(&set, &(struct change){.space = SPACE_ITEMS,
@@ -326,12 +183,11 @@ static void ending_propose(struct requests *requests, struct partition *p, const
                                                  .value = e->effect.item,
                                                  .old_size = e->effect.old_size});
     }
-    struct inflight *inflight =
-        proposals_may_write(requests->proposals, o, set.size) &&
-                groups_may_propose(requests->groups, p, o, set.size)
-            ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&set),
-                             slice_make(NULL, 0))
-            : NULL;
+    struct inflight *inflight = proposals_may_write(requests->proposals, o, set.size) &&
+                                        groups_may_propose(requests->groups, p, o, set.size)
+                                    ? groups_propose(requests->groups, p, o, LOG_WRITE,
+                                                     buffer_slice(&set), slice_make(NULL, 0))
+                                    : NULL;
     if (inflight != NULL) {
         write_add_shadows(requests, inflight);
         if (writes)
@@ -343,7 +199,6 @@ static void ending_propose(struct requests *requests, struct partition *p, const
     }
     buffer_deinit(&set);
     buffer_deinit(&row);
-    buffer_deinit(&key);
 }
 
 /* Ends the part. The operation is answered once that is applied. */
@@ -390,12 +245,11 @@ static void decide_again(struct requests *requests, struct operation *o)
     const struct request *q = &o->request;
     struct transaction_token t;
     bool in_flight;
-    const enum status status = token_find(requests, o, q->transaction.key, q->transaction.token,
-                                          &t, &in_flight);
+    const enum status status =
+        token_find(requests, o, q->transaction.key, q->transaction.token, &t, &in_flight);
     if (status == STATUS_PENDING)
         return;
-    if (status == STATUS_OK && t.state == TRANSACTION_COMMITTED &&
-        transaction_same(t.id, id_of(q)))
+    if (status == STATUS_OK && t.state == TRANSACTION_COMMITTED && transaction_same(t.id, id_of(q)))
         env_reply(requests->env, o, REPLY_OK);
     else
         env_refuse(requests->env, o, REPLY_ABORTED, "the transaction was given up");
@@ -437,7 +291,7 @@ void requests_ask_transaction(struct requests *requests, struct operation *o)
         struct transaction_record fence = {.state = TRANSACTION_ABORTED,
                                            .wall_ms = env_wall_ms(requests->env)};
         change_set_begin(&set, 0, 0);
-        append_record(&set, q->transaction.key, id_of(q), &fence, &row);
+        transaction_rows_append_record(&set, q->transaction.key, id_of(q), &fence, &row);
         if (proposals_may_write(requests->proposals, o, set.size) &&
             groups_may_propose(requests->groups, p, o, set.size) &&
             groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&set),

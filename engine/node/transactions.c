@@ -6,6 +6,10 @@
 #include "engine/node/owned_keys.h"
 #include "engine/node/transactions_internal.h"
 
+enum {
+    RELOAD_MS = 20
+};
+
 /* ---- memory ---- */
 
 static void lock_free(struct lock *l)
@@ -239,8 +243,11 @@ static void lock_table_load(struct transactions *transactions, struct lock_table
     struct arena *arena = &transactions->env->lent;
     store_seek(transactions->env->store, key_in_space(p->info.lo, SPACE_LOCK_KEYS, arena),
                key_in_space(p->info.hi, SPACE_LOCK_KEYS, arena), false, &c);
-    while (!MUTATED(RAFT_MUTATION_FORGET_LOCKS) && store_next(&c, &key, &value) == STATUS_OK)
+    enum status status = STATUS_NOT_FOUND;
+    while (!MUTATED(RAFT_MUTATION_FORGET_LOCKS) &&
+           (status = store_next(&c, &key, &value)) == STATUS_OK)
         applied_row(transactions, t, key, value);
+    t->lost = status != STATUS_NOT_FOUND;
 }
 
 /* What was proposed in this term and is not applied is on its way, as far as the keys stay. */
@@ -266,6 +273,8 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
 {
     struct lock_table *old = p->locks;
     p->locks = NULL;
+    free(p->marks);
+    p->marks = NULL;
     transactions->freed = true; /* reads that waited for a lock find it again, or not */
     if (p->led != 0 && p->info.id != CATALOG_GROUP) {
         struct lock_table *t = must_calloc(1, sizeof *t);
@@ -274,6 +283,8 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         t->at = INSTANT_NEVER;
         p->locks = t;
         lock_table_load(transactions, t, p);
+        if (t->lost)
+            t->at = instant_add_ms(transactions->env->now, RELOAD_MS);
         if (old != NULL && old->term == p->led)
             lock_table_keep(transactions, old, p);
     }
@@ -281,6 +292,32 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         lock_table_free(transactions, old);
     if (p->locks != NULL)
         LIST_INSERT_HEAD(&transactions->all, p->locks, place);
+}
+
+void transactions_forget(struct transactions *transactions, struct partition *p)
+{
+    if (p->locks != NULL)
+        lock_table_free(transactions, p->locks);
+    p->locks = NULL;
+}
+
+bool transactions_are_known(struct transactions *transactions, const struct partition *p,
+                            const struct operation *o)
+{
+    if (p->locks != NULL && !p->locks->lost)
+        return true;
+    env_refuse(transactions->env, o, REPLY_OVERLOADED,
+               "the locks of partition %u are not known yet", p->info.id);
+    return false;
+}
+
+void transactions_mark(struct partition *p)
+{
+    if (p->marks != NULL)
+        return;
+    p->marks = must_calloc(MARKS, sizeof p->marks[0]);
+    for (uint32_t i = 0; i < MARKS; i++)
+        p->marks[i] = raft_applied(p->raft); /* what changed before is not known */
 }
 
 /* ---- reads ---- */
@@ -291,26 +328,72 @@ static bool lock_is_in(const struct lock *l, struct slice lo, struct slice hi)
     return slice_compare(lo, key) <= 0 && (hi.size == 0 || slice_compare(key, hi) < 0);
 }
 
-bool transactions_let_read(struct transactions *transactions, struct partition *p,
-                           struct operation *o, struct slice lo, struct slice hi)
+/* Whether the read need not wait for the lock: it is not prepared yet, or was pending after the read
+ * came. If it must, the anchor's partition is asked. */
+static bool lock_lets_read(struct transactions *transactions, struct lock_table *t, struct lock *l,
+                           struct operation *o)
 {
-    struct lock_table *t = p->locks;
-    struct lock *l;
-    bool free = true;
-    if (t == NULL || t->lock_count == 0 || MUTATED(RAFT_MUTATION_READ_LOCKED))
-        return true;
     if (o->questions == 0)
         o->questions = transactions->questions + 1; /* asked after the read came */
-    LIST_FOREACH (l, &t->locks, place) {
-        if (!l->applied || !lock_is_in(l, lo, hi) || l->pending_since >= o->questions)
-            continue; /* it is not prepared yet: so nothing is decided */
-        free = false;
-        l->ask_at = transactions->env->now;
-        t->at = transactions->env->now;
-    }
-    if (free)
+    if (!l->applied || l->pending_since >= o->questions)
         return true;
+    l->ask_at = transactions->env->now;
+    t->at = transactions->env->now;
+    return false;
+}
+
+static void read_waits(struct transactions *transactions, struct partition *p,
+                       const struct operation *o)
+{
     PROBE("a strong read waits for a transaction");
     waiters_add_locked(transactions->waiters, p, o);
+}
+
+bool transactions_let_get(struct transactions *transactions, struct partition *p,
+                          struct operation *o, struct slice key)
+{
+    if (!transactions_are_known(transactions, p, o))
+        return false;
+    struct lock *l = transactions_lock_of(p, key);
+    if (l == NULL || MUTATED(RAFT_MUTATION_READ_LOCKED) ||
+        lock_lets_read(transactions, p->locks, l, o))
+        return true;
+    read_waits(transactions, p, o);
     return false;
+}
+
+bool transactions_let_write(struct transactions *transactions, struct partition *p,
+                            struct operation *o, struct slice key)
+{
+    if (!transactions_are_known(transactions, p, o))
+        return false;
+    struct lock *l = transactions_lock_of(p, key);
+    if (l == NULL || MUTATED(RAFT_MUTATION_WRITE_LOCKED))
+        return true;
+    if (!lock_lets_read(transactions, p->locks, l, o)) {
+        PROBE("a write waits for a transaction that may be decided");
+        waiters_add_locked(transactions->waiters, p, o);
+        return false;
+    }
+    PROBE("a write meets an item that a transaction has");
+    env_refuse(transactions->env, o, REPLY_LOCKED, "a transaction has the item");
+    return false;
+}
+
+bool transactions_let_range(struct transactions *transactions, struct partition *p,
+                            struct operation *o, struct slice lo, struct slice hi)
+{
+    struct lock *l;
+    bool free = true;
+    if (!transactions_are_known(transactions, p, o))
+        return false;
+    if (p->locks->lock_count == 0 || MUTATED(RAFT_MUTATION_READ_LOCKED))
+        return true;
+    LIST_FOREACH (l, &p->locks->locks, place) {
+        if (lock_is_in(l, lo, hi))
+            free = lock_lets_read(transactions, p->locks, l, o) && free;
+    }
+    if (!free)
+        read_waits(transactions, p, o);
+    return free;
 }

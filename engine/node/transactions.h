@@ -26,7 +26,7 @@
 #include "engine/transaction/transaction.h"
 
 enum {
-    DECIDE_MS = 5000,      /* the time to decide a transaction */
+    DECIDE_MS = 5000,       /* the time to decide a transaction */
     FORGET_MS = 10 * 60000, /* tokens, and what was refused in advance, are known for so long */
     MARKS = 1024
 };
@@ -81,12 +81,19 @@ struct transactions {
     LIST_HEAD(, lock_table) all; /* owns */
     uint64_t questions;          /* asked so far */
     uint32_t numbers;            /* given to locks and records so far */
-    bool freed; /* a lock has gone, or is known to be pending: reads that wait are to be run again */
+    bool
+        freed; /* a lock has gone, or is known to be pending: reads that wait are to be run again */
 };
 
 void transactions_deinit(struct transactions *transactions);
 /* The partition leads here in a new term, or has another range: its lock table is made anew. */
 void transactions_begin(struct transactions *transactions, struct partition *p);
+
+/* The partition is removed. */
+void transactions_forget(struct transactions *transactions, struct partition *p);
+/* Whether the locks of the partition are known. If not, the operation was refused. */
+bool transactions_are_known(struct transactions *transactions, const struct partition *p,
+                            const struct operation *o);
 
 /* ---- locks ---- */
 
@@ -95,10 +102,18 @@ struct lock *transactions_lock_of(const struct partition *p, struct slice key);
 /* A lock was proposed. */
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
                                 struct slice key, const struct transaction_part *part);
-/* Whether a strong read of [lo, hi) may be answered from what is applied (TRANSACT-4). If not, it
- * waits, and is run again. */
-bool transactions_let_read(struct transactions *transactions, struct partition *p,
-                           struct operation *o, struct slice lo, struct slice hi);
+/* Whether a strong read of an item, or of the items in [lo, hi), may be answered from what is applied
+ * (TRANSACT-4). If not, it waits, and is run again; or it was refused. */
+bool transactions_let_get(struct transactions *transactions, struct partition *p,
+                          struct operation *o, struct slice key);
+bool transactions_let_range(struct transactions *transactions, struct partition *p,
+                            struct operation *o, struct slice lo, struct slice hi);
+/* Whether no transaction has the item. If one that is pending has it, the operation was refused. If
+ * that is not known, it waits, and is run again. */
+bool transactions_let_write(struct transactions *transactions, struct partition *p,
+                            struct operation *o, struct slice key);
+/* From now on the partition keeps marks: which entry changed an item last. */
+void transactions_mark(struct partition *p);
 
 /* ---- records ---- */
 

@@ -15,6 +15,7 @@ struct lock_table {
     LIST_HEAD(, lock) locks;     /* owns */
     LIST_HEAD(, record) records; /* owns */
     struct instant at;           /* there is nothing to do before */
+    bool lost;                   /* some locks cannot be read: it is made anew */
 };
 
 /* NULL: none. */

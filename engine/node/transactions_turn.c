@@ -1,7 +1,9 @@
 /* transactions_turn.c - lock tables: asks what is decided, tells what is decided, and forgets. */
 #include "base/probe.h"
+#include "engine/item/storage_key.h"
 #include "engine/node/proposals.h"
 #include "engine/node/transactions_internal.h"
+#include "engine/store/change_set.h"
 
 enum {
     RETRY_MS = 20,
@@ -65,8 +67,7 @@ static void lock_ask(struct transactions *transactions, const struct lock_table 
 static void lock_decided(struct transactions *transactions, const struct partition *p,
                          const struct lock *l, bool commits)
 {
-    struct request request =
-        request_about(REQUEST_TRANSACT_RESOLVE, buffer_slice(&l->key), l->id);
+    struct request request = request_about(REQUEST_TRANSACT_RESOLVE, buffer_slice(&l->key), l->id);
     request.partition = p->info.id;
     request.epoch = p->info.epoch;
     request.transaction.commits = commits;
@@ -270,9 +271,10 @@ void transactions_end_turn(struct transactions *transactions)
         next = LIST_NEXT(t, place);
         struct partition *p = partitions_find(transactions->partitions, t->partition);
         must(p != NULL); /* a replica that goes takes its table along */
-        if (p->led != t->term) {
+        const bool due = !instant_before(transactions->env->now, t->at);
+        if (p->led != t->term || (t->lost && due)) {
             transactions_begin(transactions, p);
-        } else if (!instant_before(transactions->env->now, t->at)) {
+        } else if (due) {
             t->at = p->frozen.index == 0 ? INSTANT_NEVER
                                          : instant_add_ms(transactions->env->now, RETRY_MS);
             if (p->frozen.index != 0)

@@ -114,9 +114,11 @@ static enum status verify_partition(struct node *n, const struct partition *p, s
     owned_seek(n->env.store, &ranges, &c);
     while ((status = owned_next(&c, &key, &value)) == STATUS_OK) {
         if (key.data[0] != 0) { /* a row, which its item was compared with */
-            if (key.data[0] != SPACE_FEED_KEYS)
+            const uint8_t space = key.data[0];
+            if (space < SPACE_FEED_KEYS)
                 t->rows_read++;
-            else if (!feed_change_is_sound(value))
+            else if (space == SPACE_FEED_KEYS ? !feed_change_is_sound(value)
+                                              : !transaction_row_is_sound(key, value))
                 verify_damaged(n, key, out);
             continue;
         }

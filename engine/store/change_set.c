@@ -7,6 +7,7 @@ enum {
     CHANGE_DERIVED = 4,
     CHANGE_FLAGS = 7,
     COUNT_AT = 8, /* in the set's head */
+    BURST_AT = 12,
 };
 
 void change_set_begin(struct buffer *out, int64_t cost_mcu, uint32_t burst)
@@ -15,6 +16,12 @@ void change_set_begin(struct buffer *out, int64_t cost_mcu, uint32_t burst)
     buffer_append_u64(out, (uint64_t)cost_mcu);
     buffer_append_u32(out, 0);
     buffer_append_u32(out, burst);
+}
+
+void change_set_charge(struct buffer *set, int64_t cost_mcu, uint32_t burst)
+{
+    memcpy(set->data, &cost_mcu, sizeof cost_mcu);
+    memcpy(set->data + BURST_AT, &burst, sizeof burst);
 }
 
 void change_set_append_last(struct buffer *out, const struct change *c)

@@ -12,9 +12,9 @@
 /* The kind of data that a key belongs to. Numbers are never reused. */
 enum key_space {
     SPACE_ITEMS = 1,
-    SPACE_COLLECTIONS = 2, /* rows of item collections: engine/node/collection.h */
-    SPACE_LOCAL_ROWS = 3,  /* rows of local indexes: engine/index/row.h */
-    SPACE_FEED = 4,        /* what global indexes lack: engine/node/feed_change.h */
+    SPACE_COLLECTIONS = 2,  /* rows of item collections: engine/node/collection.h */
+    SPACE_LOCAL_ROWS = 3,   /* rows of local indexes: engine/index/row.h */
+    SPACE_FEED = 4,         /* what global indexes lack: engine/node/feed_change.h */
     SPACE_TRANSACTIONS = 5, /* locks, records and tokens: engine/transaction/transaction.h */
     KEY_SPACES,
 };
@@ -22,7 +22,7 @@ enum key_space {
 enum {
     CHANGE_SET_HEAD_SIZE = 16,
     CHANGE_HEAD_SIZE = 16,
-    CHANGES_MAX = 1024,
+    CHANGES_MAX = 2048,
 };
 
 struct change {
@@ -44,6 +44,8 @@ struct change_set {
 /* ---- writing: `out` must be empty at change_set_begin ---- */
 
 void change_set_begin(struct buffer *out, int64_t cost_mcu, uint32_t burst);
+/* Sets what the set says of its cost, after its beginning. */
+void change_set_charge(struct buffer *set, int64_t cost_mcu, uint32_t burst);
 void change_set_append(struct buffer *out, const struct change *c);
 /* Appends the last change without its value. The caller appends the value as the set's last bytes.
  * No old value. */

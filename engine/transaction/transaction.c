@@ -64,8 +64,8 @@ void transaction_lock_walk(struct codec *c, struct transaction_lock *l)
 
 void transaction_record_walk(struct codec *c, struct transaction_record *r)
 {
-    r->state = (enum transaction_state)codec_choice(c, r->state, TRANSACTION_PENDING,
-                                                    TRANSACTION_ABORTED);
+    r->state =
+        (enum transaction_state)codec_choice(c, r->state, TRANSACTION_PENDING, TRANSACTION_ABORTED);
     codec_i64(c, &r->wall_ms, INT64_MIN, INT64_MAX);
     token_walk(c, &r->token);
     codec_u64(c, &r->digest);
@@ -111,9 +111,9 @@ bool transaction_key_split(struct slice row_key, enum transaction_row *row, stru
     *row = (enum transaction_row)kind;
     *key = slice_make(row_key.data, size);
     *name = row_key.data + size + 1;
-    return kind == ROW_TOKEN ? row_key.data[0] == SPACE_TOKEN_KEYS
-                             : (kind == ROW_LOCK || kind == ROW_RECORD) &&
-                                   row_key.data[0] == SPACE_LOCK_KEYS;
+    return kind == ROW_TOKEN
+               ? row_key.data[0] == SPACE_TOKEN_KEYS
+               : (kind == ROW_LOCK || kind == ROW_RECORD) && row_key.data[0] == SPACE_LOCK_KEYS;
 }
 
 struct transaction_id transaction_id_of(const uint8_t bytes[16])

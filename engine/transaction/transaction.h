@@ -16,8 +16,9 @@
 #include "base/limits.h"
 
 enum {
-    SPACE_LOCK_KEYS = 2 + LOCAL_INDEXES_MAX,  /* locks and records; the first byte of keys */
-    SPACE_TOKEN_KEYS = 3 + LOCAL_INDEXES_MAX, /* tokens: many more, and needed only when asked for */
+    SPACE_LOCK_KEYS = 2 + LOCAL_INDEXES_MAX, /* locks and records; the first byte of keys */
+    SPACE_TOKEN_KEYS =
+        3 + LOCAL_INDEXES_MAX, /* tokens: many more, and needed only when asked for */
     TRANSACTION_SUFFIX_SIZE = 17,
     TRANSACTION_TOKEN_SIZE = 16,
     TRANSACTION_ITEMS_MAX = 100

@@ -13,7 +13,8 @@ void call_take_consumed(struct call *c, const struct json_value *member)
 
 void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r)
 {
-    struct reader costs = {r->item.index_costs, false};
+    const bool whole = r->kind == ANSWER_PARTS;
+    struct reader costs = {whole ? r->parts.index_costs : r->item.index_costs, false};
     capacity->table_mcu += r->consumed_mcu;
     while (costs.left.size > 0) {
         const uint8_t number = reader_u8(&costs);
@@ -28,6 +29,13 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
             capacity->table_mcu -= x->number != 0 ? mcu : 0;
         }
     }
+}
+
+void capacity_add(struct capacity *capacity, const struct capacity *more)
+{
+    capacity->table_mcu += more->table_mcu;
+    for (size_t i = 0; i < COUNT_OF(capacity->index_mcu); i++)
+        capacity->index_mcu[i] += more->index_mcu[i];
 }
 
 static int64_t capacity_sum(const struct capacity *capacity)

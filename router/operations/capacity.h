@@ -13,8 +13,9 @@ struct capacity {
 /* Reads ReturnConsumedCapacity. */
 void call_take_consumed(struct call *c, const struct json_value *member);
 
-/* Adds what a reply tells of a write to the table. */
+/* Adds what a reply tells of a write to the table, or of writes of a transaction. */
 void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r);
+void capacity_add(struct capacity *capacity, const struct capacity *more);
 
 /* Writes {"TableName":...}. */
 void capacity_write(struct buffer *out, const struct call *c, const struct table *t,

@@ -15,7 +15,7 @@ static const char LATER[] =
     "DeleteResourcePolicy, DescribeBackup, DescribeExport, DescribeImport, "
     "DisableKinesisStreamingDestination, EnableKinesisStreamingDestination, ExecuteStatement, "
     "ExecuteTransaction, ExportTableToPointInTime, ImportTable, PutResourcePolicy, "
-    "RestoreTableFromBackup, RestoreTableToPointInTime, TransactGetItems, TransactWriteItems, "
+    "RestoreTableFromBackup, RestoreTableToPointInTime, "
     "UpdateContributorInsights, UpdateGlobalTable, UpdateGlobalTableSettings, "
     "UpdateKinesisStreamingDestination, UpdateTableReplicaAutoScaling";
 

@@ -247,6 +247,8 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
         return reply->item.fault > UPDATE_OK && reply->item.fault < UPDATE_FAULTS
                    ? call_invalid(c, "%s", update_fault_text(reply->item.fault))
                    : fault_set(call_fault(c), FAULT_INTERNAL, "A node refused the write");
+    case REPLY_LOCKED:
+        return fault_set(call_fault(c), FAULT_CONFLICT, "Transaction is ongoing for the item");
     case REPLY_COLLECTION_FULL:
         return fault_set(call_fault(c), FAULT_COLLECTION_FULL, "Collection size exceeded.");
     case REPLY_NOT_LEADER:

@@ -1,0 +1,241 @@
+/* transact.c - a transaction whose items are all in one partition: judged as a whole, and done by one
+ * entry of the log. */
+#include <stdlib.h>
+
+#include "engine/message/frames.h"
+#include "engine/message/request_traits.h"
+#include "engine/node/collection.h"
+#include "engine/node/item_writes.h"
+#include "engine/node/transaction_rows.h"
+#include "engine/transaction/transaction.h"
+
+/* The transaction while it is judged. */
+struct whole {
+    struct transaction_part part;
+    struct operation at[TRANSACTION_ITEMS_MAX]; /* its writes */
+    uint32_t count;
+    int64_t least_mcu;
+    int64_t cost_mcu;
+    bool fails;
+    bool in_flight; /* a part fails for an item that is in flight */
+    /* The parts' item collections, after the parts judged so far. */
+    struct {
+        struct slice key;
+        int64_t bytes;
+    } collections[TRANSACTION_ITEMS_MAX];
+    uint32_t collection_count;
+    struct buffer set;
+    struct buffer replies;
+    size_t feed_bytes;
+};
+
+/* ---- the request ---- */
+
+/* What is wrong with the request; NULL: nothing. */
+static const char *whole_read(const struct operation *o, struct whole *w)
+{
+    struct reader r = {o->request.transact.parts, false};
+    if (!transaction_part_decode(o->request.transact.transaction, &w->part))
+        return "the transaction is none";
+    while (!r.failed && r.left.size > 0) {
+        struct operation *part = &w->at[w->count];
+        if (w->count == TRANSACTION_ITEMS_MAX)
+            return "the transaction has too many parts";
+        *part = *o;
+        if (request_decode(reader_sized(&r), &part->request) != STATUS_OK ||
+            traits_of(&part->request)->answer != ANSWER_ITEM || !traits_of(&part->request)->write)
+            return "a part is no write";
+        part->request.partition = o->request.partition;
+        part->request.epoch = o->request.epoch;
+        part->request.write.transaction = o->request.transact.transaction;
+        const char *fault = write_fault_of(&part->request);
+        if (fault != NULL)
+            return fault;
+        w->count++;
+    }
+    return r.failed || w->count == 0 ||
+                   !slice_equal(w->at[0].request.write.key, o->request.transact.key)
+               ? "the transaction has no parts"
+               : NULL;
+}
+
+/* Whether the partition has all keys, and no transaction has one of the items. */
+static bool whole_may_begin(struct requests *requests, struct partition *p, struct operation *o,
+                            const struct whole *w)
+{
+    for (uint32_t i = 0; i < w->count; i++) {
+        const struct slice key = w->at[i].request.write.key;
+        if (!partition_holds(p, key)) {
+            env_refuse(requests->env, o, i == 0 ? REPLY_WRONG_PARTITION : REPLY_SPREAD,
+                       "a key is outside partition %u", p->info.id);
+            return false;
+        }
+        if (!transactions_let_write(requests->transactions, p, o, key))
+            return false;
+    }
+    return true;
+}
+
+/* ---- judging ---- */
+
+static void whole_note(struct whole *w, const struct write *effect, enum reply_code code,
+                       struct slice old, const struct request *q, int64_t cost_mcu)
+{
+    struct reply r = {.code = code, .consumed_mcu = cost_mcu, .kind = ANSWER_ITEM};
+    r.item.fault = (uint8_t)(code == REPLY_UPDATE_FAILED ? effect->fault : UPDATE_OK);
+    r.item.found = code != REPLY_OK && q->write.want_failed && old.size > 0;
+    if (r.item.found)
+        r.item.bytes = old;
+    reply_encode(&w->replies, &r);
+    w->fails |= code != REPLY_OK;
+    w->in_flight |= code != REPLY_OK && effect->in_flight;
+}
+
+/* Parts of one collection make it grow together. */
+static void whole_add_collection(const struct partition *p, struct whole *w, struct slice item_key,
+                                 struct write *effect)
+{
+    const struct slice key = collection_key(item_key);
+    uint32_t i = 0;
+    if (!p->info.whole_collections)
+        return;
+    while (i < w->collection_count && !slice_equal(w->collections[i].key, key))
+        i++;
+    if (i < w->collection_count)
+        effect->collection_bytes = w->collections[i].bytes + write_grows_by(effect);
+    else
+        w->collections[w->collection_count++].key = key;
+    w->collections[i].bytes = effect->collection_bytes;
+}
+
+/* Judges a part, and appends what it does. STATUS_PENDING: the transaction will run again. */
+static enum status whole_judge(struct requests *requests, struct partition *p, struct operation *o,
+                               struct whole *w, uint32_t index)
+{
+    struct operation *part = &w->at[index];
+    const struct request *q = &part->request;
+    struct write effect;
+    struct slice old = {NULL, 0};
+    enum reply_code code = REPLY_OK;
+    enum touched pages;
+    /* Of each part the item's page is touched, and then the collection's. */
+    part->touched = (o->steps > 2 * index + 1 ? TOUCHED_ITEMS : 0U) |
+                    (o->steps > 2 * index + 2 ? TOUCHED_COLLECTION : 0U);
+    enum status status = write_plan(requests, p, part, &effect, &code, &pages);
+    if (status == STATUS_PENDING) {
+        const bool items = pages == TOUCHED_ITEMS;
+        o->steps = 2 * index + (items ? 2 : 3);
+        waiters_touch_row(requests->waiters, o,
+                          items ? q->write.key : collection_key(q->write.key));
+        return status;
+    }
+    if (status != STATUS_OK) {
+        items_refuse_corrupt(requests, o, status);
+        return status;
+    }
+    const int64_t cost = TRANSACTION_FACTOR * write_cost(&effect, write_least_mcu(q));
+    w->cost_mcu += cost;
+    if (code == REPLY_OK && q->op != REQUEST_CHECK)
+        whole_add_collection(p, w, q->write.key, &effect);
+    if (code == REPLY_OK && !write_indexes_keep_up(requests, p, o, &effect))
+        return STATUS_FULL;
+    if (code == REPLY_OK && write_collection_is_full(requests, o, &effect))
+        return STATUS_FULL;
+    if (code != REPLY_OK && write_applied_item(requests, p, part, &old) != STATUS_OK)
+        old = slice_make(NULL, 0);
+    whole_note(w, &effect, code, old, q, cost);
+    if (code != REPLY_OK || q->op == REQUEST_CHECK)
+        return STATUS_OK;
+    write_append(requests, p, q, &effect, &w->set);
+    change_set_append(&w->set, &(struct change){.space = SPACE_ITEMS,
+                                                .key = q->write.key,
+                                                .value = effect.item,
+                                                .old_size = effect.old_size});
+    w->feed_bytes += write_feed_bytes(q, &effect);
+    return STATUS_OK;
+}
+
+/* ---- ending ---- */
+
+static void whole_refuse(struct requests *requests, struct partition *p, struct operation *o,
+                         const struct whole *w)
+{
+    if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
+        return;
+    if (w->in_flight) {
+        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        return;
+    }
+    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->least_mcu);
+    struct reply *r = env_reply(requests->env, o, REPLY_CONDITION_FAILED);
+    r->verdict = o->verdict;
+    r->consumed_mcu = w->cost_mcu;
+    r->kind = ANSWER_PARTS;
+    r->parts.replies = arena_copy(&requests->env->lent, buffer_slice(&w->replies));
+}
+
+static void whole_propose(struct requests *requests, struct partition *p, struct operation *o,
+                          struct whole *w)
+{
+    const int64_t wall_ms = env_wall_ms(requests->env);
+    struct transaction_token token = {.id = w->part.id,
+                                      .state = TRANSACTION_COMMITTED,
+                                      .digest = w->part.digest,
+                                      .wall_ms = wall_ms};
+    transaction_rows_append_token(&w->set, w->part.anchor, w->part.token, &token);
+    if (!proposals_may_write(requests->proposals, o, w->set.size) ||
+        !groups_may_propose(requests->groups, p, o, w->set.size))
+        return;
+    items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->least_mcu);
+    change_set_charge(&w->set, w->cost_mcu, write_burst(requests, o));
+    struct inflight *e = groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&w->set),
+                                        slice_make(NULL, 0));
+    if (e == NULL)
+        return;
+    write_add_shadows(requests, e);
+    feeds_proposed(requests->feeds, p, w->feed_bytes);
+    e->verdict = o->verdict;
+    e->consumed_mcu = w->cost_mcu;
+}
+
+static void whole_run(struct requests *requests, struct partition *p, struct operation *o,
+                      struct whole *w)
+{
+    const char *fault = whole_read(o, w);
+    if (fault != NULL) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
+        return;
+    }
+    if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+        return;
+    }
+    if (!whole_may_begin(requests, p, o, w) || !token_allows(requests, p, o, &w->part))
+        return;
+    for (uint32_t i = 0; i < w->count; i++)
+        w->least_mcu += TRANSACTION_FACTOR * write_least_mcu(&w->at[i].request);
+    if (!proposals_may_write(requests->proposals, o, o->request.transact.parts.size) ||
+        !items_admit(requests, p, o, ADMIT_WRITE, w->least_mcu))
+        return;
+    change_set_begin(&w->set, 0, 0);
+    for (uint32_t i = 0; i < w->count; i++) {
+        if (whole_judge(requests, p, o, w, i) != STATUS_OK)
+            return;
+    }
+    if (w->fails)
+        whole_refuse(requests, p, o, w);
+    else
+        whole_propose(requests, p, o, w);
+}
+
+void requests_transact(struct requests *requests, struct operation *o)
+{
+    struct partition *p = items_route(requests, o);
+    if (p == NULL)
+        return;
+    struct whole *w = must_calloc(1, sizeof *w);
+    whole_run(requests, p, o, w);
+    buffer_deinit(&w->set);
+    buffer_deinit(&w->replies);
+    free(w);
+}

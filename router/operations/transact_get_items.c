@@ -1,0 +1,166 @@
+/* transact_get_items.c - TransactGetItems: many items as they are at one moment.
+ *
+ * All items are read. Then each partition is asked whether its items are still as they were. If so,
+ * all of them were so at the moment between. If not, all is done again, a few times. */
+#include "router/expression/expressions.h"
+#include "router/expression/key_schema.h"
+#include "router/json/json_writer.h"
+#include "router/operations/operations.h"
+#include "router/operations/shapes.h"
+#include "router/operations/transact.h"
+
+enum {
+    ATTEMPTS_MAX = 5
+};
+
+struct transact_get {
+    struct part_end *ends;
+    const struct projection **shown; /* of each item; NULL: all of it */
+    uint32_t attempts;
+    bool checks;               /* the items are read, and their partitions are asked */
+    struct subrequest *failed; /* for another reason than those that cancel */
+    struct reply failure;
+};
+
+static const struct expression_members MEMBERS = {
+    .names = GET_EXPRESSION_ATTRIBUTE_NAMES,
+    .expressions = {[PARAMETER_PROJECTION] = GET_PROJECTION_EXPRESSION}};
+
+/* ---- the request alone ---- */
+
+static bool get_read(struct call *c, struct item_plan *plan, struct transact_get *t,
+                     const struct json_value *value)
+{
+    struct json_value outer[SHAPE_MEMBERS_MAX], m[SHAPE_MEMBERS_MAX];
+    struct item_request *q = &plan->items[plan->count];
+    struct fault *f = call_fault(c);
+    struct expressions e = {0};
+    shape_bind(&shape_transact_get_item, value, outer);
+    shape_bind(&shape_get, &outer[TRANSACT_GET_ITEM_GET], m);
+    q->op = REQUEST_GET;
+    q->consistent = true;
+    q->table = transact_table(c, plan, call_table_named(c, &m[GET_TABLE_NAME]));
+    if (!expressions_check(&MEMBERS, m, &e, f) ||
+        !value_read_item(&c->bytes, &c->arena, &m[GET_KEY], &q->item, f) ||
+        !expressions_read(&MEMBERS, m, &c->arena, &e, f))
+        return false;
+    t->shown[plan->count++] = e.projection;
+    return true;
+}
+
+static bool transact_get_begin(struct call *c, const struct json_value m[])
+{
+    const struct json_value *list = &m[TRANSACT_GET_ITEMS_TRANSACT_ITEMS];
+    const uint32_t count = (uint32_t)json_count(list);
+    struct transact_get *t = arena_zalloc(&c->arena, sizeof *t);
+    struct item_plan *plan = item_plan_create(c, count, count);
+    struct json_cursor cursor = json_elements(list);
+    struct json_value value;
+    c->state = t;
+    t->ends = arena_zalloc(&c->arena, count * sizeof *t->ends);
+    t->shown = arena_zalloc(&c->arena, count * sizeof *t->shown);
+    call_take_consumed(c, &m[TRANSACT_GET_ITEMS_RETURN_CONSUMED_CAPACITY]);
+    plan->count = plan->table_count = 0; /* reading counts them up */
+    while (plan->count < count && json_next_element(&cursor, &value)) {
+        if (!get_read(c, plan, t, &value))
+            return false;
+    }
+    items_begin(c, plan);
+    return true;
+}
+
+/* ---- requests to nodes ---- */
+
+static void get_send(struct call *c, bool checks)
+{
+    struct transact_get *t = c->state;
+    t->checks = checks;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        const struct item_request *q = &c->plan->items[i];
+        struct subrequest *s = call_request(c, c->plan->tables[q->table].route,
+                                            checks ? REQUEST_UNCHANGED : REQUEST_GET);
+        s->index = i;
+        if (checks) {
+            s->request.unchanged.key = q->key;
+            s->request.unchanged.since = t->ends[i].stamp;
+        } else {
+            s->request.get.key = q->key;
+            s->request.get.consistent = s->request.get.transacts = true;
+        }
+        subrequest_start(c->router, s);
+    }
+}
+
+static bool transact_get_ready(struct call *c)
+{
+    const struct transact_get *t = c->state;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        struct item_request *q = &c->plan->items[i];
+        const struct table *table = &c->plan->tables[q->table].route->table;
+        if (!call_find_key(c, table, q->op, span_in(&c->bytes, q->item), &q->key) ||
+            !key_paths_of_projection(t->shown[i], table, call_fault(c)))
+            return false;
+    }
+    if (!transact_keys_differ(c, c->plan))
+        return false;
+    get_send(c, false);
+    return true;
+}
+
+/* ---- replies ---- */
+
+static bool transact_get_reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct transact_get *t = c->state;
+    if (!t->checks)
+        part_take(c, &t->ends[s->index], s, r);
+    else if (r->code != REPLY_OK)
+        t->ends[s->index].code = r->code;
+    if (r->code == REPLY_OK || part_cancels(r->code) || t->failed != NULL)
+        return true;
+    t->failed = s;
+    t->failure = *r;
+    t->failure.kind = ANSWER_NONE;
+    t->failure.text = arena_copy(&c->arena, r->text);
+    return true;
+}
+
+static void get_write_items(struct call *c, const struct transact_get *t)
+{
+    json_member_open(&c->body, "Responses", '[');
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        json_write_open(&c->body, '{');
+        if (t->ends[i].item.size > 0) {
+            json_write_key(&c->body, "Item");
+            call_write_item(c, &c->body, t->ends[i].item, t->shown[i]);
+        }
+        json_write_close(&c->body, '}');
+    }
+    json_write_close(&c->body, ']');
+}
+
+static bool transact_get_finish(struct call *c)
+{
+    struct transact_get *t = c->state;
+    bool conflicts = false, cancels = false;
+    if (t->failed != NULL)
+        return call_refuse(c, t->failed, &t->failure);
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        conflicts |= t->ends[i].code == REPLY_LOCKED;
+        cancels |= t->ends[i].code != REPLY_OK && t->ends[i].code != REPLY_LOCKED;
+    }
+    if (cancels || (conflicts && ++t->attempts == ATTEMPTS_MAX))
+        return transact_cancel(c, t->ends, c->plan->count);
+    if (conflicts || (!t->checks && c->plan->count > 1)) {
+        get_send(c, !conflicts);
+        return true;
+    }
+    json_write_open(&c->body, '{');
+    transact_write_capacity(c, t->ends);
+    get_write_items(c, t);
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+OPERATION(transact_get_items, "TransactGetItems", .begin = transact_get_begin,
+          .ready = transact_get_ready, .reply = transact_get_reply, .finish = transact_get_finish);

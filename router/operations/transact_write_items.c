@@ -1,0 +1,438 @@
+/* transact_write_items.c - TransactWriteItems: many writes and checks, all or none.
+ *
+ * If one partition has all items, it does all at once. Otherwise each item's partition prepares its
+ * part. Once all have, the partition of the first item, the anchor, decides. It sees to it that the
+ * others do their parts (engine/node/transactions.h). If a part cannot be prepared, all are dropped. */
+#include <xxhash.h>
+
+#include "engine/item/item.h"
+#include "engine/message/frames.h"
+#include "engine/transaction/transaction.h"
+#include "router/expression/expressions.h"
+#include "router/expression/key_schema.h"
+#include "router/json/json_writer.h"
+#include "router/operations/operations.h"
+#include "router/operations/shapes.h"
+#include "router/operations/transact.h"
+#include "router/operations/write.h"
+
+enum step {
+    STEP_WHOLE,
+    STEP_PREPARE,
+    STEP_DECIDE,
+    STEP_DROP,
+};
+
+struct transact_write {
+    enum step step;
+    struct part_end *ends;
+    struct transaction_id id;
+    uint8_t token[TRANSACTION_TOKEN_SIZE];
+    struct slice first; /* struct transaction_part, for the anchor */
+    struct slice other; /* the same for the other parts */
+    uint64_t digest;
+    struct reply failure; /* of a step as a whole; REPLY_OK: none */
+    struct subrequest *failed;
+};
+
+/* ---- the request alone ---- */
+
+/* A kind of part, and where its shape has the members. */
+struct part_kind {
+    int member; /* of TransactWriteItem */
+    const struct shape *shape;
+    enum request_op op;
+    int table_name;
+    int item_or_key;
+    int return_failed;
+    struct expression_members expressions;
+};
+
+static const struct part_kind PART_KINDS[] = {
+    {TRANSACT_WRITE_ITEM_CONDITION_CHECK,
+     &shape_condition_check,
+     REQUEST_CHECK,
+     CONDITION_CHECK_TABLE_NAME,
+     CONDITION_CHECK_KEY,
+     CONDITION_CHECK_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+     {.names = CONDITION_CHECK_EXPRESSION_ATTRIBUTE_NAMES,
+      .values = CONDITION_CHECK_EXPRESSION_ATTRIBUTE_VALUES,
+      .expressions = {[PARAMETER_CONDITION] = CONDITION_CHECK_CONDITION_EXPRESSION}}},
+    {TRANSACT_WRITE_ITEM_PUT,
+     &shape_put,
+     REQUEST_PUT,
+     PUT_TABLE_NAME,
+     PUT_ITEM,
+     PUT_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+     {.names = PUT_EXPRESSION_ATTRIBUTE_NAMES,
+      .values = PUT_EXPRESSION_ATTRIBUTE_VALUES,
+      .expressions = {[PARAMETER_CONDITION] = PUT_CONDITION_EXPRESSION}}},
+    {TRANSACT_WRITE_ITEM_DELETE,
+     &shape_delete,
+     REQUEST_DELETE,
+     DELETE_TABLE_NAME,
+     DELETE_KEY,
+     DELETE_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+     {.names = DELETE_EXPRESSION_ATTRIBUTE_NAMES,
+      .values = DELETE_EXPRESSION_ATTRIBUTE_VALUES,
+      .expressions = {[PARAMETER_CONDITION] = DELETE_CONDITION_EXPRESSION}}},
+    {TRANSACT_WRITE_ITEM_UPDATE,
+     &shape_update,
+     REQUEST_UPDATE,
+     UPDATE_TABLE_NAME,
+     UPDATE_KEY,
+     UPDATE_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
+     {.names = UPDATE_EXPRESSION_ATTRIBUTE_NAMES,
+      .values = UPDATE_EXPRESSION_ATTRIBUTE_VALUES,
+      .expressions = {[PARAMETER_CONDITION] = UPDATE_CONDITION_EXPRESSION,
+                      [PARAMETER_UPDATE] = UPDATE_UPDATE_EXPRESSION}}},
+};
+
+/* NULL: none or several; the fault is set. */
+static const struct part_kind *part_kind_of(struct call *c, const struct json_value outer[])
+{
+    const struct part_kind *kind = NULL;
+    int given = 0;
+    for (size_t i = 0; i < COUNT_OF(PART_KINDS); i++) {
+        if (outer[PART_KINDS[i].member].type == JSON_ABSENT)
+            continue;
+        kind = &PART_KINDS[i];
+        given++;
+    }
+    if (given == 1)
+        return kind;
+    call_invalid(c, "TransactItems can only contain one of Check, Put, Update or Delete");
+    return NULL;
+}
+
+static bool part_read(struct call *c, struct item_plan *plan, const struct json_value *value)
+{
+    struct json_value outer[SHAPE_MEMBERS_MAX], m[SHAPE_MEMBERS_MAX];
+    struct item_request *q = &plan->items[plan->count];
+    struct fault *f = call_fault(c);
+    struct expressions e = {0};
+    shape_bind(&shape_transact_write_item, value, outer);
+    const struct part_kind *kind = part_kind_of(c, outer);
+    if (kind == NULL)
+        return false;
+    shape_bind(kind->shape, &outer[kind->member], m);
+    q->op = kind->op;
+    q->table = transact_table(c, plan, call_table_named(c, &m[kind->table_name]));
+    q->want_failed = json_is_text(&m[kind->return_failed], "ALL_OLD");
+    if (!expressions_check(&kind->expressions, m, &e, f) ||
+        !value_read_item(&c->bytes, &c->arena, &m[kind->item_or_key], &q->item, f) ||
+        (q->op == REQUEST_PUT && !write_item_fits(span_in(&c->bytes, q->item), f)) ||
+        !expressions_read(&kind->expressions, m, &c->arena, &e, f) ||
+        !expressions_encode(&c->bytes, e.condition, &q->condition, f) ||
+        !expressions_encode_update(&c->bytes, e.update, &q->update, f))
+        return false;
+    q->updated = e.update;
+    plan->count++;
+    return true;
+}
+
+/* Of what the client asks for, so that a token that is used for something else is known. */
+static uint64_t parts_digest(const struct call *c, const struct item_plan *plan)
+{
+    uint64_t digest = plan->count;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct item_request *q = &plan->items[i];
+        const struct slice parts[] = {plan->tables[q->table].name, span_in(&c->bytes, q->item),
+                                      span_in(&c->bytes, q->condition),
+                                      span_in(&c->bytes, q->update)};
+        digest = XXH3_64bits_withSeed(&(uint8_t){(uint8_t)q->op}, 1, digest);
+        for (size_t k = 0; k < COUNT_OF(parts); k++)
+            digest = XXH3_64bits_withSeed(parts[k].data, parts[k].size, digest + parts[k].size);
+    }
+    return digest;
+}
+
+static bool transact_write_begin(struct call *c, const struct json_value m[])
+{
+    const struct json_value *list = &m[TRANSACT_WRITE_ITEMS_TRANSACT_ITEMS];
+    const struct slice token = json_text(&m[TRANSACT_WRITE_ITEMS_CLIENT_REQUEST_TOKEN]);
+    const uint32_t count = (uint32_t)json_count(list);
+    struct transact_write *t = arena_zalloc(&c->arena, sizeof *t);
+    struct item_plan *plan = item_plan_create(c, count, count);
+    struct json_cursor cursor = json_elements(list);
+    struct json_value value;
+    size_t bytes = 0;
+    c->state = t;
+    t->ends = arena_zalloc(&c->arena, count * sizeof *t->ends);
+    call_take_consumed(c, &m[TRANSACT_WRITE_ITEMS_RETURN_CONSUMED_CAPACITY]);
+    plan->count = plan->table_count = 0; /* reading counts them up */
+    while (plan->count < count && json_next_element(&cursor, &value)) {
+        if (!part_read(c, plan, &value))
+            return false;
+        bytes += plan->items[plan->count - 1].item.size;
+    }
+    if (bytes > TRANSACTION_BYTES_MAX)
+        return call_invalid(c, "Collection size of transaction items exceeds the limit of %d bytes",
+                            TRANSACTION_BYTES_MAX);
+    t->digest = parts_digest(c, plan);
+    t->id = (struct transaction_id){prng_next(&c->router->prng), prng_next(&c->router->prng)};
+    const XXH128_hash_t name = token.size > 0
+                                   ? XXH3_128bits(token.data, token.size)
+                                   : (XXH128_hash_t){prng_next(&c->router->prng), t->id.high};
+    memcpy(t->token, &name, sizeof name);
+    items_begin(c, plan);
+    return true;
+}
+
+/* ---- requests to nodes ---- */
+
+static void part_fill(struct call *c, const struct item_request *q, struct request *r)
+{
+    r->write.key = q->key;
+    r->write.condition = span_in(&c->bytes, q->condition);
+    r->write.want_failed = q->want_failed;
+    if (q->op == REQUEST_PUT || q->op == REQUEST_UPDATE)
+        r->write.item = span_in(&c->bytes, q->item);
+    if (q->op == REQUEST_UPDATE)
+        r->write.update = span_in(&c->bytes, q->update);
+}
+
+static void parts_describe(struct call *c, struct transact_write *t)
+{
+    struct buffer keys = {0}, bytes = {0};
+    struct transaction_part part = {.id = t->id,
+                                    .anchor = c->plan->items[0].key,
+                                    .token = slice_make(t->token, sizeof t->token),
+                                    .digest = t->digest};
+    struct codec codec = {.out = &bytes};
+    transaction_part_walk(&codec, &part);
+    t->other = arena_copy(&c->arena, buffer_slice(&bytes));
+    for (uint32_t i = 1; i < c->plan->count; i++)
+        buffer_append_sized(&keys, c->plan->items[i].key);
+    part.keys = buffer_slice(&keys);
+    buffer_clear(&bytes);
+    transaction_part_walk(&codec, &part);
+    t->first = arena_copy(&c->arena, buffer_slice(&bytes));
+    buffer_deinit(&keys);
+    buffer_deinit(&bytes);
+}
+
+/* Whether one partition has all items. */
+static bool parts_are_together(const struct call *c)
+{
+    const struct item_plan *plan = c->plan;
+    const struct partition_info *first = NULL;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct item_request *q = &plan->items[i];
+        const struct partition_info *p =
+            table_partition_of(&plan->tables[q->table].route->table, q->key);
+        if (first != NULL && p->id != first->id)
+            return false;
+        first = p;
+    }
+    return true;
+}
+
+static void whole_send(struct call *c, struct transact_write *t)
+{
+    const struct item_plan *plan = c->plan;
+    struct buffer frames = {0};
+    struct subrequest *s = call_request(c, plan->tables[0].route, REQUEST_TRANSACT);
+    t->step = STEP_WHOLE;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        struct request r = {.op = plan->items[i].op};
+        part_fill(c, &plan->items[i], &r);
+        request_encode(&frames, &r);
+        s->request.transact.least_mcu +=
+            TRANSACTION_FACTOR *
+            write_cost_mcu(r.write.item.size > 0 ? item_size(r.write.item) : 0);
+    }
+    s->request.transact.key = plan->items[0].key;
+    s->request.transact.parts = arena_copy(&c->arena, buffer_slice(&frames));
+    s->request.transact.transaction = t->other;
+    buffer_deinit(&frames);
+    subrequest_start(c->router, s);
+}
+
+static void prepare_send(struct call *c, struct transact_write *t)
+{
+    t->step = STEP_PREPARE;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        const struct item_request *q = &c->plan->items[i];
+        struct subrequest *s = call_request(c, c->plan->tables[q->table].route, q->op);
+        s->index = i;
+        part_fill(c, q, &s->request);
+        s->request.write.transaction = i == 0 ? t->first : t->other;
+        subrequest_start(c->router, s);
+    }
+}
+
+static struct subrequest *about(struct call *c, const struct transact_write *t, uint32_t index,
+                                enum request_op op)
+{
+    const struct item_request *q = &c->plan->items[index];
+    struct subrequest *s = call_request(c, c->plan->tables[q->table].route, op);
+    s->index = index;
+    s->request.transaction.key = q->key;
+    s->request.transaction.id_high = t->id.high;
+    s->request.transaction.id_low = t->id.low;
+    s->request.transaction.token = slice_make(t->token, sizeof t->token);
+    return s;
+}
+
+static void decide_send(struct call *c, struct transact_write *t)
+{
+    t->step = STEP_DECIDE;
+    subrequest_start(c->router, about(c, t, 0, REQUEST_TRANSACT_DECIDE));
+}
+
+/* False: there is nothing to drop. */
+static bool drop_send(struct call *c, struct transact_write *t)
+{
+    bool any = false;
+    t->step = STEP_DROP;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        if (t->ends[i].code != REPLY_OK && t->ends[i].code != REPLY_UNKNOWN)
+            continue; /* nothing was done */
+        subrequest_start(c->router, about(c, t, i, REQUEST_TRANSACT_RESOLVE));
+        any = true;
+    }
+    return any;
+}
+
+static bool transact_write_ready(struct call *c)
+{
+    struct transact_write *t = c->state;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        struct item_request *q = &c->plan->items[i];
+        const struct table *table = &c->plan->tables[q->table].route->table;
+        if (!call_find_key(c, table, q->op, span_in(&c->bytes, q->item), &q->key) ||
+            !key_paths_of_update(q->updated, table, call_fault(c)))
+            return false;
+    }
+    if (!transact_keys_differ(c, c->plan))
+        return false;
+    parts_describe(c, t);
+    if (parts_are_together(c))
+        whole_send(c, t);
+    else
+        prepare_send(c, t);
+    return true;
+}
+
+/* ---- replies ---- */
+
+static void write_keep_failure(struct call *c, struct transact_write *t, struct subrequest *s,
+                               const struct reply *r)
+{
+    if (t->failed != NULL)
+        return;
+    t->failed = s;
+    t->failure = *r;
+    t->failure.kind = ANSWER_NONE;
+    t->failure.text = arena_copy(&c->arena, r->text);
+}
+
+/* The ends of the parts that the partition judged. */
+static void whole_take(struct call *c, struct transact_write *t, struct subrequest *s,
+                       const struct reply *r)
+{
+    struct reader frames = {r->kind == ANSWER_PARTS ? r->parts.replies : slice_make(NULL, 0),
+                            false};
+    struct reply part;
+    for (uint32_t i = 0; i < c->plan->count && frames.left.size > 0; i++) {
+        if (reply_decode(reader_sized(&frames), &part) != STATUS_OK)
+            break;
+        part_take(c, &t->ends[i], s, &part);
+        t->ends[i].consumed = (struct capacity){0};
+    }
+    if (r->kind == ANSWER_PARTS)
+        capacity_add_write(&t->ends[0].consumed, &s->route->table, r);
+    if (r->code == REPLY_THROTTLED || r->code == REPLY_LOCKED)
+        part_take(c, &t->ends[0], s, r); /* it is not told which part it was */
+    else if (r->code != REPLY_OK && r->code != REPLY_CONDITION_FAILED)
+        write_keep_failure(c, t, s, r);
+}
+
+static bool transact_write_reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct transact_write *t = c->state;
+    switch (t->step) {
+    case STEP_WHOLE:
+        whole_take(c, t, s, r);
+        break;
+    case STEP_PREPARE:
+        part_take(c, &t->ends[s->index], s, r);
+        if (r->code != REPLY_OK && !part_cancels(r->code))
+            write_keep_failure(c, t, s, r);
+        break;
+    case STEP_DECIDE:
+        if (r->code == REPLY_OK)
+            break;
+        write_keep_failure(c, t, s, r);
+        if (r->code != REPLY_ABORTED)
+            t->failure.code = REPLY_UNKNOWN; /* an earlier attempt may have decided */
+        break;
+    case STEP_DROP:
+        break; /* what is not dropped now is dropped by the anchor, or after a while */
+    }
+    return true;
+}
+
+/* ---- the answer ---- */
+
+static bool write_succeed(struct call *c, const struct transact_write *t)
+{
+    json_write_open(&c->body, '{');
+    transact_write_capacity(c, t->ends);
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+static bool write_end(struct call *c, const struct transact_write *t)
+{
+    struct fault *f = call_fault(c);
+    switch (t->failure.code) {
+    case REPLY_OK:
+        break;
+    case REPLY_TOKEN_DONE:
+        return write_succeed(c, t);
+    case REPLY_TOKEN_RUNS:
+        return fault_set(f, FAULT_IN_PROGRESS,
+                         "The transaction with the given request token is already in progress.");
+    case REPLY_TOKEN_MISMATCH:
+        return fault_set(f, FAULT_TOKEN_MISMATCH,
+                         "A transaction with the same token and other parameters was executed "
+                         "before.");
+    case REPLY_ABORTED:
+        return fault_set(f, FAULT_INTERNAL,
+                         "The transaction was given up: it was not decided in time");
+    default:
+        return call_refuse(c, t->failed, &t->failure);
+    }
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        if (t->ends[i].code != REPLY_OK)
+            return transact_cancel(c, t->ends, c->plan->count);
+    }
+    return write_succeed(c, t);
+}
+
+static bool transact_write_finish(struct call *c)
+{
+    struct transact_write *t = c->state;
+    bool fails = t->failed != NULL;
+    if (t->step == STEP_WHOLE && t->failure.code == REPLY_SPREAD) {
+        t->failed = NULL; /* the partition was cut meanwhile */
+        t->failure.code = REPLY_OK;
+        prepare_send(c, t);
+        return true;
+    }
+    if (t->step != STEP_PREPARE)
+        return write_end(c, t);
+    for (uint32_t i = 0; i < c->plan->count; i++)
+        fails |= t->ends[i].code != REPLY_OK;
+    if (!fails) {
+        decide_send(c, t);
+        return true;
+    }
+    return drop_send(c, t) || write_end(c, t);
+}
+
+OPERATION(transact_write_items, "TransactWriteItems", .begin = transact_write_begin,
+          .ready = transact_write_ready, .reply = transact_write_reply,
+          .finish = transact_write_finish);
