@@ -441,6 +441,16 @@ static void plan_policies(struct plan *plan, const struct sim_options *o)
         c->gac = GAC_NAMED;
 }
 
+/* Draws from its own stream. */
+static void plan_transacts(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7472616e73000000));
+    const bool some = often(&p, 40) && !o->plain && o->transacts == 0;
+    const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
+    plan->transact_keys = (uint32_t)prng_between(&p, 2, 8);
+    plan->transacts = o->transacts > 0 ? (uint32_t)o->transacts : some ? clients : 0;
+}
+
 /* An entry has the keys of index rows, which are long; a real segment has at least 8 MiB. */
 static void plan_log_of_indexes(struct plan *plan)
 {
@@ -475,6 +485,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     plan_merges(plan, o);
     plan_policies(plan, o);
     plan_log_of_indexes(plan);
+    plan_transacts(plan, o);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {

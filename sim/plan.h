@@ -43,6 +43,7 @@ enum {
     SIM_GAC_MAX = 3,
     SIM_GAC_NONE = -1,
     SIM_MERGES_NONE = -1,
+    SIM_TRANSACTS_NONE = -1,
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
@@ -93,6 +94,7 @@ struct sim_options {
     uint32_t routers;
     int gac; /* GAC servers; SIM_GAC_NONE: none */
     uint32_t clients;
+    int transacts;     /* clients of transactions; SIM_TRANSACTS_NONE: none */
     int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
     int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
     int64_t length_ms; /* how long faults strike */
@@ -126,6 +128,8 @@ struct plan {
     int64_t length_ns;
     int64_t strike_ns;      /* mean time between two faults */
     int64_t cut_ns;         /* mean time between two splits of a partition; 0: none */
+    uint32_t transacts;     /* clients of transactions */
+    uint32_t transact_keys; /* lists that they work on */
     uint32_t merge_percent; /* of the splits, this many are merges instead */
     enum split_stage kill_leader_at;
     int64_t drift_ppm; /* the most that a clock gains or loses */

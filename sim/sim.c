@@ -14,6 +14,7 @@
 #include "sim/leader_kill.h"
 #include "sim/splits.h"
 #include "sim/table_churn.h"
+#include "sim/transacts.h"
 #include "sim/world.h"
 
 enum {
@@ -33,10 +34,11 @@ enum {
 
 struct sim {
     struct run run;
-    struct faults *faults; /* owns */
-    struct splits *splits; /* owns */
-    struct tables *tables; /* owns */
-    struct drains *drains; /* owns */
+    struct faults *faults;       /* owns */
+    struct splits *splits;       /* owns */
+    struct tables *tables;       /* owns */
+    struct drains *drains;       /* owns */
+    struct transacts *transacts; /* owns */
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
@@ -88,7 +90,8 @@ static void create_world(struct sim *s)
         .nodes = p->nodes,
         .routers = p->routers,
         .gac = p->gac,
-        .clients = p->clients + 1, /* the last client makes and deletes tables */
+        .clients = p->clients + 1 + p->transacts, /* the first of the others makes and deletes
+                                                     tables, the rest does transactions */
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -101,6 +104,28 @@ static void create_world(struct sim *s)
     world_init(&s->run.world, &world);
     for (uint32_t id = 1; id <= p->nodes; id++)
         s->run.world.nodes[id]->medium.hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
+}
+
+static struct http_client_options transact_http(void *context, uint32_t client)
+{
+    struct sim *s = context;
+    return world_http(&s->run.world, s->run.plan.clients + 1 + client,
+                      world_seed(&s->run.world, WORLD_TRANSACTS, 1 + client));
+}
+
+static void create_transacts(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const struct transacts_options transacts = {.scheduler = &s->run.world.scheduler,
+                                                .http = transact_http,
+                                                .context = s,
+                                                .clients = p->transacts,
+                                                .keys = p->transact_keys,
+                                                .units = p->workload.partitions * p->workload.units,
+                                                .think_ns = p->workload.think_ns,
+                                                .seed =
+                                                    world_seed(&s->run.world, WORLD_TRANSACTS, 0)};
+    s->transacts = transacts_create(&transacts);
 }
 
 static void create_clients(struct sim *s)
@@ -139,6 +164,7 @@ struct sim *sim_create(const struct sim_options *options)
     s->history.off = !p->keep_history;
     create_world(s);
     create_clients(s);
+    create_transacts(s);
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
     s->drains = drains_create(&s->run);
@@ -154,6 +180,7 @@ void sim_destroy(struct sim *s)
     splits_destroy(s->splits);
     tables_destroy(s->tables);
     drains_destroy(s->drains);
+    transacts_destroy(s->transacts);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     world_deinit(&s->run.world);
@@ -244,6 +271,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     }
     if (!tables_are_settled(s->tables))
         tables_describe(s->tables, &s->run.violation);
+    transacts_describe(s->transacts, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -343,7 +371,8 @@ static void check_filled(struct sim *s)
 
 static bool is_settled(const struct sim *s)
 {
-    return tables_are_settled(s->tables) && drains_are_over(s->drains) && clients_done(s);
+    return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
+           transacts_are_done(s->transacts) && clients_done(s);
 }
 
 /* The time within which every key must answer. Under the periodic policy tokens come once a period
@@ -368,8 +397,9 @@ static void calm(struct sim *s)
     faults_end(s->faults);
     splits_end(s->splits);
     drains_end(s->drains);
+    transacts_end(s->transacts);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
-        !drains_are_over(s->drains)) {
+        s->run.plan.transacts > 0 || !drains_are_over(s->drains)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
@@ -419,6 +449,8 @@ static void judge(struct sim *s)
     if (!check_nodes(s->run.world.nodes, s->run.plan.nodes, &s->run.violation) ||
         !check_tables(s, &s->run.violation))
         return;
+    if (!transacts_check(s->transacts, &s->run.violation))
+        return;
     if (vends(&s->run.plan) &&
         (!check_watch(s, &s->watches[GAC_READ]) || !check_watch(s, &s->watches[GAC_WRITE])))
         return;
@@ -434,6 +466,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         faults_begin(s->faults);
         splits_begin(s->splits);
         tables_begin(s->tables);
+        transacts_begin(s->transacts);
         drains_begin(s->drains);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
         calm(s);

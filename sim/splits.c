@@ -13,6 +13,7 @@
 #include "sim/check.h"
 #include "sim/dynamo.h"
 #include "sim/table_churn.h"
+#include "sim/transacts.h"
 
 enum {
     ANSWER_MS = 20,      /* from the question to the look at the answer */
@@ -148,6 +149,8 @@ static void splits_ask(void *context, uint64_t argument)
     char index[64];
     s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
     r.table.name = slice_of(tables_name(s->at));
+    if (s->run->plan.transacts > 0 && prng_below(&s->prng, 2) == 0)
+        r.table.name = slice_of(transacts_table);
     if (s->at == 0 && s->run->plan.workload.global_indexes && prng_below(&s->prng, 2) == 0) {
         snprintf(index, sizeof index, "%s/%s", tables_name(0),
                  dynamo_globals[prng_below(&s->prng, DYNAMO_GLOBALS)]);

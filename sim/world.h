@@ -31,6 +31,7 @@ enum world_stream {
     WORLD_GAC,
     WORLD_TABLES,
     WORLD_DRAINS,
+    WORLD_TRANSACTS,
 };
 
 struct world_plan {

@@ -82,13 +82,14 @@ bool transact_cancel(struct call *c, const struct part_end *ends, uint32_t count
 {
     struct fault *f = call_fault(c);
     struct buffer names = {0};
+    buffer_append_text(&names, "[");
     for (uint32_t i = 0; i < count; i++) {
         buffer_append_text(&names, i > 0 ? ", " : "");
         buffer_append_text(&names, reason_of(&ends[i]).code);
     }
     fault_set(
         f, FAULT_CANCELED,
-        "Transaction cancelled, please refer cancellation reasons for specific reasons [%.*s]",
+        "Transaction cancelled, please refer cancellation reasons for specific reasons %.*s]",
         SHOWN(buffer_slice(&names)));
     buffer_deinit(&names);
     json_member_open(&f->more, "CancellationReasons", '[');

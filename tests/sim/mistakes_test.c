@@ -31,6 +31,8 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
     bool found = false;
     if (o.merges == 0)
         o.merges = SIM_MERGES_NONE; /* nothing but what the mistake is about */
+    if (o.transacts == 0)
+        o.transacts = SIM_TRANSACTS_NONE;
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
         o.mistake = mistake;
         raft_mutation = mutation;

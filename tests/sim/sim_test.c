@@ -225,6 +225,7 @@ static void tables_that_once_failed_pass(void **state)
         struct sim_options o = runs[i];
         uint64_t hash;
         o.merges = SIM_MERGES_NONE;
+        o.transacts = SIM_TRANSACTS_NONE;
         printf("SEED=%llu\n", (unsigned long long)o.seed);
         assert_false(violates(&o, &hash));
     }
@@ -249,6 +250,7 @@ static void merges_that_once_failed_pass(void **state)
                                 .replicas = 3,
                                 .gac = SIM_GAC_NONE,
                                 .merges = 50,
+                                .transacts = SIM_TRANSACTS_NONE,
                                 .length_ms = 6000};
         uint64_t hash;
         if (runs[i].slow_disk)

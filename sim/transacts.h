@@ -1,0 +1,43 @@
+/* transacts.h - clients whose transactions append numbers to lists, and read them.
+ *
+ * The lists are items of a table of their own, which stays. A transaction appends its number to some
+ * lists, or reads some. Single operations do so with one list. Afterwards all lists are read,
+ * and the whole must be strictly serializable (workload/serial.h). */
+#pragma once
+
+#include "sim/http_client.h"
+#include "workload/serial.h"
+
+enum {
+    TRANSACT_KEYS_MAX = 12
+};
+
+struct transacts_options {
+    struct scheduler *scheduler; /* borrows */
+    /* `http` of client i is that of the simulated client `first` + i. */
+    struct http_client_options (*http)(void *context, uint32_t client);
+    void *context;
+    uint32_t clients;
+    uint32_t keys;
+    uint32_t units; /* of the table; 0: on demand */
+    int64_t think_ns;
+    uint64_t seed;
+};
+
+struct transacts;
+
+struct transacts *transacts_create(const struct transacts_options *options);
+void transacts_destroy(struct transacts *t);
+
+/* The table's name. */
+extern const char transacts_table[];
+
+/* Makes the table, and then works until transacts_end. */
+void transacts_begin(struct transacts *t);
+/* Ends the work: at last all lists are read. */
+void transacts_end(struct transacts *t);
+bool transacts_are_done(const struct transacts *t);
+void transacts_describe(const struct transacts *t, struct buffer *out);
+/* False: `why` names the anomaly. */
+bool transacts_check(const struct transacts *t, struct buffer *why);
+uint32_t transacts_committed(const struct transacts *t);
