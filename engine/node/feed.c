@@ -119,6 +119,7 @@ static void feed_take(struct feeds *feeds, struct feed *f, struct slice row_key,
 
 static void feed_free(struct feeds *feeds, struct feed *f)
 {
+    struct feed_target *t;
     LIST_REMOVE(f, place);
     if (f->fill.on)
         env_reply_to(feeds->env, f->fill.from, f->fill.id, REPLY_OVERLOADED);
@@ -128,6 +129,8 @@ static void feed_free(struct feeds *feeds, struct feed *f)
     items_free(f, &f->waiting);
     items_free(f, &f->sent);
     items_free(f, &f->done);
+    LIST_FOREACH (t, &f->targets, place)
+        items_free(f, &t->waiting);
     feed_targets_free(f);
     id_map_deinit(&f->by_hash);
     buffer_deinit(&f->scratch);
@@ -370,9 +373,26 @@ static bool feed_propose_done(struct feeds *feeds, struct feed *f, struct partit
 
 /* ---- turns ---- */
 
+/* As many items as the target has room for, in their order. */
+static void target_wake(const struct feeds *feeds, struct feed *f, struct feed_target *t)
+{
+    struct feed_item *item;
+    if (instant_before(feeds->env->now, t->until))
+        return;
+    for (uint32_t room = feed_target_room(t); room > 0 && (item = TAILQ_FIRST(&t->waiting)) != NULL;
+         room--) {
+        TAILQ_REMOVE(&t->waiting, item, place);
+        TAILQ_INSERT_TAIL(&f->ready, item, place);
+        item->woken = true;
+    }
+}
+
 static void feed_wake(struct feeds *feeds, struct feed *f)
 {
     struct feed_item *item = TAILQ_FIRST(&f->waiting), *next;
+    struct feed_target *t;
+    LIST_FOREACH (t, &f->targets, place)
+        target_wake(feeds, f, t);
     for (; item != NULL; item = next) {
         next = TAILQ_NEXT(item, place);
         if (instant_before(feeds->env->now, item->at))
@@ -382,16 +402,30 @@ static void feed_wake(struct feeds *feeds, struct feed *f)
     }
 }
 
+/* An item whose round did not begin, or failed. One that has waited before is the oldest. */
+static void item_wait(struct feed *f, struct feed_item *item, bool first)
+{
+    if (item->target == NULL)
+        TAILQ_INSERT_TAIL(&f->waiting, item, place);
+    else if (first)
+        TAILQ_INSERT_HEAD(&item->target->waiting, item, place);
+    else
+        TAILQ_INSERT_TAIL(&item->target->waiting, item, place);
+}
+
 static void feed_run(struct feeds *feeds, struct feed *f, struct partition *p)
 {
+    feed_confirm(f, p);
     feed_wake(feeds, f);
-    feed_confirm(feeds, f, p);
     while (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX) {
         struct feed_item *item = TAILQ_FIRST(&f->ready);
         TAILQ_REMOVE(&f->ready, item, place);
         const bool sent = feed_send(feeds, f, p, item);
-        struct feed_items *to = !sent ? &f->waiting : item->awaited == 0 ? &f->done : &f->sent;
-        TAILQ_INSERT_TAIL(to, item, place);
+        if (sent)
+            TAILQ_INSERT_TAIL(item->awaited == 0 ? &f->done : &f->sent, item, place);
+        else
+            item_wait(f, item, item->woken);
+        item->woken = false;
     }
     while (!TAILQ_EMPTY(&f->done) && feed_propose_done(feeds, f, p))
         ;
@@ -417,9 +451,14 @@ struct instant feeds_deadline(const struct feeds *feeds)
     struct instant at = INSTANT_NEVER;
     const struct feed *f;
     const struct feed_item *item;
+    const struct feed_target *t;
     LIST_FOREACH (f, &feeds->all, place) {
         if (f->lost)
             at = instant_earlier(at, f->lost_until);
+        LIST_FOREACH (t, &f->targets, place) {
+            if (!TAILQ_EMPTY(&t->waiting) && feed_target_room(t) > 0 && f->calls < FEED_CALLS_MAX)
+                at = instant_earlier(at, t->until);
+        }
         if (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX)
             at = instant_earlier(at, feeds->env->now);
         TAILQ_FOREACH (item, &f->waiting, place)
@@ -441,8 +480,11 @@ void feeds_answered(struct feeds *feeds, const struct call_answer *answer)
         feed_session_answered(feeds, f, p, answer);
     } else if (feed_row_answered(feeds, f, p, answer, &item)) {
         TAILQ_REMOVE(&f->sent, item, place);
-        TAILQ_INSERT_TAIL(item->failed ? &f->waiting : &f->done, item, place);
-        if (item->failed)
-            item->covered = 0;
+        if (!item->failed) {
+            TAILQ_INSERT_TAIL(&f->done, item, place);
+            return;
+        }
+        item->covered = 0;
+        item_wait(f, item, true);
     }
 }

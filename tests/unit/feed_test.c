@@ -283,6 +283,42 @@ static void an_index_that_lags_too_long_holds_writes_up(void **state)
     scene_close(&s);
 }
 
+/* Requests that the index's partition has refused so far. */
+static int64_t scene_refused(struct scene *s)
+{
+    struct request r = {.op = REQUEST_STATS};
+    struct partition_stats stats;
+    int64_t refused = -1;
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
+    while (reader.left.size > 0) {
+        assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
+        if (stats.partition == s->index.partitions[0].id)
+            refused = stats.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_ALLOCATION];
+    }
+    return refused;
+}
+
+/* Else each refusal would cost a read of every item that waits, and a request for many of them. */
+static void an_index_that_refuses_is_asked_for_few_rows_at_a_time(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1);
+    lone_set(&s.w, "index_backlog_ms", "3600000");
+    scene_table(&s);
+    for (uint32_t name = 0; name < 300; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 10000);
+    const int64_t before = scene_refused(&s);
+    const uint32_t rows = scene_rows(&s);
+    scene_pass(&s, 20000);
+    assert_true(scene_rows(&s) >= rows + 10); /* each waits for a second, or for up to two */
+    assert_true(scene_refused(&s) <= before + 40);
+    scene_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +328,7 @@ int main(void)
         cmocka_unit_test(changes_outlive_a_crash),
         cmocka_unit_test(an_index_that_does_not_keep_up_holds_writes_up),
         cmocka_unit_test(an_index_that_lags_too_long_holds_writes_up),
+        cmocka_unit_test(an_index_that_refuses_is_asked_for_few_rows_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
