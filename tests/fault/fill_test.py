@@ -3,8 +3,8 @@
 
 The table has --items items. `weir load` writes them all the time, at half of what a table with such an index
 serves. After a while without the index, UpdateTable adds it. Told are the time until the index is ACTIVE, items
-per second, and the p99 of writes while the index is filled, to the p99 before. At the end the index must be the
-projection of the table, row for row, and replicas must hold the same.
+per second, and the p99 of writes while the index is filled, to the p99 before, and to the p99 once it is ACTIVE. At
+the end the index must be the projection of the table, row for row, and replicas must hold the same.
 
 Each write gives its item another value of the index's key, so its row moves. Writes of the fill and of the load
 meet in the same items.
@@ -150,16 +150,16 @@ def compare(port):
     return len(rows)
 
 
-def figures(options, history, before, filling):
+def figures(options, history, before, filling, after):
     found, _ = servers.latencies(history, TABLE)
     seconds = (filling[1] - filling[0]) / 1e9
     out = {"filled_s": round(seconds, 2), "items_per_s": round(options.items / seconds)}
-    sent = [sum(first <= at < last for at, _ in found) for first, last in (before, filling)]
-    if min(sent) < LEAST:
+    spans = {"p99_before_ms": before, "p99_ms": filling, "p99_after_ms": after}
+    if min(sum(first <= at < last for at, _ in found) for first, last in spans.values()) < LEAST:
         return {**out, "ratio": None}  # too short for a p99
-    out["p99_before_ms"] = servers.p99_ms(found, [before], LEAST)
-    out["p99_ms"] = servers.p99_ms(found, [filling], LEAST)
-    return {**out, "ratio": round(out["p99_ms"] / out["p99_before_ms"], 2)}
+    out.update((name, servers.p99_ms(found, [span], LEAST)) for name, span in spans.items())
+    return {**out, "ratio": round(out["p99_ms"] / out["p99_before_ms"], 2),
+            "ratio_to_after": round(out["p99_ms"] / out["p99_after_ms"], 2)}
 
 
 def run(options, directory):
@@ -177,13 +177,14 @@ def run(options, directory):
         writes = Writes(options, port, rate, history)
         before = steady(writes, options.before)
         filling = add_index(options, client, writes)
+        after = steady(writes, options.before)
         load = writes.stop()
         until("the index has followed", lambda: servers.indexes_follow(port, TABLE))
         unknown = load["failed_by_type"].pop("InternalServerError", 0)  # a leader changed on a busy machine
         if load["failed_by_type"]:
             raise AssertionError(f"writes failed: {load['failed_by_type']}")
         out = {"items": options.items, "loaded_per_s": round(loaded), "writes_per_s": rate, "written": load["admitted"],
-               "throttled": load["throttled"], "unknown": unknown, **figures(options, history, before, filling), "rows": compare(port)}
+               "throttled": load["throttled"], "unknown": unknown, **figures(options, history, before, filling, after), "rows": compare(port)}
         until("all replicas have caught up", lambda: servers.caught_up(port, min(REPLICAS, options.nodes)))
         cluster.stop()
         servers.check_replicas(options.weir, cluster.data, settings)
@@ -199,7 +200,7 @@ def main():
     parser.add_argument("--items", type=int, default=5000)
     parser.add_argument("--nodes", type=int, default=3)
     parser.add_argument("--rate", type=int, default=0, help="writes a second; 0: half of what is served at most")
-    parser.add_argument("--before", type=float, default=3, help="seconds of writes without the index")
+    parser.add_argument("--before", type=float, default=3, help="seconds of writes without the index, and once it is ACTIVE")
     parser.add_argument("--within", type=float, default=servers.START_S, help="seconds until the index is ACTIVE")
     parser.add_argument("--ratio", type=float, help="the most of the p99 while the index is filled, to before")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the cluster")
