@@ -48,13 +48,6 @@ static uint64_t bytes_allocated(void)
     return mallinfo2().uordblks;
 }
 
-static int64_t bench_decision_clock_ns(void)
-{
-    struct timespec t;
-    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 struct scene {
     const char *name;
     const char *meaning;
@@ -202,10 +195,10 @@ static int64_t bench_decision_overhead_ns(struct histogram *h)
 {
     histogram_init(h);
     for (int i = 0; i < CALIBRATIONS; i++) {
-        int64_t start = bench_decision_clock_ns();
+        int64_t start = bench_clock_ns();
         for (int j = 0; j < BATCH; j++)
             __asm__ volatile("" : : "r"(j) : "memory");
-        histogram_record(h, bench_decision_clock_ns() - start);
+        histogram_record(h, bench_clock_ns() - start);
     }
     return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
 }
@@ -226,12 +219,12 @@ static void bench_decision_scene_run(const struct scene *scene, int64_t overhead
         stage_draw(&s, scene, &p);
         if (router)
             stage_exchange(&s);
-        int64_t start = bench_decision_clock_ns();
+        int64_t start = bench_clock_ns();
         if (router)
             decide_at_router(&s, scene, verdicts);
         else
             decide_at_node(&s, scene, verdicts);
-        int64_t spent = bench_decision_clock_ns() - start - overhead;
+        int64_t spent = bench_clock_ns() - start - overhead;
         if (batch < 0)
             continue;
         histogram_record(&o->ps, (spent < 0 ? 0 : spent) * PS_PER_NS / BATCH);

@@ -85,7 +85,16 @@ static inline struct slice request_table_name(const struct request *q)
 /* For data: the request's key, or the least key of its range. */
 static inline struct slice request_key(const struct request *q)
 {
-    return q->op == REQUEST_GET ? q->get.key : q->op == REQUEST_RANGE ? q->range.lo : q->write.key;
+    switch (q->op) {
+    case REQUEST_GET:
+        return q->get.key;
+    case REQUEST_RANGE:
+        return q->range.lo;
+    case REQUEST_INDEX_FILL:
+        return q->fill.from;
+    default:
+        return q->write.key;
+    }
 }
 
 /* For data: whether the request is a read that only the leader may answer. */

@@ -55,7 +55,12 @@ void feeds_added(struct feeds *feeds, const struct partition *p, struct slice ro
 void feeds_removed(struct feeds *feeds, const struct partition *p, struct slice row_key,
                    size_t value_size);
 
-/* REQUEST_INDEX_FILL. Answers once the index has the rows of the next items. */
+enum {
+    FEED_FILL_BYTES = 256 * 1024 /* a piece ends after so many bytes of items */
+};
+
+/* REQUEST_INDEX_FILL. Reads the next piece of the partition, whose pages are in memory. Answers once the
+ * index has the rows of its items. */
 void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation *o);
 
 /* At the end of a turn: sends what can be sent, and proposes what is done. */

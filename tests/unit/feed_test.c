@@ -1,6 +1,7 @@
 /* The feed of a base partition: what it carries to a global index, and when it refuses writes. */
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"
+#include "engine/node/feed.h"
 #include "tests/check.h"
 #include "tests/support/lone_node.h"
 
@@ -319,6 +320,46 @@ static void an_index_that_refuses_is_asked_for_few_rows_at_a_time(void **state)
     scene_close(&s);
 }
 
+/* Where data is not resident no piece is read before a reader thread has had its pages. */
+static void a_cold_piece_is_touched_before_an_index_is_filled_with_it(void **state)
+{
+    enum {
+        COLD_NAMES = TOUCHES_MAX / 2 /* each row is touched, too */
+    };
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    for (uint32_t name = 0; name < COLD_NAMES; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 100);
+    lone_checkpoint_all(&s.w);
+    s.w.resident_max = 0;
+    lone_crash(&s.w);
+    s.w.touch_count = 0;
+    const struct partition_info *p = &s.w.table.partitions[0];
+    struct request r = {.op = REQUEST_INDEX_FILL,
+                        .partition = p->id,
+                        .epoch = p->epoch,
+                        .fill = {p->lo, s.index.id}};
+    const uint64_t id = lone_ask(&s.w, &r);
+    assert_int_equal(s.w.touch_count, 1);
+    assert_int_equal(s.w.touches[0].bytes, FEED_FILL_BYTES);
+    assert_int_equal(slice_compare(s.w.touches[0].key, p->lo), 0);
+    scene_pass(&s, 100);
+    assert_int_equal(s.w.touch_count, 1); /* nothing goes on meanwhile */
+    assert_int_equal(s.w.answer_count, 0);
+    for (int i = 0; i < 1000 && s.w.answer_count == 0; i++) {
+        while (s.w.touch_count > 0) /* of the rows too */
+            lone_touch_end(&s.w, s.w.touch_count - 1);
+        scene_pass(&s, 1);
+    }
+    lone_assert_answer(&s.w, REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->id, id);
+    assert_int_equal(slice_compare(buffer_slice(&lone_answer(&s.w)->last), p->hi), 0);
+    scene_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -329,6 +370,7 @@ int main(void)
         cmocka_unit_test(an_index_that_does_not_keep_up_holds_writes_up),
         cmocka_unit_test(an_index_that_lags_too_long_holds_writes_up),
         cmocka_unit_test(an_index_that_refuses_is_asked_for_few_rows_at_a_time),
+        cmocka_unit_test(a_cold_piece_is_touched_before_an_index_is_filled_with_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
