@@ -386,6 +386,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
             .table_id = t->id,
             .whole_collections = t->whole_collections,
             .indexes = table_kept_indexes(t),
+            .of_index = t->index_of != 0,
             .gac = t->gac,
             .weight = t->weight,
             .lo = slice_make(lo, i == 0 ? STORAGE_KEY_TABLE_SIZE : STORAGE_KEY_BOUND_SIZE),

@@ -52,7 +52,7 @@ static void index_table_fill(const struct table *t, const struct index *x, struc
                           .name = index_table_name(t, x, arena),
                           .status = TABLE_CREATING,
                           .partition_key = x->keys[0],
-                          .gac = 1 + GAC_OFF,
+                          .gac = t->gac,
                           .indexes = arena_copy(arena, buffer_slice(&bytes)),
                           .created_ms = t->created_ms};
     if (x->partition_count > 1)

@@ -268,6 +268,7 @@ static void create_index(struct fake_cluster *f, const struct table *t, struct i
                    x->partition_count > 1 ? ATTR_BINARY : x->keys[0].type, NULL, 0, 2);
     must(own->id == x->table_id);
     own->index_of = t->id;
+    own->gac = t->gac;
     set_indexes(f, own, &alone);
     take_throughput(own, &spec);
     own->status = TABLE_CREATING;
