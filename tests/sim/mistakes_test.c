@@ -237,6 +237,26 @@ static void a_backlog_without_bound_is_found(void **state)
                               SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT));
 }
 
+/* A base leader stands still with a row on its way, and its successor writes the row anew. */
+static void assert_session_mistake_found(enum raft_mutation mutation, uint64_t first)
+{
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_PAUSE),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .length_ms = 4000},
+                 mutation, first, SEEDS);
+}
+
+static void rows_that_come_late_are_found(void **state)
+{
+    (void)state;
+    assert_session_mistake_found(RAFT_MUTATION_ANY_SESSION, 170);
+    assert_session_mistake_found(RAFT_MUTATION_APPLY_TWICE, 170);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -252,6 +272,7 @@ int main(void)
         cmocka_unit_test(global_rows_that_are_wrong_are_found),
         cmocka_unit_test(changes_that_a_new_leader_forgets_are_found),
         cmocka_unit_test(a_backlog_without_bound_is_found),
+        cmocka_unit_test(rows_that_come_late_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };

@@ -264,12 +264,12 @@ static void policies_that_once_failed_pass(void **state)
     assert_false(violates(&o, &hash));
 }
 
-/* With faults of nodes and disks only, and policies that vend: nothing beyond the table's limit,
- * and some of it. */
+/* With faults of nodes and disks only, and policies that vend: nothing beyond the limits of the table
+ * and of its indexes, and some of them. */
 static void routers_take_no_more_than_a_table_may_use(void **state)
 {
     (void)state;
-    int64_t taken = 0;
+    int64_t taken = 0, of_indexes = 0;
     const uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 8; seed++) {
         struct sim_options o = {.seed = seed,
@@ -281,9 +281,11 @@ static void routers_take_no_more_than_a_table_may_use(void **state)
         sim_run(s, &result);
         assert_false(result.violated);
         taken += result.gac_taken_mcu;
+        of_indexes += result.gac_index_taken_mcu;
         sim_destroy(s);
     }
     assert_true(taken > 0);
+    assert_true(of_indexes > 0);
 }
 
 int main(void)
