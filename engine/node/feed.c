@@ -150,7 +150,13 @@ static void feed_load(struct feeds *feeds, struct feed *f, const struct partitio
         feed_take(feeds, f, key, value);
 }
 
-void feeds_begin(struct feeds *feeds, struct partition *p)
+static void feed_lose(struct feed *f, const struct partition *p)
+{
+    f->lost = true;
+    f->lost_at = raft_last(p->raft);
+}
+
+static void feed_start(struct feeds *feeds, struct partition *p)
 {
     struct feed *f = feed_of(feeds, p->info.id);
     const size_t proposed = f != NULL && f->term == p->led ? f->proposed : 0;
@@ -171,6 +177,15 @@ void feeds_begin(struct feeds *feeds, struct partition *p)
     TAILQ_INIT(&f->by_age);
     LIST_INSERT_HEAD(&feeds->all, f, place);
     feed_load(feeds, f, p);
+}
+
+void feeds_begin(struct feeds *feeds, struct partition *p)
+{
+    struct feed *f = feed_live(feeds, p);
+    if (f != NULL)
+        feed_lose(f, p);
+    else
+        feed_start(feeds, p);
 }
 
 /* ---- changes ---- */
@@ -319,7 +334,7 @@ static bool feed_propose_done(struct feeds *feeds, struct feed *f, struct partit
     if (out->size > CHANGE_SET_HEAD_SIZE &&
         groups_propose(feeds->groups, p, &o, LOG_WRITE, buffer_slice(out), slice_make(NULL, 0)) ==
             NULL)
-        f->lost = true; /* the feed begins anew, and finds the changes in the store */
+        feed_lose(f, p); /* it finds the changes in the store */
     return !f->lost;
 }
 
@@ -360,9 +375,9 @@ void feeds_end_turn(struct feeds *feeds)
         struct partition *p = partitions_find(feeds->partitions, f->partition);
         if (p == NULL || p->led == 0 || p->closing || p->ended)
             feed_free(feeds, f);
-        else if (p->led != f->term || f->lost)
-            feeds_begin(feeds, p);
-        else if (p->frozen.index == 0)
+        else if (p->led != f->term || (f->lost && raft_applied(p->raft) >= f->lost_at))
+            feed_start(feeds, p);
+        else if (p->frozen.index == 0 && !f->lost)
             feed_run(feeds, f, p);
     }
 }
@@ -373,6 +388,8 @@ struct instant feeds_deadline(const struct feeds *feeds)
     const struct feed *f;
     const struct feed_item *item;
     LIST_FOREACH (f, &feeds->all, place) {
+        if (f->lost)
+            continue; /* entries that are applied come by themselves */
         if (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX)
             at = instant_earlier(at, feeds->env->now);
         TAILQ_FOREACH (item, &f->waiting, place)

@@ -40,7 +40,8 @@ struct feeds {
 
 void feeds_deinit(struct feeds *feeds);
 
-/* The partition leads here in a new term, or has another range: its feed begins anew. */
+/* The partition leads here in a new term, or has another range or other indexes: its feed begins anew,
+ * in the same term once what is proposed is applied. */
 void feeds_begin(struct feeds *feeds, struct partition *p);
 
 /* Whether a write may add a change of so many bytes. If not, `verdict` says which index holds it up. */

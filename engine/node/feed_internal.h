@@ -66,7 +66,10 @@ struct feed {
     LIST_ENTRY(feed) place;
     uint32_t partition;
     uint64_t term;
-    bool lost; /* some changes are not known here: it begins anew at the end of the turn */
+    /* Some changes are not known here. It begins anew once what was proposed until then is applied:
+     * deletions of changes are still on their way, and would be proposed twice. */
+    bool lost;
+    uint64_t lost_at; /* the last entry then */
     struct id_map by_hash;
     struct feed_items ready;
     struct feed_items waiting;

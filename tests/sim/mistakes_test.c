@@ -253,8 +253,8 @@ static void assert_session_mistake_found(enum raft_mutation mutation, uint64_t f
 static void rows_that_come_late_are_found(void **state)
 {
     (void)state;
-    assert_session_mistake_found(RAFT_MUTATION_ANY_SESSION, 170);
-    assert_session_mistake_found(RAFT_MUTATION_APPLY_TWICE, 170);
+    assert_session_mistake_found(RAFT_MUTATION_ANY_SESSION, 250);
+    assert_session_mistake_found(RAFT_MUTATION_APPLY_TWICE, 250);
 }
 
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
