@@ -703,6 +703,11 @@ static void catalog_delete(struct catalog *c, const struct catalog_command *comm
     if (e == NULL)
         return;
     if (!e->table.protected) {
+        out->table = catalog_busy_index(c, &e->table);
+        if (out->table != NULL) {
+            catalog_refuse(c, out, REPLY_TABLE_BUSY);
+            return;
+        }
         set_status(c, e, TABLE_DELETING, out);
         catalog_delete_indexes(c, &e->table, out);
         return;

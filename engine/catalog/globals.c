@@ -333,6 +333,14 @@ void catalog_update_with_indexes(struct catalog *c, const struct catalog_command
 
 /* ---- deleting ---- */
 
+const struct table *catalog_busy_index(const struct catalog *c, const struct table *t)
+{
+    const struct table *x = NULL;
+    while ((x = catalog_next_index(c, t, x)) != NULL && x->status == TABLE_ACTIVE && !x->filling)
+        ;
+    return x;
+}
+
 void catalog_delete_indexes(struct catalog *c, const struct table *t, struct catalog_result *out)
 {
     const struct table *deleted = out->table;

@@ -2,13 +2,11 @@
 """Secondary indexes: their definition, their rows, reads by them, what they cost, and each refusal."""
 
 import base64
-import json
 import random
 import unittest
-import urllib.request
 import uuid
 
-from suite import INVALID, URL, Suite, boto, keys_of, n, new_name, s, send, until
+from suite import INVALID, Suite, boto, keys_of, n, new_name, s, send, until
 
 KEYS = (("p", "S"), ("s", "S"))
 
@@ -484,41 +482,6 @@ class GlobalDefinitionTest(Suite):
             {"reason": "IndexReadProvisionedThroughputExceeded",
              "resource": "arn:aws:dynamodb:local:000000000000:table/%s/index/by-a" % name["TableName"]}])
         self.assertEqual(send("Scan", name)[0], 200)
-
-    def limits(self, table):
-        """What the router holds of limits, by table or TABLE/INDEX and kind."""
-        with urllib.request.urlopen(URL + "/weir/gac") as answer:
-            return {(x["table"], x["kind"]): x for x in json.load(answer)["limits"]
-                    if x["table"].split("/")[0] == table}
-
-    def test_an_index_has_a_limit_of_its_own_for_reads(self):
-        one = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
-        name = self.created(globally(*(global_index("by-" + x, x, ProvisionedThroughput=one) for x in "ab"),
-                                     more=(("a", "S"), ("b", "S")), BillingMode="PROVISIONED", ProvisionedThroughput=UNITS))
-        table = name["TableName"]
-        refusal = until(self, lambda: (lambda status, answer: answer if status == 400 else None)(
-            *send("Scan", {**name, "IndexName": "by-a"})), "a Scan is throttled")
-        self.assertIn("(table: the index's limit of read units is used up", refusal["message"])
-        self.assertEqual(send("Scan", {**name, "IndexName": "by-b"})[0], 200)
-        self.assertEqual(send("Scan", name)[0], 200)
-        self.assertEqual(send("PutItem", {**name, "Item": {"p": s("x"), "s": s("x"), "a": s("x")}})[0], 200)
-        limits = self.limits(table)
-        self.assertGreaterEqual(limits[table + "/by-a", "read"]["refused"], 1)
-        self.assertEqual(limits[table + "/by-a", "read"]["rate"], 1)
-        self.assertEqual(limits[table + "/by-b", "read"]["refused"], 0)
-        self.assertEqual(limits[table, "read"]["refused"], 0)
-        self.assertNotIn((table + "/by-a", "write"), limits)  # partitions limit the rows
-
-    def test_an_index_takes_part_in_global_admission_as_its_table_does(self):
-        one = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
-        name = self.created(globally(global_index("by-a", "a", ProvisionedThroughput=one), more=(("a", "S"),),
-                                     BillingMode="PROVISIONED", ProvisionedThroughput=UNITS,
-                                     Tags=[{"Key": "weir:gac", "Value": "off"}]))
-        refusal = until(self, lambda: (lambda status, answer: answer if status == 400 else None)(
-            *send("Scan", {**name, "IndexName": "by-a"})), "a Scan is throttled")
-        self.assertIn("(allocation: partition ", refusal["message"])
-        self.assertEqual(refusal["ThrottlingReasons"][0]["reason"], "IndexReadProvisionedThroughputExceeded")
-        self.assertEqual(self.limits(name["TableName"]), {})
 
     def test_what_is_wrong_with_a_change_of_indexes_is_told(self):
         name = self.created(globally(global_index("by-a", "a"), more=(("a", "S"), ("n", "N")),

@@ -135,7 +135,6 @@ static void requests_that_are_done_though_they_were_cut_off_are_found(void **sta
                  RAFT_MUTATION_NONE, 1, SEEDS);
 }
 
-/* From seed 2 on: in seed 1 the size of an item collection is what is not read, and the node stops. */
 static void reads_that_fail_and_say_that_nothing_is_there_are_found(void **state)
 {
     (void)state;
@@ -146,7 +145,7 @@ static void reads_that_fail_and_say_that_nothing_is_there_are_found(void **state
                                       .gac = SIM_GAC_NONE,
                                       .length_ms = 3000,
                                       .mistake = SIM_MISTAKE_READ_ERRORS},
-                 RAFT_MUTATION_NONE, 2, SEEDS);
+                 RAFT_MUTATION_NONE, 1, SEEDS);
 }
 
 /* A condition fails on an item that is in flight. The leader is cut off, the item is never

@@ -202,6 +202,27 @@ static void an_index_that_is_changing_refuses_another_change(void **state)
     world_deinit(&w);
 }
 
+static void a_table_is_deleted_only_while_no_index_is_changing(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    give(&w, "by-a", BILLING_PROVISIONED, 50);
+    struct catalog_command c = command_of(&w, CATALOG_UPDATE, 0);
+    c.spec.billing = BILLING_AS_IT_IS;
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    buffer_clear(&w.globals);
+    c = command_of(&w, CATALOG_DELETE, 0);
+    assert_int_equal(apply(&w, &c), REPLY_TABLE_BUSY);
+    assert_true(slice_is(w.result.table->name, "t/by-a"));
+    expect_table(&w, "t", TABLE_ACTIVE, BILLING_PROVISIONED, 10);
+    settle(&w, "t/by-a");
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    expect_table(&w, "t", TABLE_DELETING, BILLING_PROVISIONED, 10);
+    expect_table(&w, "t/by-a", TABLE_DELETING, BILLING_PROVISIONED, 50);
+    world_deinit(&w);
+}
+
 /* Routers keep the limit of an index's reads; the rows are written by nodes, which know no tokens. */
 static void routers_keep_the_limits_of_an_indexs_reads_if_they_keep_its_tables(void **state)
 {
@@ -252,6 +273,7 @@ int main(void)
         cmocka_unit_test(an_index_that_is_changing_refuses_another_change),
         cmocka_unit_test(routers_keep_the_limits_of_an_indexs_reads_if_they_keep_its_tables),
         cmocka_unit_test(a_maximum_of_an_index_bounds_its_partitions_where_no_router_keeps_it),
+        cmocka_unit_test(a_table_is_deleted_only_while_no_index_is_changing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
