@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/probe.h"
 #include "engine/node/feed_internal.h"
 #include "engine/node/owned_keys.h"
 #include "engine/store/memtable.h"
@@ -139,21 +140,36 @@ void feeds_deinit(struct feeds *feeds)
     }
 }
 
+static void feed_lose(struct feed *f, const struct partition *p)
+{
+    f->lost = true;
+    f->lost_at = raft_last(p->raft);
+}
+
+/* Whether a lost feed may begin anew. */
+static bool feed_may_start(const struct feeds *feeds, const struct feed *f,
+                           const struct partition *p)
+{
+    return raft_applied(p->raft) >= f->lost_at && !instant_before(feeds->env->now, f->again_at);
+}
+
 /* Reads the changes that earlier leaders have left. There are few: FEED-2. */
 static void feed_load(struct feeds *feeds, struct feed *f, const struct partition *p)
 {
     struct store_cursor c;
     struct slice key, value;
+    enum status status = STATUS_NOT_FOUND;
     store_seek(feeds->env->store, key_in_space(p->info.lo, SPACE_FEED_KEYS, &feeds->env->lent),
                key_in_space(p->info.hi, SPACE_FEED_KEYS, &feeds->env->lent), false, &c);
-    while (!MUTATED(RAFT_MUTATION_FORGET_FEED) && store_next(&c, &key, &value) == STATUS_OK)
+    while (!MUTATED(RAFT_MUTATION_FORGET_FEED) &&
+           (status = store_next(&c, &key, &value)) == STATUS_OK)
         feed_take(feeds, f, key, value);
-}
-
-static void feed_lose(struct feed *f, const struct partition *p)
-{
-    f->lost = true;
-    f->lost_at = raft_last(p->raft);
+    if (status == STATUS_NOT_FOUND)
+        return;
+    PROBE("a feed cannot read its changes");
+    feed_lose(f, p);
+    f->unread = true;
+    f->again_at = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
 }
 
 static void feed_start(struct feeds *feeds, struct partition *p)
@@ -234,7 +250,9 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
     const struct feed_lag lag = feeds_lag(feeds, p);
     const bool late =
         instant_since(feeds->env->now, lag.since).ns > config->index_backlog_ms * NS_PER_MS;
-    if ((!late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes) ||
+    const struct feed *f = feed_live(feeds, p);
+    const bool known = f == NULL || !f->unread;
+    if ((known && !late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes) ||
         MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
         return true;
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
@@ -375,7 +393,7 @@ void feeds_end_turn(struct feeds *feeds)
         struct partition *p = partitions_find(feeds->partitions, f->partition);
         if (p == NULL || p->led == 0 || p->closing || p->ended)
             feed_free(feeds, f);
-        else if (p->led != f->term || (f->lost && raft_applied(p->raft) >= f->lost_at))
+        else if (p->led != f->term || (f->lost && feed_may_start(feeds, f, p)))
             feed_start(feeds, p);
         else if (p->frozen.index == 0 && !f->lost)
             feed_run(feeds, f, p);
@@ -388,8 +406,11 @@ struct instant feeds_deadline(const struct feeds *feeds)
     const struct feed *f;
     const struct feed_item *item;
     LIST_FOREACH (f, &feeds->all, place) {
-        if (f->lost)
-            continue; /* entries that are applied come by themselves */
+        if (f->lost) { /* entries that are applied come by themselves */
+            if (instant_before(feeds->env->now, f->again_at))
+                at = instant_earlier(at, f->again_at);
+            continue;
+        }
         if (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX)
             at = instant_earlier(at, feeds->env->now);
         TAILQ_FOREACH (item, &f->waiting, place)
