@@ -153,7 +153,8 @@ static void stage_set(struct stage *s, const struct scene *scene)
     node_admission_init(&s->node, &s->config, s->now);
     struct admission_rates rates = {.rate_mcu = {scene->rate_mcu, scene->rate_mcu}};
     for (int64_t i = 0; i < scene->partitions; i++)
-        admission_init(&s->partitions[i], admission_policy_find(slice_of(scene->policy)),
+        admission_init(&s->partitions[i],
+                       admission_policies_same(admission_policy_find(slice_of(scene->policy))),
                        &s->config, &rates, s->now);
     s->now.ns = 90000 * NS_PER_S; /* and is full */
 }

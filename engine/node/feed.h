@@ -16,6 +16,7 @@
  *   FEED-2  The changes that are not done take at most index_backlog_bytes, proposed ones included.
  *           Further writes that change indexes are refused until some are done. A partition that has
  *           absorbed another one begins with the changes of both.
+ *           While the changes cannot be read, no write may add one.
  *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
  *
  * A new index is filled piece by piece: feeds_fill makes items of a piece of the partition part of the
@@ -40,7 +41,8 @@ struct feeds {
 
 void feeds_deinit(struct feeds *feeds);
 
-/* The partition leads here in a new term, or has another range: its feed begins anew. */
+/* The partition leads here in a new term, or has another range or other indexes: its feed begins anew,
+ * in the same term once what is proposed is applied. */
 void feeds_begin(struct feeds *feeds, struct partition *p);
 
 /* Whether a write may add a change of so many bytes. If not, `verdict` says which index holds it up. */

@@ -72,8 +72,12 @@ struct feed {
     LIST_ENTRY(feed) place;
     uint32_t partition;
     uint64_t term;
-    bool lost;                 /* some changes are not known here: it begins anew */
-    struct instant lost_until; /* at the first turn from then on */
+    /* Some changes are not known here. It begins anew once what was proposed until then is applied:
+     * deletions of changes are still on their way, and would be proposed twice. */
+    bool lost;
+    uint64_t lost_at;        /* the last entry then */
+    bool unread;             /* lost, because the store could not be read: nobody knows its size */
+    struct instant again_at; /* if so: when to try again */
     struct id_map by_hash;
     struct feed_items ready;
     struct feed_items waiting;

@@ -136,7 +136,8 @@ static int64_t write_grows_by(const struct write *w)
     return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
 }
 
-/* Sets the size that the item collection will have after the write. */
+/* Sets the size that the item collection will have after the write. STATUS_CORRUPT: the row says less
+ * than the item alone has, or there is none. */
 static enum status write_change_collection(struct requests *requests, const struct partition *p,
                                            const struct operation *o, struct write *w)
 {
@@ -147,10 +148,11 @@ static enum status write_change_collection(struct requests *requests, const stru
     w->collection_hash = memtable_hash(key);
     enum status status =
         write_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
-    if (status == STATUS_OK)
-        w->collection_bytes += write_grows_by(w);
-    must(status != STATUS_OK || w->collection_bytes >= 0);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    const bool whole = w->collection_bytes >= w->old_size;
+    w->collection_bytes += write_grows_by(w);
+    return whole && w->collection_bytes >= 0 ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* The collection's row goes before the item: the item must be the last bytes of the entry. */

@@ -360,6 +360,26 @@ static void a_cold_piece_is_touched_before_an_index_is_filled_with_it(void **sta
     scene_close(&s);
 }
 
+/* The allocation of an index is 2 units of writes and 10 of reads. */
+static void routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 2);
+    s.w.gac = 1 + GAC_LEASE;
+    s.w.config.profile = PROFILE_RESEARCH; /* with GAC, partitions burst without limit */
+    lone_set(&s.w, "partition_policy", "burst");
+    scene_table(&s);
+    for (uint32_t name = 0; name < NAMES / 4; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 100);
+    assert_in_range(scene_rows(&s), 2, 3);
+    scene_pass(&s, 900);
+    for (int i = 0; i < 100; i++)
+        assert_in_range(scene_rows(&s), 2, 5);
+    scene_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +391,7 @@ int main(void)
         cmocka_unit_test(an_index_that_lags_too_long_holds_writes_up),
         cmocka_unit_test(an_index_that_refuses_is_asked_for_few_rows_at_a_time),
         cmocka_unit_test(a_cold_piece_is_touched_before_an_index_is_filled_with_it),
+        cmocka_unit_test(routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
