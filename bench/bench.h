@@ -11,7 +11,8 @@
     X(traffic, "ns per key and per request of a described workload")     \
     X(embedded, "gets and durable puts of the engine, beside raw LMDB")  \
     X(http, "requests per second and latencies over HTTP")               \
-    X(expressions, "requests with expressions, beside plain ones")
+    X(expressions, "requests with expressions, beside plain ones")       \
+    X(indexes, "writes of tables with global indexes, beside tables without")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_LIST(X)
@@ -26,6 +27,12 @@ void bench_write_scenes(struct buffer *out, const char *bench, int64_t batch, in
 
 /* Prints the JSON in `out`, and frees it. */
 void bench_print(struct buffer *out);
+
+/* The end of a bench whose figures are in `out`: prints them if they are asked for as JSON, then the
+ * error, if there is one. Frees both. Returns the exit code. */
+int bench_end(const char *bench, bool json, struct buffer *out, struct buffer *error, bool kept);
+
+int64_t bench_clock_ns(void);
 
 /* Sorts `values`. */
 double bench_median(double *values, size_t count);

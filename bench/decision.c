@@ -48,13 +48,6 @@ static uint64_t bytes_allocated(void)
     return mallinfo2().uordblks;
 }
 
-static int64_t bench_decision_clock_ns(void)
-{
-    struct timespec t;
-    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 struct scene {
     const char *name;
     const char *meaning;
@@ -160,7 +153,8 @@ static void stage_set(struct stage *s, const struct scene *scene)
     node_admission_init(&s->node, &s->config, s->now);
     struct admission_rates rates = {.rate_mcu = {scene->rate_mcu, scene->rate_mcu}};
     for (int64_t i = 0; i < scene->partitions; i++)
-        admission_init(&s->partitions[i], admission_policy_find(slice_of(scene->policy)),
+        admission_init(&s->partitions[i],
+                       admission_policies_same(admission_policy_find(slice_of(scene->policy))),
                        &s->config, &rates, s->now);
     s->now.ns = 90000 * NS_PER_S; /* and is full */
 }
@@ -202,10 +196,10 @@ static int64_t bench_decision_overhead_ns(struct histogram *h)
 {
     histogram_init(h);
     for (int i = 0; i < CALIBRATIONS; i++) {
-        int64_t start = bench_decision_clock_ns();
+        int64_t start = bench_clock_ns();
         for (int j = 0; j < BATCH; j++)
             __asm__ volatile("" : : "r"(j) : "memory");
-        histogram_record(h, bench_decision_clock_ns() - start);
+        histogram_record(h, bench_clock_ns() - start);
     }
     return histogram_percentile(h, HISTOGRAM_WHOLE / 2);
 }
@@ -226,12 +220,12 @@ static void bench_decision_scene_run(const struct scene *scene, int64_t overhead
         stage_draw(&s, scene, &p);
         if (router)
             stage_exchange(&s);
-        int64_t start = bench_decision_clock_ns();
+        int64_t start = bench_clock_ns();
         if (router)
             decide_at_router(&s, scene, verdicts);
         else
             decide_at_node(&s, scene, verdicts);
-        int64_t spent = bench_decision_clock_ns() - start - overhead;
+        int64_t spent = bench_clock_ns() - start - overhead;
         if (batch < 0)
             continue;
         histogram_record(&o->ps, (spent < 0 ? 0 : spent) * PS_PER_NS / BATCH);

@@ -46,13 +46,6 @@ struct bench {
     uint8_t (*keys)[KEY_SIZE]; /* the same as storage keys, ready for the peer */
 };
 
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * NS_PER_S + t.tv_nsec;
-}
-
 static void bench_embedded_encode(struct buffer *out, const char *id, struct slice payload)
 {
     struct item_writer w;
@@ -97,7 +90,7 @@ static void make_items(struct bench *b)
 /* One round of durable puts on each side; ns per put. */
 static double put_weir(struct bench *b, struct prng *prng)
 {
-    int64_t start = now_ns();
+    int64_t start = bench_clock_ns();
     struct weir_result r;
     for (int64_t i = 0; i < b->puts; i++) {
         int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
@@ -109,12 +102,12 @@ static double put_weir(struct bench *b, struct prng *prng)
     }
     while (weir_complete(b->db, &r) == WEIR_OK)
         must(r.status == WEIR_OK);
-    return (double)(now_ns() - start) / (double)b->puts;
+    return (double)(bench_clock_ns() - start) / (double)b->puts;
 }
 
 static double put_peer(struct bench *b, struct prng *prng)
 {
-    int64_t start = now_ns();
+    int64_t start = bench_clock_ns();
     struct slice keys[IN_FLIGHT], values[IN_FLIGHT];
     for (int64_t i = 0; i < b->puts; i += IN_FLIGHT) {
         for (size_t j = 0; j < IN_FLIGHT; j++) {
@@ -124,13 +117,13 @@ static double put_peer(struct bench *b, struct prng *prng)
         }
         must(raw_lmdb_put(b->peer, keys, values, IN_FLIGHT));
     }
-    return (double)(now_ns() - start) / (double)b->puts;
+    return (double)(bench_clock_ns() - start) / (double)b->puts;
 }
 
 static double get_weir(struct bench *b, struct prng *prng, int64_t gets)
 {
     struct weir_item *key = weir_item_create();
-    int64_t start = now_ns();
+    int64_t start = bench_clock_ns();
     for (int64_t i = 0; i < gets; i++) {
         struct weir_result r;
         int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
@@ -138,7 +131,7 @@ static double get_weir(struct bench *b, struct prng *prng, int64_t gets)
         weir_item_add(key, "id", WEIR_STRING, b->ids[at], ID_SIZE - 1);
         must(weir_get(b->table, key, true, &r) == WEIR_OK);
     }
-    double ns = (double)(now_ns() - start) / (double)gets;
+    double ns = (double)(bench_clock_ns() - start) / (double)gets;
     weir_item_destroy(key);
     return ns;
 }
@@ -155,7 +148,7 @@ static uint64_t read_value(struct slice value)
 static double get_peer(struct bench *b, struct prng *prng, int64_t gets, bool read)
 {
     uint64_t sum = 0;
-    int64_t start = now_ns();
+    int64_t start = bench_clock_ns();
     for (int64_t i = 0; i < gets; i++) {
         struct slice value;
         int64_t at = (int64_t)prng_below(prng, (uint64_t)b->items);
@@ -163,7 +156,7 @@ static double get_peer(struct bench *b, struct prng *prng, int64_t gets, bool re
         if (read)
             sum += read_value(value);
     }
-    double ns = (double)(now_ns() - start) / (double)gets;
+    double ns = (double)(bench_clock_ns() - start) / (double)gets;
     must(!read || sum > 0);
     return ns;
 }

@@ -80,7 +80,7 @@ static enum status bench_http_measure(struct bench_http *b, const char *url,
     if (m->preload)
         status = bench_load_preload(&b->load, url, m->workload, error);
     if (status == STATUS_OK)
-        status = bench_load_run(&b->load, url, m->workload, o, &run, error);
+        status = bench_load_run(&b->load, url, m->workload, 0, o, &run, error);
     if (status == STATUS_OK)
         print_result(b, m->name, run->results[0].result);
     load_run_destroy(run);
@@ -141,8 +141,8 @@ static enum status compare_gac(struct bench_http *b, const struct bench_server *
     bool kept = true;
     enum status status = STATUS_OK;
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
-        char url[64];
-        snprintf(url, sizeof url, "http://127.0.0.1:%u", servers[i]->port);
+        char url[BENCH_URL_SIZE];
+        bench_server_url(servers[i], url);
         status = bench_load_preload(&b->load, url, table_measures[0].workload, error);
     }
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
@@ -173,11 +173,11 @@ static enum status run_comparison(struct bench_http *b, struct buffer *error)
 static enum status run_alone(struct bench_http *b, struct buffer *error)
 {
     struct bench_server server = {0};
-    char url[64];
+    char url[BENCH_URL_SIZE];
     enum status status = STATUS_OK;
     if (b->url == NULL) {
         status = bench_server_start(&server, b->data, b->server_cpu, NULL, error);
-        snprintf(url, sizeof url, "http://127.0.0.1:%u", server.port);
+        bench_server_url(&server, url);
         b->url = url;
     }
     bench_pin(b->load_cpu);
@@ -255,12 +255,5 @@ int bench_http(int argc, char **argv)
     enum status status = b.gac_rounds > 0 ? run_comparison(&b, &error) : run_alone(&b, &error);
     json_write_close(&b.out, ']');
     json_write_close(&b.out, '}');
-    if (b.json)
-        bench_print(&b.out);
-    else
-        buffer_deinit(&b.out);
-    if (error.size > 0)
-        fprintf(stderr, "weir-bench http: %.*s\n", (int)error.size, (char *)error.data);
-    buffer_deinit(&error);
-    return status == STATUS_OK ? 0 : 1;
+    return bench_end("http", b.json, &b.out, &error, status == STATUS_OK);
 }

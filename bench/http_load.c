@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "bench/bench.h"
 #include "workload/load_setup.h"
 
 /* The measurement as a command line of `weir load`. */
@@ -47,47 +48,60 @@ enum status bench_load_preload(const struct bench_load *l, const char *url, cons
 }
 
 enum status bench_load_run(const struct bench_load *l, const char *url, const char *settings,
-                           struct load_options *o, struct load_run **out, struct buffer *error)
+                           uint64_t first_number, struct load_options *o, struct load_run **out,
+                           struct buffer *error)
 {
     enum status status = parse_load(l, url, settings, o, error);
     if (status == STATUS_OK)
-        status = load_run(
-            &(struct load_run_options){.load = o, .workloads = o->workloads, .workload_count = 1},
-            out, error);
+        status = load_run(&(struct load_run_options){.load = o,
+                                                     .workloads = o->workloads,
+                                                     .workload_count = 1,
+                                                     .first_number = first_number},
+                          out, error);
     if (status == STATUS_OK && (*out)->results[0].result->admitted == 0)
         return buffer_explain(error, STATUS_IO, "%s: no request was admitted", settings);
     return status;
 }
 
-static enum status run_once(const struct bench_load *l, struct bench_side *side, int round,
-                            struct load_options *o, struct buffer *error)
+/* Over the whole round: what the server finishes after the last answer counts too. */
+static enum status round_measure(struct bench_side *side, int round, const struct load_result *r,
+                                 int64_t cpu_ns, struct buffer *error)
 {
-    char url[64];
+    const int64_t answered_ns = bench_clock_ns();
+    enum status status = side->finish != NULL ? side->finish(side, round, error) : STATUS_OK;
+    const int64_t span_ns = r->elapsed_ns + bench_clock_ns() - answered_ns;
+    cpu_ns = bench_server_cpu_ns(side->server) - cpu_ns;
+    side->per_s[round] = (double)r->admitted * 1e9 / (double)span_ns;
+    side->cpu_us[round] = (double)cpu_ns / 1e3 / (double)r->admitted;
+    side->sent += r->offered;
+    if (status == STATUS_OK && r->refused + r->failed > 0)
+        status = buffer_explain(error, STATUS_IO, "%s: %lld requests were throttled, %lld failed",
+                                side->settings, (long long)r->refused, (long long)r->failed);
+    return status;
+}
+
+enum status bench_load_round(const struct bench_load *l, struct bench_side *side, int round,
+                             struct buffer *error)
+{
+    char url[BENCH_URL_SIZE];
+    struct load_options *o = must_calloc(1, sizeof *o);
     struct load_run *run = NULL;
-    snprintf(url, sizeof url, "http://127.0.0.1:%u", side->server->port);
-    int64_t cpu_ns = bench_server_cpu_ns(side->server);
-    enum status status = bench_load_run(l, url, side->settings, o, &run, error);
-    if (status == STATUS_OK) {
-        const struct load_result *r = run->results[0].result;
-        cpu_ns = bench_server_cpu_ns(side->server) - cpu_ns;
-        side->per_s[round] = (double)r->admitted * 1e9 / (double)r->elapsed_ns;
-        side->cpu_us[round] = (double)cpu_ns / 1e3 / (double)r->admitted;
-        if (r->refused + r->failed > 0)
-            status =
-                buffer_explain(error, STATUS_IO, "%s: %lld requests were throttled, %lld failed",
-                               side->settings, (long long)r->refused, (long long)r->failed);
-    }
+    bench_server_url(side->server, url);
+    const int64_t cpu_ns = bench_server_cpu_ns(side->server);
+    enum status status =
+        bench_load_run(l, url, side->settings, (uint64_t)side->sent + 1, o, &run, error);
+    if (status == STATUS_OK)
+        status = round_measure(side, round, run->results[0].result, cpu_ns, error);
     load_run_destroy(run);
+    free(o);
     return status;
 }
 
 enum status bench_load_compare(const struct bench_load *l, struct bench_side *a,
                                struct bench_side *b, int rounds, struct buffer *error)
 {
-    struct load_options *o = must_calloc(1, sizeof *o);
     enum status status = STATUS_OK;
     for (int i = 0; i < 2 * rounds && status == STATUS_OK; i++)
-        status = run_once(l, (i + i / 2) % 2 ? b : a, i / 2, o, error);
-    free(o);
+        status = bench_load_round(l, (i + i / 2) % 2 ? b : a, i / 2, error);
     return status;
 }

@@ -1,7 +1,10 @@
-/* report.c - what the benches share: the option --json, medians, JSON. */
+/* report.c - what the benches share: the option --json, medians, JSON, a clock. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "base/instant.h"
+#include "base/must.h"
 #include "bench/bench.h"
 #include "cmd/usage.h"
 #include "router/json/json_writer.h"
@@ -36,6 +39,25 @@ void bench_print(struct buffer *out)
 {
     printf("%.*s\n", (int)out->size, (const char *)out->data);
     buffer_deinit(out);
+}
+
+int bench_end(const char *bench, bool json, struct buffer *out, struct buffer *error, bool kept)
+{
+    if (json)
+        bench_print(out);
+    else
+        buffer_deinit(out);
+    if (error->size > 0)
+        fprintf(stderr, "weir-bench %s: %.*s\n", bench, (int)error->size, (char *)error->data);
+    buffer_deinit(error);
+    return kept ? 0 : 1;
+}
+
+int64_t bench_clock_ns(void)
+{
+    struct timespec t;
+    must(clock_gettime(CLOCK_MONOTONIC, &t) == 0);
+    return (int64_t)t.tv_sec * NS_PER_S + t.tv_nsec;
 }
 
 static int compare_numbers(const void *a, const void *b)

@@ -145,6 +145,11 @@ void bench_server_stop(struct bench_server *s)
     *s = (struct bench_server){0};
 }
 
+void bench_server_url(const struct bench_server *s, char out[BENCH_URL_SIZE])
+{
+    snprintf(out, BENCH_URL_SIZE, "http://127.0.0.1:%u", s->port);
+}
+
 int64_t bench_server_cpu_ns(const struct bench_server *s)
 {
     clockid_t clock;

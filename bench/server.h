@@ -5,6 +5,10 @@
 
 #include "base/buffer.h"
 
+enum {
+    BENCH_URL_SIZE = 64
+};
+
 struct bench_server {
     pid_t pid; /* 0: none */
     uint16_t port;
@@ -17,6 +21,8 @@ struct bench_server {
 enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
                                const char *const *settings, struct buffer *error);
 void bench_server_stop(struct bench_server *s);
+
+void bench_server_url(const struct bench_server *s, char out[BENCH_URL_SIZE]);
 
 /* Processor time it has used so far. */
 int64_t bench_server_cpu_ns(const struct bench_server *s);

@@ -89,6 +89,7 @@ static const struct option common_options[] = {
     {"set", "PATH=VALUE", OPTION_CUSTOM, .take = take_set, .initial = "",
      .help = "Change a value of the scenario, before its policies do. May be given again."},
     {"fidelity", "NAME", OPTION_CHOICE, MEMBER(plan.fidelity), .choices = lab_fidelity_names,
+     .initial = "as the scenario says",
      .help = "How the cluster is run. admission: storage and replication are reduced to what they "
              "cost. full: real nodes, routers and servers of global admission control in virtual "
              "time. real: processes on this machine, one run at a time. docs/fidelity.md compares "
@@ -138,7 +139,7 @@ static const char *take_word(void *target, const char *word, struct buffer *erro
 static struct lab_arguments lab_defaults(void)
 {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return (struct lab_arguments){.plan = {.first_seed = 1},
+    return (struct lab_arguments){.plan = {.first_seed = 1, .fidelity = LAB_FIDELITIES},
                                   .jobs = cores < 1              ? 1
                                           : cores > LAB_JOBS_MAX ? LAB_JOBS_MAX
                                                                  : cores};

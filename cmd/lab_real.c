@@ -364,6 +364,15 @@ static bool real_can(const struct scenario *s, struct buffer *error)
                              scenario_fault_name((enum scenario_fault_kind)kind));
         return false;
     }
+    for (uint32_t i = 0; i < s->table_count; i++) {
+        if (s->tables[i].indexes.count == 0)
+            continue;
+        buffer_append_format(error,
+                             "the fidelity real does not tell how far global indexes are behind: "
+                             "`indexes` of table %s must be empty. The fidelity full does",
+                             s->tables[i].name);
+        return false;
+    }
     if (s->cluster.memory_items > 0)
         buffer_append_text(error, "the fidelity real has this machine's memory: memory_items must "
                                   "be 0. The fidelity admission knows it");

@@ -49,6 +49,13 @@ uint32_t demand_tenant(const struct scenario *s, const struct scenario_workload 
     return i;
 }
 
+uint32_t demand_index(const struct scenario *s, uint32_t table_place, uint32_t index)
+{
+    for (uint32_t i = 0; i < table_place; i++)
+        index += s->tables[i].indexes.count;
+    return index;
+}
+
 void demand_table_name(const struct scenario_table *t, uint32_t copy, char *out, size_t size)
 {
     if (t->copies > 1)

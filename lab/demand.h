@@ -24,6 +24,7 @@ enum demand_stream {
     DEMAND_GAC,
     DEMAND_WORLD,
     DEMAND_HEDGES,
+    DEMAND_INDEXES,
 };
 
 uint64_t demand_seed(uint64_t seed, enum demand_stream stream, uint64_t which);
@@ -40,6 +41,9 @@ int64_t demand_cost_mcu(const struct traffic_request *t);
 
 /* The place of the workload's tenant among the scenario's. */
 uint32_t demand_tenant(const struct scenario *s, const struct scenario_workload *w);
+
+/* The number of a table's index among those of all tables. */
+uint32_t demand_index(const struct scenario *s, uint32_t table_place, uint32_t index);
 
 /* "NAME", or "NAME-3" if the table has copies. `copy` counts from 0. */
 void demand_table_name(const struct scenario_table *t, uint32_t copy, char *out, size_t size);

@@ -56,6 +56,7 @@ void measure_destroy(struct measure *m)
         free(m->limits[i].bins);
     for (size_t i = 0; i < m->phase_count; i++)
         free(m->phases[i]);
+    index_destroy(m);
     optimum_destroy(m->optimum);
     void *owned[] = {m->resources,        m->flows,
                      m->streams,          m->limits,
@@ -249,6 +250,8 @@ static void count_refusal(struct measure *m, struct flow *f, struct stream *s,
     f->refused_mcu += r->cost_mcu;
     slot->refused_mcu[r->reason] += r->cost_mcu;
     slot->refused[r->reason]++;
+    if (r->index > 0)
+        index_refused(m, r);
     m->period_refused = true;
     if (step < MEASURE_STEPS && s->first_refusal_ns[step] == NEVER_YET)
         s->first_refusal_ns[step] = r->at_ns;
@@ -258,6 +261,7 @@ void measure_request(struct measure *m, const struct measure_request *r)
 {
     must(r->flow < m->flow_count);
     must(r->reason < MEASURE_REASONS);
+    must(r->index <= m->index_count);
     must(r->cost_mcu > 0);
     must(!m->ended);
     if (r->at_ns < m->options.begin_ns)

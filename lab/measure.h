@@ -25,9 +25,10 @@
 #include "lab/optimum.h"
 
 enum {
-    MEASURE_REASONS = 10, /* 0: admitted; the others as in enum admit_reason */
-    MEASURE_KINDS = 2,    /* 0: reads, 1: writes, as in enum admit_kind */
-    MEASURE_STEPS = 64,   /* phases that are kept, and steps whose bursts are; later ones are not */
+    MEASURE_REASONS = 10,     /* 0: admitted; the others as in enum admit_reason */
+    MEASURE_REASON_INDEX = 7, /* as ADMIT_REFUSED_INDEX */
+    MEASURE_KINDS = 2,        /* 0: reads, 1: writes, as in enum admit_kind */
+    MEASURE_STEPS = 64, /* phases that are kept, and steps whose bursts are; later ones are not */
 };
 
 #define MEASURE_ANY UINT32_MAX /* in a selector: all of them */
@@ -98,11 +99,15 @@ void measure_set_stream_limit(struct measure *m, uint32_t stream, uint32_t limit
  * its greatest value sets it once. */
 void measure_set_limit(struct measure *m, uint32_t limit, int64_t rate_mcu, int64_t bank_mcu);
 
+/* A global index, which refusals of its table's writes may name. Returns the index: 0, 1, .. */
+uint32_t measure_add_index(struct measure *m);
+
 /* ---- fed during the run ---- */
 
 struct measure_request {
     uint32_t flow;
     uint32_t reason; /* 0: admitted */
+    uint32_t index;  /* of a refusal: 1 + the index that it names; 0: none */
     int64_t at_ns;   /* when it was offered; not before the previous request's window */
     int64_t cost_mcu;
     int64_t latency_ns; /* of an admitted request; < 0: not known */
@@ -162,6 +167,13 @@ void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[
 void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand);
 /* Items that nodes read, and how many of them were in memory. */
 void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hits);
+/* How far the global indexes of one of a table's partitions are behind its writes. */
+struct measure_lag {
+    int64_t behind_ns;     /* the age of the oldest change that an index lacks */
+    int64_t backlog_bytes; /* of all these changes */
+};
+void measure_index_lag(struct measure *m, int64_t at_ns, uint32_t table,
+                       const struct measure_lag *lag);
 /* Tokens that `router` used of one table's limit; `pair` numbers (router, table) from 0. */
 void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu);
 void measure_decision(struct measure *m, int64_t ns); /* cost of one decision */
@@ -172,7 +184,8 @@ void measure_decisions(struct measure *m, int64_t ns_each, uint64_t count);
 
 struct measure_selector {
     uint32_t tenant, table, kind; /* MEASURE_ANY: all */
-    uint32_t reason;              /* of refusals; MEASURE_ANY: all */
+    uint32_t reason;              /* of refusals; MEASURE_REASONS + i: those that name index i;
+                                     MEASURE_ANY: all */
     int64_t from_ns, to_ns;       /* whole slots are taken; to_ns <= 0: the end */
     uint32_t percentile;          /* of latency, in 1/100,000, as in base/histogram.h; 0: the
                                      measure's own */
@@ -234,6 +247,16 @@ int64_t measure_slot_ns(const struct measure *m); /* at present */
 /* The sum over the selected streams in one slot; the selector's times are not used. */
 struct measure_point measure_point(const struct measure *m, const struct measure_selector *selector,
                                    size_t slot);
+/* What refusals in the slot named the index. */
+struct measure_index_point {
+    uint64_t refused; /* requests */
+    int64_t refused_mcu;
+};
+struct measure_index_point measure_index_point(const struct measure *m, uint32_t index,
+                                               size_t slot);
+/* The greatest of the slot, of a table or of all (MEASURE_ANY). False: nobody tells lags of it. */
+bool measure_lag_point(const struct measure *m, uint32_t table, size_t slot,
+                       struct measure_lag *out);
 /* Latencies of the selected streams, added into `h`, which the caller has initialized. */
 void measure_latency(const struct measure *m, const struct measure_selector *selector,
                      struct histogram *h);

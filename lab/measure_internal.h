@@ -62,6 +62,19 @@ struct stream {
     int64_t largest_mcu; /* request, of the whole run */
 };
 
+/* An index by slot; later slots are zero. */
+struct index_series {
+    struct measure_index_point *slots; /* owns */
+    size_t capacity;
+};
+
+/* The greatest lags of a table by slot; later slots are zero. */
+struct lag_series {
+    uint32_t table;
+    struct measure_lag *slots; /* owns */
+    size_t capacity;
+};
+
 /* Sums of the whole cluster in one slot. */
 struct whole_slot {
     int64_t total_mcu, lost_mcu, used_mcu, usable_mcu;
@@ -150,6 +163,9 @@ struct measure {
     size_t on_demand_count, on_demand_capacity;
     double on_demand_mcu[MEASURE_KINDS]; /* admitted */
     int64_t items_read, items_hit;
+    struct index_series *indexes;
+    struct lag_series *lags;
+    size_t index_count, index_capacity, lag_count, lag_capacity;
     double *pair_use_mcu;
     size_t pair_count, pair_capacity;
     struct histogram *decisions;
@@ -159,3 +175,12 @@ struct measure {
 struct stream_slot *stream_slot_now(struct measure *m, struct stream *s);
 struct whole_slot *whole_slot_now(struct measure *m);
 void limit_advance(struct limit *l, int64_t now_ns);
+/* Of measure_series.c. */
+bool stream_is_selected(const struct stream *s, const struct measure_selector *q);
+/* Adds what the selected streams did in the slot. */
+void point_add(struct measure_point *p, const struct measure *m, const struct measure_selector *q,
+               size_t slot);
+/* Of measure_index.c. */
+void index_refused(struct measure *m, const struct measure_request *r);
+void index_halve_slots(struct measure *m);
+void index_destroy(struct measure *m);

@@ -27,13 +27,6 @@ struct selection {
     bool all_streams;
 };
 
-static bool selects(const struct measure_selector *q, const struct stream *s)
-{
-    return (q->tenant == MEASURE_ANY || q->tenant == s->tenant) &&
-           (q->table == MEASURE_ANY || q->table == s->table) &&
-           (q->kind == MEASURE_ANY || q->kind == s->kind);
-}
-
 static struct selection select_slots(const struct measure *m, const struct measure_selector *q)
 {
     int64_t end_ns = q->to_ns > 0 && q->to_ns < m->end_ns ? q->to_ns : m->end_ns;
@@ -50,40 +43,11 @@ static struct selection select_slots(const struct measure *m, const struct measu
     return s;
 }
 
-static void add_slot(struct measure_point *p, const struct stream_slot *slot)
-{
-    p->offered_mcu += slot->offered_mcu;
-    p->in_budget_mcu += slot->in_budget_mcu;
-    p->admitted_mcu += slot->admitted_mcu;
-    p->good_mcu += slot->good_mcu;
-    p->fair_mcu += slot->fair_mcu;
-    p->false_mcu += slot->false_mcu;
-    p->offered += slot->offered;
-    p->admitted += slot->admitted;
-    for (int r = 0; r < MEASURE_REASONS; r++) {
-        p->refused_mcu[r] += slot->refused_mcu[r];
-        p->refused[r] += slot->refused[r];
-    }
-    p->hedges += slot->hedges;
-    p->hedges_won += slot->hedges_won;
-    p->hedge_mcu += slot->hedge_mcu;
-}
-
-static void add_streams(const struct measure *m, const struct measure_selector *q, size_t slot,
-                        struct measure_point *p)
-{
-    for (size_t i = 0; i < m->stream_count; i++)
-        if (slot < m->streams[i].slot_capacity && selects(q, &m->streams[i]))
-            add_slot(p, &m->streams[i].slots[slot]);
-    if (slot < m->whole_capacity)
-        p->total_mcu += m->whole[slot].total_mcu;
-}
-
 static struct measure_point sum_of(const struct selection *s)
 {
     struct measure_point p = {0};
     for (size_t slot = s->first; slot < s->last; slot++)
-        add_streams(s->m, s->selector, slot, &p);
+        point_add(&p, s->m, s->selector, slot);
     return p;
 }
 
@@ -125,7 +89,7 @@ static double value_over_admission(const struct selection *s, int which)
     double worst = NAN;
     for (size_t i = 0; i < s->m->stream_count; i++) {
         const struct stream *stream = &s->m->streams[i];
-        if (stream->limit != MEASURE_ANY && selects(s->selector, stream))
+        if (stream->limit != MEASURE_ANY && stream_is_selected(stream, s->selector))
             worst = fmax(worst, s->m->limits[stream->limit].worst[which]);
     }
     return worst;
@@ -248,7 +212,7 @@ static double value_burst(const struct selection *s, int which)
     for (size_t i = 0; i < s->m->stream_count; i++) {
         const struct stream *stream = &s->m->streams[i];
         int64_t at_ns = stream->first_refusal_ns[step];
-        if (selects(s->selector, stream) && at_ns != NEVER_YET)
+        if (stream_is_selected(stream, s->selector) && at_ns != NEVER_YET)
             least = fmin(least, (double)(at_ns - s->m->steps[step].at_ns) / (double)NS_PER_S);
     }
     return least;
@@ -320,13 +284,40 @@ enum {
     GOOD
 };
 
+/* Of the selected reason, or of the index that it stands for. */
+static struct measure_index_point refused_in(const struct measure *m,
+                                             const struct measure_selector *q,
+                                             const struct measure_point *p, size_t slot)
+{
+    struct measure_index_point sum = {0};
+    if (q->reason != MEASURE_ANY && q->reason >= MEASURE_REASONS)
+        return measure_index_point(m, q->reason - MEASURE_REASONS, slot);
+    for (uint32_t r = 1; r < MEASURE_REASONS; r++) {
+        if (q->reason != MEASURE_ANY && q->reason != r)
+            continue;
+        sum.refused += p->refused[r];
+        sum.refused_mcu += p->refused_mcu[r];
+    }
+    return sum;
+}
+
+static struct measure_index_point refused_of(const struct selection *s)
+{
+    struct measure_index_point sum = {0};
+    for (size_t slot = s->first; slot < s->last; slot++) {
+        struct measure_point p = {0};
+        point_add(&p, s->m, s->selector, slot);
+        const struct measure_index_point one = refused_in(s->m, s->selector, &p, slot);
+        sum.refused += one.refused;
+        sum.refused_mcu += one.refused_mcu;
+    }
+    return sum;
+}
+
 static double mcu_of(const struct selection *s, int which)
 {
     struct measure_point p = sum_of(s);
-    double refused = 0;
-    for (uint32_t r = 1; r < MEASURE_REASONS; r++)
-        if (s->selector->reason == MEASURE_ANY || s->selector->reason == r)
-            refused += (double)p.refused_mcu[r];
+    double refused = which == REFUSED ? (double)refused_of(s).refused_mcu : 0;
     const double values[] = {(double)p.offered_mcu, (double)p.admitted_mcu, refused,
                              (double)p.fair_mcu,    (double)p.total_mcu,    (double)p.good_mcu};
     return values[which];
@@ -345,10 +336,7 @@ static double value_rate(const struct selection *s, int which)
 static double value_requests(const struct selection *s, int which)
 {
     struct measure_point p = sum_of(s);
-    double refused = 0;
-    for (uint32_t r = 1; r < MEASURE_REASONS; r++)
-        if (s->selector->reason == MEASURE_ANY || s->selector->reason == r)
-            refused += (double)p.refused[r];
+    double refused = which == REFUSED ? (double)refused_of(s).refused : 0;
     const double values[] = {(double)p.offered, (double)p.admitted, refused};
     return values[which];
 }
@@ -357,6 +345,72 @@ static double value_throttle(const struct selection *s, int which)
 {
     return which == 0 ? ratio(mcu_of(s, REFUSED), mcu_of(s, OFFERED))
                       : ratio(value_requests(s, REFUSED), value_requests(s, OFFERED));
+}
+
+/* The last slot of [first, end) in which 1 % of what was offered is refused; `end`: none. */
+static size_t last_refusing_slot(const struct selection *s, size_t first, size_t end)
+{
+    for (size_t slot = end; slot > first; slot--) {
+        struct measure_point p = {0};
+        point_add(&p, s->m, s->selector, slot - 1);
+        const int64_t refused_mcu = refused_in(s->m, s->selector, &p, slot - 1).refused_mcu;
+        if (refused_mcu > 0 && refused_mcu * 100 >= p.offered_mcu)
+            return slot - 1;
+    }
+    return end;
+}
+
+static double value_refusals_end(const struct selection *s, int which)
+{
+    const struct measure *m = s->m;
+    double worst = NAN;
+    (void)which;
+    for (size_t i = 0; i < m->step_count; i++) {
+        if (!takes_step(s, i))
+            continue;
+        const int64_t at_ns = m->steps[i].at_ns;
+        const bool last = i + 1 == m->step_count;
+        const size_t end = last ? measure_slots(m) : (size_t)(m->steps[i + 1].at_ns / m->slot_ns);
+        const size_t slot = last_refusing_slot(s, (size_t)(at_ns / m->slot_ns), end);
+        const int64_t end_ns = (int64_t)(slot + 1) * m->slot_ns;
+        worst = fmax(worst, slot == end       ? 0
+                            : slot + 1 == end ? INFINITY
+                                              : (double)(end_ns - at_ns) / (double)NS_PER_S);
+    }
+    return worst;
+}
+
+enum {
+    LAG,
+    BACKLOG
+};
+
+static double value_lag(const struct selection *s, int which)
+{
+    double most = NAN;
+    struct measure_lag lag;
+    for (size_t slot = s->first; slot < s->last; slot++) {
+        if (measure_lag_point(s->m, s->selector->table, slot, &lag))
+            most = fmax(most, which == LAG ? (double)lag.behind_ns / (double)NS_PER_S
+                                           : (double)lag.backlog_bytes);
+    }
+    return most;
+}
+
+/* Refusals for an index that name none. */
+static double value_unnamed(const struct selection *s, int which)
+{
+    struct selection one = *s;
+    struct measure_selector q = *s->selector;
+    (void)which;
+    q.reason = MEASURE_REASON_INDEX;
+    one.selector = &q;
+    double unnamed = (double)refused_of(&one).refused;
+    for (uint32_t i = 0; i < s->m->index_count; i++) {
+        q.reason = MEASURE_REASONS + i;
+        unnamed -= (double)refused_of(&one).refused;
+    }
+    return s->m->index_count > 0 ? unnamed : NAN;
 }
 
 enum {
@@ -528,6 +582,19 @@ static const struct measure_row MEASURES[] = {
         ADMITTED, "rp"),
     ROW("refused_requests", "requests", "refused requests", MEASURE_LOWER, NAN, value_requests,
         REFUSED, "p"),
+    ROW("refusals_end", "s",
+        "from a step to the end of the last second, before the next step, in which 1 % of what is "
+        "offered is refused; the worst of the steps",
+        MEASURE_LOWER, NAN, value_refusals_end, 0, "p"),
+    ROW("index_lag", "s",
+        "the greatest age of a change of a table's items that a global index lacks", MEASURE_LOWER,
+        NAN, value_lag, LAG, "nrp"),
+    ROW("index_backlog", "bytes",
+        "the most bytes of changes of one partition that global indexes lack", MEASURE_LOWER, NAN,
+        value_lag, BACKLOG, "nrp"),
+    ROW("index_unnamed", "requests",
+        "requests refused for a global index that their answer does not name", MEASURE_LOWER, 0,
+        value_unnamed, 0, "srp"),
     ROW("hedges", "requests", "second attempts that were sent while the first one was out",
         MEASURE_NEITHER, NAN, value_hedges, HEDGES, "rp"),
     ROW("hedges_won", "requests", "hedges whose answer came first", MEASURE_NEITHER, NAN,
@@ -632,7 +699,8 @@ static const char *surplus_of(const struct measure_row *row, const struct measur
         const char *word;
     } parts[] = {
         {'s', q->tenant != MEASURE_ANY, "a tenant"}, {'s', q->table != MEASURE_ANY, "a table"},
-        {'s', q->kind != MEASURE_ANY, "a kind"},     {'t', q->from_ns > 0 || q->to_ns > 0, "times"},
+        {'s', q->kind != MEASURE_ANY, "a kind"},     {'n', q->tenant != MEASURE_ANY, "a tenant"},
+        {'n', q->kind != MEASURE_ANY, "a kind"},     {'t', q->from_ns > 0 || q->to_ns > 0, "times"},
         {'r', q->reason != MEASURE_ANY, "a reason"}, {'p', q->percentile != 0, "a percentile"}};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].set && strchr(row->ignores, parts[i].letter) != NULL)
@@ -657,10 +725,15 @@ const char *measure_value(const struct measure *m, const char *name,
                  row->value == NULL ? "" : surplus);
         return error;
     }
-    if (selector->reason != MEASURE_ANY &&
-        (selector->reason == 0 || selector->reason >= MEASURE_REASONS)) {
-        snprintf(error, error_size, "%s: a reason is a number from 1 to %d", name,
-                 MEASURE_REASONS - 1);
+    const size_t reasons = MEASURE_REASONS + m->index_count;
+    const bool names = selector->reason != MEASURE_ANY && selector->reason >= MEASURE_REASONS;
+    if (selector->reason != MEASURE_ANY && (selector->reason == 0 || selector->reason >= reasons)) {
+        snprintf(error, error_size, "%s: a reason is a number from 1 to %zu", name, reasons - 1);
+        return error;
+    }
+    if (names && (selector->tenant != MEASURE_ANY || selector->kind != MEASURE_ANY)) {
+        snprintf(error, error_size, "%s of an index cannot be asked for with a tenant or a kind",
+                 name);
         return error;
     }
     if (m->options.no_optimum && row_needs_optimum(row))
@@ -675,34 +748,4 @@ double measure_isolation(const struct measure *shared, const struct measure *alo
 {
     return ratio(percentile_ms(shared, selector, percentile),
                  percentile_ms(alone, selector, percentile));
-}
-
-size_t measure_slots(const struct measure *m)
-{
-    size_t whole = (size_t)((m->end_ns + m->slot_ns - 1) / m->slot_ns);
-    return m->ended ? (whole > 0 ? whole : 1) : m->slot + 1;
-}
-
-int64_t measure_slot_ns(const struct measure *m)
-{
-    return m->slot_ns;
-}
-
-struct measure_point measure_point(const struct measure *m, const struct measure_selector *selector,
-                                   size_t slot)
-{
-    must(slot <= m->slot);
-    struct measure_point p = {.at_ns = (int64_t)slot * m->slot_ns, .span_ns = m->slot_ns};
-    if (m->ended && p.at_ns + p.span_ns > m->end_ns)
-        p.span_ns = m->end_ns - p.at_ns;
-    add_streams(m, selector, slot, &p);
-    return p;
-}
-
-void measure_latency(const struct measure *m, const struct measure_selector *selector,
-                     struct histogram *h)
-{
-    for (size_t i = 0; i < m->stream_count; i++)
-        if (m->streams[i].latency != NULL && selects(selector, &m->streams[i]))
-            histogram_add(h, m->streams[i].latency);
 }

@@ -78,6 +78,7 @@ static void halve_slots(struct measure *m)
         m->whole[k] = (struct whole_slot){.min_max_least = 1, .jain_least = 1};
         add_whole_slot(&m->whole[k / 2], &slot);
     }
+    index_halve_slots(m);
     m->slot_ns *= 2;
 }
 

@@ -125,6 +125,8 @@ enum status lab_plan_make(struct lab_plan *p, const struct lab_plan_options *opt
         status = find_policy(p, error);
     if (status != STATUS_OK)
         return status;
+    if (options->fidelity == LAB_FIDELITIES)
+        p->options.fidelity = (enum lab_fidelity)p->scenario->fidelity;
     uint64_t points = 1; /* at most 256^4 */
     for (uint32_t i = 0; options->sweep && i < p->scenario->axis_count; i++)
         points *= p->scenario->axes[i].count;

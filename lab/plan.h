@@ -22,10 +22,10 @@ struct lab_plan_options {
     uint32_t set_count;
     int64_t seeds; /* 0: as the scenario says */
     uint64_t first_seed;
-    enum lab_fidelity fidelity;
-    bool sweep;                /* all points of the axes; otherwise no axis is changed */
-    const char *only;          /* this policy of the scenario; NULL: all */
-    struct policies *policies; /* borrows; loaded from `policy_files`; may be NULL */
+    enum lab_fidelity fidelity; /* LAB_FIDELITIES: as the scenario says */
+    bool sweep;                 /* all points of the axes; otherwise no axis is changed */
+    const char *only;           /* this policy of the scenario; NULL: all */
+    struct policies *policies;  /* borrows; loaded from `policy_files`; may be NULL */
     const char *policy_files[LAB_POLICY_FILES_MAX]; /* borrows */
     uint32_t policy_file_count;
 };

@@ -7,14 +7,17 @@
 
 #include "base/instant.h"
 #include "lab/admission/model.h"
+#include "lab/demand.h"
 #include "lab/full/full.h"
+#include "lab/scaling.h"
 #include "lab/traces.h"
 #include "router/json/json_writer.h"
 
 enum {
-    STEPS = 200,            /* in which a run goes on, between looks at progress */
-    SERIES_SLOTS_MAX = 300, /* as in lab/admission/sample.c */
-    SERIES_TENANTS_MAX = 32 /* the first ones, beside all requests together */
+    STEPS = 200,             /* in which a run goes on, between looks at progress */
+    SERIES_SLOTS_MAX = 300,  /* as in lab/admission/sample.c */
+    SERIES_TENANTS_MAX = 32, /* the first ones, beside all requests together */
+    SERIES_INDEXED_MAX = 16
 };
 
 const char *const lab_fidelity_names[LAB_FIDELITIES + 1] = {"admission", "full", "real", NULL};
@@ -100,6 +103,23 @@ static uint32_t place_of(const char *const names[], const char *name)
     return MEASURE_ANY;
 }
 
+/* One of the reasons, or the index TABLE/INDEX. */
+static uint32_t reason_named(const struct scenario *s, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    if (slash == NULL)
+        return place_of(reasons, name);
+    const struct slice table = slice_make(name, (size_t)(slash - name));
+    for (uint32_t place = 0; place < s->table_count; place++) {
+        const struct indexes_options *o = &s->tables[place].indexes;
+        for (uint32_t i = 0; i < o->count && slice_is(table, s->tables[place].name); i++) {
+            if (strcmp(slash + 1, o->at[i].name) == 0)
+                return MEASURE_REASONS + demand_index(s, place, i);
+        }
+    }
+    return MEASURE_ANY;
+}
+
 static bool select_for(const struct scenario *s, const struct scenario_expectation *e,
                        struct measure_selector *out, const char **fault)
 {
@@ -113,7 +133,7 @@ static bool select_for(const struct scenario *s, const struct scenario_expectati
             out->table = i;
     }
     if (e->reason != NULL)
-        out->reason = place_of(reasons, e->reason);
+        out->reason = reason_named(s, e->reason);
     out->from_ns = e->from_ns < 0 ? 0 : e->from_ns;
     out->to_ns = e->to_ns == INT64_MAX ? 0 : e->to_ns;
     *fault = e->tenant != NULL && out->tenant == MEASURE_ANY   ? e->tenant
@@ -247,6 +267,71 @@ static void write_selected(const struct measure *m, const struct measure_selecto
     json_write_close(out, '}');
 }
 
+/* ---- global indexes ---- */
+
+/* The greatest of each slot of the series. */
+static void write_lags(const struct measure *m, uint32_t table, bool bytes, struct buffer *out)
+{
+    const size_t together = slots_together(m);
+    json_member_open(out, bytes ? "backlog_bytes" : "lag_ns", '[');
+    for (size_t i = 0; i < measure_slots(m);) {
+        int64_t most = 0;
+        for (size_t end = i + together; i < end && i < measure_slots(m); i++) {
+            struct measure_lag lag;
+            measure_lag_point(m, table, i, &lag);
+            const int64_t value = bytes ? lag.backlog_bytes : lag.behind_ns;
+            most = value > most ? value : most;
+        }
+        json_write_integer(out, most);
+    }
+    json_write_close(out, ']');
+}
+
+/* Units a slot that were refused with the index's name. */
+static void write_index(const struct measure *m, const char *name, uint32_t index,
+                        struct buffer *out)
+{
+    const size_t together = slots_together(m);
+    json_member_open(out, name, '[');
+    for (size_t i = 0; i < measure_slots(m);) {
+        int64_t mcu = 0;
+        for (size_t end = i + together; i < end && i < measure_slots(m); i++)
+            mcu += measure_index_point(m, index, i).refused_mcu;
+        json_write_integer(out, mcu);
+    }
+    json_write_close(out, ']');
+}
+
+static void write_indexes_of(const struct scenario *s, uint32_t place, uint32_t copy,
+                             const struct measure *m, struct buffer *out)
+{
+    const struct indexes_options *o = &s->tables[place].indexes;
+    char name[SCENARIO_NAME_SIZE_MAX + 16];
+    demand_table_name(&s->tables[place], copy, name, sizeof name);
+    json_member_open(out, name, '{');
+    write_lags(m, scaling_number(s, place, copy), false, out);
+    write_lags(m, scaling_number(s, place, copy), true, out);
+    json_member_open(out, "refused", '{');
+    for (uint32_t i = 0; i < o->count && copy == 0; i++) /* of all copies together */
+        write_index(m, o->at[i].name, demand_index(s, place, i), out);
+    json_write_close(out, '}');
+    json_write_close(out, '}');
+}
+
+/* Of the first SERIES_INDEXED_MAX tables that have indexes. */
+static void write_indexes(const struct scenario *s, const struct measure *m, struct buffer *out)
+{
+    uint32_t left = SERIES_INDEXED_MAX;
+    json_member_open(out, "indexes", '{');
+    for (uint32_t place = 0; place < s->table_count; place++) {
+        const struct scenario_table *t = &s->tables[place];
+        for (uint32_t copy = 0; copy < t->copies && t->indexes.count > 0 && left > 0;
+             copy++, left--)
+            write_indexes_of(s, place, copy, m, out);
+    }
+    json_write_close(out, '}');
+}
+
 /* Columns of mcu a slot. With the levels of lab/admission/sample.c, a result of a run stays below
  * 4 MiB. */
 static void write_series(const struct scenario *s, const struct measure *m, struct buffer *out)
@@ -265,6 +350,7 @@ static void write_series(const struct scenario *s, const struct measure *m, stru
         write_selected(m, &one, s->tenants[i].name, out);
     }
     json_write_close(out, '}');
+    write_indexes(s, m, out);
     json_write_close(out, '}');
 }
 

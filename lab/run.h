@@ -7,16 +7,8 @@
  * Not here: files, processes, progress on a screen (cmd/lab.c); sums over runs (result.h). */
 #pragma once
 
+#include "lab/fidelity.h"
 #include "lab/runner.h"
-
-enum lab_fidelity {
-    LAB_ADMISSION, /* storage and replication reduced to their costs: lab/admission/model.h */
-    LAB_FULL,      /* real nodes, routers and GAC servers in virtual time: lab/full/full.h */
-    LAB_REAL,      /* processes on this machine: the job's own runner */
-    LAB_FIDELITIES
-};
-
-extern const char *const lab_fidelity_names[LAB_FIDELITIES + 1]; /* ends with NULL */
 
 struct lab_job {
     const char *file;  /* of the scenario, for errors */

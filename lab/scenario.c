@@ -140,6 +140,8 @@ static const struct field table_fields[] = {
      .help = "No split divides an item collection, as with a local index. Default: false."},
     {"autoscaling", FIELD_NODE, AT(scenario_table, autoscaling), .read = autoscaling_read,
      .help = "A client changes the throughput by what is consumed. Default: nobody does."},
+    {"indexes", FIELD_NODE, AT(scenario_table, indexes), .read = indexes_read,
+     .help = "A list of global indexes. Only at the fidelity `full`. Default: none."},
     FIELDS_END};
 
 static bool read_table(struct reading *r, const struct document_node *n, void *target)
@@ -159,7 +161,8 @@ static bool read_table(struct reading *r, const struct document_node *n, void *t
                             t->name);
     const char *fault =
         autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
-    return fault == NULL || reading_fail(r, n, "table %s: %s", t->name, fault);
+    return indexes_check(r, n, &t->indexes, t->on_demand) &&
+           (fault == NULL || reading_fail(r, n, "table %s: %s", t->name, fault));
 }
 
 static bool read_tables(struct reading *r, const struct document_node *n, void *target)
@@ -222,11 +225,7 @@ static const char *parse_clients(void *target, const char *text)
 
 static const char *parse_keys(void *target, const char *text)
 {
-    struct load_keys *k = target;
-    uint64_t count = k->count;
-    const char *fault = load_keys_parse(k, text);
-    k->count = count;
-    return fault;
+    return load_keys_parse(target, text);
 }
 
 static const char *parse_mix(void *target, const char *text)
@@ -350,6 +349,10 @@ static const struct field workload_fields[] = {
              "read:0.5:update:0.5."},
     {"item_bytes", FIELD_PARSED, TRAFFIC(sizes), .parse = parse_sizes,
      .help = "Size of an item: a number, uniform:MIN:MAX or twitter[:MEDIAN]. Default: 100."},
+    {"index_key_count", FIELD_INTEGER, AT(scenario_workload, index_key_count), .least = 0,
+     .most = 1000000000000,
+     .help = "Number of values of the key of each index of the table, in what this workload "
+             "writes; 0: as the index says. Default: 0."},
     {"trace", FIELD_NODE, 0, .read = read_trace,
      .help = "A file of requests instead of rate, keys, mix and item_bytes: a recording of `weir "
              "load --record` or `weir router --record`, or a trace of Twitter's caches. A list of "
@@ -402,6 +405,21 @@ static bool find_tenant(struct reading *r, const struct document_node *n,
     return true;
 }
 
+static bool check_index_keys(struct reading *r, const struct document_node *n,
+                             const struct scenario_workload *w)
+{
+    const struct indexes_options *indexes = &scenario_of(r)->tables[w->table_place].indexes;
+    if (w->index_key_count > 0 && indexes->count == 0)
+        return reading_fail(r, n,
+                            "index_key_count of workload %s is %lld, but must be 0: table %s has "
+                            "no indexes",
+                            w->name, (long long)w->index_key_count, w->table);
+    const char *fault = indexes_check_count(indexes, w->index_key_count);
+    return fault == NULL ||
+           reading_fail(r, n, "index_key_count of workload %s is %lld, but an index's keys: %s",
+                        w->name, (long long)w->index_key_count, fault);
+}
+
 static bool read_workload(struct reading *r, const struct document_node *n, void *target)
 {
     struct scenario_workload *w = target;
@@ -414,7 +432,9 @@ static bool read_workload(struct reading *r, const struct document_node *n, void
     if (!fields_read(r, n, workload_fields, w) || !find_table(r, n, w) || !find_tenant(r, n, w))
         return false;
     const char *fault = load_keys_check(&w->traffic.keys);
-    return fault == NULL || reading_fail(r, n, "keys of workload %s: %s", w->name, fault);
+    if (fault != NULL)
+        return reading_fail(r, n, "keys of workload %s: %s", w->name, fault);
+    return check_index_keys(r, n, w);
 }
 
 static bool read_workloads(struct reading *r, const struct document_node *n, void *target)
@@ -549,7 +569,7 @@ static const struct field expectation_fields[] = {
     {"table", FIELD_TEXT, AT(scenario_expectation, table),
      .help = "Only requests to this table. Default: all."},
     {"reason", FIELD_TEXT, AT(scenario_expectation, reason),
-     .help = "Only refusals for this reason. Default: all."},
+     .help = "Only refusals for this reason, or by the global index TABLE/INDEX. Default: all."},
     {"from", FIELD_DURATION, AT(scenario_expectation, from_ns), .most = NS_MAX,
      .help = "Only from this time on. Default: the end of `warm`."},
     {"to", FIELD_DURATION, AT(scenario_expectation, to_ns), .most = NS_MAX,
@@ -644,6 +664,8 @@ static const struct field scenario_fields[] = {
      .help = "The optimum is computed for each window of this time. Default: 100ms."},
     {"objective", FIELD_DURATION, AT(scenario, objective_ns), .least = 0, .most = NS_MAX,
      .help = "A request that takes longer is no goodput; 0s: any latency is. Default: 1s."},
+    {"fidelity", FIELD_CHOICE, AT(scenario, fidelity), .choices = lab_fidelity_names,
+     .help = "How all policies are run, unless the command has --fidelity. Default: admission."},
     {"cluster", FIELD_MAP, AT(scenario, cluster), .fields = cluster_fields,
      .help = "Processes, settings and costs."},
     {"tables", FIELD_NODE, 0, true, .read = read_tables, .help = "A list of tables."},
@@ -761,6 +783,7 @@ void scenario_describe_format(struct buffer *out)
     } parts[] = {{"a scenario", scenario_fields},
                  {"tables", table_fields},
                  {"autoscaling", autoscaling_fields},
+                 {"indexes", index_fields},
                  {"tenants", tenant_fields},
                  {"workloads", workload_fields},
                  {"faults", fault_fields},

@@ -6,12 +6,14 @@
  * document, and the result is read into a `struct scenario`. So a policy may change anything: a
  * setting of the cluster, the rate of a workload, a fault.
  *
- * A scenario says nothing about how it is run: the runners (lab/admission/, and others) read it. */
+ * A scenario says at which fidelity it is run, and nothing else about how: the runners
+ * (lab/admission/, and others) read it. */
 #pragma once
 
 #include "base/config.h"
 #include "lab/autoscaling.h"
-#include "lab/fields.h"
+#include "lab/fidelity.h"
+#include "lab/indexes.h"
 #include "workload/hedge.h"
 #include "workload/retry.h"
 #include "workload/traffic.h"
@@ -74,6 +76,7 @@ struct scenario_table {
     int64_t weight; /* where nodes share what allocations leave */
     bool whole_collections;
     struct autoscaling_options autoscaling;
+    struct indexes_options indexes;
 };
 
 struct scenario_tenant {
@@ -108,6 +111,7 @@ struct scenario_workload {
     double trace_speed;      /* 2: twice as fast */
     bool each;               /* the rate is of each copy of the table; otherwise of all together */
     struct traffic_options traffic;
+    int64_t index_key_count; /* values of the keys of the table's indexes; 0: as these say */
     struct retry_options retry;
     struct hedge_options hedge;
     int64_t timeout_ns;
@@ -181,6 +185,7 @@ struct scenario_axis {
 struct scenario {
     const char *name;
     const char *about;
+    int64_t fidelity; /* enum lab_fidelity: unless the command says another */
     int64_t seeds;
     int64_t duration_ns;
     int64_t warm_ns;      /* the measures leave out this first part */

@@ -32,11 +32,13 @@ enum raft_mutation {
     RAFT_MUTATION_SKIP_FILL,         /* a new index lacks an item that was there before */
     RAFT_MUTATION_FORGET_FEED,       /* a new leader does not look for changes that are left */
     RAFT_MUTATION_ANY_SESSION,       /* rows of closed sessions are taken */
-    RAFT_MUTATION_NO_BACKLOG_BOUND,  /* writes go on however much the indexes lack */
-    RAFT_MUTATION_FORGET_LOCKS,      /* a new leader does not look for locks and records */
-    RAFT_MUTATION_SKIP_LOCK,         /* what is prepared is not locked */
-    RAFT_MUTATION_READ_LOCKED,       /* reads do not wait for what a transaction may have done */
-    RAFT_MUTATION_WRITE_LOCKED,      /* writes change items that a transaction has */
+    RAFT_MUTATION_APPLY_TWICE,      /* a new session leaves earlier ones open: late rows are applied
+                                        though they were written again since */
+    RAFT_MUTATION_NO_BACKLOG_BOUND, /* writes go on however much the indexes lack */
+    RAFT_MUTATION_FORGET_LOCKS,     /* a new leader does not look for locks and records */
+    RAFT_MUTATION_SKIP_LOCK,        /* what is prepared is not locked */
+    RAFT_MUTATION_READ_LOCKED,      /* reads do not wait for what a transaction may have done */
+    RAFT_MUTATION_WRITE_LOCKED,     /* writes change items that a transaction has */
     RAFT_MUTATIONS,
 };
 

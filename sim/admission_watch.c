@@ -59,7 +59,8 @@ void admission_watch_look(struct run *r)
             check_debts(r, n, id);
         if (n != NULL && r->plan.merge_percent == 0 &&
             node_backlog(n) > (size_t)r->world.nodes[id]->options.config->index_backlog_bytes)
-            run_violate(r, "node %u keeps %zu bytes of changes that an index lacks\n", id,
-                        node_backlog(n));
+            run_violate(r, "node %u keeps %zu bytes of changes that an index lacks, of %lld\n", id,
+                        node_backlog(n),
+                        (long long)r->world.nodes[id]->options.config->index_backlog_bytes);
     }
 }

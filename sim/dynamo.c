@@ -541,6 +541,12 @@ void dynamo_scan(struct buffer *out, const struct dynamo_table *t, bool consiste
     APPEND(out, "}");
 }
 
+void dynamo_scan_index(struct buffer *out, const struct dynamo_table *t, int index)
+{
+    append_table(out, t);
+    buffer_append_format(out, "\",\"IndexName\":\"%s\"}", dynamo_globals[index]);
+}
+
 void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct dynamo_query *q)
 {
     static const char *const ranges[] = {"", " AND s BETWEEN :l AND :h", " AND s >= :l",

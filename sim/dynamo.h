@@ -125,6 +125,8 @@ void dynamo_batch_get(struct buffer *out, const struct dynamo_table *t, const ui
 void dynamo_batch_write(struct buffer *out, const struct dynamo_table *t,
                         const struct dynamo_write *all, uint32_t count);
 void dynamo_scan(struct buffer *out, const struct dynamo_table *t, bool consistent);
+/* A global index, 0 .. DYNAMO_GLOBALS - 1. */
+void dynamo_scan_index(struct buffer *out, const struct dynamo_table *t, int index);
 void dynamo_query(struct buffer *out, const struct dynamo_table *t, const struct dynamo_query *q);
 
 /* Whether an item with this number, 0: no item, meets the write's condition. */

@@ -302,7 +302,8 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     const int64_t indexes =
         w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
     int64_t promised =
-        units * (w->partitions * (1 + indexes) + (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
+        units * (w->partitions * (1 + indexes + (plan->transacts > 0)) +
+                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 
@@ -471,6 +472,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     uint32_t percent = (uint32_t)prng_between(&p, 10, 90);
     const uint32_t may = o->plain ? 0 : o->faults;
     choose_faults(plan, &p, percent, may, SIM_FAULTS_FIRST, SIM_FAULTS_MORE);
+    plan_transacts(plan, o);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};
     if (!o->plain) {
@@ -485,7 +487,6 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     plan_merges(plan, o);
     plan_policies(plan, o);
     plan_log_of_indexes(plan);
-    plan_transacts(plan, o);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {

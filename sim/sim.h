@@ -20,7 +20,8 @@ struct sim_result {
     uint64_t events;
     int64_t virtual_ns;
     int64_t calm_ns; /* from the end of faults and table changes until every key had answered */
-    int64_t gac_taken_mcu; /* what routers took of the table's limits */
+    int64_t gac_taken_mcu;       /* what routers took of the table's limits */
+    int64_t gac_index_taken_mcu; /* and of the limits of its global indexes' reads */
 };
 
 struct sim *sim_create(const struct sim_options *options);

@@ -13,7 +13,8 @@ enum {
     RETRY_MS = 50,
     SETUP_TIMEOUT_MS = 5000,
     MANY_MAX = 25,
-    FIRST_TABLE_PERCENT = 50 /* of the operations */
+    FIRST_TABLE_PERCENT = 50, /* of the operations */
+    INDEX_PERCENT = 30        /* of the reads of many items */
 };
 
 /* Steps of CLIENT_SETUP and CLIENT_PROBE. */
@@ -523,6 +524,22 @@ static void sim_client_query(struct sim_client *c, uint32_t key, bool consistent
     }
 }
 
+/* Rows lag behind the items: what the index holds is compared at the end of the run (check.h). */
+static void index_done(void *context, int status, struct slice body)
+{
+    struct sim_client *c = context;
+    go_on(c, take_outcome(c, status, body) == HISTORY_OK);
+}
+
+/* Reads a global index of the first table; the first index may come and go. */
+static void read_index(struct sim_client *c)
+{
+    const bool first = !c->options.workload->index_churn && chance(c, 50);
+    c->writes = false;
+    dynamo_scan_index(&c->body, &c->target, first ? 0 : 1);
+    sim_client_call(c, "Scan", index_done);
+}
+
 static void read_many(struct sim_client *c, bool consistent)
 {
     uint32_t keys[MANY_MAX], count = some_keys(c, keys);
@@ -573,7 +590,10 @@ static void sim_client_load(struct sim_client *c)
     bool other = w->tables > 1 && !chance(c, FIRST_TABLE_PERCENT);
     aim(c, other ? 1 + (uint32_t)prng_below(&c->prng, w->tables - 1) : 0, reads && !consistent);
     if (many && reads) {
-        read_many(c, consistent);
+        if (c->table == 0 && w->global_indexes && chance(c, INDEX_PERCENT))
+            read_index(c);
+        else
+            read_many(c, consistent);
         return;
     }
     if (many) {

@@ -196,13 +196,14 @@ static void client_end_operation(struct transact_client *c, int status, struct s
     struct transacts *t = c->all;
     const enum serial_outcome outcome = outcome_of(status);
     const bool appends = c->work == TRANSACT_APPEND;
-    c->again = appends && !c->single && !c->again && outcome == SERIAL_UNKNOWN &&
+    const bool second = c->again;
+    c->again = appends && !c->single && !second && outcome == SERIAL_UNKNOWN &&
                prng_below(&c->prng, 2) == 0;
     if (c->again)
         return;
     /* A second attempt that was refused tells nothing of the first. */
-    const bool in_progress = appends && dynamo_says(body, "InProgress");
-    serial_end(&t->history, c->place, transacts_now(t), in_progress ? SERIAL_UNKNOWN : outcome);
+    serial_end(&t->history, c->place, transacts_now(t),
+               second && outcome == SERIAL_REFUSED ? SERIAL_UNKNOWN : outcome);
     if (outcome == SERIAL_DONE && !appends)
         client_take_lists(c, body);
     t->committed += outcome == SERIAL_DONE && !c->single;
@@ -277,6 +278,16 @@ static void client_begin_operation(struct transact_client *c)
     c->place = serial_begin(&t->history, transacts_now(t), c->op_number, c->keys, c->key_count);
 }
 
+/* All but the first client. */
+static bool others_are_done(const struct transacts *t)
+{
+    for (uint32_t i = 1; i < t->options.clients; i++) {
+        if (t->clients[i].work != TRANSACT_DONE)
+            return false;
+    }
+    return true;
+}
+
 static void client_choose(struct transact_client *c)
 {
     const struct transacts *t = c->all;
@@ -284,8 +295,10 @@ static void client_choose(struct transact_client *c)
         return;
     if (!t->made)
         c->work = c->number == 0 ? TRANSACT_MAKE : TRANSACT_IDLE;
+    else if (t->ending && c->number > 0)
+        c->work = TRANSACT_DONE;
     else if (t->ending)
-        c->work = c->number == 0 ? TRANSACT_READ_ALL : TRANSACT_DONE;
+        c->work = others_are_done(t) ? TRANSACT_READ_ALL : TRANSACT_IDLE;
     else if (t->on)
         c->work = prng_below(&c->prng, 3) > 0 ? TRANSACT_APPEND : TRANSACT_READ;
 }

@@ -1,4 +1,7 @@
-/* client_exchange.c - connects, sends, and reads until the answer is whole. */
+/* client_exchange.c - connects, sends, and reads until the answer is whole.
+ *
+ * An io_uring that was closed before may interrupt each of the calls. An interrupted connect goes on:
+ * on Linux the next call of it waits for its end. */
 #include "workload/client_exchange.h"
 
 #include <errno.h>
@@ -39,7 +42,7 @@ static int exchange_connect(const struct client_url *url)
         return -1;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (connect(fd, &address.any, address_size(&address)) != 0) {
+    if (TEMP_FAILURE_RETRY(connect(fd, &address.any, address_size(&address))) != 0) {
         int error = errno;
         close(fd);
         errno = error;
@@ -48,7 +51,6 @@ static int exchange_connect(const struct client_url *url)
     return fd;
 }
 
-/* An io_uring closed earlier may interrupt a call. */
 static bool exchange_run(int fd, struct slice request, struct exchange *c)
 {
     while (request.size > 0) {

@@ -165,10 +165,10 @@ static void write_put(const struct load_template *t, const struct load_request *
     const struct load_form *form = &t->forms[LOAD_PUT];
     char key[KEYS_SIZE_MAX];
     size_t key_size = keys_text(t->options, r->key, key);
-    int64_t filling =
-        r->item_bytes - load_item_bytes_min(t->options) - (int64_t)strlen(filling_name);
+    int64_t filling = r->item_bytes - load_item_bytes_min(t->options) - r->more_bytes -
+                      (int64_t)strlen(filling_name);
     size_t size = form->open.size + key_size + t->put_middle.size + LOAD_NUMBER_DIGITS +
-                  strlen(close_text) + form->close.size;
+                  strlen(close_text) + r->more.size + form->close.size;
     if (filling > 0)
         size += strlen(open_filling) + (size_t)filling + strlen(close_text);
     buffer_append_slice(out, buffer_slice(&form->head));
@@ -178,6 +178,7 @@ static void write_put(const struct load_template *t, const struct load_request *
     buffer_append_slice(out, buffer_slice(&t->put_middle));
     load_request_append_number(out, r->number);
     buffer_append_text(out, close_text);
+    buffer_append_slice(out, r->more);
     if (filling > 0) {
         buffer_append_text(out, open_filling);
         buffer_append(out, t->filling.data, (size_t)filling);

@@ -1,9 +1,9 @@
 /* load_request.h - the bytes of a request: DynamoDB PutItem, GetItem, DeleteItem, UpdateItem, Query or Scan,
  * or a plain GET.
  *
- * An item is {key, "v": the write's own number in 16 hexadecimal digits, "data": filling}, and its
- * size counts names and values as DynamoDB does. A counter is {key, "v": a number}. Everything except
- * key, number and filling is written once, at the start. */
+ * An item is {key, "v": the write's own number in 16 hexadecimal digits, further members, "data":
+ * filling}, and its size counts names and values as DynamoDB does. A counter is {key, "v": a number}.
+ * Everything except key, number, further members and filling is written once, at the start. */
 #pragma once
 
 #include "workload/load_options.h"
@@ -46,8 +46,10 @@ struct load_request {
     int32_t item_bytes;
     int32_t scan_length;
     enum load_kind kind;
-    bool consistent; /* a read */
-    bool modify;     /* the read of a read-modify-write: a write of the key follows */
+    bool consistent;    /* a read */
+    bool modify;        /* the read of a read-modify-write: a write of the key follows */
+    struct slice more;  /* further members of a put's item, as JSON: ,"NAME":VALUE; borrows */
+    int32_t more_bytes; /* of their names and values, a part of item_bytes */
     struct retry_request retry;
 };
 

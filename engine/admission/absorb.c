@@ -11,8 +11,8 @@ static void absorb_states(struct admission *into, const struct admission *from)
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &into->meters[kind];
         const struct admission_meter *other = &from->meters[kind];
-        if (into->policy == from->policy && into->policy->absorb != NULL)
-            into->policy->absorb(m->state, other->state);
+        if (m->policy == other->policy && m->policy->absorb != NULL)
+            m->policy->absorb(m->state, other->state);
         if (into->sharing->absorb != NULL)
             into->sharing->absorb(m->share, other->share);
     }
@@ -34,7 +34,7 @@ void admission_absorb(struct admission *into, const struct admission *from,
             .burst_mcu = own.burst_mcu + other.burst_mcu,
         };
     }
-    admission_change(into, into->policy, config, rates, now);
+    admission_change(into, admission_policies_of(into), config, rates, now);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
         admission_restore(into, kind, now, &sums[kind]);
     absorb_states(into, from);

@@ -40,10 +40,11 @@ int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
     return debt < least ? least : debt;
 }
 
-static int64_t burst_capacity(const struct admission *a, const struct config *config, int64_t rate)
+static int64_t burst_capacity(const struct admission_meter *m, const struct config *config,
+                              int64_t rate)
 {
     int64_t capacity;
-    if (!(a->policy->flags & WEIR_PARTITION_SAVES))
+    if (!(m->policy->flags & WEIR_PARTITION_SAVES))
         return 0;
     if (__builtin_mul_overflow(rate, config->burst_max_s, &capacity) || capacity > INT64_MAX / 4)
         capacity = INT64_MAX / 4;
@@ -71,24 +72,32 @@ static void admission_set_rates(struct admission *a, const struct config *config
                               admission_debt_max(config, cap));
         token_bucket_set_rate(&m->allocation, admission_depth(rate, config->allocation_depth_ms),
                               rate, debt_max);
-        token_bucket_set_rate(&m->burst, burst_capacity(a, config, rate), 0, debt_max);
+        token_bucket_set_rate(&m->burst, burst_capacity(m, config, rate), 0, debt_max);
     }
 }
 
-void admission_init(struct admission *a, const struct weir_partition_policy *policy,
+static void meter_begin(struct admission_meter *m, const struct weir_partition_policy *policy)
+{
+    must(policy != NULL);
+    m->policy = policy;
+    memset(m->state, 0, sizeof m->state);
+    if (policy->begin != NULL)
+        policy->begin(m->state);
+}
+
+void admission_init(struct admission *a, struct admission_policies policies,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now)
 {
-    must(policy != NULL);
-    *a = (struct admission){.policy = policy, .sharing = node_policy_of(config)};
+    *a = (struct admission){.sharing = node_policy_of(config)};
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        meter_begin(&a->meters[kind], policies.of[kind]);
     admission_set_rates(a, config, rates);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
         m->cap.balance = m->cap.capacity;
         m->allocation.balance = m->allocation.capacity;
         m->cap.updated_at = m->allocation.updated_at = m->burst.updated_at = now;
-        if (policy->begin != NULL)
-            policy->begin(m->state);
         if (a->sharing->begin != NULL)
             a->sharing->begin(m->share);
     }
@@ -102,7 +111,7 @@ void meter_refill(struct admission_meter *m, struct instant now)
         token_bucket_add(&m->burst, unused);
 }
 
-void admission_change(struct admission *a, const struct weir_partition_policy *policy,
+void admission_change(struct admission *a, struct admission_policies policies,
                       const struct config *config, const struct admission_rates *rates,
                       struct instant now)
 {
@@ -110,29 +119,38 @@ void admission_change(struct admission *a, const struct weir_partition_policy *p
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct admission_meter *m = &a->meters[kind];
         meter_refill(m, now);
-        if (a->policy == policy)
-            continue;
-        memset(m->state, 0, sizeof m->state);
-        if (policy->begin != NULL)
-            policy->begin(m->state);
+        if (m->policy != policies.of[kind])
+            meter_begin(m, policies.of[kind]);
     }
-    a->policy = policy;
     admission_set_rates(a, config, rates);
 }
 
 /* ---- the promise to a table ---- */
 
+static inline bool meter_shares(const struct admission_meter *m)
+{
+    return (m->policy->flags & WEIR_PARTITION_SHARES) != 0;
+}
+
+/* NULL: the kind counts on no promise to the table. */
+static inline struct token_bucket *promise_of(const struct admission *a, enum admit_kind kind)
+{
+    return a->table != NULL && meter_shares(&a->meters[kind]) ? &a->table->buckets[kind] : NULL;
+}
+
 void admission_join(struct admission *a, struct table_share *share, struct instant now)
 {
     must(a->table == NULL);
-    if (!(a->policy->flags & WEIR_PARTITION_SHARES))
+    if (!meter_shares(&a->meters[ADMIT_READ]) && !meter_shares(&a->meters[ADMIT_WRITE]))
         return;
     a->table = share;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct token_bucket *b = &share->buckets[kind];
-        const struct token_bucket *own = &a->meters[kind].allocation;
         if (share->partitions == 0)
-            token_bucket_init(b, 0, 0, INT64_MAX / 4, 0, now);
+            token_bucket_init(&share->buckets[kind], 0, 0, INT64_MAX / 4, 0, now);
+        struct token_bucket *b = promise_of(a, kind);
+        const struct token_bucket *own = &a->meters[kind].allocation;
+        if (b == NULL)
+            continue;
         token_bucket_refill(b, now);
         token_bucket_set_rate(b, b->capacity + own->capacity, b->rate + own->rate, b->debt_max);
         b->balance += own->balance;
@@ -148,8 +166,10 @@ void admission_leave(struct admission *a, struct instant now)
     if (share == NULL)
         return;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct token_bucket *b = &share->buckets[kind];
+        struct token_bucket *b = promise_of(a, kind);
         const struct token_bucket *own = &a->meters[kind].allocation;
+        if (b == NULL)
+            continue;
         token_bucket_refill(b, now);
         if (own->balance > 0)
             token_bucket_debit(b, own->balance);
@@ -186,9 +206,9 @@ static struct weir_case case_of(struct admission *a, struct node_admission *node
                                 enum admit_kind kind, struct instant now,
                                 const struct admit_group *group)
 {
-    struct weir_case c = {.policy = a->policy,
+    struct weir_case c = {.policy = a->meters[kind].policy,
                           .meter = &a->meters[kind],
-                          .promise = a->table != NULL ? &a->table->buckets[kind] : NULL,
+                          .promise = promise_of(a, kind),
                           .node = node,
                           .weight = a->weight,
                           .kind = kind,
@@ -283,10 +303,10 @@ struct admit_verdict admission_try(struct admission *a, struct node_admission *n
     struct weir_case c = case_of(a, node, kind, now, group);
     struct admit_verdict verdict = {.levels = admission_levels_of(c.meter, &node->buckets[kind])};
     struct weir_verdict *v = (struct weir_verdict *)(void *)&verdict;
-    if (__builtin_expect((a->policy->flags & POLICY_LOADED) != 0, 0))
+    if (__builtin_expect((c.policy->flags & POLICY_LOADED) != 0, 0))
         decide_loaded(&c, cost_mcu, v);
     else
-        a->policy->decide(&c, cost_mcu, v);
+        c.policy->decide(&c, cost_mcu, v);
     if (__builtin_expect(verdict_is_rare(&c, v), 0)) {
         const char *fault = verdict_fault(&c, v);
         if (fault != NULL)
@@ -299,15 +319,16 @@ bool admission_promises(struct admission *a, enum admit_kind kind, struct instan
                         int64_t cost_mcu)
 {
     struct admission_meter *m = &a->meters[kind];
-    if (a->policy->flags & WEIR_PARTITION_UNLIMITED)
+    struct token_bucket *promise = promise_of(a, kind);
+    if (m->policy->flags & WEIR_PARTITION_UNLIMITED)
         return false; /* its buckets are never debited */
     meter_refill(m, now);
     if (token_bucket_has(&m->allocation, cost_mcu))
         return true;
-    if (a->table == NULL)
+    if (promise == NULL)
         return false;
-    token_bucket_refill(&a->table->buckets[kind], now);
-    return token_bucket_has(&a->table->buckets[kind], cost_mcu);
+    token_bucket_refill(promise, now);
+    return token_bucket_has(promise, cost_mcu);
 }
 
 static void case_settle(struct weir_case *c, uint32_t flags, int64_t extra_mcu)
@@ -428,8 +449,7 @@ int64_t admission_left_mcu(const struct admission *a, enum admit_kind kind)
 {
     const struct admission_meter *m = &a->meters[kind];
     int64_t left = m->cap.balance;
-    if (!(a->policy->flags & WEIR_PARTITION_SHARES) &&
-        m->allocation.balance + m->burst.balance < left)
+    if (!meter_shares(m) && m->allocation.balance + m->burst.balance < left)
         left = m->allocation.balance + m->burst.balance;
     return left > 0 ? left : 0;
 }
@@ -448,7 +468,7 @@ void admission_spend(struct admission *a, struct node_admission *node, enum admi
     struct weir_case c = case_of(a, node, kind, now, NULL);
     const int64_t node_mcu = node->buckets[kind].balance;
     int64_t rest = cost_mcu - admission_lesser(cost_mcu, c.meter->allocation.balance);
-    int64_t saved = a->policy->flags & WEIR_PARTITION_SAVES
+    int64_t saved = c.policy->flags & WEIR_PARTITION_SAVES
                         ? admission_lesser(rest, c.meter->burst.balance)
                         : rest;
     c.promise = NULL;

@@ -115,6 +115,7 @@ static inline int64_t node_capacity_mcu(const struct config *c, enum admit_kind 
 }
 
 struct admission_meter {
+    const struct weir_partition_policy *policy; /* borrows */
     struct token_bucket cap;
     struct token_bucket allocation;
     struct token_bucket burst;
@@ -123,10 +124,9 @@ struct admission_meter {
 };
 
 struct admission {
-    const struct weir_partition_policy *policy; /* borrows */
-    const struct weir_node_policy *sharing;     /* borrows; the node's */
-    struct table_share *table;                  /* borrows; NULL: counts on no table's promise */
-    uint32_t weight;                            /* of the table, from 1 on */
+    const struct weir_node_policy *sharing; /* borrows; the node's */
+    struct table_share *table;              /* borrows; NULL: counts on no table's promise */
+    uint32_t weight;                        /* of the table, from 1 on */
     struct admission_meter meters[ADMIT_KINDS];
 };
 
@@ -136,13 +136,30 @@ struct admission_rates {
     uint32_t weight;                  /* of the table, where nodes share; 0: 1 */
 };
 
+/* The policies of a partition, one for reads and one for writes. */
+struct admission_policies {
+    const struct weir_partition_policy *of[ADMIT_KINDS];
+};
+
+static inline struct admission_policies admission_policies_of(const struct admission *a)
+{
+    return (struct admission_policies){
+        {a->meters[ADMIT_READ].policy, a->meters[ADMIT_WRITE].policy}};
+}
+
+static inline struct admission_policies
+admission_policies_same(const struct weir_partition_policy *both)
+{
+    return (struct admission_policies){{both, both}};
+}
+
 /* weir's own policy with that name; NULL: none. */
 const struct weir_partition_policy *admission_policy_find(struct slice name);
 /* The same, also of those loaded from files. */
 const struct weir_partition_policy *admission_policy_named(const struct config *config,
                                                            struct slice name);
-/* The policy of a table's partitions. `gac`: the table's own choice (base/config.h). It is the
- * configured policy, except:
+/* The policy of a table's partitions, for reads or for writes. `gac`: the table's own choice for
+ * that kind (base/config.h). It is the configured policy, except:
  *   - always-burst instead of a policy that only bursts what was saved, if routers keep the table's
  *     limit: then partitions need not save tokens before they burst.
  *   - always-burst instead of a policy that limits and does not share, for an on-demand table. */
@@ -166,18 +183,18 @@ bool node_admission_is_shared(const struct node_admission *n, enum admit_kind ki
 
 /* Cap and allocation start full, burst starts empty. Each bucket may owe debt_max_s of its rate,
  * and at least the cost of one largest item. now >= 0, in all functions. */
-void admission_init(struct admission *a, const struct weir_partition_policy *policy,
+void admission_init(struct admission *a, struct admission_policies policies,
                     const struct config *config, const struct admission_rates *rates,
                     struct instant now);
 
-/* Sets a new allocation, perhaps under another policy. Keeps the balances, cut to the new
+/* Sets a new allocation, perhaps under other policies. Keeps the balances, cut to the new
  * capacities. Afterwards the partition counts on no table's promise. */
-void admission_change(struct admission *a, const struct weir_partition_policy *policy,
+void admission_change(struct admission *a, struct admission_policies policies,
                       const struct config *config, const struct admission_rates *rates,
                       struct instant now);
 
 /* From now on the partition counts on the promise to its table, which grows by the partition's
- * allocation; from now on it does not. Does nothing if the policy does not share. */
+ * allocation; from now on it does not. A kind whose policy does not share is left out. */
 void admission_join(struct admission *a, struct table_share *share, struct instant now);
 void admission_leave(struct admission *a, struct instant now);
 

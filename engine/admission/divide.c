@@ -74,8 +74,9 @@ static void divide_states(struct admission *const pieces[], uint32_t count,
         states[i] = pieces[i]->meters[kind].state;
         shares[i] = pieces[i]->meters[kind].share;
     }
-    if (pieces[0]->policy->divide != NULL)
-        pieces[0]->policy->divide(states, share_ppm, count);
+    const struct weir_partition_policy *policy = whole->policy;
+    if (policy->divide != NULL)
+        policy->divide(states, share_ppm, count);
     if (pieces[0]->sharing->divide != NULL)
         pieces[0]->sharing->divide(shares, share_ppm, count);
 }
@@ -91,7 +92,7 @@ void admission_divide(struct admission *const pieces[], uint32_t count, const st
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
         meter_refill(&whole.meters[kind], now);
     for (uint32_t i = 0; i < count; i++)
-        admission_init(pieces[i], whole.policy, config, &rates[i], now);
+        admission_init(pieces[i], admission_policies_of(&whole), config, &rates[i], now);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct token_bucket *cap[PIECES_MAX], *allocation[PIECES_MAX], *burst[PIECES_MAX];
         const struct admission_meter *m = &whole.meters[kind];

@@ -3,7 +3,8 @@
  * The partitions of a provisioned table share its throughput. The partitions of a table on demand
  * share what the table has shown to need (table.promised; docs/decisions/0009), and burst beyond
  * that. The promise of a node is the sum of the allocations of its replicas' partitions. The
- * maximum of a table on demand bounds each partition, unless routers keep the maximum.
+ * maximum of a table on demand bounds each partition, unless routers keep the maximum. Routers keep
+ * no limit of an index's writes.
  *
  * The nodes of all members carry the writes. The leader's node carries the reads. */
 #include "engine/admission/share.h"
@@ -108,21 +109,24 @@ static bool allocate_carry(struct catalog *c, const struct catalog_command *comm
     return c->text.size == 0;
 }
 
-static bool routers_keep_maximum(const struct catalog_command *command, const struct table *t)
+static bool routers_keep_maximum(const struct catalog_command *command, const struct table *t,
+                                 int kind)
 {
-    return t->gac == GAC_AS_CONFIGURED ? command->gac != GAC_OFF : t->gac != 1 + GAC_OFF;
+    const uint8_t gac = table_gac_said(t->gac, t->index_of != 0, kind);
+    return gac == GAC_AS_CONFIGURED ? command->gac != GAC_OFF : gac != 1 + GAC_OFF;
 }
 
 void catalog_share(const struct catalog_command *command, struct table *t)
 {
     bool on_demand = t->billing == BILLING_ON_DEMAND;
-    bool bounds = on_demand && !routers_keep_maximum(command, t);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         struct partition_info *p = &t->partitions[i];
         p->on_demand = on_demand;
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
             p->rate_mcu[kind] = share_equal_mcu(table_shared_units(t, kind), t->partition_count, i);
-            p->maximum_mcu[kind] = bounds ? t->maximum[kind] * MCU_PER_UNIT : 0;
+            p->maximum_mcu[kind] = on_demand && !routers_keep_maximum(command, t, kind)
+                                       ? t->maximum[kind] * MCU_PER_UNIT
+                                       : 0;
         }
     }
 }

@@ -387,6 +387,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
             .whole_collections = t->whole_collections,
             .indexes = table_kept_indexes(t),
             .indexes_version = t->indexes_version,
+            .of_index = t->index_of != 0,
             .gac = t->gac,
             .weight = t->weight,
             .lo = slice_make(lo, i == 0 ? STORAGE_KEY_TABLE_SIZE : STORAGE_KEY_BOUND_SIZE),
@@ -703,6 +704,11 @@ static void catalog_delete(struct catalog *c, const struct catalog_command *comm
     if (e == NULL)
         return;
     if (!e->table.protected) {
+        out->table = catalog_busy_index(c, &e->table);
+        if (out->table != NULL) {
+            catalog_refuse(c, out, REPLY_TABLE_BUSY);
+            return;
+        }
         set_status(c, e, TABLE_DELETING, out);
         catalog_delete_indexes(c, &e->table, out);
         return;

@@ -142,6 +142,8 @@ void catalog_update_with_indexes(struct catalog *c, const struct catalog_command
                                  struct entry *e, struct catalog_result *out);
 void catalog_filled(struct catalog *c, const struct catalog_command *command,
                     struct catalog_result *out);
+/* A global index of the table that is being created, filled, changed or deleted; NULL: none is. */
+const struct table *catalog_busy_index(const struct catalog *c, const struct table *t);
 /* Deletes the global indexes of a table that is deleted. */
 void catalog_delete_indexes(struct catalog *c, const struct table *t, struct catalog_result *out);
 

@@ -52,7 +52,7 @@ static void index_table_fill(const struct table *t, const struct index *x, struc
                           .name = index_table_name(t, x, arena),
                           .status = TABLE_CREATING,
                           .partition_key = x->keys[0],
-                          .gac = 1 + GAC_OFF,
+                          .gac = t->gac,
                           .indexes = arena_copy(arena, buffer_slice(&bytes)),
                           .created_ms = t->created_ms};
     if (x->partition_count > 1)
@@ -333,6 +333,14 @@ void catalog_update_with_indexes(struct catalog *c, const struct catalog_command
 }
 
 /* ---- deleting ---- */
+
+const struct table *catalog_busy_index(const struct catalog *c, const struct table *t)
+{
+    const struct table *x = NULL;
+    while ((x = catalog_next_index(c, t, x)) != NULL && x->status == TABLE_ACTIVE && !x->filling)
+        ;
+    return x;
+}
 
 void catalog_delete_indexes(struct catalog *c, const struct table *t, struct catalog_result *out)
 {

@@ -93,6 +93,11 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
 CODEC_ENCODE(table_spec)
 CODEC_DECODE_ALL(table_spec)
 
+uint8_t table_gac_said(uint8_t gac, bool of_index, int kind)
+{
+    return of_index && kind == ADMIT_WRITE ? 1 + GAC_OFF : gac;
+}
+
 void table_spec_append_sized(struct buffer *out, const struct table_spec *spec)
 {
     struct buffer bytes = {0};
@@ -173,6 +178,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     codec_sized(c, &p->hi, STORAGE_KEY_SIZE_MAX);
     info_members_walk(c, p);
     p->weight = codec_choice(c, p->weight, 0, TABLE_WEIGHT_MAX);
+    codec_bool(c, &p->of_index);
     codec_u32(c, &p->arrivals);
     codec_check(c, p->arrivals <= RAFT_ARRIVAL_MAX);
     codec_u32(c, &p->parent);

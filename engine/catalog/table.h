@@ -96,6 +96,7 @@ struct partition_info {
     uint32_t
         indexes_version; /* as in its table: of two words the one with the higher version is newer */
     bool whole_collections; /* as in its table */
+    bool of_index;          /* it holds rows of a global index */
     uint8_t gac;            /* as in its table */
     uint8_t weight;         /* as in its table */
     bool on_demand;         /* as in its table */
@@ -167,6 +168,10 @@ struct table {
     uint32_t partition_count;
     struct partition_info *partitions; /* in key order; together they cover the table */
 };
+
+/* What a table (`of_index`: a global index) that says `gac` says of one kind; `kind`: enum
+ * admit_kind. Nodes write the rows of an index, so routers keep no limit of these writes. */
+uint8_t table_gac_said(uint8_t gac, bool of_index, int kind);
 
 /* The node that holds replica `i`. */
 static inline uint32_t partition_node(const struct partition_info *p, uint32_t i)

@@ -99,6 +99,8 @@ static inline struct slice request_key(const struct request *q)
     case REQUEST_TRANSACT_RESOLVE:
     case REQUEST_TRANSACT_ASK:
         return q->transaction.key;
+    case REQUEST_INDEX_FILL:
+        return q->fill.from;
     default:
         return q->write.key;
     }

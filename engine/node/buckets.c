@@ -96,16 +96,21 @@ static void buckets_join(struct buckets *buckets, struct partition *p)
     buckets_drop_unused(buckets, share);
 }
 
-static const struct weir_partition_policy *buckets_policy_of(const struct buckets *buckets,
-                                                             const struct partition *p)
+static struct admission_policies buckets_policies_of(const struct buckets *buckets,
+                                                     const struct partition *p)
 {
-    return admission_policy_of(buckets->env->config, p->info.gac, p->info.on_demand);
+    struct admission_policies policies;
+    for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
+        policies.of[kind] = admission_policy_of(buckets->env->config,
+                                                table_gac_said(p->info.gac, p->info.of_index, kind),
+                                                p->info.on_demand);
+    return policies;
 }
 
 void buckets_begin(struct buckets *buckets, struct partition *p)
 {
     const struct admission_rates rates = partition_rates(&p->info);
-    admission_init(&p->admission, buckets_policy_of(buckets, p), buckets->env->config, &rates,
+    admission_init(&p->admission, buckets_policies_of(buckets, p), buckets->env->config, &rates,
                    buckets->env->now);
     bool kept = p->kept != NULL && p->kept->epoch == p->info.epoch;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && kept; kind++)
@@ -118,7 +123,7 @@ void buckets_begin(struct buckets *buckets, struct partition *p)
 void buckets_changed(struct buckets *buckets, struct partition *p)
 {
     const struct admission_rates rates = partition_rates(&p->info);
-    admission_change(&p->admission, buckets_policy_of(buckets, p), buckets->env->config, &rates,
+    admission_change(&p->admission, buckets_policies_of(buckets, p), buckets->env->config, &rates,
                      buckets->env->now);
     buckets_join(buckets, p);
 }

@@ -33,11 +33,6 @@ static struct feed *feed_live(const struct feeds *feeds, const struct partition 
 
 /* ---- items ---- */
 
-static uint64_t row_hash(struct slice key)
-{
-    return memtable_hash(key) | 1; /* never 0 */
-}
-
 static void item_free(struct feed *f, struct feed_item *item)
 {
     struct feed_item *first = id_map_find(&f->by_hash, item->hash);
@@ -70,7 +65,7 @@ static void items_free(struct feed *f, struct feed_items *items)
 
 static struct feed_item *item_of(struct feed *f, struct slice key)
 {
-    const uint64_t hash = row_hash(key);
+    const uint64_t hash = memtable_hash(key) | 1; /* never 0 */
     struct feed_item *first = id_map_find(&f->by_hash, hash), *item = first;
     while (item != NULL && !slice_equal(buffer_slice(&item->key), key))
         item = item->same_hash;
@@ -119,6 +114,7 @@ static void feed_take(struct feeds *feeds, struct feed *f, struct slice row_key,
 
 static void feed_free(struct feeds *feeds, struct feed *f)
 {
+    struct feed_target *t;
     LIST_REMOVE(f, place);
     if (f->fill.on)
         env_reply_to(feeds->env, f->fill.from, f->fill.id, REPLY_OVERLOADED);
@@ -128,6 +124,8 @@ static void feed_free(struct feeds *feeds, struct feed *f)
     items_free(f, &f->waiting);
     items_free(f, &f->sent);
     items_free(f, &f->done);
+    LIST_FOREACH (t, &f->targets, place)
+        items_free(f, &t->waiting);
     feed_targets_free(f);
     id_map_deinit(&f->by_hash);
     buffer_deinit(&f->scratch);
@@ -146,54 +144,39 @@ void feeds_deinit(struct feeds *feeds)
     }
 }
 
-/* Enters the keys of the rows whose deletion is proposed and not applied yet, by hash. */
-static void feed_find_going(struct feeds *feeds, const struct partition *p, struct id_map *out)
+static void feed_lose(struct feed *f, const struct partition *p)
 {
-    const struct inflight *e;
-    struct change_set set;
-    STAILQ_FOREACH (e, &p->proposals, place) {
-        if (e->kind != LOG_WRITE)
-            continue;
-        change_set_reopen(e->payload, &set);
-        for (struct change c; change_set_next(&set, &c);) {
-            if (c.space != SPACE_FEED || c.value.data != NULL ||
-                id_map_find(out, row_hash(c.key)) != NULL)
-                continue;
-            struct slice *key = arena_alloc(&feeds->env->lent, sizeof *key);
-            *key = c.key;
-            id_map_add(out, row_hash(c.key), key);
-        }
-    }
+    f->lost = true;
+    f->lost_at = raft_last(p->raft);
 }
 
-/* Reads the changes that earlier leaders have left, or this one before its feed began anew. There are
- * few: FEED-2. What the indexes have already only counts until it is deleted. */
+/* Whether a lost feed may begin anew. */
+static bool feed_may_start(const struct feeds *feeds, const struct feed *f,
+                           const struct partition *p)
+{
+    return raft_applied(p->raft) >= f->lost_at && !instant_before(feeds->env->now, f->again_at);
+}
+
+/* Reads the changes that earlier leaders have left. There are few: FEED-2. */
 static void feed_load(struct feeds *feeds, struct feed *f, const struct partition *p)
 {
-    struct id_map going = {0};
     struct store_cursor c;
     struct slice key, value;
     enum status status = STATUS_NOT_FOUND;
-    feed_find_going(feeds, p, &going);
     store_seek(feeds->env->store, key_in_space(p->info.lo, SPACE_FEED_KEYS, &feeds->env->lent),
                key_in_space(p->info.hi, SPACE_FEED_KEYS, &feeds->env->lent), false, &c);
     while (!MUTATED(RAFT_MUTATION_FORGET_FEED) &&
-           (status = store_next(&c, &key, &value)) == STATUS_OK) {
-        const struct slice *goes = id_map_find(&going, row_hash(key));
-        if (goes != NULL && slice_equal(*goes, key))
-            f->bytes += key.size + value.size;
-        else
-            feed_take(feeds, f, key, value);
-    }
-    id_map_deinit(&going);
+           (status = store_next(&c, &key, &value)) == STATUS_OK)
+        feed_take(feeds, f, key, value);
     if (status == STATUS_NOT_FOUND)
         return;
-    PROBE("the changes that indexes lack cannot be read");
-    f->lost = true;
-    f->lost_until = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
+    PROBE("a feed cannot read its changes");
+    feed_lose(f, p);
+    f->unread = true;
+    f->again_at = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
 }
 
-void feeds_begin(struct feeds *feeds, struct partition *p)
+static void feed_start(struct feeds *feeds, struct partition *p)
 {
     struct feed *f = feed_of(feeds, p->info.id);
     const size_t proposed = f != NULL && f->term == p->led ? f->proposed : 0;
@@ -214,6 +197,15 @@ void feeds_begin(struct feeds *feeds, struct partition *p)
     TAILQ_INIT(&f->by_age);
     LIST_INSERT_HEAD(&feeds->all, f, place);
     feed_load(feeds, f, p);
+}
+
+void feeds_begin(struct feeds *feeds, struct partition *p)
+{
+    struct feed *f = feed_live(feeds, p);
+    if (f != NULL)
+        feed_lose(f, p);
+    else
+        feed_start(feeds, p);
 }
 
 /* ---- changes ---- */
@@ -260,11 +252,11 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
 {
     const struct config *config = feeds->env->config;
     const struct feed_lag lag = feeds_lag(feeds, p);
-    const struct feed *f = feed_live(feeds, p);
     const bool late =
-        (f != NULL && f->lost) || /* it is not known how much the indexes lack */
         instant_since(feeds->env->now, lag.since).ns > config->index_backlog_ms * NS_PER_MS;
-    if ((!late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes) ||
+    const struct feed *f = feed_live(feeds, p);
+    const bool known = f == NULL || !f->unread;
+    if ((known && !late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes) ||
         MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
         return true;
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
@@ -364,15 +356,32 @@ static bool feed_propose_done(struct feeds *feeds, struct feed *f, struct partit
     if (out->size > CHANGE_SET_HEAD_SIZE &&
         groups_propose(feeds->groups, p, &o, LOG_WRITE, buffer_slice(out), slice_make(NULL, 0)) ==
             NULL)
-        f->lost = true; /* the feed begins anew, and finds the changes in the store */
+        feed_lose(f, p); /* it finds the changes in the store */
     return !f->lost;
 }
 
 /* ---- turns ---- */
 
+/* As many items as the target has room for, in their order. */
+static void target_wake(const struct feeds *feeds, struct feed *f, struct feed_target *t)
+{
+    struct feed_item *item;
+    if (instant_before(feeds->env->now, t->until))
+        return;
+    for (uint32_t room = feed_target_room(t); room > 0 && (item = TAILQ_FIRST(&t->waiting)) != NULL;
+         room--) {
+        TAILQ_REMOVE(&t->waiting, item, place);
+        TAILQ_INSERT_TAIL(&f->ready, item, place);
+        item->woken = true;
+    }
+}
+
 static void feed_wake(struct feeds *feeds, struct feed *f)
 {
     struct feed_item *item = TAILQ_FIRST(&f->waiting), *next;
+    struct feed_target *t;
+    LIST_FOREACH (t, &f->targets, place)
+        target_wake(feeds, f, t);
     for (; item != NULL; item = next) {
         next = TAILQ_NEXT(item, place);
         if (instant_before(feeds->env->now, item->at))
@@ -382,16 +391,30 @@ static void feed_wake(struct feeds *feeds, struct feed *f)
     }
 }
 
+/* An item whose round did not begin, or failed. One that has waited before is the oldest. */
+static void item_wait(struct feed *f, struct feed_item *item, bool first)
+{
+    if (item->target == NULL)
+        TAILQ_INSERT_TAIL(&f->waiting, item, place);
+    else if (first)
+        TAILQ_INSERT_HEAD(&item->target->waiting, item, place);
+    else
+        TAILQ_INSERT_TAIL(&item->target->waiting, item, place);
+}
+
 static void feed_run(struct feeds *feeds, struct feed *f, struct partition *p)
 {
+    feed_confirm(f, p);
     feed_wake(feeds, f);
-    feed_confirm(feeds, f, p);
     while (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX) {
         struct feed_item *item = TAILQ_FIRST(&f->ready);
         TAILQ_REMOVE(&f->ready, item, place);
         const bool sent = feed_send(feeds, f, p, item);
-        struct feed_items *to = !sent ? &f->waiting : item->awaited == 0 ? &f->done : &f->sent;
-        TAILQ_INSERT_TAIL(to, item, place);
+        if (sent)
+            TAILQ_INSERT_TAIL(item->awaited == 0 ? &f->done : &f->sent, item, place);
+        else
+            item_wait(f, item, item->woken);
+        item->woken = false;
     }
     while (!TAILQ_EMPTY(&f->done) && feed_propose_done(feeds, f, p))
         ;
@@ -405,9 +428,9 @@ void feeds_end_turn(struct feeds *feeds)
         struct partition *p = partitions_find(feeds->partitions, f->partition);
         if (p == NULL || p->led == 0 || p->closing || p->ended)
             feed_free(feeds, f);
-        else if (p->led != f->term || (f->lost && !instant_before(feeds->env->now, f->lost_until)))
-            feeds_begin(feeds, p);
-        else if (p->frozen.index == 0)
+        else if (p->led != f->term || (f->lost && feed_may_start(feeds, f, p)))
+            feed_start(feeds, p);
+        else if (p->frozen.index == 0 && !f->lost)
             feed_run(feeds, f, p);
     }
 }
@@ -417,9 +440,17 @@ struct instant feeds_deadline(const struct feeds *feeds)
     struct instant at = INSTANT_NEVER;
     const struct feed *f;
     const struct feed_item *item;
+    const struct feed_target *t;
     LIST_FOREACH (f, &feeds->all, place) {
-        if (f->lost)
-            at = instant_earlier(at, f->lost_until);
+        if (f->lost) { /* entries that are applied come by themselves */
+            if (instant_before(feeds->env->now, f->again_at))
+                at = instant_earlier(at, f->again_at);
+            continue;
+        }
+        LIST_FOREACH (t, &f->targets, place) {
+            if (!TAILQ_EMPTY(&t->waiting) && feed_target_room(t) > 0 && f->calls < FEED_CALLS_MAX)
+                at = instant_earlier(at, t->until);
+        }
         if (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX)
             at = instant_earlier(at, feeds->env->now);
         TAILQ_FOREACH (item, &f->waiting, place)
@@ -441,8 +472,11 @@ void feeds_answered(struct feeds *feeds, const struct call_answer *answer)
         feed_session_answered(feeds, f, p, answer);
     } else if (feed_row_answered(feeds, f, p, answer, &item)) {
         TAILQ_REMOVE(&f->sent, item, place);
-        TAILQ_INSERT_TAIL(item->failed ? &f->waiting : &f->done, item, place);
-        if (item->failed)
-            item->covered = 0;
+        if (!item->failed) {
+            TAILQ_INSERT_TAIL(&f->done, item, place);
+            return;
+        }
+        item->covered = 0;
+        item_wait(f, item, true);
     }
 }

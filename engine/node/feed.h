@@ -16,6 +16,7 @@
  *   FEED-2  The changes that are not done take at most index_backlog_bytes, proposed ones included.
  *           Further writes that change indexes are refused until some are done. A partition that has
  *           absorbed another one begins with the changes of both.
+ *           While the changes cannot be read, no write may add one.
  *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
  *
  * A new index is filled piece by piece: feeds_fill makes items of a piece of the partition part of the
@@ -40,7 +41,8 @@ struct feeds {
 
 void feeds_deinit(struct feeds *feeds);
 
-/* The partition leads here in a new term, or has another range: its feed begins anew. */
+/* The partition leads here in a new term, or has another range or other indexes: its feed begins anew,
+ * in the same term once what is proposed is applied. */
 void feeds_begin(struct feeds *feeds, struct partition *p);
 
 /* Whether a write may add a change of so many bytes. If not, `verdict` says which index holds it up. */
@@ -55,7 +57,12 @@ void feeds_added(struct feeds *feeds, const struct partition *p, struct slice ro
 void feeds_removed(struct feeds *feeds, const struct partition *p, struct slice row_key,
                    size_t value_size);
 
-/* REQUEST_INDEX_FILL. Answers once the index has the rows of the next items. */
+enum {
+    FEED_FILL_BYTES = 256 * 1024 /* a piece ends after so many bytes of items */
+};
+
+/* REQUEST_INDEX_FILL. Reads the next piece of the partition, whose pages are in memory. Answers once the
+ * index has the rows of its items. */
 void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation *o);
 
 /* At the end of a turn: sends what can be sent, and proposes what is done. */

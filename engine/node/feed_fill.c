@@ -5,8 +5,7 @@
 #include "replication/raft_mutation.h"
 
 enum {
-    FILL_ITEMS = 100, /* of a piece */
-    FILL_BYTES = 256 * 1024
+    FILL_ITEMS = 100 /* of a piece */
 };
 
 void feed_filled(struct feeds *feeds, struct feed *f)
@@ -52,7 +51,7 @@ static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partit
         from = p->info.lo;
     items_seek(p, feeds->env->store, from, p->info.hi, false, &c);
     for (int i = 0; (status = items_next(&c, &key, &item)) == STATUS_OK; i++) {
-        if (i == FILL_ITEMS || bytes >= FILL_BYTES) {
+        if (i == FILL_ITEMS || bytes >= FEED_FILL_BYTES) {
             buffer_set(&f->fill.next, key);
             return STATUS_OK;
         }

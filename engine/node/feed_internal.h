@@ -21,7 +21,7 @@ struct feed_note {
 
 /* An item whose indexes lag. */
 struct feed_item {
-    TAILQ_ENTRY(feed_item) place; /* in `ready`, `waiting`, `sent` or `done` */
+    TAILQ_ENTRY(feed_item) place; /* in `ready`, `sent`, `done`, or `waiting` of feed or target */
     TAILQ_ENTRY(feed_item) age;   /* in `by_age` */
     struct feed_item *same_hash;
     uint64_t hash;
@@ -29,7 +29,9 @@ struct feed_item {
     struct feed_note *notes; /* owns; oldest first */
     uint32_t note_count;
     size_t note_capacity;
-    struct instant at; /* while it waits: when to try again */
+    struct instant at;          /* while it waits: when to try again */
+    struct feed_target *target; /* in whose queue it waits; NULL: none */
+    bool woken;                 /* the target has room, for this item before newer ones */
     /* Of the last round: what is written need not be written again while no note is new. */
     uint32_t tried_notes;
     uint64_t written; /* bit i: request i of the round */
@@ -47,7 +49,10 @@ enum feed_target_state {
     TARGET_READY
 };
 
-/* An index partition that the feed writes to. */
+TAILQ_HEAD(feed_items, feed_item);
+
+/* An index partition that the feed writes to. Items wait for room in its queue, so that a refusal
+ * costs the rows that were sent, and not a look at every item. */
 struct feed_target {
     LIST_ENTRY(feed_target) place;
     uint32_t number; /* of the target, in the feed */
@@ -56,18 +61,23 @@ struct feed_target {
     enum feed_target_state state;
     uint32_t node; /* that gave the session */
     uint64_t session;
-    uint64_t round;       /* of raft, while confirming */
-    struct instant until; /* it takes nothing before */
+    uint64_t round;            /* of raft, while confirming */
+    struct instant until;      /* it takes nothing before */
+    struct feed_items waiting; /* owns */
+    uint32_t out;              /* rows that it has not answered */
+    uint32_t out_most; /* halved when it refuses, then one more for each row that it takes */
 };
-
-TAILQ_HEAD(feed_items, feed_item);
 
 struct feed {
     LIST_ENTRY(feed) place;
     uint32_t partition;
     uint64_t term;
-    bool lost;                 /* some changes are not known here: it begins anew */
-    struct instant lost_until; /* at the first turn from then on */
+    /* Some changes are not known here. It begins anew once what was proposed until then is applied:
+     * deletions of changes are still on their way, and would be proposed twice. */
+    bool lost;
+    uint64_t lost_at;        /* the last entry then */
+    bool unread;             /* lost, because the store could not be read: nobody knows its size */
+    struct instant again_at; /* if so: when to try again */
     struct id_map by_hash;
     struct feed_items ready;
     struct feed_items waiting;
@@ -108,10 +118,12 @@ void feed_filled(struct feeds *feeds, struct feed *f);
 /* ---- feed_round.c ---- */
 
 /* Begins the round of an item if everything that it needs is there. True: it is on its way, or
- * nothing is to be sent. False: item->at is set. */
+ * nothing is to be sent. False: item->target or item->at is set. */
 bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct feed_item *item);
 /* Sessions that were granted become usable once leadership is confirmed. */
-void feed_confirm(struct feeds *feeds, struct feed *f, struct partition *p);
+void feed_confirm(struct feed *f, const struct partition *p);
+/* How many rows may be sent to it now, as far as its `until` does not forbid it. */
+uint32_t feed_target_room(const struct feed_target *t);
 void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition *p,
                            const struct call_answer *answer);
 /* True: the round of `*item` is over. */

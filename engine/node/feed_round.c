@@ -79,6 +79,8 @@ static struct feed_target *target_of(struct feed *f, uint32_t table_id, uint32_t
     t->table_id = table_id;
     t->partition = partition;
     t->number = f->target_count++;
+    t->out_most = FEED_CALLS_MAX;
+    TAILQ_INIT(&t->waiting);
     LIST_INSERT_HEAD(&f->targets, t, place);
     return t;
 }
@@ -87,6 +89,7 @@ static struct feed_target *target_of(struct feed *f, uint32_t table_id, uint32_t
 static void target_lose(struct feeds *feeds, struct feed_target *t)
 {
     t->state = TARGET_NONE;
+    t->out_most = FEED_CALLS_MAX;
     t->until = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
     index_maps_refresh(feeds->maps, t->table_id);
 }
@@ -109,22 +112,19 @@ static void target_ask(struct feeds *feeds, const struct feed *f, const struct p
     calls_begin(feeds->calls, &options, &request);
 }
 
-static void feed_wake_all(const struct feeds *feeds, struct feed *f)
-{
-    struct feed_item *item;
-    TAILQ_FOREACH (item, &f->waiting, place)
-        item->at = feeds->env->now;
-}
-
-void feed_confirm(struct feeds *feeds, struct feed *f, struct partition *p)
+void feed_confirm(struct feed *f, const struct partition *p)
 {
     struct feed_target *t;
     LIST_FOREACH (t, &f->targets, place) {
-        if (t->state != TARGET_CONFIRMING || raft_reads_confirmed(p->raft) < t->round)
-            continue;
-        t->state = TARGET_READY;
-        feed_wake_all(feeds, f);
+        if (t->state == TARGET_CONFIRMING && raft_reads_confirmed(p->raft) >= t->round)
+            t->state = TARGET_READY;
     }
+}
+
+uint32_t feed_target_room(const struct feed_target *t)
+{
+    const bool asks = t->state == TARGET_ASKED || t->state == TARGET_CONFIRMING;
+    return asks || t->out >= t->out_most ? 0 : t->out_most - t->out;
 }
 
 void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition *p,
@@ -151,7 +151,14 @@ void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition
 
 /* ---- what to write ---- */
 
-/* False: the round must wait, until round->item->at. */
+/* Whether the item must wait in the target's queue. Items that come now wait behind older ones. */
+static bool target_is_shut(const struct round *round, const struct feed_target *t)
+{
+    return instant_before(round->feeds->env->now, t->until) || feed_target_room(t) == 0 ||
+           (!round->item->woken && !TAILQ_EMPTY(&t->waiting));
+}
+
+/* False: the round must wait, for round->item->target or until round->item->at. */
 static bool round_add(struct round *round, uint32_t table_id, struct slice key, struct slice row)
 {
     struct feeds *feeds = round->feeds;
@@ -165,14 +172,13 @@ static bool round_add(struct round *round, uint32_t table_id, struct slice key, 
         return false;
     const struct partition_info *info = table_partition_of(map, key);
     struct feed_target *t = target_of(round->feed, table_id, info->id);
-    if (instant_before(feeds->env->now, t->until)) {
-        item->at = t->until;
+    const bool shut = target_is_shut(round, t);
+    if (!shut && t->state == TARGET_NONE)
+        target_ask(feeds, round->feed, round->p, t, info);
+    if (shut || t->state != TARGET_READY) {
+        item->target = t;
         return false;
     }
-    if (t->state == TARGET_NONE)
-        target_ask(feeds, round->feed, round->p, t, info);
-    if (t->state != TARGET_READY)
-        return false;
     round->writes[round->count++] = (struct row_write){t, info, key, row, number};
     return true;
 }
@@ -248,6 +254,7 @@ static void round_send(const struct round *round, const struct row_write *w)
         .partition = w->info->id,
         .epoch = w->info->epoch,
         .write = {.key = w->key, .item = w->row, .session = w->target->session}};
+    w->target->out++;
     calls_begin(round->feeds->calls, &options, &request);
 }
 
@@ -257,6 +264,7 @@ bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct 
     struct round round = {feeds, f, p, item, .count = 0};
     const uint32_t slot = feed_free_slot(f);
     item->at = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
+    item->target = NULL;
     round.key = key_in_space(buffer_slice(&item->key), 0, arena);
     const enum status status = store_get(feeds->env->store, round.key, true, &round.value);
     if (slot == FEED_CALLS_MAX || (status != STATUS_OK && status != STATUS_NOT_FOUND) ||
@@ -289,13 +297,35 @@ bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct 
 
 /* ---- answers ---- */
 
+/* Feeds of other partitions write to the target too, and a bucket fills in steps. The wait has a random
+ * part, so that no feed comes just before each step for ever. */
 static void row_refused(const struct feeds *feeds, struct feed_target *t, const struct reply *r)
 {
     int64_t wait_ms = (r->verdict.wait.ns + NS_PER_MS - 1) / NS_PER_MS;
-    wait_ms = wait_ms < WAIT_LEAST_MS  ? WAIT_LEAST_MS
-              : wait_ms > WAIT_MOST_MS ? WAIT_MOST_MS
-                                       : wait_ms;
-    t->until = instant_add_ms(feeds->env->now, wait_ms);
+    wait_ms = r->code != REPLY_THROTTLED || wait_ms < WAIT_LEAST_MS ? WAIT_LEAST_MS
+              : wait_ms > WAIT_MOST_MS                              ? WAIT_MOST_MS
+                                                                    : wait_ms;
+    if (!instant_before(feeds->env->now, t->until)) /* once for rows that were sent together */
+        t->out_most = t->out_most > 1 ? t->out_most / 2 : 1;
+    const int64_t wait_ns = wait_ms * NS_PER_MS;
+    t->until = instant_add(
+        feeds->env->now,
+        (struct duration){wait_ns + (int64_t)prng_below(&feeds->env->prng, (uint64_t)wait_ns)});
+}
+
+/* The row was not written. */
+static void row_failed(struct feeds *feeds, struct partition *p, struct feed_target *t,
+                       struct feed_item *item, const struct reply *r)
+{
+    const bool refused = r->code == REPLY_THROTTLED || r->code == REPLY_OVERLOADED;
+    item->failed = true;
+    p->index_refusal = (struct index_refusal){
+        t->table_id, t->partition, r->code == REPLY_THROTTLED ? r->verdict.reason : ADMIT_OK};
+    if (refused)
+        row_refused(feeds, t, r);
+    else
+        target_lose(feeds, t);
+    item->target = t;
 }
 
 bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
@@ -307,21 +337,14 @@ bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
     const struct reply *r = answer->reply;
     must(item != NULL && t != NULL && item->awaited > 0);
     f->calls--;
+    t->out--;
     item->awaited--;
     if (r->code == REPLY_OK && number < 64)
         item->written |= UINT64_C(1) << number;
-    if (r->code != REPLY_OK) {
-        item->failed = true;
-        p->index_refusal = (struct index_refusal){
-            t->table_id, t->partition, r->code == REPLY_THROTTLED ? r->verdict.reason : ADMIT_OK};
-        if (r->code == REPLY_THROTTLED)
-            row_refused(feeds, t, r);
-        else if (r->code == REPLY_OVERLOADED)
-            t->until = instant_add_ms(feeds->env->now, WAIT_LEAST_MS);
-        else
-            target_lose(feeds, t);
-        item->at = t->until;
-    }
+    if (r->code == REPLY_OK && t->out_most < FEED_CALLS_MAX)
+        t->out_most++;
+    if (r->code != REPLY_OK)
+        row_failed(feeds, p, t, item, r);
     if (item->awaited > 0)
         return false;
     f->slots[item->slot] = NULL;

@@ -349,6 +349,8 @@ void requests_fill_index(struct requests *requests, struct operation *o)
         return;
     if (p->led == 0)
         groups_refuse(requests->groups, o, p);
+    else if (store_needs_touch(requests->env->store) && o->touched == 0)
+        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, FEED_FILL_BYTES);
     else
         feeds_fill(requests->feeds, p, o);
 }

@@ -124,7 +124,6 @@ int64_t write_grows_by(const struct write *w)
     return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
 }
 
-/* Sets the size that the item collection will have after the write. */
 enum status write_change_collection(struct requests *requests, const struct partition *p,
                                     const struct operation *o, struct write *w)
 {
@@ -135,10 +134,11 @@ enum status write_change_collection(struct requests *requests, const struct part
     w->collection_hash = memtable_hash(key);
     enum status status =
         write_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
-    if (status == STATUS_OK)
-        w->collection_bytes += write_grows_by(w);
-    must(status != STATUS_OK || w->collection_bytes >= 0);
-    return status;
+    if (status != STATUS_OK)
+        return status;
+    const bool whole = w->collection_bytes >= w->old_size;
+    w->collection_bytes += write_grows_by(w);
+    return whole && w->collection_bytes >= 0 ? STATUS_OK : STATUS_CORRUPT;
 }
 
 /* The collection's row goes before the item: the item must be the last bytes of the entry. */
@@ -399,10 +399,9 @@ static bool write_may_begin(struct requests *requests, struct partition *p, stru
         env_refuse(requests->env, o, REPLY_STALE_MAP, "the session is closed");
         return false;
     }
-    if (!transactions_let_write(requests->transactions, p, o, q->write.key))
-        return false;
     prepared->on = q->write.transaction.size > 0;
-    return !prepared->on || prepare_may_begin(requests, p, o, prepared);
+    return (!prepared->on || prepare_may_begin(requests, p, o, prepared)) &&
+           transactions_let_write(requests->transactions, p, o, q->write.key);
 }
 
 void requests_write(struct requests *requests, struct operation *o)

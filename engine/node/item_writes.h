@@ -40,7 +40,8 @@ enum status write_applied_item(struct requests *requests, const struct partition
 /* Sets the rows of indexes that w->item changes. */
 void write_plan_indexes(struct requests *requests, const struct partition *p, struct slice key,
                         struct slice old, struct write *w);
-/* Sets the size that the item collection will have after the write. */
+/* Sets the size that the item collection will have after the write. STATUS_CORRUPT: the row says less
+ * than the item alone has, or there is none. */
 enum status write_change_collection(struct requests *requests, const struct partition *p,
                                     const struct operation *o, struct write *w);
 /* Whether the global indexes keep up. If not, the write is refused. It costs what it would have

@@ -210,7 +210,7 @@ static void whole_run(struct requests *requests, struct partition *p, struct ope
         groups_refuse(requests->groups, o, p);
         return;
     }
-    if (!whole_may_begin(requests, p, o, w) || !token_allows(requests, p, o, &w->part))
+    if (!token_allows(requests, p, o, &w->part) || !whole_may_begin(requests, p, o, w))
         return;
     for (uint32_t i = 0; i < w->count; i++)
         w->least_mcu += TRANSACTION_FACTOR * write_least_mcu(&w->at[i].request);

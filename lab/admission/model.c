@@ -64,9 +64,25 @@ static void model_destroy(void *runner)
     free(m);
 }
 
+static bool model_can_run(const struct scenario *s, struct buffer *error)
+{
+    for (uint32_t i = 0; i < s->table_count; i++) {
+        if (s->tables[i].indexes.count == 0)
+            continue;
+        buffer_append_format(error,
+                             "the fidelity admission has no global indexes, but table %s has %u: "
+                             "`indexes` must be empty. The fidelity full has them",
+                             s->tables[i].name, s->tables[i].indexes.count);
+        return false;
+    }
+    return true;
+}
+
 static void *model_create(const struct scenario *s, uint64_t seed, struct measure *measure,
                           struct buffer *error)
 {
+    if (!model_can_run(s, error))
+        return NULL;
     struct model *m = must_calloc(1, sizeof *m);
     m->scenario = s;
     m->config = &s->cluster.config;

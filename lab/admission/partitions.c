@@ -71,10 +71,11 @@ static struct admission_rates rates_of(const struct partition_info *info)
     return r;
 }
 
-static const struct weir_partition_policy *policy_of(const struct model *m,
-                                                     const struct partition_info *info)
+/* The model has no indexes. */
+static struct admission_policies policies_of(const struct model *m,
+                                             const struct partition_info *info)
 {
-    return admission_policy_of(m->config, info->gac, info->on_demand);
+    return admission_policies_same(admission_policy_of(m->config, info->gac, info->on_demand));
 }
 
 static bool replica_is_up(const struct model *m, const struct model_replica *r)
@@ -255,7 +256,7 @@ static void partition_open(struct model *m, struct model_table *mt,
     struct model_partition *p = partition_add(m, mt, info);
     const struct admission_rates rates = rates_of(info);
     for (uint32_t i = 0; i < p->replica_count; i++) {
-        admission_init(&p->replicas[i].admission, policy_of(m, info), m->config, &rates,
+        admission_init(&p->replicas[i].admission, policies_of(m, info), m->config, &rates,
                        model_now(m));
         model_nodes_join(m, p, &p->replicas[i]);
     }
@@ -266,7 +267,7 @@ static void rates_set(struct model *m, struct model_partition *p, const struct p
 {
     const struct admission_rates rates = rates_of(info);
     for (uint32_t i = 0; i < p->replica_count; i++) {
-        admission_change(&p->replicas[i].admission, policy_of(m, info), m->config, &rates,
+        admission_change(&p->replicas[i].admission, policies_of(m, info), m->config, &rates,
                          model_now(m));
         model_nodes_join(m, p, &p->replicas[i]);
     }

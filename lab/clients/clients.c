@@ -59,7 +59,8 @@ struct attempt *attempt_take(struct clients *c)
 }
 
 /* `heard`: the client has waited for this answer. */
-static void attempt_tell(struct clients *c, const struct attempt *a, uint32_t reason, bool heard)
+static void attempt_tell(struct clients *c, const struct attempt *a, uint32_t reason,
+                         uint32_t index, bool heard)
 {
     const struct clients_source *s = a->source;
     const int64_t now_ns = clients_now_ns(c), cost_mcu = demand_cost_mcu(&a->traffic);
@@ -68,6 +69,7 @@ static void attempt_tell(struct clients *c, const struct attempt *a, uint32_t re
         s->workload->consumed_mcu[a->copy][kind] += cost_mcu;
     const struct measure_request told = {.flow = s->flows[kind],
                                          .reason = reason,
+                                         .index = index,
                                          .at_ns = now_ns,
                                          .cost_mcu = cost_mcu,
                                          .latency_ns =
@@ -114,7 +116,7 @@ static void attempt_begin(struct clients *c, struct attempt *a)
     const int64_t now_ns = clients_now_ns(c);
     struct retry_verdict v = retry_send(&s->states[a->client], &a->retry, now_ns, &s->retries);
     if (!v.again) {
-        attempt_tell(c, a, REASON_CLIENT, true);
+        attempt_tell(c, a, REASON_CLIENT, 0, true);
         request_over(c, a);
     } else if (v.at_ns > now_ns) {
         clients_at(c, v.at_ns, attempt_submit_later, a, 0);
@@ -135,7 +137,7 @@ void attempt_over(struct clients *c, struct attempt *a, const struct attempt_end
     struct clients_source *s = a->source;
     const struct retry_outcome outcome = {end->result, end->hint_ns};
     const bool counts = hedges_answered(c, a, end->result);
-    attempt_tell(c, a, end->reason, counts);
+    attempt_tell(c, a, end->reason, end->index, counts);
     if (!counts) {
         STAILQ_INSERT_HEAD(&c->spare, a, spare);
         return;
@@ -160,6 +162,7 @@ static void attempt_make(struct clients_source *s, uint32_t client, uint32_t cop
     a->traffic = *t;
     a->due_ns = due_ns;
     a->client = client;
+    indexes_draw(s, a);
     attempt_begin(clients_of(s), a);
 }
 
@@ -329,6 +332,7 @@ static void source_init(struct clients *c, struct clients_workload *w, uint32_t 
     s->hedging = prng_seeded(demand_seed(seed, DEMAND_HEDGES, place));
     if (w->scenario->hedge.on)
         s->hedges = must_calloc(s->state_count, sizeof s->hedges[0]);
+    indexes_start(s, demand_seed(seed, DEMAND_INDEXES, place));
     source_declare(c, s, first_table + (copy == UINT32_MAX ? 0 : copy));
 }
 
@@ -359,6 +363,7 @@ struct clients *clients_create(const struct clients_options *options)
     }
     c->workloads = must_calloc(s->workload_count + 1, sizeof c->workloads[0]);
     c->sources = must_calloc(sources + 1, sizeof c->sources[0]);
+    indexes_declare(c);
     for (uint32_t i = 0; i < s->workload_count; i++) {
         workload_init(c, &s->workloads[i]);
         sources_init(c, &c->workloads[i]);
@@ -384,10 +389,12 @@ void clients_destroy(struct clients *c)
         traffic_deinit(&c->sources[i].traffic);
         free(c->sources[i].states);
         free(c->sources[i].hedges);
+        indexes_stop(&c->sources[i]);
     }
     id_map_deinit(&c->connections);
     arena_deinit(&c->arena);
     buffer_deinit(&c->bytes);
+    buffer_deinit(&c->members);
     free(c->workloads);
     free(c->sources);
     free(c);

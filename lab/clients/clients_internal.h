@@ -1,6 +1,7 @@
 /* clients_internal.h - the parts of a scenario's clients, for lab/clients/ only.
  *
  *   clients.c   life, arrivals, retries, measures
+ *   indexes.c   keys of global indexes, and refusals that name one
  *   hedges.c    reads that are sent a second time while the first attempt is out
  *   pool.c      connections, requests that wait for one, answers, time-outs */
 #pragma once
@@ -21,8 +22,9 @@ struct attempt {
     uint32_t copy; /* of the table */
     struct traffic_request traffic;
     struct retry_request retry;
-    int64_t due_ns;      /* when the client wanted the request */
-    int64_t deadline_ns; /* of this attempt */
+    uint64_t index_keys[INDEXES_MAX]; /* of a write, for each index of the table */
+    int64_t due_ns;                   /* when the client wanted the request */
+    int64_t deadline_ns;              /* of this attempt */
     uint32_t client;
     struct pool_connection *connection; /* NULL: waits in the pool */
     struct pool *pool;
@@ -69,9 +71,10 @@ struct clients_source {
     uint32_t copy; /* of the table; UINT32_MAX: all copies in turn */
     struct traffic traffic;
     struct traffic_request next;
-    struct prng spread, retries, hedging;
-    struct hedge *hedges; /* owns; by client; NULL: it does not hedge */
-    struct retry *states; /* owns */
+    struct prng spread, retries, hedging, index_random;
+    struct load_keys *index_keys; /* owns; for each index of the table; NULL: there is none */
+    struct hedge *hedges;         /* owns; by client; NULL: it does not hedge */
+    struct retry *states;         /* owns */
     uint32_t state_count, state_next;
     uint32_t router_next;
     uint32_t flows[2];
@@ -89,7 +92,8 @@ struct clients {
     struct id_map connections; /* owns struct pool_connection, by handle */
     struct arena arena;        /* of attempts */
     STAILQ_HEAD(, attempt) spare;
-    struct buffer bytes; /* of a request */
+    struct buffer bytes;   /* of a request */
+    struct buffer members; /* of its item: the keys of indexes */
     uint64_t requests;
     uint64_t attempts; /* that were taken from the memory */
 };
@@ -98,6 +102,7 @@ struct clients {
 struct attempt_end {
     enum retry_result result;
     uint32_t reason; /* for the measures */
+    uint32_t index;  /* the same: which index the refusal names */
     int64_t hint_ns; /* when to try again; below 0: not told */
 };
 
@@ -108,6 +113,16 @@ void pools_destroy(struct clients *c, struct clients_workload *w);
 /* Of clients.c: the attempt is over. */
 void attempt_over(struct clients *c, struct attempt *a, const struct attempt_end *end);
 struct attempt *attempt_take(struct clients *c);
+
+void indexes_declare(struct clients *c);
+void indexes_start(struct clients_source *s, uint64_t seed);
+void indexes_stop(struct clients_source *s);
+/* Draws the keys of a write. */
+void indexes_draw(struct clients_source *s, struct attempt *a);
+/* Adds the keys to the item of a put. */
+void indexes_add_members(struct clients *c, const struct attempt *a, struct load_request *r);
+/* 1 + the number of the index that the answer names; 0: none. */
+uint32_t indexes_named(const struct clients *c, const struct attempt *a, struct slice body);
 
 /* A first attempt is about to be sent: decides whether and when it is hedged. */
 void hedges_begin(struct clients *c, struct attempt *a);

@@ -33,13 +33,15 @@ static enum load_kind load_kind_of(const struct traffic_request *t)
 
 static struct slice attempt_bytes(struct clients *c, const struct attempt *a)
 {
-    const struct load_request r = {.number = a->traffic.number + 1,
-                                   .key = a->traffic.key,
-                                   .item_bytes = a->traffic.size_bytes,
-                                   .scan_length = a->traffic.scan_length,
-                                   .kind = load_kind_of(&a->traffic),
-                                   .consistent = a->traffic.consistent};
+    struct load_request r = {.number = a->traffic.number + 1,
+                             .key = a->traffic.key,
+                             .item_bytes = a->traffic.size_bytes,
+                             .scan_length = a->traffic.scan_length,
+                             .kind = load_kind_of(&a->traffic),
+                             .consistent = a->traffic.consistent};
     buffer_clear(&c->bytes);
+    if (r.kind == LOAD_PUT)
+        indexes_add_members(c, a, &r);
     load_request_write(&a->source->workload->templates[a->copy], &r, &c->bytes);
     return buffer_slice(&c->bytes);
 }
@@ -171,6 +173,7 @@ static void connection_answered(void *context, int http_status, struct slice bod
         return; /* nobody asked */
     if (http_status != 200) {
         end.reason = reason_of(body);
+        end.index = end.reason == ADMIT_REFUSED_INDEX ? indexes_named(c, a, body) : 0;
         end.result = http_status >= 500            ? RETRY_ERROR
                      : end.reason != REASON_FAILED ? RETRY_THROTTLED
                                                    : RETRY_FINAL;

@@ -16,15 +16,22 @@ void tables_write_name(struct buffer *out, const struct scenario *s, uint32_t pl
 
 /* A table of whole collections has a local index. No item has the index's key, so that the index
  * costs nothing. */
-static void write_keys(struct buffer *out, bool sort, bool whole)
+static void write_keys(struct buffer *out, const struct scenario_table *t, bool sort)
 {
+    const bool whole = t->whole_collections;
     buffer_append_format(
         out,
         ",\"KeySchema\":[{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"}%s],"
-        "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}%s%s]",
+        "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}%s%s",
         sort ? ",{\"AttributeName\":\"sk\",\"KeyType\":\"RANGE\"}" : "",
         sort ? ",{\"AttributeName\":\"sk\",\"AttributeType\":\"S\"}" : "",
         whole ? ",{\"AttributeName\":\"no\",\"AttributeType\":\"S\"}" : "");
+    for (uint32_t i = 0; i < t->indexes.count; i++) {
+        buffer_append_text(out, ",{\"AttributeName\":\"");
+        index_append_attribute(out, &t->indexes.at[i]);
+        buffer_append_text(out, "\",\"AttributeType\":\"S\"}");
+    }
+    buffer_append_u8(out, ']');
     if (whole)
         buffer_append_text(out,
                            ",\"LocalSecondaryIndexes\":[{\"IndexName\":\"by-no\",\"KeySchema\":["
@@ -39,6 +46,43 @@ static void write_throughput(struct buffer *out, int64_t rcu, int64_t wcu)
                          ",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%lld,"
                          "\"WriteCapacityUnits\":%lld}",
                          (long long)rcu, (long long)wcu);
+}
+
+static void write_partitions(struct buffer *out, const struct scenario *s, int64_t partitions)
+{
+    const struct config *config = &s->cluster.config;
+    if (partitions > 0)
+        buffer_append_format(out,
+                             ",\"WarmThroughput\":{\"ReadUnitsPerSecond\":%lld,"
+                             "\"WriteUnitsPerSecond\":%lld}",
+                             (long long)(partitions * config->partition_max_rcu),
+                             (long long)(partitions * config->partition_max_wcu));
+}
+
+static void write_index(struct buffer *out, const struct scenario *s,
+                        const struct scenario_table *t, const struct index_options *x)
+{
+    buffer_append_format(out, "{\"IndexName\":\"%s\",\"KeySchema\":[{\"AttributeName\":\"",
+                         x->name);
+    index_append_attribute(out, x);
+    buffer_append_format(out,
+                         "\",\"KeyType\":\"HASH\"}],\"Projection\":{\"ProjectionType\":\"%s\"}",
+                         x->projection == INDEX_ALL ? "ALL" : "KEYS_ONLY");
+    if (!t->on_demand)
+        write_throughput(out, x->rcu > 0 ? x->rcu : t->rcu, x->wcu > 0 ? x->wcu : t->wcu);
+    write_partitions(out, s, x->partitions);
+    buffer_append_u8(out, '}');
+}
+
+static void write_indexes(struct buffer *out, const struct scenario *s,
+                          const struct scenario_table *t)
+{
+    for (uint32_t i = 0; i < t->indexes.count; i++) {
+        buffer_append_text(out, i == 0 ? ",\"GlobalSecondaryIndexes\":[" : ",");
+        write_index(out, s, t, &t->indexes.at[i]);
+    }
+    if (t->indexes.count > 0)
+        buffer_append_u8(out, ']');
 }
 
 static void write_maximum(struct buffer *out, const struct scenario_table *t)
@@ -73,23 +117,18 @@ void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t 
                          uint32_t copy)
 {
     const struct scenario_table *t = &s->tables[place];
-    const struct config *config = &s->cluster.config;
     char name[NAME_SIZE];
     demand_table_name(t, copy, name, sizeof name);
     buffer_append_format(out, "{\"TableName\":\"%s\"", name);
-    write_keys(out, demand_has_sort_key(s, place), t->whole_collections);
+    write_keys(out, t, demand_has_sort_key(s, place));
     if (t->on_demand) {
         buffer_append_text(out, ",\"BillingMode\":\"PAY_PER_REQUEST\"");
         write_maximum(out, t);
     } else {
         write_throughput(out, t->rcu, t->wcu);
     }
-    if (t->partitions > 0)
-        buffer_append_format(out,
-                             ",\"WarmThroughput\":{\"ReadUnitsPerSecond\":%lld,"
-                             "\"WriteUnitsPerSecond\":%lld}",
-                             (long long)(t->partitions * config->partition_max_rcu),
-                             (long long)(t->partitions * config->partition_max_wcu));
+    write_partitions(out, s, t->partitions);
+    write_indexes(out, s, t);
     write_tags(out, t);
     buffer_append_u8(out, '}');
 }

@@ -118,6 +118,7 @@ static void full_window(void *context, uint64_t argument)
     uint32_t partitions = full_partitions(f);
     if (partitions > 0)
         measure_partitions(f->measure, partitions);
+    lags_window(f);
     measure_advance(f->measure, clients_now_ns(f->clients));
     scheduler_in(&f->world.scheduler, (struct duration){f->scenario->window_ns}, full_window, f, 0);
 }
@@ -189,6 +190,7 @@ static void full_destroy(void *runner)
     if (f->clients != NULL)
         clients_destroy(f->clients);
     admin_deinit(f);
+    lags_deinit(f);
     scaling_deinit(&f->scaling);
     free(f);
 }

@@ -2,6 +2,7 @@
  *
  *   full.c     life, time, what the measures are told
  *   admin.c    tables are made, filled, changed and split
+ *   lags.c     how far global indexes are behind
  *   faults.c   faults of the scenario; what the world cannot do */
 #pragma once
 
@@ -47,6 +48,7 @@ struct full {
     STAILQ_HEAD(, full_call) calls; /* owns */
     LIST_HEAD(, full_split) splits; /* owns */
     struct scaling scaling;
+    struct buffer stats[WORLD_NODES_MAX + 1]; /* of lags.c: each node's last answer */
 };
 
 /* The catalog of the node that leads it; NULL: none does. */
@@ -59,6 +61,10 @@ void admin_update(struct full *f, const struct scaling_update *u);
 /* Cuts each partition of the table into two equal ranges of hashes. */
 void admin_split(struct full *f, uint32_t place, uint32_t copy);
 void admin_deinit(struct full *f);
+
+/* At the end of each window. */
+void lags_window(struct full *f);
+void lags_deinit(struct full *f);
 
 /* False: the world cannot run the scenario; `error` tells. */
 bool faults_check(const struct scenario *s, struct buffer *error);

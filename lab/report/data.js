@@ -77,6 +77,7 @@ const REASONS = [
   { name: "node", text: "node", hatch: [0], color: "var(--refused-2)" },
   { name: "member", text: "member of the group", hatch: [90], color: "var(--refused-3)" },
   { name: "table", text: "table limit", hatch: [45, 135], color: "var(--refused-4)" },
+  { name: "index", text: "global index", hatch: [135, 90], color: "var(--refused-8)" },
   { name: "overload", text: "too much work", hatch: [45, 90], color: "var(--refused-7)" },
   { name: "client", text: "by the client itself", hatch: [0, 90], color: "var(--refused-5)" },
   { name: "failed", text: "not served", hatch: [], color: "var(--refused-6)" },

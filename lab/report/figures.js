@@ -238,6 +238,27 @@ function latencyFigure(s, point, tenant, tail) {
   });
 }
 
+// ---- global indexes ----
+
+// How far the indexes of a table are behind its writes.
+function lagFigure(s, point, table) {
+  const runs = runsAt(s, point).filter((run) => run.series.indexes[table]);
+  const rows = runs.map((run) => run.series.indexes[table].lag_ns.map((v) => v / 1e9));
+  if (runs.length === 0) return null;
+  const times = slotTimes(rows[0].length, runs[0].series.slot_ns);
+  return chart({
+    id: `${s.id}-lag-${slug(table)}`, title: `Lag of the indexes of ${table}`,
+    note: "The greatest age, in each slot, of a change that an index lacks.",
+    width: WIDE, height: 260, legend: policyLegend(s, runs.map((r) => ({ name: r.policy }))),
+    x: timeAxis(s.result.duration_ns / 1e9), y: axis("seconds behind", { domain: [0, Math.max(1e-3, ...rows.flat())], nice: true, ticks: 5, tickFormat: axisNumber }),
+    marks: [
+      grid(), ...rows.map((r, i) => line(times, r, s.style.get(runs[i].policy))),
+      ...rows.map((r, i) => symbols(times, r, s.style.get(runs[i].policy), i * 3)), zero(),
+    ],
+    symbol: { type: "identity" },
+  });
+}
+
 // ---- levels ----
 
 function limitFigure(s, run, table) {

@@ -191,6 +191,16 @@ function loadSection(s) {
   ];
 }
 
+function lagFigures(s) {
+  const tables = new Set(runsAt(s, s.point).flatMap((run) => Object.keys(run.series.indexes)));
+  return [...tables].map((table) => lagFigure(s, s.point, table));
+}
+
+function indexSection(s) {
+  const list = lagFigures(s);
+  return list.length > 0 ? [h("h3", {}, "Global indexes"), figures(list)] : [];
+}
+
 function latencySection(s) {
   const list = (tenant) => [latencyFigure(s, s.point, tenant, false), latencyFigure(s, s.point, tenant, true)];
   if (runsAt(s, s.point).length === 0) return [];
@@ -234,7 +244,7 @@ function facts(s) {
 function scenarioBody(s) {
   return h("div", {}, h("p", {}, s.result.about), h("p", { class: "facts" }, facts(s)),
     h("h3", {}, "Expectations"), expectations(s), h("h3", {}, "Policies"), policyTable(s),
-    loadSection(s), comparisonSection(s), sweepSection(s), latencySection(s), levelSection(s),
+    loadSection(s), indexSection(s), comparisonSection(s), sweepSection(s), latencySection(s), levelSection(s),
     s.leftOut > 0 ? h("p", { class: "note" }, `The time series of ${plural(s.leftOut, "further run")} are in the directory, and not in this page.`) : null);
 }
 
@@ -299,6 +309,7 @@ function* allFigures(s) {
     yield latencyFigure(s, s.point, tenant, false);
     yield latencyFigure(s, s.point, tenant, true);
   }
+  yield* lagFigures(s);
   const { burst, division } = classicFigures(s, s.point);
   yield* burst;
   yield* division;

@@ -25,7 +25,8 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     int64_t units = kind == ADMIT_READ ? t->rcu : t->wcu;
     if (t->billing == BILLING_ON_DEMAND)
         units = t->maximum[kind];
-    enum gac_policy policy = gac_policy_of(r->config, t->gac);
+    enum gac_policy policy =
+        gac_policy_of(r->config, table_gac_said(t->gac, t->index_of != 0, kind));
     *out = (struct gac_limit){.key = limit_key(t, kind),
                               .policy = policy,
                               .rate = units * MCU_PER_UNIT,

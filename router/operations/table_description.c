@@ -228,6 +228,18 @@ static void table_forget_routes(struct call *c, const struct table *t)
         route_forget(c->router, call_index_table(c, t, index_set_global_at(t->index_set, i)));
 }
 
+/* All routers will hear of the limits of the table and its indexes. An index that UpdateTable adds
+ * is CREATING; any other is not, or the update would be refused. */
+static void table_tell_limits(struct call *c, const struct table_told *told, bool created)
+{
+    limit_tell(c->router, &told->table, created);
+    for (uint32_t i = 0; i < index_set_global(told->table.index_set); i++) {
+        const struct table *x = told->indexes[i];
+        if (x != NULL)
+            limit_tell(c->router, x, x->status == TABLE_CREATING);
+    }
+}
+
 bool table_description_answer(struct call *c, struct subrequest *s, const struct reply *r,
                               const char *member, const struct table_told *former)
 {
@@ -237,7 +249,7 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
     if (s->request.op != REQUEST_TABLE_GET)
         table_forget_routes(c, &told.table);
     if (s->request.op == REQUEST_TABLE_UPDATE || s->request.op == REQUEST_TABLE_CREATE)
-        limit_tell(c->router, &told.table, s->request.op == REQUEST_TABLE_CREATE);
+        table_tell_limits(c, &told, s->request.op == REQUEST_TABLE_CREATE);
     if (s->request.op != REQUEST_TABLE_GET)
         table_change_follow(c, &told);
     if (former != NULL && told.table.status == TABLE_UPDATING)

@@ -125,7 +125,8 @@ static void throttle_append_where(struct buffer *out, const struct call *c,
                              verdict->member, partition, what);
         break;
     case ADMIT_REFUSED_TABLE:
-        buffer_append_format(out, "the table's limit of %s units is used up", what);
+        buffer_append_format(out, "the %s's limit of %s units is used up",
+                             s->route->table.index_of != 0 ? "index" : "table", what);
         break;
     case ADMIT_REFUSED_ALLOCATION:
         buffer_append_format(out,

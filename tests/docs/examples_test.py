@@ -55,7 +55,7 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "weir lab suite": "a test, which ctest runs",
 }
 # Exit code 1 says that the machine, or this build, is slower than a budget: no reason to fail here.
-MEASURES = re.compile(r"weir-bench (decision|heat|traffic)\b|weir-bench http .*--gac")
+MEASURES = re.compile(r"weir-bench (decision|heat|traffic|indexes)\b|weir-bench http .*--gac")
 NOT_COMMANDS = {  # how a block begins: what it is
     "client": "a diagram",
     "your SDK": "a diagram",
@@ -71,6 +71,7 @@ SHORTENED = [  # in commands that match the first: what replaces what
     (r"weir lab .*--seeds 3", r"--seeds 3", "--seeds 1"),
     (r"weir lab (run|sweep)", r"weir lab (run|sweep)", r"weir lab \1 --seeds 1 --set duration=8s"),
     (r"weir( load|-bench)", r"--duration \d+s", "--duration 2s"),
+    (r"weir-bench indexes", r"weir-bench indexes", "weir-bench indexes --duration 200ms"),
     (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
     (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]

@@ -13,7 +13,6 @@ import statistics
 import sys
 import threading
 import time
-import urllib.request
 
 import chaos_test
 import servers
@@ -144,25 +143,8 @@ class Writer(threading.Thread):
                 self.stopping.wait(PAUSE_S)
 
 
-def lags(port):
-    """Of the table's partitions: milliseconds, and items that wait. None: not all are known."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions?table={TABLE}", timeout=5) as answer:
-            page = json.load(answer)
-    except OSError:
-        return None
-    led = [p["indexes"] for p in page["partitions"] if p["table"] == TABLE and p["role"] == "leader"]
-    return [(x["lag_ms"], x["backlog_items"]) for x in led] if led and not page["silent_nodes"] else None
-
-
 def scan(port, **members):
-    client, found, start = Client(port), [], {}
-    while True:
-        page = client.call("Scan", TableName=TABLE, **members, **start)
-        found += page["Items"]
-        if "LastEvaluatedKey" not in page:
-            return sorted(found, key=lambda item: item["p"]["S"])
-        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    return sorted(servers.scan(port, TABLE, **members), key=lambda item: item["p"]["S"])
 
 
 def wanted(items, name):
@@ -202,7 +184,7 @@ def run(options, directory):
         until("all write", lambda: all(w.written > 10 for w in writers))
         samples, end = [], time.monotonic() + CALM_S
         while time.monotonic() < end:
-            samples += [ms for ms, _ in lags(cluster.ports[0]) or []]
+            samples += [ms for ms, _ in servers.index_lags(cluster.ports[0], TABLE) or []]
             time.sleep(PAUSE_S)
         changer = Changer(cluster.ports[0])
         changer.start()
@@ -219,7 +201,7 @@ def run(options, directory):
         errors = [w.error for w in writers if w.error] + [e for e in [changer.error] if e]
         if errors:
             raise AssertionError(errors[0])
-        until("the indexes have followed", lambda: all(n == 0 for _, n in lags(cluster.ports[0]) or [(0, 1)]))
+        until("the indexes have followed", lambda: servers.indexes_follow(cluster.ports[0], TABLE))
         figures = {"written": sum(w.written for w in writers), "failed": sum(w.failed for w in writers),
                    "lag_ms_median": statistics.median(samples), "lag_ms_max": max(samples),
                    **compare(cluster.ports[1])}

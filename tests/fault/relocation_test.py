@@ -114,28 +114,6 @@ def read_all(port, history):
     client.close()
 
 
-def latencies(history):
-    """Of `others`: (begun, took) in ns, by the clock of time.monotonic_ns()."""
-    begun, found, failed = {}, [], 0
-    with history.open() as lines:
-        for line in lines:
-            entry = json.loads(line)
-            if entry["type"] == "invoke":
-                if entry["table"] == "others":
-                    begun[entry["op"]] = entry["t"]
-            elif entry["op"] in begun:
-                found.append((begun[entry["op"]], entry["t"] - begun[entry["op"]]))
-                failed += entry["type"] != "ok"
-    return found, failed
-
-
-def p99_ms(found, spans):
-    took = sorted(t for at, t in found if any(first <= at < last for first, last in spans))
-    if len(took) < LEAST:
-        raise AssertionError(f"only {len(took)} requests to tell a p99 from")
-    return round(took[len(took) * 99 // 100] / 1e6, 2)
-
-
 def steady(options, port, load):
     """Time passes while the load goes on: what is compared is measured in it."""
     first = time.monotonic_ns()
@@ -225,7 +203,7 @@ def run(options, directory):
         raise AssertionError(f"not linearizable: {checked.stdout}{checked.stderr}")
     servers.check_replicas(options.weir, cluster.data, SETTINGS, copies=3)
     sent = sum(w["sent"] if "sent" in w else w["attempted"] for w in figures["workloads"])
-    return phases, sent, *latencies(history)
+    return phases, sent, *servers.latencies(history, "others")
 
 
 def figures(rounds):
@@ -235,7 +213,7 @@ def figures(rounds):
     out = {"requests": sum(sent), "failed_of_others": failed}
     for name in phases[0]:
         before, moved = zip(*(of_round[name] for of_round in phases))
-        out[name] = {"p99_before_ms": p99_ms(found, before), "p99_ms": p99_ms(found, moved),
+        out[name] = {"p99_before_ms": servers.p99_ms(found, before, LEAST), "p99_ms": servers.p99_ms(found, moved, LEAST),
                      "seconds": round(sum(last - first for first, last in moved) / 1e9, 1)}
         out[name]["ratio"] = round(out[name]["p99_ms"] / out[name]["p99_before_ms"], 2)
     if failed:

@@ -380,6 +380,59 @@ def caught_up(port, voters=3):
         p["voters"] == voters and p["caught_up"] == voters for p in led)
 
 
+def scan(port, table, **members):
+    """All items of the table, or rows of its index."""
+    client, found, start = Client(port), [], {}
+    while True:
+        page = client.call("Scan", TableName=table, **members, **start)
+        found += page["Items"]
+        if "LastEvaluatedKey" not in page:
+            client.close()
+            return found
+        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+
+
+def index_lags(port, table):
+    """Of the table's partitions: milliseconds, and items that global indexes lack. None: not all are known."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions?table={table}", timeout=5) as answer:
+            page = json.load(answer)
+    except OSError:
+        return None
+    led = [p["indexes"] for p in page["partitions"] if p["table"] == table and p["role"] == "leader"]
+    return [(x["lag_ms"], x["backlog_items"]) for x in led] if led and not page["silent_nodes"] else None
+
+
+def indexes_follow(port, table):
+    """Whether the table's global indexes lack nothing."""
+    found = index_lags(port, table)
+    return found is not None and all(items == 0 for _, items in found)
+
+
+def latencies(history, table):
+    """Of the requests to a table, from a history of `weir load`: (sent, took) in ns, by the clock of
+    time.monotonic_ns(); and how many did not succeed."""
+    begun, found, failed = {}, [], 0
+    with history.open() as lines:
+        for line in lines:
+            entry = json.loads(line)
+            if entry["type"] == "invoke":
+                if entry["table"] == table:
+                    begun[entry["op"]] = entry["t"]
+            elif entry["op"] in begun:
+                found.append((begun[entry["op"]], entry["t"] - begun[entry["op"]]))
+                failed += entry["type"] != "ok"
+    return found, failed
+
+
+def p99_ms(found, spans, least):
+    """Of the requests that were sent in one of the spans; there must be `least` of them."""
+    took = sorted(t for at, t in found if any(first <= at < last for first, last in spans))
+    if len(took) < least:
+        raise AssertionError(f"only {len(took)} requests to tell a p99 from")
+    return round(took[len(took) * 99 // 100] / 1e6, 2)
+
+
 def check_replicas(weir, data, settings=(), copies=None):
     """All replicas of a partition hold the same, and there are so many of each."""
     for partition, found in replicas(weir, data, settings).items():

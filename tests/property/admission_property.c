@@ -201,7 +201,8 @@ static void world_start(struct prng *p)
     w.model.node = tokens_like(&w.node.buckets[ADMIT_WRITE]);
     for (int i = 0; i < PARTITIONS; i++) {
         struct admission_rates rates = {.rate_mcu = {0, any_rate(p)}};
-        admission_init(&w.partitions[i], admission_policy_find(slice_of("burst")), &w.config,
+        admission_init(&w.partitions[i],
+                       admission_policies_same(admission_policy_find(slice_of("burst"))), &w.config,
                        &rates, now);
         const struct admission_meter *m = &w.partitions[i].meters[ADMIT_WRITE];
         w.model.partitions[i] = (struct model_partition){.cap = tokens_like(&m->cap),
@@ -362,7 +363,8 @@ static void isolation(struct prng *p)
     struct admission_rates rates = {.rate_mcu = {0, units * MCU_PER_UNIT}};
     struct admission quiet;
     struct instant now = {w.model.now};
-    admission_init(&quiet, admission_policy_find(slice_of("burst")), &w.config, &rates, now);
+    admission_init(&quiet, admission_policies_same(admission_policy_find(slice_of("burst"))),
+                   &w.config, &rates, now);
     for (int i = 0; i < 5000; i++) {
         int64_t cost = prng_between(p, 1, 5) * MCU_PER_UNIT;
         /* The pause in which the allocation earns the cost, rounded up. */
@@ -400,8 +402,9 @@ static void sharing(struct prng *p)
     struct admission_rates rates = {.rate_mcu = {0, 50 * MCU_PER_UNIT}};
     node_admission_init(&node, &config, now);
     for (int i = 0; i < PARTITIONS; i++)
-        admission_init(&partitions[i], admission_policy_find(slice_of("burst")), &config, &rates,
-                       now);
+        admission_init(&partitions[i],
+                       admission_policies_same(admission_policy_find(slice_of("burst"))), &config,
+                       &rates, now);
     int64_t node_rate = config.node_wcu * MCU_PER_UNIT, seconds = 12;
     int64_t light_every = 10000 / (50 + config.node_wcu / 30); /* ticks of 0.1 ms */
     now.ns += 2000 * NS_PER_S;                                 /* banks of 15,000 units */
@@ -495,7 +498,8 @@ static void cutting(struct prng *p)
     uint32_t shares[ADMIT_KINDS][PIECES_MAX], count = 2 + (uint32_t)prng_below(p, PIECES_MAX - 1);
     struct admission_rates whole = rates_at_random(p);
     node_admission_init(&node, &config, now);
-    admission_init(&pieces[0], admission_policy_find(slice_of("burst")), &config, &whole, now);
+    admission_init(&pieces[0], admission_policies_same(admission_policy_find(slice_of("burst"))),
+                   &config, &whole, now);
     live(p, &pieces[0], &node, &whole, &now);
     now.ns += prng_between(p, 0, NS_PER_S);
     struct admit_levels before[ADMIT_KINDS];
@@ -578,7 +582,7 @@ static void absorbing(struct prng *p)
     node_admission_init(&node, &config, now);
     for (int i = 0; i < 2; i++) {
         struct admission_rates rates = rates_at_random(p);
-        admission_init(&two[i], policy, &config, &rates, now);
+        admission_init(&two[i], admission_policies_same(policy), &config, &rates, now);
         live(p, &two[i], &node, &rates, &now);
         for (int kind = 0; kind < ADMIT_KINDS; kind++)
             merged.rate_mcu[kind] =
@@ -588,7 +592,7 @@ static void absorbing(struct prng *p)
     }
     now.ns += prng_between(p, 0, NS_PER_S);
     memcpy(were, two, sizeof were);
-    admission_init(&fresh, policy, &config, &merged, now);
+    admission_init(&fresh, admission_policies_same(policy), &config, &merged, now);
     admission_absorb(&two[0], &two[1], &config, &merged, now);
     assert_memory_equal(&two[1], &were[1], sizeof were[1]);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -631,7 +635,8 @@ static void undoing(struct prng *p)
     struct admission one, lower, upper, *pieces[] = {&lower, &upper};
     uint32_t shares[ADMIT_KINDS][2];
     node_admission_init(&node, &config, now);
-    admission_init(&one, admission_policy_find(slice_of("burst")), &config, &whole, now);
+    admission_init(&one, admission_policies_same(admission_policy_find(slice_of("burst"))), &config,
+                   &whole, now);
     live(p, &one, &node, &whole, &now);
     lower = one;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {

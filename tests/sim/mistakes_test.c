@@ -137,7 +137,6 @@ static void requests_that_are_done_though_they_were_cut_off_are_found(void **sta
                  RAFT_MUTATION_NONE, 1, SEEDS);
 }
 
-/* From seed 2 on: in seed 1 the size of an item collection is what is not read, and the node stops. */
 static void reads_that_fail_and_say_that_nothing_is_there_are_found(void **state)
 {
     (void)state;
@@ -148,7 +147,7 @@ static void reads_that_fail_and_say_that_nothing_is_there_are_found(void **state
                                       .gac = SIM_GAC_NONE,
                                       .length_ms = 3000,
                                       .mistake = SIM_MISTAKE_READ_ERRORS},
-                 RAFT_MUTATION_NONE, 2, SEEDS);
+                 RAFT_MUTATION_NONE, 1, SEEDS);
 }
 
 /* A condition fails on an item that is in flight. The leader is cut off, the item is never
@@ -239,6 +238,26 @@ static void a_backlog_without_bound_is_found(void **state)
                               SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT));
 }
 
+/* A base leader stands still with a row on its way, and its successor writes the row anew. */
+static void assert_session_mistake_found(enum raft_mutation mutation, uint64_t first)
+{
+    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_PAUSE),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .length_ms = 4000},
+                 mutation, first, SEEDS);
+}
+
+static void rows_that_come_late_are_found(void **state)
+{
+    (void)state;
+    assert_session_mistake_found(RAFT_MUTATION_ANY_SESSION, 250);
+    assert_session_mistake_found(RAFT_MUTATION_APPLY_TWICE, 250);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -254,6 +273,7 @@ int main(void)
         cmocka_unit_test(global_rows_that_are_wrong_are_found),
         cmocka_unit_test(changes_that_a_new_leader_forgets_are_found),
         cmocka_unit_test(a_backlog_without_bound_is_found),
+        cmocka_unit_test(rows_that_come_late_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };

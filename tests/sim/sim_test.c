@@ -260,6 +260,28 @@ static void merges_that_once_failed_pass(void **state)
     }
 }
 
+/* A feed began anew while deletions of its changes were on their way. It proposed them again, and they
+ * were subtracted twice: the backlog grew beyond its bound. */
+static void backlogs_that_once_grew_too_large_pass(void **state)
+{
+    static const uint64_t seeds[] = {42, 284};
+    (void)state;
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        const struct sim_options o = {.seed = seeds[i],
+                                      .faults = SIM_FAULT_BIT(SIM_PAUSE),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .merges = SIM_MERGES_NONE,
+                                      .length_ms = 4000};
+        uint64_t hash;
+        printf("SEED=%llu\n", (unsigned long long)o.seed);
+        assert_false(violates(&o, &hash));
+    }
+}
+
 /* 5: a replica that was frozen, thawed and frozen again knew after a restart only of the first. Its
  * node could not start. */
 static void policies_that_once_failed_pass(void **state)
@@ -273,12 +295,12 @@ static void policies_that_once_failed_pass(void **state)
     assert_false(violates(&o, &hash));
 }
 
-/* With faults of nodes and disks only, and policies that vend: nothing beyond the table's limit,
- * and some of it. */
+/* With faults of nodes and disks only, and policies that vend: nothing beyond the limits of the table
+ * and of its indexes, and some of them. */
 static void routers_take_no_more_than_a_table_may_use(void **state)
 {
     (void)state;
-    int64_t taken = 0;
+    int64_t taken = 0, of_indexes = 0;
     const uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 8; seed++) {
         struct sim_options o = {.seed = seed,
@@ -290,9 +312,11 @@ static void routers_take_no_more_than_a_table_may_use(void **state)
         sim_run(s, &result);
         assert_false(result.violated);
         taken += result.gac_taken_mcu;
+        of_indexes += result.gac_index_taken_mcu;
         sim_destroy(s);
     }
     assert_true(taken > 0);
+    assert_true(of_indexes > 0);
 }
 
 int main(void)
@@ -309,6 +333,7 @@ int main(void)
         cmocka_unit_test(tables_that_once_failed_pass),
         cmocka_unit_test(merges_that_once_failed_pass),
         cmocka_unit_test(policies_that_once_failed_pass),
+        cmocka_unit_test(backlogs_that_once_grew_too_large_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,6 +268,7 @@ static void create_index(struct fake_cluster *f, const struct table *t, struct i
                    x->partition_count > 1 ? ATTR_BINARY : x->keys[0].type, NULL, 0, 2);
     must(own->id == x->table_id);
     own->index_of = t->id;
+    own->gac = t->gac;
     set_indexes(f, own, &alone);
     take_throughput(own, &spec);
     own->status = TABLE_CREATING;
@@ -343,6 +344,15 @@ static void answer_create(struct fake_cluster *f, const struct table_spec *spec,
     settle_indexes(f, t);
 }
 
+static const struct table *busy_index(const struct fake_cluster *f, const struct table *t)
+{
+    for (uint32_t i = 0; i < f->table_count; i++) {
+        if (f->tables[i].index_of == t->id && f->tables[i].status != TABLE_ACTIVE)
+            return &f->tables[i];
+    }
+    return NULL;
+}
+
 /* Frees the names of the table and its indexes. */
 static void drop(struct fake_cluster *f, struct table *t)
 {
@@ -392,6 +402,9 @@ static void answer_catalog(struct fake_cluster *f, const struct request *q, stru
     } else if (q->op == REQUEST_TABLE_DELETE && t->protected) {
         r->code = REPLY_TABLE_INVALID;
         r->text = slice_of("protected");
+    } else if (q->op == REQUEST_TABLE_DELETE && busy_index(f, t) != NULL) {
+        r->code = REPLY_TABLE_BUSY;
+        show_table(f, busy_index(f, t), r, body);
     } else if (q->op == REQUEST_TABLE_UPDATE) {
         answer_update(f, t, &spec, r, body);
     } else {

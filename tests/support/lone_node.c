@@ -33,6 +33,8 @@ static void take_answer(struct lone_node *w, const struct reply *r)
         a->more = r->range.more;
     } else if (r->kind == ANSWER_FROZEN) {
         a->frozen = (struct frozen){r->frozen.index, r->frozen.term};
+    } else if (r->kind == ANSWER_SESSION) {
+        a->session = r->session.id;
     }
     buffer_clear(&a->body);
     buffer_clear(&a->text);

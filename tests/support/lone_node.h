@@ -27,7 +27,8 @@ struct answer {
     bool more;
     uint32_t count;
     uint32_t scanned;
-    uint8_t fault; /* enum update_fault */
+    uint8_t fault;    /* enum update_fault */
+    uint64_t session; /* of rows of an index */
     int64_t consumed_mcu;
     int64_t collection_bytes;
     struct frozen frozen;

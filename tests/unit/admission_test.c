@@ -47,7 +47,8 @@ static void levels_show_the_present_and_change_nothing(void **state)
     struct instant start = {0}, later = {NS_PER_S / 2};
     config_init(&config, PROFILE_AWS);
     node_admission_init(&node, &config, start);
-    admission_init(&a, admission_policy_find(slice_of("burst")), &config, &rates, start);
+    admission_init(&a, admission_policies_same(admission_policy_find(slice_of("burst"))), &config,
+                   &rates, start);
     admission_try(&a, &node, ADMIT_WRITE, start, 10 * MCU_PER_UNIT, NULL);
     struct admission before = a;
     struct admit_levels levels = admission_levels(&a, &node, ADMIT_WRITE, later);
@@ -85,8 +86,8 @@ static void a_debt_is_in_the_promise_to_the_table_once(void **state)
     const struct token_bucket *b = &share.buckets[ADMIT_WRITE];
     config_init(&config, PROFILE_AWS);
     node_admission_init(&node, &config, start);
-    admission_init(&rich, policy, &config, &rates, start);
-    admission_init(&poor, policy, &config, &rates, start);
+    admission_init(&rich, admission_policies_same(policy), &config, &rates, start);
+    admission_init(&poor, admission_policies_same(policy), &config, &rates, start);
     admission_join(&rich, &share, start);
     admission_join(&poor, &share, start);
     struct admit_verdict v = admission_try(&poor, &node, ADMIT_WRITE, start, MCU_PER_UNIT, NULL);
@@ -94,11 +95,58 @@ static void a_debt_is_in_the_promise_to_the_table_once(void **state)
     assert_int_equal(poor.meters[ADMIT_WRITE].allocation.balance, -5 * MCU_PER_UNIT);
     assert_int_equal(b->balance, 5 * MCU_PER_UNIT);
     for (int i = 0; i < 3; i++) {
-        admission_change(&poor, policy, &config, &rates, start);
+        admission_change(&poor, admission_policies_same(policy), &config, &rates, start);
         assert_int_equal(b->balance, 10 * MCU_PER_UNIT);
         admission_join(&poor, &share, start);
         assert_int_equal(b->balance, 5 * MCU_PER_UNIT);
     }
+}
+
+static uint32_t passes(struct admission *a, struct node_admission *node, enum admit_kind kind)
+{
+    uint32_t count = 0;
+    while (count < 1000 &&
+           admission_try(a, node, kind, (struct instant){0}, MCU_PER_UNIT, NULL).reason == ADMIT_OK)
+        count++;
+    return count;
+}
+
+/* As a partition of a global index has them, where routers keep the limit of its reads. */
+static void reads_and_writes_may_have_different_policies(void **state)
+{
+    (void)state;
+    struct config config;
+    struct node_admission node;
+    struct admission a, piece;
+    struct table_share share = {.table_id = 1};
+    const struct admission_rates rates = {.rate_mcu = {10 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+    const struct admission_rates both = {.rate_mcu = {20 * MCU_PER_UNIT, 20 * MCU_PER_UNIT}};
+    const struct admission_policies policies = {{admission_policy_find(slice_of("always-burst")),
+                                                 admission_policy_find(slice_of("burst"))}};
+    const uint32_t halves[] = {500000, 500000};
+    const uint32_t *const share_ppm[] = {halves, halves};
+    struct admission *pieces[] = {&a, &piece};
+    const struct instant now = {0};
+    config_init(&config, PROFILE_AWS);
+    node_admission_init(&node, &config, now);
+    admission_init(&a, policies, &config, &both, now);
+    admission_divide(pieces, 2, &config, (struct admission_rates[]){rates, rates}, share_ppm, now);
+    for (int i = 0; i < 2; i++) {
+        admission_join(pieces[i], &share, now);
+        assert_int_equal(share.buckets[ADMIT_WRITE].rate, 0);
+        assert_int_equal(passes(pieces[i], &node, ADMIT_WRITE), 10);
+        assert_int_equal(passes(pieces[i], &node, ADMIT_READ), 1000);
+        assert_int_equal(admission_left_mcu(pieces[i], ADMIT_WRITE), 0);
+        assert_true(admission_left_mcu(pieces[i], ADMIT_READ) > 0);
+    }
+    assert_int_equal(share.buckets[ADMIT_READ].rate, 20 * MCU_PER_UNIT);
+    admission_leave(&a, now);
+    admission_leave(&piece, now);
+    assert_int_equal(share.buckets[ADMIT_READ].rate, 0);
+    admission_absorb(&a, &piece, &config, &both, now);
+    assert_int_equal(passes(&a, &node, ADMIT_WRITE), 0);
+    assert_int_equal(a.meters[ADMIT_WRITE].burst.capacity, 20 * 300 * MCU_PER_UNIT);
+    assert_int_equal(a.meters[ADMIT_READ].burst.capacity, 0);
 }
 
 int main(void)
@@ -110,6 +158,7 @@ int main(void)
         cmocka_unit_test(levels_show_the_present_and_change_nothing),
         cmocka_unit_test(a_members_headroom_comes_back_at_the_rate_of_its_bucket),
         cmocka_unit_test(a_debt_is_in_the_promise_to_the_table_once),
+        cmocka_unit_test(reads_and_writes_may_have_different_policies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,9 @@ static void share_weighted(const char *policy, struct sharer sharers[SHARERS],
     for (int i = 0; i < SHARERS; i++) {
         const struct admission_rates rates = {.rate_mcu = {0, sharers[i].allocated_wcu * 1000},
                                               .weight = weights[i]};
-        admission_init(&partitions[i], admission_policy_find(slice_of("always-burst")), &config,
-                       &rates, now);
+        admission_init(&partitions[i],
+                       admission_policies_same(admission_policy_find(slice_of("always-burst"))),
+                       &config, &rates, now);
     }
     for (int64_t us = 0; us < SECONDS * 1000000; us += 100) {
         now.ns += 100 * NS_PER_US;

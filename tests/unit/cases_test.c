@@ -179,7 +179,7 @@ static void run_partition(struct world *w, char **words, int count)
     const struct weir_partition_policy *policy = admission_policy_find(slice_of(words[2]));
     if (policy == NULL)
         fail_msg("no policy '%s', only %s", words[2], admission_policy_names());
-    admission_init(&p->admission, policy, &w->config, &rates, w->now);
+    admission_init(&p->admission, admission_policies_same(policy), &w->config, &rates, w->now);
 }
 
 static void run_rates(struct world *w, char **words, int count)
@@ -187,7 +187,7 @@ static void run_rates(struct world *w, char **words, int count)
     assert_true(count >= 3);
     struct admission_rates rates = rates_in(words, count);
     struct admission *a = &partition_in(w, words[1])->admission;
-    admission_change(a, a->policy, &w->config, &rates, w->now);
+    admission_change(a, admission_policies_of(a), &w->config, &rates, w->now);
 }
 
 static void run_at(struct world *w, char **words, int count)

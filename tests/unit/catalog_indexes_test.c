@@ -51,8 +51,8 @@ static void settle(struct world *w, const char *name)
     assert_int_equal(apply(w, &c), REPLY_OK);
 }
 
-/* Table t with the indexes by-a and by-b, settled. */
-static void world_init(struct world *w)
+/* Table t with the indexes by-a and by-b, settled. `gac`: what the table says. */
+static void world_init_as(struct world *w, uint8_t gac, enum table_billing billing)
 {
     struct index list[] = {{.name = slice_of("by-a"),
                             .partition_count = 1,
@@ -72,9 +72,11 @@ static void world_init(struct world *w)
         c.generation = 1;
         assert_int_equal(apply(w, &c), REPLY_OK);
     }
-    give(w, "by-a", BILLING_PROVISIONED, 20);
-    give(w, "by-b", BILLING_PROVISIONED, 30);
+    give(w, "by-a", billing, 20);
+    give(w, "by-b", billing, 30);
     struct catalog_command c = command_of(w, CATALOG_CREATE, 10);
+    c.spec.gac = gac;
+    c.spec.billing = billing;
     c.spec.partition_key = (struct key_attr){slice_of("p"), ATTR_STRING};
     const struct index_set set = {c.spec.partition_key, {{NULL, 0}, 0}, 2, 0, list};
     index_set_encode(&indexes, &set);
@@ -85,6 +87,11 @@ static void world_init(struct world *w)
     settle(w, "t");
     settle(w, "t/by-a");
     settle(w, "t/by-b");
+}
+
+static void world_init(struct world *w)
+{
+    world_init_as(w, GAC_AS_CONFIGURED, BILLING_PROVISIONED);
 }
 
 static void world_deinit(struct world *w)
@@ -195,6 +202,68 @@ static void an_index_that_is_changing_refuses_another_change(void **state)
     world_deinit(&w);
 }
 
+static void a_table_is_deleted_only_while_no_index_is_changing(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    give(&w, "by-a", BILLING_PROVISIONED, 50);
+    struct catalog_command c = command_of(&w, CATALOG_UPDATE, 0);
+    c.spec.billing = BILLING_AS_IT_IS;
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    buffer_clear(&w.globals);
+    c = command_of(&w, CATALOG_DELETE, 0);
+    assert_int_equal(apply(&w, &c), REPLY_TABLE_BUSY);
+    assert_true(slice_is(w.result.table->name, "t/by-a"));
+    expect_table(&w, "t", TABLE_ACTIVE, BILLING_PROVISIONED, 10);
+    settle(&w, "t/by-a");
+    assert_int_equal(apply(&w, &c), REPLY_OK);
+    expect_table(&w, "t", TABLE_DELETING, BILLING_PROVISIONED, 10);
+    expect_table(&w, "t/by-a", TABLE_DELETING, BILLING_PROVISIONED, 50);
+    world_deinit(&w);
+}
+
+/* Routers keep the limit of an index's reads; the rows are written by nodes, which know no tokens. */
+static void routers_keep_the_limits_of_an_indexs_reads_if_they_keep_its_tables(void **state)
+{
+    (void)state;
+    static const uint8_t choices[] = {1 + GAC_OFF, 1 + GAC_LEASE, GAC_AS_CONFIGURED};
+    for (size_t i = 0; i < sizeof choices; i++) {
+        struct world w;
+        world_init_as(&w, choices[i], BILLING_PROVISIONED);
+        const struct table *t = catalog_find(w.catalog, slice_of("t"));
+        const struct table *x = catalog_find(w.catalog, slice_of("t/by-b"));
+        assert_int_equal(x->gac, choices[i]);
+        assert_int_equal(x->partitions[0].gac, choices[i]);
+        assert_true(x->partitions[0].of_index);
+        assert_false(t->partitions[0].of_index);
+        assert_int_equal(table_gac_said(x->gac, true, ADMIT_READ), choices[i]);
+        assert_int_equal(table_gac_said(x->gac, true, ADMIT_WRITE), 1 + GAC_OFF);
+        assert_int_equal(table_gac_said(t->gac, false, ADMIT_WRITE), choices[i]);
+        world_deinit(&w);
+    }
+}
+
+/* The maximum of writes bounds each partition of an index, that of reads only if no router does. */
+static void a_maximum_of_an_index_bounds_its_partitions_where_no_router_keeps_it(void **state)
+{
+    (void)state;
+    for (int kept = 0; kept < 2; kept++) {
+        struct world w;
+        world_init_as(&w, kept ? 1 + GAC_LEASE : 1 + GAC_OFF, BILLING_ON_DEMAND);
+        const struct table_spec more = {
+            .name = slice_of("by-a"), .billing = BILLING_ON_DEMAND, .maximum = {70, 50}};
+        table_spec_append_sized(&w.globals, &more);
+        struct catalog_command c = command_of(&w, CATALOG_UPDATE, 0);
+        c.spec.billing = BILLING_AS_IT_IS;
+        assert_int_equal(apply(&w, &c), REPLY_OK);
+        const struct table *x = catalog_find(w.catalog, slice_of("t/by-a"));
+        assert_int_equal(x->partitions[0].maximum_mcu[ADMIT_READ], kept ? 0 : 70000);
+        assert_int_equal(x->partitions[0].maximum_mcu[ADMIT_WRITE], 50000);
+        world_deinit(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +271,9 @@ int main(void)
         cmocka_unit_test(a_change_that_one_index_refuses_changes_nothing),
         cmocka_unit_test(the_billing_mode_changes_with_all_indexes_or_not),
         cmocka_unit_test(an_index_that_is_changing_refuses_another_change),
+        cmocka_unit_test(routers_keep_the_limits_of_an_indexs_reads_if_they_keep_its_tables),
+        cmocka_unit_test(a_maximum_of_an_index_bounds_its_partitions_where_no_router_keeps_it),
+        cmocka_unit_test(a_table_is_deleted_only_while_no_index_is_changing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

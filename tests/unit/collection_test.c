@@ -153,6 +153,25 @@ static void a_damaged_row_is_not_believed(void **state)
     }
 }
 
+/* Writes of its items are refused, the node goes on, and other collections take writes. */
+static void an_item_whose_collection_has_no_row_is_not_written(void **state)
+{
+    (void)state;
+    struct lone_node w;
+    open_world(&w);
+    assert_int_equal(put(&w, 0, 100), REPLY_OK);
+    assert_int_equal(put(&w, 2, 100), REPLY_OK);
+    lone_key(&w, 0);
+    store_put(node_store(w.node), collection_key(buffer_slice(&w.key)), slice_make(NULL, 0));
+    assert_int_equal(put(&w, 0, 100), REPLY_CORRUPT);
+    assert_int_equal(put(&w, 2, 300), REPLY_CORRUPT);
+    lone_ask_for(&w, REQUEST_DELETE, 0);
+    lone_assert_answer(&w, REPLY_CORRUPT);
+    assert_int_equal(lone_get(&w, 0), 1);
+    assert_int_equal(put(&w, 1, 100), REPLY_OK);
+    lone_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +181,7 @@ int main(void)
         cmocka_unit_test(no_cut_divides_one),
         cmocka_unit_test(heat_in_one_is_not_advised_to_be_cut),
         cmocka_unit_test(a_damaged_row_is_not_believed),
+        cmocka_unit_test(an_item_whose_collection_has_no_row_is_not_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

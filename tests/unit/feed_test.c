@@ -1,6 +1,7 @@
 /* The feed of a base partition: what it carries to a global index, and when it refuses writes. */
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"
+#include "engine/node/feed.h"
 #include "tests/check.h"
 #include "tests/support/lone_node.h"
 
@@ -283,6 +284,102 @@ static void an_index_that_lags_too_long_holds_writes_up(void **state)
     scene_close(&s);
 }
 
+/* Requests that the index's partition has refused so far. */
+static int64_t scene_refused(struct scene *s)
+{
+    struct request r = {.op = REQUEST_STATS};
+    struct partition_stats stats;
+    int64_t refused = -1;
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
+    while (reader.left.size > 0) {
+        assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
+        if (stats.partition == s->index.partitions[0].id)
+            refused = stats.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_ALLOCATION];
+    }
+    return refused;
+}
+
+/* Else each refusal would cost a read of every item that waits, and a request for many of them. */
+static void an_index_that_refuses_is_asked_for_few_rows_at_a_time(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1);
+    lone_set(&s.w, "index_backlog_ms", "3600000");
+    scene_table(&s);
+    for (uint32_t name = 0; name < 300; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 10000);
+    const int64_t before = scene_refused(&s);
+    const uint32_t rows = scene_rows(&s);
+    scene_pass(&s, 20000);
+    assert_true(scene_rows(&s) >= rows + 10); /* each waits for a second, or for up to two */
+    assert_true(scene_refused(&s) <= before + 40);
+    scene_close(&s);
+}
+
+/* Where data is not resident no piece is read before a reader thread has had its pages. */
+static void a_cold_piece_is_touched_before_an_index_is_filled_with_it(void **state)
+{
+    enum {
+        COLD_NAMES = TOUCHES_MAX / 2 /* each row is touched, too */
+    };
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    for (uint32_t name = 0; name < COLD_NAMES; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 100);
+    lone_checkpoint_all(&s.w);
+    s.w.resident_max = 0;
+    lone_crash(&s.w);
+    s.w.touch_count = 0;
+    const struct partition_info *p = &s.w.table.partitions[0];
+    struct request r = {.op = REQUEST_INDEX_FILL,
+                        .partition = p->id,
+                        .epoch = p->epoch,
+                        .fill = {p->lo, s.index.id}};
+    const uint64_t id = lone_ask(&s.w, &r);
+    assert_int_equal(s.w.touch_count, 1);
+    assert_int_equal(s.w.touches[0].bytes, FEED_FILL_BYTES);
+    assert_int_equal(slice_compare(s.w.touches[0].key, p->lo), 0);
+    scene_pass(&s, 100);
+    assert_int_equal(s.w.touch_count, 1); /* nothing goes on meanwhile */
+    assert_int_equal(s.w.answer_count, 0);
+    for (int i = 0; i < 1000 && s.w.answer_count == 0; i++) {
+        while (s.w.touch_count > 0) /* of the rows too */
+            lone_touch_end(&s.w, s.w.touch_count - 1);
+        scene_pass(&s, 1);
+    }
+    lone_assert_answer(&s.w, REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->id, id);
+    assert_int_equal(slice_compare(buffer_slice(&lone_answer(&s.w)->last), p->hi), 0);
+    scene_close(&s);
+}
+
+/* The allocation of an index is 2 units of writes and 10 of reads. */
+static void routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 2);
+    s.w.gac = 1 + GAC_LEASE;
+    s.w.config.profile = PROFILE_RESEARCH; /* with GAC, partitions burst without limit */
+    lone_set(&s.w, "partition_policy", "burst");
+    scene_table(&s);
+    for (uint32_t name = 0; name < NAMES / 4; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 100);
+    assert_in_range(scene_rows(&s), 2, 3);
+    scene_pass(&s, 900);
+    for (int i = 0; i < 100; i++)
+        assert_in_range(scene_rows(&s), 2, 5);
+    scene_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -292,6 +389,9 @@ int main(void)
         cmocka_unit_test(changes_outlive_a_crash),
         cmocka_unit_test(an_index_that_does_not_keep_up_holds_writes_up),
         cmocka_unit_test(an_index_that_lags_too_long_holds_writes_up),
+        cmocka_unit_test(an_index_that_refuses_is_asked_for_few_rows_at_a_time),
+        cmocka_unit_test(a_cold_piece_is_touched_before_an_index_is_filled_with_it),
+        cmocka_unit_test(routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -325,6 +325,50 @@ static void autoscaling_works_as_at_the_fidelity_admission(void **state)
     assert_true(excess[0] < 0.01 && excess[1] < 0.05);
 }
 
+/* The index takes 50 rows a second, in one partition, of the 200 that are written. */
+#define INDEXED_SCENARIO(BACKLOG)                                                              \
+    "name: indexed\nduration: 12s\nwarm: 4s\n"                                                 \
+    "cluster: {nodes: 3, routers: 2, gac: 1, settings: {burst_max_s: 0, control_split: 0, "    \
+    "control_adaptive: 0, index_backlog_ms: " BACKLOG "}}\n"                                   \
+    "tables: [{name: users, rcu: 500, wcu: 500, indexes: [{name: by-kind, key_count: 3, wcu: " \
+    "50}, "                                                                                    \
+    "{name: by-name, projection: keys}]}]\n"                                                   \
+    "workloads: [{name: w, table: users, rate: 200, key_count: 1000000, item_bytes: 200, "     \
+    "mix: \"read:0:update:1\"}]\n"                                                             \
+    "expect: [{measure: refused_requests, reason: users/by-kind, at_most: 1}, "                \
+    "{measure: refused_requests, reason: users/by-name, at_most: 1}]\n"
+
+static void an_index_that_is_full_holds_writes_up_and_is_named(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    run_json(INDEXED_SCENARIO("200"), 1, &json);
+    const double refused = measure_of(&json, "throttle_fraction");
+    assert_true(refused > 0.7 && refused < 0.8);
+    assert_true(measure_of(&json, "index_unnamed") == 0);
+    assert_true(measure_of(&json, "index_lag") < 2);
+    char expected[64];
+    snprintf(expected, sizeof expected, "\"expectations\":[%.0f,0]",
+             measure_of(&json, "refused_requests"));
+    assert_non_null(memmem(json.data, json.size, expected, strlen(expected)));
+    run_json(INDEXED_SCENARIO("3600000"), 1, &json);
+    assert_true(measure_of(&json, "throttle_fraction") == 0);
+    assert_true(measure_of(&json, "index_lag") > 5);
+    buffer_deinit(&json);
+}
+
+static void indexes_are_refused_at_the_fidelity_admission(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    assert_int_equal(run_at(LAB_ADMISSION, INDEXED_SCENARIO("200"), 1, &json), STATUS_MALFORMED);
+    assert_slice_is(
+        buffer_slice(&error),
+        "the fidelity admission has no global indexes, but table users has 2: `indexes` "
+        "must be empty. The fidelity full has them");
+    buffer_deinit(&json);
+}
+
 static void what_is_in_memory_is_refused_at_full_fidelity(void **state)
 {
     (void)state;
@@ -417,6 +461,8 @@ int main(void)
         cmocka_unit_test(a_busy_node_refuses_bursts_as_at_the_fidelity_admission),
         cmocka_unit_test(tables_hold_their_bytes_at_full_fidelity),
         cmocka_unit_test(autoscaling_works_as_at_the_fidelity_admission),
+        cmocka_unit_test(an_index_that_is_full_holds_writes_up_and_is_named),
+        cmocka_unit_test(indexes_are_refused_at_the_fidelity_admission),
         cmocka_unit_test(what_is_in_memory_is_refused_at_full_fidelity),
         cmocka_unit_test(cold_partitions_are_merged_as_at_the_fidelity_admission),
         cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),

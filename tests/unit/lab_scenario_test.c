@@ -151,6 +151,52 @@ static void autoscaling_that_cannot_be_is_refused(void **state)
                  "a.yaml:3: table users: a table on demand has no throughput");
 }
 
+#define INDEXED(fields) HEAD "tables: [{name: users, indexes: [" fields "]}]\n"
+
+static void a_table_has_global_indexes(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_text(INDEXED("{name: by-a, key_count: 3}, {name: by-b, keys: \"zipf:1\", "
+                          "projection: keys, wcu: 7}") "workloads: [{name: w, table: users, "
+                                                       "index_key_count: 5}]\n"),
+        STATUS_OK);
+    const struct indexes_options *o = &s->tables[0].indexes;
+    assert_int_equal(o->count, 2);
+    assert_int_equal(o->at[0].keys.count, 3);
+    assert_int_equal(o->at[0].projection, INDEX_ALL);
+    assert_int_equal(o->at[1].projection, INDEX_KEYS);
+    assert_int_equal(o->at[1].keys.kind, LOAD_KEYS_ZIPF);
+    assert_int_equal(o->at[1].wcu, 7);
+    assert_int_equal(s->workloads[0].index_key_count, 5);
+}
+
+static void indexes_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    expect_fault(INDEXED("{name: ab}"), "a.yaml:3: the name of an index has 3 to 63 letters");
+    expect_fault(INDEXED("{name: by-a, key_count: 0}"),
+                 "a.yaml:3: key_count is `0`, but must be a whole number, 1 to");
+    expect_fault(INDEXED("{name: by-a, projection: some}"),
+                 "a.yaml:3: projection is `some`, but must be one of all, keys");
+    expect_fault(INDEXED("{name: by-a, keys: \"hotspot:0.5:9\", key_count: 3}"),
+                 "a.yaml:3: keys of index by-a: hotspot has more hot keys than there are keys");
+    expect_fault(INDEXED("{name: by-a}, {name: by-a}"), "a.yaml:3: two indexes are named `by-a`");
+    expect_fault(INDEXED("{name: aaa}, {name: bbb}, {name: ccc}, {name: ddd}, {name: eee}, "
+                         "{name: fff}"),
+                 "a.yaml:3: there are more than 5 indexes of a table");
+    expect_fault(HEAD "tables: [{name: users, on_demand: true, indexes: [{name: by-a, wcu: 5}]}]\n",
+                 "a.yaml:3: index by-a: rcu and wcu must be 0, since its table is on demand, not 0 "
+                 "and 5");
+    expect_fault(HEAD "tables: [{name: users}]\n"
+                      "workloads: [{name: w, table: users, index_key_count: 5}]\n",
+                 "a.yaml:4: index_key_count of workload w is 5, but must be 0: table users has no "
+                 "indexes");
+    expect_fault(INDEXED("{name: by-a, keys: \"hotspot:0.5:9\"}") "workloads: [{name: w, table: "
+                                                                  "users, index_key_count: 5}]\n",
+                 "a.yaml:4: index_key_count of workload w is 5, but an index's keys: hotspot has");
+}
+
 static void a_policy_changes_what_it_sets(void **state)
 {
     (void)state;
@@ -185,6 +231,28 @@ static void a_plan_numbers_all_runs(void **state)
     o.only = "c";
     assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
     lab_plan_deinit(&p);
+    free(run);
+}
+
+static void a_plan_has_the_fidelity_of_the_scenario_or_of_the_command(void **state)
+{
+    (void)state;
+    struct lab_plan_options o = {.file = "a.yaml",
+                                 .text = slice_of(HEAD "fidelity: full\n" BODY),
+                                 .fidelity = LAB_FIDELITIES};
+    struct lab_plan p;
+    struct lab_planned *run = must_calloc(1, sizeof *run);
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    lab_plan_run(&p, 0, run);
+    assert_int_equal(run->job.fidelity, LAB_FULL);
+    lab_plan_deinit(&p);
+    o.fidelity = LAB_ADMISSION;
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    lab_plan_run(&p, 0, run);
+    assert_int_equal(run->job.fidelity, LAB_ADMISSION);
+    lab_plan_deinit(&p);
+    expect_fault(HEAD "fidelity: half\n" BODY,
+                 "a.yaml:3: fidelity is `half`, but must be one of admission, full, real");
     free(run);
 }
 
@@ -243,6 +311,9 @@ int main(void)
         cmocka_unit_test(a_policy_changes_what_it_sets),
         cmocka_unit_test(a_plan_numbers_all_runs),
         cmocka_unit_test(a_plan_finds_a_policy_that_does_not_fit_before_the_first_run),
+        cmocka_unit_test(a_table_has_global_indexes),
+        cmocka_unit_test(indexes_that_cannot_be_are_refused),
+        cmocka_unit_test(a_plan_has_the_fidelity_of_the_scenario_or_of_the_command),
         cmocka_unit_test(every_shipped_scenario_makes_a_plan),
     };
     return cmocka_run_group_tests(tests, begin, finish);

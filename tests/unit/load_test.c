@@ -139,6 +139,27 @@ static void a_request_announces_its_length_and_an_item_has_the_size_asked_for(vo
     buffer_deinit(&error);
 }
 
+static void further_members_are_a_part_of_the_items_size(void **state)
+{
+    (void)state;
+    struct buffer error = {0}, bytes = {0};
+    assert_int_equal(PARSE(&error, "--item-bytes", "100"), COMMAND_LINE_TAKEN);
+    struct load_template t;
+    load_template_init(&t, &options.workloads[0], &options.urls[0], false);
+    const struct load_request r = {
+        .item_bytes = 100, .more = slice_of(",\"kind\":{\"S\":\"abc\"}"), .more_bytes = 4 + 3};
+    load_request_write(&t, &r, &bytes);
+    buffer_append_u8(&bytes, 0);
+    const char *text = (const char *)bytes.data, *body = strstr(text, "\r\n\r\n") + 4;
+    assert_int_equal(strtoul(strstr(text, "Content-Length: ") + 16, NULL, 10), strlen(body));
+    assert_non_null(strstr(body, "\"},\"kind\":{\"S\":\"abc\"},\"data\":{\"S\":\""));
+    const size_t filling = strcspn(strstr(body, "\"data\":{\"S\":\"") + 13, "\"");
+    assert_int_equal(2 + 14 + 1 + 16 + 7 + 4 + filling, 100);
+    load_template_deinit(&t);
+    buffer_deinit(&bytes);
+    buffer_deinit(&error);
+}
+
 static void check_body(struct load_request r, const char *expected)
 {
     struct buffer bytes = {0};
@@ -392,6 +413,7 @@ int main(void)
         cmocka_unit_test(workloads_inherit_what_stands_outside_of_them),
         cmocka_unit_test(a_wrong_option_is_named_with_its_value_and_what_it_may_be),
         cmocka_unit_test(a_request_announces_its_length_and_an_item_has_the_size_asked_for),
+        cmocka_unit_test(further_members_are_a_part_of_the_items_size),
         cmocka_unit_test(writes_have_the_condition_and_queries_the_filter),
         cmocka_unit_test(items_of_a_collection_share_their_partition_key),
         cmocka_unit_test(ycsb_letters_set_the_mix_and_what_is_said_beside_them_counts),

@@ -197,8 +197,9 @@ static void scene_set(struct scene *s)
     node_admission_init(&s->node, &config, s->now);
     members_init(&s->members, &config, 3);
     s->group = (struct admit_group){&s->members, 1, {2}};
-    admission_init(&s->a, admission_policy_named(&config, slice_of("scripted")), &config, &rates,
-                   s->now);
+    admission_init(&s->a,
+                   admission_policies_same(admission_policy_named(&config, slice_of("scripted"))),
+                   &config, &rates, s->now);
 }
 
 static struct admit_verdict try(struct scene *s)

@@ -173,6 +173,21 @@ static void a_table_describes_its_indexes(void **state)
     assert_int_equal(describe("units").status, 400);
 }
 
+static void a_table_is_not_deleted_while_an_index_changes(void **state)
+{
+    (void)state;
+    create_provisioned(&f);
+    f.tables[1].status = TABLE_UPDATING;
+    struct fake_answer a = fake_call(&f, "DeleteTable", "{\"TableName\":\"units\"}");
+    static const char TEXT[] = "Attempt to change a resource which is still in use: Cannot delete "
+                               "table while indexes are being created, updated, or deleted.";
+    assert_int_equal(a.status, 400);
+    assert_non_null(memmem(a.body.data, a.body.size, TEXT, strlen(TEXT)));
+    assert_non_null(memmem(a.body.data, a.body.size, "#ResourceInUseException", 23));
+    f.tables[1].status = TABLE_ACTIVE;
+    assert_int_equal(fake_call(&f, "DeleteTable", "{\"TableName\":\"units\"}").status, 200);
+}
+
 static void a_new_table_is_creating_until_its_indexes_are_there(void **state)
 {
     (void)state;
@@ -354,6 +369,7 @@ int main(void)
         INDEXES_TEST(the_throughput_of_indexes_is_updated),
         INDEXES_TEST(what_is_wrong_with_an_update_is_told),
         INDEXES_TEST(the_billing_mode_changes_with_all_indexes),
+        cmocka_unit_test_setup_teardown(a_table_is_not_deleted_while_an_index_changes, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,72 @@
+/* one_server.c - benches that put loads on one `weir local` in turn. */
+#include "bench/one_server.h"
+
+#include <stdio.h>
+
+#include "bench/bench.h"
+#include "cmd/usage.h"
+#include "router/json/json_writer.h"
+
+#define MEMBER(member) OPTION_MEMBER(struct bench_one_server, member)
+
+static const struct option one_server_options[] = {
+    {"rounds", "N", OPTION_INTEGER, MEMBER(rounds), .least = 1, .most = BENCH_ROUNDS_MAX,
+     .help = "How often each measurement is made. Medians count."},
+    {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
+     .help = "How long each measurement takes."},
+    {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .least = 1, .most = 10000,
+     .help = "How many connections there are."},
+    {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .least = 1, .most = ITEM_SIZE_MAX,
+     .help = "The size of an item in bytes, names and values together."},
+    {"data", "DIR", OPTION_TEXT, MEMBER(data),
+     .help = "The started server keeps its data in a new directory below DIR."},
+    {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print one JSON object."},
+};
+
+#undef MEMBER
+
+static int one_server_parse(struct bench_one_server *b, int argc, char **argv)
+{
+    char command[64];
+    snprintf(command, sizeof command, "weir-bench %s", b->name);
+    const struct command_line line = {.command = command,
+                                      .usage = "[option]...",
+                                      .about = b->about,
+                                      .examples = b->examples,
+                                      .groups = {OPTION_GROUP(NULL, one_server_options, b)}};
+    return usage_parse(&line, argc, argv);
+}
+
+static enum status one_server_measure(struct bench_one_server *b, struct buffer *error)
+{
+    int server_cpu, load_cpu;
+    bench_choose_cpus(&server_cpu, &load_cpu);
+    enum status status = bench_server_start(&b->server, b->data, server_cpu, NULL, error);
+    bench_pin(load_cpu);
+    if (status == STATUS_OK) {
+        bench_server_url(&b->server, b->url);
+        status = b->run(b, error);
+    }
+    bench_server_stop(&b->server);
+    return status;
+}
+
+int bench_on_one_server(struct bench_one_server *b, int argc, char **argv)
+{
+    b->rounds = 7;
+    b->load =
+        (struct bench_load){.duration = "1s", .connections = 64, .keys = 10000, .item_bytes = 100};
+    b->data = "/tmp";
+    const int code = one_server_parse(b, argc, argv);
+    if (code != USAGE_GO_ON)
+        return code;
+    struct buffer error = {0};
+    json_write_open(&b->out, '{');
+    json_member_text(&b->out, "bench", b->name);
+    json_member_integer(&b->out, "rounds", b->rounds);
+    json_member_open(&b->out, "scenes", '[');
+    const enum status status = one_server_measure(b, &error);
+    json_write_close(&b->out, ']');
+    json_write_close(&b->out, '}');
+    return bench_end(b->name, b->json, &b->out, &error, status == STATUS_OK && !b->missed);
+}

@@ -1,0 +1,75 @@
+/* lags.c - how far the global indexes of tables are behind, as nodes report it.
+ *
+ * In each window every node is asked for the statistics that /weir/partitions shows. The answers are
+ * looked at when the next window begins. */
+#include <stdlib.h>
+
+#include "engine/catalog/catalog.h"
+#include "engine/message/message.h"
+#include "lab/full/full_internal.h"
+
+static bool table_is_named(const struct scenario_table *t, uint32_t copy, const struct table *told)
+{
+    char name[SCENARIO_NAME_SIZE_MAX + 16];
+    demand_table_name(t, copy, name, sizeof name);
+    return slice_equal(slice_of(name), told->name);
+}
+
+/* The table's number for the measures; MEASURE_ANY: it is no table of the scenario. */
+static uint32_t lag_table(const struct full *f, const struct table *told)
+{
+    const struct scenario *s = f->scenario;
+    for (uint32_t place = 0; place < s->table_count && told != NULL; place++) {
+        for (uint32_t copy = 0; copy < s->tables[place].copies; copy++) {
+            if (table_is_named(&s->tables[place], copy, told))
+                return scaling_number(s, place, copy);
+        }
+    }
+    return MEASURE_ANY;
+}
+
+static void lag_tell(struct full *f, const struct catalog *c, const struct partition_stats *s)
+{
+    if (!s->indexes.feeds)
+        return;
+    const uint32_t table = lag_table(f, catalog_find_id(c, s->table_id));
+    const struct measure_lag lag = {s->indexes.lag_ms * NS_PER_MS, s->indexes.bytes};
+    if (table != MEASURE_ANY)
+        measure_index_lag(f->measure, clients_now_ns(f->clients), table, &lag);
+}
+
+static void lags_take(struct full *f, const struct catalog *c, struct buffer *answer)
+{
+    struct reader r = {buffer_slice(answer), false};
+    struct partition_stats s;
+    while (c != NULL && r.left.size > 0 && partition_stats_decode(&r, &s) == STATUS_OK)
+        lag_tell(f, c, &s);
+    buffer_clear(answer);
+}
+
+static bool has_indexes(const struct scenario *s)
+{
+    for (uint32_t i = 0; i < s->table_count; i++) {
+        if (s->tables[i].indexes.count > 0)
+            return true;
+    }
+    return false;
+}
+
+void lags_window(struct full *f)
+{
+    const struct request ask = {.op = REQUEST_STATS};
+    if (!has_indexes(f->scenario))
+        return;
+    for (uint32_t id = 1; id <= f->world.plan.nodes; id++) {
+        lags_take(f, full_catalog(f), &f->stats[id]);
+        if (node_process_is_up(f->world.nodes[id]))
+            node_process_ask(f->world.nodes[id], &ask, &f->stats[id]);
+    }
+}
+
+void lags_deinit(struct full *f)
+{
+    for (uint32_t id = 0; id <= WORLD_NODES_MAX; id++)
+        buffer_deinit(&f->stats[id]);
+}

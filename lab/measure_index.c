@@ -1,0 +1,113 @@
+/* measure_index.c - how far global indexes are behind, and what was refused for them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/must.h"
+#include "lab/measure_internal.h"
+
+uint32_t measure_add_index(struct measure *m)
+{
+    m->indexes = must_grow(m->indexes, m->index_count, &m->index_capacity, sizeof *m->indexes);
+    m->indexes[m->index_count] = (struct index_series){0};
+    return (uint32_t)m->index_count++;
+}
+
+void index_refused(struct measure *m, const struct measure_request *r)
+{
+    struct index_series *x = &m->indexes[r->index - 1];
+    while (m->slot >= x->capacity) {
+        const size_t before = x->capacity;
+        x->slots = must_grow(x->slots, before, &x->capacity, sizeof *x->slots);
+        memset(x->slots + before, 0, (x->capacity - before) * sizeof *x->slots);
+    }
+    x->slots[m->slot].refused++;
+    x->slots[m->slot].refused_mcu += r->cost_mcu;
+}
+
+static struct lag_series *lag_series_of(struct measure *m, uint32_t table)
+{
+    for (size_t i = 0; i < m->lag_count; i++) {
+        if (m->lags[i].table == table)
+            return &m->lags[i];
+    }
+    m->lags = must_grow(m->lags, m->lag_count, &m->lag_capacity, sizeof *m->lags);
+    m->lags[m->lag_count] = (struct lag_series){.table = table};
+    return &m->lags[m->lag_count++];
+}
+
+static void lag_raise(struct measure_lag *to, const struct measure_lag *lag)
+{
+    to->behind_ns = lag->behind_ns > to->behind_ns ? lag->behind_ns : to->behind_ns;
+    to->backlog_bytes =
+        lag->backlog_bytes > to->backlog_bytes ? lag->backlog_bytes : to->backlog_bytes;
+}
+
+void measure_index_lag(struct measure *m, int64_t at_ns, uint32_t table,
+                       const struct measure_lag *lag)
+{
+    must(!m->ended);
+    if (at_ns < m->options.begin_ns)
+        return;
+    measure_advance(m, at_ns);
+    struct lag_series *l = lag_series_of(m, table);
+    while (m->slot >= l->capacity) {
+        const size_t before = l->capacity;
+        l->slots = must_grow(l->slots, before, &l->capacity, sizeof *l->slots);
+        memset(l->slots + before, 0, (l->capacity - before) * sizeof *l->slots);
+    }
+    lag_raise(&l->slots[m->slot], lag);
+}
+
+void index_halve_slots(struct measure *m)
+{
+    for (size_t i = 0; i < m->index_count; i++) {
+        struct index_series *x = &m->indexes[i];
+        for (size_t k = 0; k < x->capacity; k++) {
+            const struct measure_index_point slot = x->slots[k];
+            x->slots[k] = (struct measure_index_point){0};
+            x->slots[k / 2].refused += slot.refused;
+            x->slots[k / 2].refused_mcu += slot.refused_mcu;
+        }
+    }
+    for (size_t i = 0; i < m->lag_count; i++) {
+        struct lag_series *l = &m->lags[i];
+        for (size_t k = 0; k < l->capacity; k++) {
+            const struct measure_lag slot = l->slots[k];
+            l->slots[k] = (struct measure_lag){0};
+            lag_raise(&l->slots[k / 2], &slot);
+        }
+    }
+}
+
+struct measure_index_point measure_index_point(const struct measure *m, uint32_t index, size_t slot)
+{
+    must(index < m->index_count);
+    const struct index_series *x = &m->indexes[index];
+    return slot < x->capacity ? x->slots[slot] : (struct measure_index_point){0};
+}
+
+bool measure_lag_point(const struct measure *m, uint32_t table, size_t slot,
+                       struct measure_lag *out)
+{
+    bool told = false;
+    *out = (struct measure_lag){0};
+    for (size_t i = 0; i < m->lag_count; i++) {
+        const struct lag_series *l = &m->lags[i];
+        if (table != MEASURE_ANY && table != l->table)
+            continue;
+        told = true;
+        if (slot < l->capacity)
+            lag_raise(out, &l->slots[slot]);
+    }
+    return told;
+}
+
+void index_destroy(struct measure *m)
+{
+    for (size_t i = 0; i < m->index_count; i++)
+        free(m->indexes[i].slots);
+    for (size_t i = 0; i < m->lag_count; i++)
+        free(m->lags[i].slots);
+    free(m->indexes);
+    free(m->lags);
+}

@@ -1,0 +1,184 @@
+#!/usr/bin/python3
+"""TransactWriteItems and TransactGetItems: what they do, what cancels them, what they cost, and tokens."""
+
+import concurrent.futures
+import unittest
+
+import botocore.exceptions
+from suite import Suite, boto, n, s, send
+
+CANCELED = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
+MISMATCH = "IdempotentParameterMismatchException"
+
+
+class TransactionTest(Suite):
+    def key(self, name):
+        return {"TableName": self.table, "Key": {"p": s(name)}}
+
+    def put(self, name, value, **more):
+        return {"Put": {"TableName": self.table, "Item": {"p": s(name), "v": n(value)}, **more}}
+
+    def delete(self, name, **more):
+        return {"Delete": {**self.key(name), **more}}
+
+    def add(self, name, amount, **more):
+        return {"Update": {**self.key(name), "UpdateExpression": "ADD v :a",
+                           "ExpressionAttributeValues": {":a": n(amount), **more.pop("values", {})}, **more}}
+
+    def check(self, name, condition, **values):
+        more = {"ExpressionAttributeValues": {":" + k: n(v) for k, v in values.items()}} if values else {}
+        return {"ConditionCheck": {**self.key(name), "ConditionExpression": condition, **more}}
+
+    def write(self, *items, **members):
+        return send("TransactWriteItems", {"TransactItems": list(items), **members})
+
+    def done(self, *items, **members):
+        status, answer = self.write(*items, **members)
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def canceled(self, codes, *items, **members):
+        status, answer = self.write(*items, **members)
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, "TransactionCanceledException"), answer)
+        self.assertEqual(answer["Message"], CANCELED % ", ".join(codes))
+        self.assertEqual([reason["Code"] for reason in answer["CancellationReasons"]], codes)
+        return answer["CancellationReasons"]
+
+    def value(self, name):
+        item = self.ok("GetItem", Key={"p": s(name)}, ConsistentRead=True).get("Item")
+        return None if item is None else int(item["v"]["N"])
+
+    def values(self, *names):
+        status, answer = send("TransactGetItems", {"TransactItems": [{"Get": self.key(name)} for name in names]})
+        self.assertEqual(status, 200, answer)
+        return [int(r["Item"]["v"]["N"]) if "Item" in r else None for r in answer["Responses"]]
+
+    # ---- what they do ----
+
+    def test_all_or_nothing(self):
+        names = ["all-%d" % i for i in range(8)]
+        self.done(*(self.put(name, i) for i, name in enumerate(names)))
+        self.assertEqual(self.values(*names), list(range(8)))
+        self.done(self.add("all-0", 10), self.delete("all-1"), self.check("all-2", "v = :v", v=2), self.put("all-3", 7))
+        self.assertEqual(self.values(*names[:4]), [10, None, 2, 7])
+        self.canceled(["None", "ConditionalCheckFailed", "None"], self.put("all-0", 1),
+                      self.check("all-2", "v > :v", v=2), self.delete("all-3"))
+        self.assertEqual(self.values(*names[:4]), [10, None, 2, 7])
+
+    def test_the_item_that_failed_a_condition_is_told_if_asked_for(self):
+        self.done(self.put("told", 1))
+        reasons = self.canceled(
+            ["ConditionalCheckFailed", "None"],
+            self.put("told", 2, ConditionExpression="attribute_not_exists(p)",
+                     ReturnValuesOnConditionCheckFailure="ALL_OLD"), self.put("told-other", 2))
+        self.assertEqual(reasons, [{"Code": "ConditionalCheckFailed", "Message": "The conditional request failed",
+                                    "Item": {"p": s("told"), "v": n(1)}}, {"Code": "None"}])
+        self.assertIsNone(self.value("told-other"))
+
+    def test_an_update_that_does_not_fit_its_item_cancels(self):
+        self.done({"Put": {"TableName": self.table, "Item": {"p": s("text"), "v": s("x")}}})
+        reasons = self.canceled(["None", "ValidationError"], self.put("text-other", 1), self.add("text", 1))
+        self.assertEqual(reasons[1]["Message"], "An operand in the update expression has an incorrect data type")
+
+    def test_many_clients_move_money_and_none_is_lost(self):
+        names = ["account-%d" % i for i in range(10)]
+        self.done(*(self.put(name, 100) for name in names))
+        client = boto()
+
+        def move(i):
+            source, target = names[i % 10], names[(i * 7 + 3) % 10]
+            if source == target:
+                return 0
+            try:
+                client.transact_write_items(TransactItems=[
+                    self.add(source, -1, ConditionExpression="v >= :o", values={":o": n(1)}), self.add(target, 1)])
+                return 1
+            except client.exceptions.TransactionCanceledException:
+                return 0
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            moves = [pool.submit(move, i) for i in range(300)]
+            seen = 0
+            while not all(m.done() for m in moves):
+                try:
+                    answer = client.transact_get_items(TransactItems=[{"Get": self.key(name)} for name in names])
+                except client.exceptions.TransactionCanceledException:
+                    continue
+                self.assertEqual(sum(int(r["Item"]["v"]["N"]) for r in answer["Responses"]), 1000)
+                seen += 1
+        self.assertGreater(sum(m.result() for m in moves), 20)
+        self.assertEqual(sum(self.values(*names)), 1000)
+
+    # ---- tokens ----
+
+    def test_a_token_makes_a_transaction_happen_once(self):
+        token = {"ClientRequestToken": "once-" + self.table[:20]}
+        parts = [self.add("once", 1), self.add("once-too", 1)]
+        for _ in range(3):
+            self.done(*parts, **token)
+        self.assertEqual(self.values("once", "once-too"), [1, 1])
+        status, answer = self.write(self.add("once", 2), parts[1], **token)
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, MISMATCH))
+        one = {"ClientRequestToken": "one-" + self.table[:20]}
+        for _ in range(3):
+            self.done(self.add("alone", 1), **one)
+        self.assertEqual(self.value("alone"), 1)
+
+    def test_a_token_of_a_cancelled_transaction_may_be_used_again(self):
+        token = {"ClientRequestToken": "again-" + self.table[:20]}
+        parts = [self.put("again", 1, ConditionExpression="attribute_not_exists(p)"), self.put("again-too", 1)]
+        self.done(self.put("again", 0))
+        self.canceled(["ConditionalCheckFailed", "None"], *parts, **token)
+        self.ok("DeleteItem", Key={"p": s("again")})
+        self.done(*parts, **token)
+        self.assertEqual(self.values("again", "again-too"), [1, 1])
+
+    # ---- what they cost ----
+
+    def test_transactions_cost_twice(self):
+        answer = self.done(self.put("cost", 1), self.put("cost-too", 1), ReturnConsumedCapacity="TOTAL")
+        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 4.0}])
+        status, answer = send("TransactGetItems", {"ReturnConsumedCapacity": "TOTAL", "TransactItems": [
+            {"Get": self.key("cost")}, {"Get": self.key("cost-none")}]})
+        self.assertEqual((status, answer["ConsumedCapacity"]),
+                         (200, [{"TableName": self.table, "CapacityUnits": 4.0}]))
+
+    # ---- what is refused ----
+
+    def test_what_is_wrong_is_told(self):
+        def refused(message, *items):
+            status, answer = self.write(*items)
+            self.assertEqual((status, answer.get("message")), (400, message))
+        twice = "Transaction request cannot include multiple operations on one item"
+        refused(twice, self.put("twice", 1), self.delete("twice"))
+        refused("TransactItems can only contain one of Check, Put, Update or Delete", {})
+        refused("TransactItems can only contain one of Check, Put, Update or Delete",
+                {**self.put("both", 1), **self.delete("both")})
+        refused("The provided key element does not match the schema",
+                {"Delete": {"TableName": self.table, "Key": {"x": s("a")}}})
+        status, answer = self.write(*(self.put("many-%d" % i, 1) for i in range(101)))
+        self.assertEqual(status, 400)
+        self.assertIn("Member must have length less than or equal to 100", answer["message"])
+        status, answer = self.write()
+        self.assertIn("Member must have length greater than or equal to 1", answer["message"])
+        status, answer = self.write({"Put": {"TableName": "none-such", "Item": {"p": s("a")}}})
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, "ResourceNotFoundException"))
+        status, answer = send("TransactGetItems", {"TransactItems": [{"Get": self.key("a")}, {"Get": self.key("a")}]})
+        self.assertEqual((status, answer["message"]), (400, twice))
+
+    def test_a_read_shows_what_it_is_asked_for(self):
+        self.ok("PutItem", Item={"p": s("shown"), "a": n(1), "b": n(2)})
+        status, answer = send("TransactGetItems", {"TransactItems": [
+            {"Get": {**self.key("shown"), "ProjectionExpression": "#b", "ExpressionAttributeNames": {"#b": "b"}}}]})
+        self.assertEqual((status, answer["Responses"]), (200, [{"Item": {"b": n(2)}}]))
+
+    def test_boto_names_the_reasons(self):
+        self.done(self.put("boto", 1))
+        client = boto()
+        with self.assertRaises(client.exceptions.TransactionCanceledException) as caught:
+            client.transact_write_items(TransactItems=[self.check("boto", "v = :v", v=2)])
+        self.assertEqual(caught.exception.response["CancellationReasons"][0]["Code"], "ConditionalCheckFailed")
+        self.assertIsInstance(caught.exception, botocore.exceptions.ClientError)
+
+
+if __name__ == "__main__":
+    unittest.main()

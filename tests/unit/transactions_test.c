@@ -1,0 +1,315 @@
+/* transactions_test.c - transactions at a node, one step at a time: locks, the decision, and what follows
+ * when somebody dies. */
+#include "tests/check.h"
+
+#include "engine/message/frames.h"
+#include "engine/node/transactions.h"
+#include "engine/transaction/transaction.h"
+#include "tests/support/lone_node.h"
+#include "tests/temporary.h"
+
+enum {
+    FIRST = 1, /* names; the first is the anchor */
+    SECOND = 2,
+    OLD = 10, /* versions */
+    NEW = 20
+};
+
+struct scene {
+    struct lone_node w;
+    struct transaction_part part;
+    uint8_t token[TRANSACTION_TOKEN_SIZE];
+    struct buffer anchor;
+    struct buffer keys;
+    struct buffer first; /* the bytes of the part, for the anchor */
+    struct buffer other;
+};
+
+static void scene_part(struct scene *s, uint64_t number, uint64_t digest)
+{
+    s->part = (struct transaction_part){.id = {number, number}, .digest = digest};
+    lone_key(&s->w, FIRST);
+    buffer_set(&s->anchor, buffer_slice(&s->w.key));
+    s->part.anchor = buffer_slice(&s->anchor);
+    s->part.token = slice_make(s->token, sizeof s->token);
+    buffer_clear(&s->other);
+    transaction_part_walk(&(struct codec){.out = &s->other}, &s->part);
+    buffer_clear(&s->keys);
+    lone_key(&s->w, SECOND);
+    buffer_append_sized(&s->keys, buffer_slice(&s->w.key));
+    s->part.keys = buffer_slice(&s->keys);
+    buffer_clear(&s->first);
+    transaction_part_walk(&(struct codec){.out = &s->first}, &s->part);
+}
+
+static void scene_put(struct scene *s, uint32_t name, uint32_t version)
+{
+    lone_put_sized(&s->w, name, version, 10);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_OK);
+}
+
+static void scene_open(struct scene *s)
+{
+    *s = (struct scene){0};
+    memset(s->token, 7, sizeof s->token);
+    lone_init(&s->w, PROFILE_OFF);
+    lone_open_table(&s->w, 100, 100);
+    scene_put(s, FIRST, OLD);
+    scene_put(s, SECOND, OLD);
+    scene_part(s, 1, 1);
+}
+
+static void scene_close(struct scene *s)
+{
+    lone_deinit(&s->w);
+    buffer_deinit(&s->anchor);
+    buffer_deinit(&s->keys);
+    buffer_deinit(&s->first);
+    buffer_deinit(&s->other);
+}
+
+static void scene_pass(struct scene *s, int64_t ms)
+{
+    for (int64_t i = 0; i < ms; i += 10) {
+        lone_pass(&s->w, 10);
+        lone_write_all(&s->w);
+    }
+}
+
+static enum reply_code scene_ask(struct scene *s, const struct request *r)
+{
+    struct request copy = *r;
+    lone_ask(&s->w, &copy);
+    for (int ms = 0; s->w.answer_count == 0; ms++) {
+        assert_true(ms < 20000);
+        lone_write_all(&s->w);
+        if (s->w.answer_count == 0)
+            lone_pass(&s->w, 1);
+    }
+    return lone_answer(&s->w)->code;
+}
+
+static struct request scene_prepared(struct scene *s, uint32_t name)
+{
+    struct request r = lone_request(&s->w, REQUEST_PUT, name);
+    r.write.item = lone_item(&s->w, NEW, 10);
+    r.write.want = WANT_NOTHING;
+    r.write.transaction = buffer_slice(name == FIRST ? &s->first : &s->other);
+    return r;
+}
+
+static enum reply_code scene_prepare(struct scene *s, uint32_t name)
+{
+    const struct request r = scene_prepared(s, name);
+    return scene_ask(s, &r);
+}
+
+static enum reply_code scene_about(struct scene *s, enum request_op op, uint32_t name)
+{
+    struct request r = lone_request(&s->w, REQUEST_PUT, name);
+    const struct slice key = r.write.key;
+    r.op = op;
+    r.transaction.key = key;
+    r.transaction.id_high = s->part.id.high;
+    r.transaction.id_low = s->part.id.low;
+    r.transaction.token = slice_make(s->token, sizeof s->token);
+    r.transaction.commits = r.transaction.aborts = false;
+    return scene_ask(s, &r);
+}
+
+static void scene_expect(struct scene *s, uint32_t first, uint32_t second)
+{
+    for (uint32_t name = FIRST; name <= SECOND; name++) {
+        const struct request r = lone_request(&s->w, REQUEST_GET, name);
+        assert_int_equal(scene_ask(s, &r), REPLY_OK);
+        assert_int_equal(answer_version(lone_answer(&s->w)), name == FIRST ? first : second);
+    }
+}
+
+static enum reply_code scene_write(struct scene *s, uint32_t name)
+{
+    struct request r = lone_request(&s->w, REQUEST_PUT, name);
+    r.write.item = lone_item(&s->w, OLD + 1, 10);
+    return scene_ask(s, &r);
+}
+
+/* ---- two parts ---- */
+
+static void what_is_prepared_is_locked_until_it_is_decided_and_done(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    scene_expect(&s, OLD, OLD);
+    assert_int_equal(scene_write(&s, FIRST), REPLY_LOCKED);
+    assert_int_equal(scene_write(&s, SECOND), REPLY_LOCKED);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    scene_expect(&s, NEW, NEW); /* the second is asked for before it is done */
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK); /* by its token */
+    assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
+    scene_expect(&s, NEW, OLD + 1);
+    lone_assert_verified(&s.w, 2);
+    scene_close(&s);
+}
+
+static void what_a_router_drops_is_as_before(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_RESOLVE, SECOND), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_RESOLVE, FIRST), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_ABORTED);
+    assert_int_equal(scene_write(&s, FIRST), REPLY_OK);
+    scene_expect(&s, OLD + 1, OLD);
+    scene_close(&s);
+}
+
+static void what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    lone_crash(&s.w);
+    assert_int_equal(scene_write(&s, SECOND), REPLY_LOCKED);
+    scene_pass(&s, DECIDE_MS + 2000);
+    scene_expect(&s, OLD, OLD);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_ABORTED);
+    assert_int_equal(scene_write(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
+    lone_assert_verified(&s.w, 2);
+    scene_close(&s);
+}
+
+static void what_was_decided_is_done_after_a_crash(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    lone_crash(&s.w);
+    scene_expect(&s, NEW, NEW);
+    scene_pass(&s, 100);
+    lone_checkpoint_all(&s.w);
+    lone_crash(&s.w);
+    scene_expect(&s, NEW, NEW);
+    lone_assert_verified(&s.w, 2);
+    scene_close(&s);
+}
+
+/* The anchor's part never came: then it must not come later either. */
+static void a_lock_without_a_record_is_dropped_and_its_transaction_refused(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    scene_pass(&s, 2 * DECIDE_MS + 2000);
+    assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_ABORTED);
+    scene_expect(&s, OLD, OLD + 1);
+    scene_pass(&s, FORGET_MS);
+    lone_assert_verified(&s.w, 2);
+    scene_close(&s);
+}
+
+/* ---- tokens ---- */
+
+static void a_token_is_known_while_its_transaction_runs_and_afterwards(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    scene_part(&s, 2, 1);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_RUNS);
+    scene_part(&s, 2, 9);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_MISMATCH);
+    scene_part(&s, 1, 1);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    scene_part(&s, 3, 1);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_DONE);
+    scene_part(&s, 3, 9);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_MISMATCH);
+    scene_close(&s);
+}
+
+/* ---- one partition ---- */
+
+static enum reply_code scene_transact(struct scene *s)
+{
+    struct buffer parts = {0}, item = {0};
+    for (uint32_t name = FIRST; name <= SECOND; name++) {
+        struct request r = lone_request(&s->w, REQUEST_PUT, name);
+        buffer_set(&item, lone_item(&s->w, NEW, 10));
+        r.write.item = buffer_slice(&item);
+        r.write.want = WANT_NOTHING;
+        request_encode(&parts, &r);
+    }
+    struct request r = lone_request(&s->w, REQUEST_PUT, FIRST);
+    const struct slice key = buffer_slice(&s->anchor);
+    r.op = REQUEST_TRANSACT;
+    r.transact.key = key;
+    r.transact.parts = buffer_slice(&parts);
+    r.transact.transaction = buffer_slice(&s->other);
+    r.transact.least_mcu = 4 * MCU_PER_UNIT;
+    const enum reply_code code = scene_ask(s, &r);
+    buffer_deinit(&parts);
+    buffer_deinit(&item);
+    return code;
+}
+
+static void one_partition_does_all_by_one_entry(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_transact(&s), REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->consumed_mcu, 4 * MCU_PER_UNIT);
+    scene_expect(&s, NEW, NEW);
+    assert_int_equal(scene_transact(&s), REPLY_TOKEN_DONE);
+    lone_crash(&s.w);
+    scene_expect(&s, NEW, NEW);
+    assert_int_equal(scene_transact(&s), REPLY_TOKEN_DONE);
+    lone_assert_verified(&s.w, 2);
+    scene_close(&s);
+}
+
+static void one_partition_does_nothing_while_an_item_is_locked(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    scene_part(&s, 2, 1);
+    assert_int_equal(scene_transact(&s), REPLY_LOCKED);
+    scene_expect(&s, OLD, OLD);
+    scene_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_prepared_is_locked_until_it_is_decided_and_done),
+        cmocka_unit_test(what_a_router_drops_is_as_before),
+        cmocka_unit_test(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides),
+        cmocka_unit_test(what_was_decided_is_done_after_a_crash),
+        cmocka_unit_test(a_lock_without_a_record_is_dropped_and_its_transaction_refused),
+        cmocka_unit_test(a_token_is_known_while_its_transaction_runs_and_afterwards),
+        cmocka_unit_test(one_partition_does_all_by_one_entry),
+        cmocka_unit_test(one_partition_does_nothing_while_an_item_is_locked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
