@@ -131,7 +131,9 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
                          .write = {.key = o->request.transaction.key, .item = lock.item}};
     if (!e->writes)
         return true;
-    e->effect = (struct write){.item = lock.item, .old_size = -1};
+    e->effect = (struct write){.old_size = -1};
+    if (lock.kind == LOCK_PUT)
+        e->effect.item = lock.item;
     status = write_applied_item(requests, p, &e->write, &old);
     if (status == STATUS_OK)
         e->effect.old_size = (int64_t)item_size(old);

@@ -157,6 +157,24 @@ static void what_is_prepared_is_locked_until_it_is_decided_and_done(void **state
     scene_close(&s);
 }
 
+static void what_is_deleted_is_gone_once_it_is_decided(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    struct request r = lone_request(&s.w, REQUEST_DELETE, SECOND);
+    r.write.want = WANT_NOTHING;
+    r.write.transaction = buffer_slice(&s.other);
+    assert_int_equal(scene_ask(&s, &r), REPLY_OK);
+    r = lone_request(&s.w, REQUEST_CHECK, FIRST);
+    r.write.transaction = buffer_slice(&s.first);
+    assert_int_equal(scene_ask(&s, &r), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    scene_expect(&s, OLD, 0);
+    lone_assert_verified(&s.w, 1);
+    scene_close(&s);
+}
+
 static void what_a_router_drops_is_as_before(void **state)
 {
     struct scene s;
@@ -303,6 +321,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_prepared_is_locked_until_it_is_decided_and_done),
+        cmocka_unit_test(what_is_deleted_is_gone_once_it_is_decided),
         cmocka_unit_test(what_a_router_drops_is_as_before),
         cmocka_unit_test(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides),
         cmocka_unit_test(what_was_decided_is_done_after_a_crash),
