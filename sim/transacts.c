@@ -11,7 +11,8 @@ const char transacts_table[] = "lists";
 enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 100,
-    PARTS_MAX = 4 /* of a transaction, but for the last read */
+    QUIET_MS = 12000, /* then no abandoned call is on its way any more */
+    PARTS_MAX = 4     /* of a transaction */
 };
 
 enum transact_work {
@@ -278,19 +279,21 @@ static void client_begin_operation(struct transact_client *c)
     c->place = serial_begin(&t->history, transacts_now(t), c->op_number, c->keys, c->key_count);
 }
 
-/* All but the first client. */
-static bool others_are_done(const struct transacts *t)
+/* Whether nothing is written any more, not even by a call whose outcome is unknown. */
+static bool writes_are_over(struct transacts *t)
 {
     for (uint32_t i = 1; i < t->options.clients; i++) {
         if (t->clients[i].work != TRANSACT_DONE)
             return false;
     }
-    return true;
+    if (t->quiet_from.ns == 0)
+        t->quiet_from = instant_add_ms(transacts_now(t), QUIET_MS);
+    return !instant_before(transacts_now(t), t->quiet_from);
 }
 
 static void client_choose(struct transact_client *c)
 {
-    const struct transacts *t = c->all;
+    struct transacts *t = c->all;
     if (c->work != TRANSACT_IDLE)
         return;
     if (!t->made)
@@ -298,7 +301,7 @@ static void client_choose(struct transact_client *c)
     else if (t->ending && c->number > 0)
         c->work = TRANSACT_DONE;
     else if (t->ending)
-        c->work = others_are_done(t) ? TRANSACT_READ_ALL : TRANSACT_IDLE;
+        c->work = writes_are_over(t) ? TRANSACT_READ_ALL : TRANSACT_IDLE;
     else if (t->on)
         c->work = prng_below(&c->prng, 3) > 0 ? TRANSACT_APPEND : TRANSACT_READ;
 }
