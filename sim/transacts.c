@@ -48,8 +48,9 @@ struct transacts {
     struct transact_client *clients; /* owns */
     uint32_t numbers;                /* used so far */
     uint32_t committed;
-    uint32_t read; /* at last: lists that have been read */
-    bool made;     /* the table is there */
+    struct instant quiet_from; /* 0: not known yet */
+    uint32_t read;             /* at last: lists that have been read */
+    bool made;                 /* the table is there */
     bool on;
     bool ending;
 };
