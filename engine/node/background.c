@@ -3,6 +3,7 @@
 
 #include "engine/node/counting.h"
 #include "engine/node/size_cut.h"
+#include "engine/node/token_sweep.h"
 
 /* A new job is a row here. */
 static const struct background_kind {
@@ -14,6 +15,7 @@ static const struct background_kind {
 } kinds[BACKGROUND_JOBS] = {
     [BACKGROUND_COUNT] = {counting_wants, counting_from, counting_slice},
     [BACKGROUND_MIDDLE] = {size_cut_wants, size_cut_from, size_cut_slice},
+    [BACKGROUND_TOKENS] = {token_sweep_wants, token_sweep_from, token_sweep_slice},
 };
 
 void background_init(struct background *background, struct node_env *env,

@@ -79,6 +79,7 @@ static void node_compose_indexes(struct node *n)
         .groups = &n->groups,
         .calls = &n->calls,
         .maps = &n->index_maps,
+        .background = &n->background,
     };
     n->index_builder = (struct index_builder){
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};

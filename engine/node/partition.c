@@ -29,6 +29,8 @@ void middle_destroy(struct middle *m)
 void partition_destroy(struct partition *p)
 {
     free(p->marks);
+    buffer_deinit(&p->swept_to);
+    buffer_deinit(&p->expired);
     if (p == NULL)
         return;
     if (p->raft != NULL)

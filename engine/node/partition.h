@@ -92,8 +92,12 @@ struct partition {
     STAILQ_HEAD(, deferred) reads;     /* deferred until leadership is confirmed */
     STAILQ_HEAD(, deferred) locked;    /* deferred until a transaction is decided */
     struct lock_table *locks;          /* while it is led here (transactions.h); or NULL */
-    uint64_t *marks;     /* owns; the last entries that changed items, by hash; NULL: not kept */
-    uint64_t late_until; /* entries up to this index were committed before they came here */
+    /* While it is led here: tokens that are looked for (token_sweep.h). */
+    bool sweeping;
+    struct buffer swept_to; /* the key to read next */
+    struct buffer expired;  /* keys of rows that may go: each u32 size, bytes */
+    uint64_t *marks;        /* owns; the last entries that changed items, by hash; NULL: not kept */
+    uint64_t late_until;    /* entries up to this index were committed before they came here */
     struct admission admission;
     struct mirror *mirror;     /* owns; NULL: no mirror yet (buckets.c) */
     struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */

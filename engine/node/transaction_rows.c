@@ -2,6 +2,7 @@
 #include "engine/node/transaction_rows.h"
 
 #include "engine/node/item_requests.h"
+#include "engine/node/token_sweep.h"
 
 /* ---- rows ---- */
 
@@ -87,7 +88,7 @@ static enum reply_code token_judge(const struct requests *requests, const struct
                                    const struct transaction_token *t,
                                    const struct transaction_part *part)
 {
-    const bool known = t->wall_ms + FORGET_MS > env_wall_ms(requests->env);
+    const bool known = t->wall_ms + TOKEN_MS > env_wall_ms(requests->env);
     if (t->state == TRANSACTION_PENDING && transactions_record_of(p, part->anchor, t->id) == NULL)
         return REPLY_OK; /* it was dropped */
     if (t->state == TRANSACTION_COMMITTED && !known)

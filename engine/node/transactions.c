@@ -275,12 +275,14 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
     p->locks = NULL;
     free(p->marks);
     p->marks = NULL;
+    p->sweeping = false;
+    buffer_clear(&p->expired);
     transactions->freed = true; /* reads that waited for a lock find it again, or not */
     if (p->led != 0 && p->info.id != CATALOG_GROUP) {
         struct lock_table *t = must_calloc(1, sizeof *t);
         t->partition = p->info.id;
         t->term = p->led;
-        t->at = INSTANT_NEVER;
+        t->at = t->sweep_at = instant_add_ms(transactions->env->now, SWEEP_MS);
         p->locks = t;
         lock_table_load(transactions, t, p);
         if (t->lost)

@@ -20,14 +20,15 @@
  *               transaction is done or dropped, or was still pending after the read came. */
 #pragma once
 
+#include "engine/node/background.h"
 #include "engine/node/groups.h"
 #include "engine/node/index_maps.h"
 #include "engine/node/waiters.h"
 #include "engine/transaction/transaction.h"
 
 enum {
-    DECIDE_MS = 5000,       /* the time to decide a transaction */
-    FORGET_MS = 10 * 60000, /* tokens, and what was refused in advance, are known for so long */
+    DECIDE_MS = 5000,      /* the time to decide a transaction */
+    FENCE_MS = 10 * 60000, /* what was refused in advance is known for so long */
     MARKS = 1024
 };
 
@@ -78,6 +79,7 @@ struct transactions {
     struct groups *groups;
     struct calls *calls;
     struct index_maps *maps;
+    struct background *background;
     LIST_HEAD(, lock_table) all; /* owns */
     uint64_t questions;          /* asked so far */
     uint32_t numbers;            /* given to locks and records so far */

@@ -6,6 +6,10 @@
 #include "engine/node/transactions.h"
 #include "replication/raft_mutation.h"
 
+enum {
+    SWEEP_MS = 60000 /* between two looks for tokens that are over */
+};
+
 struct lock_table {
     LIST_ENTRY(lock_table) place;
     uint32_t partition;
@@ -15,6 +19,7 @@ struct lock_table {
     LIST_HEAD(, lock) locks;     /* owns */
     LIST_HEAD(, record) records; /* owns */
     struct instant at;           /* there is nothing to do before */
+    struct instant sweep_at;     /* the next look for tokens that are over */
     bool lost;                   /* some locks cannot be read: it is made anew */
 };
 

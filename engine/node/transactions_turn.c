@@ -1,13 +1,16 @@
 /* transactions_turn.c - lock tables: asks what is decided, tells what is decided, and forgets. */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/node/owned_keys.h"
 #include "engine/node/proposals.h"
+#include "engine/node/token_sweep.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/store/change_set.h"
 
 enum {
     RETRY_MS = 20,
     PATIENCE_MS = 1000,
+    DELETED_MAX = 500,               /* tokens in an entry */
     FORGOTTEN_BYTES_MAX = 64 * 1024, /* of an entry that forgets records */
     INDEX_BITS = 7                   /* of a call's token: the place of the part in its record */
 };
@@ -199,7 +202,7 @@ static bool record_turn(struct transactions *transactions, const struct partitio
 {
     const struct instant now = transactions->env->now;
     const bool fence = r->row.state == TRANSACTION_ABORTED && r->row.keys.size == 0;
-    const int64_t wait_ms = fence ? FORGET_MS : DECIDE_MS;
+    const int64_t wait_ms = fence ? FENCE_MS : DECIDE_MS;
     if (!r->applied || r->changing)
         return false;
     if (fence || r->row.state == TRANSACTION_PENDING) {
@@ -250,6 +253,56 @@ static void records_turn(struct transactions *transactions, struct lock_table *t
     buffer_deinit(&key);
 }
 
+/* ---- tokens ---- */
+
+/* Deletes the expired ones that have not been used again meanwhile. */
+static void tokens_delete(struct transactions *transactions, struct lock_table *t,
+                          struct partition *p)
+{
+    const struct operation o = {.from = FROM_SELF};
+    struct reader keys = {buffer_slice(&p->expired), false};
+    struct buffer set = {0};
+    struct slice value;
+    t->at = instant_earlier(t->at, instant_add_ms(transactions->env->now, RETRY_MS));
+    if (!proposals_may_write(transactions->proposals, &o, p->expired.size) ||
+        !groups_may_propose(transactions->groups, p, &o, p->expired.size))
+        return;
+    change_set_begin(&set, 0, 0);
+    for (uint32_t i = 0; keys.left.size > 0 && i < DELETED_MAX; i++) {
+        const struct slice key = reader_sized(&keys);
+        if (proposals_shadow(transactions->proposals, key, memtable_hash(key)) == NULL &&
+            store_get(transactions->env->store, key, true, &value) == STATUS_OK &&
+            token_is_over(transactions->env, value))
+            change_set_append(
+                &set, &(struct change){.space = SPACE_TRANSACTIONS, .key = key, .old_size = -1});
+    }
+    if (set.size > CHANGE_SET_HEAD_SIZE)
+        groups_propose(transactions->groups, p, &o, LOG_WRITE, buffer_slice(&set),
+                       slice_make(NULL, 0));
+    buffer_deinit(&set);
+    buffer_set(&p->expired, arena_copy(&transactions->env->lent, keys.left));
+}
+
+/* A sweep begins now and then. */
+static void tokens_turn(struct transactions *transactions, struct lock_table *t,
+                        struct partition *p)
+{
+    const struct instant now = transactions->env->now;
+    if (p->expired.size > 0)
+        tokens_delete(transactions, t, p);
+    if (!p->sweeping && !instant_before(now, t->sweep_at)) {
+        t->sweep_at = instant_add_ms(now, SWEEP_MS);
+        buffer_set(&p->swept_to,
+                   key_in_space(p->info.lo, SPACE_TOKEN_KEYS, &transactions->env->lent));
+        p->sweeping = true;
+    }
+    if (p->sweeping) {
+        background_wake(transactions->background, BACKGROUND_TOKENS);
+        t->at = instant_earlier(t->at, instant_add_ms(now, RETRY_MS));
+    }
+    t->at = instant_earlier(t->at, t->sweep_at);
+}
+
 /* ---- events ---- */
 
 void transactions_answered(struct transactions *transactions, const struct call_answer *answer)
@@ -281,6 +334,7 @@ void transactions_end_turn(struct transactions *transactions)
                 continue;
             locks_turn(transactions, t);
             records_turn(transactions, t, p);
+            tokens_turn(transactions, t, p);
         }
     }
 }

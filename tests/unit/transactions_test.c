@@ -237,7 +237,7 @@ static void a_lock_without_a_record_is_dropped_and_its_transaction_refused(void 
     assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
     assert_int_equal(scene_prepare(&s, FIRST), REPLY_ABORTED);
     scene_expect(&s, OLD, OLD + 1);
-    scene_pass(&s, FORGET_MS);
+    scene_pass(&s, FENCE_MS);
     lone_assert_verified(&s.w, 2);
     scene_close(&s);
 }
@@ -261,6 +261,40 @@ static void a_token_is_known_while_its_transaction_runs_and_afterwards(void **st
     assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_DONE);
     scene_part(&s, 3, 9);
     assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_MISMATCH);
+    scene_close(&s);
+}
+
+static int64_t scene_rows(struct scene *s)
+{
+    struct store_cursor c;
+    struct slice key, value;
+    uint8_t lo[] = {SPACE_LOCK_KEYS, 0, 0, 0}, hi[] = {SPACE_TOKEN_KEYS + 1, 0, 0, 0};
+    int64_t count = 0;
+    store_seek(node_store(s->w.node), slice_make(lo, sizeof lo), slice_make(hi, sizeof hi), false,
+               &c);
+    while (store_next(&c, &key, &value) == STATUS_OK)
+        count++;
+    return count;
+}
+
+static void tokens_go_when_their_time_is_over(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_rows(&s), 4); /* two locks, the record, the token */
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    scene_pass(&s, 1000);
+    assert_int_equal(scene_rows(&s), 1);
+    for (int i = 0; i < 8; i++)
+        scene_pass(&s, 60000);
+    assert_int_equal(scene_rows(&s), 1);
+    for (int i = 0; i < 4; i++)
+        scene_pass(&s, 60000);
+    assert_int_equal(scene_rows(&s), 0);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
     scene_close(&s);
 }
 
@@ -327,6 +361,7 @@ int main(void)
         cmocka_unit_test(what_was_decided_is_done_after_a_crash),
         cmocka_unit_test(a_lock_without_a_record_is_dropped_and_its_transaction_refused),
         cmocka_unit_test(a_token_is_known_while_its_transaction_runs_and_afterwards),
+        cmocka_unit_test(tokens_go_when_their_time_is_over),
         cmocka_unit_test(one_partition_does_all_by_one_entry),
         cmocka_unit_test(one_partition_does_nothing_while_an_item_is_locked),
     };
