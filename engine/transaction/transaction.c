@@ -83,12 +83,18 @@ void transaction_token_walk(struct codec *c, struct transaction_token *t)
 
 /* ---- keys ---- */
 
+static void append_kind(struct buffer *out, enum transaction_row row)
+{
+    const uint8_t bytes[] = {0, 0, (uint8_t)row};
+    buffer_append(out, bytes, sizeof bytes);
+}
+
 void transaction_key_append(struct buffer *out, enum transaction_row row, struct slice key,
                             const uint8_t name[TRANSACTION_TOKEN_SIZE])
 {
     static const uint8_t none[TRANSACTION_TOKEN_SIZE];
     storage_key_append_in_space(out, row == ROW_TOKEN ? SPACE_TOKEN_KEYS : SPACE_LOCK_KEYS, key);
-    buffer_append_u8(out, (uint8_t)row);
+    append_kind(out, row);
     buffer_append(out, name != NULL ? name : none, TRANSACTION_TOKEN_SIZE);
 }
 
@@ -96,7 +102,7 @@ void transaction_record_key_append(struct buffer *out, struct slice anchor,
                                    struct transaction_id id)
 {
     storage_key_append_in_space(out, SPACE_LOCK_KEYS, anchor);
-    buffer_append_u8(out, ROW_RECORD);
+    append_kind(out, ROW_RECORD);
     buffer_append_be64(out, id.high);
     buffer_append_be64(out, id.low);
 }
@@ -107,10 +113,12 @@ bool transaction_key_split(struct slice row_key, enum transaction_row *row, stru
     if (row_key.size <= TRANSACTION_SUFFIX_SIZE)
         return false;
     const size_t size = row_key.size - TRANSACTION_SUFFIX_SIZE;
-    const uint8_t kind = row_key.data[size];
+    const uint8_t kind = row_key.data[size + 2];
+    if (row_key.data[size] != 0 || row_key.data[size + 1] != 0)
+        return false;
     *row = (enum transaction_row)kind;
     *key = slice_make(row_key.data, size);
-    *name = row_key.data + size + 1;
+    *name = row_key.data + size + 3;
     return kind == ROW_TOKEN
                ? row_key.data[0] == SPACE_TOKEN_KEYS
                : (kind == ROW_LOCK || kind == ROW_RECORD) && row_key.data[0] == SPACE_LOCK_KEYS;

@@ -8,8 +8,10 @@
  *   record  with the anchor: what is decided, and which items the transaction has
  *   token   with the anchor: which transaction a client's token belongs to
  *
- * Keys: the item's storage key in the key space | u8 enum transaction_row | 16 bytes: the id of the
- * record's transaction, the token, or zeros. */
+ * Keys: the item's storage key in the key space | u16 0 | u8 enum transaction_row | 16 bytes: the id of
+ * the record's transaction, the token, or zeros. No part of a storage key begins with two zeros, so
+ * the rows lie between the item's key and every other key that begins with it, wherever a partition
+ * is cut. */
 #pragma once
 
 #include "base/codec.h"
@@ -19,7 +21,7 @@ enum {
     SPACE_LOCK_KEYS = 2 + LOCAL_INDEXES_MAX, /* locks and records; the first byte of keys */
     SPACE_TOKEN_KEYS =
         3 + LOCAL_INDEXES_MAX, /* tokens: many more, and needed only when asked for */
-    TRANSACTION_SUFFIX_SIZE = 17,
+    TRANSACTION_SUFFIX_SIZE = 19,
     TRANSACTION_TOKEN_SIZE = 16,
     TRANSACTION_ITEMS_MAX = 100
 };
