@@ -36,7 +36,8 @@ enum raft_mutation {
                                         though they were written again since */
     RAFT_MUTATION_NO_BACKLOG_BOUND, /* writes go on however much the indexes lack */
     RAFT_MUTATION_FORGET_LOCKS,     /* a new leader does not look for locks and records */
-    RAFT_MUTATION_SKIP_LOCK,        /* what is prepared is not locked */
+    RAFT_MUTATION_SKIP_LOCK,        /* a lock does not say what its item becomes */
+    RAFT_MUTATION_DECIDE_TWICE,     /* what was aborted is committed, too */
     RAFT_MUTATION_READ_LOCKED,      /* reads do not wait for what a transaction may have done */
     RAFT_MUTATION_WRITE_LOCKED,     /* writes change items that a transaction has */
     RAFT_MUTATIONS,

@@ -36,7 +36,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     buffer_clear(set);
     change_set_begin(set, w->cost_mcu, write_burst(requests, o));
     struct transaction_lock lock = {.id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK};
-    if (q->op != REQUEST_CHECK)
+    if (q->op != REQUEST_CHECK && !MUTATED(RAFT_MUTATION_SKIP_LOCK))
         lock.kind = w->item.data != NULL ? LOCK_PUT : LOCK_DELETE;
     if (lock.kind == LOCK_PUT)
         lock.item = w->item;
@@ -60,8 +60,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
         write_add_shadows(requests, e);
         e->verdict = o->verdict;
         e->consumed_mcu = w->cost_mcu;
-        if (!MUTATED(RAFT_MUTATION_SKIP_LOCK))
-            transactions_lock_proposed(requests->transactions, p, q->write.key, part);
+        transactions_lock_proposed(requests->transactions, p, q->write.key, part);
         if (prepared->anchors)
             transactions_record_proposed(requests->transactions, p, part->anchor, part->id,
                                          buffer_slice(&row));
@@ -251,7 +250,9 @@ static void decide_again(struct requests *requests, struct operation *o)
         token_find(requests, o, q->transaction.key, q->transaction.token, &t, &in_flight);
     if (status == STATUS_PENDING)
         return;
-    if (status == STATUS_OK && t.state == TRANSACTION_COMMITTED && transaction_same(t.id, id_of(q)))
+    const bool done =
+        status == STATUS_OK && t.state == TRANSACTION_COMMITTED && transaction_same(t.id, id_of(q));
+    if (done || MUTATED(RAFT_MUTATION_DECIDE_TWICE))
         env_reply(requests->env, o, REPLY_OK);
     else
         env_refuse(requests->env, o, REPLY_ABORTED, "the transaction was given up");

@@ -250,7 +250,8 @@ static void lock_table_load(struct transactions *transactions, struct lock_table
     t->lost = status != STATUS_NOT_FOUND;
 }
 
-/* What was proposed in this term and is not applied is on its way, as far as the keys stay. */
+/* What was proposed in this term and is not applied is on its way, as far as the keys stay: locks and
+ * records that come, and ends of those that are there. */
 static void lock_table_keep(struct transactions *transactions, const struct lock_table *old,
                             const struct partition *p)
 {
@@ -258,14 +259,19 @@ static void lock_table_keep(struct transactions *transactions, const struct lock
     const struct record *r;
     LIST_FOREACH (l, &old->locks, place) {
         const struct slice key = buffer_slice(&l->key);
-        if (!l->applied && partition_holds(p, key) && lock_find(p->locks, key) == NULL)
-            lock_add(transactions, p->locks, key, l->id, buffer_slice(&l->anchor));
+        struct lock *now = lock_find(p->locks, key);
+        if (now == NULL && !l->applied && partition_holds(p, key))
+            now = lock_add(transactions, p->locks, key, l->id, buffer_slice(&l->anchor));
+        if (now != NULL && transaction_same(now->id, l->id))
+            now->resolving = l->resolving;
     }
     LIST_FOREACH (r, &old->records, place) {
         const struct slice anchor = buffer_slice(&r->anchor);
-        if (!r->applied && partition_holds(p, anchor) &&
-            record_find(p->locks, anchor, r->id) == NULL)
-            record_add(transactions, p->locks, anchor, r->id, buffer_slice(&r->bytes));
+        struct record *now = record_find(p->locks, anchor, r->id);
+        if (now == NULL && !r->applied && partition_holds(p, anchor))
+            now = record_add(transactions, p->locks, anchor, r->id, buffer_slice(&r->bytes));
+        if (now != NULL)
+            now->changing = r->changing;
     }
 }
 
@@ -370,7 +376,8 @@ bool transactions_let_write(struct transactions *transactions, struct partition 
     if (!transactions_are_known(transactions, p, o))
         return false;
     struct lock *l = transactions_lock_of(p, key);
-    if (l == NULL || MUTATED(RAFT_MUTATION_WRITE_LOCKED))
+    const bool plain = o->request.op == REQUEST_UPDATE && o->request.write.transaction.size == 0;
+    if (l == NULL || (plain && MUTATED(RAFT_MUTATION_WRITE_LOCKED)))
         return true;
     if (!lock_lets_read(transactions, p->locks, l, o)) {
         PROBE("a write waits for a transaction that may be decided");

@@ -259,6 +259,29 @@ static void rows_that_come_late_are_found(void **state)
     assert_session_mistake_found(RAFT_MUTATION_APPLY_TWICE);
 }
 
+/* Transactions must be all or nothing, and in one order for all who look. */
+static void assert_transaction_mistake_found(enum raft_mutation mutation, uint32_t faults)
+{
+    assert_found((struct sim_options){.faults = faults,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .transacts = 6,
+                                      .length_ms = 4000},
+                 mutation, 1, SEEDS);
+}
+
+static void mistakes_with_locks_are_found(void **state)
+{
+    const uint32_t faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT);
+    (void)state;
+    assert_transaction_mistake_found(RAFT_MUTATION_SKIP_LOCK, 0);
+    assert_transaction_mistake_found(RAFT_MUTATION_WRITE_LOCKED, 0);
+    assert_transaction_mistake_found(RAFT_MUTATION_READ_LOCKED, 0);
+    assert_transaction_mistake_found(RAFT_MUTATION_FORGET_LOCKS, faults);
+    assert_transaction_mistake_found(RAFT_MUTATION_DECIDE_TWICE, faults | SIM_FAULT_BIT(SIM_PAUSE));
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -274,6 +297,7 @@ int main(void)
         cmocka_unit_test(global_rows_that_are_wrong_are_found),
         cmocka_unit_test(changes_that_a_new_leader_forgets_are_found),
         cmocka_unit_test(a_backlog_without_bound_is_found),
+        cmocka_unit_test(mistakes_with_locks_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };
