@@ -1,6 +1,7 @@
 /* proposals.c - proposals and own records on their way to the disks, and the keys they write. */
 #include "engine/node/proposals.h"
 #include "engine/message/request_traits.h"
+#include "engine/node/owned_keys.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -178,7 +179,9 @@ static bool shadows_are_held(const struct proposals *proposals, const struct inf
                              const struct partition *p)
 {
     for (int32_t at = e->shadows; at != NO_ENTRY; at = proposals->shadows[at].next) {
-        if (!partition_holds(p, proposals->shadows[at].key))
+        const struct slice key = proposals->shadows[at].key; /* rows lie with their item */
+        if (!partition_holds(p,
+                             key.data[0] == 0 ? key : key_in_space(key, 0, &proposals->env->lent)))
             return false;
     }
     return true;
