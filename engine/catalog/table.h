@@ -92,16 +92,15 @@ struct partition_info {
     uint32_t table_id;
     struct slice lo;
     struct slice hi;
-    struct slice indexes; /* as in its table */
-    uint32_t
-        indexes_version; /* as in its table: of two words the one with the higher version is newer */
-    bool whole_collections; /* as in its table */
-    bool of_index;          /* it holds rows of a global index */
-    uint8_t gac;            /* as in its table */
-    uint8_t weight;         /* as in its table */
-    bool on_demand;         /* as in its table */
-    int64_t rate_mcu[2];    /* allocation per second, by enum admit_kind */
-    int64_t maximum_mcu[2]; /* on demand: serves at most this per second; 0: as any partition */
+    struct slice indexes;     /* as in its table */
+    uint32_t indexes_version; /* as in its table: a higher version is newer */
+    bool whole_collections;   /* as in its table */
+    bool of_index;            /* it holds rows of a global index */
+    uint8_t gac;              /* as in its table */
+    uint8_t weight;           /* as in its table */
+    bool on_demand;           /* as in its table */
+    int64_t rate_mcu[2];      /* allocation per second, by enum admit_kind */
+    int64_t maximum_mcu[2];   /* on demand: serves at most this per second; 0: as any partition */
     /* Where its replicas should be; the first one should lead. Only the group itself knows its
      * present members. */
     uint32_t member_count;

@@ -12,14 +12,9 @@ ONE = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
 
 
 class IndexLimitsTest(Suite):
-    def created(self, *indexes, more, **members):
-        body = globally(*indexes, more=more, BillingMode="PROVISIONED", ProvisionedThroughput=UNITS, **members)
-        status, answer = send("CreateTable", body)
-        self.assertEqual(status, 200, answer)
-        name = {"TableName": body["TableName"]}
-        until(self, lambda: send("DescribeTable", name)[1]["Table"]["TableStatus"] == "ACTIVE", "the table is there")
-        self.addCleanup(send, "DeleteTable", name)
-        return name
+    def provisioned(self, *indexes, more, **members):
+        return self.created(globally(*indexes, more=more, BillingMode="PROVISIONED", ProvisionedThroughput=UNITS,
+                                     **members))
 
     def limits(self, table):
         """What the router holds of limits, by table or TABLE/INDEX and kind."""
@@ -28,7 +23,7 @@ class IndexLimitsTest(Suite):
                     if x["table"].split("/")[0] == table}
 
     def test_an_index_has_a_limit_of_its_own_for_reads(self):
-        name = self.created(*(global_index("by-" + x, x, ProvisionedThroughput=ONE) for x in "ab"),
+        name = self.provisioned(*(global_index("by-" + x, x, ProvisionedThroughput=ONE) for x in "ab"),
                             more=(("a", "S"), ("b", "S")))
         table = name["TableName"]
         refusal = until(self, lambda: (lambda status, answer: answer if status == 400 else None)(
@@ -45,7 +40,7 @@ class IndexLimitsTest(Suite):
         self.assertNotIn((table + "/by-a", "write"), limits)  # partitions limit the rows
 
     def test_an_index_takes_part_in_global_admission_as_its_table_does(self):
-        name = self.created(global_index("by-a", "a", ProvisionedThroughput=ONE), more=(("a", "S"),),
+        name = self.provisioned(global_index("by-a", "a", ProvisionedThroughput=ONE), more=(("a", "S"),),
                             Tags=[{"Key": "weir:gac", "Value": "off"}])
         refusal = until(self, lambda: (lambda status, answer: answer if status == 400 else None)(
             *send("Scan", {**name, "IndexName": "by-a"})), "a Scan is throttled")

@@ -346,14 +346,6 @@ class GlobalDefinitionTest(Suite):
         told = (status, answer["__type"].split("#")[1], answer.get("message", answer.get("Message")))
         self.assertEqual(told, (400, kind, message))
 
-    def created(self, body):
-        status, answer = send("CreateTable", body)
-        self.assertEqual(status, 200, answer)
-        name = {"TableName": body["TableName"]}
-        until(self, lambda: send("DescribeTable", name)[1]["Table"]["TableStatus"] == "ACTIVE", "the table is there")
-        self.addCleanup(send, "DeleteTable", name)
-        return name
-
     def told(self, name):
         return {x["IndexName"]: x for x in send("DescribeTable", name)[1]["Table"]["GlobalSecondaryIndexes"]}
 

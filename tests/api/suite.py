@@ -129,6 +129,15 @@ class Suite(unittest.TestCase):
     def tearDownClass(cls):
         send("DeleteTable", {"TableName": cls.table})
 
+    def created(self, body):
+        """Makes a table, which goes with the test. {"TableName": its name}."""
+        status, answer = send("CreateTable", body)
+        self.assertEqual(status, 200, answer)
+        name = {"TableName": body["TableName"]}
+        until(self, lambda: send("DescribeTable", name)[1]["Table"]["TableStatus"] == "ACTIVE", "the table is there")
+        self.addCleanup(send, "DeleteTable", name)
+        return name
+
     def ok(self, operation, **members):
         status, answer = send(operation, {"TableName": self.table, **members})
         self.assertEqual(status, 200, answer)

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "base/instant.h"
-#include "lab/measure.h"
 #include "tests/check.h"
+#include "tests/support/measured.h"
 
 enum {
     OK,
@@ -13,78 +13,30 @@ enum {
     INDEX = 7
 };
 
-static struct measure *m;
-
-static void begin(const struct measure_options *options)
-{
-    m = measure_create(options);
-}
-
 static int finish(void **state)
 {
     (void)state;
-    measure_destroy(m);
+    measured_end();
     return 0;
-}
-
-static double value_with(const char *name, struct measure_selector selector)
-{
-    char error[2048];
-    double value;
-    const char *fault = measure_value(m, name, &selector, &value, error, sizeof error);
-    if (fault != NULL)
-        fail_msg("%s", fault);
-    return value;
-}
-
-static double value(const char *name)
-{
-    return value_with(name, MEASURE_ALL);
-}
-
-static void assert_about(double actual, double expected)
-{
-    if (!(fabs(actual - expected) <= 1e-9 * fmax(1, fabs(expected))))
-        fail_msg("%.12g is not %.12g", actual, expected);
-}
-
-static void request_at(uint32_t flow, double at_s, int64_t cost_mcu, uint32_t reason)
-{
-    measure_request(m, &(struct measure_request){.flow = flow,
-                                                 .reason = reason,
-                                                 .at_ns = (int64_t)(at_s * 1e9 + 0.5),
-                                                 .cost_mcu = cost_mcu,
-                                                 .latency_ns = reason == OK ? 1000000 : -1});
-}
-
-/* `count` requests of 1 unit each. */
-static void requests_at(uint32_t flow, double at_s, int count, uint32_t reason)
-{
-    for (int i = 0; i < count; i++)
-        request_at(flow, at_s, 1000, reason);
-}
-
-static void end_at(double at_s)
-{
-    measure_end(m, (int64_t)(at_s * 1e9 + 0.5));
 }
 
 /* Two indexes: refusals name the second, or none. */
 static void refusals_are_counted_by_the_index_that_they_name(void **state)
 {
     (void)state;
-    begin(&(struct measure_options){.no_optimum = true});
-    assert_int_equal(measure_add_index(m), 0);
-    assert_int_equal(measure_add_index(m), 1);
-    const uint32_t a = measure_add_flow(m, measure_add_stream(m, 0, 0, 1), 1, NULL, 0);
+    measured_begin(&(struct measure_options){.no_optimum = true});
+    assert_int_equal(measure_add_index(measured), 0);
+    assert_int_equal(measure_add_index(measured), 1);
+    const uint32_t a =
+        measure_add_flow(measured, measure_add_stream(measured, 0, 0, 1), 1, NULL, 0);
     requests_at(a, 0.5, 6, OK);
     for (int i = 0; i < 4; i++)
-        measure_request(m, &(struct measure_request){.flow = a,
-                                                     .reason = INDEX,
-                                                     .index = i < 3 ? 2 : 0,
-                                                     .at_ns = 1500000000,
-                                                     .cost_mcu = 2000,
-                                                     .latency_ns = -1});
+        measure_request(measured, &(struct measure_request){.flow = a,
+                                                            .reason = INDEX,
+                                                            .index = i < 3 ? 2 : 0,
+                                                            .at_ns = 1500000000,
+                                                            .cost_mcu = 2000,
+                                                            .latency_ns = -1});
     end_at(3);
     struct measure_selector named = MEASURE_ALL;
     named.reason = MEASURE_REASONS + 1;
@@ -104,11 +56,11 @@ static void refusals_are_counted_by_the_index_that_they_name(void **state)
 static void lags_are_the_greatest_of_a_table(void **state)
 {
     (void)state;
-    begin(&(struct measure_options){.no_optimum = true, .slots_max = 4});
-    measure_index_lag(m, 500000000, 3, &(struct measure_lag){2000000000, 100});
-    measure_index_lag(m, 600000000, 3, &(struct measure_lag){1000000000, 300});
-    measure_index_lag(m, 1500000000, 4, &(struct measure_lag){5000000000, 50});
-    measure_index_lag(m, 7500000000, 3, &(struct measure_lag){500000000, 10});
+    measured_begin(&(struct measure_options){.no_optimum = true, .slots_max = 4});
+    measure_index_lag(measured, 500000000, 3, &(struct measure_lag){2000000000, 100});
+    measure_index_lag(measured, 600000000, 3, &(struct measure_lag){1000000000, 300});
+    measure_index_lag(measured, 1500000000, 4, &(struct measure_lag){5000000000, 50});
+    measure_index_lag(measured, 7500000000, 3, &(struct measure_lag){500000000, 10});
     end_at(7.9); /* slots of 2 s by now */
     struct measure_selector q = MEASURE_ALL;
     assert_about(value("index_lag"), 5);
@@ -125,14 +77,15 @@ static void lags_are_the_greatest_of_a_table(void **state)
 static void refusals_end_with_the_last_second_that_refuses_a_hundredth(void **state)
 {
     (void)state;
-    begin(&(struct measure_options){.no_optimum = true});
-    const uint32_t a = measure_add_flow(m, measure_add_stream(m, 0, 0, 1), 1, NULL, 0);
-    measure_step(m, 1000000000);
+    measured_begin(&(struct measure_options){.no_optimum = true});
+    const uint32_t a =
+        measure_add_flow(measured, measure_add_stream(measured, 0, 0, 1), 1, NULL, 0);
+    measure_step(measured, 1000000000);
     for (int s = 1; s < 6; s++) {
         requests_at(a, s + 0.5, 199, OK);
         requests_at(a, s + 0.6, s < 3 ? 20 : 1, NODE);
     }
-    measure_step(m, 6000000000);
+    measure_step(measured, 6000000000);
     for (int s = 6; s < 9; s++)
         requests_at(a, s + 0.5, 10, NODE);
     end_at(9);

@@ -1,11 +1,10 @@
 /* Measures of runs that are small enough to be computed by hand. */
-#include "lab/measure.h"
-
 #include <math.h>
 #include <string.h>
 
 #include "base/instant.h"
 #include "tests/check.h"
+#include "tests/support/measured.h"
 
 enum {
     OK,
@@ -15,83 +14,33 @@ enum {
     TABLE = 5
 };
 
-static struct measure *m;
-
 static int begin(void **state)
 {
     (void)state;
-    m = measure_create(&(struct measure_options){0});
+    measured_begin(&(struct measure_options){0});
     return 0;
 }
 
 static int finish(void **state)
 {
     (void)state;
-    measure_destroy(m);
+    measured_end();
     return 0;
-}
-
-static void restart(const struct measure_options *options)
-{
-    measure_destroy(m);
-    m = measure_create(options);
-}
-
-static double value_with(const char *name, struct measure_selector selector)
-{
-    char error[2048];
-    double value;
-    const char *fault = measure_value(m, name, &selector, &value, error, sizeof error);
-    if (fault != NULL)
-        fail_msg("%s", fault);
-    return value;
-}
-
-static double value(const char *name)
-{
-    return value_with(name, MEASURE_ALL);
-}
-
-static void assert_about(double actual, double expected)
-{
-    if (!(fabs(actual - expected) <= 1e-9 * fmax(1, fabs(expected))))
-        fail_msg("%.12g is not %.12g", actual, expected);
-}
-
-static void request_at(uint32_t flow, double at_s, int64_t cost_mcu, uint32_t reason)
-{
-    measure_request(m, &(struct measure_request){.flow = flow,
-                                                 .reason = reason,
-                                                 .at_ns = (int64_t)(at_s * 1e9 + 0.5),
-                                                 .cost_mcu = cost_mcu,
-                                                 .latency_ns = reason == OK ? 1000000 : -1});
-}
-
-/* `count` requests of 1 unit each. */
-static void requests_at(uint32_t flow, double at_s, int count, uint32_t reason)
-{
-    for (int i = 0; i < count; i++)
-        request_at(flow, at_s, 1000, reason);
-}
-
-static void end_at(double at_s)
-{
-    measure_end(m, (int64_t)(at_s * 1e9 + 0.5));
 }
 
 /* A flow of its own stream and partition that debits `shared` too. */
 static uint32_t flow_of(uint32_t tenant, uint32_t shared, int64_t weight)
 {
-    uint32_t stream = measure_add_stream(m, tenant, tenant, 1);
-    return measure_add_flow(m, stream, weight, &shared, 1);
+    uint32_t stream = measure_add_stream(measured, tenant, tenant, 1);
+    return measure_add_flow(measured, stream, weight, &shared, 1);
 }
 
 static void refusals_are_false_as_far_as_the_optimum_admits_them(void **state)
 {
     (void)state;
-    uint32_t table = measure_add_resource(m, MEASURE_TABLE);
+    uint32_t table = measure_add_resource(measured, MEASURE_TABLE);
     uint32_t a = flow_of(1, table, 1);
-    measure_set_capacity(m, table, 10000);
+    measure_set_capacity(measured, table, 10000);
     requests_at(a, 0.01, 7, OK); /* 3 of the 5 refused fit into the table's 10 */
     requests_at(a, 0.02, 5, ALLOCATION);
     requests_at(a, 0.11, 10, OK); /* the next window: all are right */
@@ -106,9 +55,9 @@ static void refusals_are_false_as_far_as_the_optimum_admits_them(void **state)
 static void a_refusal_that_fits_only_in_part_is_right(void **state)
 {
     (void)state;
-    uint32_t table = measure_add_resource(m, MEASURE_TABLE);
+    uint32_t table = measure_add_resource(measured, MEASURE_TABLE);
     uint32_t a = flow_of(1, table, 1);
-    measure_set_capacity(m, table, 10000);
+    measure_set_capacity(measured, table, 10000);
     requests_at(a, 0.01, 8, OK);
     request_at(a, 0.02, 3000, TABLE);
     end_at(0.1);
@@ -119,9 +68,9 @@ static void a_refusal_that_fits_only_in_part_is_right(void **state)
 static void only_whole_requests_fit(void **state)
 {
     (void)state;
-    uint32_t table = measure_add_resource(m, MEASURE_TABLE);
+    uint32_t table = measure_add_resource(measured, MEASURE_TABLE);
     uint32_t a = flow_of(1, table, 1);
-    measure_set_capacity(m, table, 10000);
+    measure_set_capacity(measured, table, 10000);
     requests_at(a, 0.01, 5, OK);
     for (int i = 0; i < 3; i++)
         request_at(a, 0.02, 2000, ALLOCATION); /* two of them fit into 5 */
@@ -133,9 +82,9 @@ static void only_whole_requests_fit(void **state)
 static void rates_that_differ_by_a_request_are_equal(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 1);
-    measure_set_capacity(m, node, 7000);
+    measure_set_capacity(measured, node, 7000);
     requests_at(a, 0, 4, OK);
     requests_at(a, 0, 4, NODE);
     requests_at(b, 0, 3, OK);
@@ -150,9 +99,9 @@ static void rates_that_differ_by_a_request_are_equal(void **state)
 static void an_unfair_policy_loses_no_throughput_and_throttles_falsely(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 3);
-    measure_set_capacity(m, node, 40000);
+    measure_set_capacity(measured, node, 40000);
     for (int w = 0; w < 10; w++) {
         requests_at(a, w * 0.1, 40, OK);
         requests_at(b, w * 0.1, 40, NODE);
@@ -176,9 +125,9 @@ static void an_unfair_policy_loses_no_throughput_and_throttles_falsely(void **st
 static void a_node_that_idles_while_work_waits_is_not_used(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1);
-    measure_set_capacity(m, node, 10000);
+    measure_set_capacity(measured, node, 10000);
     requests_at(a, 0, 6, OK);
     requests_at(a, 0, 20, NODE);
     requests_at(a, 0.1, 2, OK); /* nobody waits: this window does not count */
@@ -189,9 +138,9 @@ static void a_node_that_idles_while_work_waits_is_not_used(void **state)
 static void shares_are_compared_second_by_second(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 1);
-    measure_set_capacity(m, node, 20000);
+    measure_set_capacity(measured, node, 20000);
     for (int w = 0; w < 10; w++) { /* shares: 100 and 50 of 100 each */
         requests_at(a, w * 0.1, 10, OK);
         requests_at(b, w * 0.1, 5, OK);
@@ -217,10 +166,10 @@ static void shares_are_compared_second_by_second(void **state)
 static void over_admission_is_the_worst_window_without_the_bank(void **state)
 {
     (void)state;
-    uint32_t stream = measure_add_stream(m, 1, 1, 0);
-    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
-    uint32_t limit = measure_add_limit(m, 100000, 50000); /* 100 units a second, 50 banked */
-    measure_set_stream_limit(m, stream, limit);
+    uint32_t stream = measure_add_stream(measured, 1, 1, 0);
+    uint32_t flow = measure_add_flow(measured, stream, 1, NULL, 0);
+    uint32_t limit = measure_add_limit(measured, 100000, 50000); /* 100 units a second, 50 banked */
+    measure_set_stream_limit(measured, stream, limit);
     requests_at(flow, 0.955, 90, OK);
     requests_at(flow, 1.955, 90, OK); /* a second later, less 10 ms: not in one window of 1 s */
     requests_at(flow, 5.505, 80, OK);
@@ -238,9 +187,9 @@ static void over_admission_is_the_worst_window_without_the_bank(void **state)
 static void what_a_limit_allows_to_the_mcu_is_no_excess(void **state)
 {
     (void)state;
-    uint32_t stream = measure_add_stream(m, 1, 1, 0);
-    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
-    measure_set_stream_limit(m, stream, measure_add_limit(m, 333333, 0));
+    uint32_t stream = measure_add_stream(measured, 1, 1, 0);
+    uint32_t flow = measure_add_flow(measured, stream, 1, NULL, 0);
+    measure_set_stream_limit(measured, stream, measure_add_limit(measured, 333333, 0));
     int64_t given = 0;
     for (int i = 0; i < 3000; i++) {
         int64_t fallen = ((i + 1) * INT64_C(333333) + 99) / 100;
@@ -256,12 +205,12 @@ static void what_a_limit_allows_to_the_mcu_is_no_excess(void **state)
 static void a_limit_that_changes_counts_as_it_was(void **state)
 {
     (void)state;
-    uint32_t stream = measure_add_stream(m, 1, 1, 0);
-    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
-    uint32_t limit = measure_add_limit(m, 100000, 30000);
-    measure_set_stream_limit(m, stream, limit);
+    uint32_t stream = measure_add_stream(measured, 1, 1, 0);
+    uint32_t flow = measure_add_flow(measured, stream, 1, NULL, 0);
+    uint32_t limit = measure_add_limit(measured, 100000, 30000);
+    measure_set_stream_limit(measured, stream, limit);
     requests_at(flow, 0.5, 130, OK);
-    measure_set_limit(m, limit, 100000, 0);
+    measure_set_limit(measured, limit, 100000, 0);
     requests_at(flow, 2.5, 110, OK);
     end_at(4);
     assert_about(value("over_admission_1s"), 0.1);
@@ -270,8 +219,8 @@ static void a_limit_that_changes_counts_as_it_was(void **state)
 static void slow_answers_are_no_goodput(void **state)
 {
     (void)state;
-    restart(&(struct measure_options){.objective_ns = 10000000});
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    measured_begin(&(struct measure_options){.objective_ns = 10000000});
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1);
     for (int i = 0; i < 10; i++) {
         int64_t latency_ns = i < 4 ? 20000000 : 10000000;
@@ -279,9 +228,9 @@ static void slow_answers_are_no_goodput(void **state)
                                     .at_ns = i * 1000000,
                                     .cost_mcu = 1000,
                                     .latency_ns = i % 2 == 0 ? latency_ns : -1};
-        measure_request(m, &r);
+        measure_request(measured, &r);
         if (i % 2 != 0) /* told later */
-            measure_finish(m, a, 1000, latency_ns);
+            measure_finish(measured, a, 1000, latency_ns);
     }
     end_at(1);
     assert_about(value("goodput_ratio"), 0.6);
@@ -295,12 +244,12 @@ static void slow_answers_are_no_goodput(void **state)
 static void more_than_the_optimum_is_a_violation_unless_it_is_slack(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1);
-    measure_set_capacity(m, node, 9500);
+    measure_set_capacity(measured, node, 9500);
     requests_at(a, 0, 10, OK);
-    measure_advance(m, 100000000);
-    measure_set_slack(m, node, 1000);
+    measure_advance(measured, 100000000);
+    measure_set_slack(measured, node, 1000);
     requests_at(a, 0.1, 10, OK);
     end_at(0.2);
     assert_about(value("optimum_violations"), 1);
@@ -310,12 +259,12 @@ static void more_than_the_optimum_is_a_violation_unless_it_is_slack(void **state
 static void relief_lasts_a_second(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1);
-    measure_set_capacity(m, node, 100000);
+    measure_set_capacity(measured, node, 100000);
     for (int w = 0; w < 100; w++) {
         if (w == 20)
-            measure_step(m, 2000000000);
+            measure_step(measured, 2000000000);
         bool bad = (w >= 20 && w < 35) || w == 40; /* a second of good windows follows 4.1 s */
         requests_at(a, w * 0.1, bad ? 90 : 100, OK);
         requests_at(a, w * 0.1, bad ? 10 : 0, NODE);
@@ -332,7 +281,7 @@ static void relief_lasts_a_second(void **state)
 static void what_never_comes_is_infinite(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1);
     for (int w = 0; w < 30; w++) {
         requests_at(a, w * 0.1, 90, OK);
@@ -345,14 +294,14 @@ static void what_never_comes_is_infinite(void **state)
 static void a_burst_lasts_until_the_first_refusal(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 1);
     requests_at(b, 0.5, 1, NODE); /* before the step */
-    measure_step(m, 1000000000);
+    measure_step(measured, 1000000000);
     requests_at(a, 1.5, 5, OK);
     requests_at(a, 76, 1, ALLOCATION);
     requests_at(a, 77, 1, ALLOCATION);
-    measure_step(m, 80000000000);
+    measure_step(measured, 80000000000);
     requests_at(b, 85, 1, OK);
     end_at(90);
     assert_about(value("burst_duration"), 75);
@@ -374,14 +323,15 @@ static void splits_are_judged_by_their_later_load(void **state)
     struct measure_split even = {1600, 500, 500, 900, 0};
     struct measure_split lopsided = {1600, 900, 100, 600, 0.4}; /* 600 before, 700 after */
     struct measure_split useless = {1600, 1000, 10, 900, 0.9};  /* 900 before, 910 after */
-    assert_true(measure_split_is_useful(m, &even) && measure_split_is_useful(m, &lopsided));
-    assert_false(measure_split_is_useful(m, &useless));
-    measure_split(m, &even);
-    measure_split(m, &lopsided);
-    measure_split(m, &useless);
+    assert_true(measure_split_is_useful(measured, &even) &&
+                measure_split_is_useful(measured, &lopsided));
+    assert_false(measure_split_is_useful(measured, &useless));
+    measure_split(measured, &even);
+    measure_split(measured, &lopsided);
+    measure_split(measured, &useless);
     for (int i = 0; i < 4; i++)
-        measure_split_refused(m, i > 0);
-    measure_partitions(m, 7);
+        measure_split_refused(measured, i > 0);
+    measure_partitions(measured, 7);
     end_at(1);
     double last = 990.0 / 1010 - 0.9;
     assert_about(value("split_imbalance"), (0 + 0.4 + last) / 3);
@@ -396,15 +346,15 @@ static void splits_are_judged_by_their_later_load(void **state)
 static void control_costs_messages_times_idle_tokens(void **state)
 {
     (void)state;
-    uint32_t stream = measure_add_stream(m, 1, 1, 0);
-    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    uint32_t stream = measure_add_stream(measured, 1, 1, 0);
+    uint32_t flow = measure_add_flow(measured, stream, 1, NULL, 0);
     requests_at(flow, 0, 1000, OK);
-    measure_stranded(m, 0, 4000);
-    measure_stranded(m, 5000000000, 8000);
-    measure_gac_messages(m, 50);
-    measure_router_use(m, 0, 90000); /* 9 units a second */
-    measure_router_use(m, 1, 10000);
-    measure_router_use(m, 1, 150000); /* 16 */
+    measure_stranded(measured, 0, 4000);
+    measure_stranded(measured, 5000000000, 8000);
+    measure_gac_messages(measured, 50);
+    measure_router_use(measured, 0, 90000); /* 9 units a second */
+    measure_router_use(measured, 1, 10000);
+    measure_router_use(measured, 1, 150000); /* 16 */
     end_at(10);
     assert_about(value("gac_messages"), 5);
     assert_about(value("stranded_units"), 6);
@@ -412,8 +362,8 @@ static void control_costs_messages_times_idle_tokens(void **state)
     double roots = sqrt(9000) + sqrt(16000);
     assert_about(value("control_ratio"), 30000 / (roots * roots / 2));
     assert_about(value("control_share"), 0.05);
-    measure_decisions(m, 30, 99);
-    measure_decision(m, 90);
+    measure_decisions(measured, 30, 99);
+    measure_decision(measured, 90);
     assert_true(value("decision_p50") == 30 && value("decision_p99") == 30);
 }
 
@@ -421,15 +371,15 @@ static void control_costs_messages_times_idle_tokens(void **state)
 static void provisioned_units_and_those_on_demand_are_paid_for(void **state)
 {
     (void)state;
-    uint32_t fixed = measure_add_flow(m, measure_add_stream(m, 1, 0, 1), 1, NULL, 0);
-    uint32_t free = measure_add_flow(m, measure_add_stream(m, 1, 3, 1), 1, NULL, 0);
-    measure_provisioned(m, 0, (int64_t[]){100, 50});
-    measure_set_on_demand(m, 3, true);
+    uint32_t fixed = measure_add_flow(measured, measure_add_stream(measured, 1, 0, 1), 1, NULL, 0);
+    uint32_t free = measure_add_flow(measured, measure_add_stream(measured, 1, 3, 1), 1, NULL, 0);
+    measure_provisioned(measured, 0, (int64_t[]){100, 50});
+    measure_set_on_demand(measured, 3, true);
     requests_at(fixed, 1, 500, OK);
     requests_at(free, 2, 360, OK);
     requests_at(free, 2, 1000, TABLE);
-    measure_provisioned(m, 36000000000, (int64_t[]){200, 10});
-    measure_set_on_demand(m, 3, false);
+    measure_provisioned(measured, 36000000000, (int64_t[]){200, 10});
+    measure_set_on_demand(measured, 3, false);
     requests_at(free, 40, 1000, OK);
     end_at(72);
     assert_about(value("provisioned_unit_hours"), (150 + 210) / 100.0);
@@ -446,7 +396,7 @@ static void what_is_provisioned_may_be_unknown(void **state)
 static void selectors_take_tenants_reasons_and_times(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1), b = flow_of(2, node, 1);
     for (int s = 0; s < 10; s++) {
         requests_at(a, s + 0.5, 10, OK);
@@ -479,24 +429,25 @@ static void selectors_take_tenants_reasons_and_times(void **state)
 static void a_long_run_keeps_its_sums_in_fewer_slots(void **state)
 {
     (void)state;
-    restart(&(struct measure_options){.slots_max = 8});
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    measured_begin(&(struct measure_options){.slots_max = 8});
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1);
-    measure_set_capacity(m, node, 2000);
+    measure_set_capacity(measured, node, 2000);
     for (int s = 0; s < 100; s++) {
         requests_at(a, s + 0.25, 1, OK);
         requests_at(a, s + 0.25, 1, NODE);
     }
     end_at(100);
-    assert_true(measure_slot_ns(m) == 16 * INT64_C(1000000000) && measure_slots(m) == 7);
+    assert_true(measure_slot_ns(measured) == 16 * INT64_C(1000000000) &&
+                measure_slots(measured) == 7);
     assert_about(value("admitted_units"), 100);
     assert_about(value("false_throttle"), 0.5);
     assert_about(value("utilisation"), 0.5);
     assert_about(value("optimum_rate"), 2);
     struct measure_selector all = MEASURE_ALL;
     int64_t offered = 0, span = 0, best = 0;
-    for (size_t i = 0; i < measure_slots(m); i++) {
-        struct measure_point p = measure_point(m, &all, i);
+    for (size_t i = 0; i < measure_slots(measured); i++) {
+        struct measure_point p = measure_point(measured, &all, i);
         offered += p.offered_mcu;
         best += p.total_mcu;
         span += p.span_ns;
@@ -507,8 +458,8 @@ static void a_long_run_keeps_its_sums_in_fewer_slots(void **state)
 static void the_warm_up_is_not_counted(void **state)
 {
     (void)state;
-    restart(&(struct measure_options){.begin_ns = 2000000000});
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    measured_begin(&(struct measure_options){.begin_ns = 2000000000});
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1);
     requests_at(a, 0.5, 50, NODE);
     requests_at(a, 1.99, 50, OK);
@@ -524,16 +475,16 @@ static void the_warm_up_is_not_counted(void **state)
 static void a_flat_ramp_has_no_slope(void **state)
 {
     (void)state;
-    uint32_t stream = measure_add_stream(m, 1, 1, 0);
-    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    uint32_t stream = measure_add_stream(measured, 1, 1, 0);
+    uint32_t flow = measure_add_flow(measured, stream, 1, NULL, 0);
     for (int i = 1; i <= 4; i++) {
-        measure_phase(m, i * 1000000000LL, i);
+        measure_phase(measured, i * 1000000000LL, i);
         for (int k = 0; k < 100; k++) {
             int64_t latency_ns = k < 90 ? 100 : 100 + (i - 1) * 8; /* below 128: exact */
-            measure_request(m, &(struct measure_request){.flow = flow,
-                                                         .at_ns = i * 1000000000LL + k,
-                                                         .cost_mcu = 1000,
-                                                         .latency_ns = latency_ns});
+            measure_request(measured, &(struct measure_request){.flow = flow,
+                                                                .at_ns = i * 1000000000LL + k,
+                                                                .cost_mcu = 1000,
+                                                                .latency_ns = latency_ns});
         }
     }
     end_at(6);
@@ -546,16 +497,16 @@ static void a_flat_ramp_has_no_slope(void **state)
 static void accounts_share_and_their_tenants_share_within(void **state)
 {
     (void)state;
-    uint32_t node = measure_add_resource(m, MEASURE_NODE), streams[3], flows[3];
-    uint32_t account = measure_add_group(m, MEASURE_ANY, 1000);
-    const uint32_t groups[3] = {measure_add_group(m, account, 3000),
-                                measure_add_group(m, account, 1000),
-                                measure_add_group(m, MEASURE_ANY, 1000)};
-    measure_set_capacity(m, node, 12000);
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE), streams[3], flows[3];
+    uint32_t account = measure_add_group(measured, MEASURE_ANY, 1000);
+    const uint32_t groups[3] = {measure_add_group(measured, account, 3000),
+                                measure_add_group(measured, account, 1000),
+                                measure_add_group(measured, MEASURE_ANY, 1000)};
+    measure_set_capacity(measured, node, 12000);
     for (uint32_t i = 0; i < 3; i++) {
-        streams[i] = measure_add_stream(m, i, i, 1);
-        measure_set_stream_group(m, streams[i], groups[i]);
-        flows[i] = measure_add_flow(m, streams[i], 1, &node, 1);
+        streams[i] = measure_add_stream(measured, i, i, 1);
+        measure_set_stream_group(measured, streams[i], groups[i]);
+        flows[i] = measure_add_flow(measured, streams[i], 1, &node, 1);
         requests_at(flows[i], 0.01, 20, i == 2 ? NODE : OK);
     }
     requests_at(flows[0], 0.11, 20, OK);
@@ -573,16 +524,16 @@ static void accounts_share_and_their_tenants_share_within(void **state)
 static void a_hedge_is_load_and_its_request_has_one_latency(void **state)
 {
     (void)state;
-    restart(&(struct measure_options){.no_optimum = true, .slots_max = 2});
-    uint32_t stream = measure_add_stream(m, 1, 1, 0);
-    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    measured_begin(&(struct measure_options){.no_optimum = true, .slots_max = 2});
+    uint32_t stream = measure_add_stream(measured, 1, 1, 0);
+    uint32_t flow = measure_add_flow(measured, stream, 1, NULL, 0);
     for (int i = 0; i < 10; i++) {
         struct measure_request r = {.flow = flow,
                                     .at_ns = i * 1000000000LL,
                                     .cost_mcu = 1000,
                                     .latency_ns = i == 0 ? -1 : 5000000,
                                     .unheard = i == 0};
-        measure_request(m, &r);
+        measure_request(measured, &r);
         r = (struct measure_request){.flow = flow,
                                      .reason = i == 3 ? NODE : OK,
                                      .at_ns = r.at_ns,
@@ -591,10 +542,10 @@ static void a_hedge_is_load_and_its_request_has_one_latency(void **state)
                                      .unheard = true,
                                      .hedge = true};
         if (i < 4)
-            measure_request(m, &r);
+            measure_request(measured, &r);
     }
-    measure_finish(m, flow, 2000, 3000000);
-    measure_hedge_won(m, flow);
+    measure_finish(measured, flow, 2000, 3000000);
+    measure_hedge_won(measured, flow);
     end_at(10);
     assert_about(value("hedges"), 4);
     assert_about(value("hedges_won"), 1);
@@ -608,12 +559,12 @@ static void a_hedge_is_load_and_its_request_has_one_latency(void **state)
 static void an_answer_that_nobody_hears_is_no_goodput(void **state)
 {
     (void)state;
-    uint32_t stream = measure_add_stream(m, 1, 1, 0);
-    uint32_t flow = measure_add_flow(m, stream, 1, NULL, 0);
+    uint32_t stream = measure_add_stream(measured, 1, 1, 0);
+    uint32_t flow = measure_add_flow(measured, stream, 1, NULL, 0);
     struct measure_request r = {.flow = flow, .cost_mcu = 1000, .latency_ns = -1};
-    measure_request(m, &r);
+    measure_request(measured, &r);
     r.unheard = true;
-    measure_request(m, &r);
+    measure_request(measured, &r);
     end_at(1);
     assert_about(value("goodput_rate"), 1);
 }
@@ -622,7 +573,7 @@ static void isolation_compares_two_runs(void **state)
 {
     (void)state;
     struct measure *alone = measure_create(&(struct measure_options){0});
-    struct measure *both[] = {m, alone};
+    struct measure *both[] = {measured, alone};
     for (int i = 0; i < 2; i++) {
         uint32_t stream = measure_add_stream(both[i], 3, 1, 0);
         uint32_t flow = measure_add_flow(both[i], stream, 1, NULL, 0);
@@ -633,17 +584,17 @@ static void isolation_compares_two_runs(void **state)
     }
     struct measure_selector q = MEASURE_ALL;
     q.tenant = 3;
-    assert_about(measure_isolation(m, alone, &q, 99000), 1.05);
+    assert_about(measure_isolation(measured, alone, &q, 99000), 1.05);
     q.tenant = 4;
-    assert_true(isnan(measure_isolation(m, alone, &q, 99000)));
+    assert_true(isnan(measure_isolation(measured, alone, &q, 99000)));
     measure_destroy(alone);
 }
 
 static void a_run_without_the_optimum_counts_only(void **state)
 {
     (void)state;
-    restart(&(struct measure_options){.no_optimum = true});
-    uint32_t node = measure_add_resource(m, MEASURE_NODE);
+    measured_begin(&(struct measure_options){.no_optimum = true});
+    uint32_t node = measure_add_resource(measured, MEASURE_NODE);
     uint32_t a = flow_of(1, node, 1);
     requests_at(a, 0, 3, OK);
     requests_at(a, 0, 1, NODE);
@@ -664,7 +615,7 @@ static const char *fault_of(const char *name, struct measure_selector q)
 {
     static char error[4096];
     double unused;
-    return measure_value(m, name, &q, &unused, error, sizeof error);
+    return measure_value(measured, name, &q, &unused, error, sizeof error);
 }
 
 static void questions_that_have_no_answer_are_told(void **state)
@@ -691,7 +642,7 @@ static void questions_that_have_no_answer_are_told(void **state)
     char small[8];
     double unused;
     q = MEASURE_ALL;
-    assert_ptr_equal(measure_value(m, "x", &q, &unused, small, sizeof small), small);
+    assert_ptr_equal(measure_value(measured, "x", &q, &unused, small, sizeof small), small);
     assert_int_equal(strlen(small), 7);
 }
 
