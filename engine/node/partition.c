@@ -28,14 +28,14 @@ void middle_destroy(struct middle *m)
 
 void partition_destroy(struct partition *p)
 {
-    free(p->marks);
-    buffer_deinit(&p->swept_to);
-    buffer_deinit(&p->expired);
     if (p == NULL)
         return;
     if (p->raft != NULL)
         raft_destroy(p->raft);
     free(p->installing);
+    free(p->marks);
+    buffer_deinit(&p->swept_to);
+    buffer_deinit(&p->expired);
     free(p->mirror);
     free(p->kept);
     buffer_deinit(&p->counted_to);
