@@ -88,15 +88,41 @@ static struct change apply_next_item(struct change_set set)
     return (struct change){0};
 }
 
-/* The set of writes with indexes: rows follow from the next item of the set. Or a set of changes that
- * global indexes have. */
-static void apply_indexed(struct applier *applier, struct partition *p, struct change_set set,
+/* Whether the partition has the key of the change. Rows of local indexes, and changes that global
+ * indexes lack, lie with the next item of the set. */
+static bool apply_holds(const struct applier *applier, const struct partition *p,
+                        const struct change *c, const struct change *item)
+{
+    enum transaction_row row;
+    struct slice key;
+    const uint8_t *name;
+    switch (c->space) {
+    case SPACE_LOCAL_ROWS:
+        return partition_holds(p, item->key);
+    case SPACE_FEED:
+        return c->value.data == NULL || partition_holds(p, item->key);
+    case SPACE_TRANSACTIONS:
+        return transaction_key_split(c->key, &row, &key, &name) &&
+               partition_holds(p, key_in_space(key, 0, &applier->env->lent));
+    default:
+        return partition_holds(p, c->key);
+    }
+}
+
+/* Applies the changes whose keys the partition has. Rows follow from the next item of the set.
+ * False: it has none of them. */
+static bool apply_changes(struct applier *applier, struct partition *p, struct change_set set,
                           uint64_t index, struct applied *out)
 {
     struct change c, item = apply_next_item(set);
     struct buffer costs = {0};
+    bool any = false;
     while (change_set_next(&set, &c)) {
-        if (c.space == SPACE_LOCAL_ROWS) {
+        const bool holds = apply_holds(applier, p, &c, &item);
+        any |= holds;
+        if (!holds) {
+            PROBE("a change of a key that a split has taken away");
+        } else if (c.space == SPACE_LOCAL_ROWS) {
             local_rows_apply(applier->env, p, &c, &item, &costs);
         } else if (c.space == SPACE_FEED) {
             apply_feed(applier, p, &c, index);
@@ -110,46 +136,21 @@ static void apply_indexed(struct applier *applier, struct partition *p, struct c
     }
     out->reply.item.index_costs = arena_copy(&applier->env->lent, buffer_slice(&costs));
     buffer_deinit(&costs);
+    return any;
 }
 
-/* Whether the partition has the key of the change. Rows of indexes and feeds lie with their item. */
-static bool apply_holds(const struct applier *applier, const struct partition *p,
-                        const struct change *c)
-{
-    enum transaction_row row;
-    struct slice key;
-    const uint8_t *name;
-    switch (c->space) {
-    case SPACE_LOCAL_ROWS:
-    case SPACE_FEED:
-        return true;
-    case SPACE_TRANSACTIONS:
-        return transaction_key_split(c->key, &row, &key, &name) &&
-               partition_holds(p, key_in_space(key, 0, &applier->env->lent));
-    default:
-        return partition_holds(p, c->key);
-    }
-}
-
-/* A write that was proposed before a split or a merge changes nothing if the partition has lost a
- * key of it, or is frozen. */
+/* A write that was proposed before a split or a merge changes nothing if the partition has lost its
+ * key, or is frozen. No set with several items is proposed while a split is on its way. So if the
+ * partition has some items of a set and lacks others, this replica was opened after a split that is
+ * further on in the log: it takes its own. */
 static void apply_write(struct applier *applier, struct partition *p, const struct raft_entry *e,
                         struct applied *out)
 {
-    struct change_set set, seen;
-    struct change c;
-    bool held = p->frozen.index == 0;
+    struct change_set set;
     change_set_reopen(e->payload, &set); /* it was checked when it was logged or replayed */
-    seen = set;
-    while (held && change_set_next(&seen, &c))
-        held = apply_holds(applier, p, &c);
-    if (!held) {
+    if (p->frozen.index != 0 || !apply_changes(applier, p, set, e->index, out)) {
         PROBE("a write behind a split of its key range");
         out->reply.code = REPLY_STALE_MAP;
-    } else if (set.count == 1 && c.space == SPACE_ITEMS) {
-        apply_change(applier, p, &c, out);
-    } else {
-        apply_indexed(applier, p, set, e->index, out);
     }
 }
 

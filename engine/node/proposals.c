@@ -209,6 +209,16 @@ void proposals_void(struct proposals *proposals, struct partition *p)
     }
 }
 
+bool proposals_split(const struct partition *p)
+{
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &p->proposals, place) {
+        if (e->kind == LOG_SPLIT)
+            return true;
+    }
+    return false;
+}
+
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why)
 {
     for (struct inflight *e; (e = STAILQ_FIRST(&p->proposals)) != NULL;) {

@@ -84,6 +84,8 @@ struct inflight *proposals_take(struct proposals *proposals, struct partition *p
 void proposals_free(struct proposals *proposals, struct inflight *e);
 /* Refuses the proposed writes of keys that the partition has lost: they will change nothing. */
 void proposals_void(struct proposals *proposals, struct partition *p);
+/* Whether a split of the partition is on its way. */
+bool proposals_split(const struct partition *p);
 /* Drops all proposals of the group, and answers their requests: the outcome is unknown. */
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why);
 /* The newest proposed change of a key. NULL: no change. Lends until the next change. */

@@ -51,16 +51,6 @@ static void split_hand_split_on(struct applier *applier, struct partition *p,
     groups_refuse(applier->groups, o, p);
 }
 
-static bool split_is_proposed(const struct partition *p)
-{
-    const struct inflight *e;
-    STAILQ_FOREACH (e, &p->proposals, place) {
-        if (e->kind == LOG_SPLIT)
-            return true;
-    }
-    return false;
-}
-
 static bool split_is_of(const struct partition *p, const struct partition_split *s)
 {
     return s->parent.id == p->info.id && s->parent.table_id == p->info.table_id &&
@@ -89,7 +79,7 @@ void applier_run_split(struct applier *applier, const struct operation *o)
     else if (!split_is_of(p, &split))
         env_refuse(applier->env, o, REPLY_MALFORMED, "partition %u is not what is to be split",
                    p->info.id);
-    else if (split_is_proposed(p))
+    else if (proposals_split(p))
         env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
     else if (proposals_may_write(applier->proposals, o, q->split.bytes.size) &&
              groups_propose(applier->groups, p, o, LOG_SPLIT, q->split.bytes,

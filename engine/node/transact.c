@@ -2,6 +2,7 @@
  * entry of the log. */
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
@@ -183,6 +184,11 @@ static void whole_propose(struct requests *requests, struct partition *p, struct
                                       .digest = w->part.digest,
                                       .wall_ms = wall_ms};
     transaction_rows_append_token(&w->set, w->part.anchor, w->part.token, &token);
+    if (proposals_split(p)) {
+        PROBE("a transaction of several items meets a split");
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
+        return;
+    }
     if (!proposals_may_write(requests->proposals, o, w->set.size) ||
         !groups_may_propose(requests->groups, p, o, w->set.size))
         return;
