@@ -128,6 +128,9 @@
     X(index_backlog_ms, 5000, 10, 3600000,                                                         \
       "A partition's writes are refused while a global index lacks a change that is older than "   \
       "this.")                                                                                     \
+    X(transaction_decide_ms, 5000, 10, 60000,                                                      \
+      "A transaction that nobody has decided after this time is aborted, so that its items are "   \
+      "free again.")                                                                               \
     X(control_balance, 1, 0, 1,                                                                    \
       "1: the controller moves replicas off nodes above balance_percent. 0: never.")               \
     X(control_leaders, 1, 0, 1,                                                                    \

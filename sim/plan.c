@@ -4,6 +4,7 @@
 
 #include "gac/gac_message.h"
 #include "sim/table_churn.h"
+#include "sim/transacts.h"
 
 static const struct {
     const char *name;
@@ -301,9 +302,9 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     const struct workload *w = &plan->workload;
     const int64_t indexes =
         w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
-    int64_t promised =
-        units * (w->partitions * (1 + indexes + (plan->transacts > 0)) +
-                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
+    const int64_t lists = plan->transacts > 0 ? TRANSACT_TABLES + indexes : 0;
+    int64_t promised = units * (w->partitions * (1 + indexes + lists) +
+                                (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 
@@ -449,6 +450,7 @@ static void plan_transacts(struct plan *plan, const struct sim_options *o)
     const bool some = often(&p, 40) && !o->plain && o->transacts == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
     plan->transact_keys = (uint32_t)prng_between(&p, 2, 8);
+    plan->config.transaction_decide_ms = spread(&p, 20, 5000);
     plan->transacts = o->transacts > 0 ? (uint32_t)o->transacts : some ? clients : 0;
 }
 

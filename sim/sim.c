@@ -51,6 +51,8 @@ struct sim {
     int64_t calm_ns;
     struct buffer told[TABLES_MAX]; /* the tables, as the catalog describes them at the end */
     struct buffer told_indexes[DYNAMO_GLOBALS]; /* the first table's global indexes */
+    struct buffer told_lists[TRANSACT_TABLES];  /* the tables of transactions */
+    struct buffer told_list_indexes[DYNAMO_GLOBALS];
 };
 
 static void not_whole(void *context, struct slice why)
@@ -126,6 +128,8 @@ static void create_transacts(struct sim *s)
                                                 .keys = p->transact_keys,
                                                 .units = p->workload.partitions * p->workload.units,
                                                 .think_ns = p->workload.think_ns,
+                                                .indexed = p->workload.indexed,
+                                                .global_indexes = p->workload.global_indexes,
                                                 .seed =
                                                     world_seed(&s->run.world, WORLD_TRANSACTS, 0)};
     s->transacts = transacts_create(&transacts);
@@ -191,6 +195,10 @@ void sim_destroy(struct sim *s)
         buffer_deinit(&s->told[i]);
     for (uint32_t i = 0; i < DYNAMO_GLOBALS; i++)
         buffer_deinit(&s->told_indexes[i]);
+    for (int i = 0; i < TRANSACT_TABLES; i++)
+        buffer_deinit(&s->told_lists[i]);
+    for (int i = 0; i < DYNAMO_GLOBALS; i++)
+        buffer_deinit(&s->told_list_indexes[i]);
     buffer_deinit(&s->run.violation);
     free(s);
 }
@@ -301,6 +309,11 @@ static void sim_table_ask(struct sim *s, const char *name, struct buffer *told)
     }
 }
 
+static bool lists_have_globals(const struct sim *s)
+{
+    return s->run.plan.transacts > 0 && s->run.plan.workload.global_indexes;
+}
+
 static void sim_tables_ask(struct sim *s)
 {
     char name[64];
@@ -310,18 +323,34 @@ static void sim_tables_ask(struct sim *s)
         snprintf(name, sizeof name, "%s/%s", tables_name(0), dynamo_globals[i]);
         sim_table_ask(s, name, &s->told_indexes[i]);
     }
+    for (int i = 0; i < TRANSACT_TABLES && s->run.plan.transacts > 0; i++)
+        sim_table_ask(s, transacts_tables[i], &s->told_lists[i]);
+    for (int i = 0; i < DYNAMO_GLOBALS && lists_have_globals(s); i++) {
+        snprintf(name, sizeof name, "%s/%s", transacts_tables[1], dynamo_globals[i]);
+        sim_table_ask(s, name, &s->told_list_indexes[i]);
+    }
 }
 
-static bool check_indexes(struct sim *s, struct buffer *why)
+static bool check_indexes(struct sim *s, const struct buffer *table, const struct buffer *indexes,
+                          struct buffer *why)
 {
-    for (int i = 0; i < DYNAMO_GLOBALS && s->run.plan.workload.global_indexes; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told_indexes[i]),
-                            s->run.plan.replicas, why) ||
-            !check_index(s->run.world.nodes, buffer_slice(&s->told[0]),
-                         buffer_slice(&s->told_indexes[i]), why))
+    for (int i = 0; i < DYNAMO_GLOBALS; i++) {
+        if (!check_replicas(s->run.world.nodes, buffer_slice(&indexes[i]), s->run.plan.replicas,
+                            why) ||
+            !check_index(s->run.world.nodes, buffer_slice(table), buffer_slice(&indexes[i]), why))
             return false;
     }
     return true;
+}
+
+static bool check_lists(struct sim *s, struct buffer *why)
+{
+    for (int i = 0; i < TRANSACT_TABLES && s->run.plan.transacts > 0; i++) {
+        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told_lists[i]),
+                            s->run.plan.replicas, why))
+            return false;
+    }
+    return !lists_have_globals(s) || check_indexes(s, &s->told_lists[1], s->told_list_indexes, why);
 }
 
 static bool check_tables(struct sim *s, struct buffer *why)
@@ -331,7 +360,9 @@ static bool check_tables(struct sim *s, struct buffer *why)
                             why))
             return false;
     }
-    return check_indexes(s, why);
+    if (s->run.plan.workload.global_indexes && !check_indexes(s, &s->told[0], s->told_indexes, why))
+        return false;
+    return check_lists(s, why);
 }
 
 /* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. Or at most

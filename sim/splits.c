@@ -149,9 +149,10 @@ static void splits_ask(void *context, uint64_t argument)
     char index[64];
     s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
     r.table.name = slice_of(tables_name(s->at));
-    if (s->run->plan.transacts > 0 && prng_below(&s->prng, 2) == 0)
-        r.table.name = slice_of(transacts_table);
-    if (s->at == 0 && s->run->plan.workload.global_indexes && prng_below(&s->prng, 2) == 0) {
+    const bool lists = s->run->plan.transacts > 0 && prng_below(&s->prng, 2) == 0;
+    if (lists)
+        r.table.name = slice_of(transacts_tables[prng_below(&s->prng, TRANSACT_TABLES)]);
+    else if (s->at == 0 && s->run->plan.workload.global_indexes && prng_below(&s->prng, 2) == 0) {
         snprintf(index, sizeof index, "%s/%s", tables_name(0),
                  dynamo_globals[prng_below(&s->prng, DYNAMO_GLOBALS)]);
         r.table.name = slice_of(index);

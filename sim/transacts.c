@@ -6,7 +6,7 @@
 #include "base/prng.h"
 #include "sim/dynamo.h"
 
-const char transacts_table[] = "lists";
+const char *const transacts_tables[TRANSACT_TABLES] = {"lists", "sorted-lists"};
 
 enum {
     CALL_TIMEOUT_MS = 6000,
@@ -17,7 +17,7 @@ enum {
 
 enum transact_work {
     TRANSACT_IDLE,
-    TRANSACT_MAKE,   /* the table */
+    TRANSACT_MAKE,   /* the next table */
     TRANSACT_AWAIT,  /* it is active */
     TRANSACT_APPEND, /* an operation, as the next two */
     TRANSACT_READ,
@@ -37,6 +37,8 @@ struct transact_client {
     bool again;  /* an append whose outcome is unknown is sent again, with its token */
     uint32_t key_count;
     uint32_t keys[TRANSACT_KEYS_MAX];
+    bool checks; /* a transaction that appends: the key after the last one is only checked */
+    bool fails;  /* the check does not hold */
     int last_status;
     struct buffer body;
     struct buffer last_error;
@@ -50,7 +52,7 @@ struct transacts {
     uint32_t committed;
     struct instant quiet_from; /* 0: not known yet */
     uint32_t read;             /* at last: lists that have been read */
-    bool made;                 /* the table is there */
+    uint32_t made;             /* tables that are there */
     bool on;
     bool ending;
 };
@@ -66,8 +68,9 @@ static struct instant transacts_now(const struct transacts *t)
 
 static void append_key(struct buffer *out, uint32_t key)
 {
-    buffer_append_format(out, "\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}}",
-                         transacts_table, key);
+    const uint32_t table = key % TRANSACT_TABLES;
+    buffer_append_format(out, "\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}%s}",
+                         transacts_tables[table], key, table == 0 ? "" : ",\"s\":{\"S\":\"x\"}");
 }
 
 static void append_update(struct buffer *out, uint32_t key, uint32_t number)
@@ -75,9 +78,18 @@ static void append_update(struct buffer *out, uint32_t key, uint32_t number)
     append_key(out, key);
     buffer_append_format(
         out,
-        ",\"UpdateExpression\":\"SET l = list_append(if_not_exists(l, :none), :one)\","
-        "\"ExpressionAttributeValues\":{\":none\":{\"L\":[]},\":one\":{\"L\":[{\"N\":\"%u\"}]}}",
-        number);
+        ",\"UpdateExpression\":\"SET l = list_append(if_not_exists(l, :none), :one), v = :v\","
+        "\"ExpressionAttributeValues\":{\":none\":{\"L\":[]},\":v\":{\"N\":\"%u\"},"
+        "\":one\":{\"L\":[{\"N\":\"%u\"}]}}",
+        number, number);
+}
+
+static void append_check(struct buffer *out, uint32_t key, bool fails)
+{
+    buffer_append_text(out, ",{\"ConditionCheck\":{");
+    append_key(out, key);
+    buffer_append_format(out, ",\"ConditionExpression\":\"attribute_%sexists(absent)\"}}",
+                         fails ? "" : "not_");
 }
 
 static const char *client_write_append(struct transact_client *c)
@@ -95,6 +107,8 @@ static const char *client_write_append(struct transact_client *c)
         append_update(out, c->keys[i], c->op_number);
         buffer_append_text(out, "}}");
     }
+    if (c->checks)
+        append_check(out, c->keys[c->key_count], c->fails);
     buffer_append_text(out, "]}");
     return "TransactWriteItems";
 }
@@ -196,7 +210,7 @@ static enum serial_outcome outcome_of(int status)
 static void client_end_operation(struct transact_client *c, int status, struct slice body)
 {
     struct transacts *t = c->all;
-    const enum serial_outcome outcome = outcome_of(status);
+    const enum serial_outcome outcome = c->fails ? SERIAL_REFUSED : outcome_of(status);
     const bool appends = c->work == TRANSACT_APPEND;
     const bool second = c->again;
     c->again = appends && !c->single && !second && outcome == SERIAL_UNKNOWN &&
@@ -229,8 +243,7 @@ static void client_done(void *context, int status, struct slice body)
         break;
     case TRANSACT_AWAIT:
         if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
-            c->all->made = true;
-            c->work = TRANSACT_IDLE;
+            c->work = ++c->all->made < TRANSACT_TABLES ? TRANSACT_MAKE : TRANSACT_IDLE;
         } else if (dynamo_says(body, "ResourceNotFound")) {
             c->work = TRANSACT_MAKE;
         }
@@ -255,7 +268,10 @@ static void client_choose_keys(struct transact_client *c)
     const uint32_t most = c->all->options.keys < PARTS_MAX ? c->all->options.keys : PARTS_MAX;
     c->single = prng_below(&c->prng, 4) == 0;
     c->key_count = c->single ? 1 : (uint32_t)prng_between(&c->prng, 1, most);
-    for (uint32_t i = 0; i < c->key_count;) {
+    c->checks = c->work == TRANSACT_APPEND && !c->single && c->key_count < most &&
+                prng_below(&c->prng, 4) == 0;
+    c->fails = c->checks && prng_below(&c->prng, 4) == 0;
+    for (uint32_t i = 0; i < c->key_count + c->checks;) {
         c->keys[i] = (uint32_t)prng_below(&c->prng, c->all->options.keys);
         uint32_t k = 0;
         while (c->keys[k] != c->keys[i])
@@ -271,6 +287,7 @@ static void client_begin_operation(struct transact_client *c)
         return;
     if (c->work == TRANSACT_READ_ALL) {
         c->single = true; /* nobody writes any more */
+        c->checks = c->fails = false;
         c->key_count = 1;
         c->keys[0] = t->read;
     } else {
@@ -297,7 +314,7 @@ static void client_choose(struct transact_client *c)
     struct transacts *t = c->all;
     if (c->work != TRANSACT_IDLE)
         return;
-    if (!t->made)
+    if (t->made < TRANSACT_TABLES)
         c->work = c->number == 0 ? TRANSACT_MAKE : TRANSACT_IDLE;
     else if (t->ending && c->number > 0)
         c->work = TRANSACT_DONE;
@@ -310,8 +327,13 @@ static void client_choose(struct transact_client *c)
 static void client_run(void *context, uint64_t argument)
 {
     struct transact_client *c = context;
-    const struct dynamo_keys keys = {.partition = ATTR_STRING};
-    const struct dynamo_spec spec = {.keys = &keys, .units = c->all->options.units};
+    const struct transacts *t = c->all;
+    const bool second = t->made == 1;
+    const struct dynamo_keys keys = {.partition = ATTR_STRING, .sort = second ? ATTR_STRING : 0};
+    const struct dynamo_spec spec = {.keys = &keys,
+                                     .units = t->options.units,
+                                     .indexed = second && t->options.indexed,
+                                     .global_indexes = second && t->options.global_indexes};
     const char *operation = "DescribeTable";
     (void)argument;
     client_choose(c);
@@ -323,11 +345,11 @@ static void client_run(void *context, uint64_t argument)
     case TRANSACT_DONE:
         return;
     case TRANSACT_MAKE:
-        dynamo_create_table(&c->body, transacts_table, &spec);
+        dynamo_create_table(&c->body, transacts_tables[t->made], &spec);
         operation = "CreateTable";
         break;
     case TRANSACT_AWAIT:
-        dynamo_table(&c->body, transacts_table);
+        dynamo_table(&c->body, transacts_tables[t->made]);
         break;
     case TRANSACT_APPEND:
         client_begin_operation(c);

@@ -1,15 +1,17 @@
 /* transacts.h - clients whose transactions append numbers to lists, and read them.
  *
- * The lists are items of a table of their own, which stays. A transaction appends its number to some
- * lists, or reads some. Single operations do so with one list. Afterwards all lists are read,
- * and the whole must be strictly serializable (workload/serial.h). */
+ * The lists are items of two tables of their own, which stay; the second may have indexes. A
+ * transaction appends its number to some lists, or reads some. It may have a check, too, and some
+ * checks fail: then nothing may be done. Single operations append to one list or read one. Afterwards
+ * all lists are read, and the whole must be strictly serializable (workload/serial.h). */
 #pragma once
 
 #include "sim/http_client.h"
 #include "workload/serial.h"
 
 enum {
-    TRANSACT_KEYS_MAX = 12
+    TRANSACT_KEYS_MAX = 12,
+    TRANSACT_TABLES = 2
 };
 
 struct transacts_options {
@@ -19,7 +21,9 @@ struct transacts_options {
     void *context;
     uint32_t clients;
     uint32_t keys;
-    uint32_t units; /* of the table; 0: on demand */
+    uint32_t units;      /* of a table; 0: on demand */
+    bool indexed;        /* the second table has local indexes */
+    bool global_indexes; /* it has global ones */
     int64_t think_ns;
     uint64_t seed;
 };
@@ -29,10 +33,10 @@ struct transacts;
 struct transacts *transacts_create(const struct transacts_options *options);
 void transacts_destroy(struct transacts *t);
 
-/* The table's name. */
-extern const char transacts_table[];
+/* The tables' names. */
+extern const char *const transacts_tables[TRANSACT_TABLES];
 
-/* Makes the table, and then works until transacts_end. */
+/* Makes the tables, and then works until transacts_end. */
 void transacts_begin(struct transacts *t);
 /* Ends the work: at last all lists are read. */
 void transacts_end(struct transacts *t);

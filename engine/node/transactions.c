@@ -90,7 +90,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     l->id = id;
     l->number = ++transactions->numbers;
     l->since = transactions->env->now;
-    l->ask_at = instant_add_ms(l->since, 2 * DECIDE_MS);
+    l->ask_at = instant_add_ms(l->since, 2 * decide_ms(transactions));
     l->same_hash = id_map_find(&t->by_hash, l->hash);
     if (l->same_hash != NULL)
         id_map_remove(&t->by_hash, l->hash);

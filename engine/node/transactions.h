@@ -14,7 +14,7 @@
  *   TRANSACT-2  A lock goes only once the anchor's partition has said what is decided. The record
  *               stays until all locks are gone.
  *   TRANSACT-3  What nobody decides is aborted: the anchor's leader gives up a record that is pending
- *               for DECIDE_MS, and a leader with a lock asks. To ask for what is not known here also
+ *               for transaction_decide_ms, and a leader with a lock asks. To ask for what is not known here also
  *               keeps it from being begun later.
  *   TRANSACT-4  A strong read of a locked item waits until the anchor's partition says that the
  *               transaction is done or dropped, or was still pending after the read came. */
@@ -27,7 +27,6 @@
 #include "engine/transaction/transaction.h"
 
 enum {
-    DECIDE_MS = 5000,      /* the time to decide a transaction */
     FENCE_MS = 10 * 60000, /* what was refused in advance is known for so long */
     MARKS = 1024
 };

@@ -23,5 +23,10 @@ struct lock_table {
     bool lost;                   /* some locks cannot be read: it is made anew */
 };
 
+static inline int64_t decide_ms(const struct transactions *transactions)
+{
+    return transactions->env->config->transaction_decide_ms;
+}
+
 /* NULL: none. */
 struct lock_table *transactions_table(const struct transactions *transactions, uint32_t partition);

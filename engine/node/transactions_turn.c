@@ -58,8 +58,8 @@ static void lock_ask(struct transactions *transactions, const struct lock_table 
     struct request request = request_about(REQUEST_TRANSACT_ASK, anchor, l->id);
     struct call_options options = {
         .kind = CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
-    request.transaction.aborts =
-        !instant_before(transactions->env->now, instant_add_ms(l->since, 2 * DECIDE_MS));
+    request.transaction.aborts = !instant_before(
+        transactions->env->now, instant_add_ms(l->since, 2 * decide_ms(transactions)));
     l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
     if (!transactions_call(transactions, anchor, &options, &request))
         return;
@@ -193,7 +193,7 @@ static void record_give_up(struct transactions *transactions, const struct parti
     request.partition = p->info.id;
     request.epoch = p->info.epoch;
     calls_tell(transactions->calls, transactions->env->id, &request);
-    r->since = instant_add_ms(transactions->env->now, PATIENCE_MS - DECIDE_MS);
+    r->since = instant_add_ms(transactions->env->now, PATIENCE_MS - decide_ms(transactions));
 }
 
 /* Whether the record has served its purpose. Sets when to look again. */
@@ -202,7 +202,7 @@ static bool record_turn(struct transactions *transactions, const struct partitio
 {
     const struct instant now = transactions->env->now;
     const bool fence = r->row.state == TRANSACTION_ABORTED && r->row.keys.size == 0;
-    const int64_t wait_ms = fence ? FENCE_MS : DECIDE_MS;
+    const int64_t wait_ms = fence ? FENCE_MS : decide_ms(transactions);
     if (!r->applied || r->changing)
         return false;
     if (fence || r->row.state == TRANSACTION_PENDING) {

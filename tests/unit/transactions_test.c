@@ -12,7 +12,8 @@ enum {
     FIRST = 1, /* names; the first is the anchor */
     SECOND = 2,
     OLD = 10, /* versions */
-    NEW = 20
+    NEW = 20,
+    DECIDE_MS = 5000 /* transaction_decide_ms by default */
 };
 
 struct scene {
