@@ -38,6 +38,9 @@ enum raft_mutation {
     RAFT_MUTATION_FORGET_LOCKS,     /* a new leader does not look for locks and records */
     RAFT_MUTATION_SKIP_LOCK,        /* a lock does not say what its item becomes */
     RAFT_MUTATION_DECIDE_TWICE,     /* what was aborted is committed, too */
+    RAFT_MUTATION_SKIP_RECORD,      /* the entry that decides says nothing of the other parts */
+    RAFT_MUTATION_DECIDE_EARLY,     /* a decision is told before it is on the disks */
+    RAFT_MUTATION_SPLIT_FORGETS,    /* a partition that was cut forgets its locks and records */
     RAFT_MUTATION_READ_LOCKED,      /* reads do not wait for what a transaction may have done */
     RAFT_MUTATION_WRITE_LOCKED,     /* writes change items that a transaction has */
     RAFT_MUTATIONS,

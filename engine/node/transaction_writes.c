@@ -173,7 +173,7 @@ static void ending_propose(struct requests *requests, struct partition *p,
     const struct request *q = &e->write.request;
     const bool writes = e->commits && e->writes;
     change_set_begin(&set, 0, 0);
-    if (e->record != NULL)
+    if (e->record != NULL && !(e->commits && MUTATED(RAFT_MUTATION_SKIP_RECORD)))
         ending_append_record(requests, e, &set, &row);
     if (e->lock != NULL)
         transaction_rows_end_lock(&set, buffer_slice(&e->lock->key));
@@ -197,6 +197,10 @@ static void ending_propose(struct requests *requests, struct partition *p,
             e->lock->resolving = true;
         if (e->record != NULL)
             e->record->changing = true;
+        if (e->commits && e->record != NULL && MUTATED(RAFT_MUTATION_DECIDE_EARLY)) {
+            env_reply(requests->env, o, REPLY_OK);
+            inflight->answer = false;
+        }
     }
     buffer_deinit(&set);
     buffer_deinit(&row);

@@ -290,7 +290,8 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         t->term = p->led;
         t->at = t->sweep_at = instant_add_ms(transactions->env->now, SWEEP_MS);
         p->locks = t;
-        lock_table_load(transactions, t, p);
+        if (old == NULL || old->term != p->led || !MUTATED(RAFT_MUTATION_SPLIT_FORGETS))
+            lock_table_load(transactions, t, p);
         if (t->lost)
             t->at = instant_add_ms(transactions->env->now, RELOAD_MS);
         if (old != NULL && old->term == p->led)

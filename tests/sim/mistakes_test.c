@@ -278,7 +278,10 @@ static void mistakes_with_locks_are_found(void **state)
     assert_transaction_mistake_found(RAFT_MUTATION_SKIP_LOCK, 0);
     assert_transaction_mistake_found(RAFT_MUTATION_WRITE_LOCKED, 0);
     assert_transaction_mistake_found(RAFT_MUTATION_READ_LOCKED, 0);
+    assert_transaction_mistake_found(RAFT_MUTATION_SPLIT_FORGETS, 0);
     assert_transaction_mistake_found(RAFT_MUTATION_FORGET_LOCKS, faults);
+    assert_transaction_mistake_found(RAFT_MUTATION_SKIP_RECORD, faults);
+    assert_transaction_mistake_found(RAFT_MUTATION_DECIDE_EARLY, faults);
     assert_transaction_mistake_found(RAFT_MUTATION_DECIDE_TWICE, faults | SIM_FAULT_BIT(SIM_PAUSE));
 }
 

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Money moves between accounts of two tables by transactions, and none is made or lost, whatever breaks.
+
+1,000 accounts lie in 20 partitions of two tables. Clients move amounts between accounts of a group, and each
+transaction leaves a receipt. Readers read a whole group in one transaction: its sum is always the same. Meanwhile
+nodes, routers and servers of global admission control are killed, stopped and cut off. Then all is mended: every
+account takes a plain write, so nothing is locked; every balance is what the receipts say; every acknowledged
+transfer has its receipt, and no cancelled one.
+
+Prints one JSON object of figures. The long form is run by hand: transfers_test.py --seconds 600.
+"""
+import json
+import random
+import sys
+import threading
+import time
+import zlib
+
+import chaos_test
+import servers
+from servers import Client, Cluster, Refused, Unreachable, until
+
+TABLES = ("accounts", "more-accounts")  # 10 partitions each
+UNITS = 10000
+ACCOUNTS = 1000
+GROUP = 100  # accounts that are read at once: the most that a transaction may have
+BALANCE = 100  # at first
+MOVERS = 16
+READERS = 4
+PAUSE_S = 0.02
+READ_PAUSE_S = 0.1  # more often, and the tables would have no units for it
+FREE_S = 30  # within this time after the faults no account may be locked
+
+
+def say(text):
+    print(f"transfers_test: {text}", file=sys.stderr, flush=True)
+
+
+def place(account):
+    """Table and key of an account."""
+    return {"TableName": TABLES[account % len(TABLES)], "Key": {"p": {"S": f"account-{account}"}}}
+
+
+def receipt_table(receipt):
+    return TABLES[zlib.crc32(receipt.encode()) % len(TABLES)]
+
+
+def make_tables(port):
+    client = Client(port)
+    for table in TABLES:
+        client.call("CreateTable", TableName=table,
+                    ProvisionedThroughput={"ReadCapacityUnits": UNITS, "WriteCapacityUnits": UNITS},
+                    KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
+                    AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}])
+    for table in TABLES:
+        until(f"{table} is there", lambda t=table: client.call(
+            "DescribeTable", TableName=t)["Table"]["TableStatus"] == "ACTIVE")
+    for account in range(ACCOUNTS):
+        at = place(account)
+        client.call("PutItem", TableName=at["TableName"], Item={**at["Key"], "balance": {"N": str(BALANCE)}})
+    client.close()
+
+
+def move(account, amount, **condition):
+    return {"Update": {**place(account), "UpdateExpression": "ADD balance :by",
+                       "ExpressionAttributeValues": {":by": {"N": str(amount)}, **condition.get("values", {})},
+                       **({"ConditionExpression": condition["text"]} if condition else {})}}
+
+
+class Worker(threading.Thread):
+    def __init__(self, ports, seed):
+        super().__init__(daemon=True)
+        self.clients = [Client(port, timeout_s=3) for port in ports]
+        self.source = random.Random(seed)
+        self.stopping = threading.Event()
+        self.done = self.again = self.unknown = self.conflicts = self.throttled = 0
+        self.error = None
+
+    def run(self):
+        try:
+            while not self.stopping.is_set():
+                self.work()
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = repr(error)
+
+    def count(self, refused):
+        """Why it was cancelled, or not served."""
+        if refused.name == "TransactionCanceledException":
+            self.conflicts += "Conflict" in refused.text
+            self.throttled += "Throttling" in refused.text or "Provisioned" in refused.text
+        if refused.name in ("ValidationException", "SerializationException"):
+            raise refused
+
+
+class Mover(Worker):
+    """Moves money within groups."""
+
+    def __init__(self, ports, seed, number):
+        super().__init__(ports, seed)
+        self.number = number
+        self.moved = 0
+        self.acknowledged, self.cancelled = [], []
+
+    def work(self):
+        group = self.source.randrange(ACCOUNTS // GROUP)
+        giver, taker = (group * GROUP + i for i in self.source.sample(range(GROUP), 2))
+        amount = self.source.randint(1, 20)
+        self.moved += 1
+        receipt = f"receipt-{self.number}-{self.moved}"
+        items = [move(giver, -amount, text="balance >= :least", values={":least": {"N": str(amount)}}),
+                 move(taker, amount),
+                 {"Put": {"TableName": receipt_table(receipt), "ConditionExpression": "attribute_not_exists(p)",
+                          "Item": {"p": {"S": receipt}, "giver": {"N": str(giver)}, "taker": {"N": str(taker)},
+                                   "amount": {"N": str(amount)}}}}]
+        self.source.shuffle(items)
+        self.insist(receipt, items)
+
+    def insist(self, receipt, items):
+        """With the same token, until the outcome is known or the time is up."""
+        lost = False
+        while True:
+            try:
+                self.source.choice(self.clients).call("TransactWriteItems", TransactItems=items,
+                                                      ClientRequestToken=receipt)
+                self.done += 1
+                self.acknowledged.append(receipt)
+                return
+            except Unreachable:
+                lost = True
+            except Refused as refused:
+                self.count(refused)
+                if refused.name == "TransactionCanceledException" and not lost:
+                    self.cancelled.append(receipt)
+                    return
+                lost |= refused.status == 500
+            if self.stopping.is_set():
+                self.unknown += lost
+                return
+            self.again += 1
+            self.stopping.wait(PAUSE_S)
+
+
+class Reader(Worker):
+    """Reads whole groups, each by one transaction."""
+
+    def work(self):
+        group = self.source.randrange(ACCOUNTS // GROUP)
+        try:
+            answer = self.source.choice(self.clients).call(
+                "TransactGetItems", TransactItems=[{"Get": place(a)} for a in range(group * GROUP, (group + 1) * GROUP)])
+        except Unreachable:
+            self.again += 1
+            self.stopping.wait(PAUSE_S)
+            return
+        except Refused as refused:
+            self.count(refused)
+            self.again += 1
+            self.stopping.wait(PAUSE_S)
+            return
+        total = sum(int(r["Item"]["balance"]["N"]) for r in answer["Responses"])
+        if total != GROUP * BALANCE:
+            raise AssertionError(f"group {group} has {total}, not {GROUP * BALANCE}")
+        self.done += 1
+        self.stopping.wait(READ_PAUSE_S)
+
+
+def free(client, account):
+    """A plain write, which meets no lock."""
+    try:
+        client.call("UpdateItem", **place(account), UpdateExpression="SET seen = :yes",
+                    ExpressionAttributeValues={":yes": {"BOOL": True}})
+        return True
+    except (Refused, Unreachable):
+        return False
+
+
+def check_free(port):
+    begun, client = time.monotonic(), Client(port, timeout_s=5)
+    for account in range(ACCOUNTS):
+        until(f"account {account} is free", lambda a=account: free(client, a),
+              max(1, FREE_S - (time.monotonic() - begun)))
+    client.close()
+    return round(time.monotonic() - begun, 1)
+
+
+def check_books(port, movers):
+    items = {item["p"]["S"]: item for table in TABLES for item in servers.scan(port, table, ConsistentRead=True)}
+    receipts = {name for name in items if name.startswith("receipt")}
+    wanted = [BALANCE] * ACCOUNTS
+    for receipt in receipts:
+        item = items[receipt]
+        wanted[int(item["giver"]["N"])] -= int(item["amount"]["N"])
+        wanted[int(item["taker"]["N"])] += int(item["amount"]["N"])
+    wrong = [a for a in range(ACCOUNTS) if int(items[f"account-{a}"]["balance"]["N"]) != wanted[a]]
+    lost = [r for m in movers for r in m.acknowledged if r not in receipts]
+    done = [r for m in movers for r in m.cancelled if r in receipts]
+    if wrong or lost or done:
+        raise AssertionError(f"accounts {wrong[:5]} are not what the receipts say, acknowledged transfers {lost[:5]} are "
+                             f"lost, cancelled ones {done[:5]} were done")
+    total = sum(int(items[f"account-{a}"]["balance"]["N"]) for a in range(ACCOUNTS))
+    if total != ACCOUNTS * BALANCE:
+        raise AssertionError(f"the total is {total}, not {ACCOUNTS * BALANCE}")
+    return {"total": total, "receipts": len(receipts)}
+
+
+def sums(workers):
+    return {name: sum(getattr(w, name) for w in workers)
+            for name in ("done", "again", "unknown", "conflicts", "throttled")}
+
+
+def run(options, directory):
+    source = random.Random(options.seed)
+    cluster = Cluster(options.weir, directory, 3, 2, chaos_test.SETTINGS, gac=1)
+    chaos = chaos_test.Chaos(cluster, source)
+    workers = []
+    try:
+        cluster.start()
+        until("the cluster answers", lambda: chaos_test.lists_tables(cluster.ports[0]))
+        make_tables(cluster.ports[0])
+        movers = [Mover(cluster.ports, source.random(), i) for i in range(MOVERS)]
+        readers = [Reader(cluster.ports, source.random()) for _ in range(READERS)]
+        workers = movers + readers
+        for worker in workers:
+            worker.start()
+        until("all work", lambda: all(w.done > 3 or w.error for w in workers))
+        end = time.monotonic() + options.seconds
+        while time.monotonic() < end and not any(w.error for w in workers):
+            chaos.step()
+            time.sleep(source.uniform(0, 2))
+        chaos.mend_all()
+        read = sum(r.done for r in readers)
+        until("groups are read again", lambda: sum(r.done for r in readers) > read + READERS or any(w.error for w in workers))
+        for worker in workers:
+            worker.stopping.set()
+        for worker in workers:
+            worker.join()
+        errors = [w.error for w in workers if w.error]
+        if errors:
+            raise AssertionError(errors[0])
+        figures = {"seconds": options.seconds, "faults": chaos.counts, "moves": sums(movers), "reads": sums(readers),
+                   "free_s": check_free(cluster.ports[0]), **check_books(cluster.ports[1], movers)}
+        until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]))
+        cluster.stop()
+        servers.check_replicas(options.weir, cluster.data, chaos_test.SETTINGS)
+        return figures
+    finally:
+        for worker in workers:
+            worker.stopping.set()
+        cluster.forget()
+
+
+def main():
+    parser = servers.parser(__doc__)
+    parser.add_argument("--seconds", type=float, default=25, help="of faults")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
+    options = parser.parse_args()
+    say(f"seed {options.seed}")
+    with servers.workplace("transfers") as directory:
+        print(json.dumps(run(options, directory)))
+
+
+if __name__ == "__main__":
+    main()
