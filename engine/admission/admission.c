@@ -350,6 +350,31 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
     case_settle(&c, verdict->flags, extra_mcu);
 }
 
+/* `b` was debited since its balance was `before`: the other way about. */
+static void bucket_give_back(struct token_bucket *b, int64_t before)
+{
+    token_bucket_add(b, 2 * (before - b->balance));
+}
+
+void admission_give_back(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                         struct instant now, const struct admit_verdict *verdict, int64_t cost_mcu,
+                         const struct admit_group *group)
+{
+    must((unsigned)kind < ADMIT_KINDS);
+    must(cost_mcu >= 0);
+    struct weir_case c = case_of(a, node, kind, now, group);
+    struct token_bucket *const buckets[] = {&c.meter->cap, &c.meter->allocation, &c.meter->burst,
+                                            &node->buckets[kind], c.promise};
+    int64_t before[COUNT_OF(buckets)];
+    for (size_t i = 0; i < COUNT_OF(buckets); i++)
+        before[i] = buckets[i] != NULL ? buckets[i]->balance : 0;
+    case_settle(&c, verdict->flags, cost_mcu);
+    for (size_t i = 0; i < COUNT_OF(buckets); i++) {
+        if (buckets[i] != NULL)
+            bucket_give_back(buckets[i], before[i]);
+    }
+}
+
 /* Late writes come all at once, but the leader admitted them one after the other while its buckets
  * refilled. So a late write leaves no more debt in the node's bucket than it would leave in a full
  * bucket. */

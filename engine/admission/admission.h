@@ -234,6 +234,12 @@ void admission_settle(struct admission *a, struct node_admission *node, enum adm
                       struct instant now, const struct admit_verdict *verdict, int64_t extra_mcu,
                       const struct admit_group *group);
 
+/* What was charged with the admitted `verdict` is not done. Gives the buckets what they would be
+ * debited for it now. What it has counted as consumed stays so. */
+void admission_give_back(struct admission *a, struct node_admission *node, enum admit_kind kind,
+                         struct instant now, const struct admit_verdict *verdict, int64_t cost_mcu,
+                         const struct admit_group *group);
+
 /* Facts about a write that another node admitted. */
 enum follow {
     FOLLOW_BURST = 1, /* it was a burst */

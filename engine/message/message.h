@@ -14,9 +14,10 @@ enum request_op {
     REQUEST_DELETE,
     REQUEST_RANGE, /* Query and Scan */
     REQUEST_UPDATE,
-    REQUEST_UNCHANGED,        /* OK: no write has been done since the item was read */
-    REQUEST_CHECK,            /* a write that changes nothing: its condition must hold */
-    REQUEST_TRANSACT,         /* writes of one partition, all or none */
+    REQUEST_UNCHANGED,      /* OK: no write has been done since the item was read */
+    REQUEST_CHECK,          /* a write that changes nothing: its condition must hold */
+    REQUEST_TRANSACT,       /* writes of one partition, all or none */
+    REQUEST_TRANSACT_ADMIT, /* takes the units of a part that will be prepared, or gives them back */
     REQUEST_TRANSACT_DECIDE,  /* to the anchor's partition: all parts are prepared, commit */
     REQUEST_TRANSACT_RESOLVE, /* to the partition of a part: do it, or drop it */
     REQUEST_TRANSACT_ASK,     /* to the anchor's partition: what is decided? */
@@ -79,6 +80,7 @@ struct request {
                                        from a router: 0 */
             struct slice transaction; /* struct transaction_part: the write is prepared, and done
                                        once the transaction commits; empty: done at once */
+            uint8_t admitted;         /* enum write_admitted: of a part */
         } write;                      /* PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice key;
@@ -90,6 +92,12 @@ struct request {
             struct slice transaction; /* struct transaction_part */
             int64_t least_mcu;        /* the least that the parts cost together */
         } transact;                   /* TRANSACT */
+        struct {
+            struct slice key; /* of the part */
+            int64_t mcu;      /* the least that it costs */
+            uint8_t back;     /* enum write_admitted: how it was admitted, and is not any more;
+                                 WRITE_NOT_ADMITTED: it is to be admitted */
+        } admit;              /* TRANSACT_ADMIT */
         struct {
             struct slice key; /* DECIDE, ASK: the anchor; RESOLVE: of the part */
             uint64_t id_high;
@@ -157,6 +165,14 @@ struct request {
             uint8_t op;            /* enum catalog_op */
         } decide;                  /* DECIDE */
     };
+};
+
+/* Whether admission has taken the least that a write costs before it comes. */
+enum write_admitted {
+    WRITE_NOT_ADMITTED,
+    WRITE_ADMITTED,
+    WRITE_ADMITTED_AS_BURST,
+    WRITE_ADMITTEDS,
 };
 
 /* The item that the reply of a write must have. */
@@ -280,6 +296,8 @@ struct reply {
         struct {
             struct slice replies; /* of the parts, in their order: each a frame; empty: all OK */
             struct slice index_costs; /* as in `item` */
+            struct slice collections; /* the sizes of the item collections after each part that
+                                         writes: each i64; empty: they are not counted */
         } parts;                      /* TRANSACT */
         struct {
             uint8_t decided; /* enum transaction_state */

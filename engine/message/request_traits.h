@@ -95,6 +95,8 @@ static inline struct slice request_key(const struct request *q)
         return q->unchanged.key;
     case REQUEST_TRANSACT:
         return q->transact.key;
+    case REQUEST_TRANSACT_ADMIT:
+        return q->admit.key;
     case REQUEST_TRANSACT_DECIDE:
     case REQUEST_TRANSACT_RESOLVE:
     case REQUEST_TRANSACT_ASK:

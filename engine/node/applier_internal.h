@@ -6,7 +6,10 @@
 /* ---- apply.c ---- */
 struct applied {
     uint8_t want;       /* enum write_want */
+    bool answers;       /* a request waits for the reply */
     struct reply reply; /* without the fields that the proposal knows */
+    struct slice
+        collections; /* the sizes of item collections now, in the order of the entry: i64 */
 };
 /* Before the start: applies the entries up to `index`. An earlier life has committed them.
  * STATUS_CORRUPT: entries are missing. */

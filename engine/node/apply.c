@@ -45,15 +45,48 @@ static void apply_change(struct applier *applier, struct partition *p, const str
         transactions_applied(applier->transactions, p, c->key, c->value);
 }
 
-static void apply_feed_costs(const struct change *c, struct buffer *costs)
+/* `parts`: the value of a change that global indexes lack. */
+static void apply_feed_costs(struct slice parts, struct buffer *costs)
 {
-    struct slice parts = c->value;
     feed_change_open(&parts);
     for (struct feed_part part; feed_change_next(&parts, &part);) {
         buffer_append_u8(costs, 0);
         buffer_append_u32(costs, part.table_id);
         buffer_append_u64(costs, (uint64_t)part.units * MCU_PER_UNIT);
     }
+}
+
+/* What a part that is locked will cost indexes once its transaction commits. Until then its item
+ * stays as it is. */
+static void apply_lock_costs(struct applier *applier, const struct partition *p,
+                             const struct change *c, struct buffer *costs)
+{
+    enum transaction_row row;
+    struct slice key, old = {NULL, 0}, now = {NULL, 0};
+    const uint8_t *name;
+    struct transaction_lock lock;
+    struct reader r = {c->value, false};
+    struct buffer keys = {0}, feed = {0};
+    struct local_writes local;
+    if (c->value.size == 0 || !transaction_key_split(c->key, &row, &key, &name) || row != ROW_LOCK)
+        return;
+    transaction_lock_walk(&(struct codec){.in = &r}, &lock);
+    if (r.failed || lock.kind == LOCK_CHECK)
+        return;
+    key = key_in_space(key, 0, &applier->env->lent);
+    if (lock.kind == LOCK_PUT)
+        now = lock.item;
+    if (store_get(applier->env->store, key, true, &old) != STATUS_OK)
+        old = slice_make(NULL, 0);
+    local_rows_plan(p, key, old, now, &keys, &local);
+    for (uint32_t i = 0; i < local.count; i++)
+        local_rows_tell_cost(costs, local.changes[i].key.data[0], local.costs_mcu[i]);
+    if (index_set_global(p->indexes) > 0)
+        feed_change_append(&feed, p->indexes, key, old, now, 0);
+    if (feed.size > 0)
+        apply_feed_costs(buffer_slice(&feed), costs);
+    buffer_deinit(&keys);
+    buffer_deinit(&feed);
 }
 
 /* A change that global indexes lack, or one that they have now. After a split another partition may
@@ -88,6 +121,14 @@ static struct change apply_next_item(struct change_set set)
     return (struct change){0};
 }
 
+static void apply_collection_size(const struct change *c, struct buffer *sizes)
+{
+    int64_t bytes = 0;
+    if (c->value.data != NULL)
+        must(collection_decode(c->key, c->value, &bytes) == STATUS_OK); /* checked when logged */
+    buffer_append_u64(sizes, (uint64_t)bytes);
+}
+
 /* Whether the partition has the key of the change. Rows of local indexes, and changes that global
  * indexes lack, lie with the next item of the set. */
 static bool apply_holds(const struct applier *applier, const struct partition *p,
@@ -115,7 +156,7 @@ static bool apply_changes(struct applier *applier, struct partition *p, struct c
                           uint64_t index, struct applied *out)
 {
     struct change c, item = apply_next_item(set);
-    struct buffer costs = {0};
+    struct buffer costs = {0}, collections = {0};
     bool any = false;
     while (change_set_next(&set, &c)) {
         const bool holds = apply_holds(applier, p, &c, &item);
@@ -127,15 +168,21 @@ static bool apply_changes(struct applier *applier, struct partition *p, struct c
         } else if (c.space == SPACE_FEED) {
             apply_feed(applier, p, &c, index);
             if (c.value.data != NULL)
-                apply_feed_costs(&c, &costs);
+                apply_feed_costs(c.value, &costs);
         } else {
             apply_change(applier, p, &c, out);
+            if (c.space == SPACE_TRANSACTIONS && out->answers && p->indexes != NULL)
+                apply_lock_costs(applier, p, &c, &costs);
+            if (c.space == SPACE_COLLECTIONS && out->answers)
+                apply_collection_size(&c, &collections);
         }
         if (c.space == SPACE_ITEMS)
             item = apply_next_item(set);
     }
     out->reply.item.index_costs = arena_copy(&applier->env->lent, buffer_slice(&costs));
+    out->collections = arena_copy(&applier->env->lent, buffer_slice(&collections));
     buffer_deinit(&costs);
+    buffer_deinit(&collections);
     return any;
 }
 
@@ -339,25 +386,34 @@ bool applier_entry_is_sound(uint32_t group, enum log_kind kind, struct slice pay
            entry_kinds[kind].is_sound(group, payload);
 }
 
+/* `proposal`: of this node; NULL: it has none of the entry. */
 static void apply_entry(struct applier *applier, struct partition *p, const struct raft_entry *e,
-                        uint8_t want, struct applied *out)
+                        const struct inflight *proposal, struct applied *out)
 {
-    *out = (struct applied){.want = want};
+    *out = (struct applied){.want = proposal != NULL ? proposal->want : WANT_NOTHING,
+                            .answers = proposal != NULL && proposal->answer};
     must(entry_kinds[e->kind].is_sound != NULL);
     if (entry_kinds[e->kind].apply != NULL)
         entry_kinds[e->kind].apply(applier, p, e, out);
 }
 
-/* The answer to a request about a transaction, of whose effect `r` tells as of a write. */
-static void apply_answer_transaction(enum answer_kind says, struct reply *r)
+/* The answer to a request about a transaction. */
+static void apply_answer_transaction(const struct inflight *e, const struct applied *applied,
+                                     struct reply *r)
 {
-    const struct slice costs = r->kind == ANSWER_ITEM ? r->item.index_costs : slice_make(NULL, 0);
+    const struct slice costs = applied->reply.item.index_costs;
     r->kind = ANSWER_NONE;
-    if (says == ANSWER_PARTS) {
+    if (r->code != REPLY_OK)
+        return;
+    if (e->says == ANSWER_PARTS) {
         r->kind = ANSWER_PARTS;
         r->parts.replies = slice_make(NULL, 0);
         r->parts.index_costs = costs;
-    } else if (says == ANSWER_STATE) {
+        r->parts.collections = applied->collections;
+    } else if (e->says == ANSWER_ITEM) { /* a part is prepared */
+        r->kind = ANSWER_ITEM;
+        r->item = (typeof(r->item)){.index_costs = costs, .collection_bytes = e->collection_bytes};
+    } else if (e->says == ANSWER_STATE) {
         r->kind = ANSWER_STATE;
         r->state.decided = TRANSACTION_ABORTED; /* the only state that is written for who asks */
     }
@@ -376,7 +432,7 @@ static void apply_answer(struct applier *applier, const struct inflight *e,
     if (r->kind == ANSWER_ITEM && e->says == ANSWER_ITEM)
         r->item.collection_bytes = e->collection_bytes;
     else if (r->kind == ANSWER_ITEM || r->kind == ANSWER_NONE)
-        apply_answer_transaction(e->says, r);
+        apply_answer_transaction(e, applied, r);
 }
 
 void applier_apply_committed(struct applier *applier, struct partition *p)
@@ -388,7 +444,7 @@ void applier_apply_committed(struct applier *applier, struct partition *p)
         struct inflight *e = proposals_take(applier->proposals, p, entry);
         struct applied applied;
         p->stored = false;
-        apply_entry(applier, p, entry, e != NULL ? e->want : WANT_NOTHING, &applied);
+        apply_entry(applier, p, entry, e, &applied);
         if (applier->env->stop_error != 0) {
             if (e != NULL)
                 proposals_free(applier->proposals, e);
@@ -541,7 +597,7 @@ enum status applier_replay_to(struct applier *applier, struct partition *p, uint
     while (raft_applied(p->raft) < index && (e = raft_next_committed(p->raft)) != NULL) {
         struct applied applied;
         p->stored = false;
-        apply_entry(applier, p, e, WANT_NOTHING, &applied);
+        apply_entry(applier, p, e, NULL, &applied);
     }
     raft_compact(p->raft, raft_applied(p->raft));
     return applier->env->stop_error == 0 ? STATUS_OK : STATUS_CORRUPT;

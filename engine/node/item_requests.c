@@ -147,6 +147,14 @@ void items_settle(struct requests *requests, struct partition *p, const struct o
     buckets_spent(requests->buckets, p, kind, extra_mcu, !request_is_consistent(&o->request));
 }
 
+void items_give_back(struct requests *requests, struct partition *p, const struct operation *o,
+                     enum admit_kind kind, int64_t cost_mcu)
+{
+    admission_give_back(&p->admission, &requests->throughput->admission, kind, requests->env->now,
+                        &o->verdict, cost_mcu, items_group_of(requests, p, kind));
+    buckets_spent(requests->buckets, p, kind, 0, false);
+}
+
 void items_refuse_corrupt(struct requests *requests, const struct operation *o, enum status status)
 {
     env_refuse(requests->env, o, REPLY_CORRUPT, "node %u cannot read the item: %s",

@@ -15,6 +15,9 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
 /* Charges what the request costs beyond that. */
 void items_settle(struct requests *requests, struct partition *p, const struct operation *o,
                   enum admit_kind kind, int64_t extra_mcu);
+/* Gives back what was charged for what will not be done. */
+void items_give_back(struct requests *requests, struct partition *p, const struct operation *o,
+                     enum admit_kind kind, int64_t cost_mcu);
 /* Whether a stored item may be used. `walked`: an expression will go through its attributes. Then
  * their structure is checked too, because the bytes may come from a peer that computed a checksum over
  * anything. */

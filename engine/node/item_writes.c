@@ -185,7 +185,7 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
     items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - least);
     struct reply *r = env_reply(requests->env, o, code);
     r->verdict = o->verdict;
-    r->consumed_mcu = w->cost_mcu;
+    r->consumed_mcu = w->cost_mcu - w->paid_mcu;
     r->kind = ANSWER_ITEM;
     r->item.fault = (uint8_t)(code == REPLY_UPDATE_FAILED ? w->fault : UPDATE_OK);
     r->item.found = o->request.write.want_failed && status == STATUS_OK;
@@ -289,6 +289,8 @@ const char *write_fault_of(const struct request *q)
         return "the condition is no program";
     if (update_program_check(q->write.update) != STATUS_OK)
         return "the update is no program";
+    if (q->write.admitted >= WRITE_ADMITTEDS)
+        return "it is not told whether it was admitted";
     return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
 }
 
@@ -400,6 +402,10 @@ static bool write_may_begin(struct requests *requests, struct partition *p, stru
         return false;
     }
     prepared->on = q->write.transaction.size > 0;
+    if (prepared->on && q->write.admitted != WRITE_NOT_ADMITTED) {
+        o->admitted = true;
+        o->verdict = write_verdict(q->write.admitted);
+    }
     return (!prepared->on || prepare_may_begin(requests, p, o, prepared)) &&
            transactions_let_write(requests->transactions, p, o, q->write.key);
 }
@@ -421,6 +427,7 @@ void requests_write(struct requests *requests, struct operation *o)
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
         return;
     w.cost_mcu = factor * write_cost(&w, least);
+    w.paid_mcu = prepared.on && q->write.admitted != WRITE_NOT_ADMITTED ? factor * least : 0;
     if (code != REPLY_OK) {
         write_refuse(requests, p, o, &w, code, factor * least);
         return;

@@ -13,6 +13,7 @@ struct write {
     struct slice item; /* after the write; data NULL: no item */
     int64_t old_size;  /* item_size of the replaced item; -1: no item */
     int64_t cost_mcu;
+    int64_t paid_mcu;         /* of the cost: by an earlier request */
     int64_t collection_bytes; /* after the write */
     uint64_t collection_hash;
     struct local_writes local;
@@ -21,6 +22,12 @@ struct write {
 };
 
 /* ---- item_writes.c ---- */
+
+/* Of what was admitted before. */
+static inline struct admit_verdict write_verdict(enum write_admitted admitted)
+{
+    return (struct admit_verdict){.reason = ADMIT_OK, .burst = admitted == WRITE_ADMITTED_AS_BURST};
+}
 
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q);

@@ -7,10 +7,13 @@
 /* ---- planning ---- */
 
 static void plan_add(struct local_writes *out, const struct index *x, struct slice item_key,
-                     const struct attr *sort, struct buffer *keys, bool put, int64_t old_size)
+                     const struct attr *sort, struct buffer *keys, bool put, int64_t old_size,
+                     int64_t cost_mcu)
 {
     const size_t at = keys->size;
     index_row_append_key(keys, x, item_key, sort);
+    out->cost_mcu += cost_mcu;
+    out->costs_mcu[out->count] = cost_mcu;
     out->changes[out->count++] =
         (struct change){.space = SPACE_LOCAL_ROWS,
                         .key = slice_make(keys->data + at, keys->size - at),
@@ -36,14 +39,11 @@ static void plan_index(const struct partition *p, const struct index *x, struct 
     out->bytes += (has ? size : 0) - (had ? old_size : 0);
     if (stays && index_row_is_same(p->indexes, x, old, now))
         return;
-    if (had && !stays && !MUTATED(RAFT_MUTATION_KEEP_OLD_ROW)) {
-        plan_add(out, x, key, &was, keys, false, old_size);
-        out->cost_mcu += plan_cost(old_size, -1);
-    }
-    if (has && !(had && MUTATED(RAFT_MUTATION_SKIP_ROW))) {
-        plan_add(out, x, key, &is, keys, true, stays ? old_size : -1);
-        out->cost_mcu += plan_cost(stays ? old_size : -1, size);
-    }
+    if (had && !stays && !MUTATED(RAFT_MUTATION_KEEP_OLD_ROW))
+        plan_add(out, x, key, &was, keys, false, old_size, plan_cost(old_size, -1));
+    if (has && !(had && MUTATED(RAFT_MUTATION_SKIP_ROW)))
+        plan_add(out, x, key, &is, keys, true, stays ? old_size : -1,
+                 plan_cost(stays ? old_size : -1, size));
 }
 
 void local_rows_plan(const struct partition *p, struct slice key, struct slice old,
@@ -70,6 +70,13 @@ static uint32_t local_place(const struct partition *p, uint8_t number)
     return i;
 }
 
+void local_rows_tell_cost(struct buffer *costs, uint8_t number, int64_t mcu)
+{
+    buffer_append_u8(costs, number);
+    buffer_append_u32(costs, 0);
+    buffer_append_u64(costs, (uint64_t)mcu);
+}
+
 void local_rows_apply(struct node_env *env, struct partition *p, const struct change *c,
                       const struct change *item, struct buffer *costs)
 {
@@ -86,9 +93,7 @@ void local_rows_apply(struct node_env *env, struct partition *p, const struct ch
         row = buffer_slice(&env->scratch);
     }
     store_put(env->store, c->key, row);
-    buffer_append_u8(costs, number);
-    buffer_append_u32(costs, 0);
-    buffer_append_u64(costs, (uint64_t)plan_cost(c->old_size, size));
+    local_rows_tell_cost(costs, number, plan_cost(c->old_size, size));
     if (partition_has_counted(p, item->key))
         tally_add(&p->rows[place], put - was, (put ? size : 0) - (was ? c->old_size : 0));
 }

@@ -17,6 +17,7 @@
 struct local_writes {
     uint32_t count;
     struct change changes[2 * LOCAL_INDEXES_MAX]; /* keys lend from the planner's buffer */
+    int64_t costs_mcu[2 * LOCAL_INDEXES_MAX];     /* of each change */
     int64_t cost_mcu;
     int64_t bytes; /* by which the rows grow; below zero: they shrink */
 };
@@ -25,6 +26,9 @@ struct local_writes {
  * until its next change. */
 void local_rows_plan(const struct partition *p, struct slice key, struct slice old,
                      struct slice now, struct buffer *keys, struct local_writes *out);
+
+/* Appends what a change of the row of a local index costs, as in struct reply. */
+void local_rows_tell_cost(struct buffer *costs, uint8_t number, int64_t mcu);
 
 /* Applies a change of SPACE_LOCAL_ROWS. `item`: the change of the item that follows. Appends to
  * `costs` what the change costs, as in struct reply. */

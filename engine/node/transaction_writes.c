@@ -54,18 +54,59 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
                                                                   .digest = part->digest,
                                                                   .wall_ms = record.wall_ms});
     }
-    struct inflight *e =
-        groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set), slice_make(NULL, 0));
+    struct inflight *e = proposals_may_write(requests->proposals, o, set->size) &&
+                                 groups_may_propose(requests->groups, p, o, set->size)
+                             ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
+                                              slice_make(NULL, 0))
+                             : NULL;
     if (e != NULL) {
         write_add_shadows(requests, e);
         e->verdict = o->verdict;
-        e->consumed_mcu = w->cost_mcu;
+        e->consumed_mcu = w->cost_mcu - w->paid_mcu;
+        e->collection_bytes = w->collection_bytes;
         transactions_lock_proposed(requests->transactions, p, q->write.key, part);
         if (prepared->anchors)
             transactions_record_proposed(requests->transactions, p, part->anchor, part->id,
                                          buffer_slice(&row));
     }
     buffer_deinit(&row);
+}
+
+/* ---- admission, before anything is prepared ---- */
+
+/* The partition that leads here and has the request's key. NULL: it was refused. */
+static struct partition *transaction_route(struct requests *requests, struct operation *o)
+{
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !items_holds_key(requests, p, o))
+        return NULL;
+    if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+        return NULL;
+    }
+    return transactions_are_known(requests->transactions, p, o) ? p : NULL;
+}
+
+void requests_admit_part(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct partition *p = transaction_route(requests, o);
+    if (p == NULL)
+        return;
+    if (q->admit.mcu < 0 || q->admit.mcu > TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX) ||
+        q->admit.back >= WRITE_ADMITTEDS) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "no part costs that");
+        return;
+    }
+    if (q->admit.back != WRITE_NOT_ADMITTED) {
+        o->verdict = write_verdict(q->admit.back);
+        items_give_back(requests, p, o, ADMIT_WRITE, q->admit.mcu);
+    } else if (!items_admit(requests, p, o, ADMIT_WRITE, q->admit.mcu)) {
+        return;
+    }
+    struct reply *r = env_reply(requests->env, o, REPLY_OK);
+    r->verdict = o->verdict;
+    r->consumed_mcu = q->admit.back != WRITE_NOT_ADMITTED ? 0 : q->admit.mcu;
 }
 
 /* ---- ending a part ---- */
@@ -83,19 +124,6 @@ struct ending {
 static struct transaction_id id_of(const struct request *q)
 {
     return (struct transaction_id){q->transaction.id_high, q->transaction.id_low};
-}
-
-/* The partition that leads here and has the request's key. NULL: it was refused. */
-static struct partition *transaction_route(struct requests *requests, struct operation *o)
-{
-    struct partition *p = items_route(requests, o);
-    if (p == NULL || !items_holds_key(requests, p, o))
-        return NULL;
-    if (p->led == 0) {
-        groups_refuse(requests->groups, o, p);
-        return NULL;
-    }
-    return transactions_are_known(requests->transactions, p, o) ? p : NULL;
 }
 
 /* Reads the lock's row, and computes what its write does. False: the operation was refused, or will run

@@ -43,15 +43,27 @@ static int64_t limit_least_cost(const struct request *q)
         return read_cost_mcu(0, request_is_consistent(q));
     if (q->op == REQUEST_TRANSACT)
         return q->transact.least_mcu;
+    if (q->op == REQUEST_TRANSACT_ADMIT)
+        return q->admit.mcu;
     const int64_t cost = write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
     return q->write.transaction.size > 0 ? cost * TRANSACTION_FACTOR : cost;
+}
+
+/* Whether the tokens for the request were taken with an earlier one. */
+static bool limit_was_taken(const struct request *q)
+{
+    if (q->op == REQUEST_TRANSACT_ADMIT)
+        return q->admit.back != WRITE_NOT_ADMITTED;
+    return traits_of(q)->write && traits_of(q)->answer == ANSWER_ITEM &&
+           q->write.admitted != WRITE_NOT_ADMITTED;
 }
 
 /* The limits that apply to the request. Returns how many. */
 static uint32_t limit_needs(const struct router *r, const struct subrequest *s,
                             struct limit_need needs[LIMITS_MAX])
 {
-    if (traits_of(&s->request)->free)
+    const struct request *q = &s->request;
+    if (traits_of(q)->free || limit_was_taken(q))
         return 0;
     needs[0].mcu = limit_least_cost(&s->request);
     return limit_find(r, &s->route->table, request_admit_kind(&s->request), &needs[0].limit);
@@ -176,6 +188,13 @@ bool limit_take(struct router *r, struct subrequest *s)
 void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu)
 {
     limits_settle(r->gac, &s->limits, used_mcu);
+}
+
+void limit_correct(struct router *r, const struct table *t, enum admit_kind kind, int64_t more_mcu)
+{
+    struct gac_limit limit;
+    if (limit_find(r, t, kind, &limit))
+        gac_client_settle(r->gac, limit.key, 0, more_mcu);
 }
 
 void limit_keep(struct router *r, struct subrequest *s)

@@ -43,6 +43,9 @@ void limit_settle(struct router *r, struct subrequest *s, int64_t used_mcu);
 /* The same for a request that may have been done: its cost is what was taken. */
 void limit_keep(struct router *r, struct subrequest *s);
 
+/* What was settled has cost so much more; below 0: less. */
+void limit_correct(struct router *r, const struct table *t, enum admit_kind kind, int64_t more_mcu);
+
 /* This router has just changed or created the table: all routers will hear of the new limits. */
 void limit_tell(struct router *r, const struct table *t, bool created);
 

@@ -79,7 +79,7 @@ struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const
     if (s->request.op == REQUEST_GET)
         consumed->table_mcu += r->consumed_mcu;
     else
-        capacity_add_write(consumed, &s->route->table, r);
+        capacity_add_write(consumed, &s->route->table, r, false);
     b->done++;
     return e;
 }

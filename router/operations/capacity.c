@@ -11,9 +11,11 @@ void call_take_consumed(struct call *c, const struct json_value *member)
                                               : CONSUMED_NONE;
 }
 
-void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r)
+void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r,
+                        bool transacts)
 {
     const bool whole = r->kind == ANSWER_PARTS;
+    const int64_t local_factor = transacts ? TRANSACTION_FACTOR : 1;
     struct reader costs = {whole ? r->parts.index_costs : r->item.index_costs, false};
     capacity->table_mcu += r->consumed_mcu;
     while (costs.left.size > 0) {
@@ -25,8 +27,9 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
             const struct index *x = &t->index_set->at[i];
             if (x->number != number || x->table_id != table_id)
                 continue;
-            capacity->index_mcu[i] += mcu;
-            capacity->table_mcu -= x->number != 0 ? mcu : 0;
+            const bool local = x->number != 0;
+            capacity->index_mcu[i] += local ? local_factor * mcu : mcu;
+            capacity->table_mcu -= local ? local_factor * mcu : 0;
         }
     }
 }

@@ -13,8 +13,10 @@ struct capacity {
 /* Reads ReturnConsumedCapacity. */
 void call_take_consumed(struct call *c, const struct json_value *member);
 
-/* Adds what a reply tells of a write to the table, or of writes of a transaction. */
-void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r);
+/* Adds what a reply tells of a write to the table, or of writes of a transaction (`transacts`), to
+ * which local indexes cost twice as much. */
+void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r,
+                        bool transacts);
 void capacity_add(struct capacity *capacity, const struct capacity *more);
 
 /* Writes {"TableName":...}. */

@@ -30,10 +30,11 @@ void part_take(struct call *c, struct part_end *end, const struct subrequest *s,
         item && r->item.found ? arena_copy(&c->arena, r->item.bytes) : (struct slice){NULL, 0};
     if (item)
         end->stamp = r->item.stamp;
+    end->collection_bytes = item ? r->item.collection_bytes : -1;
     if (r->code == REPLY_THROTTLED)
         throttle_note(c, s, &r->verdict);
     if (traits_of(&s->request)->write && item)
-        capacity_add_write(&end->consumed, &s->route->table, r);
+        capacity_add_write(&end->consumed, &s->route->table, r, true);
     else
         end->consumed.table_mcu += r->consumed_mcu;
 }
@@ -87,10 +88,9 @@ bool transact_cancel(struct call *c, const struct part_end *ends, uint32_t count
         buffer_append_text(&names, i > 0 ? ", " : "");
         buffer_append_text(&names, reason_of(&ends[i]).code);
     }
-    fault_set(
-        f, FAULT_CANCELED,
-        "Transaction cancelled, please refer cancellation reasons for specific reasons %.*s]",
-        SHOWN(buffer_slice(&names)));
+    fault_set(f, FAULT_CANCELED,
+              "Transaction cancelled, please refer cancellation reasons for specific reasons %.*s]",
+              SHOWN(buffer_slice(&names)));
     buffer_deinit(&names);
     json_member_open(&f->more, "CancellationReasons", '[');
     for (uint32_t i = 0; i < count; i++) {

@@ -13,9 +13,11 @@ struct part_end {
     enum reply_code code;
     uint8_t fault;     /* REPLY_UPDATE_FAILED: enum update_fault */
     bool on_demand;    /* REPLY_THROTTLED: of a table on demand */
+    uint8_t admitted;  /* enum write_admitted */
     struct slice item; /* if the answer must have it; in the call's arena; empty: none */
     struct capacity consumed;
     struct read_stamp stamp;
+    int64_t collection_bytes; /* after a write; -1: not counted */
 };
 
 /* The place of the table in the plan, which gets it if it is new. */

@@ -1,16 +1,19 @@
 /* transact_write_items.c - TransactWriteItems: many writes and checks, all or none.
  *
- * If one partition has all items, it does all at once. Otherwise each item's partition prepares its
- * part. Once all have, the partition of the first item, the anchor, decides. It sees to it that the
+ * If one partition has all items, it does all at once. Otherwise each item's partition is asked for
+ * the units of its part. If one refuses, the others get theirs back. Then each prepares its part. Once
+ * all have, the partition of the first item, the anchor, decides. It sees to it that the
  * others do their parts (engine/node/transactions.h). If a part cannot be prepared, all are dropped. */
 #include <xxhash.h>
 
 #include "engine/item/item.h"
+#include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/transaction/transaction.h"
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
+#include "router/limiter/limit.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
@@ -18,6 +21,8 @@
 
 enum step {
     STEP_WHOLE,
+    STEP_ADMIT,
+    STEP_GIVE_BACK,
     STEP_PREPARE,
     STEP_DECIDE,
     STEP_DROP,
@@ -31,6 +36,7 @@ struct transact_write {
     struct slice first; /* struct transaction_part, for the anchor */
     struct slice other; /* the same for the other parts */
     uint64_t digest;
+    bool want_collections;
     struct reply failure; /* of a step as a whole; REPLY_OK: none */
     struct subrequest *failed;
 };
@@ -160,6 +166,8 @@ static bool transact_write_begin(struct call *c, const struct json_value m[])
     c->state = t;
     t->ends = arena_zalloc(&c->arena, count * sizeof *t->ends);
     call_take_consumed(c, &m[TRANSACT_WRITE_ITEMS_RETURN_CONSUMED_CAPACITY]);
+    t->want_collections =
+        write_wants_collection(&m[TRANSACT_WRITE_ITEMS_RETURN_ITEM_COLLECTION_METRICS]);
     plan->count = plan->table_count = 0; /* reading counts them up */
     while (plan->count < count && json_next_element(&cursor, &value)) {
         if (!part_read(c, plan, &value))
@@ -228,6 +236,12 @@ static bool parts_are_together(const struct call *c)
     return true;
 }
 
+static int64_t part_least_mcu(const struct request *r)
+{
+    return TRANSACTION_FACTOR *
+           write_cost_mcu(r->write.item.size > 0 ? item_size(r->write.item) : 0);
+}
+
 static void whole_send(struct call *c, struct transact_write *t)
 {
     const struct item_plan *plan = c->plan;
@@ -238,15 +252,50 @@ static void whole_send(struct call *c, struct transact_write *t)
         struct request r = {.op = plan->items[i].op};
         part_fill(c, &plan->items[i], &r);
         request_encode(&frames, &r);
-        s->request.transact.least_mcu +=
-            TRANSACTION_FACTOR *
-            write_cost_mcu(r.write.item.size > 0 ? item_size(r.write.item) : 0);
+        s->request.transact.least_mcu += part_least_mcu(&r);
     }
     s->request.transact.key = plan->items[0].key;
     s->request.transact.parts = arena_copy(&c->arena, buffer_slice(&frames));
     s->request.transact.transaction = t->other;
     buffer_deinit(&frames);
     subrequest_start(c->router, s);
+}
+
+/* Asks for the units of the part, or gives them back. */
+static void admit_send(struct call *c, const struct transact_write *t, uint32_t index)
+{
+    const struct item_request *q = &c->plan->items[index];
+    struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_TRANSACT_ADMIT);
+    struct request r = {.op = q->op};
+    part_fill(c, q, &r);
+    s->index = index;
+    s->request.admit.key = q->key;
+    s->request.admit.mcu = part_least_mcu(&r);
+    s->request.admit.back = t->ends[index].admitted;
+    subrequest_start(c->router, s);
+}
+
+static void admit_send_all(struct call *c, struct transact_write *t)
+{
+    t->step = STEP_ADMIT;
+    for (uint32_t i = 0; i < c->plan->count; i++)
+        admit_send(c, t, i);
+}
+
+/* False: there is nothing to give back. */
+static bool give_back_send(struct call *c, struct transact_write *t)
+{
+    bool any = false;
+    t->step = STEP_GIVE_BACK;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        if (t->ends[i].admitted == WRITE_NOT_ADMITTED)
+            continue;
+        limit_correct(c->router, &c->plan->tables[c->plan->items[i].table].route->table,
+                      ADMIT_WRITE, -t->ends[i].consumed.table_mcu);
+        admit_send(c, t, i);
+        any = true;
+    }
+    return any;
 }
 
 static void prepare_send(struct call *c, struct transact_write *t)
@@ -258,6 +307,7 @@ static void prepare_send(struct call *c, struct transact_write *t)
         s->index = i;
         part_fill(c, q, &s->request);
         s->request.write.transaction = i == 0 ? t->first : t->other;
+        s->request.write.admitted = t->ends[i].admitted;
         subrequest_start(c->router, s);
     }
 }
@@ -311,7 +361,7 @@ static bool transact_write_ready(struct call *c)
     if (parts_are_together(c))
         whole_send(c, t);
     else
-        prepare_send(c, t);
+        admit_send_all(c, t);
     return true;
 }
 
@@ -328,6 +378,16 @@ static void write_keep_failure(struct call *c, struct transact_write *t, struct 
     t->failure.text = arena_copy(&c->arena, r->text);
 }
 
+/* One partition has done all parts: the sizes of their item collections. */
+static void whole_take_collections(struct call *c, struct transact_write *t, struct slice sizes)
+{
+    struct reader r = {sizes, false};
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        const bool has = c->plan->items[i].op != REQUEST_CHECK && r.left.size > 0;
+        t->ends[i].collection_bytes = has ? (int64_t)reader_u64(&r) : -1;
+    }
+}
+
 /* The ends of the parts that the partition judged. */
 static void whole_take(struct call *c, struct transact_write *t, struct subrequest *s,
                        const struct reply *r)
@@ -341,8 +401,10 @@ static void whole_take(struct call *c, struct transact_write *t, struct subreque
         part_take(c, &t->ends[i], s, &part);
         t->ends[i].consumed = (struct capacity){0};
     }
+    if (r->kind == ANSWER_PARTS && r->code == REPLY_OK)
+        whole_take_collections(c, t, r->parts.collections);
     if (r->kind == ANSWER_PARTS)
-        capacity_add_write(&t->ends[0].consumed, &s->route->table, r);
+        capacity_add_write(&t->ends[0].consumed, &s->route->table, r, true);
     if (r->code == REPLY_THROTTLED || r->code == REPLY_LOCKED)
         part_take(c, &t->ends[0], s, r); /* it is not told which part it was */
     else if (r->code != REPLY_OK && r->code != REPLY_CONDITION_FAILED)
@@ -356,8 +418,17 @@ static bool transact_write_reply(struct call *c, struct subrequest *s, const str
     case STEP_WHOLE:
         whole_take(c, t, s, r);
         break;
+    case STEP_ADMIT:
+        part_take(c, &t->ends[s->index], s, r);
+        if (r->code == REPLY_OK)
+            t->ends[s->index].admitted =
+                r->verdict.burst ? WRITE_ADMITTED_AS_BURST : WRITE_ADMITTED;
+        else if (!part_cancels(r->code))
+            write_keep_failure(c, t, s, r);
+        break;
     case STEP_PREPARE:
         part_take(c, &t->ends[s->index], s, r);
+        limit_correct(c->router, &s->route->table, ADMIT_WRITE, r->consumed_mcu);
         if (r->code != REPLY_OK && !part_cancels(r->code))
             write_keep_failure(c, t, s, r);
         break;
@@ -368,6 +439,8 @@ static bool transact_write_reply(struct call *c, struct subrequest *s, const str
         if (r->code != REPLY_ABORTED)
             t->failure.code = REPLY_UNKNOWN; /* an earlier attempt may have decided */
         break;
+    case STEP_GIVE_BACK:
+        break;
     case STEP_DROP:
         break; /* what is not dropped now is dropped by the anchor, or after a while */
     }
@@ -376,10 +449,45 @@ static bool transact_write_reply(struct call *c, struct subrequest *s, const str
 
 /* ---- the answer ---- */
 
+/* Whether the part tells of an item collection that no later part changes, too. */
+static bool tells_collection(const struct call *c, const struct transact_write *t, uint32_t index)
+{
+    const struct item_plan *plan = c->plan;
+    const struct slice key = plan->items[index].key;
+    const struct slice shared = slice_make(key.data, storage_key_collection_size(key));
+    bool tells = plan->items[index].op != REQUEST_CHECK && t->ends[index].collection_bytes >= 0;
+    for (uint32_t i = index + 1; i < plan->count && tells; i++)
+        tells =
+            plan->items[i].op == REQUEST_CHECK || !slice_starts_with(plan->items[i].key, shared);
+    return tells;
+}
+
+static void write_collections_of(struct call *c, const struct transact_write *t, uint32_t table)
+{
+    const struct table *of = &c->plan->tables[table].route->table;
+    if (!of->whole_collections)
+        return;
+    json_write_name(&c->body, of->name);
+    json_write_open(&c->body, '[');
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        const struct item_request *q = &c->plan->items[i];
+        if (q->table == table && tells_collection(c, t, i))
+            write_collection(&c->body, of, span_in(&c->bytes, q->item),
+                             t->ends[i].collection_bytes);
+    }
+    json_write_close(&c->body, ']');
+}
+
 static bool write_succeed(struct call *c, const struct transact_write *t)
 {
     json_write_open(&c->body, '{');
     transact_write_capacity(c, t->ends);
+    if (t->want_collections) {
+        json_member_open(&c->body, "ItemCollectionMetrics", '{');
+        for (uint32_t i = 0; i < c->plan->table_count; i++)
+            write_collections_of(c, t, i);
+        json_write_close(&c->body, '}');
+    }
     json_write_close(&c->body, '}');
     return true;
 }
@@ -419,18 +527,21 @@ static bool transact_write_finish(struct call *c)
     if (t->step == STEP_WHOLE && t->failure.code == REPLY_SPREAD) {
         t->failed = NULL; /* the partition was cut meanwhile */
         t->failure.code = REPLY_OK;
-        prepare_send(c, t);
+        admit_send_all(c, t);
         return true;
     }
-    if (t->step != STEP_PREPARE)
+    if (t->step != STEP_ADMIT && t->step != STEP_PREPARE)
         return write_end(c, t);
     for (uint32_t i = 0; i < c->plan->count; i++)
         fails |= t->ends[i].code != REPLY_OK;
-    if (!fails) {
+    const bool admits = t->step == STEP_ADMIT;
+    if (fails)
+        return (admits ? give_back_send(c, t) : drop_send(c, t)) || write_end(c, t);
+    if (admits)
+        prepare_send(c, t);
+    else
         decide_send(c, t);
-        return true;
-    }
-    return drop_send(c, t) || write_end(c, t);
+    return true;
 }
 
 OPERATION(transact_write_items, "TransactWriteItems", .begin = transact_write_begin,

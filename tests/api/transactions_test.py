@@ -2,16 +2,27 @@
 """TransactWriteItems and TransactGetItems: what they do, what cancels them, what they cost, and tokens."""
 
 import concurrent.futures
+import time
 import unittest
 
 import botocore.exceptions
-from suite import Suite, boto, n, s, send
+from suite import Suite, boto, keys_of, n, new_name, s, send, until
 
 CANCELED = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
 MISMATCH = "IdempotentParameterMismatchException"
 
 
-class TransactionTest(Suite):
+class Transactions(Suite):
+    def write(self, *items, **members):
+        return send("TransactWriteItems", {"TransactItems": list(items), **members})
+
+    def done(self, *items, **members):
+        status, answer = self.write(*items, **members)
+        self.assertEqual(status, 200, answer)
+        return answer
+
+
+class TransactionTest(Transactions):
     def key(self, name):
         return {"TableName": self.table, "Key": {"p": s(name)}}
 
@@ -28,14 +39,6 @@ class TransactionTest(Suite):
     def check(self, name, condition, **values):
         more = {"ExpressionAttributeValues": {":" + k: n(v) for k, v in values.items()}} if values else {}
         return {"ConditionCheck": {**self.key(name), "ConditionExpression": condition, **more}}
-
-    def write(self, *items, **members):
-        return send("TransactWriteItems", {"TransactItems": list(items), **members})
-
-    def done(self, *items, **members):
-        status, answer = self.write(*items, **members)
-        self.assertEqual(status, 200, answer)
-        return answer
 
     def canceled(self, codes, *items, **members):
         status, answer = self.write(*items, **members)
@@ -178,6 +181,98 @@ class TransactionTest(Suite):
             client.transact_write_items(TransactItems=[self.check("boto", "v = :v", v=2)])
         self.assertEqual(caught.exception.response["CancellationReasons"][0]["Code"], "ConditionalCheckFailed")
         self.assertIsInstance(caught.exception, botocore.exceptions.ClientError)
+
+    def test_four_mebibytes_are_taken_and_no_more(self):
+        body = "x" * 399000
+        # It costs 8,000 units, and the partitions that the table has by now serve some thousands a second.
+        large = [{"Put": {"TableName": self.table, "Item": {"p": s("large-%d" % i), "b": s(body)}}} for i in range(10)]
+        until(self, lambda: self.write(*large)[0] == 200, "there are units for it")
+        status, answer = self.write(*large, {"Put": {"TableName": self.table, "Item": {"p": s("more"), "b": s(body)}}})
+        self.assertEqual(status, 400)
+        self.assertIn("limit of 4194304 bytes", answer["message"])
+        reads = {"TransactItems": [{"Get": self.key("large-%d" % i)} for i in range(10)]}
+        until(self, lambda: send("TransactGetItems", reads)[0] == 200, "there are units to read them")
+
+    def test_a_plain_write_meets_a_transaction_or_is_done(self):
+        self.done(self.put("met", 0), self.put("met-too", 0))
+        client = boto()
+
+        def plain(_):
+            try:
+                client.update_item(TableName=self.table, Key={"p": s("met")}, UpdateExpression="ADD v :a",
+                                   ExpressionAttributeValues={":a": n(1)})
+                return 1
+            except client.exceptions.TransactionConflictException as conflict:
+                self.assertEqual(conflict.response["Error"]["Message"], "Transaction is ongoing for the item")
+                return 0
+
+        def both(_):
+            try:
+                client.transact_write_items(TransactItems=[self.add("met", 1), self.add("met-too", 1)])
+                return 1
+            except client.exceptions.TransactionCanceledException:
+                return 0
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            met, together = pool.map(plain, range(100)), pool.map(both, range(100))
+            met, together = sum(met), sum(together)
+        self.assertGreater(min(met, together), 0)
+        self.assertEqual(self.values("met", "met-too"), [met + together, together])
+
+
+class IndexedTest(Transactions):
+    """A table of several partitions with a local and a global index."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.table = new_name()
+        units = {"ReadCapacityUnits": 3000, "WriteCapacityUnits": 3000}
+        show = {"Projection": {"ProjectionType": "ALL"}}
+        keys = keys_of(("p", "S"), ("s", "S"))
+        status, answer = send("CreateTable", {
+            "TableName": cls.table, "ProvisionedThroughput": units, "KeySchema": keys["KeySchema"],
+            "AttributeDefinitions": [{"AttributeName": a, "AttributeType": t}
+                                     for a, t in (("p", "S"), ("s", "S"), ("l", "N"), ("g", "S"))],
+            "LocalSecondaryIndexes": [{"IndexName": "by-l", "KeySchema": keys_of(("p", "S"), ("l", "N"))["KeySchema"],
+                                       **show}],
+            "GlobalSecondaryIndexes": [{"IndexName": "by-g", "KeySchema": keys_of(("g", "S"))["KeySchema"],
+                                        "ProvisionedThroughput": units, **show}]})
+        assert status == 200, answer
+        end = time.monotonic() + 30
+        while send("DescribeTable", {"TableName": cls.table})[1]["Table"]["TableStatus"] != "ACTIVE":
+            assert time.monotonic() < end, "the table does not become ACTIVE"
+            time.sleep(0.02)
+
+    def item(self, p, s_key, l, g):
+        return {"Put": {"TableName": self.table, "Item": {"p": s(p), "s": s(s_key), "l": n(l), "g": s(g)}}}
+
+    def rows(self, index, **values):
+        (name, value), = values.items()
+        return self.ok("Query", IndexName=index, ConsistentRead=index == "by-l", KeyConditionExpression=name + " = :v",
+                       ExpressionAttributeValues={":v": value})["Items"]
+
+    def check_costs(self, *keys):
+        answer = self.done(*(self.item(p, s_key, i, "group") for i, (p, s_key) in enumerate(keys)),
+                           ReturnConsumedCapacity="INDEXES", ReturnItemCollectionMetrics="SIZE")
+        count = len(keys)
+        self.assertEqual(answer["ConsumedCapacity"], [{
+            "TableName": self.table, "CapacityUnits": 5.0 * count, "Table": {"CapacityUnits": 2.0 * count},
+            "LocalSecondaryIndexes": {"by-l": {"CapacityUnits": 2.0 * count}},
+            "GlobalSecondaryIndexes": {"by-g": {"CapacityUnits": 1.0 * count}}}])
+        partitions = sorted({p for p, _ in keys})
+        metrics = answer["ItemCollectionMetrics"][self.table]
+        self.assertEqual(sorted(m["ItemCollectionKey"]["p"]["S"] for m in metrics), partitions)
+        self.assertEqual(metrics[0]["SizeEstimateRangeGB"], [0.0, 1.0])
+        for p in partitions:
+            self.assertEqual(len(self.rows("by-l", p=s(p))), sum(1 for k, _ in keys if k == p))
+        until(self, lambda: len(self.rows("by-g", g=s("group"))) >= count, "the global index follows")
+        self.done(*({"Delete": {"TableName": self.table, "Key": {"p": s(p), "s": s(s_key)}}} for p, s_key in keys))
+        until(self, lambda: not self.rows("by-g", g=s("group")), "the global index follows")
+
+    def test_indexes_follow_and_cost_in_one_partition(self):
+        self.check_costs(("one", "a"), ("one", "b"), ("one", "c"))
+
+    def test_indexes_follow_and_cost_over_partitions(self):
+        self.check_costs(*(("many-%d" % i, "a") for i in range(12)))
 
 
 if __name__ == "__main__":
