@@ -5,14 +5,15 @@
 
 /* Every bench takes --json (one object on standard output) and --help; argv[0] is its name.
  * Returns the exit code: 0 done, 1 failed or out of its budget, 2 wrong usage. */
-#define BENCH_LIST(X)                                                    \
-    X(decision, "ns per admission decision, and what it allocates")      \
-    X(heat, "ns per request counted as heat of its key, and the memory") \
-    X(traffic, "ns per key and per request of a described workload")     \
-    X(embedded, "gets and durable puts of the engine, beside raw LMDB")  \
-    X(http, "requests per second and latencies over HTTP")               \
-    X(expressions, "requests with expressions, beside plain ones")       \
-    X(indexes, "writes of tables with global indexes, beside tables without")
+#define BENCH_LIST(X)                                                         \
+    X(decision, "ns per admission decision, and what it allocates")           \
+    X(heat, "ns per request counted as heat of its key, and the memory")      \
+    X(traffic, "ns per key and per request of a described workload")          \
+    X(embedded, "gets and durable puts of the engine, beside raw LMDB")       \
+    X(http, "requests per second and latencies over HTTP")                    \
+    X(expressions, "requests with expressions, beside plain ones")            \
+    X(indexes, "writes of tables with global indexes, beside tables without") \
+    X(transactions, "transactions of two items, beside plain puts")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_LIST(X)

@@ -172,6 +172,8 @@ static const struct option workload_options[] = {
      .help =
          "The ConditionExpression of every write, such as attribute_not_exists(pk). Writes whose "
          "condition is false count as failed, and are named by that type."},
+    {"transact", "N", OPTION_INTEGER, MEMBER(transact), .least = 1, .most = 100, .initial = "none",
+     .help = "Writes are TransactWriteItems of N puts: of the chosen key and of others."},
     {"consistent", NULL, OPTION_FLAG, MEMBER(consistent), .help = "Reads are strongly consistent."},
     {"queries", NULL, OPTION_FLAG, MEMBER(queries),
      .help = "Reads are Queries for the partition key, one page each."},
@@ -354,6 +356,12 @@ static enum status check_workload(struct load_workload_options *w, struct buffer
         wrong = "collection:KEY and append:KEY need a table with a sort key: --sort-key NAME";
     if (w->increments && w->delete_ratio > 0)
         wrong = "increments: a counter is not deleted: leave out delete-ratio";
+    if (w->transact > 0 && (w->traffic.mix.fraction[TRAFFIC_INSERT] > 0 || w->replay[0] != 0))
+        wrong = "transact: its writes are of the keys that there are: leave out inserts and traces";
+    if (w->transact > 0 && w->increments)
+        wrong = "transact: its writes are puts: leave out increments";
+    if ((uint64_t)w->transact > t->keys.count)
+        wrong = "transact: a transaction has different items: choose more keys";
     if (w->filter[0] != 0 && !w->queries)
         wrong = "filter: only Queries have one: add queries";
     if (w->has_mix && (w->read_ratio > 0 || w->delete_ratio > 0))

@@ -111,9 +111,13 @@ static void load_template_init_reads(struct load_template *t, const struct load_
 void load_template_init(struct load_template *t, const struct load_workload_options *w,
                         const struct client_url *url, bool is_unsigned)
 {
-    static const char *const operations[LOAD_KINDS] = {
-        [LOAD_PUT] = "PutItem", [LOAD_DELETE] = "DeleteItem", [LOAD_ADD] = "UpdateItem",
-        [LOAD_GET] = "GetItem", [LOAD_QUERY] = "Query",       [LOAD_SCAN] = "Scan"};
+    static const char *const operations[LOAD_KINDS] = {[LOAD_TRANSACT] = "TransactWriteItems",
+                                                       [LOAD_PUT] = "PutItem",
+                                                       [LOAD_DELETE] = "DeleteItem",
+                                                       [LOAD_ADD] = "UpdateItem",
+                                                       [LOAD_GET] = "GetItem",
+                                                       [LOAD_QUERY] = "Query",
+                                                       [LOAD_SCAN] = "Scan"};
     *t = (struct load_template){.options = w};
     if (w->path[0] != 0) {
         char path[sizeof w->path + sizeof "GET "];
@@ -141,6 +145,7 @@ void load_template_deinit(struct load_template *t)
         buffer_deinit(&t->forms[kind].close_consistent);
     }
     buffer_deinit(&t->put_middle);
+    buffer_deinit(&t->body);
     buffer_deinit(&t->filling);
     buffer_deinit(&t->plain);
 }
@@ -158,21 +163,16 @@ static void load_request_append_number(struct buffer *out, uint64_t number)
     buffer_append(out, digits, sizeof digits);
 }
 
-static void write_put(const struct load_template *t, const struct load_request *r,
-                      struct buffer *out)
+/* The body of a put of the key. */
+static void write_put_body(const struct load_template *t, const struct load_request *r,
+                           uint64_t number, struct buffer *out)
 {
     static const char close_text[] = "\"}", open_filling[] = ",\"data\":{\"S\":\"";
     const struct load_form *form = &t->forms[LOAD_PUT];
     char key[KEYS_SIZE_MAX];
-    size_t key_size = keys_text(t->options, r->key, key);
-    int64_t filling = r->item_bytes - load_item_bytes_min(t->options) - r->more_bytes -
-                      (int64_t)strlen(filling_name);
-    size_t size = form->open.size + key_size + t->put_middle.size + LOAD_NUMBER_DIGITS +
-                  strlen(close_text) + r->more.size + form->close.size;
-    if (filling > 0)
-        size += strlen(open_filling) + (size_t)filling + strlen(close_text);
-    buffer_append_slice(out, buffer_slice(&form->head));
-    client_write_length(out, size);
+    const size_t key_size = keys_text(t->options, number, key);
+    const int64_t filling = r->item_bytes - load_item_bytes_min(t->options) - r->more_bytes -
+                            (int64_t)strlen(filling_name);
     buffer_append_slice(out, buffer_slice(&form->open));
     buffer_append(out, key, key_size);
     buffer_append_slice(out, buffer_slice(&t->put_middle));
@@ -185,6 +185,41 @@ static void write_put(const struct load_template *t, const struct load_request *
         buffer_append_text(out, close_text);
     }
     buffer_append_slice(out, buffer_slice(&form->close));
+}
+
+/* How far apart the keys of a transaction are. So keys of one transaction differ, and those of
+ * sequential ones meet no others for long. */
+static uint64_t transact_step(const struct load_workload_options *w, const struct load_request *r)
+{
+    const uint64_t most = w->traffic.keys.count / (uint64_t)w->transact;
+    return w->traffic.keys.kind == LOAD_KEYS_SEQUENTIAL ? most : 1 + r->number % most;
+}
+
+static void write_transact_body(const struct load_template *t, const struct load_request *r,
+                                struct buffer *out)
+{
+    const uint64_t keys = t->options->traffic.keys.count, step = transact_step(t->options, r);
+    buffer_append_text(out, "{\"TransactItems\":[");
+    for (uint64_t i = 0; i < (uint64_t)t->options->transact; i++) {
+        buffer_append_text(out, i > 0 ? ",{\"Put\":" : "{\"Put\":");
+        write_put_body(t, r, (r->key + i * step) % keys, out);
+        buffer_append_text(out, "}");
+    }
+    buffer_append_text(out, "]}");
+}
+
+/* The head has the size of the body. */
+static void write_puts(struct load_template *t, const struct load_request *r, struct buffer *out)
+{
+    struct buffer *body = &t->body;
+    buffer_clear(body);
+    if (r->kind == LOAD_TRANSACT)
+        write_transact_body(t, r, body);
+    else
+        write_put_body(t, r, r->key, body);
+    buffer_append_slice(out, buffer_slice(&t->forms[r->kind].head));
+    client_write_length(out, body->size);
+    buffer_append_slice(out, buffer_slice(body));
 }
 
 /* Of all others, which differ only around the key, and in what ends them. */
@@ -208,13 +243,12 @@ static void write_with_key(const struct load_template *t, const struct load_requ
     buffer_append(out, end, end_size);
 }
 
-void load_request_write(const struct load_template *t, const struct load_request *r,
-                        struct buffer *out)
+void load_request_write(struct load_template *t, const struct load_request *r, struct buffer *out)
 {
     if (t->plain.size > 0)
         buffer_append_slice(out, buffer_slice(&t->plain));
-    else if (r->kind == LOAD_PUT)
-        write_put(t, r, out);
+    else if (r->kind == LOAD_PUT || r->kind == LOAD_TRANSACT)
+        write_puts(t, r, out);
     else
         write_with_key(t, r, out);
 }

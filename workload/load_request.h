@@ -1,5 +1,5 @@
 /* load_request.h - the bytes of a request: DynamoDB PutItem, GetItem, DeleteItem, UpdateItem, Query or Scan,
- * or a plain GET.
+ * TransactWriteItems of puts, or a plain GET.
  *
  * An item is {key, "v": the write's own number in 16 hexadecimal digits, further members, "data":
  * filling}, and its size counts names and values as DynamoDB does. A counter is {key, "v": a number}.
@@ -17,8 +17,9 @@ enum {
 enum load_kind {
     LOAD_PUT,
     LOAD_DELETE,
-    LOAD_ADD, /* an UpdateItem that adds 1 */
-    LOAD_GET, /* or a plain GET */
+    LOAD_ADD,      /* an UpdateItem that adds 1 */
+    LOAD_TRANSACT, /* puts of the key and of others */
+    LOAD_GET,      /* or a plain GET */
     LOAD_QUERY,
     LOAD_SCAN, /* some items from a key on */
     LOAD_KINDS
@@ -34,6 +35,7 @@ struct load_template {
     } forms[LOAD_KINDS];
     struct buffer put_middle; /* from the key to the number */
     struct buffer filling;
+    struct buffer body;  /* of the request that is being written */
     struct buffer plain; /* a complete plain GET */
 };
 
@@ -68,5 +70,4 @@ void load_template_deinit(struct load_template *t);
 /* The number's text in items and in histories. */
 void load_number_text(uint64_t number, char out[LOAD_NUMBER_DIGITS]);
 
-void load_request_write(const struct load_template *t, const struct load_request *r,
-                        struct buffer *out);
+void load_request_write(struct load_template *t, const struct load_request *r, struct buffer *out);

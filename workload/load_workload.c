@@ -77,7 +77,7 @@ static bool retry_request(struct load_workload *w, const struct load_request *r,
 
 static enum load_kind write_kind(const struct load_workload *w)
 {
-    return w->options.increments ? LOAD_ADD : LOAD_PUT;
+    return w->options.transact > 0 ? LOAD_TRANSACT : w->options.increments ? LOAD_ADD : LOAD_PUT;
 }
 
 static void finish_request(struct load_workload *w, const struct load_request *r, int64_t now_ns,
