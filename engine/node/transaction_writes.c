@@ -101,8 +101,9 @@ void requests_admit_part(struct requests *requests, struct operation *o)
     if (q->admit.back != WRITE_NOT_ADMITTED) {
         o->verdict = write_verdict(q->admit.back);
         items_give_back(requests, p, o, ADMIT_WRITE, q->admit.mcu);
-    } else if (!items_admit(requests, p, o, ADMIT_WRITE, q->admit.mcu)) {
-        return;
+    } else if (!transactions_let_write(requests->transactions, p, o, q->admit.key) ||
+               !items_admit(requests, p, o, ADMIT_WRITE, q->admit.mcu)) {
+        return; /* many clients that want the same items would lock each other out in vain */
     }
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;

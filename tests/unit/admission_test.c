@@ -102,6 +102,39 @@ static void a_debt_is_in_the_promise_to_the_table_once(void **state)
     }
 }
 
+static void what_is_given_back_is_as_if_it_had_not_been_taken(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"burst", "always-burst", "allocation", "fair"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct config config;
+        struct node_admission node;
+        struct admission a;
+        const struct admission_rates rates = {.rate_mcu = {10 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+        const struct weir_partition_policy *policy = admission_policy_find(slice_of(policies[i]));
+        if (policy == NULL)
+            continue;
+        config_init(&config, PROFILE_AWS);
+        node_admission_init(&node, &config, (struct instant){0});
+        admission_init(&a, admission_policies_same(policy), &config, &rates, (struct instant){0});
+        const struct instant later = {300 * NS_PER_S}; /* there is burst, too */
+        const struct admission_balances full = admission_balances(&a, ADMIT_WRITE, later);
+        admission_restore(&a, ADMIT_WRITE, later, &full);
+        for (int k = 0; k < 3; k++) {
+            const int64_t cost = (k == 1 ? 15 : 4) * MCU_PER_UNIT;
+            const struct admission_balances before = admission_balances(&a, ADMIT_WRITE, later);
+            const int64_t node_mcu = node.buckets[ADMIT_WRITE].balance;
+            const struct admit_verdict v = admission_try(&a, &node, ADMIT_WRITE, later, cost, NULL);
+            assert_int_equal(v.reason, ADMIT_OK);
+            admission_give_back(&a, &node, ADMIT_WRITE, later, &v, cost, NULL);
+            const struct admission_balances after = admission_balances(&a, ADMIT_WRITE, later);
+            assert_memory_equal(&before, &after, sizeof before);
+            if (k > 0) /* the first try has refilled it */
+                assert_int_equal(node.buckets[ADMIT_WRITE].balance, node_mcu);
+        }
+    }
+}
+
 static uint32_t passes(struct admission *a, struct node_admission *node, enum admit_kind kind)
 {
     uint32_t count = 0;
@@ -158,6 +191,7 @@ int main(void)
         cmocka_unit_test(levels_show_the_present_and_change_nothing),
         cmocka_unit_test(a_members_headroom_comes_back_at_the_rate_of_its_bucket),
         cmocka_unit_test(a_debt_is_in_the_promise_to_the_table_once),
+        cmocka_unit_test(what_is_given_back_is_as_if_it_had_not_been_taken),
         cmocka_unit_test(reads_and_writes_may_have_different_policies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

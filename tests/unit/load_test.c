@@ -174,6 +174,24 @@ static void check_body(struct load_request r, const char *expected)
     buffer_deinit(&bytes);
 }
 
+static void a_transaction_puts_items_of_different_keys(void **state)
+{
+    (void)state;
+    struct buffer error = {0};
+    assert_int_equal(PARSE(&error, "--transact", "3", "--keys", "9", "--item-bytes", "33",
+                           "--distribution", "sequential"),
+                     COMMAND_LINE_TAKEN);
+#define PUT(key)                                                                          \
+    "{\"Put\":{\"TableName\":\"load\",\"Item\":{\"pk\":{\"S\":\"key-000000000" key "\"}," \
+    "\"v\":{\"S\":\"0000000000000001\"}}}}"
+    check_body((struct load_request){.kind = LOAD_TRANSACT, .key = 7, .number = 1},
+               "{\"TransactItems\":[" PUT("7") "," PUT("1") "," PUT("4") "]}");
+#undef PUT
+    assert_int_equal(PARSE(&error, "--transact", "10", "--keys", "9"), COMMAND_LINE_WRONG);
+    assert_int_equal(PARSE(&error, "--transact", "2", "--increments"), COMMAND_LINE_WRONG);
+    buffer_deinit(&error);
+}
+
 static void writes_have_the_condition_and_queries_the_filter(void **state)
 {
     (void)state;
@@ -414,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_wrong_option_is_named_with_its_value_and_what_it_may_be),
         cmocka_unit_test(a_request_announces_its_length_and_an_item_has_the_size_asked_for),
         cmocka_unit_test(further_members_are_a_part_of_the_items_size),
+        cmocka_unit_test(a_transaction_puts_items_of_different_keys),
         cmocka_unit_test(writes_have_the_condition_and_queries_the_filter),
         cmocka_unit_test(items_of_a_collection_share_their_partition_key),
         cmocka_unit_test(ycsb_letters_set_the_mix_and_what_is_said_beside_them_counts),

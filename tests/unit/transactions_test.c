@@ -158,6 +158,39 @@ static void what_is_prepared_is_locked_until_it_is_decided_and_done(void **state
     scene_close(&s);
 }
 
+/* The units of a part are taken, given back, or spent by the part: the partition has 100 a second. */
+static void a_part_that_was_admitted_is_not_charged_again(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_open(&s);
+    lone_deinit(&s.w);
+    lone_init(&s.w, PROFILE_STRICT);
+    lone_open_table(&s.w, 100, 100);
+    scene_pass(&s, 2000);
+    struct request admit = lone_request(&s.w, REQUEST_TRANSACT_ADMIT, SECOND);
+    admit.admit.key = buffer_slice(&s.w.key);
+    admit.admit.mcu = 90 * MCU_PER_UNIT;
+    assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->consumed_mcu, 90 * MCU_PER_UNIT);
+    assert_int_equal(scene_ask(&s, &admit), REPLY_THROTTLED);
+    admit.admit.back = WRITE_ADMITTED;
+    assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
+    admit.admit.back = WRITE_NOT_ADMITTED;
+    assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
+    struct request r = scene_prepared(&s, SECOND);
+    r.write.admitted = WRITE_ADMITTED;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(scene_ask(&s, &r), i == 0 ? REPLY_OK : REPLY_LOCKED);
+        if (i == 0)
+            assert_int_equal(lone_answer(&s.w)->consumed_mcu, 0);
+    }
+    assert_int_equal(scene_ask(&s, &admit), REPLY_LOCKED); /* before anything is charged */
+    admit.admit.back = WRITE_ADMITTEDS;
+    assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
+    scene_close(&s);
+}
+
 static void what_is_deleted_is_gone_once_it_is_decided(void **state)
 {
     struct scene s;
@@ -356,6 +389,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_prepared_is_locked_until_it_is_decided_and_done),
+        cmocka_unit_test(a_part_that_was_admitted_is_not_charged_again),
         cmocka_unit_test(what_is_deleted_is_gone_once_it_is_decided),
         cmocka_unit_test(what_a_router_drops_is_as_before),
         cmocka_unit_test(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides),
