@@ -473,3 +473,46 @@ test("names of tables are listed page by page", async () => {
   const { TableNames } = await call("ListTables", { ExclusiveStartTableName: TableName, Limit: 1 });
   assert.ok(!TableNames.includes(TableName));
 });
+
+test("transactions do all or nothing, and say why not", async () => {
+  const item = (s, v) => ({ p: "transactions", s, v });
+  const Key = (s) => ({ p: "transactions", s });
+  const values = { ExpressionAttributeValues: { ":n": 1 } };
+  const names = { ExpressionAttributeNames: { "#v": "v" } };
+  const told = { ReturnValuesOnConditionCheckFailure: "ALL_OLD" };
+  const write = (TransactItems, more = {}) => db.send(new lib.TransactWriteCommand({ TransactItems, ...more }));
+  const first = await write(
+    [{ Put: { TableName, Item: item(1, 1) } }, { Put: { TableName, Item: item(2, 1) } }],
+    { ...all, ReturnItemCollectionMetrics: "SIZE", ClientRequestToken: newName().slice(0, 36) },
+  );
+  assert.deepEqual(first.ConsumedCapacity, [{ TableName, CapacityUnits: 4, Table: { CapacityUnits: 4 } }]);
+  const parts = (n) => {
+    const more = { TableName, ConditionExpression: "#v = :n", ...names, ExpressionAttributeValues: { ":n": n }, ...told };
+    return [
+      { ConditionCheck: { Key: Key(1), ...more } },
+      { Update: { Key: Key(2), UpdateExpression: "SET #v = #v + :n", ...more } },
+      { Put: { Item: item(3, n), TableName, ...names, ...told, ConditionExpression: "attribute_not_exists(#v)" } },
+      { Delete: { Key: Key(4), TableName, ...names, ...values, ...told, ConditionExpression: "NOT #v = :n" } },
+    ];
+  };
+  await assert.rejects(write(parts(7)), (error) => {
+    assert.ok(error instanceof sdk.TransactionCanceledException, String(error));
+    const codes = error.CancellationReasons.map((reason) => reason.Code);
+    assert.deepEqual(codes, ["ConditionalCheckFailed", "ConditionalCheckFailed", "None", "None"]);
+    assert.deepEqual(unmarshall(error.CancellationReasons[0].Item), item(1, 1));
+    return true;
+  });
+  await write(parts(1));
+  const get = (s) => ({ Get: { TableName, Key: Key(s), ProjectionExpression: "#v", ...names } });
+  const { Responses, ConsumedCapacity } = await db.send(
+    new lib.TransactGetCommand({ TransactItems: [1, 2, 3, 4].map(get), ...all }),
+  );
+  assert.deepEqual(Responses.map(({ Item }) => Item), [{ v: 1 }, { v: 2 }, { v: 1 }, undefined]);
+  assert.deepEqual(ConsumedCapacity, [{ TableName, CapacityUnits: 8, Table: { CapacityUnits: 8 } }]);
+  const token = { ClientRequestToken: newName().slice(0, 36) };
+  const add = (n) => [{ Update: { TableName, Key: Key(5), UpdateExpression: "ADD #v :n", ...names,
+    ExpressionAttributeValues: { ":n": n } } }];
+  for (let i = 0; i < 3; i++) await write(add(2), token);
+  assert.equal((await doc("Get", { Key: Key(5), ConsistentRead: true })).Item.v, 2);
+  await refused(write(add(3), token), "IdempotentParameterMismatchException");
+});
