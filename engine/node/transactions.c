@@ -35,7 +35,10 @@ static void lock_table_clear(struct lock_table *t)
     while (!LIST_EMPTY(&t->records))
         record_free(LIST_FIRST(&t->records));
     id_map_deinit(&t->by_hash);
-    t->by_hash = (struct id_map){0};
+    id_map_deinit(&t->numbered_locks);
+    id_map_deinit(&t->numbered_records);
+    id_map_deinit(&t->by_id);
+    t->by_hash = t->numbered_locks = t->numbered_records = t->by_id = (struct id_map){0};
     t->lock_count = 0;
 }
 
@@ -80,6 +83,16 @@ struct lock *transactions_lock_of(const struct partition *p, struct slice key)
     return p->locks == NULL || p->locks->lock_count == 0 ? NULL : lock_find(p->locks, key);
 }
 
+/* A number by which answers find the lock or record. After many it begins anew. */
+static uint32_t number_give(struct transactions *transactions, struct id_map *numbered, void *value)
+{
+    do
+        transactions->numbers = (transactions->numbers + 1) % NUMBERS;
+    while (transactions->numbers == 0 || id_map_find(numbered, transactions->numbers) != NULL);
+    id_map_add(numbered, transactions->numbers, value);
+    return transactions->numbers;
+}
+
 static struct lock *lock_add(struct transactions *transactions, struct lock_table *t,
                              struct slice key, struct transaction_id id, struct slice anchor)
 {
@@ -88,7 +101,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     buffer_set(&l->key, key);
     buffer_set(&l->anchor, anchor);
     l->id = id;
-    l->number = ++transactions->numbers;
+    l->number = number_give(transactions, &t->numbered_locks, l);
     l->since = transactions->env->now;
     l->ask_at = instant_add_ms(l->since, 2 * decide_ms(transactions));
     l->same_hash = id_map_find(&t->by_hash, l->hash);
@@ -105,6 +118,7 @@ static void lock_remove(struct transactions *transactions, struct lock_table *t,
 {
     struct lock *first = id_map_find(&t->by_hash, l->hash), **link = &first;
     id_map_remove(&t->by_hash, l->hash);
+    id_map_remove(&t->numbered_locks, l->number);
     while (*link != l)
         link = &(*link)->same_hash;
     *link = l->same_hash;
@@ -124,15 +138,20 @@ void transactions_lock_proposed(struct transactions *transactions, struct partit
 
 /* ---- records ---- */
 
+/* Ids are random. */
+static uint64_t id_of_map(struct transaction_id id)
+{
+    return id.low | 1; /* never 0 */
+}
+
 static struct record *record_find(const struct lock_table *t, struct slice anchor,
                                   struct transaction_id id)
 {
-    struct record *r;
-    LIST_FOREACH (r, &t->records, place) {
-        if (transaction_same(r->id, id) && slice_equal(buffer_slice(&r->anchor), anchor))
-            return r;
-    }
-    return NULL;
+    struct record *r = id_map_find(&t->by_id, id_of_map(id));
+    while (r != NULL &&
+           !(transaction_same(r->id, id) && slice_equal(buffer_slice(&r->anchor), anchor)))
+        r = r->same_id;
+    return r;
 }
 
 struct record *transactions_record_of(const struct partition *p, struct slice anchor,
@@ -156,11 +175,28 @@ static struct record *record_add(struct transactions *transactions, struct lock_
     r->id = id;
     buffer_set(&r->anchor, anchor);
     record_set(r, value);
-    r->number = ++transactions->numbers;
+    r->number = number_give(transactions, &t->numbered_records, r);
     r->since = r->again_at = transactions->env->now;
+    r->same_id = id_map_find(&t->by_id, id_of_map(id));
+    if (r->same_id != NULL)
+        id_map_remove(&t->by_id, id_of_map(id));
+    id_map_add(&t->by_id, id_of_map(id), r);
     LIST_INSERT_HEAD(&t->records, r, place);
     t->at = transactions->env->now;
     return r;
+}
+
+static void record_remove(struct lock_table *t, struct record *r)
+{
+    struct record *first = id_map_find(&t->by_id, id_of_map(r->id)), **link = &first;
+    id_map_remove(&t->by_id, id_of_map(r->id));
+    id_map_remove(&t->numbered_records, r->number);
+    while (*link != r)
+        link = &(*link)->same_id;
+    *link = r->same_id;
+    if (first != NULL)
+        id_map_add(&t->by_id, id_of_map(r->id), first);
+    record_free(r);
 }
 
 void transactions_record_proposed(struct transactions *transactions, struct partition *p,
@@ -199,7 +235,7 @@ static void applied_record(struct transactions *transactions, struct lock_table 
     struct record *r = record_find(t, anchor, id);
     if (value.size == 0) {
         if (r != NULL)
-            record_free(r);
+            record_remove(t, r);
         return;
     }
     if (r == NULL)

@@ -57,6 +57,7 @@ struct lock {
 
 struct record {
     LIST_ENTRY(record) place;
+    struct record *same_id; /* or of the same hash */
     struct transaction_id id;
     struct buffer anchor; /* storage key */
     struct buffer bytes;  /* the row's value; `row` lends from it */

@@ -7,6 +7,8 @@
 #include "replication/raft_mutation.h"
 
 enum {
+    INDEX_BITS = 7, /* of a call's token: the place of the part in its record */
+    NUMBERS = 1 << (32 - INDEX_BITS),
     SWEEP_MS = 60000 /* between two looks for tokens that are over */
 };
 
@@ -15,6 +17,9 @@ struct lock_table {
     uint32_t partition;
     uint64_t term;
     struct id_map by_hash; /* of locks */
+    struct id_map numbered_locks;
+    struct id_map numbered_records;
+    struct id_map by_id; /* of records, by a hash */
     uint32_t lock_count;
     LIST_HEAD(, lock) locks;     /* owns */
     LIST_HEAD(, record) records; /* owns */
@@ -22,6 +27,8 @@ struct lock_table {
     struct instant sweep_at;     /* the next look for tokens that are over */
     bool lost;                   /* some locks cannot be read: it is made anew */
 };
+
+_Static_assert(TRANSACTION_ITEMS_MAX <= 1 << INDEX_BITS, "a token has room for every part");
 
 static inline int64_t decide_ms(const struct transactions *transactions)
 {

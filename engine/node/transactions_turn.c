@@ -10,12 +10,9 @@
 enum {
     RETRY_MS = 20,
     PATIENCE_MS = 1000,
-    DELETED_MAX = 500,               /* tokens in an entry */
-    FORGOTTEN_BYTES_MAX = 64 * 1024, /* of an entry that forgets records */
-    INDEX_BITS = 7                   /* of a call's token: the place of the part in its record */
+    DELETED_MAX = 500,              /* tokens in an entry */
+    FORGOTTEN_BYTES_MAX = 64 * 1024 /* of an entry that forgets records */
 };
-
-_Static_assert(TRANSACTION_ITEMS_MAX <= 1 << INDEX_BITS, "a token has room for every part");
 
 /* Calls the leader of the partition that has the key. False: its place is not known yet. */
 static bool transactions_call(struct transactions *transactions, struct slice key,
@@ -81,11 +78,7 @@ static void lock_answered(struct transactions *transactions, struct partition *p
                           struct lock_table *t, const struct call_answer *answer)
 {
     const struct reply *r = answer->reply;
-    struct lock *l;
-    LIST_FOREACH (l, &t->locks, place) {
-        if (l->number == answer->token)
-            break;
-    }
+    struct lock *l = id_map_find(&t->numbered_locks, answer->token);
     if (l == NULL || l->asking == 0)
         return;
     const uint64_t question = l->asking;
@@ -167,12 +160,8 @@ static struct slice record_key_at(const struct record *r, uint32_t index)
 static void record_answered(struct transactions *transactions, struct lock_table *t,
                             const struct call_answer *answer)
 {
-    const uint32_t index = answer->token & ((1U << INDEX_BITS) - 1);
-    struct record *r;
-    LIST_FOREACH (r, &t->records, place) {
-        if (r->number << INDEX_BITS == (answer->token & ~((1U << INDEX_BITS) - 1)))
-            break;
-    }
+    const uint32_t index = answer->token % (1U << INDEX_BITS);
+    struct record *r = id_map_find(&t->numbered_records, answer->token >> INDEX_BITS);
     if (r == NULL)
         return;
     bit_set(r->telling, index, false);
