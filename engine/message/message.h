@@ -81,7 +81,9 @@ struct request {
             struct slice transaction; /* struct transaction_part: the write is prepared, and done
                                        once the transaction commits; empty: done at once */
             uint8_t admitted;         /* enum write_admitted: of a part */
-        } write;                      /* PUT, DELETE, UPDATE, CHECK */
+            bool expiry; /* DELETE: of an item whose time is over: costs nothing; streams name the
+                            service as its author. Only a node asks itself so */
+        } write;         /* PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice key;
             struct read_stamp since;
