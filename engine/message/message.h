@@ -354,6 +354,11 @@ struct partition_stats {
         struct index_refusal refusal; /* index 0 also without changes */
     } indexes;
     struct {
+        bool on;        /* it leads, and its items expire */
+        int64_t lag_ms; /* all items whose time was over so long ago are gone */
+        int64_t items;  /* expired, since the node started */
+    } expiry;
+    struct {
         int64_t allocated_mcu; /* per second */
         struct partition_counts counts;
         struct admit_levels levels;

@@ -322,8 +322,8 @@ static bool indexes_are_sound(uint32_t group, struct slice payload)
     struct arena arena = {0};
     struct reader r = {payload, false};
     reader_u32(&r); /* the version */
-    const bool sound =
-        group != CATALOG_GROUP && !r.failed && index_set_decode(r.left, &arena, &set) == STATUS_OK;
+    const bool sound = group != CATALOG_GROUP && reader_sized(&r).size <= TTL_NAME_SIZE_MAX &&
+                       !r.failed && index_set_decode(r.left, &arena, &set) == STATUS_OK;
     arena_deinit(&arena);
     return sound;
 }
@@ -339,6 +339,7 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     (void)out;
     p->indexes_proposed = 0;
     info.indexes_version = reader_u32(&r);
+    info.ttl = reader_sized(&r);
     info.indexes = r.left;
     if (info.indexes_version <= p->info.indexes_version)
         return;
@@ -485,6 +486,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.hi = p->info.hi;
         info.indexes = p->info.indexes;
         info.indexes_version = p->info.indexes_version;
+        info.ttl = p->info.ttl;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
             buckets_changed(applier->buckets, p);
