@@ -226,6 +226,7 @@ static void tables_that_once_failed_pass(void **state)
         uint64_t hash;
         o.merges = SIM_MERGES_NONE;
         o.transacts = SIM_TRANSACTS_NONE;
+        o.expiries = SIM_EXPIRIES_NONE;
         printf("SEED=%llu\n", (unsigned long long)o.seed);
         assert_false(violates(&o, &hash));
     }
@@ -251,6 +252,7 @@ static void merges_that_once_failed_pass(void **state)
                                 .gac = SIM_GAC_NONE,
                                 .merges = 50,
                                 .transacts = SIM_TRANSACTS_NONE,
+                                .expiries = SIM_EXPIRIES_NONE,
                                 .length_ms = 6000};
         uint64_t hash;
         if (runs[i].slow_disk)
