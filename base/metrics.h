@@ -69,8 +69,8 @@ enum metric_unit {
 #define METRICS_EXPIRY(X)                                                                          \
     X(expired_items, COUNTER, NUMBER, "Items that were deleted because their time was over.")      \
     X(lag_ms, GAUGE, NUMBER,                                                                       \
-      "All items whose time was over this many milliseconds ago have been deleted. Above "         \
-      "ttl_window_ms: the rates of expiry are too low.")
+      "Milliseconds since the last round over the items that has ended began: what was over then "  \
+      "is gone. Above ttl_window_ms: the rates of expiry are too low.")
 
 /* Labels: those of METRICS_PARTITION, and the reason or the bucket. */
 #define METRICS_PARTITION_BY(X)                                                                    \

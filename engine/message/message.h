@@ -355,7 +355,7 @@ struct partition_stats {
     } indexes;
     struct {
         bool on;        /* it leads, and its items expire */
-        int64_t lag_ms; /* all items whose time was over so long ago are gone */
+        int64_t lag_ms; /* since the last round that has ended began: what was over then is gone */
         int64_t items;  /* expired, since the node started */
     } expiry;
     struct {

@@ -61,7 +61,7 @@ static void round_own(struct expiry *expiry, struct partition *p)
     r->term = p->led;
     r->epoch = p->info.epoch;
     buffer_set(&r->ttl, p->info.ttl);
-    r->whole_at = expiry->env->now;
+    r->whole = expiry->env->now;
     round_begin(expiry, p);
 }
 
@@ -72,7 +72,7 @@ static void round_end(struct expiry *expiry, struct expiry_round *r)
     r->next_at = instant_add_ms(r->failed ? expiry->env->now : r->began,
                                 r->failed ? RETRY_MS : window_ms / 2);
     if (!r->failed)
-        r->whole_at = r->began;
+        r->whole = r->began;
 }
 
 /* ---- deletions ---- */
@@ -110,7 +110,6 @@ static void round_delete(struct expiry *expiry, struct partition *p, uint32_t sl
     struct buffer *key = &expiry->calls_out[slot].key;
     buffer_set(key, round_take_key(r));
     expiry->calls_out[slot].number = r->number;
-    expiry->calls_out[slot].partition = p->info.id;
     r->calls++;
     token_bucket_debit(&expiry->items, cost);
     const struct call_options options = {.kind = CALL_EXPIRY,
@@ -243,5 +242,5 @@ struct instant expiry_deadline(const struct expiry *expiry)
 
 int64_t expiry_lag_ms(const struct node_env *env, const struct partition *p)
 {
-    return p->expiry == NULL ? 0 : instant_since(env->now, p->expiry->whole_at).ns / NS_PER_MS;
+    return p->expiry == NULL ? 0 : instant_since(env->now, p->expiry->whole).ns / NS_PER_MS;
 }

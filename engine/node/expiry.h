@@ -44,7 +44,6 @@ struct expiry {
     struct instant at;
     struct {
         uint32_t number; /* of the owner of its round; 0: the slot is free */
-        uint32_t partition;
         struct buffer key;
     } calls_out[EXPIRY_CALLS_MAX];
 };
@@ -57,5 +56,6 @@ void expiry_tick(struct expiry *expiry);
 /* A deletion was answered. */
 void expiry_answered(struct expiry *expiry, const struct call_answer *answer);
 struct instant expiry_deadline(const struct expiry *expiry);
-/* All items whose time was over so many milliseconds ago are gone. 0: the items do not expire. */
+/* Since the beginning of the last round that has ended: what was over then is gone. Before a leader's
+ * first round has ended: since it looks. 0: the items do not expire. */
 int64_t expiry_lag_ms(const struct node_env *env, const struct partition *p);

@@ -85,11 +85,26 @@ static void node_compose_indexes(struct node *n)
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
 }
 
+/* The components that go over all items of a partition. */
+static void node_compose_background(struct node *n)
+{
+    struct node_env *env = &n->env;
+    background_init(&n->background, env, &n->partitions, &n->waiters);
+    n->expiry = (struct expiry){
+        .env = env,
+        .partitions = &n->partitions,
+        .throughput = &n->throughput,
+        .calls = &n->calls,
+        .background = &n->background,
+        .at = INSTANT_NEVER,
+    };
+}
+
 /* The components that decide which replicas exist, and how they answer. */
 static void node_compose_upper(struct node *n)
 {
     struct node_env *env = &n->env;
-    background_init(&n->background, env, &n->partitions, &n->waiters);
+    node_compose_background(n);
     n->snapshots = (struct snapshots){
         .env = env,
         .log = &n->log,
@@ -101,14 +116,6 @@ static void node_compose_upper(struct node *n)
         .groups = &n->groups,
     };
     node_compose_indexes(n);
-    n->expiry = (struct expiry){
-        .env = env,
-        .partitions = &n->partitions,
-        .throughput = &n->throughput,
-        .calls = &n->calls,
-        .background = &n->background,
-        .at = INSTANT_NEVER,
-    };
     n->catalog = (struct catalog_replica){
         .env = env,
         .partitions = &n->partitions,

@@ -63,18 +63,17 @@ struct expiry_round {
     uint32_t number; /* of the round's owner: another term, range or attribute has another number */
     uint64_t term;
     uint64_t epoch;
-    struct buffer ttl;    /* the attribute */
-    bool on;              /* the round is under way */
-    bool scanning;        /* not all items have been read */
-    bool failed;          /* the store could not be read */
-    int64_t may_read;     /* bytes; below zero: too many were read */
-    struct buffer at;     /* the key to read next */
-    struct buffer found;  /* keys of items that may go: each u32 size, bytes */
-    size_t taken;         /* bytes of `found` that were taken */
-    uint32_t calls;       /* deletions on their way */
-    struct instant began; /* the round, or the last one */
-    struct instant
-        whole_at;           /* when the last round that ended began; at first, when this was made */
+    struct buffer ttl;      /* the attribute */
+    bool on;                /* the round is under way */
+    bool scanning;          /* not all items have been read */
+    bool failed;            /* the store could not be read */
+    int64_t may_read;       /* bytes; below zero: too many were read */
+    struct buffer at;       /* the key to read next */
+    struct buffer found;    /* keys of items that may go: each u32 size, bytes */
+    size_t taken;           /* bytes of `found` that were taken */
+    uint32_t calls;         /* deletions on their way */
+    struct instant began;   /* the round, or the last one */
+    struct instant whole;   /* the last round that has ended began then; at first: this was made */
     struct instant next_at; /* when the next deletion may go, or the next round may begin */
 };
 
