@@ -83,12 +83,13 @@ struct partition {
     const struct index_set *indexes; /* lends from `bytes` and `index_arena`; NULL: none */
     struct arena index_arena;
     uint64_t indexes_proposed; /* the term in which other indexes were proposed; 0: none since */
-    uint64_t indexed_from;     /* entries after it were proposed with these indexes; 0: all */
-    struct raft *raft;         /* owns */
-    struct instant deadline;   /* when raft wants to be called (raft_timers.h) */
-    uint32_t deadline_place;   /* in the heap, from 1; 0: no deadline */
-    uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
-    bool no_state;      /* a snapshot is being installed: nothing can be read */
+    uint32_t indexes_logged; /* the highest version in an entry that was applied since the start */
+    uint64_t indexed_from;   /* entries after it were proposed with these indexes; 0: all */
+    struct raft *raft;       /* owns */
+    struct instant deadline; /* when raft wants to be called (raft_timers.h) */
+    uint32_t deadline_place; /* in the heap, from 1; 0: no deadline */
+    uint64_t since_lsn;      /* the group's records before this lsn belong to an earlier replica */
+    bool no_state;           /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     struct frozen frozen;
     bool thaws; /* frozen, and the catalog has given the merge up: no partition absorbs it */

@@ -232,6 +232,17 @@ static void tables_that_once_failed_pass(void **state)
     }
 }
 
+/* 62: a replica that was opened late led its group, which waited for what that replica knew. */
+static void time_to_live_that_once_failed_passes(void **state)
+{
+    const struct sim_options o = {
+        .seed = 62, .faults = SIM_FAULTS_ALL, .expiries = 5, .length_ms = 8000};
+    uint64_t hash;
+    (void)state;
+    printf("SEED=%llu\n", (unsigned long long)o.seed);
+    assert_false(violates(&o, &hash));
+}
+
 /* Of three nodes, with every fault of a kind. 1079, 1446 and 1488: a replica did not know, after a
  * restart, that it was frozen; it kept out the snapshot of the one that had taken over. 12315: a
  * frozen replica whose merge was given up was behind, and took no snapshot. */
@@ -334,6 +345,7 @@ int main(void)
         cmocka_unit_test(splits_that_once_failed_pass),
         cmocka_unit_test(tables_that_once_failed_pass),
         cmocka_unit_test(merges_that_once_failed_pass),
+        cmocka_unit_test(time_to_live_that_once_failed_passes),
         cmocka_unit_test(policies_that_once_failed_pass),
         cmocka_unit_test(backlogs_that_once_grew_too_large_pass),
     };
