@@ -421,7 +421,7 @@ test("items expire once their time to live is over", async () => {
   const name = await newTable({ BillingMode: "PAY_PER_REQUEST" });
   const specification = { Enabled: true, AttributeName: "t" };
   const past = { N: String(Math.floor(Date.now() / 1000) - 10) };
-  await call("PutItem", { TableName: name, Item: { p: { S: "1" }, s: { S: "1" }, t: past } });
+  await call("PutItem", { TableName: name, Item: { p: { S: "1" }, s: { N: "1" }, t: past } });
   const update = (Enabled) =>
     call("UpdateTimeToLive", { TableName: name, TimeToLiveSpecification: { ...specification, Enabled } });
   await refused(update(false), "ValidationException", "TimeToLive is already disabled");
