@@ -60,6 +60,19 @@
       "then once every decrease_wait_s.")                                                          \
     X(decrease_wait_s, 3600, 1, 86400,                                                             \
       "After decreases_max decreases within a UTC day, the next one must wait for this time.")     \
+    X(ttl_window_ms, 3600000, 1000, 604800000,                                                     \
+      "An item is deleted within this time after its time to live, as long as the rates below "    \
+      "suffice. Half of this time lies between two looks at an item.")                             \
+    X(expiry_items_s, 4000, 1, 1000000,                                                            \
+      "A node deletes at most this many items per second because their time to live is over.")     \
+    X(expiry_bytes_s, 32 * MIB, 64 * KIB, 64 * GIB,                                                \
+      "A node reads at most this many bytes of items per second to find those whose time to live " \
+      "is over. A smaller item counts as 512 bytes.")                                              \
+    X(expiry_busy_percent, 25, 1, 100,                                                             \
+      "While a node serves requests, it does this percentage of expiry_items_s and "               \
+      "expiry_bytes_s.")                                                                           \
+    X(ttl_change_ms, 0, 0, 86400000,                                                               \
+      "After a change of a table's time to live, the next one must wait for this time.")           \
     X(tables_max, 2500, 1, 100000, "A cluster has at most this many tables.")                      \
     X(table_partitions_max, 1000, 1, 100000, "A table has at most this many partitions.")          \
     /* replication */                                                                              \

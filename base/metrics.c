@@ -28,6 +28,12 @@ static const struct metric indexes_metrics[] = {
 #undef X
 };
 
+static const struct metric expiry_metrics[] = {
+#define X(...) AT(metrics_expiry, __VA_ARGS__)
+    METRICS_EXPIRY(X)
+#undef X
+};
+
 static const struct metric limit_metrics[] = {
 #define X(...) AT(metrics_limit, __VA_ARGS__)
     METRICS_LIMIT(X)
@@ -50,6 +56,7 @@ const struct metric_group metric_groups[METRIC_GROUPS] = {
     [METRICS_OF_PARTITION] = GROUP("partition", partition_metrics),
     [METRICS_OF_PARTITION_BY] = GROUP("partition", partition_by_metrics),
     [METRICS_OF_INDEXES] = GROUP("indexes", indexes_metrics),
+    [METRICS_OF_EXPIRY] = GROUP("expiry", expiry_metrics),
     [METRICS_OF_LIMIT] = GROUP("limit", limit_metrics),
     [METRICS_OF_POLICY] = GROUP("policy", policy_metrics),
 };

@@ -64,6 +64,14 @@ enum metric_unit {
     X(backlog_items, GAUGE, NUMBER, "Items with changes that an index lacks.")                     \
     X(backlog_bytes, GAUGE, BYTES, "Bytes of the changes that indexes lack.")
 
+/* Items of a partition that are deleted because their time to live is over, at its leader. Labels:
+ * table, partition, node. */
+#define METRICS_EXPIRY(X)                                                                          \
+    X(expired_items, COUNTER, NUMBER, "Items that were deleted because their time was over.")      \
+    X(lag_ms, GAUGE, NUMBER,                                                                       \
+      "Milliseconds since the last round over the items that has ended began: what was over then "  \
+      "is gone. Above ttl_window_ms: the rates of expiry are too low.")
+
 /* Labels: those of METRICS_PARTITION, and the reason or the bucket. */
 #define METRICS_PARTITION_BY(X)                                                                    \
     X(throttled, COUNTER, NUMBER, "Requests that were refused, by reason.")                        \
@@ -101,6 +109,10 @@ struct metrics_indexes {
     METRICS_INDEXES(METRIC_MEMBER)
 };
 
+struct metrics_expiry {
+    METRICS_EXPIRY(METRIC_MEMBER)
+};
+
 struct metrics_limit {
     METRICS_LIMIT(METRIC_MEMBER)
 };
@@ -128,6 +140,7 @@ enum metric_group_id {
     METRICS_OF_PARTITION,
     METRICS_OF_PARTITION_BY,
     METRICS_OF_INDEXES,
+    METRICS_OF_EXPIRY,
     METRICS_OF_LIMIT,
     METRICS_OF_POLICY,
     METRIC_GROUPS

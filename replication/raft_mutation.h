@@ -43,6 +43,8 @@ enum raft_mutation {
     RAFT_MUTATION_SPLIT_FORGETS,    /* a partition that was cut forgets its locks and records */
     RAFT_MUTATION_READ_LOCKED,      /* reads do not wait for what a transaction may have done */
     RAFT_MUTATION_WRITE_LOCKED,     /* writes change items that a transaction has */
+    RAFT_MUTATION_EXPIRE_UNJUDGED,  /* an item is not judged again before it expires */
+    RAFT_MUTATION_EXPIRE_APPLIED,   /* it is judged without the writes that are in flight */
     RAFT_MUTATIONS,
 };
 

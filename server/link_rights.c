@@ -31,6 +31,8 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
     const bool row = q->op == REQUEST_PUT || q->op == REQUEST_DELETE;
     if (row && (from->kind == PEER_NODE) != (q->write.session != 0))
         return "sent an item as a node, or a row of an index as another";
+    if (q->op == REQUEST_DELETE && q->write.expiry)
+        return "sent a deletion that a node asks of itself alone";
     if (q->op == REQUEST_DECIDE && q->decide.op != CATALOG_DRAIN)
         return "sent a decision that is the controller's";
     return NULL;

@@ -303,7 +303,7 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     const int64_t indexes =
         w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
     const int64_t lists = plan->transacts > 0 ? TRANSACT_TABLES + indexes : 0;
-    int64_t promised = units * (w->partitions * (1 + indexes + lists) +
+    int64_t promised = units * (w->partitions * (1 + indexes + lists + (plan->expiries > 0)) +
                                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
@@ -454,6 +454,22 @@ static void plan_transacts(struct plan *plan, const struct sim_options *o)
     plan->transacts = o->transacts > 0 ? (uint32_t)o->transacts : some ? clients : 0;
 }
 
+/* Draws from its own stream. With few deletions a second, an item may change after it was found. */
+static void plan_expiries(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6578706972790000));
+    const bool some = often(&p, 40) && !o->plain && o->expiries == 0;
+    const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
+    const bool few = often(&p, 60);
+    const int64_t items = spread(&p, 20, 200);
+    plan->config.ttl_window_ms = spread(&p, 4000, 8000);
+    plan->expiries = o->expiries > 0 ? (uint32_t)o->expiries : some ? clients : 0;
+    if (!few)
+        return;
+    plan->config.expiry_items_s = items;
+    plan->config.expiry_busy_percent = 100;
+}
+
 /* An entry has the keys of index rows, which are long; a real segment has at least 8 MiB. */
 static void plan_log_of_indexes(struct plan *plan)
 {
@@ -475,6 +491,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     const uint32_t may = o->plain ? 0 : o->faults;
     choose_faults(plan, &p, percent, may, SIM_FAULTS_FIRST, SIM_FAULTS_MORE);
     plan_transacts(plan, o);
+    plan_expiries(plan, o);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};
     if (!o->plain) {

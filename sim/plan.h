@@ -44,6 +44,7 @@ enum {
     SIM_GAC_NONE = -1,
     SIM_MERGES_NONE = -1,
     SIM_TRANSACTS_NONE = -1,
+    SIM_EXPIRIES_NONE = -1,
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
@@ -95,6 +96,7 @@ struct sim_options {
     int gac; /* GAC servers; SIM_GAC_NONE: none */
     uint32_t clients;
     int transacts;     /* clients of transactions; SIM_TRANSACTS_NONE: none */
+    int expiries;      /* clients whose items expire; SIM_EXPIRIES_NONE: none */
     int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
     int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
     int64_t length_ms; /* how long faults strike */
@@ -129,6 +131,7 @@ struct plan {
     int64_t strike_ns;      /* mean time between two faults */
     int64_t cut_ns;         /* mean time between two splits of a partition; 0: none */
     uint32_t transacts;     /* clients of transactions */
+    uint32_t expiries;      /* clients whose items expire */
     uint32_t transact_keys; /* lists that they work on */
     uint32_t merge_percent; /* of the splits, this many are merges instead */
     enum split_stage kill_leader_at;

@@ -9,6 +9,7 @@
 #include "sim/admission_watch.h"
 #include "sim/check.h"
 #include "sim/drains.h"
+#include "sim/expiries.h"
 #include "sim/faults.h"
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
@@ -40,6 +41,7 @@ struct sim {
     struct tables *tables;       /* owns */
     struct drains *drains;       /* owns */
     struct transacts *transacts; /* owns */
+    struct expiries *expiries;   /* owns */
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
@@ -95,8 +97,9 @@ static void create_world(struct sim *s)
         .nodes = p->nodes,
         .routers = p->routers,
         .gac = p->gac,
-        .clients = p->clients + 1 + p->transacts, /* the first of the others makes and deletes
-                                                     tables, the rest does transactions */
+        /* The first of the others makes and deletes tables. Then come those of transactions, and
+         * those whose items expire. */
+        .clients = p->clients + 1 + p->transacts + p->expiries,
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -133,6 +136,33 @@ static void create_transacts(struct sim *s)
                                                 .seed =
                                                     world_seed(&s->run.world, WORLD_TRANSACTS, 0)};
     s->transacts = transacts_create(&transacts);
+}
+
+static struct http_client_options expiry_http(void *context, uint32_t client)
+{
+    struct sim *s = context;
+    return world_http(&s->run.world, s->run.plan.clients + 1 + s->run.plan.transacts + client,
+                      world_seed(&s->run.world, WORLD_EXPIRIES, 1 + client));
+}
+
+static void create_expiries(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    int64_t ahead_ms = INT64_MIN;
+    for (uint32_t id = 1; id <= p->nodes; id++) {
+        const int64_t skew_ms = s->run.world.nodes[id]->process.wall_skew_ms;
+        ahead_ms = skew_ms > ahead_ms ? skew_ms : ahead_ms;
+    }
+    const struct expiries_options expiries = {.scheduler = &s->run.world.scheduler,
+                                              .http = expiry_http,
+                                              .context = s,
+                                              .clients = p->expiries,
+                                              .units = p->workload.partitions * p->workload.units,
+                                              .ahead_ms = ahead_ms,
+                                              .window_ms = p->config.ttl_window_ms,
+                                              .think_ns = p->workload.think_ns,
+                                              .seed = world_seed(&s->run.world, WORLD_EXPIRIES, 0)};
+    s->expiries = expiries_create(&expiries);
 }
 
 static void create_clients(struct sim *s)
@@ -172,6 +202,7 @@ struct sim *sim_create(const struct sim_options *options)
     create_world(s);
     create_clients(s);
     create_transacts(s);
+    create_expiries(s);
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
     s->drains = drains_create(&s->run);
@@ -188,6 +219,7 @@ void sim_destroy(struct sim *s)
     tables_destroy(s->tables);
     drains_destroy(s->drains);
     transacts_destroy(s->transacts);
+    expiries_destroy(s->expiries);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     world_deinit(&s->run.world);
@@ -286,6 +318,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     if (!tables_are_settled(s->tables))
         tables_describe(s->tables, &s->run.violation);
     transacts_describe(s->transacts, &s->run.violation);
+    expiries_describe(s->expiries, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -409,7 +442,7 @@ static void check_filled(struct sim *s)
 static bool is_settled(const struct sim *s)
 {
     return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
-           transacts_are_done(s->transacts) && clients_done(s);
+           transacts_are_done(s->transacts) && expiries_are_done(s->expiries) && clients_done(s);
 }
 
 /* The time within which every key must answer. Under the periodic policy tokens come once a period
@@ -435,8 +468,9 @@ static void calm(struct sim *s)
     splits_end(s->splits);
     drains_end(s->drains);
     transacts_end(s->transacts);
+    expiries_end(s->expiries);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
-        s->run.plan.transacts > 0 || !drains_are_over(s->drains)) {
+        s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || !drains_are_over(s->drains)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
@@ -486,7 +520,8 @@ static void judge(struct sim *s)
     if (!check_nodes(s->run.world.nodes, s->run.plan.nodes, &s->run.violation) ||
         !check_tables(s, &s->run.violation))
         return;
-    if (!transacts_check(s->transacts, &s->run.violation))
+    if (!transacts_check(s->transacts, &s->run.violation) ||
+        !expiries_check(s->expiries, &s->run.violation))
         return;
     for (uint32_t i = 0; vends(&s->run.plan) && i < s->watch_count; i++) {
         if (!check_watch(s, &s->watches[i]))
@@ -505,6 +540,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         splits_begin(s->splits);
         tables_begin(s->tables);
         transacts_begin(s->transacts);
+        expiries_begin(s->expiries);
         drains_begin(s->drains);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
         calm(s);

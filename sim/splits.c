@@ -12,6 +12,7 @@
 #include "engine/node/collection.h"
 #include "sim/check.h"
 #include "sim/dynamo.h"
+#include "sim/expiries.h"
 #include "sim/table_churn.h"
 #include "sim/transacts.h"
 
@@ -150,8 +151,11 @@ static void splits_ask(void *context, uint64_t argument)
     s->at = tables > 1 ? (uint32_t)prng_below(&s->prng, tables) : 0;
     r.table.name = slice_of(tables_name(s->at));
     const bool lists = s->run->plan.transacts > 0 && prng_below(&s->prng, 2) == 0;
+    const bool expiries = s->run->plan.expiries > 0 && prng_below(&s->prng, 3) == 0;
     if (lists)
         r.table.name = slice_of(transacts_tables[prng_below(&s->prng, TRANSACT_TABLES)]);
+    else if (expiries)
+        r.table.name = slice_of(expiries_table);
     else if (s->at == 0 && s->run->plan.workload.global_indexes && prng_below(&s->prng, 2) == 0) {
         snprintf(index, sizeof index, "%s/%s", tables_name(0),
                  dynamo_globals[prng_below(&s->prng, DYNAMO_GLOBALS)]);

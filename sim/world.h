@@ -32,6 +32,7 @@ enum world_stream {
     WORLD_TABLES,
     WORLD_DRAINS,
     WORLD_TRANSACTS,
+    WORLD_EXPIRIES,
 };
 
 struct world_plan {

@@ -387,6 +387,7 @@ static void cut_hash_space(struct catalog *c, struct table *t, struct arena *are
             .whole_collections = t->whole_collections,
             .indexes = table_kept_indexes(t),
             .indexes_version = t->indexes_version,
+            .ttl = table_kept_ttl(t),
             .of_index = t->index_of != 0,
             .gac = t->gac,
             .weight = t->weight,
@@ -540,7 +541,7 @@ bool catalog_update_entry(struct catalog *c, const struct catalog_command *comma
     struct table t = e->table;
     t.partitions = arena_alloc(&arena, t.partition_count * sizeof t.partitions[0]);
     memcpy(t.partitions, e->table.partitions, t.partition_count * sizeof t.partitions[0]);
-    if (!catalog_change_labels(c, command, &t, &arena))
+    if (!catalog_change_labels(c, command, &t, &arena) || !catalog_change_ttl(c, command, &t))
         catalog_refuse(c, out, REPLY_TABLE_INVALID);
     else if (!update_throughput(c, command, &t))
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
@@ -689,6 +690,7 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
         /* A CATALOG_SETTLE from before the split has another count, and does not end the split. */
         if (command->partition_count == e->table.partition_count)
             end_split(e);
+        catalog_settle_ttl(&e->table);
         set_status(c, e, TABLE_ACTIVE, out);
         return;
     }

@@ -73,6 +73,7 @@ struct catalog_command {
     int64_t on_demand_switches_max;
     int64_t decreases_max;
     int64_t decrease_wait_s;
+    int64_t ttl_change_ms;
     uint8_t gac; /* enum gac_policy, for tables that name none */
     int64_t tables_max;
     int64_t table_partitions_max;

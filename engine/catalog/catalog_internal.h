@@ -80,6 +80,14 @@ void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t 
 bool catalog_change_labels(struct catalog *c, const struct catalog_command *command,
                            struct table *t, struct arena *arena);
 
+/* ---- ttl.c ---- */
+
+/* Lets items expire, or lets them not expire any more, as the command's spec says. Lends from the
+ * command. False: it is refused; `c->text` says why. */
+bool catalog_change_ttl(struct catalog *c, const struct catalog_command *command, struct table *t);
+/* The nodes have taken over what the table says. */
+void catalog_settle_ttl(struct table *t);
+
 /* ---- modes.c ---- */
 
 /* Sets billing mode and throughput as the command's spec says. False: `c->text` tells which limit

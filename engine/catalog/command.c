@@ -21,6 +21,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .gac = (uint8_t)gac_policy_of(config, GAC_AS_CONFIGURED),
         .decreases_max = config->decreases_max,
         .decrease_wait_s = config->decrease_wait_s,
+        .ttl_change_ms = config->ttl_change_ms,
         .tables_max = config->tables_max,
         .table_partitions_max = config->table_partitions_max,
     };
@@ -59,6 +60,7 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     m->gac = codec_choice(c, m->gac, 0, GAC_POLICIES - 1);
     codec_i64(c, &m->decreases_max, 1, UINT32_MAX);
     codec_i64(c, &m->decrease_wait_s, 1, UINT32_MAX);
+    codec_i64(c, &m->ttl_change_ms, 0, UINT32_MAX);
     codec_i64(c, &m->tables_max, 0, UINT32_MAX);
     codec_i64(c, &m->table_partitions_max, 0, PARTITION_ID_MAX);
     codec_sized(c, &m->decision, UINT32_MAX);

@@ -30,6 +30,13 @@ static void indexes_walk(struct codec *c, struct slice *indexes, bool whole)
         codec_check(c, indexes_are_sound(*indexes, whole));
 }
 
+static void ttl_walk(struct codec *c, enum table_ttl *ttl, struct slice *attribute)
+{
+    *ttl = (enum table_ttl)codec_choice(c, *ttl, TTL_DISABLED, TTL_DISABLING);
+    codec_sized(c, attribute, TTL_NAME_SIZE_MAX);
+    codec_check(c, (attribute->size > 0) == (*ttl != TTL_DISABLED) && slice_is_utf8(*attribute));
+}
+
 static void pair_walk(struct codec *c, int64_t least, int64_t most, int64_t pair[ADMIT_KINDS])
 {
     for (int kind = 0; kind < ADMIT_KINDS; kind++)
@@ -83,6 +90,8 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     pair_walk(c, 0, TABLE_UNITS_MAX, s->warm);
     pair_walk(c, MAXIMUM_NONE, TABLE_UNITS_MAX, s->maximum);
     s->protection = (enum table_protection)codec_choice(c, s->protection, 0, PROTECTION_ON);
+    ttl_walk(c, &s->ttl, &s->ttl_attribute);
+    codec_check(c, s->ttl != TTL_ENABLED);
     told_walk(c, &s->class, &s->encryption, &s->encryption_key);
     codec_sized(c, &s->tags, UINT32_MAX);
     codec_check(c, tags_valid(s->tags, true));
@@ -187,6 +196,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     table_merge_walk(c, p);
     indexes_walk(c, &p->indexes, p->whole_collections);
     codec_u32(c, &p->indexes_version);
+    codec_sized(c, &p->ttl, TTL_NAME_SIZE_MAX);
 }
 
 CODEC_ENCODE(partition_info)
@@ -223,6 +233,8 @@ static void table_walk(struct codec *c, struct table *t)
     codec_amount(c, &t->decreased_ms);
     codec_u32(c, &t->decreases_today);
     codec_bool(c, &t->protected);
+    ttl_walk(c, &t->ttl, &t->ttl_attribute);
+    codec_amount(c, &t->ttl_changed_ms);
     told_walk(c, &t->class, &t->encryption, &t->encryption_key);
     codec_sized(c, &t->tags, UINT32_MAX);
     codec_check(c, tags_valid(t->tags, false));
@@ -243,12 +255,13 @@ void table_encode(struct buffer *out, const struct table *t)
         struct partition_info p = t->partitions[i];
         p.indexes = slice_make(NULL, 0); /* the table's, which are there already */
         p.indexes_version = 0;
+        p.ttl = slice_make(NULL, 0);
         partition_info_encode(out, &p);
     }
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 76
+    PARTITION_INFO_SIZE_MIN = 80
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -262,9 +275,10 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     out->partitions = arena_zalloc(arena, out->partition_count * sizeof *out->partitions);
     for (uint32_t i = 0; i < out->partition_count; i++) {
         partition_info_walk(&c, &out->partitions[i]);
-        codec_check(&c, out->partitions[i].indexes.size == 0);
+        codec_check(&c, out->partitions[i].indexes.size == 0 && out->partitions[i].ttl.size == 0);
         out->partitions[i].indexes = table_kept_indexes(out);
         out->partitions[i].indexes_version = out->indexes_version;
+        out->partitions[i].ttl = table_kept_ttl(out);
     }
     return codec_end(&c);
 }

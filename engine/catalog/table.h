@@ -35,11 +35,19 @@ enum table_protection {
     PROTECTION_ON /* DeleteTable is refused */
 };
 
+enum table_ttl {
+    TTL_DISABLED = 0, /* in a spec: no change */
+    TTL_ENABLING,     /* in a spec: items shall expire */
+    TTL_ENABLED,
+    TTL_DISABLING /* in a spec: they shall not any more */
+};
+
 enum {
     ON_DEMAND_SWITCHES_MAX = 8,
     MAXIMUM_NONE = -1,
     TABLE_WEIGHT_MAX = 100,
-    ENCRYPTION_KEY_SIZE_MAX = 2048
+    ENCRYPTION_KEY_SIZE_MAX = 2048,
+    TTL_NAME_SIZE_MAX = 255
 };
 #define TABLE_UNITS_MAX INT64_C(1000000000000) /* of anything per second */
 
@@ -64,6 +72,8 @@ struct table_spec {
     int64_t warm[2];    /* units per second to serve at once; 0: no change */
     int64_t maximum[2]; /* units per second on demand; 0: no change */
     enum table_protection protection;
+    enum table_ttl ttl;         /* update only */
+    struct slice ttl_attribute; /* with a change of `ttl`: the name of the attribute */
     /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;
@@ -93,7 +103,8 @@ struct partition_info {
     struct slice lo;
     struct slice hi;
     struct slice indexes;     /* as in its table */
-    uint32_t indexes_version; /* as in its table: a higher version is newer */
+    uint32_t indexes_version; /* as in its table: a higher version is newer; of `ttl`, too */
+    struct slice ttl;         /* the attribute that says when an item expires; empty: none does */
     bool whole_collections;   /* as in its table */
     bool of_index;            /* it holds rows of a global index */
     uint8_t gac;              /* as in its table */
@@ -134,7 +145,7 @@ struct table {
     struct key_attr partition_key;
     struct key_attr sort_key;
     struct slice indexes;              /* index_set_encode; empty: none */
-    uint32_t indexes_version;          /* rises with each change of `indexes` */
+    uint32_t indexes_version;          /* rises with each change of `indexes` or `ttl` */
     const struct index_set *index_set; /* the same; NULL: none */
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
      * The bytes are counted (engine/node/collection.h). Only with a sort key. */
@@ -154,8 +165,11 @@ struct table {
     int64_t created_ms;                           /* wall clock */
     int64_t increased_ms;                         /* LastIncreaseDateTime; 0 = never */
     int64_t decreased_ms;
-    uint32_t decreases_today; /* on the UTC day of decreased_ms */
-    bool protected;           /* DeleteTable is refused */
+    uint32_t decreases_today;   /* on the UTC day of decreased_ms */
+    bool protected;             /* DeleteTable is refused */
+    enum table_ttl ttl;         /* whether items expire: engine/catalog/ttl.c */
+    struct slice ttl_attribute; /* the name of the attribute with their time; DISABLED: empty */
+    int64_t ttl_changed_ms;     /* wall clock; 0: never */
     /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;
@@ -227,6 +241,14 @@ static inline bool table_partition_is_changing(const struct table *t,
 static inline struct slice table_kept_indexes(const struct table *t)
 {
     return t->index_of == 0 ? t->indexes : (struct slice){NULL, 0};
+}
+
+/* The attribute by which items of the table's partitions expire. Empty: none. Rows of a global index
+ * go with their items. */
+static inline struct slice table_kept_ttl(const struct table *t)
+{
+    const bool on = t->ttl == TTL_ENABLING || t->ttl == TTL_ENABLED;
+    return on ? t->ttl_attribute : (struct slice){NULL, 0};
 }
 
 /* The partition with this id. NULL: the table has none. */

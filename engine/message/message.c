@@ -30,6 +30,9 @@ static void partition_stats_walk(struct codec *c, struct partition_stats *s)
     stats_walk_number(c, &s->indexes.items);
     stats_walk_number(c, &s->indexes.bytes);
     index_refusal_walk(c, &s->indexes.refusal);
+    codec_bool(c, &s->expiry.on);
+    stats_walk_number(c, &s->expiry.lag_ms);
+    stats_walk_number(c, &s->expiry.items);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct partition_counts *counts = &s->kinds[kind].counts;
         struct admit_levels *levels = &s->kinds[kind].levels;

@@ -81,7 +81,9 @@ struct request {
             struct slice transaction; /* struct transaction_part: the write is prepared, and done
                                        once the transaction commits; empty: done at once */
             uint8_t admitted;         /* enum write_admitted: of a part */
-        } write;                      /* PUT, DELETE, UPDATE, CHECK */
+            bool expiry; /* DELETE: of an item whose time is over: costs nothing; streams name the
+                            service as its author. Only a node asks itself so */
+        } write;         /* PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice key;
             struct read_stamp since;
@@ -351,6 +353,11 @@ struct partition_stats {
         int64_t bytes;                /* of these changes */
         struct index_refusal refusal; /* index 0 also without changes */
     } indexes;
+    struct {
+        bool on;        /* it leads, and its items expire */
+        int64_t lag_ms; /* since the last round that has ended began: what was over then is gone */
+        int64_t items;  /* expired, since the node started */
+    } expiry;
     struct {
         int64_t allocated_mcu; /* per second */
         struct partition_counts counts;

@@ -1,4 +1,5 @@
 /* advice.c - requests for the statistics of partitions, and for advice on where to cut them. */
+#include "engine/node/expiry.h"
 #include "engine/node/requests_internal.h"
 #include "engine/node/size_cut.h"
 
@@ -81,6 +82,9 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     }
     advice_count_replicas(p, out);
     advice_count_lag(requests, p, out);
+    out->expiry.on = p->expiry != NULL;
+    out->expiry.lag_ms = expiry_lag_ms(requests->env, p);
+    out->expiry.items = p->expired_items;
 }
 
 void requests_stats(struct requests *requests, struct operation *o)

@@ -322,8 +322,8 @@ static bool indexes_are_sound(uint32_t group, struct slice payload)
     struct arena arena = {0};
     struct reader r = {payload, false};
     reader_u32(&r); /* the version */
-    const bool sound =
-        group != CATALOG_GROUP && !r.failed && index_set_decode(r.left, &arena, &set) == STATUS_OK;
+    const bool sound = group != CATALOG_GROUP && reader_sized(&r).size <= TTL_NAME_SIZE_MAX &&
+                       !r.failed && index_set_decode(r.left, &arena, &set) == STATUS_OK;
     arena_deinit(&arena);
     return sound;
 }
@@ -339,13 +339,44 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     (void)out;
     p->indexes_proposed = 0;
     info.indexes_version = reader_u32(&r);
+    info.ttl = reader_sized(&r);
     info.indexes = r.left;
+    if (info.indexes_version > p->indexes_logged)
+        p->indexes_logged = info.indexes_version;
     if (info.indexes_version <= p->info.indexes_version)
         return;
     partition_set(p, &info);
     p->indexed_from = raft_last(p->raft);
     if (applier->env->started)
         feeds_begin(applier->feeds, p);
+}
+
+void applier_propose_indexes(struct applier *applier, struct partition *p,
+                             const struct partition_info *info)
+{
+    const struct operation own = {.from = FROM_SELF};
+    struct buffer *head = &applier->env->scratch;
+    const size_t size =
+        sizeof info->indexes_version + sizeof(uint32_t) + info->ttl.size + info->indexes.size;
+    if (p->led == 0 || p->indexes_proposed == p->led ||
+        !proposals_may_write(applier->proposals, &own, size) ||
+        !groups_may_propose(applier->groups, p, &own, size))
+        return;
+    buffer_clear(head);
+    buffer_append_u32(head, info->indexes_version);
+    buffer_append_sized(head, info->ttl);
+    if (groups_propose(applier->groups, p, &own, LOG_INDEXES, buffer_slice(head), info->indexes) !=
+        NULL)
+        p->indexes_proposed = p->led;
+}
+
+void applier_tell_indexes(struct applier *applier, struct partition *p)
+{
+    if (p->led == 0 || p->info.indexes_version <= p->indexes_logged || p->frozen.index != 0 ||
+        p->indexes_proposed == p->led || p->no_state || p->closing || p->ended)
+        return;
+    PROBE("a leader tells its group of indexes that it knows from the catalog");
+    applier_propose_indexes(applier, p, &p->info);
 }
 
 static bool noop_is_sound(uint32_t group, struct slice payload)
@@ -485,6 +516,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.hi = p->info.hi;
         info.indexes = p->info.indexes;
         info.indexes_version = p->info.indexes_version;
+        info.ttl = p->info.ttl;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
             buckets_changed(applier->buckets, p);

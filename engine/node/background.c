@@ -2,6 +2,7 @@
 #include "engine/node/background.h"
 
 #include "engine/node/counting.h"
+#include "engine/node/expiry_scan.h"
 #include "engine/node/size_cut.h"
 #include "engine/node/token_sweep.h"
 
@@ -16,6 +17,7 @@ static const struct background_kind {
     [BACKGROUND_COUNT] = {counting_wants, counting_from, counting_slice},
     [BACKGROUND_MIDDLE] = {size_cut_wants, size_cut_from, size_cut_slice},
     [BACKGROUND_TOKENS] = {token_sweep_wants, token_sweep_from, token_sweep_slice},
+    [BACKGROUND_EXPIRY] = {expiry_scan_wants, expiry_scan_from, expiry_scan_slice},
 };
 
 void background_init(struct background *background, struct node_env *env,

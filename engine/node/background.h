@@ -17,6 +17,7 @@ enum background_job {
     BACKGROUND_COUNT,  /* counting.h */
     BACKGROUND_MIDDLE, /* size_cut.h */
     BACKGROUND_TOKENS, /* token_sweep.h */
+    BACKGROUND_EXPIRY, /* expiry_scan.h */
     BACKGROUND_JOBS
 };
 

@@ -33,8 +33,9 @@ enum call_kind {
     CALL_INDEX_SESSION, /* feed_round.c: subject = base partition, token = index partition */
     CALL_INDEX_FILL,    /* index_builder.c: subject = table id of the index */
     CALL_INDEX_ROW, /* feed_round.c: subject = base partition, token = item and index partition */
-    CALL_TRANSACT_ASK, /* transactions_turn.c: subject = partition, token = lock */
-    CALL_TRANSACT_TELL /* the same: token = record and part */
+    CALL_TRANSACT_ASK,  /* transactions_turn.c: subject = partition, token = lock */
+    CALL_TRANSACT_TELL, /* the same: token = record and part */
+    CALL_EXPIRY         /* expiry.c: subject = partition, token = slot */
 };
 
 struct call_options {

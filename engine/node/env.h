@@ -45,7 +45,8 @@ void env_deinit(struct node_env *env);
 /* An event begins: memory that the last event lent is reused. */
 void env_begin_event(struct node_env *env, struct instant now);
 
-/* Milliseconds since 1970, for dates that people read. Nothing expires by it. */
+/* Milliseconds since 1970. For dates that people read, and for items and tokens that expire: no
+ * promise between nodes rests on it. */
 static inline int64_t env_wall_ms(const struct node_env *env)
 {
     return env->wall_ms + instant_since(env->now, env->wall_at).ns / NS_PER_MS;

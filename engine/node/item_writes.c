@@ -13,6 +13,7 @@
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
 #include "engine/index/row.h"
+#include "engine/item/item_time.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
@@ -27,7 +28,7 @@ enum status write_applied_item(struct requests *requests, const struct partition
     bool touched = (o->touched & TOUCHED_ITEMS) != 0;
     enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
     const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE ||
-                        p->indexes != NULL;
+                        p->indexes != NULL || o->request.write.expiry;
     if (status == STATUS_OK && !items_is_sound(*item, walked))
         status = STATUS_CORRUPT;
     if (status != STATUS_OK)
@@ -42,7 +43,7 @@ static enum status write_newest_item(struct requests *requests, const struct par
     const struct shadow *shadow =
         proposals_shadow(requests->proposals, o->request.write.key, w->hash);
     w->in_flight = shadow != NULL;
-    if (shadow == NULL)
+    if (shadow == NULL || (o->request.write.expiry && MUTATED(RAFT_MUTATION_EXPIRE_APPLIED)))
         return write_applied_item(requests, p, o, item);
     *item = shadow->value;
     return item->data == NULL ? STATUS_NOT_FOUND : STATUS_OK;
@@ -68,13 +69,23 @@ static enum update_fault write_keys_fault(const struct index_set *set, struct sl
     return fault;
 }
 
+/* Whether an expiry finds an item whose time is over, by the clock of this leader (EXPIRY-1). */
+static bool write_expires(const struct requests *requests, const struct partition *p,
+                          struct slice old)
+{
+    struct item_times times;
+    item_times_at(env_wall_ms(requests->env), &times);
+    return MUTATED(RAFT_MUTATION_EXPIRE_UNJUDGED) || item_time_is_over(&times, old, p->info.ttl);
+}
+
 /* Sets what the write makes of `old`; an empty `old` means that there is no item. REPLY_OK, or why
  * the write is refused. */
 static enum reply_code write_judge(struct requests *requests, const struct partition *p,
                                    const struct request *q, struct slice old, struct write *w)
 {
     w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
-    if (q->write.condition.size > 0 && !program_holds(q->write.condition, old))
+    if ((q->write.condition.size > 0 && !program_holds(q->write.condition, old)) ||
+        (q->write.expiry && !write_expires(requests, p, old)))
         return REPLY_CONDITION_FAILED;
     if (q->op == REQUEST_CHECK) {
         w->item = old;
@@ -283,6 +294,8 @@ const char *write_fault_of(const struct request *q)
     const bool has = q->op == REQUEST_PUT || q->op == REQUEST_UPDATE;
     if (has && (item_check(q->write.item) != STATUS_OK || item_size(q->write.item) > ITEM_SIZE_MAX))
         return "the item fails its checksum";
+    if (q->write.expiry && (q->op != REQUEST_DELETE || q->write.transaction.size > 0))
+        return "an expiry is a deletion, and no part of a transaction";
     if (q->op == REQUEST_CHECK && q->write.transaction.size == 0)
         return "a check is a part of a transaction";
     if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)
@@ -420,8 +433,9 @@ void requests_write(struct requests *requests, struct operation *o)
     if (p == NULL || !items_holds_key(requests, p, o) ||
         !write_may_begin(requests, p, o, &prepared))
         return;
-    const int64_t factor = prepared.on ? TRANSACTION_FACTOR : 1;
+    const int64_t factor = q->write.expiry ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
     const int64_t least = write_least_mcu(q);
+    o->admitted |= q->write.expiry; /* it costs nothing */
     if (!write_has_room(requests, p, o, q->write.item, 0) ||
         !items_admit(requests, p, o, ADMIT_WRITE, factor * least) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)

@@ -85,11 +85,26 @@ static void node_compose_indexes(struct node *n)
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
 }
 
+/* The components that go over all items of a partition. */
+static void node_compose_background(struct node *n)
+{
+    struct node_env *env = &n->env;
+    background_init(&n->background, env, &n->partitions, &n->waiters);
+    n->expiry = (struct expiry){
+        .env = env,
+        .partitions = &n->partitions,
+        .throughput = &n->throughput,
+        .calls = &n->calls,
+        .background = &n->background,
+        .at = INSTANT_NEVER,
+    };
+}
+
 /* The components that decide which replicas exist, and how they answer. */
 static void node_compose_upper(struct node *n)
 {
     struct node_env *env = &n->env;
-    background_init(&n->background, env, &n->partitions, &n->waiters);
+    node_compose_background(n);
     n->snapshots = (struct snapshots){
         .env = env,
         .log = &n->log,
@@ -183,6 +198,7 @@ void node_destroy(struct node *n)
     index_builder_end(&n->index_builder);
     feeds_deinit(&n->feeds);
     transactions_deinit(&n->transactions);
+    expiry_deinit(&n->expiry);
     index_sessions_deinit(&n->index_sessions);
     index_maps_deinit(&n->index_maps);
     calls_deinit(&n->calls);
@@ -241,6 +257,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     members_init(&n->throughput.members, n->env.config, n->env.node_count);
     peers_start(&n->peers);
     snapshots_start(&n->snapshots);
+    expiry_start(&n->expiry);
     n->reports.at = n->groups.hand_back_at = now;
     background_wake(&n->background, BACKGROUND_COUNT);
     struct duration support = duration_ms(n->env.config->support_ms);
@@ -325,6 +342,9 @@ static void node_answer_call(struct node *n, const struct call_answer *answer)
     case CALL_TRANSACT_ASK:
     case CALL_TRANSACT_TELL:
         transactions_answered(&n->transactions, answer);
+        break;
+    case CALL_EXPIRY:
+        expiry_answered(&n->expiry, answer);
         break;
     }
 }
@@ -521,6 +541,7 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, settling_deadline(&n->settling));
     t = instant_earlier(t, feeds_deadline(&n->feeds));
     t = instant_earlier(t, transactions_deadline(&n->transactions));
+    t = instant_earlier(t, expiry_deadline(&n->expiry));
     t = instant_earlier(t, index_builder_deadline(&n->index_builder));
     t = instant_earlier(t, snapshots_deadline(&n->snapshots));
     return instant_earlier(t, n->peers.liveness_at);
@@ -541,6 +562,7 @@ void node_tick(struct node *n, struct instant now)
         groups_tick(&n->groups, false);
         settling_tick(&n->settling);
         index_builder_tick(&n->index_builder);
+        expiry_tick(&n->expiry);
         background_tick(&n->background);
         node_heat_tick(&n->heat);
         buckets_tick(&n->buckets);
@@ -586,6 +608,8 @@ static void node_end_stepped(struct node *n, struct partition *p)
     applier_apply_committed(&n->applier, p);
     node_see_leader(n, p);
     applier_stepped(&n->applier, p);
+    applier_tell_indexes(&n->applier, p);
+    expiry_see(&n->expiry, p);
     requests_close_ended(&n->requests, p);
     requests_run_reads(&n->requests, p);
     if (partition_led_term(p) != 0)

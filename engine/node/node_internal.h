@@ -4,6 +4,7 @@
  * (loads the state of an earlier life from the store), verify.c and control_view.c (only read). */
 #pragma once
 
+#include "engine/node/expiry.h"
 #include "engine/node/index_builder.h"
 #include "engine/node/node.h"
 #include "engine/node/requests.h"
@@ -28,6 +29,7 @@ struct node {
     struct feeds feeds;
     struct transactions transactions;
     struct background background;
+    struct expiry expiry;
     struct snapshots snapshots;
     struct catalog_replica catalog;
     struct settling settling;

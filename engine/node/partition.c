@@ -26,10 +26,21 @@ void middle_destroy(struct middle *m)
     free(m);
 }
 
+void expiry_round_destroy(struct expiry_round *r)
+{
+    if (r == NULL)
+        return;
+    buffer_deinit(&r->ttl);
+    buffer_deinit(&r->at);
+    buffer_deinit(&r->found);
+    free(r);
+}
+
 void partition_destroy(struct partition *p)
 {
     if (p == NULL)
         return;
+    expiry_round_destroy(p->expiry);
     if (p->raft != NULL)
         raft_destroy(p->raft);
     free(p->installing);

@@ -58,18 +58,38 @@ struct middle {
     struct instant found_at;
 };
 
+/* While a partition of items that expire is led here: the round over its items (expiry.h). */
+struct expiry_round {
+    uint32_t number; /* of the round's owner: another term, range or attribute has another number */
+    uint64_t term;
+    uint64_t epoch;
+    struct buffer ttl;      /* the attribute */
+    bool on;                /* the round is under way */
+    bool scanning;          /* not all items have been read */
+    bool failed;            /* the store could not be read */
+    int64_t may_read;       /* bytes; below zero: too many were read */
+    struct buffer at;       /* the key to read next */
+    struct buffer found;    /* keys of items that may go: each u32 size, bytes */
+    size_t taken;           /* bytes of `found` that were taken */
+    uint32_t calls;         /* deletions on their way */
+    struct instant began;   /* the round, or the last one */
+    struct instant whole;   /* the last round that has ended began then; at first: this was made */
+    struct instant next_at; /* when the next deletion may go, or the next round may begin */
+};
+
 struct partition {
     struct partition_info info;      /* slices borrow from `bytes` */
     struct buffer bytes;             /* partition_info_encode, as it is stored */
     const struct index_set *indexes; /* lends from `bytes` and `index_arena`; NULL: none */
     struct arena index_arena;
     uint64_t indexes_proposed; /* the term in which other indexes were proposed; 0: none since */
-    uint64_t indexed_from;     /* entries after it were proposed with these indexes; 0: all */
-    struct raft *raft;         /* owns */
-    struct instant deadline;   /* when raft wants to be called (raft_timers.h) */
-    uint32_t deadline_place;   /* in the heap, from 1; 0: no deadline */
-    uint64_t since_lsn; /* the group's records before this lsn belong to an earlier replica */
-    bool no_state;      /* a snapshot is being installed: nothing can be read */
+    uint32_t indexes_logged; /* the highest version in an entry that was applied since the start */
+    uint64_t indexed_from;   /* entries after it were proposed with these indexes; 0: all */
+    struct raft *raft;       /* owns */
+    struct instant deadline; /* when raft wants to be called (raft_timers.h) */
+    uint32_t deadline_place; /* in the heap, from 1; 0: no deadline */
+    uint64_t since_lsn;      /* the group's records before this lsn belong to an earlier replica */
+    bool no_state;           /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     struct frozen frozen;
     bool thaws; /* frozen, and the catalog has given the merge up: no partition absorbs it */
@@ -94,10 +114,12 @@ struct partition {
     struct lock_table *locks;          /* while it is led here (transactions.h); or NULL */
     /* While it is led here: tokens that are looked for (token_sweep.h). */
     bool sweeping;
-    struct buffer swept_to; /* the key to read next */
-    struct buffer expired;  /* keys of rows that may go: each u32 size, bytes */
-    uint64_t *marks;        /* owns; the last entries that changed items, by hash; NULL: not kept */
-    uint64_t late_until;    /* entries up to this index were committed before they came here */
+    struct buffer swept_to;      /* the key to read next */
+    struct buffer expired;       /* keys of rows that may go: each u32 size, bytes */
+    struct expiry_round *expiry; /* owns; NULL: its items do not expire, or it is not led here */
+    int64_t expired_items;       /* since the node started */
+    uint64_t *marks;     /* owns; the last entries that changed items, by hash; NULL: not kept */
+    uint64_t late_until; /* entries up to this index were committed before they came here */
     struct admission admission;
     struct mirror *mirror;     /* owns; NULL: no mirror yet (buckets.c) */
     struct kept_buckets *kept; /* owns; of an earlier life, until the node starts; or NULL */
@@ -144,6 +166,8 @@ void partition_set(struct partition *p, const struct partition_info *info);
 
 /* Frees the search and its result. NULL: does nothing. */
 void middle_destroy(struct middle *m);
+/* The same for a round of expiry. */
+void expiry_round_destroy(struct expiry_round *r);
 
 /* Whether a storage key lies in the range. */
 bool partition_holds(const struct partition *p, struct slice key);

@@ -70,29 +70,18 @@ static void replicas_refuse_opening(struct requests *requests, const struct oper
                what);
 }
 
-/* A group's indexes change by an entry of its log: so no leader misses a change. Answers that it has
- * not happened yet, or that a newer change has. */
+/* A group's indexes change by an entry of its log. Answers that it has not happened yet, or that a newer
+ * change has. */
 static void replicas_change_indexes(struct requests *requests, const struct operation *o,
                                     struct partition *p, const struct partition_info *info)
 {
-    const struct operation own = {.from = FROM_SELF};
-    const size_t size = sizeof info->indexes_version + info->indexes.size;
     if (info->indexes_version < p->info.indexes_version) {
         PROBE("an older word of a table's indexes comes after a newer one");
         env_refuse(requests->env, o, REPLY_STALE_MAP,
                    "partition %u knows newer indexes of its table", p->info.id);
         return;
     }
-    if (p->led != 0 && p->indexes_proposed != p->led &&
-        proposals_may_write(requests->proposals, &own, size) &&
-        groups_may_propose(requests->groups, p, &own, size)) {
-        struct buffer *head = &requests->env->scratch;
-        buffer_clear(head);
-        buffer_append_u32(head, info->indexes_version);
-        if (groups_propose(requests->groups, p, &own, LOG_INDEXES, buffer_slice(head),
-                           info->indexes) != NULL)
-            p->indexes_proposed = p->led;
-    }
+    applier_propose_indexes(requests->applier, p, info);
     env_refuse(requests->env, o, REPLY_OVERLOADED,
                "partition %u does not know the indexes of its table yet", p->info.id);
 }

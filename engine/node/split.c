@@ -96,6 +96,7 @@ static struct partition_info split_kept_info(const struct partition *parent,
     struct partition_info info = *told;
     info.indexes = parent->info.indexes; /* as of this place in the log */
     info.indexes_version = parent->info.indexes_version;
+    info.ttl = parent->info.ttl;
     info.parent = 0;
     memset(info.share_ppm, 0, sizeof info.share_ppm);
     if (partition_member_on(&info, node) != raft_self(parent->raft)) {
@@ -286,6 +287,7 @@ static void split_take_info(struct partition *p, const struct partition_info *to
     info.hi = told->hi;
     info.indexes = told->indexes;
     info.indexes_version = told->indexes_version;
+    info.ttl = told->ttl;
     partition_set(p, &info);
 }
 
@@ -313,7 +315,7 @@ bool split_take_range(struct applier *applier, struct partition *p,
                       const struct partition_info *told)
 {
     if (told->epoch == p->info.epoch) {
-        if (!slice_equal(told->indexes, p->info.indexes))
+        if (!slice_equal(told->indexes, p->info.indexes) || !slice_equal(told->ttl, p->info.ttl))
             split_take_info(p, told);
         return true;
     }

@@ -230,6 +230,14 @@ static void partitions_write_indexes(struct buffer *out, const struct partition_
     json_write_close(out, '}');
 }
 
+static void partitions_write_expiry(struct buffer *out, const struct partition_stats *s)
+{
+    const struct metrics_expiry m = {.expired_items = s->expiry.items, .lag_ms = s->expiry.lag_ms};
+    json_member_open(out, "expiry", '{');
+    page_write_metrics(out, METRICS_OF_EXPIRY, &m);
+    json_write_close(out, '}');
+}
+
 /* The step of a merge that the partition's replicas must take. */
 static const char *const merge_names[] = {
     [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
@@ -257,6 +265,8 @@ static void partitions_write_partition(struct buffer *out, const struct partitio
     partitions_write_kind(out, s, ADMIT_WRITE);
     if (s->indexes.feeds)
         partitions_write_indexes(out, s, t);
+    if (s->expiry.on)
+        partitions_write_expiry(out, s);
     json_write_close(out, '}');
 }
 

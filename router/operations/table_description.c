@@ -155,7 +155,7 @@ static void table_change_ask(struct call *c, struct slice name, uint32_t attempt
     subrequest_start_later(c->router, s);
 }
 
-static void table_change_follow(struct call *c, const struct table_told *told)
+void table_change_follow(struct call *c, const struct table_told *told)
 {
     if (table_told_rests(told) || c->router->config->table_change_delay_ms > 0)
         return;

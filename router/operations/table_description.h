@@ -26,6 +26,8 @@ enum {
     TABLE_CHANGE_WAIT_MS = 5000
 };
 
+/* Holds the call's answer as table_description_answer does. */
+void table_change_follow(struct call *c, const struct table_told *told);
 /* True: the reply belongs to such a wait, and is done with. The wait goes on or ends. */
 bool table_change_took(struct call *c, struct subrequest *s, const struct reply *r);
 

@@ -1,5 +1,5 @@
-/* table_features.c - operations on features that weir does not have: time to live, backups, global
- * tables, insights, streams to Kinesis, policies of resources, auto scaling.
+/* table_features.c - operations on features that weir does not have: backups, global tables,
+ * insights, streams to Kinesis, policies of resources, auto scaling.
  *
  * For a table that exists, an operation answers as the service does while the feature is off.
  * Whatever would switch a feature on is refused by name. */
@@ -16,27 +16,7 @@ static bool feature_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* ---- time to live ---- */
-
-static bool ttl_reply(struct call *c, struct subrequest *s, const struct reply *r)
-{
-    struct table t;
-    if (!table_take_reply(c, s, r, &t))
-        return false;
-    if (t.status == TABLE_CREATING || t.status == TABLE_DELETING) {
-        const char *state = table_status_name(t.status);
-        return call_invalid(c,
-                            "Cannot describe time to live while table is in %s state: Current "
-                            "table state is %s",
-                            state, state);
-    }
-    json_write_open(&c->body, '{');
-    json_member_open(&c->body, "TimeToLiveDescription", '{');
-    json_member_text(&c->body, "TimeToLiveStatus", "DISABLED");
-    json_write_close(&c->body, '}');
-    json_write_close(&c->body, '}');
-    return true;
-}
+/* ---- backups ---- */
 
 /* c->state is not NULL if the request switches the feature on. */
 static void feature_note_on(struct call *c, const struct shape *shape,
@@ -46,29 +26,6 @@ static void feature_note_on(struct call *c, const struct shape *shape,
     shape_bind(shape, specification, m);
     c->state = shape_boolean(&m[member], false) ? c : NULL;
 }
-
-static bool ttl_update_begin(struct call *c, const struct json_value m[])
-{
-    feature_note_on(c, &shape_time_to_live_specification,
-                    &m[UPDATE_TIME_TO_LIVE_TIME_TO_LIVE_SPECIFICATION],
-                    TIME_TO_LIVE_SPECIFICATION_ENABLED);
-    return feature_begin(c, m);
-}
-
-static bool ttl_update_reply(struct call *c, struct subrequest *s, const struct reply *r)
-{
-    struct table t;
-    return table_take_reply(c, s, r, &t) &&
-           (c->state != NULL ? fault_set_later(call_fault(c), "TimeToLiveSpecification")
-                             : call_invalid(c, "TimeToLive is already disabled"));
-}
-
-OPERATION(describe_time_to_live, "DescribeTimeToLive", .name_first = true, .begin = feature_begin,
-          .reply = ttl_reply);
-OPERATION(update_time_to_live, "UpdateTimeToLive", .name_first = true, .begin = ttl_update_begin,
-          .reply = ttl_update_reply);
-
-/* ---- backups ---- */
 
 /* Backups have an exception of their own for a table that is not there. */
 static bool backups_reply(struct call *c, struct subrequest *s, const struct reply *r)

@@ -232,9 +232,6 @@ class ClientTest(unittest.TestCase):
         name = {"TableName": self.table}
         self.assertGreater(DB.describe_limits()["TableMaxReadCapacityUnits"], 0)
         self.assertIn(DB.describe_endpoints()["Endpoints"][0]["Address"], URL)
-        self.assertEqual(DB.describe_time_to_live(**name)["TimeToLiveDescription"], {"TimeToLiveStatus": "DISABLED"})
-        self.refused("ValidationException", DB.update_time_to_live, "TimeToLive is already disabled", **name,
-                     TimeToLiveSpecification={"Enabled": False, "AttributeName": "t"})
         backups = DB.describe_continuous_backups(**name)["ContinuousBackupsDescription"]
         self.assertEqual(backups["ContinuousBackupsStatus"], "DISABLED")
         DB.update_continuous_backups(**name, PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": False})

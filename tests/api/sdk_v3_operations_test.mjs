@@ -417,14 +417,25 @@ test("tags are set, listed and removed", async () => {
   );
 });
 
+test("items expire once their time to live is over", async () => {
+  const name = await newTable({ BillingMode: "PAY_PER_REQUEST" });
+  const specification = { Enabled: true, AttributeName: "t" };
+  const past = { N: String(Math.floor(Date.now() / 1000) - 10) };
+  await call("PutItem", { TableName: name, Item: { p: { S: "1" }, s: { N: "1" }, t: past } });
+  const update = (Enabled) =>
+    call("UpdateTimeToLive", { TableName: name, TimeToLiveSpecification: { ...specification, Enabled } });
+  await refused(update(false), "ValidationException", "TimeToLive is already disabled");
+  assert.deepEqual((await update(true)).TimeToLiveSpecification, specification);
+  const { TimeToLiveDescription } = await call("DescribeTimeToLive", { TableName: name });
+  assert.deepEqual(TimeToLiveDescription, { AttributeName: "t", TimeToLiveStatus: "ENABLED" });
+  let left = 1;
+  for (let tries = 0; tries < 2000 && left > 0; tries++) left = (await call("Scan", { TableName: name })).Count;
+  assert.equal(left, 0);
+  await update(false);
+  await call("DeleteTable", { TableName: name });
+});
+
 test("what weir does not have is told as off", async () => {
-  const { TimeToLiveDescription } = await call("DescribeTimeToLive", { TableName });
-  assert.equal(TimeToLiveDescription.TimeToLiveStatus, "DISABLED");
-  await refused(
-    call("UpdateTimeToLive", { TableName, TimeToLiveSpecification: { Enabled: false, AttributeName: "t" } }),
-    "ValidationException",
-    "TimeToLive is already disabled",
-  );
   const { ContinuousBackupsDescription } = await call("DescribeContinuousBackups", { TableName });
   assert.equal(ContinuousBackupsDescription.ContinuousBackupsStatus, "DISABLED");
   const off = { PointInTimeRecoveryEnabled: false };

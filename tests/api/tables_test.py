@@ -187,7 +187,6 @@ class FeatureTest(Suite):
             "ContinuousBackupsStatus": "DISABLED",
             "PointInTimeRecoveryDescription": {"PointInTimeRecoveryStatus": "DISABLED"}}}
         for operation, wanted in (
-            ("DescribeTimeToLive", {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}),
             ("DescribeContinuousBackups", off),
             ("DescribeContributorInsights", {"TableName": self.table, "ContributorInsightsStatus": "DISABLED"}),
             ("ListContributorInsights", {"ContributorInsightsSummaries": []}),
@@ -204,11 +203,6 @@ class FeatureTest(Suite):
                  "GlobalTableNotFoundException", GlobalTableName="abc")
 
     def test_features_are_not_switched_on(self):
-        on = {"Enabled": True, "AttributeName": "t"}
-        self.bad("UpdateTimeToLive", "TimeToLiveSpecification is not supported by weir yet",
-                 TimeToLiveSpecification=on)
-        self.bad("UpdateTimeToLive", "TimeToLive is already disabled",
-                 TimeToLiveSpecification={**on, "Enabled": False})
         self.bad("UpdateContinuousBackups", "PointInTimeRecoverySpecification is not supported by weir yet",
                  PointInTimeRecoverySpecification={"PointInTimeRecoveryEnabled": True})
 

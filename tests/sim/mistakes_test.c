@@ -33,6 +33,8 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
         o.merges = SIM_MERGES_NONE; /* nothing but what the mistake is about */
     if (o.transacts == 0)
         o.transacts = SIM_TRANSACTS_NONE;
+    if (o.expiries == 0)
+        o.expiries = SIM_EXPIRIES_NONE;
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
         o.mistake = mistake;
         raft_mutation = mutation;
@@ -285,6 +287,16 @@ static void mistakes_with_locks_are_found(void **state)
     assert_transaction_mistake_found(RAFT_MUTATION_DECIDE_TWICE, faults | SIM_FAULT_BIT(SIM_PAUSE));
 }
 
+/* An item that is written anew must stay. */
+static void expiries_that_do_not_see_the_newest_item_are_found(void **state)
+{
+    const struct sim_options o = {
+        .nodes = 3, .replicas = 3, .gac = SIM_GAC_NONE, .expiries = 6, .length_ms = 8000};
+    (void)state;
+    assert_found(o, RAFT_MUTATION_EXPIRE_UNJUDGED, 1, SEEDS);
+    assert_found(o, RAFT_MUTATION_EXPIRE_APPLIED, 1, SEEDS);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -301,6 +313,7 @@ int main(void)
         cmocka_unit_test(changes_that_a_new_leader_forgets_are_found),
         cmocka_unit_test(a_backlog_without_bound_is_found),
         cmocka_unit_test(mistakes_with_locks_are_found),
+        cmocka_unit_test(expiries_that_do_not_see_the_newest_item_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };

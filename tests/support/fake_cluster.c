@@ -62,6 +62,7 @@ void fake_deinit(struct fake_cluster *f)
         free((void *)(uintptr_t)f->tables[i].sort_key.name.data);
         free((void *)(uintptr_t)f->tables[i].encryption_key.data);
         free((void *)(uintptr_t)f->tables[i].tags.data);
+        free((void *)(uintptr_t)f->tables[i].ttl_attribute.data);
     }
     for (size_t i = 0; i <= FAKE_CLIENTS_MAX; i++)
         buffer_deinit(&f->clients[i].received);
@@ -196,6 +197,11 @@ static bool take_labels(struct table *t, const struct table_spec *spec)
     if (spec->encryption != ENCRYPTION_UNSAID) {
         t->encryption = spec->encryption;
         replace_owned(&t->encryption_key, spec->encryption_key);
+    }
+    if (spec->ttl != TTL_DISABLED) { /* it follows at once */
+        t->ttl = spec->ttl == TTL_ENABLING ? TTL_ENABLED : TTL_DISABLED;
+        replace_owned(&t->ttl_attribute,
+                      t->ttl == TTL_ENABLED ? spec->ttl_attribute : slice_make(NULL, 0));
     }
     return true;
 }

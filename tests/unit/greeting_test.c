@@ -199,6 +199,18 @@ static bool may(enum peer_kind kind, enum request_op op)
     return link_rights_request(&from, &q) == NULL;
 }
 
+static void no_link_carries_an_expiry(void **state)
+{
+    (void)state;
+    for (enum peer_kind kind = PEER_NODE; kind <= PEER_ROUTER; kind++) {
+        const struct link_peer from = {1, kind, 5};
+        struct request q = {.op = REQUEST_DELETE, .write.session = kind == PEER_NODE};
+        assert_null(link_rights_request(&from, &q));
+        q.write.expiry = true;
+        assert_non_null(link_rights_request(&from, &q));
+    }
+}
+
 static void a_link_carries_its_own_roles_messages_only(void **state)
 {
     (void)state;
@@ -247,6 +259,7 @@ int main(void)
         cmocka_unit_test(a_secret_that_others_may_read_is_refused),
         cmocka_unit_test(only_loopback_stays_on_this_machine),
         cmocka_unit_test(a_link_carries_its_own_roles_messages_only),
+        cmocka_unit_test(no_link_carries_an_expiry),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Operations on features that weir does not have: as the service answers while they are off. */
+/* Operations on features that weir does not have: as the service answers while they are off. And on
+ * time to live. */
 #include "tests/check.h"
 
 #include "tests/support/expect.h"
@@ -37,8 +38,6 @@ static void features_of_a_table_are_described_as_off(void **state)
         const char *request;
         const char *answer;
     } CASES[] = {
-        {"DescribeTimeToLive", USERS,
-         "{\"TimeToLiveDescription\":{\"TimeToLiveStatus\":\"DISABLED\"}}"},
         {"DescribeContinuousBackups", USERS, DISABLED},
         {"UpdateContinuousBackups",
          USERS_ON "\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":false}}",
@@ -111,23 +110,50 @@ static void features_of_an_unknown_table_are_not_found(void **state)
 static void features_are_not_switched_on(void **state)
 {
     (void)state;
-    static const char TTL[] =
-        USERS_ON "\"TimeToLiveSpecification\":{\"Enabled\":%s,\"AttributeName\":\"%s\"}}";
-    char request[256];
-    snprintf(request, sizeof request, TTL, "true", "a");
-    expect_invalid(&f, "UpdateTimeToLive", request,
-                   "TimeToLiveSpecification is not supported by weir yet");
-    snprintf(request, sizeof request, TTL, "false", "a");
-    expect_invalid(&f, "UpdateTimeToLive", request, "TimeToLive is already disabled");
-    snprintf(request, sizeof request, TTL, "true", "");
-    expect_invalid(&f, "UpdateTimeToLive", request,
-                   "1 validation error detected: Value '' at "
-                   "'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member "
-                   "must have length greater than or equal to 1");
     expect_invalid(&f, "UpdateContinuousBackups",
                    USERS_ON
                    "\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":true}}",
                    "PointInTimeRecoverySpecification is not supported by weir yet");
+}
+
+#define TTL(enabled, name) \
+    "\"TimeToLiveSpecification\":{\"Enabled\":" enabled ",\"AttributeName\":\"" name "\"}}"
+#define TTL_DESCRIBED(members) "{\"TimeToLiveDescription\":{" members "}}"
+
+static void time_to_live_is_switched_on_and_off(void **state)
+{
+    (void)state;
+    static const char OFF[] = TTL_DESCRIBED("\"TimeToLiveStatus\":\"DISABLED\"");
+    expect_call(&f, "DescribeTimeToLive", USERS, 200, OFF);
+    expect_call(&f, "UpdateTimeToLive", USERS_ON TTL("true", "a"), 200,
+                "{\"TimeToLiveSpecification\":{\"AttributeName\":\"a\",\"Enabled\":true}}");
+    expect_call(&f, "DescribeTimeToLive", USERS, 200,
+                TTL_DESCRIBED("\"AttributeName\":\"a\",\"TimeToLiveStatus\":\"ENABLED\""));
+    expect_call(&f, "UpdateTimeToLive", USERS_ON TTL("false", "a"), 200,
+                "{\"TimeToLiveSpecification\":{\"AttributeName\":\"a\",\"Enabled\":false}}");
+    expect_call(&f, "DescribeTimeToLive", USERS, 200, OFF);
+    expect_invalid(&f, "UpdateTimeToLive", USERS_ON TTL("true", ""),
+                   "1 validation error detected: Value '' at "
+                   "'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member "
+                   "must have length greater than or equal to 1");
+}
+
+static void time_to_live_that_changes_is_told(void **state)
+{
+    (void)state;
+    static const char *const NAMES[] = {[TTL_ENABLING] = "ENABLING", [TTL_DISABLING] = "DISABLING"};
+    static const enum table_ttl STATES[] = {TTL_ENABLING, TTL_DISABLING};
+    char answer[128];
+    f.hold_changes = true;
+    expect_call(&f, "UpdateTimeToLive", USERS_ON TTL("true", "a"), 200,
+                "{\"TimeToLiveSpecification\":{\"AttributeName\":\"a\",\"Enabled\":true}}");
+    for (int i = 0; i < 2; i++) {
+        f.tables[0].ttl = STATES[i];
+        snprintf(answer, sizeof answer,
+                 TTL_DESCRIBED("\"AttributeName\":\"a\",\"TimeToLiveStatus\":\"%s\""),
+                 NAMES[STATES[i]]);
+        expect_call(&f, "DescribeTimeToLive", USERS, 200, answer);
+    }
 }
 
 static void time_to_live_of_a_table_that_comes_or_goes_is_not_described(void **state)
@@ -150,6 +176,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(features_of_a_table_are_described_as_off, start, stop),
         cmocka_unit_test_setup_teardown(features_of_an_unknown_table_are_not_found, start, stop),
         cmocka_unit_test_setup_teardown(features_are_not_switched_on, start, stop),
+        cmocka_unit_test_setup_teardown(time_to_live_is_switched_on_and_off, start, stop),
+        cmocka_unit_test_setup_teardown(time_to_live_that_changes_is_told, start, stop),
         cmocka_unit_test_setup_teardown(time_to_live_of_a_table_that_comes_or_goes_is_not_described,
                                         start, stop),
     };

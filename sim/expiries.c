@@ -1,0 +1,420 @@
+/* expiries.c - clients whose items have a time to live. */
+#include "sim/expiries.h"
+
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "sim/clock.h"
+#include "sim/dynamo.h"
+
+const char expiries_table[] = "sessions";
+
+enum {
+    CALL_TIMEOUT_MS = 6000,
+    RETRY_MS = 100,
+    QUIET_MS = 12000, /* then no abandoned call is on its way any more */
+    LOOK_MS = 200,
+    SLACK_MS = 15000,       /* until all groups have leaders again */
+    MARGIN_MS = 1000,       /* times are whole seconds */
+    SURELY_MS = 20 * 60000, /* more than any clock is off */
+    CANDIDATES_MAX = 8
+};
+
+/* An item that may be there. */
+struct candidate {
+    uint32_t number; /* 0: no item is there */
+    int64_t end_ms;  /* its time, by a correct clock; INT64_MAX: it has none */
+};
+
+struct expiring_key {
+    struct candidate all[CANDIDATES_MAX];
+    uint32_t count;
+    struct instant quiet_from; /* until then a write may come late: the key is left alone */
+    struct instant gone_by;    /* at last */
+    bool last_put;
+    bool done;
+};
+
+enum expiry_work {
+    EXPIRY_IDLE,
+    EXPIRY_MAKE,   /* the table */
+    EXPIRY_AWAIT,  /* it is active */
+    EXPIRY_SWITCH, /* time to live */
+    EXPIRY_PUT,
+    EXPIRY_READ,
+    EXPIRY_DONE,
+};
+
+struct expiry_client {
+    struct expiries *all; /* borrows */
+    struct http_client http;
+    struct prng prng;
+    enum expiry_work work;
+    uint32_t number; /* of the client */
+    uint32_t key;    /* of the call */
+    struct candidate put;
+    struct expiring_key keys[EXPIRIES_KEYS];
+    int last_status;
+    struct buffer body;
+    struct buffer last_error;
+};
+
+struct expiries {
+    struct expiries_options options;
+    struct expiry_client *clients; /* owns */
+    uint32_t numbers;              /* of items, so far */
+    struct buffer wrong;           /* empty: nothing */
+    bool made;                     /* the table is there, and its items expire */
+    bool on;
+    bool ending;
+};
+
+static void client_next(struct expiry_client *c, int64_t ns);
+
+static struct instant expiries_now(const struct expiries *e)
+{
+    return e->options.scheduler->now;
+}
+
+/* By a correct clock. */
+static int64_t expiries_wall_ms(const struct expiries *e)
+{
+    return SIM_WALL_BASE_MS + expiries_now(e).ns / NS_PER_MS;
+}
+
+/* ---- requests ---- */
+
+static const char *client_write_put(struct expiry_client *c)
+{
+    buffer_append_format(&c->body,
+                         "{\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%u.%u\"},"
+                         "\"n\":{\"N\":\"%u\"}",
+                         expiries_table, c->number, c->key, c->put.number);
+    if (c->put.end_ms != INT64_MAX)
+        buffer_append_format(&c->body, ",\"t\":{\"N\":\"%lld\"}",
+                             (long long)(c->put.end_ms / 1000));
+    buffer_append_text(&c->body, "}}");
+    return "PutItem";
+}
+
+static const char *client_write_read(struct expiry_client *c)
+{
+    buffer_append_format(&c->body,
+                         "{\"ConsistentRead\":true,\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":"
+                         "\"%u.%u\"}}}",
+                         expiries_table, c->number, c->key);
+    return "GetItem";
+}
+
+static const char *client_write_switch(struct expiry_client *c)
+{
+    buffer_append_format(&c->body,
+                         "{\"TableName\":\"%s\",\"TimeToLiveSpecification\":{\"Enabled\":true,"
+                         "\"AttributeName\":\"t\"}}",
+                         expiries_table);
+    return "UpdateTimeToLive";
+}
+
+/* ---- answers ---- */
+
+/* 0: no item. */
+static uint32_t number_in(struct slice body)
+{
+    static const char begin[] = "\"n\":{\"N\":\"";
+    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
+    return at == NULL ? 0 : (uint32_t)strtoul((const char *)at + sizeof begin - 1, NULL, 10);
+}
+
+static void candidates_append(const struct expiring_key *k, struct buffer *out)
+{
+    for (uint32_t i = 0; i < k->count; i++)
+        buffer_append_format(out, "%s%u (%lld)", i > 0 ? ", " : "", k->all[i].number,
+                             (long long)k->all[i].end_ms);
+}
+
+static void client_saw(struct expiry_client *c, uint32_t number)
+{
+    struct expiries *e = c->all;
+    struct expiring_key *k = &c->keys[c->key];
+    const int64_t over_ms = expiries_wall_ms(e) + e->options.ahead_ms + MARGIN_MS;
+    for (uint32_t i = 0; i < k->count; i++) {
+        const struct candidate was = k->all[i];
+        if (was.number != number && (number != 0 || was.end_ms > over_ms))
+            continue;
+        k->all[0] = number == 0 ? (struct candidate){0, INT64_MAX} : was;
+        k->count = 1;
+        return;
+    }
+    buffer_append_format(&e->wrong, "key %u.%u has item %u at %lld, and may only have ", c->number,
+                         c->key, number, (long long)expiries_wall_ms(e));
+    candidates_append(k, &e->wrong);
+    buffer_append_text(&e->wrong, "\n");
+}
+
+static void client_end_put(struct expiry_client *c, int status)
+{
+    struct expiring_key *k = &c->keys[c->key];
+    if (status == 200) {
+        k->count = 1;
+        k->all[0] = c->put;
+        k->last_put = c->all->ending;
+        k->gone_by = instant_add_ms(expiries_now(c->all), c->all->options.window_ms + SLACK_MS);
+    } else if (http_client_is_unknown(status)) {
+        must(k->count < CANDIDATES_MAX);
+        k->all[k->count++] = c->put;
+        k->quiet_from = instant_add_ms(expiries_now(c->all), QUIET_MS);
+    }
+}
+
+/* At last: the item is gone, or it must stay. */
+static void client_end_last(struct expiry_client *c)
+{
+    struct expiring_key *k = &c->keys[c->key];
+    const bool stays = k->all[0].end_ms > expiries_wall_ms(c->all);
+    const bool late = !instant_before(expiries_now(c->all), k->gone_by);
+    k->done = stays ? late : k->all[0].number == 0;
+    if (!stays && late && !k->done)
+        buffer_append_format(&c->all->wrong, "key %u.%u still has item %u, whose time is over\n",
+                             c->number, c->key, k->all[0].number);
+}
+
+static void client_end_read(struct expiry_client *c, int status, struct slice body)
+{
+    const struct expiring_key *k = &c->keys[c->key];
+    if (status != 200)
+        return;
+    const bool last = k->last_put;
+    client_saw(c, number_in(body));
+    if (last)
+        client_end_last(c);
+}
+
+static void client_done(void *context, int status, struct slice body)
+{
+    struct expiry_client *c = context;
+    c->last_status = status;
+    buffer_clear(&c->last_error);
+    if (status != 200)
+        buffer_append_slice(&c->last_error, body);
+    switch (c->work) {
+    case EXPIRY_MAKE:
+        if (status == 200 || dynamo_says(body, "ResourceInUse"))
+            c->work = EXPIRY_AWAIT;
+        break;
+    case EXPIRY_AWAIT:
+        if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\""))
+            c->work = EXPIRY_SWITCH;
+        else if (dynamo_says(body, "ResourceNotFound"))
+            c->work = EXPIRY_MAKE;
+        break;
+    case EXPIRY_SWITCH:
+        c->all->made = status == 200 || dynamo_says(body, "already enabled");
+        if (c->all->made)
+            c->work = EXPIRY_IDLE;
+        break;
+    case EXPIRY_PUT:
+        client_end_put(c, status);
+        c->work = EXPIRY_IDLE;
+        break;
+    case EXPIRY_READ:
+        client_end_read(c, status, body);
+        c->work = EXPIRY_IDLE;
+        break;
+    case EXPIRY_IDLE:
+    case EXPIRY_DONE:
+        break;
+    }
+    const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
+    client_next(c, status == 200 ? think : RETRY_MS * NS_PER_MS);
+}
+
+/* ---- what to do ---- */
+
+/* Times that are over by every clock, or by none, or soon. */
+static int64_t client_choose_end(struct expiry_client *c)
+{
+    const int64_t now_ms = expiries_wall_ms(c->all);
+    int64_t end_ms = INT64_MAX;
+    switch (prng_below(&c->prng, 5)) {
+    case 0:
+    case 1:
+        end_ms = now_ms - SURELY_MS;
+        break;
+    case 2:
+        end_ms = now_ms + prng_between(&c->prng, 0, 2000);
+        break;
+    case 3:
+        end_ms = now_ms + SURELY_MS;
+        break;
+    default:
+        return INT64_MAX;
+    }
+    return end_ms / 1000 * 1000;
+}
+
+static void client_begin_put(struct expiry_client *c, int64_t end_ms)
+{
+    c->work = EXPIRY_PUT;
+    c->put = (struct candidate){++c->all->numbers, end_ms};
+}
+
+static void client_choose_load(struct expiry_client *c)
+{
+    c->key = (uint32_t)prng_below(&c->prng, EXPIRIES_KEYS);
+    const struct expiring_key *k = &c->keys[c->key];
+    if (instant_before(expiries_now(c->all), k->quiet_from))
+        return;
+    if (k->count > 1 || prng_below(&c->prng, 2) == 0)
+        c->work = EXPIRY_READ;
+    else
+        client_begin_put(c, client_choose_end(c));
+}
+
+/* Each key gets a last item: every other one expires. */
+static void client_choose_last(struct expiry_client *c)
+{
+    uint32_t done = 0;
+    for (uint32_t i = 0; i < EXPIRIES_KEYS; i++)
+        done += c->keys[i].done;
+    if (done == EXPIRIES_KEYS || c->all->wrong.size > 0) {
+        c->work = EXPIRY_DONE;
+        return;
+    }
+    do
+        c->key = (c->key + 1) % EXPIRIES_KEYS;
+    while (c->keys[c->key].done);
+    const struct expiring_key *k = &c->keys[c->key];
+    const int64_t surely = c->key % 2 == 0 ? -SURELY_MS : SURELY_MS;
+    if (instant_before(expiries_now(c->all), k->quiet_from))
+        return;
+    if (k->last_put || k->count > 1)
+        c->work = EXPIRY_READ;
+    else
+        client_begin_put(c, (expiries_wall_ms(c->all) + surely) / 1000 * 1000);
+}
+
+static void client_choose(struct expiry_client *c)
+{
+    struct expiries *e = c->all;
+    if (c->work != EXPIRY_IDLE)
+        return;
+    if (!e->made)
+        c->work = c->number == 0 ? EXPIRY_MAKE : EXPIRY_IDLE;
+    else if (e->ending)
+        client_choose_last(c);
+    else if (e->on)
+        client_choose_load(c);
+}
+
+static void client_run(void *context, uint64_t argument)
+{
+    struct expiry_client *c = context;
+    const struct dynamo_keys keys = {.partition = ATTR_STRING};
+    const struct dynamo_spec spec = {.keys = &keys, .units = c->all->options.units};
+    const char *operation = "DescribeTable";
+    (void)argument;
+    client_choose(c);
+    buffer_clear(&c->body);
+    switch (c->work) {
+    case EXPIRY_IDLE:
+        client_next(c, LOOK_MS * NS_PER_MS);
+        return;
+    case EXPIRY_DONE:
+        return;
+    case EXPIRY_MAKE:
+        dynamo_create_table(&c->body, expiries_table, &spec);
+        operation = "CreateTable";
+        break;
+    case EXPIRY_AWAIT:
+        dynamo_table(&c->body, expiries_table);
+        break;
+    case EXPIRY_SWITCH:
+        operation = client_write_switch(c);
+        break;
+    case EXPIRY_PUT:
+        operation = client_write_put(c);
+        break;
+    case EXPIRY_READ:
+        operation = client_write_read(c);
+        break;
+    }
+    http_client_call(&c->http, operation, buffer_slice(&c->body), duration_ms(CALL_TIMEOUT_MS),
+                     client_done, c);
+}
+
+static void client_next(struct expiry_client *c, int64_t ns)
+{
+    scheduler_in(c->all->options.scheduler, (struct duration){ns}, client_run, c, 0);
+}
+
+/* ---- life ---- */
+
+struct expiries *expiries_create(const struct expiries_options *options)
+{
+    struct expiries *e = must_calloc(1, sizeof *e);
+    e->options = *options;
+    e->clients = must_calloc(options->clients, sizeof e->clients[0]);
+    for (uint32_t i = 0; i < options->clients; i++) {
+        const struct http_client_options http = options->http(options->context, i);
+        struct expiry_client *c = &e->clients[i];
+        c->all = e;
+        c->number = i;
+        c->prng = prng_seeded(options->seed + i);
+        for (uint32_t k = 0; k < EXPIRIES_KEYS; k++)
+            c->keys[k] = (struct expiring_key){.count = 1, .all = {{0, INT64_MAX}}};
+        http_client_init(&c->http, &http);
+    }
+    return e;
+}
+
+void expiries_destroy(struct expiries *e)
+{
+    for (uint32_t i = 0; i < e->options.clients; i++) {
+        http_client_deinit(&e->clients[i].http);
+        buffer_deinit(&e->clients[i].body);
+        buffer_deinit(&e->clients[i].last_error);
+    }
+    free(e->clients);
+    buffer_deinit(&e->wrong);
+    free(e);
+}
+
+void expiries_begin(struct expiries *e)
+{
+    e->on = true;
+    for (uint32_t i = 0; i < e->options.clients; i++)
+        client_next(&e->clients[i], 0);
+}
+
+void expiries_end(struct expiries *e)
+{
+    e->ending = true;
+}
+
+bool expiries_are_done(const struct expiries *e)
+{
+    for (uint32_t i = 0; i < e->options.clients; i++) {
+        if (e->clients[i].work != EXPIRY_DONE)
+            return false;
+    }
+    return true;
+}
+
+void expiries_describe(const struct expiries *e, struct buffer *out)
+{
+    for (uint32_t i = 0; i < e->options.clients; i++) {
+        const struct expiry_client *c = &e->clients[i];
+        if (c->work != EXPIRY_DONE)
+            buffer_append_format(out,
+                                 "client %u of items that expire is at step %d; the last answer "
+                                 "was %d %.*s\n",
+                                 i, (int)c->work, c->last_status, (int)c->last_error.size,
+                                 (const char *)c->last_error.data);
+    }
+}
+
+bool expiries_check(const struct expiries *e, struct buffer *why)
+{
+    buffer_append_slice(why, buffer_slice(&e->wrong));
+    return e->wrong.size == 0;
+}
