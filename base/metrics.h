@@ -44,6 +44,10 @@ enum metric_unit {
     X(limit_waits, COUNTER, NUMBER,                                                                \
       "Requests that waited for tokens of the limit of their table.")                              \
     X(limit_refused, COUNTER, NUMBER, "Requests that were refused by the limit of their table.")   \
+    X(transactions_committed, COUNTER, NUMBER, "Transactions that were done, reads included.")     \
+    X(transactions_cancelled, COUNTER, NUMBER, "Transactions that were cancelled.")                \
+    X(transactions_conflicts, COUNTER, NUMBER,                                                     \
+      "Those of them that met another transaction or a write.")                                    \
     X(shed, COUNTER, NUMBER,                                                                       \
       "Requests that the router refused because it or a node has too much work.")                  \
     X(connections, GAUGE, NUMBER, "Client connections that are open.")                             \
@@ -71,6 +75,12 @@ enum metric_unit {
     X(lag_ms, GAUGE, NUMBER,                                                                       \
       "Milliseconds since the last round over the items that has ended began: what was over then "  \
       "is gone. Above ttl_window_ms: the rates of expiry are too low.")
+
+/* Items of a partition that transactions have locked, at its leader. Labels: table, partition,
+ * node. */
+#define METRICS_TRANSACTIONS(X)                                                                    \
+    X(locked_items, GAUGE, NUMBER, "Items that transactions have locked.")                         \
+    X(oldest_ms, GAUGE, NUMBER, "Milliseconds since the oldest of them was locked.")
 
 /* Labels: those of METRICS_PARTITION, and the reason or the bucket. */
 #define METRICS_PARTITION_BY(X)                                                                    \
@@ -113,6 +123,10 @@ struct metrics_expiry {
     METRICS_EXPIRY(METRIC_MEMBER)
 };
 
+struct metrics_transactions {
+    METRICS_TRANSACTIONS(METRIC_MEMBER)
+};
+
 struct metrics_limit {
     METRICS_LIMIT(METRIC_MEMBER)
 };
@@ -141,6 +155,7 @@ enum metric_group_id {
     METRICS_OF_PARTITION_BY,
     METRICS_OF_INDEXES,
     METRICS_OF_EXPIRY,
+    METRICS_OF_TRANSACTIONS,
     METRICS_OF_LIMIT,
     METRICS_OF_POLICY,
     METRIC_GROUPS

@@ -33,6 +33,8 @@ static void partition_stats_walk(struct codec *c, struct partition_stats *s)
     codec_bool(c, &s->expiry.on);
     stats_walk_number(c, &s->expiry.lag_ms);
     stats_walk_number(c, &s->expiry.items);
+    stats_walk_number(c, &s->transactions.locks);
+    stats_walk_number(c, &s->transactions.oldest_ms);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct partition_counts *counts = &s->kinds[kind].counts;
         struct admit_levels *levels = &s->kinds[kind].levels;

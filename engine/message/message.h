@@ -359,6 +359,10 @@ struct partition_stats {
         int64_t items;  /* expired, since the node started */
     } expiry;
     struct {
+        int64_t locks;     /* items that transactions have; 0: this replica does not lead */
+        int64_t oldest_ms; /* since the oldest of them was locked, or this replica leads */
+    } transactions;
+    struct {
         int64_t allocated_mcu; /* per second */
         struct partition_counts counts;
         struct admit_levels levels;

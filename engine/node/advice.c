@@ -85,6 +85,8 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     out->expiry.on = p->expiry != NULL;
     out->expiry.lag_ms = expiry_lag_ms(requests->env, p);
     out->expiry.items = p->expired_items;
+    transactions_count(requests->transactions, p, &out->transactions.locks,
+                       &out->transactions.oldest_ms);
 }
 
 void requests_stats(struct requests *requests, struct operation *o)

@@ -129,6 +129,18 @@ static void lock_remove(struct transactions *transactions, struct lock_table *t,
     lock_free(l);
 }
 
+void transactions_count(const struct transactions *transactions, const struct partition *p,
+                        int64_t *locks, int64_t *oldest_ms)
+{
+    struct instant oldest = transactions->env->now;
+    const struct lock *l;
+    *locks = p->locks == NULL ? 0 : p->locks->lock_count;
+    if (*locks > 0)
+        LIST_FOREACH (l, &p->locks->locks, place)
+            oldest = instant_earlier(oldest, l->since);
+    *oldest_ms = instant_since(transactions->env->now, oldest).ns / NS_PER_MS;
+}
+
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
                                 struct slice key, const struct transaction_part *part)
 {

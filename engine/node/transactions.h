@@ -101,6 +101,9 @@ bool transactions_are_known(struct transactions *transactions, const struct part
 
 /* The lock of the item with this storage key. NULL: none. */
 struct lock *transactions_lock_of(const struct partition *p, struct slice key);
+/* How many items are locked, and for how long the oldest of them. */
+void transactions_count(const struct transactions *transactions, const struct partition *p,
+                        int64_t *locks, int64_t *oldest_ms);
 /* A lock was proposed. */
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
                                 struct slice key, const struct transaction_part *part);

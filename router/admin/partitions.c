@@ -238,6 +238,15 @@ static void partitions_write_expiry(struct buffer *out, const struct partition_s
     json_write_close(out, '}');
 }
 
+static void partitions_write_transactions(struct buffer *out, const struct partition_stats *s)
+{
+    const struct metrics_transactions m = {.locked_items = s->transactions.locks,
+                                           .oldest_ms = s->transactions.oldest_ms};
+    json_member_open(out, "transactions", '{');
+    page_write_metrics(out, METRICS_OF_TRANSACTIONS, &m);
+    json_write_close(out, '}');
+}
+
 /* The step of a merge that the partition's replicas must take. */
 static const char *const merge_names[] = {
     [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
@@ -267,6 +276,8 @@ static void partitions_write_partition(struct buffer *out, const struct partitio
         partitions_write_indexes(out, s, t);
     if (s->expiry.on)
         partitions_write_expiry(out, s);
+    if (s->transactions.locks > 0)
+        partitions_write_transactions(out, s);
     json_write_close(out, '}');
 }
 

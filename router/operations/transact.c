@@ -83,6 +83,11 @@ bool transact_cancel(struct call *c, const struct part_end *ends, uint32_t count
 {
     struct fault *f = call_fault(c);
     struct buffer names = {0};
+    bool conflicts = false;
+    for (uint32_t i = 0; i < count; i++)
+        conflicts |= ends[i].code == REPLY_LOCKED;
+    c->router->counters.transactions_cancelled++;
+    c->router->counters.transactions_conflicts += conflicts;
     buffer_append_text(&names, "[");
     for (uint32_t i = 0; i < count; i++) {
         buffer_append_text(&names, i > 0 ? ", " : "");

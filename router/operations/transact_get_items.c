@@ -155,6 +155,7 @@ static bool transact_get_finish(struct call *c)
         get_send(c, !conflicts);
         return true;
     }
+    c->router->counters.transactions_committed++;
     json_write_open(&c->body, '{');
     transact_write_capacity(c, t->ends);
     get_write_items(c, t);

@@ -480,6 +480,7 @@ static void write_collections_of(struct call *c, const struct transact_write *t,
 
 static bool write_succeed(struct call *c, const struct transact_write *t)
 {
+    c->router->counters.transactions_committed++;
     json_write_open(&c->body, '{');
     transact_write_capacity(c, t->ends);
     if (t->want_collections) {

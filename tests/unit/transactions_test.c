@@ -135,6 +135,16 @@ static enum reply_code scene_write(struct scene *s, uint32_t name)
     return scene_ask(s, &r);
 }
 
+static struct partition_stats scene_stats(struct scene *s)
+{
+    const struct request r = {.op = REQUEST_STATS};
+    struct partition_stats stats;
+    assert_int_equal(scene_ask(s, &r), REPLY_OK);
+    struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
+    assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
+    return stats;
+}
+
 /* ---- two parts ---- */
 
 static void what_is_prepared_is_locked_until_it_is_decided_and_done(void **state)
@@ -147,11 +157,15 @@ static void what_is_prepared_is_locked_until_it_is_decided_and_done(void **state
     scene_expect(&s, OLD, OLD);
     assert_int_equal(scene_write(&s, FIRST), REPLY_LOCKED);
     assert_int_equal(scene_write(&s, SECOND), REPLY_LOCKED);
+    scene_pass(&s, 200);
+    assert_int_equal(scene_stats(&s).transactions.locks, 2);
+    assert_in_range(scene_stats(&s).transactions.oldest_ms, 200, 1000);
     assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     scene_expect(&s, NEW, NEW); /* the second is asked for before it is done */
     assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     scene_pass(&s, 100);
     assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK); /* by its token */
+    assert_int_equal(scene_stats(&s).transactions.locks, 0);
     assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
     scene_expect(&s, NEW, OLD + 1);
     lone_assert_verified(&s.w, 2);
