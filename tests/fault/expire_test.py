@@ -4,13 +4,13 @@
 The table has --items items whose time to live is over, and --kept items whose time is not. `weir load` reads and
 writes another table all the time, at half of what the cluster serves. After a while UpdateTimeToLive is called. Told
 are the time until the table has only the kept items, items per second, and the p99 of the requests of the load while
-items expire, to the p99 before and after.
+items expire, and its ratio to the mean of the p99 before and after.
 
 Without --no-kill a node is killed in the middle and started again: expiry goes on, and no item comes back. At the end
 all replicas hold the same, and their counts are true.
 
   expire_test.py                                            2,000 items, and one node is killed
-  expire_test.py --items 1000000 --no-kill --ratio 1.1      fails if the p99 is above 1.1 times what it was
+  expire_test.py --items 1000000 --no-kill --ratio 1.1      fails if that ratio is above 1.1
 
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
@@ -179,8 +179,8 @@ def figures(options, history, spans):
     if min(sum(a <= at < b for at, _ in found) for a, b in spans.values()) < LEAST:
         return {**out, "ratio": None}  # too short for a p99
     out.update((name, servers.p99_ms(found, [span], LEAST)) for name, span in spans.items())
-    return {**out, "ratio": round(out["p99_ms"] / out["p99_before_ms"], 2),
-            "ratio_to_after": round(out["p99_ms"] / out["p99_after_ms"], 2)}
+    calm = (out["p99_before_ms"] + out["p99_after_ms"]) / 2  # on a machine whose other work comes and goes
+    return {**out, "ratio": round(out["p99_ms"] / calm, 2)}
 
 
 def run(options, directory):
@@ -231,14 +231,14 @@ def main():
     parser.add_argument("--before", type=float, default=3, help="seconds of load before and after")
     parser.add_argument("--window-ms", type=int, default=4000, help="ttl_window_ms")
     parser.add_argument("--within", type=float, default=servers.START_S, help="seconds until the items are gone")
-    parser.add_argument("--ratio", type=float, help="the most of the p99 while items expire, to before")
+    parser.add_argument("--ratio", type=float, help="the most of the p99 while items expire")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the cluster")
     options = parser.parse_args()
     with servers.workplace("expire") as directory:
         out = run(options, directory)
     print(json.dumps(out))
     if options.ratio is not None and (out["ratio"] is None or out["ratio"] > options.ratio):
-        raise AssertionError(f"the p99 is {out['ratio']} times what it was, {options.ratio} is allowed")
+        raise AssertionError(f"the p99 is {out['ratio']} times that of before and after, {options.ratio} is allowed")
 
 
 if __name__ == "__main__":
