@@ -543,6 +543,15 @@ static void plan_bench(struct plan *plan)
                                           .checkpoint_spread_ns = 50 * NS_PER_MS};
 }
 
+uint32_t plan_side_units(const struct plan *plan)
+{
+    enum {
+        FREE_MAX = 2000
+    };
+    const uint32_t units = plan->workload.partitions * plan->workload.units;
+    return plan->limits || units < FREE_MAX ? units : FREE_MAX;
+}
+
 void plan_make(const struct sim_options *o, struct plan *out)
 {
     struct prng p = prng_seeded(o->seed);

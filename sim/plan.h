@@ -151,6 +151,10 @@ struct plan {
     struct node_timings timings;
 };
 
+/* Units per second of a table that a few clients write beside the others. Where nodes limit, its plan
+ * counts on those of the first table. */
+uint32_t plan_side_units(const struct plan *plan);
+
 void plan_make(const struct sim_options *options, struct plan *out);
 /* Draws other settings for one node of a cluster with these: what a rolling restart may change.
  * heartbeat_ms stays below the support_ms of all nodes. */

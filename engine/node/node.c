@@ -609,6 +609,7 @@ static void node_end_stepped(struct node *n, struct partition *p)
     node_see_leader(n, p);
     applier_stepped(&n->applier, p);
     applier_tell_indexes(&n->applier, p);
+    transactions_see(&n->transactions, p);
     expiry_see(&n->expiry, p);
     requests_close_ended(&n->requests, p);
     requests_run_reads(&n->requests, p);

@@ -110,7 +110,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     id_map_add(&t->by_hash, l->hash, l);
     LIST_INSERT_HEAD(&t->locks, l, place);
     t->lock_count++;
-    t->at = instant_earlier(t->at, l->ask_at);
+    lock_table_wake(transactions, t, l->ask_at);
     return l;
 }
 
@@ -194,7 +194,7 @@ static struct record *record_add(struct transactions *transactions, struct lock_
         id_map_remove(&t->by_id, id_of_map(id));
     id_map_add(&t->by_id, id_of_map(id), r);
     LIST_INSERT_HEAD(&t->records, r, place);
-    t->at = transactions->env->now;
+    lock_table_wake(transactions, t, transactions->env->now);
     return r;
 }
 
@@ -256,7 +256,7 @@ static void applied_record(struct transactions *transactions, struct lock_table 
     r->applied = true;
     r->changing = false;
     r->since = r->again_at = transactions->env->now;
-    t->at = transactions->env->now;
+    lock_table_wake(transactions, t, transactions->env->now);
 }
 
 static void applied_row(struct transactions *transactions, struct lock_table *t,
@@ -336,12 +336,14 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         struct lock_table *t = must_calloc(1, sizeof *t);
         t->partition = p->info.id;
         t->term = p->led;
-        t->at = t->sweep_at = instant_add_ms(transactions->env->now, SWEEP_MS);
+        t->at = INSTANT_NEVER;
+        t->sweep_at = instant_add_ms(transactions->env->now, SWEEP_MS);
+        lock_table_wake(transactions, t, t->sweep_at);
         p->locks = t;
         if (old == NULL || old->term != p->led || !MUTATED(RAFT_MUTATION_SPLIT_FORGETS))
             lock_table_load(transactions, t, p);
         if (t->lost)
-            t->at = instant_add_ms(transactions->env->now, RELOAD_MS);
+            lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RELOAD_MS));
         if (old != NULL && old->term == p->led)
             lock_table_keep(transactions, old, p);
     }
@@ -349,6 +351,12 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         lock_table_free(transactions, old);
     if (p->locks != NULL)
         LIST_INSERT_HEAD(&transactions->all, p->locks, place);
+}
+
+void transactions_see(struct transactions *transactions, struct partition *p)
+{
+    if (p->locks != NULL && p->locks->term != p->led)
+        transactions_begin(transactions, p);
 }
 
 void transactions_forget(struct transactions *transactions, struct partition *p)
@@ -395,7 +403,7 @@ static bool lock_lets_read(struct transactions *transactions, struct lock_table 
     if (!l->applied || l->pending_since >= o->questions)
         return true;
     l->ask_at = transactions->env->now;
-    t->at = transactions->env->now;
+    lock_table_wake(transactions, t, transactions->env->now);
     return false;
 }
 

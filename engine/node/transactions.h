@@ -81,6 +81,7 @@ struct transactions {
     struct index_maps *maps;
     struct background *background;
     LIST_HEAD(, lock_table) all; /* owns */
+    struct instant at;           /* there is nothing to do before */
     uint64_t questions;          /* asked so far */
     uint32_t numbers;            /* given to locks and records so far */
     bool
@@ -90,6 +91,8 @@ struct transactions {
 void transactions_deinit(struct transactions *transactions);
 /* The partition leads here in a new term, or has another range: its lock table is made anew. */
 void transactions_begin(struct transactions *transactions, struct partition *p);
+/* The partition was stepped: it may be led here no more. */
+void transactions_see(struct transactions *transactions, struct partition *p);
 
 /* The partition is removed. */
 void transactions_forget(struct transactions *transactions, struct partition *p);

@@ -35,5 +35,13 @@ static inline int64_t decide_ms(const struct transactions *transactions)
     return transactions->env->config->transaction_decide_ms;
 }
 
+/* There is something to do then. */
+static inline void lock_table_wake(struct transactions *transactions, struct lock_table *t,
+                                   struct instant at)
+{
+    t->at = instant_earlier(t->at, at);
+    transactions->at = instant_earlier(transactions->at, at);
+}
+
 /* NULL: none. */
 struct lock_table *transactions_table(const struct transactions *transactions, uint32_t partition);

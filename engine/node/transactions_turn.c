@@ -84,7 +84,7 @@ static void lock_answered(struct transactions *transactions, struct partition *p
     const uint64_t question = l->asking;
     l->asking = 0;
     l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
-    t->at = instant_earlier(t->at, l->ask_at);
+    lock_table_wake(transactions, t, l->ask_at);
     if (r->code != REPLY_OK || r->kind != ANSWER_STATE) {
         transactions_refresh(transactions, buffer_slice(&l->anchor), r);
         return;
@@ -106,7 +106,7 @@ static void locks_turn(struct transactions *transactions, struct lock_table *t)
             !instant_before(transactions->env->now, l->ask_at))
             lock_ask(transactions, t, l);
         if (l->asking == 0)
-            t->at = instant_earlier(t->at, l->ask_at);
+            lock_table_wake(transactions, t, l->ask_at);
     }
 }
 
@@ -165,7 +165,7 @@ static void record_answered(struct transactions *transactions, struct lock_table
     if (r == NULL)
         return;
     bit_set(r->telling, index, false);
-    t->at = transactions->env->now;
+    lock_table_wake(transactions, t, transactions->env->now);
     if (answer->reply->code == REPLY_OK)
         bit_set(r->told, index, true);
     else
@@ -198,12 +198,12 @@ static bool record_turn(struct transactions *transactions, const struct partitio
         const bool over = !instant_before(now, instant_add_ms(r->since, wait_ms));
         if (over && !fence)
             record_give_up(transactions, p, r);
-        t->at = instant_earlier(t->at, instant_add_ms(r->since, wait_ms));
+        lock_table_wake(transactions, t, instant_add_ms(r->since, wait_ms));
         return over && fence;
     }
     const bool all = record_tell(transactions, t, r);
     if (!all)
-        t->at = instant_earlier(t->at, r->again_at);
+        lock_table_wake(transactions, t, r->again_at);
     return all;
 }
 
@@ -219,7 +219,7 @@ static void records_turn(struct transactions *transactions, struct lock_table *t
         if (!record_turn(transactions, p, t, r))
             continue;
         if (set.size >= FORGOTTEN_BYTES_MAX) {
-            t->at = transactions->env->now;
+            lock_table_wake(transactions, t, transactions->env->now);
             break;
         }
         buffer_clear(&key);
@@ -236,7 +236,7 @@ static void records_turn(struct transactions *transactions, struct lock_table *t
                         slice_make(NULL, 0)) == NULL)) {
         LIST_FOREACH (r, &t->records, place)
             r->changing = false; /* an entry on its way does no harm twice */
-        t->at = instant_add_ms(transactions->env->now, RETRY_MS);
+        lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
     }
     buffer_deinit(&set);
     buffer_deinit(&key);
@@ -252,7 +252,7 @@ static void tokens_delete(struct transactions *transactions, struct lock_table *
     struct reader keys = {buffer_slice(&p->expired), false};
     struct buffer set = {0};
     struct slice value;
-    t->at = instant_earlier(t->at, instant_add_ms(transactions->env->now, RETRY_MS));
+    lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
     if (!proposals_may_write(transactions->proposals, &o, p->expired.size) ||
         !groups_may_propose(transactions->groups, p, &o, p->expired.size))
         return;
@@ -287,9 +287,9 @@ static void tokens_turn(struct transactions *transactions, struct lock_table *t,
     }
     if (p->sweeping) {
         background_wake(transactions->background, BACKGROUND_TOKENS);
-        t->at = instant_earlier(t->at, instant_add_ms(now, RETRY_MS));
+        lock_table_wake(transactions, t, instant_add_ms(now, RETRY_MS));
     }
-    t->at = instant_earlier(t->at, t->sweep_at);
+    lock_table_wake(transactions, t, t->sweep_at);
 }
 
 /* ---- events ---- */
@@ -306,33 +306,42 @@ void transactions_answered(struct transactions *transactions, const struct call_
         record_answered(transactions, t, answer);
 }
 
+/* What is due for the locks and records of one partition. */
+static void lock_table_turn(struct transactions *transactions, struct lock_table *t)
+{
+    struct partition *p = partitions_find(transactions->partitions, t->partition);
+    must(p != NULL); /* a replica that goes takes its table along */
+    if (t->lost) {
+        transactions_begin(transactions, p);
+        return;
+    }
+    t->at = INSTANT_NEVER;
+    if (p->frozen.index != 0) {
+        lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
+        return;
+    }
+    locks_turn(transactions, t);
+    records_turn(transactions, t, p);
+    tokens_turn(transactions, t, p);
+}
+
 void transactions_end_turn(struct transactions *transactions)
 {
+    const struct instant now = transactions->env->now;
+    if (instant_before(now, transactions->at))
+        return;
+    transactions->at = INSTANT_NEVER;
     struct lock_table *t = LIST_FIRST(&transactions->all), *next;
     for (; t != NULL; t = next) {
         next = LIST_NEXT(t, place);
-        struct partition *p = partitions_find(transactions->partitions, t->partition);
-        must(p != NULL); /* a replica that goes takes its table along */
-        const bool due = !instant_before(transactions->env->now, t->at);
-        if (p->led != t->term || (t->lost && due)) {
-            transactions_begin(transactions, p);
-        } else if (due) {
-            t->at = p->frozen.index == 0 ? INSTANT_NEVER
-                                         : instant_add_ms(transactions->env->now, RETRY_MS);
-            if (p->frozen.index != 0)
-                continue;
-            locks_turn(transactions, t);
-            records_turn(transactions, t, p);
-            tokens_turn(transactions, t, p);
-        }
+        if (instant_before(now, t->at))
+            lock_table_wake(transactions, t, t->at);
+        else
+            lock_table_turn(transactions, t);
     }
 }
 
 struct instant transactions_deadline(const struct transactions *transactions)
 {
-    struct instant at = INSTANT_NEVER;
-    const struct lock_table *t;
-    LIST_FOREACH (t, &transactions->all, place)
-        at = instant_earlier(at, t->at);
-    return at;
+    return transactions->at;
 }

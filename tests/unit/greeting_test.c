@@ -219,9 +219,11 @@ static void a_link_carries_its_own_roles_messages_only(void **state)
                         (op >= REQUEST_PARTITION_OPEN && op <= REQUEST_PARTITION_MEMBERS) ||
                         op == REQUEST_PARTITION_SPLIT || op == REQUEST_PARTITION_HEAT ||
                         op == REQUEST_PARTITION_MIDDLE || op == REQUEST_PARTITION_MERGE ||
-                        op == REQUEST_INDEX_SESSION || op == REQUEST_INDEX_FILL;
+                        op == REQUEST_INDEX_SESSION || op == REQUEST_INDEX_FILL ||
+                        op == REQUEST_TRANSACT_ASK;
         /* rows of global indexes, and the map of an index's partitions */
-        bool shared = op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_GET;
+        bool shared = op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_GET ||
+                      op == REQUEST_TRANSACT_RESOLVE;
         bool reads = op == REQUEST_STATS || op == REQUEST_TABLE_GET || op == REQUEST_TABLE_LIST ||
                      op == REQUEST_EVENTS;
         assert_int_equal(may(PEER_NODE, op), of_nodes || shared);
