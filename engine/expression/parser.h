@@ -51,6 +51,8 @@ void *parser_too_many(struct parser *p);
 void parser_note(struct parser *p, const struct expression_fault *fault);
 void parser_note_text(struct parser *p, enum expression_error error, struct slice text);
 
+/* Notes a path with too many steps. */
+void parser_check_path(struct parser *p, const struct path_part *path);
 /* Reads a path. NULL: a syntax error. */
 struct path_part *parser_path(struct parser *p);
 /* Adds a path to those that the expression shows or changes. Notes overlaps and conflicts with

@@ -35,6 +35,13 @@ static void update_check_operand(struct parser *p, const struct update_value *v,
                                                   .type = v->value.type});
 }
 
+static void update_check_operands(struct parser *p, const struct update_value *v,
+                                  struct slice operator, enum attr_type type)
+{
+    update_check_operand(p, v->left, operator, type);
+    update_check_operand(p, v->right, operator, type);
+}
+
 /* Checks a call of `name` with the operands v->left and v->right, if it has so many. */
 static void update_check_call(struct parser *p, struct update_value *v, struct slice name,
                               uint32_t count)
@@ -52,8 +59,7 @@ static void update_check_call(struct parser *p, struct update_value *v, struct s
                            .error = EXPRESSION_OPERAND_COUNT, .text = name, .count = count});
         return;
     }
-    update_check_operand(p, v->left, name, append ? ATTR_LIST : 0);
-    update_check_operand(p, v->right, name, append ? ATTR_LIST : 0);
+    update_check_operands(p, v, name, append ? ATTR_LIST : 0);
     if (append)
         return;
     if (v->left->kind != UPDATE_PATH)
@@ -139,8 +145,7 @@ static struct update_value *update_value(struct parser *p)
     v->right = update_term(p, true);
     if (v->right == NULL)
         return NULL;
-    update_check_operand(p, v->left, sign, ATTR_NUMBER);
-    update_check_operand(p, v->right, sign, ATTR_NUMBER);
+    update_check_operands(p, v, sign, ATTR_NUMBER);
     return v;
 }
 
@@ -221,6 +226,42 @@ const struct update *update_parse(struct slice text, struct expression_names *na
         } while (parser_accept(&p, TOKEN_COMMA));
     } while (p.token.kind != TOKEN_END);
     return fault->error == EXPRESSION_OK ? out : NULL;
+}
+
+/* ---- updates of another grammar ---- */
+
+static void update_check_value(struct parser *p, const struct update_value *v)
+{
+    if (v->path != NULL)
+        parser_check_path(p, v->path);
+    if (v->left != NULL)
+        update_check_value(p, v->left);
+    if (v->right != NULL)
+        update_check_value(p, v->right);
+    switch (v->kind) {
+    case UPDATE_PLUS:
+    case UPDATE_MINUS:
+        update_check_operands(p, v, slice_of(v->kind == UPDATE_PLUS ? "+" : "-"), ATTR_NUMBER);
+        return;
+    case UPDATE_LIST_APPEND:
+        update_check_operands(p, v, slice_of("list_append"), ATTR_LIST);
+        return;
+    default:
+        return;
+    }
+}
+
+bool update_check(const struct update *u, struct arena *arena, struct expression_fault *fault)
+{
+    struct parser p = {.grammar = PARSER_UPDATE, .arena = arena, .fault = fault};
+    *fault = (struct expression_fault){.error = EXPRESSION_OK};
+    for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
+        parser_check_path(&p, a->path);
+        parser_add_path(&p, a->path);
+        if (a->verb == UPDATE_SET)
+            update_check_value(&p, a->value);
+    }
+    return fault->error == EXPRESSION_OK;
 }
 
 const struct projection *update_paths(const struct update *update, struct arena *arena)
