@@ -41,6 +41,10 @@ struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t ite
 
 /* `begin`: asks for the tables. The plan becomes the call's. */
 void items_begin(struct call *c, struct item_plan *p);
+/* Of one item: finds its storage key, or refuses a key that does not fit its table. */
+bool items_find(struct call *c, uint32_t index);
+/* Of one item: sends its request. */
+void items_send(struct call *c, uint32_t index);
 /* `ready`: sends all requests, or refuses a key that does not fit its table. A reply belongs to
  * call->plan->items[subrequest->index]. */
 bool items_ready(struct call *c);
