@@ -1,0 +1,138 @@
+/* statement.c - parses a statement, checks its trees, and writes rows of its answer. */
+#include "router/partiql/statement.h"
+
+#include "router/json/json_writer.h"
+#include "router/json/value.h"
+#include "router/partiql/parse.h"
+
+/* ---- columns ---- */
+
+/* The last name of a path. */
+static const struct path_part *column_begin(const struct path_part *path)
+{
+    const struct path_part *last = path;
+    for (const struct path_part *p = path; p != NULL; p = p->next)
+        last = p->indexed ? last : p;
+    return last;
+}
+
+void statement_column_name(struct buffer *out, const struct path_part *path)
+{
+    const struct path_part *last = column_begin(path);
+    buffer_append_slice(out, last->name);
+    for (const struct path_part *p = last->next; p != NULL; p = p->next)
+        buffer_append_format(out, "[%u]", p->index);
+}
+
+void statement_write_row(struct buffer *out, const struct projection *columns, struct slice item)
+{
+    struct buffer name = {0};
+    struct attr value;
+    if (columns == NULL) {
+        value_write_item(out, item);
+        return;
+    }
+    json_write_open(out, '{');
+    for (const struct projection_path *c = columns->paths; c != NULL; c = c->next) {
+        if (!path_find(c->path, item, &value))
+            continue;
+        buffer_clear(&name);
+        statement_column_name(&name, c->path);
+        json_write_name(out, buffer_slice(&name));
+        value_write(out, &value);
+    }
+    json_write_close(out, '}');
+    buffer_deinit(&name);
+}
+
+static bool columns_are_same(const struct path_part *a, const struct path_part *b)
+{
+    a = column_begin(a);
+    b = column_begin(b);
+    while (a != NULL && b != NULL && path_step_compare(a, b) == 0) {
+        a = a->next;
+        b = b->next;
+    }
+    return a == NULL && b == NULL;
+}
+
+static void column_refuse(struct parse *p, const struct path_part *path)
+{
+    struct buffer name = {0};
+    statement_column_name(&name, path);
+    parse_refuse(p, "Two columns of the statement have the same name: %.*s",
+                 SHOWN(buffer_slice(&name)));
+    buffer_deinit(&name);
+}
+
+void parse_column(struct parse *p, struct path_part *path)
+{
+    struct projection_path *column = arena_zalloc(p->arena, sizeof *column);
+    if (p->columns == NULL) {
+        p->out->columns = p->columns = arena_zalloc(p->arena, sizeof *p->columns);
+        p->columns_end = &p->columns->paths;
+    }
+    for (const struct projection_path *c = p->columns->paths; c != NULL && !p->refused;
+         c = c->next) {
+        if (columns_are_same(c->path, path))
+            column_refuse(p, path);
+    }
+    column->path = path;
+    *p->columns_end = column;
+    p->columns_end = &column->next;
+    p->columns->count++;
+}
+
+/* ---- checks ---- */
+
+static void statement_check_trees(struct parse *p)
+{
+    struct statement *s = p->out;
+    struct expression_fault why;
+    if (p->parameters_used != p->parameter_count)
+        parse_refuse(p, "Number of parameters in request and statement don't match.");
+    if (p->refused)
+        return;
+    if (s->where != NULL && !condition_check(s->where, &why))
+        parse_refuse_expression(p, &why);
+    else if (s->verb == STATEMENT_UPDATE && !update_check(&s->update, p->arena, &why))
+        parse_refuse_expression(p, &why);
+}
+
+static void statement_check_clauses(struct parse *p)
+{
+    static const char *const NAMES[] = {[RETURNING_MODIFIED_OLD] = "MODIFIED OLD",
+                                        [RETURNING_ALL_NEW] = "ALL NEW",
+                                        [RETURNING_MODIFIED_NEW] = "MODIFIED NEW"};
+    const struct statement *s = p->out;
+    if (s->verb == STATEMENT_DELETE && s->returning > RETURNING_ALL_OLD)
+        parse_refuse(
+            p,
+            "Invalid returning clause: RETURNING %s *. Only RETURNING ALL OLD * is allowed "
+            "in DELETE statements.",
+            NAMES[s->returning]);
+    if (statement_writes(s) && s->verb != STATEMENT_EXISTS && s->index.size > 0)
+        parse_refuse(p, "A statement that writes must name a table, not an index");
+    if (s->order != NULL && s->where == NULL)
+        parse_refuse(p, "Must have WHERE clause in the statement when using ORDER BY clause.");
+}
+
+bool statement_parse(struct slice text, const struct attr *parameters, uint32_t count,
+                     struct arena *arena, struct statement *out, struct fault *fault)
+{
+    *out = (struct statement){0};
+    struct parse p = {.text = text,
+                      .arena = arena,
+                      .parameters = parameters,
+                      .parameter_count = count,
+                      .out = out,
+                      .fault = fault,
+                      .order_end = &out->order,
+                      .update_end = &out->update.actions};
+    parse_run(&p);
+    if (!p.ended)
+        statement_check_clauses(&p);
+    if (!p.ended)
+        statement_check_trees(&p);
+    return !p.ended && !p.refused;
+}
