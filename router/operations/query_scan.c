@@ -276,6 +276,31 @@ void page_set_range(struct call *c, const struct page *p, const struct key_schem
     out->hi = arena_copy(&c->arena, buffer_slice(scratch));
 }
 
+/* The first hash of a segment. All segments together cover the 2^64 hashes. */
+static uint64_t page_segment_hash(int64_t segment, int64_t segments)
+{
+    return (uint64_t)(((unsigned __int128)segment << 64) / (uint64_t)segments);
+}
+
+void page_set_segment(struct call *c, const struct page *p, int64_t segment, int64_t segments,
+                      struct plan_range *out)
+{
+    uint32_t table = ranges_table_id(&p->plan);
+    struct buffer *scratch = &c->router->scratch;
+    buffer_clear(scratch);
+    storage_key_append_hash(scratch, table, page_segment_hash(segment, segments));
+    out->lo = arena_copy(&c->arena, buffer_slice(scratch));
+    buffer_clear(scratch);
+    if (segment + 1 < segments) {
+        storage_key_append_hash(scratch, table, page_segment_hash(segment + 1, segments));
+    } else {
+        storage_key_append_hash(scratch, table, 0);
+        scratch->size = STORAGE_KEY_TABLE_SIZE;
+        storage_key_successor(scratch);
+    }
+    out->hi = arena_copy(&c->arena, buffer_slice(scratch));
+}
+
 /* ---- fetching items from the table ---- */
 
 static struct attr page_keep_attr(struct call *c, struct attr value)

@@ -81,6 +81,9 @@ struct slice page_storage_key(struct call *c, const struct page *p, const struct
 /* Sets lo and hi: the keys that fulfil the conditions. */
 void page_set_range(struct call *c, const struct page *p, const struct key_schema *schema,
                     const struct key_matches *found, struct plan_range *out);
+/* The same: the keys of one of `segments` equal parts. */
+void page_set_segment(struct call *c, const struct page *p, int64_t segment, int64_t segments,
+                      struct plan_range *out);
 /* After the range was set: sends the first request. */
 void page_start(struct call *c, struct page *p);
 

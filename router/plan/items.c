@@ -18,7 +18,8 @@ void items_begin(struct call *c, struct item_plan *p)
 {
     c->plan = p;
     for (uint32_t i = 0; i < p->table_count; i++)
-        call_want_table(c, shape_table_of(p->tables[i].name), &p->tables[i].route);
+        call_look_for_table(c, shape_table_of(p->tables[i].name), &p->tables[i].route,
+                            p->lenient ? &p->tables[i].absent : NULL);
 }
 
 /* Comparing all pairs is fast: a batch has at most 100 keys. */

@@ -10,6 +10,7 @@ struct item_table {
     struct slice name;                   /* lends from the call's arena */
     const struct projection *projection; /* what answers show of items; NULL: all */
     struct route *route;                 /* set by the plan */
+    bool absent;                         /* set by the plan: there is no such table */
 };
 
 struct item_request {
@@ -23,6 +24,7 @@ struct item_request {
     const struct update *updated; /* its tree, to check its paths; NULL: no update */
     enum write_want want;         /* the item that the reply must have */
     bool want_failed;             /* if the condition fails, the reply must have the item */
+    bool inserts;                 /* PUT: the condition is that there is no such item */
     struct slice key;             /* the storage key; set by the plan */
 };
 
@@ -31,6 +33,7 @@ struct item_plan {
     uint32_t table_count;
     struct item_request *items;
     uint32_t count;
+    bool lenient; /* a table that does not exist is told by `absent`; else the call fails */
     bool
         batch; /* refuse a key that occurs twice; say of an item to put without its key what is said
                    of a key that does not fit the schema */
