@@ -242,6 +242,19 @@ const struct condition *condition_parse(struct slice text, struct expression_nam
 
 /* ---- trees of another grammar ---- */
 
+static void condition_note_syntax(struct parser *p)
+{
+    parser_note(p, &(struct expression_fault){.error = EXPRESSION_SYNTAX});
+}
+
+/* Where a condition must stand. */
+static void condition_check_whole(struct parser *p, const struct condition *c)
+{
+    if (condition_is_leaf(c))
+        condition_note_syntax(p);
+    operand_check_condition(p, c);
+}
+
 /* The checks of one node. Those of its operands are done. */
 static void condition_check_node(struct parser *p, struct condition *c)
 {
@@ -250,7 +263,7 @@ static void condition_check_node(struct parser *p, struct condition *c)
     case CONDITION_AND:
     case CONDITION_NOT:
         for (const struct condition *a = c->args; a != NULL; a = a->next)
-            operand_check_condition(p, a);
+            condition_check_whole(p, a);
         return;
     case CONDITION_PATH:
         parser_check_path(p, c->path);
@@ -259,6 +272,10 @@ static void condition_check_node(struct parser *p, struct condition *c)
         return;
     default:
         break;
+    }
+    for (const struct condition *a = c->args; a != NULL; a = a->next) {
+        if (!condition_is_operand(a))
+            condition_note_syntax(p);
     }
     operand_check_nested(p, c);
     if (c->kind == CONDITION_COMPARE)
@@ -296,6 +313,6 @@ bool condition_check(struct condition *tree, struct expression_fault *fault)
     struct parser p = {.grammar = PARSER_CONDITION, .fault = fault};
     *fault = (struct expression_fault){.error = EXPRESSION_OK};
     if (condition_check_tree(&p, tree))
-        operand_check_condition(&p, tree);
+        condition_check_whole(&p, tree);
     return fault->error == EXPRESSION_OK;
 }

@@ -60,7 +60,7 @@ const struct condition *condition_parse(struct slice text, struct expression_nam
                                         struct arena *arena, struct expression_fault *fault);
 
 /* Checks a tree that another grammar has made: sets the functions, and tells the fault that
- * condition_parse would tell, but for faults of a text. False: the fault says why. */
+ * condition_parse would tell; EXPRESSION_SYNTAX has no text. False: the fault says why. */
 bool condition_check(struct condition *tree, struct expression_fault *fault);
 
 /* Adds an operand to a node. */

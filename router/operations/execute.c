@@ -142,7 +142,7 @@ bool execute_lower(struct call *c, const struct statement *s, const struct table
         where_append_key(&c->bytes, t, &key);
     q->item.size = c->bytes.size - q->item.at;
     if (q->op == REQUEST_GET)
-        return true;
+        return key_paths_of_projection(s->columns, t, f);
     const bool updates = s->verb == STATEMENT_UPDATE;
     q->updated = updates ? &s->update : NULL;
     return (!q->inserts || write_item_fits(s->item, f)) &&

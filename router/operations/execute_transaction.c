@@ -122,7 +122,9 @@ static bool transaction_lower(struct call *c, struct execute_transaction *e, uin
         !execute_names_item(c, s, t, EXECUTE_IN_TRANSACTION))
         return transaction_blame(c, index);
     if (!execute_lower(c, s, t, EXECUTE_IN_TRANSACTION, q) || !items_find(c, index))
-        transaction_refuse(c, end, "ValidationError", buffer_slice(&call_fault(c)->text));
+        transaction_refuse(
+            c, end, call_fault(c)->kind == FAULT_NOT_FOUND ? "ResourceNotFound" : "ValidationError",
+            buffer_slice(&call_fault(c)->text));
     return true;
 }
 

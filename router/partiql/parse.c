@@ -5,8 +5,6 @@
 #include "router/json/value.h"
 #include "router/partiql/grammar.h"
 
-#define NOT_WELL_FORMED "Statement wasn't well formed, can't be processed: "
-
 /* ---- faults ---- */
 
 static void parse_end(struct parse *p, const char *detail)
@@ -178,6 +176,14 @@ struct condition *parse_list(struct parse *p, struct condition *to, struct condi
     return to;
 }
 
+/* The service compares conditions with booleans, too. */
+static struct condition *parse_operand_node(struct parse *p, struct condition *c)
+{
+    if (c->kind != CONDITION_PATH && c->kind != CONDITION_VALUE && c->kind != CONDITION_FUNCTION)
+        parse_refuse(p, "A condition as an operand of another one is not supported by weir yet");
+    return c;
+}
+
 /* Functions are known in any case. */
 struct condition *parse_call(struct parse *p, struct slice name, struct condition *arguments)
 {
@@ -187,17 +193,11 @@ struct condition *parse_call(struct parse *p, struct slice name, struct conditio
         lower[i] = c >= 'A' && c <= 'Z' ? (uint8_t)(c + 'a' - 'A') : c;
     }
     p->call = name;
+    for (struct condition *a = arguments->args; a != NULL; a = a->next)
+        parse_operand_node(p, a);
     arguments->kind = CONDITION_FUNCTION;
     arguments->name = slice_make(lower, name.size);
     return arguments;
-}
-
-/* The service compares conditions with booleans, too. */
-static struct condition *parse_operand_node(struct parse *p, struct condition *c)
-{
-    if (c->kind != CONDITION_PATH && c->kind != CONDITION_VALUE && c->kind != CONDITION_FUNCTION)
-        parse_refuse(p, "A condition as an operand of another one is not supported by weir yet");
-    return c;
 }
 
 struct condition *parse_compare(struct parse *p, enum token_kind op, struct condition *left,

@@ -8,6 +8,8 @@
 #include "router/partiql/lexer.h"
 #include "router/partiql/statement.h"
 
+#define NOT_WELL_FORMED "Statement wasn't well formed, can't be processed: "
+
 struct parse {
     struct slice text;
     struct arena *arena; /* borrows */

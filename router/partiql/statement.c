@@ -85,6 +85,14 @@ void parse_column(struct parse *p, struct path_part *path)
 
 /* ---- checks ---- */
 
+static void statement_refuse_where(struct parse *p, const struct expression_fault *why)
+{
+    if (why->error == EXPRESSION_SYNTAX) /* a path or a value where a condition must stand */
+        parse_refuse(p, NOT_WELL_FORMED "%s", "Unexpected term");
+    else
+        parse_refuse_expression(p, why);
+}
+
 static void statement_check_trees(struct parse *p)
 {
     struct statement *s = p->out;
@@ -94,7 +102,7 @@ static void statement_check_trees(struct parse *p)
     if (p->refused)
         return;
     if (s->where != NULL && !condition_check(s->where, &why))
-        parse_refuse_expression(p, &why);
+        statement_refuse_where(p, &why);
     else if (s->verb == STATEMENT_UPDATE && !update_check(&s->update, p->arena, &why))
         parse_refuse_expression(p, &why);
 }

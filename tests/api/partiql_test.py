@@ -3,6 +3,8 @@
 
 import base64
 import json
+import os
+import random
 import unittest
 
 from suite import INVALID, Suite, boto, keys_of, n, new_name, s, send, until
@@ -230,8 +232,9 @@ class ReadsTest(PartiqlSuite):
                      "SELECT m.k[-1] FROM {t}")
         self.refused("List index is not within the allowable range; index: [2147483648] at 1:%d:10" % (at + 1),
                      "SELECT m.k[2147483648] FROM {t}")
-        self.refused("Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
-                     "Key: p", "SELECT p.x FROM {t} WHERE p = 'a'")
+        scalar = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: p"
+        for where in ("", " WHERE p = 'a'", " WHERE p = 'a' AND s = '1'", " WHERE p.x = 1"):
+            self.refused(scalar, "SELECT p.x FROM {t}" + where)
 
     def test_ranges_of_the_sort_key(self):
         for where, found in (("s = '2'", "2"), ("s < '3'", "12"), ("s <= '3'", "123"), ("'3' < s", "45"),
@@ -300,6 +303,42 @@ class ReadsTest(PartiqlSuite):
         self.refused("Key attribute's data type should match its data type in table's schema: Key s",
                      "SELECT * FROM {t} WHERE p = 'a' AND s = 1")
         self.assertEqual(rows("p > 1"), [])
+
+    def random_clause(self, rng, depth=3):
+        """A clause over keys and other attributes."""
+        if depth > 0 and rng.random() < 0.6:
+            kind = rng.choice(["AND", "AND", "OR", "NOT"])
+            if kind == "NOT":
+                return "NOT (%s)" % self.random_clause(rng, depth - 1)
+            return "(%s)" % (" %s " % kind).join(self.random_clause(rng, depth - 1) for _ in range(rng.randint(2, 3)))
+        name, values = rng.choice([("p", ["'a'", "'b'", "'c'", "'d'"]), ("p", ["'a'", "'b'"]), ("s", ["'%d'" % i for i in range(7)]),
+                                   ("v", [str(i) for i in range(7)]), ("kind", ["'alpha'", "'beta'"])])
+        one = rng.choice(values)
+        low, high = sorted(rng.choices(values, k=2))
+        return rng.choice(["%s = %s" % (name, one)] * 3 + [
+            "%s %s %s" % (name, rng.choice(["<", "<=", ">", ">=", "<>"]), one), "%s = %s" % (one, name),
+            "%s %s %s" % (one, rng.choice(["<", ">="]), name), "%s IN [%s]" % (name, ", ".join(rng.sample(values, 2))),
+            "%s BETWEEN %s AND %s" % (name, low, high), "begins_with(%s, '1')" % ("s" if name == "v" else name)])
+
+    def test_ranges_and_filters_find_what_a_scan_finds(self):
+        """Below NOT no clause names keys to read by."""
+        seed = int(os.environ.get("SEED", random.randrange(1 << 32)))
+        print("SEED=%d" % seed, flush=True)
+        rng, compared, by_keys = random.Random(seed), 0, 0
+        for _ in range(400):
+            clause = self.random_clause(rng)
+            def rows(where):
+                return self.run_one("SELECT p, s FROM {t} WHERE " + where, ConsistentRead=True, ReturnConsumedCapacity="TOTAL")
+            status, found = rows(clause)
+            scanned = rows("NOT (NOT (%s))" % clause)[1]
+            if status == 400:
+                self.assertIn("Overlapping conditions with range keys", found["message"], clause)
+                continue
+            self.assertEqual(sorted(map(str, found["Items"])), sorted(map(str, scanned["Items"])), clause)
+            compared += 1
+            by_keys += found["ConsumedCapacity"]["CapacityUnits"] != scanned["ConsumedCapacity"]["CapacityUnits"]
+        self.assertGreater(compared, 200)
+        self.assertGreater(by_keys, 20)
 
     def test_order(self):
         def rows(rest, **more):
