@@ -244,6 +244,14 @@ static void a_syntax_error_is_told_before_what_the_parts_mean(void **state)
                    "The function is not allowed to be used this way in an expression; function: "
                    "list_append");
     expect_refused("SELECT * FROM t[0]", "A path in the FROM clause has names only");
+    expect_refused("SELECT * FROM t WHERE a", MALFORMED "Unexpected term");
+    expect_refused("SELECT * FROM t WHERE a = 1 AND (NOT 'x')", MALFORMED "Unexpected term");
+    expect_refused("SELECT * FROM t WHERE size(a = 1) > 1",
+                   "A condition as an operand of another one is not supported by weir yet");
+    expect_refused("SELECT * FROM t WHERE a IN [b = 1]",
+                   "A condition as an operand of another one is not supported by weir yet");
+    expect_refused("SELECT * FROM t WHERE (a = 1 OR b = 2) IS MISSING",
+                   "A condition as an operand of another one is not supported by weir yet");
     expect_refused(
         "SELECT * FROM t WHERE size(a)",
         "The function is not allowed to be used this way in an expression; function: size");
