@@ -162,7 +162,7 @@ static bool batch_reply(struct call *c, struct subrequest *sub, const struct rep
         return true;
     }
     if (statement_writes(&m->statement))
-        capacity_add_write(&m->consumed, &sub->route->table, r);
+        capacity_add_write(&m->consumed, &sub->route->table, r, false);
     else
         m->consumed.table_mcu += r->consumed_mcu;
     if (execute_write_result(c, &m->statement, r, &c->body)) {
