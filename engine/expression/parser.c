@@ -198,8 +198,7 @@ struct path_part *parser_path(struct parser *p)
     return p->failed ? NULL : first;
 }
 
-/* How two paths relate: EXPRESSION_OK if both can be shown or changed at once. */
-static enum expression_error parser_relation(const struct path_part *a, const struct path_part *b)
+enum expression_error parser_relation(const struct path_part *a, const struct path_part *b)
 {
     for (; a != NULL && b != NULL; a = a->next, b = b->next) {
         if (a->indexed != b->indexed)

@@ -13,6 +13,14 @@ int path_step_compare(const struct path_part *a, const struct path_part *b)
     return slice_compare(a->name, b->name);
 }
 
+int path_compare(const struct path_part *a, const struct path_part *b)
+{
+    int order = 0;
+    for (; order == 0 && a != NULL && b != NULL; a = a->next, b = b->next)
+        order = path_step_compare(a, b);
+    return order != 0 ? order : (a != NULL) - (b != NULL);
+}
+
 bool path_find(const struct path_part *path, struct slice item, struct attr *out)
 {
     bool found = item_find(item, path->name, out);

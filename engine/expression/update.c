@@ -1,6 +1,7 @@
 /* update.c - the parser of update expressions: recursive descent, one token of look-ahead. */
 #include "engine/expression/update.h"
 
+#include <stdlib.h>
 #include <strings.h>
 
 #include "engine/expression/parser.h"
@@ -251,13 +252,53 @@ static void update_check_value(struct parser *p, const struct update_value *v)
     }
 }
 
+/* For qsort. */
+static int update_compare_actions(const void *x, const void *y)
+{
+    const struct update_action *a = *(const struct update_action *const *)x;
+    const struct update_action *b = *(const struct update_action *const *)y;
+    return path_compare(a->path, b->path);
+}
+
+/* Whether `a` stands before `b` in the text. */
+static bool update_is_before(const struct update_action *a, const struct update_action *b)
+{
+    while (a != NULL && a != b)
+        a = a->next;
+    return a != NULL;
+}
+
+/* Notes two paths that overlap or conflict. If there are such, two of them are neighbours in the
+ * order of paths. Comparing all pairs would be slow: an update may have thousands. */
+static void update_check_paths(struct parser *p, const struct update *u)
+{
+    const struct update_action **sorted =
+        arena_alloc(p->arena, (u->count + 1) * sizeof(const struct update_action *));
+    uint32_t count = 0;
+    for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
+        parser_check_path(p, a->path);
+        sorted[count++] = a;
+    }
+    qsort(sorted, count, sizeof *sorted, update_compare_actions);
+    for (uint32_t i = 1; i < count; i++) {
+        const struct update_action *a = sorted[i - 1], *b = sorted[i];
+        const enum expression_error error = parser_relation(a->path, b->path);
+        if (error == EXPRESSION_OK)
+            continue;
+        const bool first = update_is_before(a, b);
+        parser_note(p, &(struct expression_fault){.error = error,
+                                                  .path = first ? a->path : b->path,
+                                                  .other = first ? b->path : a->path});
+        return;
+    }
+}
+
 bool update_check(const struct update *u, struct arena *arena, struct expression_fault *fault)
 {
     struct parser p = {.grammar = PARSER_UPDATE, .arena = arena, .fault = fault};
     *fault = (struct expression_fault){.error = EXPRESSION_OK};
+    update_check_paths(&p, u);
     for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
-        parser_check_path(&p, a->path);
-        parser_add_path(&p, a->path);
         if (a->verb == UPDATE_SET)
             update_check_value(&p, a->value);
     }

@@ -226,7 +226,7 @@ static bool literal_write_parameter(struct literal_writer *w, const struct liter
                                     const struct literal *l)
 {
     if (at->outer != NULL)
-        return literal_refuse_parameter(w, at, l);
+        return !w->p->refused && literal_refuse_parameter(w, at, l);
     if (l->value.type == 0)
         return false; /* there are too few; said at the end */
     item_attr(&w->w, &l->value);

@@ -86,17 +86,25 @@ struct path_part *parse_path(struct parse *p, struct slice name)
     return part;
 }
 
-static struct path_part *parse_path_end(struct path_part *path)
+/* Appends a step. Refuses a path that is too long. */
+static struct path_part *parse_path_add(struct parse *p, struct path_part *path,
+                                        struct path_part *step)
 {
-    while (path->next != NULL)
-        path = path->next;
+    struct path_part *last = path;
+    size_t steps = 2;
+    for (; last->next != NULL; steps++)
+        last = last->next;
+    if (steps <= EXPRESSION_PATH_MAX)
+        last->next = step;
+    else if (!p->refused)
+        parse_refuse_expression(
+            p, &(struct expression_fault){.error = EXPRESSION_PATH_DEPTH, .count = steps});
     return path;
 }
 
 struct path_part *parse_path_name(struct parse *p, struct path_part *path, struct slice name)
 {
-    parse_path_end(path)->next = parse_path(p, name);
-    return path;
+    return parse_path_add(p, path, parse_path(p, name));
 }
 
 static void parse_refuse_index(struct parse *p, bool negative, struct slice number)
@@ -111,12 +119,11 @@ struct path_part *parse_path_index(struct parse *p, struct path_part *path, bool
 {
     struct path_part *part = arena_zalloc(p->arena, sizeof *part);
     const int64_t index = number.size > 10 ? -1 : slice_number(number);
-    if (index < 0 || index > INT32_MAX || (negative && index != 0))
+    if (!p->refused && (index < 0 || index > INT32_MAX || (negative && index != 0)))
         parse_refuse_index(p, negative, number);
     part->indexed = true;
     part->index = (uint32_t)index;
-    parse_path_end(path)->next = part;
-    return path;
+    return parse_path_add(p, path, part);
 }
 
 static void parse_check_names(struct parse *p, const struct path_part *path)
@@ -361,6 +368,8 @@ static void parse_set_function(struct parse *p, struct path_part *path,
     const char *name = verb == UPDATE_ADD ? "SET_ADD" : "SET_DELETE";
     const struct condition *first = call->args, *second = first->next;
     struct update_value *v = parse_update_value(p, UPDATE_VALUE);
+    if (p->refused)
+        return;
     if (call->arg_count != 2)
         parse_refuse_expression(p, &(struct expression_fault){.error = EXPRESSION_OPERAND_COUNT,
                                                               .text = call->name,

@@ -1,6 +1,8 @@
 /* statement.c - parses a statement, checks its trees, and writes rows of its answer. */
 #include "router/partiql/statement.h"
 
+#include <stdlib.h>
+
 #include "router/json/json_writer.h"
 #include "router/json/value.h"
 #include "router/partiql/parse.h"
@@ -45,26 +47,6 @@ void statement_write_row(struct buffer *out, const struct projection *columns, s
     buffer_deinit(&name);
 }
 
-static bool columns_are_same(const struct path_part *a, const struct path_part *b)
-{
-    a = column_begin(a);
-    b = column_begin(b);
-    while (a != NULL && b != NULL && path_step_compare(a, b) == 0) {
-        a = a->next;
-        b = b->next;
-    }
-    return a == NULL && b == NULL;
-}
-
-static void column_refuse(struct parse *p, const struct path_part *path)
-{
-    struct buffer name = {0};
-    statement_column_name(&name, path);
-    parse_refuse(p, "Two columns of the statement have the same name: %.*s",
-                 SHOWN(buffer_slice(&name)));
-    buffer_deinit(&name);
-}
-
 void parse_column(struct parse *p, struct path_part *path)
 {
     struct projection_path *column = arena_zalloc(p->arena, sizeof *column);
@@ -72,15 +54,37 @@ void parse_column(struct parse *p, struct path_part *path)
         p->out->columns = p->columns = arena_zalloc(p->arena, sizeof *p->columns);
         p->columns_end = &p->columns->paths;
     }
-    for (const struct projection_path *c = p->columns->paths; c != NULL && !p->refused;
-         c = c->next) {
-        if (columns_are_same(c->path, path))
-            column_refuse(p, path);
-    }
     column->path = path;
     *p->columns_end = column;
     p->columns_end = &column->next;
     p->columns->count++;
+}
+
+/* For qsort: by the columns' names. */
+static int columns_compare(const void *x, const void *y)
+{
+    return path_compare(column_begin(*(const struct path_part *const *)x),
+                        column_begin(*(const struct path_part *const *)y));
+}
+
+/* Refuses two columns of one name. Comparing all pairs would be slow. */
+static void columns_check(struct parse *p, const struct projection *columns)
+{
+    const struct path_part **sorted =
+        arena_alloc(p->arena, columns->count * sizeof(const struct path_part *));
+    struct buffer name = {0};
+    uint32_t count = 0;
+    for (const struct projection_path *c = columns->paths; c != NULL; c = c->next)
+        sorted[count++] = c->path;
+    qsort(sorted, count, sizeof *sorted, columns_compare);
+    for (uint32_t i = 1; i < count && !p->refused; i++) {
+        if (columns_compare(&sorted[i - 1], &sorted[i]) != 0)
+            continue;
+        statement_column_name(&name, sorted[i]);
+        parse_refuse(p, "Two columns of the statement have the same name: %.*s",
+                     SHOWN(buffer_slice(&name)));
+    }
+    buffer_deinit(&name);
 }
 
 /* ---- checks ---- */
@@ -113,6 +117,8 @@ static void statement_check_clauses(struct parse *p)
                                         [RETURNING_ALL_NEW] = "ALL NEW",
                                         [RETURNING_MODIFIED_NEW] = "MODIFIED NEW"};
     const struct statement *s = p->out;
+    if (s->columns != NULL)
+        columns_check(p, s->columns);
     if (s->verb == STATEMENT_DELETE && s->returning > RETURNING_ALL_OLD)
         parse_refuse(
             p,

@@ -244,6 +244,20 @@ static void a_syntax_error_is_told_before_what_the_parts_mean(void **state)
                    "The function is not allowed to be used this way in an expression; function: "
                    "list_append");
     expect_refused("SELECT * FROM t[0]", "A path in the FROM clause has names only");
+    expect_refused(
+        "SELECT a[0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0][0]"
+        "[0][0][0][0][0][0][0][0] FROM t",
+        "The document path has too many nesting levels; nesting levels: 33");
+    expect_refused("SELECT b, a.c, d, x.c FROM t",
+                   "Two columns of the statement have the same name: c");
+    expect_refused(
+        "UPDATE t SET z = 1, b.c = 2 REMOVE a, b WHERE p = 1",
+        "Two document paths overlap with each other; must remove or rewrite one of these "
+        "paths; path one: [b, c], path two: [b]");
+    expect_refused(
+        "UPDATE t SET b[1] = 1, b.c = 2 WHERE p = 1",
+        "Two document paths conflict with each other; must remove or rewrite one of these "
+        "paths; path one: [b, [1]], path two: [b, c]");
     expect_refused("SELECT * FROM t WHERE a", MALFORMED "Unexpected term");
     expect_refused("SELECT * FROM t WHERE a = 1 AND (NOT 'x')", MALFORMED "Unexpected term");
     expect_refused("SELECT * FROM t WHERE size(a = 1) > 1",
