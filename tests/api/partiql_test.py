@@ -205,6 +205,31 @@ class WritesTest(PartiqlSuite):
         self.assertEqual(units("DELETE FROM {t} WHERE p = 'cost' AND s = '1'"), 2)
 
 
+    def test_a_statement_costs_what_its_operation_costs(self):
+        for i in range(12):
+            self.put("same", str(i + 10), x=s("x" * 1500))
+        key, one = {"p": s("same"), "s": s("10")}, "WHERE p = 'same' AND s = '10'"
+        update = {"Key": key, "UpdateExpression": "SET y = :y", "ExpressionAttributeValues": {":y": s("y" * 2000)}}
+        values = {":p": s("same")}
+        for consistent in (False, True):
+            for statement, operation, members in (
+                    ("SELECT y FROM {t} " + one, "GetItem", {"Key": key, "ConsistentRead": consistent}),
+                    ("SELECT * FROM {t} WHERE p = 'same'", "Query", {
+                        "KeyConditionExpression": "p = :p", "ExpressionAttributeValues": values,
+                        "ConsistentRead": consistent}),
+                    ("SELECT * FROM {t} WHERE p = 'same' AND s > '15' AND x = 'none'", "Query", {
+                        "KeyConditionExpression": "p = :p AND s > :s", "FilterExpression": "x = :x",
+                        "ExpressionAttributeValues": {**values, ":s": s("15"), ":x": s("none")},
+                        "ConsistentRead": consistent}),
+                    ("SELECT * FROM {t}", "Scan", {"ConsistentRead": consistent}),
+                    ("UPDATE {t} SET y = '%s' %s" % ("y" * 2000, one), "UpdateItem", update),
+                    ("DELETE FROM {t} WHERE p = 'none' AND s = '1'", "DeleteItem", {"Key": {"p": s("none"), "s": s("1")}})):
+                for told in ("TOTAL", "INDEXES"):
+                    mine = self.done(statement, ConsistentRead=consistent, ReturnConsumedCapacity=told)
+                    other = self.ok(operation, ReturnConsumedCapacity=told, **members)
+                    self.assertEqual(mine["ConsumedCapacity"], other["ConsumedCapacity"], statement)
+
+
 class ReadsTest(PartiqlSuite):
     @classmethod
     def setUpClass(cls):

@@ -154,12 +154,35 @@ static void a_batch_tells_of_each_statement_what_became_of_it(void **state)
     f.fail_after = 0;
 }
 
+static void a_statement_that_is_throttled_is_told_so(void **state)
+{
+    (void)state;
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_KEY_RANGE;
+    f.fail_count = 100;
+    struct fake_answer a = fake_call(&f, "ExecuteStatement",
+                                     "{\"Statement\":\"DELETE FROM t WHERE p = 'x' AND s = 1\"}");
+    assert_int_equal(a.status, 400);
+    assert_non_null(memmem(a.body.data, a.body.size, "ProvisionedThroughputExceededException", 38));
+    assert_slice_is(fake_header(a, "x-weir-throttled-by"), "key-range");
+    a = fake_call(&f, "BatchExecuteStatement",
+                  "{\"Statements\":[{\"Statement\":\"DELETE FROM t WHERE p = 'x' AND s = 1\"}]}");
+    assert_int_equal(a.status, 200);
+    static const char begin[] =
+        "{\"Responses\":[{\"Error\":{\"Code\":\"ProvisionedThroughputExceeded\"";
+    assert_true(slice_starts_with(a.body, slice_of(begin)));
+    assert_slice_is(fake_header(a, "x-weir-throttled-by"), "key-range");
+    f.fail_code = REPLY_OK;
+    f.fail_count = 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_statement_asks_as_the_operation_would_that_it_stands_for),
         cmocka_unit_test(a_statement_that_is_refused_asks_nobody),
         cmocka_unit_test(a_token_goes_on_after_a_split),
+        cmocka_unit_test(a_statement_that_is_throttled_is_told_so),
         cmocka_unit_test(a_batch_tells_of_each_statement_what_became_of_it),
     };
     return cmocka_run_group_tests(tests, start, stop);
