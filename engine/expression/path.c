@@ -21,7 +21,7 @@ int path_compare(const struct path_part *a, const struct path_part *b)
     return order != 0 ? order : (a != NULL) - (b != NULL);
 }
 
-bool path_find(const struct path_part *path, struct slice item, struct attr *out)
+bool path_follow(const struct path_part *path, struct slice item, struct attr *out)
 {
     bool found = item_find(item, path->name, out);
     for (const struct path_part *p = path->next; p != NULL && found; p = p->next) {

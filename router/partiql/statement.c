@@ -36,7 +36,7 @@ void statement_write_row(struct buffer *out, const struct projection *columns, s
     }
     json_write_open(out, '{');
     for (const struct projection_path *c = columns->paths; c != NULL; c = c->next) {
-        if (!path_find(c->path, item, &value))
+        if (!path_follow(c->path, item, &value))
             continue;
         buffer_clear(&name);
         statement_column_name(&name, c->path);
