@@ -24,6 +24,7 @@
     X(FAULT_LIMIT, 400, "com.amazonaws.dynamodb.v20120810#LimitExceededException", "message")    \
     X(FAULT_CONDITION, 400, "com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException",  \
       "message")                                                                                 \
+    X(FAULT_EXISTS, 400, "com.amazonaws.dynamodb.v20120810#DuplicateItemException", "message")   \
     X(FAULT_CANCELED, 400, "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",      \
       "Message")                                                                                 \
     X(FAULT_CONFLICT, 400, "com.amazonaws.dynamodb.v20120810#TransactionConflictException",      \

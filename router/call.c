@@ -242,9 +242,15 @@ struct route *call_hold_route(struct call *c, struct route *route)
 
 void call_want_table(struct call *c, struct slice name, struct route **out)
 {
+    call_look_for_table(c, name, out, NULL);
+}
+
+void call_look_for_table(struct call *c, struct slice name, struct route **out, bool *absent)
+{
     struct route_waiter *w = arena_zalloc(&c->arena, sizeof *w);
     w->call = c;
     w->out = out;
+    w->absent = absent;
     w->next_of_call = c->waiters;
     c->waiters = w;
     *out = NULL;

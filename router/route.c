@@ -202,11 +202,14 @@ static void route_tell(struct router *r, struct route_waiter *w, struct route *r
     }
     struct call *c = w->call;
     c->routes_pending--;
-    if (route == NULL) {
+    if (route == NULL && (w->absent == NULL || refusal->code != REPLY_TABLE_NOT_FOUND)) {
         call_route_refused(c, refusal);
         return;
     }
-    *w->out = call_hold_route(c, route);
+    if (route == NULL)
+        *w->absent = true;
+    else
+        *w->out = call_hold_route(c, route);
     call_advance(c);
 }
 

@@ -33,6 +33,7 @@ struct route_waiter {
     struct call *call;
     struct subrequest *subrequest; /* NULL: the call itself waits */
     struct route **out;            /* of a call: gets the table */
+    bool *absent;                  /* of a call: set if there is no such table; NULL: it fails */
     bool late;                     /* began to wait during a fetch */
     bool due;                      /* must be told the result of the fetch that has just ended */
     struct route_waiter *next_of_call;

@@ -15,16 +15,21 @@ static struct condition *condition_node(struct parser *p, enum condition_kind ki
     return c;
 }
 
-static void condition_add(struct condition *c, struct condition *argument)
+void condition_add(struct condition *c, struct condition *argument)
 {
     *(c->args == NULL ? &c->args : &c->last->next) = argument;
     c->last = argument;
     c->arg_count++;
 }
 
+static bool condition_is_leaf(const struct condition *c)
+{
+    return c->kind == CONDITION_PATH || c->kind == CONDITION_VALUE;
+}
+
 static bool condition_is_operand(const struct condition *c)
 {
-    return c->kind == CONDITION_PATH || c->kind == CONDITION_VALUE || c->kind == CONDITION_FUNCTION;
+    return condition_is_leaf(c) || c->kind == CONDITION_FUNCTION;
 }
 
 /* ---- functions and parentheses ---- */
@@ -128,6 +133,14 @@ static struct condition *condition_between(struct parser *p, struct condition *l
     return c;
 }
 
+static void condition_check_in(struct parser *p, const struct condition *c)
+{
+    if (c->arg_count - 1 > CONDITION_IN_MAX)
+        parser_note(p, &(struct expression_fault){.error = EXPRESSION_OPERANDS_OF_IN,
+                                                  .count = c->arg_count - 1});
+    operand_check_in(p, c);
+}
+
 static struct condition *condition_in(struct parser *p, struct condition *left)
 {
     struct condition *c = condition_node(p, CONDITION_IN);
@@ -135,11 +148,8 @@ static struct condition *condition_in(struct parser *p, struct condition *left)
     condition_add(c, left);
     if (!parser_count_operator(p) || !condition_arguments(p, c))
         return NULL;
-    if (c->arg_count - 1 > CONDITION_IN_MAX)
-        parser_note(p, &(struct expression_fault){.error = EXPRESSION_OPERANDS_OF_IN,
-                                                  .count = c->arg_count - 1});
     operand_check_nested(p, c);
-    operand_check_in(p, c);
+    condition_check_in(p, c);
     return c;
 }
 
@@ -163,7 +173,7 @@ static struct condition *condition_simple(struct parser *p)
 /* Checks that AND, OR, NOT or the whole expression has a condition here, not a lone operand. */
 static bool condition_is_whole(struct parser *p, const struct condition *c)
 {
-    if (c->kind == CONDITION_PATH || c->kind == CONDITION_VALUE) {
+    if (condition_is_leaf(c)) {
         parser_syntax_error(p);
         return false;
     }
@@ -228,4 +238,81 @@ const struct condition *condition_parse(struct slice text, struct expression_nam
     if (c != NULL && (p.token.kind != TOKEN_END || !condition_is_whole(&p, c)))
         parser_syntax_error(&p);
     return fault->error == EXPRESSION_OK ? c : NULL;
+}
+
+/* ---- trees of another grammar ---- */
+
+static void condition_note_syntax(struct parser *p)
+{
+    parser_note(p, &(struct expression_fault){.error = EXPRESSION_SYNTAX});
+}
+
+/* Where a condition must stand. */
+static void condition_check_whole(struct parser *p, const struct condition *c)
+{
+    if (condition_is_leaf(c))
+        condition_note_syntax(p);
+    operand_check_condition(p, c);
+}
+
+/* The checks of one node. Those of its operands are done. */
+static void condition_check_node(struct parser *p, struct condition *c)
+{
+    switch (c->kind) {
+    case CONDITION_OR:
+    case CONDITION_AND:
+    case CONDITION_NOT:
+        for (const struct condition *a = c->args; a != NULL; a = a->next)
+            condition_check_whole(p, a);
+        return;
+    case CONDITION_PATH:
+        parser_check_path(p, c->path);
+        return;
+    case CONDITION_VALUE:
+        return;
+    default:
+        break;
+    }
+    for (const struct condition *a = c->args; a != NULL; a = a->next) {
+        if (!condition_is_operand(a))
+            condition_note_syntax(p);
+    }
+    operand_check_nested(p, c);
+    if (c->kind == CONDITION_COMPARE)
+        operand_check_comparison(p, c);
+    else if (c->kind == CONDITION_BETWEEN)
+        operand_check_between(p, c);
+    else if (c->kind == CONDITION_IN)
+        condition_check_in(p, c);
+    else
+        operand_check_function(p, c);
+}
+
+/* False: the parsing has ended. */
+static bool condition_check_tree(struct parser *p, struct condition *c)
+{
+    const bool chain = c->kind == CONDITION_OR || c->kind == CONDITION_AND;
+    uint32_t operators = chain ? c->arg_count - 1 : condition_is_leaf(c) ? 0 : 1;
+    for (; operators > 0; operators--) {
+        if (!parser_count_operator(p))
+            return false;
+    }
+    if (p->depth++ > EXPRESSION_DEPTH_MAX)
+        return parser_too_many(p) != NULL;
+    for (struct condition *a = c->args; a != NULL; a = a->next) {
+        if (!condition_check_tree(p, a))
+            return false;
+    }
+    p->depth--;
+    condition_check_node(p, c);
+    return true;
+}
+
+bool condition_check(struct condition *tree, struct expression_fault *fault)
+{
+    struct parser p = {.grammar = PARSER_CONDITION, .fault = fault};
+    *fault = (struct expression_fault){.error = EXPRESSION_OK};
+    if (condition_check_tree(&p, tree))
+        condition_check_whole(&p, tree);
+    return fault->error == EXPRESSION_OK;
 }

@@ -59,5 +59,12 @@ struct condition {
 const struct condition *condition_parse(struct slice text, struct expression_names *names,
                                         struct arena *arena, struct expression_fault *fault);
 
+/* Checks a tree that another grammar has made: sets the functions, and tells the fault that
+ * condition_parse would tell; EXPRESSION_SYNTAX has no text. False: the fault says why. */
+bool condition_check(struct condition *tree, struct expression_fault *fault);
+
+/* Adds an operand to a node. */
+void condition_add(struct condition *c, struct condition *argument);
+
 /* Whether a path of the condition leads to the attribute. `below`: into the attribute. */
 bool condition_uses(const struct condition *c, struct slice name, bool below);

@@ -173,11 +173,19 @@ static struct path_part *parser_path_index(struct parser *p)
     return part;
 }
 
+void parser_check_path(struct parser *p, const struct path_part *path)
+{
+    size_t steps = 0;
+    for (; path != NULL; path = path->next)
+        steps++;
+    if (steps > EXPRESSION_PATH_MAX)
+        parser_note(p, &(struct expression_fault){.error = EXPRESSION_PATH_DEPTH, .count = steps});
+}
+
 struct path_part *parser_path(struct parser *p)
 {
     struct path_part *first = parser_path_name(p), *last = first;
-    size_t steps = 1;
-    for (; !p->failed; steps++) {
+    while (!p->failed) {
         if (parser_accept(p, TOKEN_DOT))
             last->next = parser_path_name(p);
         else if (parser_accept(p, TOKEN_OPEN_INDEX))
@@ -186,13 +194,11 @@ struct path_part *parser_path(struct parser *p)
             break;
         last = last->next;
     }
-    if (steps > EXPRESSION_PATH_MAX)
-        parser_note(p, &(struct expression_fault){.error = EXPRESSION_PATH_DEPTH, .count = steps});
+    parser_check_path(p, first);
     return p->failed ? NULL : first;
 }
 
-/* How two paths relate: EXPRESSION_OK if both can be shown or changed at once. */
-static enum expression_error parser_relation(const struct path_part *a, const struct path_part *b)
+enum expression_error parser_relation(const struct path_part *a, const struct path_part *b)
 {
     for (; a != NULL && b != NULL; a = a->next, b = b->next) {
         if (a->indexed != b->indexed)

@@ -51,8 +51,12 @@ void *parser_too_many(struct parser *p);
 void parser_note(struct parser *p, const struct expression_fault *fault);
 void parser_note_text(struct parser *p, enum expression_error error, struct slice text);
 
+/* Notes a path with too many steps. */
+void parser_check_path(struct parser *p, const struct path_part *path);
 /* Reads a path. NULL: a syntax error. */
 struct path_part *parser_path(struct parser *p);
+/* How two paths relate: EXPRESSION_OK if both can be shown or changed at once. */
+enum expression_error parser_relation(const struct path_part *a, const struct path_part *b);
 /* Adds a path to those that the expression shows or changes. Notes overlaps and conflicts with
  * earlier paths. */
 void parser_add_path(struct parser *p, struct path_part *path);

@@ -51,12 +51,7 @@ struct projection_walk {
 
 static int projection_compare_paths(const void *x, const void *y)
 {
-    const struct path_part *a = *(const struct path_part *const *)x;
-    const struct path_part *b = *(const struct path_part *const *)y;
-    int order = 0;
-    for (; order == 0 && a != NULL && b != NULL; a = a->next, b = b->next)
-        order = path_step_compare(a, b);
-    return order != 0 ? order : (a != NULL) - (b != NULL);
+    return path_compare(*(const struct path_part *const *)x, *(const struct path_part *const *)y);
 }
 
 /* The steps that are `key`. */

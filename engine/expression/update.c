@@ -1,6 +1,7 @@
 /* update.c - the parser of update expressions: recursive descent, one token of look-ahead. */
 #include "engine/expression/update.h"
 
+#include <stdlib.h>
 #include <strings.h>
 
 #include "engine/expression/parser.h"
@@ -35,6 +36,13 @@ static void update_check_operand(struct parser *p, const struct update_value *v,
                                                   .type = v->value.type});
 }
 
+static void update_check_operands(struct parser *p, const struct update_value *v,
+                                  struct slice operator, enum attr_type type)
+{
+    update_check_operand(p, v->left, operator, type);
+    update_check_operand(p, v->right, operator, type);
+}
+
 /* Checks a call of `name` with the operands v->left and v->right, if it has so many. */
 static void update_check_call(struct parser *p, struct update_value *v, struct slice name,
                               uint32_t count)
@@ -52,8 +60,7 @@ static void update_check_call(struct parser *p, struct update_value *v, struct s
                            .error = EXPRESSION_OPERAND_COUNT, .text = name, .count = count});
         return;
     }
-    update_check_operand(p, v->left, name, append ? ATTR_LIST : 0);
-    update_check_operand(p, v->right, name, append ? ATTR_LIST : 0);
+    update_check_operands(p, v, name, append ? ATTR_LIST : 0);
     if (append)
         return;
     if (v->left->kind != UPDATE_PATH)
@@ -139,8 +146,7 @@ static struct update_value *update_value(struct parser *p)
     v->right = update_term(p, true);
     if (v->right == NULL)
         return NULL;
-    update_check_operand(p, v->left, sign, ATTR_NUMBER);
-    update_check_operand(p, v->right, sign, ATTR_NUMBER);
+    update_check_operands(p, v, sign, ATTR_NUMBER);
     return v;
 }
 
@@ -221,6 +227,82 @@ const struct update *update_parse(struct slice text, struct expression_names *na
         } while (parser_accept(&p, TOKEN_COMMA));
     } while (p.token.kind != TOKEN_END);
     return fault->error == EXPRESSION_OK ? out : NULL;
+}
+
+/* ---- updates of another grammar ---- */
+
+static void update_check_value(struct parser *p, const struct update_value *v)
+{
+    if (v->path != NULL)
+        parser_check_path(p, v->path);
+    if (v->left != NULL)
+        update_check_value(p, v->left);
+    if (v->right != NULL)
+        update_check_value(p, v->right);
+    switch (v->kind) {
+    case UPDATE_PLUS:
+    case UPDATE_MINUS:
+        update_check_operands(p, v, slice_of(v->kind == UPDATE_PLUS ? "+" : "-"), ATTR_NUMBER);
+        return;
+    case UPDATE_LIST_APPEND:
+        update_check_operands(p, v, slice_of("list_append"), ATTR_LIST);
+        return;
+    default:
+        return;
+    }
+}
+
+/* For qsort. */
+static int update_compare_actions(const void *x, const void *y)
+{
+    const struct update_action *a = *(const struct update_action *const *)x;
+    const struct update_action *b = *(const struct update_action *const *)y;
+    return path_compare(a->path, b->path);
+}
+
+/* Whether `a` stands before `b` in the text. */
+static bool update_is_before(const struct update_action *a, const struct update_action *b)
+{
+    while (a != NULL && a != b)
+        a = a->next;
+    return a != NULL;
+}
+
+/* Notes two paths that overlap or conflict. If there are such, two of them are neighbours in the
+ * order of paths. Comparing all pairs would be slow: an update may have thousands. */
+static void update_check_paths(struct parser *p, const struct update *u)
+{
+    const struct update_action **sorted =
+        arena_alloc(p->arena, (u->count + 1) * sizeof(const struct update_action *));
+    uint32_t count = 0;
+    for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
+        parser_check_path(p, a->path);
+        sorted[count++] = a;
+    }
+    qsort(sorted, count, sizeof *sorted, update_compare_actions);
+    for (uint32_t i = 1; i < count; i++) {
+        const struct update_action *a = sorted[i - 1], *b = sorted[i];
+        const enum expression_error error = parser_relation(a->path, b->path);
+        if (error == EXPRESSION_OK)
+            continue;
+        const bool first = update_is_before(a, b);
+        parser_note(p, &(struct expression_fault){.error = error,
+                                                  .path = first ? a->path : b->path,
+                                                  .other = first ? b->path : a->path});
+        return;
+    }
+}
+
+bool update_check(const struct update *u, struct arena *arena, struct expression_fault *fault)
+{
+    struct parser p = {.grammar = PARSER_UPDATE, .arena = arena, .fault = fault};
+    *fault = (struct expression_fault){.error = EXPRESSION_OK};
+    update_check_paths(&p, u);
+    for (const struct update_action *a = u->actions; a != NULL; a = a->next) {
+        if (a->verb == UPDATE_SET)
+            update_check_value(&p, a->value);
+    }
+    return fault->error == EXPRESSION_OK;
 }
 
 const struct projection *update_paths(const struct update *update, struct arena *arena)

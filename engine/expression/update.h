@@ -57,6 +57,10 @@ struct update {
 const struct update *update_parse(struct slice text, struct expression_names *names,
                                   struct arena *arena, struct expression_fault *fault);
 
+/* Checks an update that another grammar has made, as condition_check does. The arena is scratch
+ * memory. */
+bool update_check(const struct update *u, struct arena *arena, struct expression_fault *fault);
+
 /* Whether an action changes the attribute, or something in it. */
 bool update_changes(const struct update *u, struct slice name);
 /* Whether an action changes something in the attribute, such as name.a and name[0]. */

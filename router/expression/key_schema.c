@@ -18,8 +18,8 @@ static bool key_missed(const struct key_attr *k, struct fault *fault)
     return fault_invalid(fault, "Query condition missed key schema element: %.*s", SHOWN(k->name));
 }
 
-static bool key_values_fit(const struct key_condition *c, const struct key_attr *k, bool partition,
-                           struct fault *fault)
+bool key_condition_fits(const struct key_condition *c, const struct key_attr *k, bool partition,
+                        struct fault *fault)
 {
     if (c->op == KEY_NOT_INDEXABLE)
         return fault_invalid(fault,
@@ -64,7 +64,7 @@ static bool key_match_partition(const struct key_conditions *c, const struct key
         const struct key_condition *found = key_condition_find(c, key->name);
         if (found == NULL)
             return key_missed(key, fault);
-        if (!key_values_fit(found, key, true, fault))
+        if (!key_condition_fits(found, key, true, fault))
             return false;
         if (found->op != KEY_EQUAL)
             return key_not_supported(fault);
@@ -82,7 +82,7 @@ static bool key_match_sort(const struct key_conditions *c, const struct key_sche
         const struct key_condition *found = key_condition_find(c, key->name);
         if (found == NULL)
             return key_missed(key, fault);
-        if (!key_values_fit(found, key, false, fault))
+        if (!key_condition_fits(found, key, false, fault))
             return false;
         out->of[out->count++] = *found;
         if (found->op != KEY_EQUAL && out->count < c->count)
@@ -103,6 +103,13 @@ static size_t key_values_size(const struct key_matches *m, uint32_t first, uint3
     return size;
 }
 
+bool key_matches_fit(const struct key_matches *m, const struct key_schema *k, struct fault *fault)
+{
+    const uint32_t keys = k->partition_count + k->sort_count;
+    return key_sizes_fit(key_values_size(m, 0, k->partition_count),
+                         key_values_size(m, k->partition_count, keys), fault);
+}
+
 bool key_conditions_match(const struct key_conditions *c, const struct key_schema *k,
                           struct key_matches *out, struct fault *fault)
 {
@@ -113,8 +120,7 @@ bool key_conditions_match(const struct key_conditions *c, const struct key_schem
     if (c->count > keys)
         return key_not_supported(fault);
     return key_match_partition(c, k, out, fault) && key_match_sort(c, k, out, fault) &&
-           key_sizes_fit(key_values_size(out, 0, k->partition_count),
-                         key_values_size(out, k->partition_count, keys), fault);
+           key_matches_fit(out, k, fault);
 }
 
 /* ---- other expressions ---- */

@@ -27,6 +27,11 @@ struct key_matches {
     uint32_t count; /* of conditions */
     struct key_condition of[2 * INDEX_KEYS_MAX];
 };
+/* Checks the values of a condition on an attribute of a key. */
+bool key_condition_fits(const struct key_condition *c, const struct key_attr *k, bool partition,
+                        struct fault *fault);
+/* Checks the sizes of the values of all attributes. */
+bool key_matches_fit(const struct key_matches *m, const struct key_schema *k, struct fault *fault);
 /* Matches conditions and keys, and checks the values. */
 bool key_conditions_match(const struct key_conditions *c, const struct key_schema *k,
                           struct key_matches *out, struct fault *fault);

@@ -28,34 +28,35 @@ static bool value_refuse_parameter(struct value_reader *r, const char *text)
     return fault_invalid(r->fault, INVALID "%s", text);
 }
 
-static bool value_read_digits(struct value_reader *r, struct slice text, struct number *out)
+bool value_read_digits(struct slice text, struct number *out, struct fault *fault)
 {
     switch (number_parse(text, out)) {
     case NUMBER_OK:
         return true;
     case NUMBER_TOO_MANY_DIGITS:
-        return value_refuse(r, "Attempting to store more than 38 significant digits in a Number");
+        return fault_invalid(fault,
+                             "Attempting to store more than 38 significant digits in a Number");
     case NUMBER_OVERFLOW:
-        return value_refuse(r,
-                            "Number overflow. Attempting to store a number with magnitude larger "
-                            "than supported range");
+        return fault_invalid(fault,
+                             "Number overflow. Attempting to store a number with magnitude larger "
+                             "than supported range");
     case NUMBER_UNDERFLOW:
-        return value_refuse(r,
-                            "Number underflow. Attempting to store a number with magnitude smaller "
-                            "than supported range");
+        return fault_invalid(
+            fault, "Number underflow. Attempting to store a number with magnitude smaller "
+                   "than supported range");
     case NUMBER_NOT_NUMERIC:
         break;
     }
     if (text.size == 0)
-        return value_refuse(r, "The parameter cannot be converted to a numeric value");
-    return fault_invalid(r->fault, "The parameter cannot be converted to a numeric value: %.*s",
+        return fault_invalid(fault, "The parameter cannot be converted to a numeric value");
+    return fault_invalid(fault, "The parameter cannot be converted to a numeric value: %.*s",
                          SHOWN(text));
 }
 
 static bool value_read_number(struct value_reader *r, struct slice text)
 {
     struct number n;
-    if (!value_read_digits(r, text, &n))
+    if (!value_read_digits(text, &n, r->fault))
         return false;
     item_number(&r->writer, &n);
     return true;
@@ -139,6 +140,12 @@ static bool strings_repeat(struct strings *s)
     return false;
 }
 
+bool value_repeats(const struct buffer *item, bool names, uint32_t *positions, size_t count)
+{
+    struct strings all = {item, names, positions, count};
+    return strings_repeat(&all);
+}
+
 /* ---- sets ---- */
 
 static bool value_duplicate_elements(struct value_reader *r, enum attr_type set,
@@ -193,17 +200,16 @@ static bool value_read_set(struct value_reader *r, enum attr_type set,
         return value_too_large(r);
     if (count > DISTINCT_MAX)
         return value_duplicate_elements(r, set, list);
-    struct strings all = {r->writer.out, false, few, count};
-    if (count > STRINGS_FEW)
-        all.at = arena_alloc(r->arena, count * sizeof *all.at);
+    uint32_t *at = count > STRINGS_FEW ? arena_alloc(r->arena, count * sizeof *at) : few;
     item_open(&r->writer, set);
     for (size_t i = 0; i < count && json_next_element(&cursor, &element); i++) {
-        all.at[i] = (uint32_t)r->writer.out->size;
+        at[i] = (uint32_t)r->writer.out->size;
         if (!value_item_fits(r) || !value_read_element(r, set, &element))
             return false;
     }
     item_close(&r->writer);
-    return !strings_repeat(&all) || value_duplicate_elements(r, set, list);
+    return !value_repeats(r->writer.out, false, at, count) ||
+           value_duplicate_elements(r, set, list);
 }
 
 /* ---- documents ---- */
@@ -302,7 +308,7 @@ static bool value_more_than_one(struct value_reader *r, const struct json_value 
     struct number n;
     while (json_next_member(&cursor, &name, &member)) {
         if (member.type == JSON_STRING && slice_is(name, "N") &&
-            !value_read_digits(r, json_string(&member), &n))
+            !value_read_digits(json_string(&member), &n, r->fault))
             return false;
     }
     return value_refuse(r, "Supplied AttributeValue has more than one datatypes set, must contain "
@@ -374,18 +380,16 @@ static bool value_read_members(struct value_reader *r, const struct json_value *
     size_t count = json_count(map);
     if (count > DISTINCT_MAX)
         return value_too_large(r);
-    struct strings names = {r->writer.out, true, few, count};
-    if (count > STRINGS_FEW)
-        names.at = arena_alloc(r->arena, count * sizeof *names.at);
+    uint32_t *at = count > STRINGS_FEW ? arena_alloc(r->arena, count * sizeof *at) : few;
     for (size_t i = 0; i < count && json_next_member(&cursor, &name, &value); i++) {
-        names.at[i] = (uint32_t)r->writer.out->size;
+        at[i] = (uint32_t)r->writer.out->size;
         if (!value_item_fits(r) || !value_check_name(name, r->fault))
             return false;
         item_name(&r->writer, name);
         if (!value_read_value(r, &value))
             return false;
     }
-    return !strings_repeat(&names) ||
+    return !value_repeats(r->writer.out, true, at, count) ||
            fault_set(r->fault, FAULT_SERIALIZATION, "Duplicate attribute name in a map");
 }
 

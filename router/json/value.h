@@ -41,6 +41,12 @@ bool value_read_item(struct buffer *out, struct arena *arena, const struct json_
 bool value_read_attr(struct arena *arena, const struct json_value *value, struct attr *out,
                      struct fault *fault);
 
+/* Reads the digits of a number. */
+bool value_read_digits(struct slice text, struct number *out, struct fault *fault);
+/* Whether two of the byte strings that begin at these positions of an unfinished item are equal:
+ * names of a map with their values, or values of a set. May change the order of the positions. */
+bool value_repeats(const struct buffer *item, bool names, uint32_t *positions, size_t count);
+
 /* Refuses a name that no attribute can have: an empty one, or one that is too large. */
 bool value_check_name(struct slice name, struct fault *fault);
 /* The same for all names of a map. Refuses a map that has a name twice. The arena is scratch

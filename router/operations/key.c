@@ -210,3 +210,26 @@ void key_write(struct buffer *out, const struct table *t, const struct index *x,
     }
     json_write_close(out, '}');
 }
+
+static void key_append_attr(struct item_writer *w, const struct key_attr *schema,
+                            const struct attr *value)
+{
+    if (value->type == 0)
+        return;
+    item_name(w, schema->name);
+    item_attr(w, value);
+}
+
+void key_append_row_item(struct buffer *out, const struct table *t, const struct index *x,
+                         const struct key *key)
+{
+    struct item_writer w;
+    item_begin(&w, out);
+    key_append_attr(&w, &t->partition_key, &key->partition);
+    key_append_attr(&w, &t->sort_key, &key->sort);
+    for (uint32_t i = 0; x != NULL && i < x->partition_count + x->sort_count; i++) {
+        if (!key_was_written(t, x, i))
+            key_append_attr(&w, &x->keys[i], &key->index[i]);
+    }
+    item_end(&w);
+}

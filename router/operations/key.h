@@ -26,6 +26,10 @@ bool key_of_row_key(const struct table *t, const struct index *x, struct slice k
 void key_write(struct buffer *out, const struct table *t, const struct index *x,
                const struct key *key);
 
+/* Appends the key as an item, which key_of_row_key takes. */
+void key_append_row_item(struct buffer *out, const struct table *t, const struct index *x,
+                         const struct key *key);
+
 /* The bytes of all attributes of a partition key, and of a sort key, are limited. */
 bool key_sizes_fit(size_t partition, size_t sort, struct fault *fault);
 

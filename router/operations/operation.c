@@ -11,10 +11,10 @@ static const struct operation *const OPERATIONS[] = {
 
 /* DynamoDB's other operations, from the service model. */
 static const char LATER[] =
-    "BatchExecuteStatement, CreateBackup, CreateGlobalTable, DeleteBackup, "
+    "CreateBackup, CreateGlobalTable, DeleteBackup, "
     "DeleteResourcePolicy, DescribeBackup, DescribeExport, DescribeImport, "
-    "DisableKinesisStreamingDestination, EnableKinesisStreamingDestination, ExecuteStatement, "
-    "ExecuteTransaction, ExportTableToPointInTime, ImportTable, PutResourcePolicy, "
+    "DisableKinesisStreamingDestination, EnableKinesisStreamingDestination, "
+    "ExportTableToPointInTime, ImportTable, PutResourcePolicy, "
     "RestoreTableFromBackup, RestoreTableToPointInTime, "
     "UpdateContributorInsights, UpdateGlobalTable, UpdateGlobalTableSettings, "
     "UpdateKinesisStreamingDestination, UpdateTableReplicaAutoScaling";

@@ -43,9 +43,12 @@ static inline struct fault *call_fault(struct call *c)
 
 /* `*out` gets the table, now or before `ready`. If there is no such table, the call fails. */
 void call_want_table(struct call *c, struct slice name, struct route **out);
+/* The same. If there is no such table, `*absent` is set, and the call goes on. */
+void call_look_for_table(struct call *c, struct slice name, struct route **out, bool *absent);
 
 /* The table's name in a member that is a name or an ARN. Answers repeat an ARN. */
 struct slice call_table_named(struct call *c, const struct json_value *member);
+struct slice call_table_called(struct call *c, struct slice text);
 
 /* Refuses a table that is being created or deleted: for data requests, there is no such table. */
 bool call_table_usable(struct call *c, const struct table *t);

@@ -51,7 +51,12 @@ bool call_table_of_arn(struct call *c, const struct json_value *arn, struct slic
 
 struct slice call_table_named(struct call *c, const struct json_value *member)
 {
-    struct slice text = json_string(member), name = shape_table_of(text);
+    return call_table_called(c, json_string(member));
+}
+
+struct slice call_table_called(struct call *c, struct slice text)
+{
+    const struct slice name = shape_table_of(text);
     if (name.size == text.size)
         return name;
     c->table_arn = arena_copy(&c->arena, text);

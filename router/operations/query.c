@@ -1,5 +1,4 @@
 /* query.c - Query: items of one partition key, in the order of their sort keys. */
-#include "engine/index/row.h"
 #include "router/expression/key_schema.h"
 #include "router/operations/operations.h"
 #include "router/operations/query_scan.h"
@@ -140,40 +139,6 @@ static bool query_skip_to_start(struct call *c, struct query *q, struct slice it
     return true;
 }
 
-/* Appends what all storage keys of the range share, without the last condition's attribute. */
-static void query_append_shared(struct buffer *out, const struct page *p,
-                                const struct key_schema *schema, const struct key_matches *found)
-{
-    struct attr values[INDEX_KEYS_MAX];
-    struct buffer scratch = {0};
-    for (uint32_t i = 0; i < schema->partition_count; i++)
-        values[i] = found->of[i].values[0];
-    const struct index *x = p->plan.index;
-    const struct attr partition =
-        x != NULL ? index_global_partition(x, values, &scratch) : values[0];
-    storage_key_append_collection(out, ranges_table_id(&p->plan), &partition);
-    for (uint32_t i = schema->partition_count; i + 1 < found->count; i++)
-        storage_key_append_sort(out, &found->of[i].values[0], true);
-    buffer_deinit(&scratch);
-}
-
-static void query_set_range(struct call *c, struct page *p, const struct key_schema *schema,
-                            const struct key_matches *found)
-{
-    static const struct key_condition NONE = {.op = KEY_ANY};
-    const struct key_condition *last =
-        found->count > schema->partition_count ? &found->of[found->count - 1] : &NONE;
-    struct buffer *scratch = &c->router->scratch;
-    buffer_clear(scratch);
-    query_append_shared(scratch, p, schema, found);
-    key_condition_bound_lo(scratch, last);
-    p->range.lo = arena_copy(&c->arena, buffer_slice(scratch));
-    buffer_clear(scratch);
-    query_append_shared(scratch, p, schema, found);
-    key_condition_bound_hi(scratch, last);
-    p->range.hi = arena_copy(&c->arena, buffer_slice(scratch));
-}
-
 static bool query_ready(struct call *c)
 {
     struct query *q = c->state;
@@ -191,7 +156,7 @@ static bool query_ready(struct call *c)
         return false;
     if (!key_conditions_match(&q->page.expressions.keys, &schema, &found, call_fault(c)))
         return false;
-    query_set_range(c, &q->page, &schema, &found);
+    page_set_range(c, &q->page, &schema, &found, &q->page.range);
     if ((resumed && !query_skip_to_start(c, q, start, &schema, &found)) ||
         !page_check_paths(c, &q->page,
                           q->page.expressions.legacy ? "QueryFilter" : "Filter Expression"))

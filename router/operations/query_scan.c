@@ -84,6 +84,8 @@ bool page_read_start_key(struct call *c, const struct json_value *member, struct
 
 static bool page_has_no_index(struct call *c, const struct page *p)
 {
+    if (p->statement)
+        return call_invalid(c, "The table does not have the specified index");
     return call_invalid(c, "The table does not have the specified index: %.*s",
                         SHOWN(p->index_name));
 }
@@ -122,7 +124,10 @@ static bool page_check_rows(struct call *c, struct page *p)
 static bool page_check_global(struct call *c, const struct page *p, const struct index *x)
 {
     if (p->plan.consistent)
-        return call_invalid(c, "Consistent reads are not supported on global secondary indexes");
+        return call_invalid(c, p->statement ? "Strongly consistent read is not supported on Global "
+                                              "Secondary Indexes"
+                                            : "Consistent reads are not supported on global "
+                                              "secondary indexes");
     return !p->all || x->projection == PROJECT_ALL ||
            call_invalid(c,
                         INVALID "Select type ALL_ATTRIBUTES is not supported for global secondary "
@@ -237,6 +242,65 @@ struct slice page_storage_key(struct call *c, const struct page *p, const struct
     return arena_copy(&c->arena, buffer_slice(scratch));
 }
 
+/* Appends what all storage keys of the range share, without the last condition's attribute. */
+static void page_append_shared(struct buffer *out, const struct page *p,
+                               const struct key_schema *schema, const struct key_matches *found)
+{
+    struct attr values[INDEX_KEYS_MAX];
+    struct buffer scratch = {0};
+    for (uint32_t i = 0; i < schema->partition_count; i++)
+        values[i] = found->of[i].values[0];
+    const struct index *x = p->plan.index;
+    const struct attr partition =
+        x != NULL ? index_global_partition(x, values, &scratch) : values[0];
+    storage_key_append_collection(out, ranges_table_id(&p->plan), &partition);
+    for (uint32_t i = schema->partition_count; i + 1 < found->count; i++)
+        storage_key_append_sort(out, &found->of[i].values[0], true);
+    buffer_deinit(&scratch);
+}
+
+void page_set_range(struct call *c, const struct page *p, const struct key_schema *schema,
+                    const struct key_matches *found, struct plan_range *out)
+{
+    static const struct key_condition NONE = {.op = KEY_ANY};
+    const struct key_condition *last =
+        found->count > schema->partition_count ? &found->of[found->count - 1] : &NONE;
+    struct buffer *scratch = &c->router->scratch;
+    buffer_clear(scratch);
+    page_append_shared(scratch, p, schema, found);
+    key_condition_bound_lo(scratch, last);
+    out->lo = arena_copy(&c->arena, buffer_slice(scratch));
+    buffer_clear(scratch);
+    page_append_shared(scratch, p, schema, found);
+    key_condition_bound_hi(scratch, last);
+    out->hi = arena_copy(&c->arena, buffer_slice(scratch));
+}
+
+/* The first hash of a segment. All segments together cover the 2^64 hashes. */
+static uint64_t page_segment_hash(int64_t segment, int64_t segments)
+{
+    return (uint64_t)(((unsigned __int128)segment << 64) / (uint64_t)segments);
+}
+
+void page_set_segment(struct call *c, const struct page *p, int64_t segment, int64_t segments,
+                      struct plan_range *out)
+{
+    uint32_t table = ranges_table_id(&p->plan);
+    struct buffer *scratch = &c->router->scratch;
+    buffer_clear(scratch);
+    storage_key_append_hash(scratch, table, page_segment_hash(segment, segments));
+    out->lo = arena_copy(&c->arena, buffer_slice(scratch));
+    buffer_clear(scratch);
+    if (segment + 1 < segments) {
+        storage_key_append_hash(scratch, table, page_segment_hash(segment + 1, segments));
+    } else {
+        storage_key_append_hash(scratch, table, 0);
+        scratch->size = STORAGE_KEY_TABLE_SIZE;
+        storage_key_successor(scratch);
+    }
+    out->hi = arena_copy(&c->arena, buffer_slice(scratch));
+}
+
 /* ---- fetching items from the table ---- */
 
 static struct attr page_keep_attr(struct call *c, struct attr value)
@@ -300,7 +364,7 @@ static void page_take_fetched(struct call *c, struct page *p)
             continue;
         p->fetched++;
         if (!p->count_only)
-            call_write_item(c, &c->body, row->item, p->expressions.projection);
+            p->take(c, row->item);
     }
     p->row_count = 0;
 }
@@ -313,24 +377,6 @@ static void page_write_item(struct call *c, struct slice item)
     call_write_item(c, &c->body, item, p->expressions.projection);
 }
 
-void page_start(struct call *c, struct page *p)
-{
-    json_write_open(&c->body, '{');
-    if (!p->count_only)
-        json_member_open(&c->body, "Items", '[');
-    p->plan.take = p->count_only ? NULL : page_write_item;
-    p->plan.filter = span_in(&c->bytes, p->filter);
-    if (p->fetches) {
-        p->rows = arena_zalloc(&c->arena, PAGE_FETCH_MAX * sizeof *p->rows);
-        p->plan.step = PAGE_FETCH_MAX;
-        p->plan.take = page_take_row;
-        p->plan.filter = slice_make(NULL, 0);
-    }
-    p->plan.ranges = &p->range;
-    p->plan.count = 1;
-    ranges_start(c, &p->plan);
-}
-
 bool page_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct page *p = c->state;
@@ -338,7 +384,7 @@ bool page_reply(struct call *c, struct subrequest *s, const struct reply *r)
                                         : ranges_reply(c, &p->plan, s, r);
 }
 
-static void page_write_capacity(struct call *c, const struct page *p)
+void page_write_capacity(struct call *c, const struct page *p)
 {
     const struct ranges_plan *plan = &p->plan;
     const int64_t read_mcu =
@@ -351,22 +397,61 @@ static void page_write_capacity(struct call *c, const struct page *p)
     capacity_write_member(&c->body, c, &plan->route->table, &capacity);
 }
 
+const struct key *page_last(const struct page *p)
+{
+    const int64_t scanned = p->fetches ? p->fetched_scanned : p->plan.scanned;
+    if (!p->plan.truncated || scanned == 0)
+        return NULL;
+    return p->fetches ? &p->fetched_last : &p->plan.last;
+}
+
 static void page_write_end(struct call *c, const struct page *p)
 {
     const struct ranges_plan *plan = &p->plan;
     struct buffer *out = &c->body;
-    const int64_t scanned = p->fetches ? p->fetched_scanned : plan->scanned;
+    const struct key *last = page_last(p);
     if (!p->count_only)
         json_write_close(out, ']');
     json_member_integer(out, "Count", p->fetches ? p->fetched : plan->taken);
-    json_member_integer(out, "ScannedCount", scanned);
-    if (plan->truncated && scanned > 0) {
+    json_member_integer(out, "ScannedCount", p->fetches ? p->fetched_scanned : plan->scanned);
+    if (last != NULL) {
         json_write_key(out, "LastEvaluatedKey");
-        key_write(out, &plan->route->table, plan->index,
-                  p->fetches ? &p->fetched_last : &plan->last);
+        key_write(out, &plan->route->table, plan->index, last);
     }
     page_write_capacity(c, p);
     json_write_close(out, '}');
+}
+
+void page_start(struct call *c, struct page *p)
+{
+    json_write_open(&c->body, '{');
+    if (!p->count_only)
+        json_member_open(&c->body, "Items", '[');
+    if (p->take == NULL)
+        p->take = page_write_item;
+    if (p->write_end == NULL)
+        p->write_end = page_write_end;
+    p->plan.take = p->count_only ? NULL : p->take;
+    p->plan.filter = span_in(&c->bytes, p->filter);
+    if (p->fetches) {
+        p->rows = arena_zalloc(&c->arena, PAGE_FETCH_MAX * sizeof *p->rows);
+        p->plan.step = PAGE_FETCH_MAX;
+        p->plan.take = page_take_row;
+        p->plan.filter = slice_make(NULL, 0);
+    }
+    p->plan.ranges = &p->range;
+    p->plan.count = 1;
+    ranges_start(c, &p->plan);
+}
+
+/* Goes on with the next range that is not empty. */
+static void page_next_range(struct call *c, struct page *p)
+{
+    while (p->plan.ended && !p->plan.truncated && p->later_count > 0) {
+        p->range = *p->later++;
+        p->later_count--;
+        ranges_start(c, &p->plan);
+    }
 }
 
 bool page_finish(struct call *c)
@@ -383,7 +468,8 @@ bool page_finish(struct call *c)
     }
     if (!ranges_finish(c, &p->plan))
         return false;
+    page_next_range(c, p);
     if (p->plan.ended)
-        page_write_end(c, p);
+        p->write_end(c, p);
     return true;
 }

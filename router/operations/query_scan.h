@@ -1,7 +1,9 @@
-/* query_scan.h - functions that Query and Scan share: members of their inputs, and the answer. */
+/* query_scan.h - functions that Query, Scan and SELECT share: members of the inputs of Query and
+ * Scan, ranges, and the answer. */
 #pragma once
 
 #include "router/expression/expressions.h"
+#include "router/expression/key_schema.h"
 #include "router/plan/ranges.h"
 
 /* The indexes of members in the inputs of Query and Scan. */
@@ -23,7 +25,9 @@ enum {
 
 struct page {
     struct ranges_plan plan;
-    struct plan_range range; /* the plan's only range */
+    struct plan_range range;  /* the plan's only range */
+    struct plan_range *later; /* those that are read after it, in order */
+    uint32_t later_count;
     struct expressions expressions;
     struct span filter;      /* in call->bytes: its program */
     struct slice index_name; /* size 0: none. Lends from the call's arena */
@@ -31,7 +35,12 @@ struct page {
     bool count_only;
     bool by_partition; /* Scan rounds the capacity up for each partition, Query once for all */
     bool all;          /* Select is ALL_ATTRIBUTES */
-    bool asked_again;  /* for a table whose index was not there, or not filled */
+    bool statement;    /* of PartiQL: some texts differ */
+    /* Writes an item of the answer; NULL: what the projection shows. */
+    void (*take)(struct call *c, struct slice item);
+    /* Completes the answer; NULL: as Query and Scan do. */
+    void (*write_end)(struct call *c, const struct page *p);
+    bool asked_again; /* for a table whose index was not there, or not filled */
     /* The rows of the index lack what the answer shows, so the items are fetched. */
     bool fetches;
     struct page_row *rows; /* of PAGE_FETCH_MAX */
@@ -69,8 +78,19 @@ static inline bool page_waits(const struct page *p)
 bool page_check_paths(struct call *c, struct page *p, const char *no_keys);
 /* The key as the range has it, in the call's arena. */
 struct slice page_storage_key(struct call *c, const struct page *p, const struct key *key);
+/* Sets lo and hi: the keys that fulfil the conditions. */
+void page_set_range(struct call *c, const struct page *p, const struct key_schema *schema,
+                    const struct key_matches *found, struct plan_range *out);
+/* The same: the keys of one of `segments` equal parts. */
+void page_set_segment(struct call *c, const struct page *p, int64_t segment, int64_t segments,
+                      struct plan_range *out);
 /* After the range was set: sends the first request. */
 void page_start(struct call *c, struct page *p);
+
+/* The key after which the next page begins. NULL: this page is the last. */
+const struct key *page_last(const struct page *p);
+/* Writes "ConsumedCapacity":{...} if the client has asked for it. */
+void page_write_capacity(struct call *c, const struct page *p);
 
 /* call->state must begin with a struct page. */
 bool page_reply(struct call *c, struct subrequest *s, const struct reply *r);

@@ -64,31 +64,6 @@ static bool scan_begin(struct call *c, const struct json_value m[])
     return true;
 }
 
-/* The first hash of a segment. All segments together cover the 2^64 hashes. */
-static uint64_t scan_segment_hash(int64_t segment, int64_t segments)
-{
-    return (uint64_t)(((unsigned __int128)segment << 64) / (uint64_t)segments);
-}
-
-static void scan_set_range(struct call *c, struct scan *s)
-{
-    struct plan_range *range = &s->page.range;
-    uint32_t table = ranges_table_id(&s->page.plan);
-    struct buffer *scratch = &c->router->scratch;
-    buffer_clear(scratch);
-    storage_key_append_hash(scratch, table, scan_segment_hash(s->segment, s->segments));
-    range->lo = arena_copy(&c->arena, buffer_slice(scratch));
-    buffer_clear(scratch);
-    if (s->segment + 1 < s->segments) {
-        storage_key_append_hash(scratch, table, scan_segment_hash(s->segment + 1, s->segments));
-    } else {
-        storage_key_append_hash(scratch, table, 0);
-        scratch->size = STORAGE_KEY_TABLE_SIZE;
-        storage_key_successor(scratch);
-    }
-    range->hi = arena_copy(&c->arena, buffer_slice(scratch));
-}
-
 static bool scan_skip_to_start(struct call *c, struct scan *s)
 {
     const struct table *t = &s->page.plan.route->table;
@@ -114,7 +89,7 @@ static bool scan_ready(struct call *c)
         return false;
     if (page_waits(&s->page))
         return true;
-    scan_set_range(c, s);
+    page_set_segment(c, &s->page, s->segment, s->segments, &s->page.range);
     if ((s->start_key.size > 0 && !scan_skip_to_start(c, s)) ||
         !page_check_paths(c, &s->page, NULL))
         return false;

@@ -52,10 +52,15 @@ struct reason {
     const char *text; /* NULL: none */
 };
 
-static struct reason reason_of(const struct part_end *e)
+static struct reason reason_of(const struct call *c, const struct part_end *ends, uint32_t i)
 {
+    const struct part_end *e = &ends[i];
+    if (e->refused != NULL)
+        return (struct reason){e->refused, NULL};
     switch (e->code) {
     case REPLY_CONDITION_FAILED:
+        if (c->plan->items[i].inserts)
+            return (struct reason){"DuplicateItem", "Duplicate primary key exists in table"};
         return (struct reason){"ConditionalCheckFailed", "The conditional request failed"};
     case REPLY_LOCKED:
         return (struct reason){"TransactionConflict", "Transaction is ongoing for the item"};
@@ -91,7 +96,7 @@ bool transact_cancel(struct call *c, const struct part_end *ends, uint32_t count
     buffer_append_text(&names, "[");
     for (uint32_t i = 0; i < count; i++) {
         buffer_append_text(&names, i > 0 ? ", " : "");
-        buffer_append_text(&names, reason_of(&ends[i]).code);
+        buffer_append_text(&names, reason_of(c, ends, i).code);
     }
     fault_set(f, FAULT_CANCELED,
               "Transaction cancelled, please refer cancellation reasons for specific reasons %.*s]",
@@ -99,11 +104,13 @@ bool transact_cancel(struct call *c, const struct part_end *ends, uint32_t count
     buffer_deinit(&names);
     json_member_open(&f->more, "CancellationReasons", '[');
     for (uint32_t i = 0; i < count; i++) {
-        const struct reason reason = reason_of(&ends[i]);
+        const struct reason reason = reason_of(c, ends, i);
         json_write_open(&f->more, '{');
         json_member_text(&f->more, "Code", reason.code);
         if (reason.text != NULL)
             json_member_text(&f->more, "Message", reason.text);
+        else if (ends[i].refused != NULL)
+            json_member_string(&f->more, "Message", ends[i].why);
         if (ends[i].code == REPLY_CONDITION_FAILED && ends[i].item.size > 0) {
             json_write_key(&f->more, "Item");
             value_write_item(&f->more, ends[i].item);

@@ -1,6 +1,8 @@
-/* transact.h - TransactGetItems and TransactWriteItems: what both do with their parts. */
+/* transact.h - TransactGetItems, TransactWriteItems and ExecuteTransaction: what they do with their
+ * parts. */
 #pragma once
 
+#include "engine/transaction/transaction.h"
 #include "router/plan/items.h"
 
 enum {
@@ -18,6 +20,8 @@ struct part_end {
     struct capacity consumed;
     struct read_stamp stamp;
     int64_t collection_bytes; /* after a write; -1: not counted */
+    const char *refused; /* before any node was asked: the code of the reason; NULL: it was not */
+    struct slice why;    /* its text */
 };
 
 /* The place of the table in the plan, which gets it if it is new. */
@@ -38,3 +42,58 @@ bool transact_keys_differ(struct call *c, const struct item_plan *plan);
 
 /* Writes "ConsumedCapacity":[...] if the client has asked for it. */
 void transact_write_capacity(struct call *c, const struct part_end *ends);
+
+/* ---- reads ---- */
+
+struct transact_get {
+    struct part_end *ends;
+    const struct projection **shown; /* of each item; NULL: all of it */
+    bool columns;                    /* `shown` are columns of statements */
+    uint32_t attempts;
+    bool checks;               /* the items are read, and their partitions are asked */
+    struct subrequest *failed; /* for another reason than those that cancel */
+    struct reply failure;
+};
+
+/* Makes room for so many parts. */
+void transact_gets_init(struct call *c, struct transact_get *t, uint32_t count);
+/* `ready`, once each item of the call's plan has its key: sends the requests. call->state begins
+ * with the transact_get, here and below. */
+bool transact_gets_send(struct call *c);
+bool transact_get_reply(struct call *c, struct subrequest *s, const struct reply *r);
+bool transact_get_finish(struct call *c);
+
+/* ---- writes ---- */
+
+enum transact_step {
+    STEP_WHOLE,
+    STEP_ADMIT,
+    STEP_GIVE_BACK,
+    STEP_PREPARE,
+    STEP_DECIDE,
+    STEP_DROP,
+};
+
+struct transact_write {
+    enum transact_step step;
+    struct part_end *ends;
+    bool statements; /* the answer has a response for each part */
+    struct transaction_id id;
+    uint8_t token[TRANSACTION_TOKEN_SIZE];
+    struct slice first; /* struct transaction_part, for the anchor */
+    struct slice other; /* the same for the other parts */
+    uint64_t digest;
+    bool want_collections;
+    struct reply failure; /* of a step as a whole; REPLY_OK: none */
+    struct subrequest *failed;
+};
+
+/* Makes room for so many parts. The client's token may be empty. */
+void transact_writes_init(struct call *c, struct transact_write *t, uint32_t count,
+                          struct slice token);
+/* Once all parts are read: refuses too many bytes. */
+bool transact_writes_fit(struct call *c, const struct item_plan *plan);
+/* `ready`, once each item of the call's plan has its key: sends the requests. */
+bool transact_writes_send(struct call *c);
+bool transact_write_reply(struct call *c, struct subrequest *s, const struct reply *r);
+bool transact_write_finish(struct call *c);

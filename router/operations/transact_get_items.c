@@ -8,18 +8,10 @@
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
+#include "router/partiql/statement.h"
 
 enum {
     ATTEMPTS_MAX = 5
-};
-
-struct transact_get {
-    struct part_end *ends;
-    const struct projection **shown; /* of each item; NULL: all of it */
-    uint32_t attempts;
-    bool checks;               /* the items are read, and their partitions are asked */
-    struct subrequest *failed; /* for another reason than those that cancel */
-    struct reply failure;
 };
 
 static const struct expression_members MEMBERS = {
@@ -48,6 +40,12 @@ static bool get_read(struct call *c, struct item_plan *plan, struct transact_get
     return true;
 }
 
+void transact_gets_init(struct call *c, struct transact_get *t, uint32_t count)
+{
+    t->ends = arena_zalloc(&c->arena, count * sizeof *t->ends);
+    t->shown = arena_zalloc(&c->arena, count * sizeof *t->shown);
+}
+
 static bool transact_get_begin(struct call *c, const struct json_value m[])
 {
     const struct json_value *list = &m[TRANSACT_GET_ITEMS_TRANSACT_ITEMS];
@@ -57,8 +55,7 @@ static bool transact_get_begin(struct call *c, const struct json_value m[])
     struct json_cursor cursor = json_elements(list);
     struct json_value value;
     c->state = t;
-    t->ends = arena_zalloc(&c->arena, count * sizeof *t->ends);
-    t->shown = arena_zalloc(&c->arena, count * sizeof *t->shown);
+    transact_gets_init(c, t, count);
     call_take_consumed(c, &m[TRANSACT_GET_ITEMS_RETURN_CONSUMED_CAPACITY]);
     plan->count = plan->table_count = 0; /* reading counts them up */
     while (plan->count < count && json_next_element(&cursor, &value)) {
@@ -91,6 +88,14 @@ static void get_send(struct call *c, bool checks)
     }
 }
 
+bool transact_gets_send(struct call *c)
+{
+    if (!transact_keys_differ(c, c->plan))
+        return false;
+    get_send(c, false);
+    return true;
+}
+
 static bool transact_get_ready(struct call *c)
 {
     const struct transact_get *t = c->state;
@@ -101,15 +106,12 @@ static bool transact_get_ready(struct call *c)
             !key_paths_of_projection(t->shown[i], table, call_fault(c)))
             return false;
     }
-    if (!transact_keys_differ(c, c->plan))
-        return false;
-    get_send(c, false);
-    return true;
+    return transact_gets_send(c);
 }
 
 /* ---- replies ---- */
 
-static bool transact_get_reply(struct call *c, struct subrequest *s, const struct reply *r)
+bool transact_get_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct transact_get *t = c->state;
     if (!t->checks)
@@ -132,14 +134,17 @@ static void get_write_items(struct call *c, const struct transact_get *t)
         json_write_open(&c->body, '{');
         if (t->ends[i].item.size > 0) {
             json_write_key(&c->body, "Item");
-            call_write_item(c, &c->body, t->ends[i].item, t->shown[i]);
+            if (t->columns)
+                statement_write_row(&c->body, t->shown[i], t->ends[i].item);
+            else
+                call_write_item(c, &c->body, t->ends[i].item, t->shown[i]);
         }
         json_write_close(&c->body, '}');
     }
     json_write_close(&c->body, ']');
 }
 
-static bool transact_get_finish(struct call *c)
+bool transact_get_finish(struct call *c)
 {
     struct transact_get *t = c->state;
     bool conflicts = false, cancels = false;

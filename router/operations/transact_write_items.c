@@ -9,7 +9,6 @@
 #include "engine/item/item.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
-#include "engine/transaction/transaction.h"
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
@@ -18,28 +17,6 @@
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
 #include "router/operations/write.h"
-
-enum step {
-    STEP_WHOLE,
-    STEP_ADMIT,
-    STEP_GIVE_BACK,
-    STEP_PREPARE,
-    STEP_DECIDE,
-    STEP_DROP,
-};
-
-struct transact_write {
-    enum step step;
-    struct part_end *ends;
-    struct transaction_id id;
-    uint8_t token[TRANSACTION_TOKEN_SIZE];
-    struct slice first; /* struct transaction_part, for the anchor */
-    struct slice other; /* the same for the other parts */
-    uint64_t digest;
-    bool want_collections;
-    struct reply failure; /* of a step as a whole; REPLY_OK: none */
-    struct subrequest *failed;
-};
 
 /* ---- the request alone ---- */
 
@@ -153,18 +130,36 @@ static uint64_t parts_digest(const struct call *c, const struct item_plan *plan)
     return digest;
 }
 
+void transact_writes_init(struct call *c, struct transact_write *t, uint32_t count,
+                          struct slice token)
+{
+    t->ends = arena_zalloc(&c->arena, count * sizeof *t->ends);
+    t->id = (struct transaction_id){prng_next(&c->router->prng), prng_next(&c->router->prng)};
+    const XXH128_hash_t name = token.size > 0
+                                   ? XXH3_128bits(token.data, token.size)
+                                   : (XXH128_hash_t){prng_next(&c->router->prng), t->id.high};
+    memcpy(t->token, &name, sizeof name);
+}
+
+bool transact_writes_fit(struct call *c, const struct item_plan *plan)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < plan->count; i++)
+        bytes += plan->items[i].item.size;
+    return bytes <= TRANSACTION_BYTES_MAX ||
+           call_invalid(c, "Collection size of transaction items exceeds the limit of %d bytes",
+                        TRANSACTION_BYTES_MAX);
+}
+
 static bool transact_write_begin(struct call *c, const struct json_value m[])
 {
     const struct json_value *list = &m[TRANSACT_WRITE_ITEMS_TRANSACT_ITEMS];
-    const struct slice token = json_text(&m[TRANSACT_WRITE_ITEMS_CLIENT_REQUEST_TOKEN]);
     const uint32_t count = (uint32_t)json_count(list);
     struct transact_write *t = arena_zalloc(&c->arena, sizeof *t);
     struct item_plan *plan = item_plan_create(c, count, count);
     struct json_cursor cursor = json_elements(list);
     struct json_value value;
-    size_t bytes = 0;
     c->state = t;
-    t->ends = arena_zalloc(&c->arena, count * sizeof *t->ends);
     call_take_consumed(c, &m[TRANSACT_WRITE_ITEMS_RETURN_CONSUMED_CAPACITY]);
     t->want_collections =
         write_wants_collection(&m[TRANSACT_WRITE_ITEMS_RETURN_ITEM_COLLECTION_METRICS]);
@@ -172,17 +167,10 @@ static bool transact_write_begin(struct call *c, const struct json_value m[])
     while (plan->count < count && json_next_element(&cursor, &value)) {
         if (!part_read(c, plan, &value))
             return false;
-        bytes += plan->items[plan->count - 1].item.size;
     }
-    if (bytes > TRANSACTION_BYTES_MAX)
-        return call_invalid(c, "Collection size of transaction items exceeds the limit of %d bytes",
-                            TRANSACTION_BYTES_MAX);
-    t->digest = parts_digest(c, plan);
-    t->id = (struct transaction_id){prng_next(&c->router->prng), prng_next(&c->router->prng)};
-    const XXH128_hash_t name = token.size > 0
-                                   ? XXH3_128bits(token.data, token.size)
-                                   : (XXH128_hash_t){prng_next(&c->router->prng), t->id.high};
-    memcpy(t->token, &name, sizeof name);
+    if (!transact_writes_fit(c, plan))
+        return false;
+    transact_writes_init(c, t, count, json_text(&m[TRANSACT_WRITE_ITEMS_CLIENT_REQUEST_TOKEN]));
     items_begin(c, plan);
     return true;
 }
@@ -345,9 +333,22 @@ static bool drop_send(struct call *c, struct transact_write *t)
     return any;
 }
 
-static bool transact_write_ready(struct call *c)
+bool transact_writes_send(struct call *c)
 {
     struct transact_write *t = c->state;
+    if (!transact_keys_differ(c, c->plan))
+        return false;
+    t->digest = parts_digest(c, c->plan);
+    parts_describe(c, t);
+    if (parts_are_together(c))
+        whole_send(c, t);
+    else
+        admit_send_all(c, t);
+    return true;
+}
+
+static bool transact_write_ready(struct call *c)
+{
     for (uint32_t i = 0; i < c->plan->count; i++) {
         struct item_request *q = &c->plan->items[i];
         const struct table *table = &c->plan->tables[q->table].route->table;
@@ -355,14 +356,7 @@ static bool transact_write_ready(struct call *c)
             !key_paths_of_update(q->updated, table, call_fault(c)))
             return false;
     }
-    if (!transact_keys_differ(c, c->plan))
-        return false;
-    parts_describe(c, t);
-    if (parts_are_together(c))
-        whole_send(c, t);
-    else
-        admit_send_all(c, t);
-    return true;
+    return transact_writes_send(c);
 }
 
 /* ---- replies ---- */
@@ -411,7 +405,7 @@ static void whole_take(struct call *c, struct transact_write *t, struct subreque
         write_keep_failure(c, t, s, r);
 }
 
-static bool transact_write_reply(struct call *c, struct subrequest *s, const struct reply *r)
+bool transact_write_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct transact_write *t = c->state;
     switch (t->step) {
@@ -489,6 +483,14 @@ static bool write_succeed(struct call *c, const struct transact_write *t)
             write_collections_of(c, t, i);
         json_write_close(&c->body, '}');
     }
+    if (t->statements) {
+        json_member_open(&c->body, "Responses", '[');
+        for (uint32_t i = 0; i < c->plan->count; i++) {
+            json_write_open(&c->body, '{');
+            json_write_close(&c->body, '}');
+        }
+        json_write_close(&c->body, ']');
+    }
     json_write_close(&c->body, '}');
     return true;
 }
@@ -521,7 +523,7 @@ static bool write_end(struct call *c, const struct transact_write *t)
     return write_succeed(c, t);
 }
 
-static bool transact_write_finish(struct call *c)
+bool transact_write_finish(struct call *c)
 {
     struct transact_write *t = c->state;
     bool fails = t->failed != NULL;

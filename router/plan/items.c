@@ -18,7 +18,8 @@ void items_begin(struct call *c, struct item_plan *p)
 {
     c->plan = p;
     for (uint32_t i = 0; i < p->table_count; i++)
-        call_want_table(c, shape_table_of(p->tables[i].name), &p->tables[i].route);
+        call_look_for_table(c, shape_table_of(p->tables[i].name), &p->tables[i].route,
+                            p->lenient ? &p->tables[i].absent : NULL);
 }
 
 /* Comparing all pairs is fast: a batch has at most 100 keys. */
@@ -33,8 +34,9 @@ static bool items_differ(struct call *c, const struct item_plan *p)
     return true;
 }
 
-static void items_send(struct call *c, const struct item_plan *p, uint32_t index)
+void items_send(struct call *c, uint32_t index)
 {
+    const struct item_plan *p = c->plan;
     const struct item_request *q = &p->items[index];
     struct subrequest *s = call_request(c, p->tables[q->table].route, q->op);
     s->index = index;
@@ -54,22 +56,28 @@ static void items_send(struct call *c, const struct item_plan *p, uint32_t index
     subrequest_start(c->router, s);
 }
 
+bool items_find(struct call *c, uint32_t index)
+{
+    const struct item_plan *p = c->plan;
+    struct item_request *q = &p->items[index];
+    const struct item_table *t = &p->tables[q->table];
+    const struct slice item = span_in(&c->bytes, q->item);
+    return (!p->batch || key_is_in_item(&t->route->table, item, call_fault(c))) &&
+           call_find_key(c, &t->route->table, q->op, item, &q->key) &&
+           key_paths_of_projection(t->projection, &t->route->table, call_fault(c)) &&
+           key_paths_of_update(q->updated, &t->route->table, call_fault(c));
+}
+
 bool items_ready(struct call *c)
 {
-    struct item_plan *p = c->plan;
+    const struct item_plan *p = c->plan;
     for (uint32_t i = 0; i < p->count; i++) {
-        struct item_request *q = &p->items[i];
-        const struct item_table *t = &p->tables[q->table];
-        struct slice item = span_in(&c->bytes, q->item);
-        if ((p->batch && !key_is_in_item(&t->route->table, item, call_fault(c))) ||
-            !call_find_key(c, &t->route->table, q->op, item, &q->key) ||
-            !key_paths_of_projection(t->projection, &t->route->table, call_fault(c)) ||
-            !key_paths_of_update(q->updated, &t->route->table, call_fault(c)))
+        if (!items_find(c, i))
             return false;
     }
     if (p->batch && !items_differ(c, p))
         return false;
     for (uint32_t i = 0; i < p->count; i++)
-        items_send(c, p, i);
+        items_send(c, i);
     return true;
 }

@@ -10,6 +10,7 @@ struct item_table {
     struct slice name;                   /* lends from the call's arena */
     const struct projection *projection; /* what answers show of items; NULL: all */
     struct route *route;                 /* set by the plan */
+    bool absent;                         /* set by the plan: there is no such table */
 };
 
 struct item_request {
@@ -23,6 +24,7 @@ struct item_request {
     const struct update *updated; /* its tree, to check its paths; NULL: no update */
     enum write_want want;         /* the item that the reply must have */
     bool want_failed;             /* if the condition fails, the reply must have the item */
+    bool inserts;                 /* PUT: the condition is that there is no such item */
     struct slice key;             /* the storage key; set by the plan */
 };
 
@@ -31,6 +33,7 @@ struct item_plan {
     uint32_t table_count;
     struct item_request *items;
     uint32_t count;
+    bool lenient; /* a table that does not exist is told by `absent`; else the call fails */
     bool
         batch; /* refuse a key that occurs twice; say of an item to put without its key what is said
                    of a key that does not fit the schema */
@@ -41,6 +44,10 @@ struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t ite
 
 /* `begin`: asks for the tables. The plan becomes the call's. */
 void items_begin(struct call *c, struct item_plan *p);
+/* Of one item: finds its storage key, or refuses a key that does not fit its table. */
+bool items_find(struct call *c, uint32_t index);
+/* Of one item: sends its request. */
+void items_send(struct call *c, uint32_t index);
 /* `ready`: sends all requests, or refuses a key that does not fit its table. A reply belongs to
  * call->plan->items[subrequest->index]. */
 bool items_ready(struct call *c);

@@ -187,9 +187,10 @@ class TableTest(unittest.TestCase, Refusals):
         name = new_table()
         self.refused(
             "UnknownOperationException",
-            "TransactGetItems is not supported by weir yet",
-            DB.transact_get_items,
-            TransactItems=[{"Get": {"TableName": name, "Key": {"id": {"S": "a"}}}}],
+            "CreateBackup is not supported by weir yet",
+            DB.create_backup,
+            TableName=name,
+            BackupName="backup",
         )
 
     def test_limits_and_endpoints(self):

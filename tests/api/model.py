@@ -239,7 +239,9 @@ def shown(shape, value):
     if facts["type"] == "map":
         return "{%s}" % ", ".join("%s=%s" % (k, shown(facts["value"]["shape"], v)) for k, v in value.items())
     if facts["type"] == "structure":
-        parts = ["%s=%s" % (small(m), shown(f["shape"], value.get(m))) for m, f in facts["members"].items()]
+        extra = FACTS["structures"].get(shape, {})
+        types = {**{m: f["shape"] for m, f in facts["members"].items()}, **extra.get("types", {})}
+        parts = ["%s=%s" % (small(m), shown(types[m], value.get(m))) for m in extra.get("members", facts["members"])]
         return "%s(%s)" % (shape, ", ".join(parts + ["workloadProfileName=null"] * (shape == "PutRequest")))
     return str(value)
 

@@ -272,6 +272,64 @@ const until = async (name, test) => {
   return assert.fail("the table does not become so");
 };
 
+test("statements of PartiQL read and write, alone, in batches and in transactions", async () => {
+  const table = `"${TableName}"`, at = (s) => `WHERE p = 'partiql' AND s = ${s}`;
+  const failing = { ReturnValuesOnConditionCheckFailure: "ALL_OLD" };
+  const insert = `INSERT INTO ${table} VALUE {'p': ?, 's': ?, 'v': 1}`;
+  const key = (s) => [{ S: "partiql" }, { N: String(s) }];
+  for (const s of [1, 2, 3])
+    assert.deepEqual((await call("ExecuteStatement", { Statement: insert, Parameters: key(s), ...all })).Items, []);
+  await refused(call("ExecuteStatement", { Statement: insert, Parameters: key(1) }), "DuplicateItemException",
+    "Duplicate primary key exists in table");
+  const found = [];
+  let NextToken;
+  do {
+    const page = await call("ExecuteStatement", {
+      Statement: `SELECT s FROM ${table} WHERE p = 'partiql' AND v = ?`, Parameters: [{ N: "1" }], ConsistentRead: true,
+      Limit: 2, NextToken, ...failing, ...all });
+    found.push(...page.Items.map((item) => unmarshall(item).s));
+    assert.ok(page.ConsumedCapacity.Table.CapacityUnits >= 1);
+    NextToken = page.NextToken;
+  } while (NextToken);
+  assert.deepEqual(found, [1, 2, 3]);
+  await assert.rejects(
+    call("ExecuteStatement", { Statement: `UPDATE ${table} SET v = 2 ${at(1)} AND v = 9`, ...failing }),
+    (error) => {
+      assert.ok(error instanceof sdk.ConditionalCheckFailedException);
+      assert.equal(unmarshall(error.Item).v, 1);
+      return true;
+    },
+  );
+  const read = { Statement: `SELECT v FROM ${table} WHERE p = ? AND s = ?`, Parameters: key(1) };
+  const reads = await call("BatchExecuteStatement", { Statements: [{ ...read, ConsistentRead: true }], ...all });
+  assert.deepEqual(reads.Responses[0].Item, { v: { N: "1" } });
+  assert.equal(reads.ConsumedCapacity[0].CapacityUnits, 1);
+  const writes = await call("BatchExecuteStatement", {
+    Statements: [{ Statement: `UPDATE ${table} SET v = 2 ${at(1)} AND v = 9`, ...failing },
+      { Statement: `UPDATE ${table} SET v = v + 1 ${at(2)} RETURNING ALL NEW *` }] });
+  assert.equal(writes.Responses[0].Error.Code, "ConditionalCheckFailed");
+  assert.equal(unmarshall(writes.Responses[0].Error.Item).v, 1);
+  assert.equal(unmarshall(writes.Responses[1].Item).v, 2);
+  const once = { ClientRequestToken: newName().slice(0, 36), ...all };
+  for (let i = 0; i < 2; i++)
+    await call("ExecuteTransaction", { ...once, TransactStatements: [
+      { Statement: `UPDATE ${table} SET v = v + 1 WHERE p = ? AND s = ?`, Parameters: key(3), ...failing },
+      { Statement: `DELETE FROM ${table} ${at(2)}` }] });
+  const both = await call("ExecuteTransaction", { TransactStatements: [2, 3].map((s) => ({ ...read, Parameters: key(s) })) });
+  assert.deepEqual(both.Responses.map((r) => r.Item), [undefined, { v: { N: "2" } }]);
+  await assert.rejects(
+    call("ExecuteTransaction", { TransactStatements: [
+      { Statement: `UPDATE ${table} SET v = 2 ${at(1)} AND v = 9`, ...failing },
+      { Statement: insert, Parameters: key(3) }] }),
+    (error) => {
+      assert.ok(error instanceof sdk.TransactionCanceledException);
+      assert.deepEqual(error.CancellationReasons.map((r) => r.Code), ["ConditionalCheckFailed", "DuplicateItem"]);
+      assert.equal(unmarshall(error.CancellationReasons[0].Item).v, 1);
+      return true;
+    },
+  );
+});
+
 test("tables have classes, encryption, protection, tags and limits", async () => {
   const name = await newTable({
     Tags: [{ Key: "a", Value: "1" }],
@@ -474,7 +532,7 @@ test("every error is of its class", async () => {
   await refused(call("DescribeContributorInsights", { TableName, IndexName: "none" }), "ResourceNotFoundException");
   await refused(call("GetItem", { TableName, Key: {} }), "ValidationException");
   await refused(call("GetItem", { TableName, Key: { p: { S: 1 } } }), "SerializationException");
-  await refused(call("ExecuteStatement", { Statement: "SELECT" }), "UnknownOperationException");
+  await refused(call("CreateBackup", { TableName, BackupName: "backup" }), "UnknownOperationException");
 });
 
 test("names of tables are listed page by page", async () => {

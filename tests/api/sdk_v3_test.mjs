@@ -6,7 +6,7 @@ import {
   CreateTableCommand,
   DeleteTableCommand,
   DescribeTableCommand,
-  ExecuteStatementCommand,
+  CreateBackupCommand,
   GetItemCommand,
   ListTablesCommand,
   ProvisionedThroughputExceededException,
@@ -145,7 +145,7 @@ test("errors have their classes, messages and request ids", async () => {
     { name: "ValidationException" },
   );
   await assert.rejects(
-    raw.send(new ExecuteStatementCommand({ Statement: `SELECT * FROM "${TableName}"` })),
+    raw.send(new CreateBackupCommand({ TableName, BackupName: "backup" })),
     { name: "UnknownOperationException" },
   );
 });

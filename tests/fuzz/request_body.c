@@ -49,6 +49,8 @@ static const char *const operations[] = {
     "ListImports",
     "ListGlobalTables",
     "DescribeGlobalTableSettings",
+    "ExecuteStatement",
+    "BatchExecuteStatement",
 };
 
 enum {

@@ -372,9 +372,9 @@ static void keys_have_their_limits(void **state)
 static void an_operation_that_weir_does_not_have_is_refused_by_name(void **state)
 {
     (void)state;
-    expect("TransactWriteItems", "{}", 400,
+    expect("CreateBackup", "{}", 400,
            "{\"__type\":\"com.amazon.coral.service#UnknownOperationException\",\"message\":"
-           "\"TransactWriteItems is not supported by weir yet\"}");
+           "\"CreateBackup is not supported by weir yet\"}");
 }
 
 static void an_unknown_operation_and_a_body_that_is_not_json_have_no_message(void **state)

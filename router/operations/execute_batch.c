@@ -1,0 +1,239 @@
+/* execute_batch.c - BatchExecuteStatement: statements about one item each, all reads or all writes.
+ *
+ * A statement that is refused, or that fails, has an error in its response; the others are done. */
+#include "router/json/json_writer.h"
+#include "router/operations/execute.h"
+#include "router/operations/operations.h"
+#include "router/operations/shapes.h"
+
+/* What became of a statement. */
+struct batch_member {
+    struct statement statement;
+    const char *code;   /* of the error; NULL: none */
+    struct slice text;  /* of the error */
+    struct slice more;  /* of the error: further members, as JSON */
+    struct span item;   /* of the response, in call->body; size 0: none */
+    struct slice table; /* its name; empty: the statement is not understood */
+    struct capacity consumed;
+    bool sent;
+};
+
+struct execute_batch {
+    struct batch_member *members; /* one for each of the plan's items */
+};
+
+/* ---- errors ---- */
+
+static const char *member_code(enum fault_kind kind)
+{
+    switch (kind) {
+    case FAULT_VALIDATION:
+        return "ValidationError";
+    case FAULT_NOT_FOUND:
+        return "ResourceNotFound";
+    case FAULT_CONDITION:
+        return "ConditionalCheckFailed";
+    case FAULT_EXISTS:
+        return "DuplicateItem";
+    case FAULT_CONFLICT:
+        return "TransactionConflict";
+    case FAULT_COLLECTION_FULL:
+        return "ItemCollectionSizeLimitExceeded";
+    case FAULT_THROUGHPUT:
+        return "ProvisionedThroughputExceeded";
+    case FAULT_THROTTLING:
+        return "ThrottlingError";
+    default:
+        return "InternalServerError";
+    }
+}
+
+/* Makes the call's fault the member's error. */
+static void member_refuse(struct call *c, struct batch_member *m)
+{
+    const struct fault *f = call_fault(c);
+    m->code = member_code(f->kind);
+    m->text = arena_copy(&c->arena, buffer_slice(&f->text));
+    m->more = f->kind == FAULT_CONDITION ? arena_copy(&c->arena, buffer_slice(&f->more))
+                                         : slice_make(NULL, 0);
+}
+
+/* ---- the request alone ---- */
+
+static bool member_read(struct call *c, struct batch_member *b, const struct json_value *value,
+                        struct item_request *q)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    shape_bind(&shape_batch_statement_request, value, m);
+    q->consistent = shape_boolean(&m[BATCH_STATEMENT_REQUEST_CONSISTENT_READ], false);
+    q->want_failed = json_is_text(
+        &m[BATCH_STATEMENT_REQUEST_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE], "ALL_OLD");
+    if (!execute_parse(c, &m[BATCH_STATEMENT_REQUEST_STATEMENT],
+                       &m[BATCH_STATEMENT_REQUEST_PARAMETERS], &b->statement, NULL))
+        return false;
+    if (b->statement.verb == STATEMENT_EXISTS)
+        return call_invalid(c, "EXISTS can only be used in ExecuteTransaction write requests.");
+    b->table = execute_table(c, &b->statement);
+    return b->table.size > 0 ||
+           fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+}
+
+static bool batch_check_mix(struct call *c, const struct execute_batch *b, uint32_t count)
+{
+    bool reads = false, writes = false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (b->members[i].code != NULL)
+            continue;
+        reads |= !statement_writes(&b->members[i].statement);
+        writes |= statement_writes(&b->members[i].statement);
+    }
+    return !reads || !writes ||
+           call_invalid(c, "BatchExecuteStatement API does not support both read and write "
+                           "operations in the same request.");
+}
+
+static bool batch_begin(struct call *c, const struct json_value m[])
+{
+    const struct json_value *list = &m[BATCH_EXECUTE_STATEMENT_STATEMENTS];
+    const uint32_t count = (uint32_t)json_count(list);
+    struct execute_batch *b = arena_zalloc(&c->arena, sizeof *b);
+    struct item_plan *plan = item_plan_create(c, count, count);
+    struct json_cursor cursor = json_elements(list);
+    struct json_value value;
+    c->state = b;
+    b->members = arena_zalloc(&c->arena, count * sizeof *b->members);
+    plan->lenient = true;
+    plan->table_count = 0;
+    call_take_consumed(c, &m[BATCH_EXECUTE_STATEMENT_RETURN_CONSUMED_CAPACITY]);
+    for (uint32_t i = 0; i < count && json_next_element(&cursor, &value); i++) {
+        if (member_read(c, &b->members[i], &value, &plan->items[i]))
+            plan->items[i].table = transact_table(c, plan, b->members[i].table);
+        else
+            member_refuse(c, &b->members[i]);
+    }
+    if (!batch_check_mix(c, b, count))
+        return false;
+    items_begin(c, plan);
+    return true;
+}
+
+/* ---- requests ---- */
+
+static bool member_send(struct call *c, struct batch_member *m, uint32_t index)
+{
+    struct item_request *q = &c->plan->items[index];
+    const struct item_table *in = &c->plan->tables[q->table];
+    if (in->absent) {
+        m->table = slice_make(NULL, 0);
+        return fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+    }
+    const struct table *t = &in->route->table;
+    if ((!statement_writes(&m->statement) &&
+         !execute_names_item(c, &m->statement, t, EXECUTE_IN_BATCH)) ||
+        !execute_lower(c, &m->statement, t, EXECUTE_IN_BATCH, q) || !items_find(c, index))
+        return false;
+    m->sent = true;
+    return true;
+}
+
+/* The bytes of all requests must be there before the first is sent. */
+static bool batch_ready(struct call *c)
+{
+    const struct execute_batch *b = c->state;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        if (b->members[i].code == NULL && !member_send(c, &b->members[i], i))
+            member_refuse(c, &b->members[i]);
+    }
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        if (b->members[i].sent)
+            items_send(c, i);
+    }
+    return true;
+}
+
+static bool batch_reply(struct call *c, struct subrequest *sub, const struct reply *r)
+{
+    const struct execute_batch *b = c->state;
+    struct batch_member *m = &b->members[sub->index];
+    const size_t at = c->body.size;
+    if (r->code != REPLY_OK) {
+        execute_refuse(c, &m->statement, sub, r);
+        member_refuse(c, m);
+        return true;
+    }
+    if (statement_writes(&m->statement))
+        capacity_add_write(&m->consumed, &sub->route->table, r, false);
+    else
+        m->consumed.table_mcu += r->consumed_mcu;
+    if (execute_write_result(c, &m->statement, r, &c->body)) {
+        const size_t comma = c->body.data[at] == ','; /* before all items but the first */
+        m->item = (struct span){at + comma, c->body.size - at - comma};
+    }
+    return true;
+}
+
+/* ---- the answer ---- */
+
+static void member_write_error(struct buffer *out, const struct batch_member *m)
+{
+    json_member_open(out, "Error", '{');
+    json_member_text(out, "Code", m->code);
+    json_member_string(out, "Message", m->text);
+    if (m->more.size > 0) {
+        buffer_append_u8(out, ',');
+        buffer_append_slice(out, m->more);
+    }
+    json_write_close(out, '}');
+}
+
+static void member_write(struct buffer *out, const struct call *c, const struct batch_member *m)
+{
+    json_write_open(out, '{');
+    if (m->code != NULL)
+        member_write_error(out, m);
+    if (m->table.size > 0)
+        json_member_string(out, "TableName", shape_table_of(m->table));
+    if (m->item.size > 0) {
+        json_write_key(out, "Item");
+        buffer_append_slice(out, span_in(&c->body, m->item));
+    }
+    json_write_close(out, '}');
+}
+
+static void batch_write_consumed(struct buffer *out, const struct call *c,
+                                 const struct execute_batch *b)
+{
+    if (c->consumed == CONSUMED_NONE)
+        return;
+    json_member_open(out, "ConsumedCapacity", '[');
+    for (uint32_t i = 0; i < c->plan->table_count; i++) {
+        const struct item_table *t = &c->plan->tables[i];
+        struct capacity sum = {0};
+        for (uint32_t k = 0; k < c->plan->count; k++) {
+            if (b->members[k].sent && c->plan->items[k].table == i)
+                capacity_add(&sum, &b->members[k].consumed);
+        }
+        if (!t->absent)
+            capacity_write(out, c, &t->route->table, t->name, &sum);
+    }
+    json_write_close(out, ']');
+}
+
+static bool batch_finish(struct call *c)
+{
+    const struct execute_batch *b = c->state;
+    struct buffer answer = {0};
+    json_write_open(&answer, '{');
+    json_member_open(&answer, "Responses", '[');
+    for (uint32_t i = 0; i < c->plan->count; i++)
+        member_write(&answer, c, &b->members[i]);
+    json_write_close(&answer, ']');
+    batch_write_consumed(&answer, c, b);
+    json_write_close(&answer, '}');
+    buffer_deinit(&c->body);
+    c->body = answer;
+    return true;
+}
+
+OPERATION(batch_execute_statement, "BatchExecuteStatement", .begin = batch_begin,
+          .ready = batch_ready, .reply = batch_reply, .finish = batch_finish);

@@ -1,0 +1,166 @@
+/* execute_transaction.c - ExecuteTransaction: statements about one item each, all reads or all
+ * writes, as TransactGetItems and TransactWriteItems do them.
+ *
+ * A statement whose text is refused fails the call. One that does not fit its table cancels the
+ * transaction, with a reason. */
+#include "router/operations/execute.h"
+#include "router/operations/operations.h"
+#include "router/operations/shapes.h"
+
+struct execute_transaction {
+    union { /* must be first: the functions of transactions take call->state as one of them */
+        struct transact_get get;
+        struct transact_write write;
+    };
+    struct statement *statements; /* one for each of the plan's items */
+    bool writes;
+};
+
+/* Says which statement the fault is about. Always false. */
+static bool transaction_blame(struct call *c, uint32_t index)
+{
+    struct fault *f = call_fault(c);
+    struct slice text = arena_copy(&c->arena, buffer_slice(&f->text));
+    return fault_set(f, f->kind, "Validation failed in TransactStatements[%u]: %.*s", index,
+                     SHOWN(text));
+}
+
+/* ---- the request alone ---- */
+
+static bool transaction_check(struct call *c, const struct statement *s)
+{
+    if (s->returning != RETURNING_NOTHING)
+        return call_invalid(c, "RETURNING clause is not supported in ExecuteTransaction.");
+    return s->index.size == 0 ||
+           call_invalid(c, "Reads on indices are not supported within transactions.");
+}
+
+static bool transaction_read(struct call *c, struct execute_transaction *e, struct item_plan *plan,
+                             uint32_t index, const struct json_value *value)
+{
+    struct json_value m[SHAPE_MEMBERS_MAX];
+    struct statement *s = &e->statements[index];
+    struct item_request *q = &plan->items[index];
+    shape_bind(&shape_parameterized_statement, value, m);
+    q->consistent = true;
+    q->want_failed = json_is_text(
+        &m[PARAMETERIZED_STATEMENT_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE], "ALL_OLD");
+    if (!execute_parse(c, &m[PARAMETERIZED_STATEMENT_STATEMENT],
+                       &m[PARAMETERIZED_STATEMENT_PARAMETERS], s, NULL) ||
+        !transaction_check(c, s))
+        return transaction_blame(c, index);
+    const struct slice table = execute_table(c, s);
+    if (table.size == 0)
+        return fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+    q->table = transact_table(c, plan, table);
+    return true;
+}
+
+static bool transaction_check_mix(struct call *c, struct execute_transaction *e, uint32_t count)
+{
+    e->writes = statement_writes(&e->statements[0]);
+    for (uint32_t i = 1; i < count; i++) {
+        if (statement_writes(&e->statements[i]) != e->writes)
+            return call_invalid(c, "ExecuteTransaction API does not support both read and write "
+                                   "operations in the same request.");
+    }
+    return true;
+}
+
+static bool transaction_begin(struct call *c, const struct json_value m[])
+{
+    const struct json_value *list = &m[EXECUTE_TRANSACTION_TRANSACT_STATEMENTS];
+    const uint32_t count = (uint32_t)json_count(list);
+    struct execute_transaction *e = arena_zalloc(&c->arena, sizeof *e);
+    struct item_plan *plan = item_plan_create(c, count, count);
+    struct json_cursor cursor = json_elements(list);
+    struct json_value value;
+    c->state = e;
+    e->statements = arena_zalloc(&c->arena, count * sizeof *e->statements);
+    plan->lenient = true;
+    plan->table_count = 0;
+    call_take_consumed(c, &m[EXECUTE_TRANSACTION_RETURN_CONSUMED_CAPACITY]);
+    for (uint32_t i = 0; i < count && json_next_element(&cursor, &value); i++) {
+        if (!transaction_read(c, e, plan, i, &value))
+            return false;
+    }
+    if (!transaction_check_mix(c, e, count))
+        return false;
+    e->write.statements = e->writes;
+    if (e->writes)
+        transact_writes_init(c, &e->write, count,
+                             json_text(&m[EXECUTE_TRANSACTION_CLIENT_REQUEST_TOKEN]));
+    else
+        transact_gets_init(c, &e->get, count);
+    items_begin(c, plan);
+    return true;
+}
+
+/* ---- with the tables ---- */
+
+/* Notes why the part cancels the transaction. */
+static void transaction_refuse(struct call *c, struct part_end *end, const char *code,
+                               struct slice why)
+{
+    end->refused = code;
+    end->why = arena_copy(&c->arena, why);
+}
+
+/* Makes the part's request, or notes why there can be none. False: the call fails. */
+static bool transaction_lower(struct call *c, struct execute_transaction *e, uint32_t index,
+                              struct part_end *end)
+{
+    const struct statement *s = &e->statements[index];
+    struct item_request *q = &c->plan->items[index];
+    const struct item_table *in = &c->plan->tables[q->table];
+    if (in->absent) {
+        transaction_refuse(c, end, "ResourceNotFound", slice_of("Requested resource not found"));
+        return true;
+    }
+    const struct table *t = &in->route->table;
+    if ((s->verb == STATEMENT_SELECT || s->verb == STATEMENT_EXISTS) &&
+        !execute_names_item(c, s, t, EXECUTE_IN_TRANSACTION))
+        return transaction_blame(c, index);
+    if (!execute_lower(c, s, t, EXECUTE_IN_TRANSACTION, q) || !items_find(c, index))
+        transaction_refuse(
+            c, end, call_fault(c)->kind == FAULT_NOT_FOUND ? "ResourceNotFound" : "ValidationError",
+            buffer_slice(&call_fault(c)->text));
+    return true;
+}
+
+static bool transaction_ready(struct call *c)
+{
+    struct execute_transaction *e = c->state;
+    struct part_end *ends = e->writes ? e->write.ends : e->get.ends;
+    bool refused = false;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        if (!transaction_lower(c, e, i, &ends[i]))
+            return false;
+        refused |= ends[i].refused != NULL;
+    }
+    if (refused)
+        return transact_cancel(c, ends, c->plan->count);
+    if (e->writes)
+        return transact_writes_fit(c, c->plan) && transact_writes_send(c);
+    e->get.columns = true;
+    for (uint32_t i = 0; i < c->plan->count; i++)
+        e->get.shown[i] = e->statements[i].columns;
+    return transact_gets_send(c);
+}
+
+/* ---- replies ---- */
+
+static bool transaction_reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    const struct execute_transaction *e = c->state;
+    return e->writes ? transact_write_reply(c, s, r) : transact_get_reply(c, s, r);
+}
+
+static bool transaction_finish(struct call *c)
+{
+    const struct execute_transaction *e = c->state;
+    return e->writes ? transact_write_finish(c) : transact_get_finish(c);
+}
+
+OPERATION(execute_transaction, "ExecuteTransaction", .begin = transaction_begin,
+          .ready = transaction_ready, .reply = transaction_reply, .finish = transaction_finish);
