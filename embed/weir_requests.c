@@ -90,7 +90,8 @@ enum weir_status weir_get(struct weir_table *table, const struct weir_item *key,
     const char *wrong = prepare(table, key, false, &bytes, &attrs);
     if (wrong != NULL)
         return weir_invalid(table->db, wrong, result);
-    struct request r = {.op = REQUEST_GET, .get = {buffer_slice(&table->db->key), consistent}};
+    struct request r = {.op = REQUEST_GET,
+                        .get = {.key = buffer_slice(&table->db->key), .consistent = consistent}};
     weir_result_of(weir_call_routed(table, &r), result);
     if (result->status == WEIR_OK && result->count == 0)
         result->status = WEIR_NOT_FOUND;

@@ -101,9 +101,9 @@ static struct admission_policies buckets_policies_of(const struct buckets *bucke
 {
     struct admission_policies policies;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
-        policies.of[kind] = admission_policy_of(buckets->env->config,
-                                                table_gac_said(p->info.gac, p->info.of_index, kind),
-                                                p->info.on_demand);
+        policies.of[kind] = admission_policy_of(
+            buckets->env->config, table_gac_said(p->info.gac, p->info.of_index, (int)kind),
+            p->info.on_demand);
     return policies;
 }
 

@@ -26,7 +26,7 @@ bool limit_find(const struct router *r, const struct table *t, enum admit_kind k
     if (t->billing == BILLING_ON_DEMAND)
         units = t->maximum[kind];
     enum gac_policy policy =
-        gac_policy_of(r->config, table_gac_said(t->gac, t->index_of != 0, kind));
+        gac_policy_of(r->config, table_gac_said(t->gac, t->index_of != 0, (int)kind));
     *out = (struct gac_limit){.key = limit_key(t, kind),
                               .policy = policy,
                               .rate = units * MCU_PER_UNIT,

@@ -560,7 +560,8 @@ test("transactions do all or nothing, and say why not", async () => {
     return [
       { ConditionCheck: { Key: Key(1), ...more } },
       { Update: { Key: Key(2), UpdateExpression: "SET #v = #v + :n", ...more } },
-      { Put: { Item: item(3, n), TableName, ...names, ...told, ConditionExpression: "attribute_not_exists(#v)" } },
+      { Put: { Item: item(3, n), TableName, ...names, ...values, ...told,
+        ConditionExpression: "attribute_not_exists(#v) OR #v < :n" } },
       { Delete: { Key: Key(4), TableName, ...names, ...values, ...told, ConditionExpression: "NOT #v = :n" } },
     ];
   };

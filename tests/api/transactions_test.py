@@ -174,6 +174,35 @@ class TransactionTest(Transactions):
             {"Get": {**self.key("shown"), "ProjectionExpression": "#b", "ExpressionAttributeNames": {"#b": "b"}}}]})
         self.assertEqual((status, answer["Responses"]), (200, [{"Item": {"b": n(2)}}]))
 
+    def test_each_kind_of_part_takes_names_values_and_conditions(self):
+        client = boto()
+        names = {"ExpressionAttributeNames": {"#v": "v"}}
+        asks = {**names, "TableName": self.table, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+
+        def parts(value):
+            values = {"ExpressionAttributeValues": {":n": n(value)}}
+            return [{"Put": {**asks, **values, "Item": {"p": s("kind-put"), "v": n(value)},
+                             "ConditionExpression": "attribute_not_exists(#v) OR #v = :n"}},
+                    {"ConditionCheck": {**asks, **values, "Key": {"p": s("kind-check")}, "ConditionExpression": "#v = :n"}},
+                    {"Delete": {**asks, **values, "Key": {"p": s("kind-delete")}, "ConditionExpression": "#v = :n"}},
+                    {"Update": {**asks, **values, "Key": {"p": s("kind-update")}, "ConditionExpression": "#v = :n",
+                                "UpdateExpression": "SET #v = #v + :n"}}]
+        self.done(*(self.put("kind-" + kind, 5) for kind in ("check", "delete", "update")))
+        with self.assertRaises(client.exceptions.TransactionCanceledException) as caught:
+            client.transact_write_items(TransactItems=parts(4))
+        reasons = caught.exception.response["CancellationReasons"]
+        self.assertEqual([r["Code"] for r in reasons], ["None"] + 3 * ["ConditionalCheckFailed"])
+        self.assertEqual(reasons[2]["Item"], {"p": s("kind-delete"), "v": n(5)})
+        answer = client.transact_write_items(TransactItems=parts(5), ReturnConsumedCapacity="TOTAL",
+                                             ReturnItemCollectionMetrics="SIZE", ClientRequestToken=new_name()[:36])
+        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 8.0}])
+        self.assertEqual(answer["ItemCollectionMetrics"], {})
+        answer = client.transact_get_items(ReturnConsumedCapacity="TOTAL", TransactItems=[
+            {"Get": {**self.key("kind-" + kind), "ProjectionExpression": "#v", **names}}
+            for kind in ("put", "check", "delete", "update")])
+        self.assertEqual(answer["Responses"], [{"Item": {"v": n(5)}}, {"Item": {"v": n(5)}}, {}, {"Item": {"v": n(10)}}])
+        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 8.0}])
+
     def test_boto_names_the_reasons(self):
         self.done(self.put("boto", 1))
         client = boto()
