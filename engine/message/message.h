@@ -17,7 +17,7 @@ enum request_op {
     REQUEST_UNCHANGED,      /* OK: no write has been done since the item was read */
     REQUEST_CHECK,          /* a write that changes nothing: its condition must hold */
     REQUEST_TRANSACT,       /* writes of one partition, all or none */
-    REQUEST_TRANSACT_ADMIT, /* takes the units of a part that will be prepared, or gives them back */
+    REQUEST_TRANSACT_ADMIT, /* takes the units of parts that will be prepared, or gives them back */
     REQUEST_TRANSACT_DECIDE,  /* to the anchor's partition: all parts are prepared, commit */
     REQUEST_TRANSACT_RESOLVE, /* to the partition of a part: do it, or drop it */
     REQUEST_TRANSACT_ASK,     /* to the anchor's partition: what is decided? */
@@ -95,11 +95,12 @@ struct request {
             int64_t least_mcu;        /* the least that the parts cost together */
         } transact;                   /* TRANSACT */
         struct {
-            struct slice key; /* of the part */
-            int64_t mcu;      /* the least that it costs */
-            uint8_t back;     /* enum write_admitted: how it was admitted, and is not any more;
-                                 WRITE_NOT_ADMITTED: it is to be admitted */
-        } admit;              /* TRANSACT_ADMIT */
+            struct slice key;  /* of the first of the partition's parts */
+            struct slice keys; /* of all: each u32 size, storage key */
+            int64_t mcu;       /* the least that they cost */
+            uint8_t back;      /* enum write_admitted: how they were admitted, and are not any more;
+                                  WRITE_NOT_ADMITTED: they are to be admitted */
+        } admit;               /* TRANSACT_ADMIT */
         struct {
             struct slice key; /* DECIDE, ASK: the anchor; RESOLVE: of the part */
             uint64_t id_high;
@@ -296,11 +297,11 @@ struct reply {
             uint64_t id;
         } session; /* INDEX_SESSION */
         struct {
-            struct slice replies; /* of the parts, in their order: each a frame; empty: all OK */
+            struct slice replies; /* of the parts, in their order: each a frame; empty: all alike */
             struct slice index_costs; /* as in `item` */
             struct slice collections; /* the sizes of the item collections after each part that
                                          writes: each i64; empty: they are not counted */
-        } parts;                      /* TRANSACT */
+        } parts;                      /* TRANSACT, TRANSACT_ADMIT */
         struct {
             uint8_t decided; /* enum transaction_state */
         } state;             /* TRANSACT_ASK */

@@ -44,7 +44,7 @@ static const struct request_kind {
     [REQUEST_CHECK] = {requests_write, AT_THE_NODE},
     [REQUEST_UNCHANGED] = {requests_unchanged, AT_THE_NODE},
     [REQUEST_TRANSACT] = {requests_transact, AT_THE_NODE},
-    [REQUEST_TRANSACT_ADMIT] = {requests_admit_part, AT_THE_NODE},
+    [REQUEST_TRANSACT_ADMIT] = {requests_admit_parts, AT_THE_NODE},
     [REQUEST_TRANSACT_DECIDE] = {requests_decide_transaction, AT_THE_NODE},
     [REQUEST_TRANSACT_RESOLVE] = {requests_resolve, AT_THE_NODE},
     [REQUEST_TRANSACT_ASK] = {requests_ask_transaction, AT_THE_NODE},

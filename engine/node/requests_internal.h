@@ -13,7 +13,7 @@ void requests_fill_index(struct requests *requests, struct operation *o);
 void requests_unchanged(struct requests *requests, struct operation *o);
 void requests_write(struct requests *requests, struct operation *o);
 /* ---- transaction_writes.c: what ends the parts of transactions ---- */
-void requests_admit_part(struct requests *requests, struct operation *o);
+void requests_admit_parts(struct requests *requests, struct operation *o);
 void requests_decide_transaction(struct requests *requests, struct operation *o);
 void requests_resolve(struct requests *requests, struct operation *o);
 void requests_ask_transaction(struct requests *requests, struct operation *o);

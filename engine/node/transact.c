@@ -64,17 +64,16 @@ static const char *whole_read(const struct operation *o, struct whole *w)
 static bool whole_may_begin(struct requests *requests, struct partition *p, struct operation *o,
                             const struct whole *w)
 {
+    struct slice keys[TRANSACTION_ITEMS_MAX];
     for (uint32_t i = 0; i < w->count; i++) {
-        const struct slice key = w->at[i].request.write.key;
+        const struct slice key = keys[i] = w->at[i].request.write.key;
         if (!partition_holds(p, key)) {
             env_refuse(requests->env, o, i == 0 ? REPLY_WRONG_PARTITION : REPLY_SPREAD,
                        "a key is outside partition %u", p->info.id);
             return false;
         }
-        if (!transactions_let_write(requests->transactions, p, o, key))
-            return false;
     }
-    return true;
+    return transactions_let_writes(requests->transactions, p, o, keys, w->count);
 }
 
 /* ---- judging ---- */

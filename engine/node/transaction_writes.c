@@ -87,23 +87,44 @@ static struct partition *transaction_route(struct requests *requests, struct ope
     return transactions_are_known(requests->transactions, p, o) ? p : NULL;
 }
 
-void requests_admit_part(struct requests *requests, struct operation *o)
+/* What is wrong with the request; NULL: nothing. */
+static const char *admit_read(const struct request *q, struct slice keys[TRANSACTION_ITEMS_MAX],
+                              uint32_t *count)
+{
+    struct reader r = {q->admit.keys, false};
+    *count = 0;
+    while (!r.failed && r.left.size > 0 && *count < TRANSACTION_ITEMS_MAX)
+        keys[(*count)++] = reader_sized(&r);
+    if (r.failed || r.left.size > 0 || *count == 0 || !slice_equal(keys[0], q->admit.key))
+        return "the parts have no keys";
+    if (q->admit.mcu < 0 ||
+        q->admit.mcu > *count * TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX) ||
+        q->admit.back >= WRITE_ADMITTEDS)
+        return "no parts cost that";
+    return NULL;
+}
+
+/* Parts that a transaction of another client has are refused here: many clients that want the same
+ * items would lock each other out in vain. A key that a split has taken away is refused later. */
+void requests_admit_parts(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
+    struct slice keys[TRANSACTION_ITEMS_MAX];
+    uint32_t count;
     struct partition *p = transaction_route(requests, o);
     if (p == NULL)
         return;
-    if (q->admit.mcu < 0 || q->admit.mcu > TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX) ||
-        q->admit.back >= WRITE_ADMITTEDS) {
-        env_refuse(requests->env, o, REPLY_MALFORMED, "no part costs that");
+    const char *fault = admit_read(q, keys, &count);
+    if (fault != NULL) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
         return;
     }
     if (q->admit.back != WRITE_NOT_ADMITTED) {
         o->verdict = write_verdict(q->admit.back);
         items_give_back(requests, p, o, ADMIT_WRITE, q->admit.mcu);
-    } else if (!transactions_let_write(requests->transactions, p, o, q->admit.key) ||
+    } else if (!transactions_let_writes(requests->transactions, p, o, keys, count) ||
                !items_admit(requests, p, o, ADMIT_WRITE, q->admit.mcu)) {
-        return; /* many clients that want the same items would lock each other out in vain */
+        return;
     }
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;

@@ -3,6 +3,7 @@
 
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/frames.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/transactions_internal.h"
 
@@ -427,23 +428,64 @@ bool transactions_let_get(struct transactions *transactions, struct partition *p
     return false;
 }
 
-bool transactions_let_write(struct transactions *transactions, struct partition *p,
-                            struct operation *o, struct slice key)
+enum lock_state {
+    LOCK_FREE,
+    LOCK_ASKED, /* the anchor's partition is asked */
+    LOCK_TAKEN
+};
+
+static enum lock_state lock_state_of(struct transactions *transactions, struct partition *p,
+                                     struct operation *o, struct slice key)
 {
-    if (!transactions_are_known(transactions, p, o))
-        return false;
     struct lock *l = transactions_lock_of(p, key);
     const bool plain = o->request.op == REQUEST_UPDATE && o->request.write.transaction.size == 0;
     if (l == NULL || (plain && MUTATED(RAFT_MUTATION_WRITE_LOCKED)))
-        return true;
-    if (!lock_lets_read(transactions, p->locks, l, o)) {
+        return LOCK_FREE;
+    return lock_lets_read(transactions, p->locks, l, o) ? LOCK_TAKEN : LOCK_ASKED;
+}
+
+/* Whether the writes may go on. If not, `o` was refused, with a reply for each if there are several;
+ * or it waits. */
+static bool let_writes(struct transactions *transactions, struct partition *p, struct operation *o,
+                       const struct slice keys[], uint32_t count, bool several)
+{
+    bool asked = false, taken = false;
+    struct buffer replies = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        const enum lock_state state = lock_state_of(transactions, p, o, keys[i]);
+        const struct reply r = {.code = state == LOCK_TAKEN ? REPLY_LOCKED : REPLY_OK};
+        asked |= state == LOCK_ASKED;
+        taken |= state == LOCK_TAKEN;
+        if (several)
+            reply_encode(&replies, &r);
+    }
+    if (asked) {
         PROBE("a write waits for a transaction that may be decided");
         waiters_add_locked(transactions->waiters, p, o);
-        return false;
+    } else if (taken) {
+        PROBE("a write meets an item that a transaction has");
+        struct reply *r =
+            env_refuse(transactions->env, o, REPLY_LOCKED, "a transaction has the item");
+        r->kind = several ? ANSWER_PARTS : ANSWER_NONE;
+        if (several)
+            r->parts.replies = arena_copy(&transactions->env->lent, buffer_slice(&replies));
     }
-    PROBE("a write meets an item that a transaction has");
-    env_refuse(transactions->env, o, REPLY_LOCKED, "a transaction has the item");
-    return false;
+    buffer_deinit(&replies);
+    return !asked && !taken;
+}
+
+bool transactions_let_write(struct transactions *transactions, struct partition *p,
+                            struct operation *o, struct slice key)
+{
+    return transactions_are_known(transactions, p, o) &&
+           (p->locks->lock_count == 0 || let_writes(transactions, p, o, &key, 1, false));
+}
+
+bool transactions_let_writes(struct transactions *transactions, struct partition *p,
+                             struct operation *o, const struct slice keys[], uint32_t count)
+{
+    return transactions_are_known(transactions, p, o) &&
+           (p->locks->lock_count == 0 || let_writes(transactions, p, o, keys, count, true));
 }
 
 bool transactions_let_range(struct transactions *transactions, struct partition *p,

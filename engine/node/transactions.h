@@ -120,6 +120,9 @@ bool transactions_let_range(struct transactions *transactions, struct partition 
  * that is not known, it waits, and is run again. */
 bool transactions_let_write(struct transactions *transactions, struct partition *p,
                             struct operation *o, struct slice key);
+/* The same for several items. A refusal has a reply for each: parts.replies. */
+bool transactions_let_writes(struct transactions *transactions, struct partition *p,
+                             struct operation *o, const struct slice keys[], uint32_t count);
 /* From now on the partition keeps marks: which entry changed an item last. */
 void transactions_mark(struct partition *p);
 

@@ -13,9 +13,11 @@ enum {
 struct part_end {
     bool replied;
     enum reply_code code;
-    uint8_t fault;     /* REPLY_UPDATE_FAILED: enum update_fault */
-    bool on_demand;    /* REPLY_THROTTLED: of a table on demand */
-    uint8_t admitted;  /* enum write_admitted */
+    uint8_t fault;    /* REPLY_UPDATE_FAILED: enum update_fault */
+    bool on_demand;   /* REPLY_THROTTLED: of a table on demand */
+    uint8_t admitted; /* enum write_admitted */
+    uint32_t partition;
+    uint32_t first;    /* of the parts of the same partition; in one partition: 0 */
     struct slice item; /* if the answer must have it; in the call's arena; empty: none */
     struct capacity consumed;
     struct read_stamp stamp;

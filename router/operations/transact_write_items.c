@@ -249,25 +249,51 @@ static void whole_send(struct call *c, struct transact_write *t)
     subrequest_start(c->router, s);
 }
 
-/* Asks for the units of the part, or gives them back. */
-static void admit_send(struct call *c, const struct transact_write *t, uint32_t index)
+/* Which parts each partition has, as far as the router knows. */
+static void parts_group(const struct call *c, struct transact_write *t)
 {
-    const struct item_request *q = &c->plan->items[index];
-    struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_TRANSACT_ADMIT);
-    struct request r = {.op = q->op};
-    part_fill(c, q, &r);
-    s->index = index;
-    s->request.admit.key = q->key;
-    s->request.admit.mcu = part_least_mcu(&r);
-    s->request.admit.back = t->ends[index].admitted;
+    const struct item_plan *plan = c->plan;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct item_request *q = &plan->items[i];
+        uint32_t first = 0;
+        t->ends[i].partition = table_partition_of(&plan->tables[q->table].route->table, q->key)->id;
+        while (t->ends[first].partition != t->ends[i].partition)
+            first++;
+        t->ends[i].first = first;
+    }
+}
+
+/* Asks for the units of the parts of one partition, or gives them back. */
+static void admit_send(struct call *c, const struct transact_write *t, uint32_t first)
+{
+    const struct item_plan *plan = c->plan;
+    struct subrequest *s =
+        call_request(c, plan->tables[plan->items[first].table].route, REQUEST_TRANSACT_ADMIT);
+    struct buffer keys = {0};
+    for (uint32_t i = first; i < plan->count; i++) {
+        struct request r = {.op = plan->items[i].op};
+        if (t->ends[i].first != first)
+            continue;
+        part_fill(c, &plan->items[i], &r);
+        s->request.admit.mcu += part_least_mcu(&r);
+        buffer_append_sized(&keys, plan->items[i].key);
+    }
+    s->index = first;
+    s->request.admit.key = plan->items[first].key;
+    s->request.admit.keys = arena_copy(&c->arena, buffer_slice(&keys));
+    s->request.admit.back = t->ends[first].admitted;
+    buffer_deinit(&keys);
     subrequest_start(c->router, s);
 }
 
 static void admit_send_all(struct call *c, struct transact_write *t)
 {
     t->step = STEP_ADMIT;
-    for (uint32_t i = 0; i < c->plan->count; i++)
-        admit_send(c, t, i);
+    parts_group(c, t);
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        if (t->ends[i].first == i)
+            admit_send(c, t, i);
+    }
 }
 
 /* False: there is nothing to give back. */
@@ -276,7 +302,7 @@ static bool give_back_send(struct call *c, struct transact_write *t)
     bool any = false;
     t->step = STEP_GIVE_BACK;
     for (uint32_t i = 0; i < c->plan->count; i++) {
-        if (t->ends[i].admitted == WRITE_NOT_ADMITTED)
+        if (t->ends[i].first != i || t->ends[i].admitted == WRITE_NOT_ADMITTED)
             continue;
         limit_correct(c->router, &c->plan->tables[c->plan->items[i].table].route->table,
                       ADMIT_WRITE, -t->ends[i].consumed.table_mcu);
@@ -382,27 +408,67 @@ static void whole_take_collections(struct call *c, struct transact_write *t, str
     }
 }
 
-/* The ends of the parts that the partition judged. */
-static void whole_take(struct call *c, struct transact_write *t, struct subrequest *s,
-                       const struct reply *r)
+/* What a reply tells of each part of one partition, those with this `first`. */
+static void parts_take(struct call *c, struct transact_write *t, struct subrequest *s,
+                       const struct reply *r, uint32_t first)
 {
     struct reader frames = {r->kind == ANSWER_PARTS ? r->parts.replies : slice_make(NULL, 0),
                             false};
     struct reply part;
-    for (uint32_t i = 0; i < c->plan->count && frames.left.size > 0; i++) {
+    for (uint32_t i = first; i < c->plan->count && frames.left.size > 0; i++) {
+        if (t->ends[i].first != first)
+            continue;
         if (reply_decode(reader_sized(&frames), &part) != STATUS_OK)
             break;
         part_take(c, &t->ends[i], s, &part);
         t->ends[i].consumed = (struct capacity){0};
     }
-    if (r->kind == ANSWER_PARTS && r->code == REPLY_OK)
+}
+
+/* The same for a reply that tells the same of all of them. What they cost is told of the first. */
+static void parts_take_alike(struct call *c, struct transact_write *t, const struct subrequest *s,
+                             const struct reply *r, uint32_t first)
+{
+    part_take(c, &t->ends[first], s, r);
+    for (uint32_t i = first + 1; i < c->plan->count; i++) {
+        if (t->ends[i].first != first)
+            continue;
+        t->ends[i].replied = true;
+        t->ends[i].code = r->code;
+        t->ends[i].on_demand = t->ends[first].on_demand;
+    }
+}
+
+static void whole_take(struct call *c, struct transact_write *t, struct subrequest *s,
+                       const struct reply *r)
+{
+    const bool judged = r->kind == ANSWER_PARTS;
+    parts_take(c, t, s, r, 0);
+    if (judged && r->code == REPLY_OK)
         whole_take_collections(c, t, r->parts.collections);
-    if (r->kind == ANSWER_PARTS)
+    if (judged)
         capacity_add_write(&t->ends[0].consumed, &s->route->table, r, true);
-    if (r->code == REPLY_THROTTLED || r->code == REPLY_LOCKED)
-        part_take(c, &t->ends[0], s, r); /* it is not told which part it was */
-    else if (r->code != REPLY_OK && r->code != REPLY_CONDITION_FAILED)
+    else if (r->code == REPLY_THROTTLED)
+        parts_take_alike(c, t, s, r, 0);
+    else if (r->code != REPLY_OK)
         write_keep_failure(c, t, s, r);
+}
+
+/* The units of the parts of one partition were taken, or not. */
+static void admit_take(struct call *c, struct transact_write *t, struct subrequest *s,
+                       const struct reply *r)
+{
+    const uint32_t first = s->index;
+    if (r->kind == ANSWER_PARTS)
+        parts_take(c, t, s, r, first);
+    else
+        parts_take_alike(c, t, s, r, first);
+    if (r->code != REPLY_OK && !part_cancels(r->code))
+        write_keep_failure(c, t, s, r);
+    for (uint32_t i = first; i < c->plan->count && r->code == REPLY_OK; i++) {
+        if (t->ends[i].first == first)
+            t->ends[i].admitted = r->verdict.burst ? WRITE_ADMITTED_AS_BURST : WRITE_ADMITTED;
+    }
 }
 
 bool transact_write_reply(struct call *c, struct subrequest *s, const struct reply *r)
@@ -413,12 +479,7 @@ bool transact_write_reply(struct call *c, struct subrequest *s, const struct rep
         whole_take(c, t, s, r);
         break;
     case STEP_ADMIT:
-        part_take(c, &t->ends[s->index], s, r);
-        if (r->code == REPLY_OK)
-            t->ends[s->index].admitted =
-                r->verdict.burst ? WRITE_ADMITTED_AS_BURST : WRITE_ADMITTED;
-        else if (!part_cancels(r->code))
-            write_keep_failure(c, t, s, r);
+        admit_take(c, t, s, r);
         break;
     case STEP_PREPARE:
         part_take(c, &t->ends[s->index], s, r);

@@ -183,7 +183,10 @@ static void a_part_that_was_admitted_is_not_charged_again(void **state)
     lone_open_table(&s.w, 100, 100);
     scene_pass(&s, 2000);
     struct request admit = lone_request(&s.w, REQUEST_TRANSACT_ADMIT, SECOND);
+    struct buffer keys = {0};
+    buffer_append_sized(&keys, buffer_slice(&s.w.key));
     admit.admit.key = buffer_slice(&s.w.key);
+    admit.admit.keys = buffer_slice(&keys);
     admit.admit.mcu = 90 * MCU_PER_UNIT;
     assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->consumed_mcu, 90 * MCU_PER_UNIT);
@@ -202,6 +205,13 @@ static void a_part_that_was_admitted_is_not_charged_again(void **state)
     assert_int_equal(scene_ask(&s, &admit), REPLY_LOCKED); /* before anything is charged */
     admit.admit.back = WRITE_ADMITTEDS;
     assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
+    admit.admit.back = WRITE_NOT_ADMITTED;
+    admit.admit.mcu = INT64_MAX;
+    assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
+    admit.admit.mcu = 1;
+    admit.admit.keys = slice_make(keys.data, keys.size - 1);
+    assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
+    buffer_deinit(&keys);
     scene_close(&s);
 }
 
