@@ -53,6 +53,7 @@ struct expiry_client {
     uint32_t number; /* of the client */
     uint32_t key;    /* of the call */
     struct candidate put;
+    bool puts_last;
     struct expiring_key keys[EXPIRIES_KEYS];
     int last_status;
     struct buffer body;
@@ -157,7 +158,7 @@ static void client_end_put(struct expiry_client *c, int status)
     if (status == 200) {
         k->count = 1;
         k->all[0] = c->put;
-        k->last_put = c->all->ending;
+        k->last_put = c->puts_last;
         k->gone_by = instant_add_ms(expiries_now(c->all), c->all->options.window_ms + SLACK_MS);
     } else if (http_client_is_unknown(status)) {
         must(k->count < CANDIDATES_MAX);
@@ -252,9 +253,10 @@ static int64_t client_choose_end(struct expiry_client *c)
     return end_ms / 1000 * 1000;
 }
 
-static void client_begin_put(struct expiry_client *c, int64_t end_ms)
+static void client_begin_put(struct expiry_client *c, int64_t end_ms, bool last)
 {
     c->work = EXPIRY_PUT;
+    c->puts_last = last; /* one that was begun before may expire soon, by a clock that is behind */
     c->put = (struct candidate){++c->all->numbers, end_ms};
 }
 
@@ -267,7 +269,7 @@ static void client_choose_load(struct expiry_client *c)
     if (k->count > 1 || prng_below(&c->prng, 2) == 0)
         c->work = EXPIRY_READ;
     else
-        client_begin_put(c, client_choose_end(c));
+        client_begin_put(c, client_choose_end(c), false);
 }
 
 /* Each key gets a last item: every other one expires. */
@@ -290,7 +292,7 @@ static void client_choose_last(struct expiry_client *c)
     if (k->last_put || k->count > 1)
         c->work = EXPIRY_READ;
     else
-        client_begin_put(c, (expiries_wall_ms(c->all) + surely) / 1000 * 1000);
+        client_begin_put(c, (expiries_wall_ms(c->all) + surely) / 1000 * 1000, true);
 }
 
 static void client_choose(struct expiry_client *c)
