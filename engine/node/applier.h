@@ -10,6 +10,7 @@
 #include "engine/node/feed.h"
 #include "engine/node/settling.h"
 #include "engine/node/snapshots.h"
+#include "engine/node/stream_trim.h"
 #include "engine/node/transactions.h"
 
 struct applier {
@@ -27,6 +28,7 @@ struct applier {
     struct settling *settling;
     struct feeds *feeds;
     struct transactions *transactions;
+    struct stream_trims *stream_trims;
 };
 
 /* Whether an entry that another node sent can be applied. */

@@ -50,6 +50,7 @@ static void event_walk(struct codec *c, enum stream_event *event, bool *by_servi
 static void change_walk(struct codec *c, struct stream_change *change)
 {
     codec_u32(c, &change->stream);
+    codec_u64(c, &change->epoch);
     change->view = codec_choice(c, change->view, STREAM_KEYS_ONLY, STREAM_BOTH_IMAGES);
     event_walk(c, &change->event, &change->by_service, &change->wall_ms);
     codec_sized(c, &change->old, UINT32_MAX);

@@ -68,7 +68,8 @@ enum stream_event {
 /* A record in a log entry. Slices lend from the bytes. */
 struct stream_change {
     uint32_t stream;
-    uint8_t view; /* enum stream_view */
+    uint64_t epoch; /* of the shard */
+    uint8_t view;   /* enum stream_view */
     enum stream_event event;
     bool by_service; /* the service itself has removed the item, because its time was over */
     int64_t wall_ms;
