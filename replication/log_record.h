@@ -33,7 +33,8 @@ enum log_kind {
         12, /* the node has applied the entry `index`, a split or an absorb: records of the children follow */
     LOG_BUCKETS = 13, /* the balances of buckets: engine/node/buckets.c */
     LOG_MERGE = 14,   /* an entry: a step of a merge with the partition below or above */
-    LOG_INDEXES = 15, /* an entry: what partitions of the table know of it from here on: u32 version,
+    LOG_INDEXES =
+        15, /* an entry: what partitions of the table know of it from here on: u32 version,
                        * the attribute by which items expire (sized), stream_word, index_set */
     LOG_KINDS,
 };

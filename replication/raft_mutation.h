@@ -48,6 +48,7 @@ enum raft_mutation {
     RAFT_MUTATION_SKIP_STREAM,      /* some changes of items make no record of the stream */
     RAFT_MUTATION_DOUBLE_STREAM,    /* some make two */
     RAFT_MUTATION_FORGET_STREAM,    /* a snapshot has no records */
+    RAFT_MUTATION_OUTLIVE_SHARD,    /* writes do not wait for the end of their shard */
     RAFT_MUTATIONS,
 };
 

@@ -75,7 +75,7 @@ struct table_spec {
     enum table_protection protection;
     enum table_ttl ttl;         /* update only */
     struct slice ttl_attribute; /* with a change of `ttl`: the name of the attribute */
-    uint8_t stream; /* 0: as it is; 1 + enum stream_view */
+    uint8_t stream;             /* 0: as it is; 1 + enum stream_view */
     /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;
@@ -147,8 +147,9 @@ struct table {
     enum table_status status;
     struct key_attr partition_key;
     struct key_attr sort_key;
-    struct slice indexes;     /* index_set_encode; empty: none */
-    uint32_t indexes_version; /* rises with each change of `indexes`, `ttl`, or the stream enabled */
+    struct slice indexes; /* index_set_encode; empty: none */
+    uint32_t
+        indexes_version; /* rises with each change of `indexes`, `ttl`, or the stream enabled */
     const struct index_set *index_set; /* the same; NULL: none */
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
      * The bytes are counted (engine/node/collection.h). Only with a sort key. */

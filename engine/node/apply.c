@@ -330,7 +330,7 @@ static bool indexes_are_sound(uint32_t group, struct slice payload)
     struct stream_word stream;
     struct arena arena = {0};
     struct reader r = {payload, false};
-    reader_u32(&r); /* the version */
+    reader_u32(&r);                                 /* the version */
     const size_t attribute = reader_sized(&r).size; /* by which items expire */
     stream_word_walk(&(struct codec){.in = &r}, &stream);
     const bool sound = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&

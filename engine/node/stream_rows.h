@@ -16,6 +16,7 @@
 #include "engine/node/env.h"
 #include "engine/node/partition.h"
 #include "engine/store/change_set.h"
+#include "replication/raft_mutation.h"
 
 /* Whether writes make records. */
 static inline bool stream_rows_on(const struct partition *p)
@@ -26,7 +27,8 @@ static inline bool stream_rows_on(const struct partition *p)
 /* Whether writes that make records must wait until what is proposed is applied. */
 static inline bool stream_rows_wait(const struct partition *p)
 {
-    return stream_rows_on(p) && p->stream.changing > raft_applied(p->raft);
+    return stream_rows_on(p) && p->stream.changing > raft_applied(p->raft) &&
+           !MUTATED(RAFT_MUTATION_OUTLIVE_SHARD);
 }
 
 /* Appends the value of the change of a write. Nothing: it makes no record. `old`, `now`: the item;
