@@ -62,7 +62,10 @@ struct follows {
     char after[ID_SIZE];
     uint64_t values[FOLLOW_KEYS]; /* of the items; 0: there is none */
     char last[FOLLOW_KEYS][NUMBER_SIZE];
-    uint64_t numbers; /* used so far */
+    uint64_t scanned[FOLLOW_KEYS]; /* the same, by the last Scan */
+    uint32_t scans;
+    char scan_after[NUMBER_SIZE]; /* the key of an item; empty: from the first */
+    uint64_t numbers;             /* used so far */
     uint32_t records;
     struct instant quiet_from; /* 0: not known yet */
     struct buffer wrong;       /* the first record that did not fit */
@@ -321,8 +324,12 @@ static const char *client_write(struct follow_client *c)
         write_get_records(c);
         return STREAMS "GetRecords";
     case FOLLOW_SCAN:
-        buffer_append_format(&c->body, "{\"TableName\":\"%s\",\"ConsistentRead\":true}",
+        buffer_append_format(&c->body, "{\"TableName\":\"%s\",\"ConsistentRead\":true",
                              follows_table);
+        if (c->all->scan_after[0] != 0)
+            buffer_append_format(&c->body, ",\"ExclusiveStartKey\":{\"k\":{\"S\":\"%s\"}}",
+                                 c->all->scan_after);
+        buffer_append_text(&c->body, "}");
         return "Scan";
     case FOLLOW_IDLE:
     case FOLLOW_DONE:
@@ -333,17 +340,26 @@ static const char *client_write(struct follow_client *c)
 
 /* ---- answers ---- */
 
-static bool take_scan(const struct follows *f, struct slice body)
+/* A page of the Scan. */
+static void take_scan(struct follow_client *c, struct slice body)
 {
-    uint64_t values[FOLLOW_KEYS] = {0};
+    static const char last[] = "\"LastEvaluatedKey\":{\"k\":{\"S\":\"";
+    struct follows *f = c->all;
     struct slice rest = body, item;
+    if (f->scan_after[0] == 0)
+        memset(f->scanned, 0, sizeof f->scanned);
+    f->scans++;
     while (next_part(&rest, "{\"k\":{\"S\":\"", &item)) {
-        const uint64_t key = number_of(item, "{\"k\":{\"S\":\"");
-        if (key < FOLLOW_KEYS)
-            values[key] = number_of(item, "\"v\":{\"N\":\"");
+        const uint64_t key = number_of(item, "{\"k\":{\"S\":\""),
+                       value = number_of(item, "\"v\":{\"N\":\"");
+        if (key < FOLLOW_KEYS && value != 0) /* the last key of the page has no value */
+            f->scanned[key] = value;
     }
-    return find(body, "\"LastEvaluatedKey\"") == NULL &&
-           memcmp(values, f->values, sizeof values) == 0;
+    keep(f->scan_after, sizeof f->scan_after, text_of(body, last));
+    if (f->scan_after[0] != 0)
+        return;
+    const bool equal = memcmp(f->scanned, f->values, sizeof f->values) == 0;
+    c->work = equal ? FOLLOW_DONE : FOLLOW_SHARDS;
 }
 
 /* The follower's. */
@@ -368,7 +384,7 @@ static void client_take(struct follow_client *c, struct slice body)
         f->shard++;
         break;
     case FOLLOW_SCAN:
-        c->work = take_scan(f, body) ? FOLLOW_DONE : FOLLOW_SHARDS;
+        take_scan(c, body);
         break;
     case FOLLOW_IDLE:
     case FOLLOW_MAKE:
@@ -561,7 +577,9 @@ void follows_describe(const struct follows *f, struct buffer *out)
                              f->shards[i].parent, f->shards[i].ended ? ", ended" : "",
                              f->shards[i].last);
     for (uint32_t i = 0; f->clients != NULL && i < FOLLOW_KEYS; i++)
-        buffer_append_format(out, "item %u: %llu\n", i, (unsigned long long)f->values[i]);
+        buffer_append_format(out, "item %u: %llu, by the last of %u scans %llu\n", i,
+                             (unsigned long long)f->values[i], f->scans,
+                             (unsigned long long)f->scanned[i]);
 }
 
 bool follows_check(const struct follows *f, struct buffer *why)
