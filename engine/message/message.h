@@ -384,6 +384,14 @@ struct partition_stats {
         int64_t oldest_ms; /* since the oldest of them was locked, or this replica leads */
     } transactions;
     struct {
+        bool any; /* it leads, and has records or makes some */
+        int64_t records;
+        int64_t bytes;
+        int64_t written; /* since the node started, as the next one */
+        int64_t trimmed;
+        int64_t lag_ms; /* of trimming */
+    } streams;
+    struct {
         int64_t allocated_mcu; /* per second */
         struct partition_counts counts;
         struct admit_levels levels;
