@@ -351,6 +351,7 @@ class StreamTest(Suite):
         for i in range(5):
             tables.put_item(TableName=name, Item={"p": s("k%d" % i), "v": n(i)})
         shards = streams.describe_stream(StreamArn=arn, Limit=10)["StreamDescription"]["Shards"]
+        streams.describe_stream(StreamArn=arn, ExclusiveStartShardId=shards[0]["ShardId"])
         with self.assertRaises(streams.exceptions.ResourceNotFoundException):
             streams.describe_stream(StreamArn=arn, ExclusiveStartShardId="shardId-" + "0" * 20 + "-00000000")
         seen = {}
