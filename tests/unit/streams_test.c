@@ -162,19 +162,58 @@ static void a_view_keeps_only_its_images(void **state)
     }
 }
 
+static void ask_for_time_to_live(struct lone_node *w)
+{
+    struct buffer b = {0};
+    const struct table_spec spec = {
+        .name = slice_of("t"), .ttl = TTL_ENABLING, .ttl_attribute = slice_of("over")};
+    table_spec_encode(&b, &spec);
+    struct request q = {.op = REQUEST_TABLE_UPDATE,
+                        .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
+    lone_ask(w, &q);
+    lone_write_all(w);
+    lone_assert_answer(w, REPLY_OK);
+    buffer_deinit(&b);
+    pass(w, 100);
+}
+
+/* An item whose time is over. */
+static void put_old(struct lone_node *w, uint32_t name, uint32_t version)
+{
+    struct buffer item = {0};
+    struct item_writer writer;
+    struct number n;
+    assert_int_equal(number_parse(slice_of("1789999000"), &n), NUMBER_OK);
+    item_begin(&writer, &item);
+    item_name(&writer, slice_of("over"));
+    item_number(&writer, &n);
+    item_name(&writer, slice_of("v"));
+    item_binary(&writer, slice_make(&version, sizeof version));
+    item_end(&writer);
+    struct request q = lone_request(w, REQUEST_PUT, name);
+    q.write.item = buffer_slice(&item);
+    lone_ask(w, &q);
+    lone_write_all(w);
+    lone_assert_answer(w, REPLY_OK);
+    buffer_deinit(&item);
+}
+
 static void an_expiry_names_the_service(void **state)
 {
     (void)state;
     struct lone_node w;
-    struct reading r;
-    open_table(&w, STREAM_OLD_IMAGE);
-    put(&w, 1, 10);
-    struct request q = lone_request(&w, REQUEST_DELETE, 1);
-    q.write.expiry = true;
-    lone_ask(&w, &q);
-    lone_write_all(&w);
-    lone_assert_answer(&w, REPLY_OK);
-    read_all(&w, w.table.partitions[0].id, 1, &r);
+    struct reading r = {0};
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "ttl_window_ms", "4000");
+    w.stream = 1 + STREAM_OLD_IMAGE;
+    lone_open_table(&w, 10, 10);
+    node_set_wall_clock(w.node, w.now, INT64_C(1790000000000));
+    ask_for_time_to_live(&w);
+    put_old(&w, 1, 10);
+    for (int i = 0; i < 100 && r.count < 2; i++) {
+        pass(&w, 100);
+        read_all(&w, w.table.partitions[0].id, 1, &r);
+    }
     assert_int_equal(r.count, 2);
     assert_false(r.by_service[0]);
     assert_true(r.by_service[1]);
