@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Records of streams that are trimmed: by their age, and because a partition has too many bytes of them. The server runs
-with --set stream_retention_ms=4000 --set stream_max_bytes=64KiB."""
+"""Records of streams that are trimmed: by their age, and because a partition has too many bytes of them; and a record of
+an item that expires. The server runs with --set stream_retention_ms=4000 --set stream_max_bytes=64KiB
+--set ttl_window_ms=1000."""
 
 import json
+import time
 import unittest
 import urllib.request
 
@@ -87,6 +89,15 @@ class TrimTest(Suite):
         status, _ = send("GetShardIterator", {"StreamArn": arn, "ShardId": shard, "ShardIteratorType": "LATEST"})
         self.assertEqual(status, 400)
         self.assertNotIn("LatestStreamArn", self.done("DescribeTable", TableName=name)["Table"])
+
+    def test_an_expiry_is_the_services_own(self):
+        name, arn, shard = self.stream()
+        self.done("UpdateTimeToLive", TableName=name, TimeToLiveSpecification={"AttributeName": "over", "Enabled": True})
+        until(self, lambda: self.done("DescribeTable", TableName=name)["Table"]["TableStatus"] == "ACTIVE", "items expire")
+        self.done("PutItem", TableName=name, Item={"p": s("k"), "over": n(int(time.time()) - 60)})
+        expired = lambda: [r for r in self.records(arn, shard) if r["eventName"] == "REMOVE"]  # noqa: E731
+        until(self, expired, "a record tells of the expiry")
+        self.assertEqual(expired()[0]["userIdentity"], {"PrincipalId": "dynamodb.amazonaws.com", "Type": "Service"})
 
 
 if __name__ == "__main__":
