@@ -144,6 +144,11 @@
     X(transaction_decide_ms, 5000, 10, 60000,                                                      \
       "A transaction that nobody has decided after this time is aborted, so that its items are "   \
       "free again.")                                                                               \
+    X(stream_retention_ms, 86400000, 1000, 604800000,                                              \
+      "Records of streams are kept for this time. Then they are trimmed.")                         \
+    X(stream_max_bytes, 10 * GIB, 64 * KIB, TIB,                                                   \
+      "A partition keeps at most about this many bytes of records of streams. The oldest are "     \
+      "trimmed first.")                                                                            \
     X(control_balance, 1, 0, 1,                                                                    \
       "1: the controller moves replicas off nodes above balance_percent. 0: never.")               \
     X(control_leaders, 1, 0, 1,                                                                    \

@@ -40,6 +40,12 @@ static const struct metric transactions_metrics[] = {
 #undef X
 };
 
+static const struct metric streams_metrics[] = {
+#define X(...) AT(metrics_streams, __VA_ARGS__)
+    METRICS_STREAMS(X)
+#undef X
+};
+
 static const struct metric limit_metrics[] = {
 #define X(...) AT(metrics_limit, __VA_ARGS__)
     METRICS_LIMIT(X)
@@ -64,6 +70,7 @@ const struct metric_group metric_groups[METRIC_GROUPS] = {
     [METRICS_OF_INDEXES] = GROUP("indexes", indexes_metrics),
     [METRICS_OF_EXPIRY] = GROUP("expiry", expiry_metrics),
     [METRICS_OF_TRANSACTIONS] = GROUP("transactions", transactions_metrics),
+    [METRICS_OF_STREAMS] = GROUP("streams", streams_metrics),
     [METRICS_OF_LIMIT] = GROUP("limit", limit_metrics),
     [METRICS_OF_POLICY] = GROUP("policy", policy_metrics),
 };

@@ -82,6 +82,15 @@ enum metric_unit {
     X(locked_items, GAUGE, NUMBER, "Items that transactions have locked.")                         \
     X(oldest_ms, GAUGE, NUMBER, "Milliseconds since the oldest of them was locked.")
 
+/* The records of streams that a partition has, at its leader. Labels: table, partition, node. */
+#define METRICS_STREAMS(X)                                                                         \
+    X(records, GAUGE, NUMBER, "Records that can be read.")                                         \
+    X(record_bytes, GAUGE, BYTES, "Bytes of these records, as they are stored.")                   \
+    X(written, COUNTER, NUMBER, "Records that the replica has written since its node's start.")    \
+    X(trimmed, COUNTER, NUMBER, "Records that the replica has trimmed since its node's start.")    \
+    X(trim_lag_ms, GAUGE, NUMBER,                                                                  \
+      "Milliseconds by which the oldest record is older than stream_retention_ms.")
+
 /* Labels: those of METRICS_PARTITION, and the reason or the bucket. */
 #define METRICS_PARTITION_BY(X)                                                                    \
     X(throttled, COUNTER, NUMBER, "Requests that were refused, by reason.")                        \
@@ -127,6 +136,10 @@ struct metrics_transactions {
     METRICS_TRANSACTIONS(METRIC_MEMBER)
 };
 
+struct metrics_streams {
+    METRICS_STREAMS(METRIC_MEMBER)
+};
+
 struct metrics_limit {
     METRICS_LIMIT(METRIC_MEMBER)
 };
@@ -156,6 +169,7 @@ enum metric_group_id {
     METRICS_OF_INDEXES,
     METRICS_OF_EXPIRY,
     METRICS_OF_TRANSACTIONS,
+    METRICS_OF_STREAMS,
     METRICS_OF_LIMIT,
     METRICS_OF_POLICY,
     METRIC_GROUPS

@@ -108,6 +108,13 @@ static const char *take_expiries(void *target, const char *value, struct buffer 
     return take_or_none(value, 16, SIM_EXPIRIES_NONE, &o->expiries) ? NULL : "0 to 16 clients";
 }
 
+static const char *take_follows(void *target, const char *value, struct buffer *error)
+{
+    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
+    (void)error;
+    return take_or_none(value, 16, SIM_FOLLOWS_NONE, &o->follows) ? NULL : "0 to 16 clients";
+}
+
 static const char *take_merges(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
@@ -187,6 +194,9 @@ static const struct option sim_options[] = {
      .help = "The number of clients of transactions. 0: none."},
     {"expiries", "N", OPTION_CUSTOM, .take = take_expiries, SEED_CHOOSES,
      .help = "The number of clients whose items have a time to live. 0: none."},
+    {"follows", "N", OPTION_CUSTOM, .take = take_follows, SEED_CHOOSES,
+     .help = "The number of clients that write to a table whose stream another client follows. 0: "
+             "none."},
     {"merges", "N", OPTION_CUSTOM, .take = take_merges, SEED_CHOOSES,
      .help = "Of 100 splits, this many are replaced by merges of two partitions. 0: no merges."},
     {"tick", "US", OPTION_CUSTOM, .take = take_tick,

@@ -146,6 +146,7 @@ void controller_look(struct controller *c, struct instant now, const struct cont
     if (c->config->control_on_demand)
         control_on_demand(c);
     control_indexes(c);
+    control_streams(c);
     if (c->config->control_split)
         control_split(c);
     if (c->config->control_merge)

@@ -14,6 +14,7 @@
  *   split_event.c the events of splits
  *   merge.c       merges neighbours that have long been cold
  *   balance.c     replicas leave overloaded nodes
+ *   streams.c     the events of records that are trimmed early
  *   leaders.c     leadership is spread over the nodes */
 #pragma once
 
@@ -54,6 +55,9 @@ struct watched {
     /* The states of policies. */
     _Alignas(8) uint8_t adaptive_state[ADMIT_KINDS][WEIR_POLICY_STATE_MAX];
     _Alignas(8) uint8_t split_state[WEIR_POLICY_STATE_MAX];
+    int64_t trimmed_early;           /* records, by the last look */
+    struct instant trimmed_told_at;  /* the last event that has told of them */
+    bool trimmed_told;               /* there was one */
     int64_t index_refused;           /* writes, for a global index that does not keep up */
     struct instant index_refused_at; /* the last of them */
     bool index_told;                 /* an event has told of them, and none that they are over */
@@ -225,6 +229,9 @@ void control_on_demand(struct controller *c);
 
 /* Tells when global indexes begin to hold up writes of their table, and when that is over. */
 void control_indexes(struct controller *c);
+
+/* ---- streams.c ---- */
+void control_streams(struct controller *c);
 void control_balance(struct controller *c);
 /* Whether the node consumes more than its share, of either kind. */
 bool control_is_above(const struct controller *c, uint32_t node);

@@ -101,8 +101,8 @@ static bool has_one_to_spare(const struct controller *c, const struct table *t)
 {
     uint32_t left = t->partition_count - 1;
     bool spare = t->status == TABLE_ACTIVE && !table_is_changing(t) &&
-                 !control_split_has_job(c, t) && t->partition_count >= 2 &&
-                 left >= control_partitions_wanted(c, t);
+                 table_streams_enabled(t->stream_set) == NULL && !control_split_has_job(c, t) &&
+                 t->partition_count >= 2 && left >= control_partitions_wanted(c, t);
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && spare; kind++)
         spare = share_equal_mcu(table_shared_units(t, (int)kind), left, 0) <=
                 partition_max_mcu(c->config, kind);

@@ -35,15 +35,16 @@ enum log_kind {
     LOG_MERGE = 14,   /* an entry: a step of a merge with the partition below or above */
     LOG_INDEXES =
         15, /* an entry: what partitions of the table know of it from here on: u32 version,
-                         the attribute by which items expire (sized), index_set */
+                       * the attribute by which items expire (sized), stream_word, index_set */
     LOG_KINDS,
 };
 
 enum {
     LOG_HEADER_SIZE = 56,
-    LOG_BLOCK_SIZE = 4096,                  /* of a disk: a smaller write is never torn apart */
-    LOG_WRITES_MAX = 4,                     /* the most batches in flight */
-    LOG_PAYLOAD_SIZE_MAX = 2 * 1024 * 1024, /* an item, its key, and a reserve */
+    LOG_BLOCK_SIZE = 4096, /* of a disk: a smaller write is never torn apart */
+    LOG_WRITES_MAX = 4,    /* the most batches in flight */
+    /* An item, the item before, which a stream shows, their key, and a reserve. */
+    LOG_PAYLOAD_SIZE_MAX = 4352 * 1024,
 };
 
 struct log_record {

@@ -45,6 +45,10 @@ enum raft_mutation {
     RAFT_MUTATION_WRITE_LOCKED,     /* writes change items that a transaction has */
     RAFT_MUTATION_EXPIRE_UNJUDGED,  /* an item is not judged again before it expires */
     RAFT_MUTATION_EXPIRE_APPLIED,   /* it is judged without the writes that are in flight */
+    RAFT_MUTATION_SKIP_STREAM,      /* some changes of items make no record of the stream */
+    RAFT_MUTATION_DOUBLE_STREAM,    /* some make two */
+    RAFT_MUTATION_FORGET_STREAM,    /* a snapshot has no records */
+    RAFT_MUTATION_OUTLIVE_SHARD,    /* writes do not wait for the end of their shard */
     RAFT_MUTATIONS,
 };
 

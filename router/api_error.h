@@ -37,6 +37,10 @@
       "com.amazonaws.dynamodb.v20120810#ItemCollectionSizeLimitExceededException", "message")    \
     X(FAULT_THROUGHPUT, 400,                                                                     \
       "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException", "message")      \
+    X(FAULT_EXPIRED_ITERATOR, 400, "com.amazonaws.dynamodb.v20120810#ExpiredIteratorException",  \
+      "message")                                                                                 \
+    X(FAULT_TRIMMED, 400, "com.amazonaws.dynamodb.v20120810#TrimmedDataAccessException",         \
+      "message")                                                                                 \
     X(FAULT_THROTTLING, 400, "com.amazon.coral.availability#ThrottlingException", "message")     \
     X(FAULT_INTERNAL, 500, "com.amazonaws.dynamodb.v20120810#InternalServerError", "message")    \
     X(FAULT_UNAVAILABLE, 503, "com.amazon.coral.service#ServiceUnavailable", "message")          \

@@ -266,7 +266,10 @@ void call_look_for_table(struct call *c, struct slice name, struct route **out, 
 void call_route_refused(struct call *c, const struct reply *refusal)
 {
     static const struct subrequest ASKED = {.request = {.op = REQUEST_TABLE_GET}};
-    call_refuse(c, &ASKED, refusal);
+    if (c->operation->of_streams && refusal->code == REPLY_TABLE_NOT_FOUND)
+        call_stream_missing(c);
+    else
+        call_refuse(c, &ASKED, refusal);
     call_fail(c);
 }
 

@@ -57,6 +57,8 @@ static const struct endpoint ALL[] = {
     {HTTP_GET, "/", serve_health, .about = "whether the server is healthy"},
     {HTTP_POST, "/", serve_body, .about = "DynamoDB's operations", .target = "DynamoDB_20120810.",
      .types = JSON_TYPES},
+    {HTTP_POST, "/", serve_body, .about = "the operations of DynamoDB Streams",
+     .target = TARGET_STREAMS, .types = JSON_TYPES},
     {HTTP_POST, "/", serve_body, .types = JSON_TYPES}, /* X-Amz-Target names no service */
     {HTTP_GET, "/weir/partitions", serve_query, &operation_partitions,
      .about = "what each partition consumed, and refused why; ?table=NAME"},

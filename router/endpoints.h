@@ -11,6 +11,8 @@ struct client;
 struct operation;
 struct router;
 
+#define TARGET_STREAMS "DynamoDBStreams_20120810."
+
 struct endpoint {
     llhttp_method_t method; /* GET: HEAD too */
     const char *path;       /* / is not on the admin listener */

@@ -549,12 +549,30 @@ static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct
            subrequest_partition(s)->member_count > 1;
 }
 
+static bool subrequest_records_are_readable(struct slice records)
+{
+    struct reader r = {records, false};
+    while (r.left.size > 0) {
+        struct reader row = {reader_sized(&r), false};
+        struct stream_record record;
+        reader_u64(&row);
+        reader_u32(&row);
+        if (r.failed || row.failed || stream_record_decode(row.left, &record) != STATUS_OK ||
+            (record.old.size > 0 && !item_is_readable(record.old)) ||
+            (record.now.size > 0 && !item_is_readable(record.now)))
+            return false;
+    }
+    return true;
+}
+
 /* The readers of items trust their structure, and a faulty node may send anything. */
 static bool subrequest_items_are_readable(const struct reply *reply)
 {
     struct reader items = {reply->range.items, false};
     if (reply->kind == ANSWER_ITEM)
         return !reply->item.found || item_is_readable(reply->item.bytes);
+    if (reply->kind == ANSWER_RECORDS)
+        return subrequest_records_are_readable(reply->records.records);
     while (reply->kind == ANSWER_RANGE && items.left.size > 0) {
         struct slice item = reader_sized(&items);
         if (items.failed || !item_is_readable(item))

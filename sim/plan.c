@@ -303,7 +303,8 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     const int64_t indexes =
         w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
     const int64_t lists = plan->transacts > 0 ? TRANSACT_TABLES + indexes : 0;
-    int64_t promised = units * (w->partitions * (1 + indexes + lists + (plan->expiries > 0)) +
+    const int64_t timed = plan->expiries > 0, followed = plan->follows > 0;
+    int64_t promised = units * (w->partitions * (1 + indexes + lists + timed + followed) +
                                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
@@ -470,6 +471,15 @@ static void plan_expiries(struct plan *plan, const struct sim_options *o)
     plan->config.expiry_busy_percent = 100;
 }
 
+/* Draws from its own stream. */
+static void plan_follows(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x666f6c6c6f777300));
+    const bool some = often(&p, 30) && !o->plain && o->follows == 0;
+    const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
+    plan->follows = o->follows > 0 ? (uint32_t)o->follows : some ? clients : 0;
+}
+
 /* An entry has the keys of index rows, which are long; a real segment has at least 8 MiB. */
 static void plan_log_of_indexes(struct plan *plan)
 {
@@ -492,6 +502,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     choose_faults(plan, &p, percent, may, SIM_FAULTS_FIRST, SIM_FAULTS_MORE);
     plan_transacts(plan, o);
     plan_expiries(plan, o);
+    plan_follows(plan, o);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};
     if (!o->plain) {

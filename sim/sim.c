@@ -11,6 +11,7 @@
 #include "sim/drains.h"
 #include "sim/expiries.h"
 #include "sim/faults.h"
+#include "sim/follows.h"
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
 #include "sim/splits.h"
@@ -42,6 +43,8 @@ struct sim {
     struct drains *drains;       /* owns */
     struct transacts *transacts; /* owns */
     struct expiries *expiries;   /* owns */
+    struct follows *follows;     /* owns */
+    struct buffer told_followed;
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
@@ -97,9 +100,10 @@ static void create_world(struct sim *s)
         .nodes = p->nodes,
         .routers = p->routers,
         .gac = p->gac,
-        /* The first of the others makes and deletes tables. Then come those of transactions, and
-         * those whose items expire. */
-        .clients = p->clients + 1 + p->transacts + p->expiries,
+        /* The first of the others makes and deletes tables. Then come those of transactions, those
+         * whose items expire, and those of streams. */
+        .clients =
+            p->clients + 1 + p->transacts + p->expiries + (p->follows > 0 ? p->follows + 1 : 0),
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -165,6 +169,27 @@ static void create_expiries(struct sim *s)
     s->expiries = expiries_create(&expiries);
 }
 
+static struct http_client_options follow_http(void *context, uint32_t client)
+{
+    struct sim *s = context;
+    const struct plan *p = &s->run.plan;
+    return world_http(&s->run.world, p->clients + 1 + p->transacts + p->expiries + client,
+                      world_seed(&s->run.world, WORLD_FOLLOWS, 1 + client));
+}
+
+static void create_follows(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const struct follows_options follows = {.scheduler = &s->run.world.scheduler,
+                                            .http = follow_http,
+                                            .context = s,
+                                            .clients = p->follows,
+                                            .units = p->workload.partitions * p->workload.units,
+                                            .think_ns = p->workload.think_ns,
+                                            .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 0)};
+    s->follows = follows_create(&follows);
+}
+
 static void create_clients(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
@@ -203,6 +228,7 @@ struct sim *sim_create(const struct sim_options *options)
     create_clients(s);
     create_transacts(s);
     create_expiries(s);
+    create_follows(s);
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
     s->drains = drains_create(&s->run);
@@ -220,6 +246,8 @@ void sim_destroy(struct sim *s)
     drains_destroy(s->drains);
     transacts_destroy(s->transacts);
     expiries_destroy(s->expiries);
+    follows_destroy(s->follows);
+    buffer_deinit(&s->told_followed);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     world_deinit(&s->run.world);
@@ -319,6 +347,7 @@ static void waited_in_vain(struct sim *s, const char *what)
         tables_describe(s->tables, &s->run.violation);
     transacts_describe(s->transacts, &s->run.violation);
     expiries_describe(s->expiries, &s->run.violation);
+    follows_describe(s->follows, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -362,6 +391,8 @@ static void sim_tables_ask(struct sim *s)
         snprintf(name, sizeof name, "%s/%s", transacts_tables[1], dynamo_globals[i]);
         sim_table_ask(s, name, &s->told_list_indexes[i]);
     }
+    if (s->run.plan.follows > 0)
+        sim_table_ask(s, follows_table, &s->told_followed);
 }
 
 static bool check_indexes(struct sim *s, const struct buffer *table, const struct buffer *indexes,
@@ -395,7 +426,10 @@ static bool check_tables(struct sim *s, struct buffer *why)
     }
     if (s->run.plan.workload.global_indexes && !check_indexes(s, &s->told[0], s->told_indexes, why))
         return false;
-    return check_lists(s, why);
+    return check_lists(s, why) &&
+           (s->run.plan.follows == 0 ||
+            check_replicas(s->run.world.nodes, buffer_slice(&s->told_followed),
+                           s->run.plan.replicas, why));
 }
 
 /* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. Or at most
@@ -442,7 +476,8 @@ static void check_filled(struct sim *s)
 static bool is_settled(const struct sim *s)
 {
     return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
-           transacts_are_done(s->transacts) && expiries_are_done(s->expiries) && clients_done(s);
+           transacts_are_done(s->transacts) && expiries_are_done(s->expiries) &&
+           follows_are_done(s->follows) && clients_done(s);
 }
 
 /* The time within which every key must answer. Under the periodic policy tokens come once a period
@@ -469,8 +504,10 @@ static void calm(struct sim *s)
     drains_end(s->drains);
     transacts_end(s->transacts);
     expiries_end(s->expiries);
+    follows_end(s->follows);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
-        s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || !drains_are_over(s->drains)) {
+        s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.follows > 0 ||
+        !drains_are_over(s->drains)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
@@ -521,7 +558,8 @@ static void judge(struct sim *s)
         !check_tables(s, &s->run.violation))
         return;
     if (!transacts_check(s->transacts, &s->run.violation) ||
-        !expiries_check(s->expiries, &s->run.violation))
+        !expiries_check(s->expiries, &s->run.violation) ||
+        !follows_check(s->follows, &s->run.violation))
         return;
     for (uint32_t i = 0; vends(&s->run.plan) && i < s->watch_count; i++) {
         if (!check_watch(s, &s->watches[i]))
@@ -541,6 +579,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         tables_begin(s->tables);
         transacts_begin(s->transacts);
         expiries_begin(s->expiries);
+        follows_begin(s->follows);
         drains_begin(s->drains);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
         calm(s);

@@ -13,6 +13,7 @@
 #include "sim/check.h"
 #include "sim/dynamo.h"
 #include "sim/expiries.h"
+#include "sim/follows.h"
 #include "sim/table_churn.h"
 #include "sim/transacts.h"
 
@@ -161,6 +162,8 @@ static void splits_ask(void *context, uint64_t argument)
                  dynamo_globals[prng_below(&s->prng, DYNAMO_GLOBALS)]);
         r.table.name = slice_of(index);
     }
+    if (s->run->plan.follows > 0 && prng_below(&s->prng, 2) == 0)
+        r.table.name = slice_of(follows_table);
     ask_all(s, &r, &s->table);
     scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), splits_look, s, 0);
 }

@@ -33,6 +33,7 @@ enum world_stream {
     WORLD_DRAINS,
     WORLD_TRANSACTS,
     WORLD_EXPIRIES,
+    WORLD_FOLLOWS,
 };
 
 struct world_plan {

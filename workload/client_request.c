@@ -46,7 +46,9 @@ void client_write_head(struct buffer *out, const char *host, uint16_t port, cons
     buffer_append_text(out, "POST /");
     write_host(out, host, port);
     buffer_append_text(out, "Content-Type: application/x-amz-json-1.0\r\n"
-                            "X-Amz-Target: DynamoDB_20120810.");
+                            "X-Amz-Target: ");
+    if (strchr(operation, '.') == NULL)
+        buffer_append_text(out, "DynamoDB_20120810.");
     buffer_append_text(out, operation);
     buffer_append_text(out, "\r\n");
     if (!is_unsigned)

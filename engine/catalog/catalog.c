@@ -448,6 +448,8 @@ struct entry *catalog_add_table(struct catalog *c, const struct catalog_command 
     uint32_t first_partition_id = c->next_partition_id;
     t->partitions = arena_zalloc(arena, t->partition_count * sizeof t->partitions[0]);
     cut_hash_space(c, t, arena);
+    if (t->index_of == 0)
+        catalog_begin_stream(command, t, arena);
     if (catalog_allocate(c, command, t, true)) {
         c->next_table_id = t->id + 1;
         struct entry *e = catalog_add(c, t);
@@ -545,6 +547,8 @@ bool catalog_update_entry(struct catalog *c, const struct catalog_command *comma
         catalog_refuse(c, out, REPLY_TABLE_INVALID);
     else if (!update_throughput(c, command, &t))
         catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+    else if (!catalog_change_stream(c, command, &t, &arena))
+        catalog_refuse(c, out, REPLY_TABLE_INVALID);
     else
         catalog_entry_change(c, e, &t, out);
     arena_deinit(&arena);
@@ -556,6 +560,11 @@ static void catalog_update(struct catalog *c, const struct catalog_command *comm
 {
     struct entry *e = find_active(c, command, out);
     const struct table_spec *spec = &command->spec;
+    if (e != NULL && spec->stream != 0 && table_is_merging(&e->table)) {
+        out->table = &e->table; /* its partitions must be those that the shards name */
+        catalog_refuse(c, out, REPLY_TABLE_BUSY);
+        return;
+    }
     const bool of_indexes =
         spec->globals.size > 0 || spec->add_index.size > 0 || spec->drop_index.size > 0;
     if (e != NULL && index_set_global(e->table.index_set) == 0 && !of_indexes)
@@ -656,6 +665,7 @@ static void split_partition(struct catalog *c, const struct catalog_command *com
     memcpy(t.partitions + at + 1 + split.cut_count, p + 1,
            (e->table.partition_count - at - 1) * sizeof t.partitions[0]);
     catalog_cut_partition(c, &split, &t.partitions[at]);
+    catalog_split_shards(command, &t, at, split.cut_count, &arena);
     if (catalog_share_anew(c, command, &t, &e->table, at, &split)) {
         catalog_entry_change(c, e, &t, out);
         spread_sizes(e, t.partition_count - split.cut_count, at);
@@ -688,10 +698,14 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
     }
     if (e->table.status != TABLE_DELETING) {
         /* A CATALOG_SETTLE from before the split has another count, and does not end the split. */
-        if (command->partition_count == e->table.partition_count)
+        struct arena arena = {0};
+        if (command->partition_count == e->table.partition_count) {
+            catalog_settle_shards(command, &e->table, &arena);
             end_split(e);
+        }
         catalog_settle_ttl(&e->table);
         set_status(c, e, TABLE_ACTIVE, out);
+        arena_deinit(&arena);
         return;
     }
     row_remove(c, out, e->table.id);

@@ -77,6 +77,7 @@ struct catalog_command {
     uint8_t gac; /* enum gac_policy, for tables that name none */
     int64_t tables_max;
     int64_t table_partitions_max;
+    int64_t stream_retention_ms;
 };
 
 /* Fills in the settings, and BILLING_PROVISIONED. */

@@ -6,6 +6,7 @@
  *   allocate.c   allocations of a table's partitions, and the nodes that carry them
  *   cut.c        a partition is cut into several
  *   merge.c      two neighbouring partitions become one
+ *   stream_changes.c  streams and their shards
  *   globals.c    global indexes: tables that belong to a table
  *   decisions.c  decisions of the controller: moves, allocations, drained nodes, events */
 #pragma once
@@ -130,6 +131,24 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
  * node that has not applied the split opens its replica from a snapshot. */
 void catalog_cut_partition(struct catalog *c, const struct table_split *split,
                            struct partition_info *p);
+
+/* ---- stream_changes.c ---- */
+
+/* Gives a new table, whose partitions are there, the stream that the command's spec asks for. */
+void catalog_begin_stream(const struct catalog_command *command, struct table *t,
+                          struct arena *arena);
+/* Enables or disables the table's stream as the command's spec says. New values come from the arena.
+ * False: `c->text` says why not. */
+bool catalog_change_stream(struct catalog *c, const struct catalog_command *command,
+                           struct table *t, struct arena *arena);
+/* Partition `at` has just been cut: the partitions behind it are its children. */
+void catalog_split_shards(const struct catalog_command *command, struct table *t, uint32_t at,
+                          uint32_t children, struct arena *arena);
+/* The splits of the table are over: their shards are closed only now. */
+void catalog_settle_shards(const struct catalog_command *command, struct table *t,
+                           struct arena *arena);
+/* Whether the table has a stream, or had one until less than stream_retention_ms ago. */
+bool catalog_keeps_streams(const struct catalog_command *command, const struct table *t);
 
 /* ---- merge.c ---- */
 

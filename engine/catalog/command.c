@@ -24,6 +24,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .ttl_change_ms = config->ttl_change_ms,
         .tables_max = config->tables_max,
         .table_partitions_max = config->table_partitions_max,
+        .stream_retention_ms = config->stream_retention_ms,
     };
 }
 
@@ -63,6 +64,7 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_i64(c, &m->ttl_change_ms, 0, UINT32_MAX);
     codec_i64(c, &m->tables_max, 0, UINT32_MAX);
     codec_i64(c, &m->table_partitions_max, 0, PARTITION_ID_MAX);
+    codec_i64(c, &m->stream_retention_ms, 0, command_wall_max);
     codec_sized(c, &m->decision, UINT32_MAX);
 }
 

@@ -61,6 +61,8 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
                              "A cut of partition %u lies inside an item collection, and "
                              "the table's must stay whole",
                              p->id);
+    else if (t->stream_set != NULL && !stream_may_cut(p->lo, split->cuts[0]))
+        buffer_append_format(&c->text, "A cut of partition %u leaves nothing below it", p->id);
     if (c->text.size > 0) {
         catalog_refuse(c, out, REPLY_MALFORMED);
         return NULL;

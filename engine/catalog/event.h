@@ -28,7 +28,8 @@ enum {
     X(EVENT_MERGE, 13, "merge")                          \
     X(EVENT_MERGE_GIVEN_UP, 14, "merge-given-up")        \
     X(EVENT_INDEX_BEHIND, 15, "index-behind")            \
-    X(EVENT_INDEX_CAUGHT_UP, 16, "index-caught-up")
+    X(EVENT_INDEX_CAUGHT_UP, 16, "index-caught-up")      \
+    X(EVENT_STREAM_TRIMMED, 17, "stream-trimmed")
 
 enum event_kind {
 #define X(code, number, name) code = number,

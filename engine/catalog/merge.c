@@ -37,14 +37,17 @@ bool catalog_stand_together(const struct catalog *c, const struct partition_info
 }
 
 /* NULL: the merge can begin. */
-static const char *why_not_begin(const struct catalog *c, const struct table *t,
-                                 const struct partition_info *upper, const struct decision *d)
+static const char *why_not_begin(const struct catalog *c, const struct catalog_command *command,
+                                 const struct table *t, const struct partition_info *upper,
+                                 const struct decision *d)
 {
     if (upper == NULL || upper == t->partitions || upper[-1].id != d->merge_with ||
         upper[-1].epoch != d->merge_with_epoch)
         return "the partitions are not as the decision saw them";
     if (t->status != TABLE_ACTIVE || table_is_changing(t))
         return "the table is being updated, or partitions of it are being split or merged";
+    if (catalog_keeps_streams(command, t))
+        return "the table has a stream, or had one until a short time ago";
     if (!catalog_stand_together(c, upper - 1, upper))
         return "the partitions are not on the same nodes";
     return NULL;
@@ -54,7 +57,7 @@ static void merge_begin(struct catalog *c, const struct catalog_command *command
                         const struct decision *d, struct catalog_result *out)
 {
     struct partition_info *upper = catalog_find_partition(&e->table, d->partition, d->epoch);
-    const char *why = why_not_begin(c, &e->table, upper, d);
+    const char *why = why_not_begin(c, command, &e->table, upper, d);
     if (why != NULL) {
         catalog_refuse_stale(c, out, why);
         return;

@@ -33,6 +33,7 @@ static void partition_report_walk(struct codec *c, struct partition_report *r)
         codec_i64(c, &r->rows[i].bytes, 0, stored_max);
     }
     index_refusal_walk(c, &r->index_refusal);
+    codec_i64(c, &r->trimmed_early, 0, total_max);
     codec_check(c, (r->items < 0) == (r->bytes < 0) && raft_member_node(r->member) != 0);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct load_total *t = &r->totals[kind];

@@ -25,6 +25,7 @@ struct partition_report {
     struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place */
     struct load_total totals[ADMIT_KINDS];
     struct index_refusal index_refusal;
+    int64_t trimmed_early; /* records of streams, for their bytes, since the node started */
     int64_t excess_ms[ADMIT_KINDS]; /* how long more was asked for than the maximum: excess.h */
 };
 

@@ -92,6 +92,7 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     s->protection = (enum table_protection)codec_choice(c, s->protection, 0, PROTECTION_ON);
     ttl_walk(c, &s->ttl, &s->ttl_attribute);
     codec_check(c, s->ttl != TTL_ENABLED);
+    s->stream = codec_choice(c, s->stream, 0, 1 + STREAM_BOTH_IMAGES);
     told_walk(c, &s->class, &s->encryption, &s->encryption_key);
     codec_sized(c, &s->tags, UINT32_MAX);
     codec_check(c, tags_valid(s->tags, true));
@@ -122,7 +123,9 @@ enum {
     INFO_GAC_MASK = 7,
     INFO_ON_DEMAND = 0x40, /* `maximum_mcu` follows the byte */
     INFO_WHOLE = 0x80,
-    MERGE_ABSORBED_BIT = 0x80 /* in the byte of the merge's step */
+    MERGE_ABSORBED_BIT = 0x80, /* in the byte of the merge's step */
+    INFO_OF_INDEX = 1,
+    INFO_STREAM = 2 /* the stream follows the byte */
 };
 _Static_assert(REPLICAS_MAX < 1 << INFO_GAC_SHIFT, "members leave room for what is behind them");
 _Static_assert((int)GAC_POLICIES <= (int)INFO_GAC_MASK, "and that leaves room too");
@@ -176,6 +179,19 @@ static void info_members_walk(struct codec *c, struct partition_info *p)
     }
 }
 
+/* u8: of_index, and whether there ever was a stream | if so: the stream. */
+static void info_stream_walk(struct codec *c, struct partition_info *p)
+{
+    const uint32_t streams = p->stream.id != 0 ? INFO_STREAM : 0;
+    uint8_t flags = codec_choice(c, (p->of_index ? INFO_OF_INDEX : 0) | streams, 0,
+                                 INFO_OF_INDEX | INFO_STREAM);
+    p->of_index = flags & INFO_OF_INDEX;
+    if (flags & INFO_STREAM) {
+        stream_word_walk(c, &p->stream);
+        codec_check(c, p->stream.id != 0);
+    }
+}
+
 void partition_info_walk(struct codec *c, struct partition_info *p)
 {
     codec_u32(c, &p->id);
@@ -187,7 +203,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     codec_sized(c, &p->hi, STORAGE_KEY_SIZE_MAX);
     info_members_walk(c, p);
     p->weight = codec_choice(c, p->weight, 0, TABLE_WEIGHT_MAX);
-    codec_bool(c, &p->of_index);
+    info_stream_walk(c, p);
     codec_u32(c, &p->arrivals);
     codec_check(c, p->arrivals <= RAFT_ARRIVAL_MAX);
     codec_u32(c, &p->parent);
@@ -238,6 +254,7 @@ static void table_walk(struct codec *c, struct table *t)
     told_walk(c, &t->class, &t->encryption, &t->encryption_key);
     codec_sized(c, &t->tags, UINT32_MAX);
     codec_check(c, tags_valid(t->tags, false));
+    codec_sized(c, &t->streams, UINT32_MAX);
     codec_amount(c, &t->item_count);
     codec_amount(c, &t->size_bytes);
     for (int i = 0; i < LOCAL_INDEXES_MAX && t->indexes.size > 0; i++) {
@@ -256,6 +273,7 @@ void table_encode(struct buffer *out, const struct table *t)
         p.indexes = slice_make(NULL, 0); /* the table's, which are there already */
         p.indexes_version = 0;
         p.ttl = slice_make(NULL, 0);
+        p.stream = (struct stream_word){0};
         partition_info_encode(out, &p);
     }
 }
@@ -270,15 +288,18 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     *out = (struct table){0};
     table_walk(&c, out);
     if (codec_failed(&c) || out->partition_count > c.in->left.size / PARTITION_INFO_SIZE_MIN ||
-        index_set_decode(out->indexes, arena, &out->index_set) != STATUS_OK)
+        index_set_decode(out->indexes, arena, &out->index_set) != STATUS_OK ||
+        table_streams_decode(out->streams, arena, &out->stream_set) != STATUS_OK)
         return STATUS_MALFORMED;
     out->partitions = arena_zalloc(arena, out->partition_count * sizeof *out->partitions);
     for (uint32_t i = 0; i < out->partition_count; i++) {
         partition_info_walk(&c, &out->partitions[i]);
-        codec_check(&c, out->partitions[i].indexes.size == 0 && out->partitions[i].ttl.size == 0);
+        const struct partition_info *p = &out->partitions[i];
+        codec_check(&c, p->indexes.size == 0 && p->ttl.size == 0 && p->stream.id == 0);
         out->partitions[i].indexes = table_kept_indexes(out);
         out->partitions[i].indexes_version = out->indexes_version;
         out->partitions[i].ttl = table_kept_ttl(out);
+        out->partitions[i].stream = table_streams_word(out->stream_set);
     }
     return codec_end(&c);
 }

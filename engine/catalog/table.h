@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/codec.h"
+#include "engine/catalog/streams.h"
 #include "engine/catalog/tags.h"
 #include "engine/index/index.h"
 #include "replication/raft.h"
@@ -74,6 +75,7 @@ struct table_spec {
     enum table_protection protection;
     enum table_ttl ttl;         /* update only */
     struct slice ttl_attribute; /* with a change of `ttl`: the name of the attribute */
+    uint8_t stream;             /* 0: as it is; 1 + enum stream_view */
     /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;
@@ -102,16 +104,17 @@ struct partition_info {
     uint32_t table_id;
     struct slice lo;
     struct slice hi;
-    struct slice indexes;     /* as in its table */
-    uint32_t indexes_version; /* as in its table: a higher version is newer; of `ttl`, too */
-    struct slice ttl;         /* the attribute that says when an item expires; empty: none does */
-    bool whole_collections;   /* as in its table */
-    bool of_index;            /* it holds rows of a global index */
-    uint8_t gac;              /* as in its table */
-    uint8_t weight;           /* as in its table */
-    bool on_demand;           /* as in its table */
-    int64_t rate_mcu[2];      /* allocation per second, by enum admit_kind */
-    int64_t maximum_mcu[2];   /* on demand: serves at most this per second; 0: as any partition */
+    struct slice indexes;      /* as in its table */
+    uint32_t indexes_version;  /* as in its table: a higher version is newer; of `ttl`, too */
+    struct slice ttl;          /* the attribute that says when an item expires; empty: none does */
+    struct stream_word stream; /* as in its table */
+    bool whole_collections;    /* as in its table */
+    bool of_index;             /* it holds rows of a global index */
+    uint8_t gac;               /* as in its table */
+    uint8_t weight;            /* as in its table */
+    bool on_demand;            /* as in its table */
+    int64_t rate_mcu[2];       /* allocation per second, by enum admit_kind */
+    int64_t maximum_mcu[2];    /* on demand: serves at most this per second; 0: as any partition */
     /* Where its replicas should be; the first one should lead. Only the group itself knows its
      * present members. */
     uint32_t member_count;
@@ -144,8 +147,9 @@ struct table {
     enum table_status status;
     struct key_attr partition_key;
     struct key_attr sort_key;
-    struct slice indexes;              /* index_set_encode; empty: none */
-    uint32_t indexes_version;          /* rises with each change of `indexes` or `ttl` */
+    struct slice indexes; /* index_set_encode; empty: none */
+    uint32_t
+        indexes_version; /* rises with each change of `indexes`, `ttl`, or the stream enabled */
     const struct index_set *index_set; /* the same; NULL: none */
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
      * The bytes are counted (engine/node/collection.h). Only with a sort key. */
@@ -170,6 +174,8 @@ struct table {
     enum table_ttl ttl;         /* whether items expire: engine/catalog/ttl.c */
     struct slice ttl_attribute; /* the name of the attribute with their time; DISABLED: empty */
     int64_t ttl_changed_ms;     /* wall clock; 0: never */
+    struct slice streams;       /* table_streams_encode; empty: there never was one */
+    const struct table_streams *stream_set; /* the same; NULL: none */
     /* only stored and returned */
     enum table_class class;
     enum table_encryption encryption;

@@ -35,6 +35,12 @@ static void partition_stats_walk(struct codec *c, struct partition_stats *s)
     stats_walk_number(c, &s->expiry.items);
     stats_walk_number(c, &s->transactions.locks);
     stats_walk_number(c, &s->transactions.oldest_ms);
+    codec_bool(c, &s->streams.any);
+    stats_walk_number(c, &s->streams.records);
+    stats_walk_number(c, &s->streams.bytes);
+    stats_walk_number(c, &s->streams.written);
+    stats_walk_number(c, &s->streams.trimmed);
+    stats_walk_number(c, &s->streams.lag_ms);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         struct partition_counts *counts = &s->kinds[kind].counts;
         struct admit_levels *levels = &s->kinds[kind].levels;

@@ -46,6 +46,7 @@ enum request_op {
                                  base table: node/index_sessions.h */
     REQUEST_INDEX_FILL,       /* to the leader of a base partition: OK once an index has the rows of
                                  the next items */
+    REQUEST_RECORDS,          /* to the leader of a partition: records of a shard of a stream */
     REQUEST_OPS,
 };
 
@@ -135,6 +136,17 @@ struct request {
         struct {
             uint32_t children; /* wanted number; 0: as many as the partition's rate needs */
         } heat;                /* PARTITION_HEAT */
+        struct {
+            struct slice key; /* a key of the partition */
+            uint32_t stream;
+            uint64_t epoch; /* of the shard */
+            uint64_t index; /* the first record that is wanted: engine/stream/stream.h; 0: the
+                               oldest that is there */
+            uint32_t place;
+            uint32_t items_max;
+            uint32_t bytes_max; /* stop after the record that reaches so many bytes */
+            bool latest;        /* none is wanted, but where the next one will be */
+        } records;              /* RECORDS */
         struct {
             struct slice name;
             struct slice spec; /* CREATE, UPDATE: struct table_spec */
@@ -230,6 +242,7 @@ enum answer_kind {
     ANSWER_SESSION,
     ANSWER_PARTS,
     ANSWER_STATE,
+    ANSWER_RECORDS,
     ANSWER_KINDS,
 };
 
@@ -305,6 +318,13 @@ struct reply {
         struct {
             uint8_t decided; /* enum transaction_state */
         } state;             /* TRANSACT_ASK */
+        struct {
+            struct slice records; /* each u32 size: u64 index, u32 place, struct stream_record */
+            uint64_t index;       /* where to go on */
+            uint32_t place;
+            bool closed;  /* nothing will follow */
+            bool trimmed; /* the first one that is wanted is gone: there are none */
+        } records;        /* RECORDS */
     };
 };
 
@@ -363,6 +383,14 @@ struct partition_stats {
         int64_t locks;     /* items that transactions have; 0: this replica does not lead */
         int64_t oldest_ms; /* since the oldest of them was locked, or this replica leads */
     } transactions;
+    struct {
+        bool any; /* it leads, and has records or makes some */
+        int64_t records;
+        int64_t bytes;
+        int64_t written; /* since the node started, as the next one */
+        int64_t trimmed;
+        int64_t lag_ms; /* of trimming */
+    } streams;
     struct {
         int64_t allocated_mcu; /* per second */
         struct partition_counts counts;

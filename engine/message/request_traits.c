@@ -80,6 +80,11 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                               .fields = {SLICE(transaction.key), U64(transaction.id_high),
                                          U64(transaction.id_low), BOOL(transaction.aborts)},
                               FOLLOWS},
+    [REQUEST_RECORDS] = {ROUTER, ANSWER_RECORDS,
+                         .fields = {SLICE(records.key), U32(records.stream), U64(records.epoch),
+                                    U64(records.index), U32(records.place), U32(records.items_max),
+                                    U32(records.bytes_max), BOOL(records.latest)},
+                         .data = true, .free = true},
     /* a node itself */
     [REQUEST_STATS] = {ROUTER | TOOL, ANSWER_STATS, .of_node = true, .once = true},
     [REQUEST_PING] = {.senders = ROUTER},
@@ -135,6 +140,8 @@ const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
     [ANSWER_SESSION] = {U64(session.id)},
     [ANSWER_PARTS] = {SLICE(parts.replies), SLICE(parts.index_costs), SLICE(parts.collections)},
     [ANSWER_STATE] = {U8(state.decided)},
+    [ANSWER_RECORDS] = {SLICE(records.records), U64(records.index), U32(records.place),
+                        BOOL(records.closed), BOOL(records.trimmed)},
     [ANSWER_GONE] = {U64(gone.as_of), U64(gone.term), SLICE(gone.replicas)},
 };
 

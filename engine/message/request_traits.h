@@ -103,6 +103,8 @@ static inline struct slice request_key(const struct request *q)
         return q->transaction.key;
     case REQUEST_INDEX_FILL:
         return q->fill.from;
+    case REQUEST_RECORDS:
+        return q->records.key;
     default:
         return q->write.key;
     }
@@ -117,7 +119,7 @@ static inline bool request_is_consistent(const struct request *q)
     case REQUEST_RANGE:
         return q->range.consistent;
     default:
-        return q->op == REQUEST_UNCHANGED;
+        return q->op == REQUEST_UNCHANGED || q->op == REQUEST_RECORDS;
     }
 }
 

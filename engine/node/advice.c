@@ -2,6 +2,8 @@
 #include "engine/node/expiry.h"
 #include "engine/node/requests_internal.h"
 #include "engine/node/size_cut.h"
+#include "engine/node/stream_rows.h"
+#include "engine/node/stream_sweep.h"
 
 void requests_advise(struct requests *requests, struct operation *o)
 {
@@ -67,6 +69,17 @@ static void advice_count_lag(const struct requests *requests, const struct parti
         s->indexes.refusal = p->index_refusal;
 }
 
+static void advice_count_records(const struct requests *requests, const struct partition *p,
+                                 struct partition_stats *s)
+{
+    s->streams.any = p->led != 0 && (p->stream.rows.count > 0 || stream_rows_on(p));
+    s->streams.records = p->stream.rows.count;
+    s->streams.bytes = p->stream.rows.bytes;
+    s->streams.written = p->stream.written;
+    s->streams.trimmed = p->stream.trims;
+    s->streams.lag_ms = stream_sweep_lag_ms(requests->env, p);
+}
+
 static void advice_stats_of(const struct requests *requests, const struct partition *p,
                             struct partition_stats *out)
 {
@@ -87,6 +100,7 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     out->expiry.items = p->expired_items;
     transactions_count(requests->transactions, p, &out->transactions.locks,
                        &out->transactions.oldest_ms);
+    advice_count_records(requests, p, out);
 }
 
 void requests_stats(struct requests *requests, struct operation *o)

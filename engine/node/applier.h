@@ -10,6 +10,7 @@
 #include "engine/node/feed.h"
 #include "engine/node/settling.h"
 #include "engine/node/snapshots.h"
+#include "engine/node/stream_trim.h"
 #include "engine/node/transactions.h"
 
 struct applier {
@@ -27,6 +28,7 @@ struct applier {
     struct settling *settling;
     struct feeds *feeds;
     struct transactions *transactions;
+    struct stream_trims *stream_trims;
 };
 
 /* Whether an entry that another node sent can be applied. */
@@ -48,7 +50,7 @@ enum status applier_replay(struct applier *applier, const struct log_record *rec
 /* REQUEST_PARTITION_SPLIT, REQUEST_PARTITION_MERGE. */
 void applier_run_split(struct applier *applier, const struct operation *o);
 void applier_run_merge(struct applier *applier, const struct operation *o);
-/* A group's indexes, and whether its items expire, change by an entry of its log: so no leader misses a
+/* A group's indexes, its stream, and whether its items expire, change by an entry of its log: so no leader misses a
  * change. Proposes it if the partition is led here, and has room. */
 void applier_propose_indexes(struct applier *applier, struct partition *p,
                              const struct partition_info *info);

@@ -6,6 +6,7 @@
 #include "engine/node/collection.h"
 #include "engine/node/local_rows.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/stream_rows.h"
 #include "engine/store/change_set.h"
 
 /* ---- committed entries ---- */
@@ -142,6 +143,8 @@ static bool apply_holds(const struct applier *applier, const struct partition *p
         return partition_holds(p, item->key);
     case SPACE_FEED:
         return c->value.data == NULL || partition_holds(p, item->key);
+    case SPACE_STREAM:
+        return true; /* the record stays in the partition, whatever becomes of the item */
     case SPACE_TRANSACTIONS:
         return transaction_key_split(c->key, &row, &key, &name) &&
                partition_holds(p, key_in_space(key, 0, &applier->env->lent));
@@ -157,6 +160,7 @@ static bool apply_changes(struct applier *applier, struct partition *p, struct c
 {
     struct change c, item = apply_next_item(set);
     struct buffer costs = {0}, collections = {0};
+    uint32_t records = 0;
     bool any = false;
     while (change_set_next(&set, &c)) {
         const bool holds = apply_holds(applier, p, &c, &item);
@@ -169,6 +173,8 @@ static bool apply_changes(struct applier *applier, struct partition *p, struct c
             apply_feed(applier, p, &c, index);
             if (c.value.data != NULL)
                 apply_feed_costs(c.value, &costs);
+        } else if (c.space == SPACE_STREAM) {
+            stream_rows_apply(applier->env, p, &c, &item, index, records++);
         } else {
             apply_change(applier, p, &c, out);
             if (c.space == SPACE_TRANSACTIONS && out->answers && p->indexes != NULL)
@@ -284,8 +290,9 @@ static bool write_is_sound(uint32_t group, struct slice payload)
         [SPACE_LOCAL_ROWS] = local_change_is_sound,
         [SPACE_FEED] = feed_is_sound,
         [SPACE_TRANSACTIONS] = transaction_change_is_sound,
+        [SPACE_STREAM] = stream_change_is_sound,
     };
-    _Static_assert(KEY_SPACES == SPACE_TRANSACTIONS + 1, "is_sound has a row for each key space");
+    _Static_assert(KEY_SPACES == SPACE_STREAM + 1, "is_sound has a row for each key space");
     struct change_set set;
     struct change c;
     if (group == CATALOG_GROUP || !change_set_open(payload, &set))
@@ -295,7 +302,8 @@ static bool write_is_sound(uint32_t group, struct slice payload)
                  set.cost_mcu <= set.count * TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX);
     while (sound && change_set_next(&set, &c)) {
         sound = is_sound[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
-        indexed |= c.space == SPACE_LOCAL_ROWS || (c.space == SPACE_FEED && c.value.data != NULL);
+        indexed |= c.space == SPACE_LOCAL_ROWS ||
+                   ((c.space == SPACE_FEED || c.space == SPACE_STREAM) && c.value.data != NULL);
         if (!indexed || c.space != SPACE_ITEMS)
             continue;
         sound = sound && (c.value.data == NULL || item_check(c.value) == STATUS_OK);
@@ -319,17 +327,20 @@ static bool split_is_sound(uint32_t group, struct slice payload)
 static bool indexes_are_sound(uint32_t group, struct slice payload)
 {
     const struct index_set *set;
+    struct stream_word stream;
     struct arena arena = {0};
     struct reader r = {payload, false};
-    reader_u32(&r); /* the version */
-    const bool sound = group != CATALOG_GROUP && reader_sized(&r).size <= TTL_NAME_SIZE_MAX &&
-                       !r.failed && index_set_decode(r.left, &arena, &set) == STATUS_OK;
+    reader_u32(&r);                                 /* the version */
+    const size_t attribute = reader_sized(&r).size; /* by which items expire */
+    stream_word_walk(&(struct codec){.in = &r}, &stream);
+    const bool sound = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&
+                       index_set_decode(r.left, &arena, &set) == STATUS_OK;
     arena_deinit(&arena);
     return sound;
 }
 
-/* From here on the leader says what writes mean for these indexes. Entries that it has proposed
- * already may not: an index is filled only after them. A leader may have proposed an older word of
+/* From here on the leader says what writes mean for these indexes, and for this stream. Entries that it
+ * has proposed already may not: an index is filled only after them. A leader may have proposed an older word of
  * the catalog after a newer one was on its way. */
 static void apply_indexes(struct applier *applier, struct partition *p, const struct raft_entry *e,
                           struct applied *out)
@@ -340,12 +351,18 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     p->indexes_proposed = 0;
     info.indexes_version = reader_u32(&r);
     info.ttl = reader_sized(&r);
+    stream_word_walk(&(struct codec){.in = &r}, &info.stream);
     info.indexes = r.left;
     if (info.indexes_version > p->indexes_logged)
         p->indexes_logged = info.indexes_version;
     if (info.indexes_version <= p->info.indexes_version)
         return;
+    const bool others = !slice_equal(info.indexes, p->info.indexes);
     partition_set(p, &info);
+    if (applier->env->started)
+        stream_trims_begin(applier->stream_trims, p);
+    if (!others)
+        return;
     p->indexed_from = raft_last(p->raft);
     if (applier->env->started)
         feeds_begin(applier->feeds, p);
@@ -356,8 +373,9 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
 {
     const struct operation own = {.from = FROM_SELF};
     struct buffer *head = &applier->env->scratch;
-    const size_t size =
-        sizeof info->indexes_version + sizeof(uint32_t) + info->ttl.size + info->indexes.size;
+    const size_t size = sizeof info->indexes_version + sizeof(uint32_t) + info->ttl.size +
+                        sizeof info->stream + info->indexes.size;
+    struct stream_word stream = info->stream;
     if (p->led == 0 || p->indexes_proposed == p->led ||
         !proposals_may_write(applier->proposals, &own, size) ||
         !groups_may_propose(applier->groups, p, &own, size))
@@ -365,6 +383,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     buffer_clear(head);
     buffer_append_u32(head, info->indexes_version);
     buffer_append_sized(head, info->ttl);
+    stream_word_walk(&(struct codec){.out = head}, &stream);
     if (groups_propose(applier->groups, p, &own, LOG_INDEXES, buffer_slice(head), info->indexes) !=
         NULL)
         p->indexes_proposed = p->led;
@@ -517,6 +536,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.indexes = p->info.indexes;
         info.indexes_version = p->info.indexes_version;
         info.ttl = p->info.ttl;
+        info.stream = p->info.stream;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
             buckets_changed(applier->buckets, p);

@@ -4,6 +4,7 @@
 #include "engine/node/counting.h"
 #include "engine/node/expiry_scan.h"
 #include "engine/node/size_cut.h"
+#include "engine/node/stream_sweep.h"
 #include "engine/node/token_sweep.h"
 
 /* A new job is a row here. */
@@ -18,6 +19,7 @@ static const struct background_kind {
     [BACKGROUND_MIDDLE] = {size_cut_wants, size_cut_from, size_cut_slice},
     [BACKGROUND_TOKENS] = {token_sweep_wants, token_sweep_from, token_sweep_slice},
     [BACKGROUND_EXPIRY] = {expiry_scan_wants, expiry_scan_from, expiry_scan_slice},
+    [BACKGROUND_STREAMS] = {stream_sweep_wants, stream_sweep_from, stream_sweep_slice},
 };
 
 void background_init(struct background *background, struct node_env *env,

@@ -14,10 +14,11 @@
 #include "engine/node/waiters.h"
 
 enum background_job {
-    BACKGROUND_COUNT,  /* counting.h */
-    BACKGROUND_MIDDLE, /* size_cut.h */
-    BACKGROUND_TOKENS, /* token_sweep.h */
-    BACKGROUND_EXPIRY, /* expiry_scan.h */
+    BACKGROUND_COUNT,   /* counting.h */
+    BACKGROUND_MIDDLE,  /* size_cut.h */
+    BACKGROUND_TOKENS,  /* token_sweep.h */
+    BACKGROUND_EXPIRY,  /* expiry_scan.h */
+    BACKGROUND_STREAMS, /* stream_sweep.h */
     BACKGROUND_JOBS
 };
 

@@ -17,6 +17,7 @@
 #include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/stream_rows.h"
 #include "replication/raft_mutation.h"
 
 /* ---- judging ---- */
@@ -28,7 +29,7 @@ enum status write_applied_item(struct requests *requests, const struct partition
     bool touched = (o->touched & TOUCHED_ITEMS) != 0;
     enum status status = store_get(requests->env->store, o->request.write.key, touched, item);
     const bool walked = o->request.write.condition.size > 0 || o->request.op == REQUEST_UPDATE ||
-                        p->indexes != NULL || o->request.write.expiry;
+                        p->indexes != NULL || o->request.write.expiry || stream_rows_on(p);
     if (status == STATUS_OK && !items_is_sound(*item, walked))
         status = STATUS_CORRUPT;
     if (status != STATUS_OK)
@@ -225,6 +226,12 @@ void write_append(struct requests *requests, const struct partition *p, const st
                                                                     &requests->env->lent),
                                                 .value = w->feed,
                                                 .old_size = -1});
+    if (w->stream.size > 0)
+        change_set_append(out, &(struct change){.space = SPACE_STREAM,
+                                                .key = key_in_space(q->write.key, SPACE_STREAM_KEYS,
+                                                                    &requests->env->lent),
+                                                .value = w->stream,
+                                                .old_size = -1});
 }
 
 uint32_t write_burst(const struct requests *requests, const struct operation *o)
@@ -238,7 +245,8 @@ void write_add_shadows(struct requests *requests, struct inflight *e)
     struct change_set set;
     change_set_reopen(e->payload, &set);
     for (struct change c; change_set_next(&set, &c);) {
-        if (c.space != SPACE_LOCAL_ROWS && c.space != SPACE_FEED) /* no write is judged by them */
+        if (c.space != SPACE_LOCAL_ROWS && c.space != SPACE_FEED &&
+            c.space != SPACE_STREAM) /* no write is judged by them */
             proposals_shadow_add(requests->proposals, e, memtable_hash(c.key), c.key, c.value);
     }
 }
@@ -266,20 +274,24 @@ static void write_propose(struct requests *requests, struct partition *p, const 
     e->want = q->write.want;
 }
 
-/* The bytes of the log entry of a write that leaves `item`, and says so much of global indexes. */
+static size_t write_change_bytes(const struct request *q, struct slice value)
+{
+    return value.size > 0 ? CHANGE_HEAD_SIZE + q->write.key.size + value.size : 0;
+}
+
 size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
-                     size_t feed)
+                     const struct write *w)
 {
     const size_t row = CHANGE_HEAD_SIZE + q->write.key.size + 2 * SORT_KEY_SIZE_MAX + 2;
     return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
            COLLECTION_ROW_SIZE + item.size + 2 * index_set_local(p->indexes) * row +
-           (feed > 0 ? CHANGE_HEAD_SIZE + q->write.key.size + feed : 0);
+           (w != NULL ? write_change_bytes(q, w->feed) + write_change_bytes(q, w->stream) : 0);
 }
 
 static bool write_has_room(struct requests *requests, const struct partition *p,
-                           const struct operation *o, struct slice item, size_t feed)
+                           const struct operation *o, struct slice item, const struct write *w)
 {
-    const size_t payload = write_payload(p, &o->request, item, feed);
+    const size_t payload = write_payload(p, &o->request, item, w);
     return proposals_may_write(requests->proposals, o, payload) &&
            groups_may_propose(requests->groups, p, o, payload);
 }
@@ -307,16 +319,23 @@ const char *write_fault_of(const struct request *q)
     return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
 }
 
-void write_plan_indexes(struct requests *requests, const struct partition *p, struct slice key,
-                        struct slice old, struct write *w)
+void write_plan_rows(struct requests *requests, const struct partition *p, const struct request *q,
+                     struct slice old, struct write *w)
 {
+    const struct slice key = q->write.key;
     local_rows_plan(p, key, old, w->item, &requests->row_keys, &w->local);
-    if (index_set_global(p->indexes) == 0)
+    if (index_set_global(p->indexes) > 0) {
+        buffer_clear(&requests->feed_value);
+        feed_change_append(&requests->feed_value, p->indexes, key, old, w->item,
+                           env_wall_ms(requests->env));
+        w->feed = buffer_slice(&requests->feed_value);
+    }
+    if (!stream_rows_on(p))
         return;
-    buffer_clear(&requests->feed_value);
-    feed_change_append(&requests->feed_value, p->indexes, key, old, w->item,
-                       env_wall_ms(requests->env));
-    w->feed = buffer_slice(&requests->feed_value);
+    buffer_clear(&requests->stream_value);
+    stream_rows_plan(p, old, w->item, q->op == REQUEST_DELETE && q->write.expiry,
+                     env_wall_ms(requests->env), &requests->stream_value);
+    w->stream = buffer_slice(&requests->stream_value);
 }
 
 /* Whether the global indexes keep up. If not, the write is refused. It costs what it would have
@@ -350,7 +369,7 @@ enum status write_plan(struct requests *requests, const struct partition *p,
         return status;
     *code = write_judge(requests, p, q, old, w);
     if (*code == REPLY_OK && q->op != REQUEST_CHECK)
-        write_plan_indexes(requests, p, q->write.key, old, w);
+        write_plan_rows(requests, p, q, old, w);
     *pages = TOUCHED_COLLECTION;
     return write_change_collection(requests, p, o, w);
 }
@@ -436,7 +455,7 @@ void requests_write(struct requests *requests, struct operation *o)
     const int64_t factor = q->write.expiry ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
     const int64_t least = write_least_mcu(q);
     o->admitted |= q->write.expiry; /* it costs nothing */
-    if (!write_has_room(requests, p, o, q->write.item, 0) ||
+    if (!write_has_room(requests, p, o, q->write.item, NULL) ||
         !items_admit(requests, p, o, ADMIT_WRITE, factor * least) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
         return;
@@ -447,9 +466,14 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     }
     if (!write_indexes_keep_up(requests, p, o, &w) ||
-        ((q->op == REQUEST_UPDATE || w.feed.size > 0) &&
-         !write_has_room(requests, p, o, w.item, w.feed.size)))
+        ((q->op == REQUEST_UPDATE || w.feed.size > 0 || w.stream.size > 0) &&
+         !write_has_room(requests, p, o, w.item, &w)))
         return;
+    if (w.stream.size > 0 && stream_rows_wait(p)) {
+        PROBE("a write waits for the end of a shard");
+        waiters_add_read(requests->waiters, p, o, 0, p->stream.changing);
+        return;
+    }
     items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * least);
     if (write_collection_is_full(requests, o, &w))
         return;

@@ -18,6 +18,7 @@ struct write {
     uint64_t collection_hash;
     struct local_writes local;
     struct slice feed; /* what the write means for global indexes (feed_change.h); empty: nothing */
+    struct slice stream;     /* the record that it makes (stream_rows.h); empty: none */
     enum update_fault fault; /* why the update does not fit the item */
 };
 
@@ -44,9 +45,9 @@ int64_t write_cost(const struct write *w, int64_t least);
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
 enum status write_applied_item(struct requests *requests, const struct partition *p,
                                const struct operation *o, struct slice *item);
-/* Sets the rows of indexes that w->item changes. */
-void write_plan_indexes(struct requests *requests, const struct partition *p, struct slice key,
-                        struct slice old, struct write *w);
+/* Sets what w->item changes beside the item: rows of indexes, and the record for a stream. */
+void write_plan_rows(struct requests *requests, const struct partition *p, const struct request *q,
+                     struct slice old, struct write *w);
 /* Sets the size that the item collection will have after the write. STATUS_CORRUPT: the row says less
  * than the item alone has, or there is none. */
 enum status write_change_collection(struct requests *requests, const struct partition *p,
@@ -61,9 +62,10 @@ int64_t write_grows_by(const struct write *w);
 /* Whether the item collection has no room for the write: then it was refused. */
 bool write_collection_is_full(struct requests *requests, const struct operation *o,
                               const struct write *w);
-/* The bytes of the log entry of a write that leaves `item`, and says so much of global indexes. */
+/* The bytes of the log entry of a write that leaves `item`. `w`: what else it changes; NULL: not known
+ * yet. */
 size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
-                     size_t feed);
+                     const struct write *w);
 /* The bytes of the row that a replica makes of the word for feeds. */
 size_t write_feed_bytes(const struct request *q, const struct write *w);
 /* The mark of a change set for what admission took. */

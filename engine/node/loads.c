@@ -93,6 +93,7 @@ void loads_take_partition(struct loads *l, struct instant now, const struct part
     p->epoch = r->epoch;
     memcpy(p->excess_ms, r->excess_ms, sizeof p->excess_ms);
     p->index_refusal = r->index_refusal;
+    p->trimmed_early = r->trimmed_early;
     p->heard_at = now;
     p->items = r->items;
     p->bytes = r->bytes;

@@ -25,6 +25,7 @@ struct partition_load {
     int64_t bytes;
     int64_t excess_ms[ADMIT_KINDS]; /* at heard_at */
     struct index_refusal index_refusal;
+    int64_t trimmed_early;      /* as in the report */
     struct load_counts *counts; /* owns; NULL: no totals yet, see loads_totals */
 };
 

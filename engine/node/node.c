@@ -58,7 +58,7 @@ static void node_compose_lower(struct node *n)
     groups_init(&n->groups);
 }
 
-/* The components that keep global indexes up to date. */
+/* The components that keep global indexes up to date, transactions, and streams. */
 static void node_compose_indexes(struct node *n)
 {
     struct node_env *env = &n->env;
@@ -80,6 +80,15 @@ static void node_compose_indexes(struct node *n)
         .calls = &n->calls,
         .maps = &n->index_maps,
         .background = &n->background,
+    };
+    n->stream_trims = (struct stream_trims){
+        .env = env,
+        .partitions = &n->partitions,
+        .proposals = &n->proposals,
+        .groups = &n->groups,
+        .background = &n->background,
+        .at = INSTANT_NEVER,
+        .look_at = INSTANT_NEVER,
     };
     n->index_builder = (struct index_builder){
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
@@ -145,6 +154,7 @@ static void node_compose_upper(struct node *n)
         .settling = &n->settling,
         .feeds = &n->feeds,
         .transactions = &n->transactions,
+        .stream_trims = &n->stream_trims,
     };
     n->requests = (struct requests){
         .env = env,
@@ -542,6 +552,7 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, feeds_deadline(&n->feeds));
     t = instant_earlier(t, transactions_deadline(&n->transactions));
     t = instant_earlier(t, expiry_deadline(&n->expiry));
+    t = instant_earlier(t, stream_trims_deadline(&n->stream_trims));
     t = instant_earlier(t, index_builder_deadline(&n->index_builder));
     t = instant_earlier(t, snapshots_deadline(&n->snapshots));
     return instant_earlier(t, n->peers.liveness_at);
@@ -579,6 +590,7 @@ static void node_see_leader(struct node *n, struct partition *p)
         return;
     }
     transactions_begin(&n->transactions, p);
+    stream_trims_begin(&n->stream_trims, p);
     if (p->indexes != NULL)
         feeds_begin(&n->feeds, p);
 }
@@ -628,6 +640,7 @@ void node_end_turn(struct node *n, struct instant now)
         node_end_stepped(n, p);
     feeds_end_turn(&n->feeds);
     transactions_end_turn(&n->transactions);
+    stream_trims_end_turn(&n->stream_trims);
     node_run_freed(n);
     for (struct partition *p; (p = groups_next_dirty(&n->groups)) != NULL;)
         node_end_stepped(n, p); /* in which something was proposed just now */

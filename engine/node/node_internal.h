@@ -30,6 +30,7 @@ struct node {
     struct transactions transactions;
     struct background background;
     struct expiry expiry;
+    struct stream_trims stream_trims;
     struct snapshots snapshots;
     struct catalog_replica catalog;
     struct settling settling;

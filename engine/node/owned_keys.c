@@ -2,6 +2,7 @@
 #include "engine/node/owned_keys.h"
 
 #include "engine/node/feed_change.h"
+#include "engine/stream/stream.h"
 #include "engine/transaction/transaction.h"
 #include "replication/raft_mutation.h"
 
@@ -27,7 +28,9 @@ struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice i
     if (index_set_global(set) > 0)
         ranges.at[ranges.count++] = (struct key_range){key_in_space(lo, SPACE_FEED_KEYS, arena),
                                                        key_in_space(hi, SPACE_FEED_KEYS, arena)};
-    for (uint8_t space = SPACE_LOCK_KEYS; space <= SPACE_TOKEN_KEYS; space++)
+    const uint8_t last =
+        MUTATED(RAFT_MUTATION_FORGET_STREAM) ? SPACE_TOKEN_KEYS : SPACE_STREAM_KEYS;
+    for (uint8_t space = SPACE_LOCK_KEYS; space <= last; space++)
         ranges.at[ranges.count++] =
             (struct key_range){key_in_space(lo, space, arena), key_in_space(hi, space, arena)};
     return ranges;

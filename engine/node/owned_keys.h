@@ -10,7 +10,7 @@
 #include "engine/store/store.h"
 
 enum {
-    KEY_RANGES_MAX = 4 + LOCAL_INDEXES_MAX
+    KEY_RANGES_MAX = 5 + LOCAL_INDEXES_MAX
 };
 
 struct key_range {
@@ -26,7 +26,7 @@ struct key_ranges {
 
 /* The ranges of all key spaces of a partition [lo, hi) whose table has these indexes: one for items
  * and collections' rows, one for each local index, one for changes that global indexes lack, two for
- * the rows of transactions. Lends from lo, hi and the arena. */
+ * the rows of transactions, one for records of streams. Lends from lo, hi and the arena. */
 struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice indexes,
                                 struct arena *arena);
 /* The same key in another key space. */

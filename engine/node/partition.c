@@ -45,6 +45,8 @@ void partition_destroy(struct partition *p)
         raft_destroy(p->raft);
     free(p->installing);
     free(p->marks);
+    buffer_deinit(&p->stream.sweep_from);
+    buffer_deinit(&p->stream.expired);
     buffer_deinit(&p->swept_to);
     buffer_deinit(&p->expired);
     free(p->mirror);

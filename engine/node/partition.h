@@ -136,6 +136,23 @@ struct partition {
     /* Exact; while `counting`, of the keys before `counted_to` (counting.c). */
     struct tally items;
     struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place in `indexes` */
+    /* Records of streams (stream_rows.h). */
+    struct {
+        struct tally rows;              /* exact: the records that are there, with their keys */
+        struct stream_position trimmed; /* the last record that is gone */
+        int64_t written;                /* records since the node started, as the next one */
+        int64_t trims;
+        /* While it is led here (stream_trim.h). */
+        uint64_t term;     /* in which it is led here; 0: it is not */
+        uint64_t changing; /* the last proposed entry that may end a shard; 0: none in this term */
+        bool sweeping;
+        bool more;                /* the last slice did not see all that may go */
+        uint64_t trimming;        /* the entry that trims, until it is applied; 0: none */
+        int64_t oldest_ms;        /* of the first record, by the last slice; INT64_MAX: none */
+        int64_t for_bytes;        /* trimmed although they were not old, since the node started */
+        struct buffer sweep_from; /* the least key of a record */
+        struct buffer expired;    /* what may go: each u32 size, key, u32 size of the value */
+    } stream;
     bool counting;
     bool doubted; /* perhaps no member any more: the next report asks the catalog */
     struct buffer counted_to;

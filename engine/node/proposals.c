@@ -246,6 +246,8 @@ struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
     e->from = o->from;
     e->request_id = o->request.id;
     e->says = request_traits[o->request.op].answer;
+    if (kind == LOG_SPLIT || kind == LOG_INDEXES)
+        p->stream.changing = index;
     STAILQ_INSERT_TAIL(&p->proposals, e, place);
     return e;
 }

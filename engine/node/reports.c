@@ -17,6 +17,7 @@ static void reports_describe(const struct reports *reports, const struct partiti
                                      .member = raft_self(p->raft),
                                      .epoch = p->info.epoch,
                                      .index_refusal = p->index_refusal,
+                                     .trimmed_early = leads ? p->stream.for_bytes : 0,
                                      .items = leads ? p->items.count : -1,
                                      .bytes = leads ? p->items.bytes : -1};
     if (leads)

@@ -13,6 +13,7 @@ void requests_deinit(struct requests *requests)
     buffer_deinit(&requests->updated);
     buffer_deinit(&requests->row_keys);
     buffer_deinit(&requests->feed_value);
+    buffer_deinit(&requests->stream_value);
     buffer_deinit(&requests->last_key);
 }
 
@@ -48,6 +49,7 @@ static const struct request_kind {
     [REQUEST_TRANSACT_DECIDE] = {requests_decide_transaction, AT_THE_NODE},
     [REQUEST_TRANSACT_RESOLVE] = {requests_resolve, AT_THE_NODE},
     [REQUEST_TRANSACT_ASK] = {requests_ask_transaction, AT_THE_NODE},
+    [REQUEST_RECORDS] = {requests_records, AT_THE_NODE},
     [REQUEST_STATS] = {requests_stats, AT_THE_NODE},
     [REQUEST_PING] = {requests_ping, AT_THE_NODE},
     [REQUEST_PARTITION_OPEN] = {requests_open, AT_THE_NODE},

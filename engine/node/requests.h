@@ -28,10 +28,11 @@ struct requests {
     struct feeds *feeds;
     struct transactions *transactions;
     struct index_sessions *sessions;
-    struct buffer updated;    /* owns; the item that an update has made */
-    struct buffer feed_value; /* owns; what a write means for global indexes */
-    struct buffer row_keys;   /* owns; of the index rows that a write changes */
-    struct buffer last_key;   /* owns; of the last item that a range read */
+    struct buffer updated;      /* owns; the item that an update has made */
+    struct buffer feed_value;   /* owns; what a write means for global indexes */
+    struct buffer stream_value; /* owns; the record of a write */
+    struct buffer row_keys;     /* owns; of the index rows that a write changes */
+    struct buffer last_key;     /* owns; of the last item that a range read */
 };
 
 void requests_deinit(struct requests *requests);

@@ -23,6 +23,9 @@ void requests_transact(struct requests *requests, struct operation *o);
  * or will run again. */
 bool requests_leads_read(struct requests *requests, struct partition *p, struct operation *o);
 
+/* ---- stream_reads.c ---- */
+void requests_records(struct requests *requests, struct operation *o);
+
 /* ---- advice.c: what partitions did, and where to cut them ---- */
 void requests_advise(struct requests *requests, struct operation *o);
 void requests_stats(struct requests *requests, struct operation *o);

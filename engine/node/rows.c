@@ -18,6 +18,7 @@ enum {
     ROW_BUCKETS = 4,
     ROW_FROZEN = 8,
     ROW_INDEXED = 16, /* the tallies of local indexes are at the end */
+    ROW_STREAMS = 32, /* behind them are those of streams */
 };
 
 static struct slice rows_key(struct node_env *env, uint8_t kind, struct slice rest)
@@ -50,6 +51,11 @@ static bool rows_are_indexed(const struct partition_row *row)
     return any != 0;
 }
 
+static bool rows_have_streams(const struct partition_row *row)
+{
+    return (row->stream.count | row->stream.bytes) != 0 || row->trimmed.stream != 0;
+}
+
 /* Value: XXH3 of what follows | the row | partition_info. */
 static void partition_row_walk(struct codec *c, struct partition_row *row)
 {
@@ -62,7 +68,8 @@ static void partition_row_walk(struct codec *c, struct partition_row *row)
     uint8_t flags =
         (uint8_t)((row->base.no_state ? ROW_NO_STATE : 0) | (row->counting ? ROW_COUNTING : 0) |
                   (row->has_buckets ? ROW_BUCKETS : 0) | (row->frozen.index != 0 ? ROW_FROZEN : 0) |
-                  (rows_are_indexed(row) ? ROW_INDEXED : 0));
+                  (rows_are_indexed(row) ? ROW_INDEXED : 0) |
+                  (rows_have_streams(row) ? ROW_STREAMS : 0));
     codec_u8(c, &flags);
     row->base.no_state = flags & ROW_NO_STATE;
     row->counting = flags & ROW_COUNTING;
@@ -83,6 +90,10 @@ static void partition_row_walk(struct codec *c, struct partition_row *row)
         balances_walk(c, row->buckets);
     for (uint32_t i = 0; i < LOCAL_INDEXES_MAX && flags & ROW_INDEXED; i++)
         tally_walk(c, &row->rows[i]);
+    if (flags & ROW_STREAMS) {
+        tally_walk(c, &row->stream);
+        stream_position_walk(c, &row->trimmed);
+    }
 }
 
 void rows_store_partition(struct node_env *env, struct partition *p)
@@ -94,6 +105,8 @@ void rows_store_partition(struct node_env *env, struct partition *p)
                                 .term = raft_term(p->raft),
                                 .vote = raft_vote(p->raft),
                                 .items = p->items,
+                                .stream = p->stream.rows,
+                                .trimmed = p->stream.trimmed,
                                 .counting = p->counting,
                                 .counted_to = buffer_slice(&p->counted_to),
                                 .splits = *partition_splits(p),
@@ -138,6 +151,8 @@ void partition_take_row(struct partition *p, const struct partition_row *row)
 {
     p->items = row->items;
     memcpy(p->rows, row->rows, sizeof p->rows);
+    p->stream.rows = row->stream;
+    p->stream.trimmed = row->trimmed;
     p->counting = row->counting;
     buffer_set(&p->counted_to, row->counted_to);
     partition_set_splits(p, &row->splits);

@@ -17,6 +17,8 @@ struct partition_row {
     uint64_t vote;
     struct tally items;
     struct tally rows[LOCAL_INDEXES_MAX];
+    struct tally stream; /* as in struct partition */
+    struct stream_position trimmed;
     bool counting;
     struct slice counted_to;
     struct split_history splits;

@@ -97,6 +97,7 @@ static struct partition_info split_kept_info(const struct partition *parent,
     info.indexes = parent->info.indexes; /* as of this place in the log */
     info.indexes_version = parent->info.indexes_version;
     info.ttl = parent->info.ttl;
+    info.stream = parent->info.stream;
     info.parent = 0;
     memset(info.share_ppm, 0, sizeof info.share_ppm);
     if (partition_member_on(&info, node) != raft_self(parent->raft)) {
@@ -288,6 +289,7 @@ static void split_take_info(struct partition *p, const struct partition_info *to
     info.indexes = told->indexes;
     info.indexes_version = told->indexes_version;
     info.ttl = told->ttl;
+    info.stream = told->stream;
     partition_set(p, &info);
 }
 
@@ -315,7 +317,7 @@ bool split_take_range(struct applier *applier, struct partition *p,
                       const struct partition_info *told)
 {
     if (told->epoch == p->info.epoch) {
-        if (!slice_equal(told->indexes, p->info.indexes) || !slice_equal(told->ttl, p->info.ttl))
+        if (told->indexes_version != p->info.indexes_version)
             split_take_info(p, told);
         return true;
     }

@@ -7,6 +7,7 @@
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
 #include "engine/node/item_writes.h"
+#include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
 #include "engine/transaction/transaction.h"
 
@@ -125,8 +126,8 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
     if (status == STATUS_PENDING) {
         const bool items = pages == TOUCHED_ITEMS;
         o->steps = 2 * index + (items ? 2 : 3);
-        waiters_touch_row(requests->waiters, o,
-                          items ? q->write.key : collection_key(q->write.key));
+        waiters_touch_row(requests->waiters, o, items ? q->write.key : collection_key(q->write.key),
+                          0);
         return status;
     }
     if (status != STATUS_OK) {
@@ -183,9 +184,15 @@ static void whole_propose(struct requests *requests, struct partition *p, struct
                                       .digest = w->part.digest,
                                       .wall_ms = wall_ms};
     transaction_rows_append_token(&w->set, w->part.anchor, w->part.token, &token);
-    if (proposals_split(p)) {
+    if (proposals_split(p) || stream_rows_wait(p)) {
         PROBE("a transaction of several items meets a split");
         env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
+        return;
+    }
+    if (w->set.size > LOG_PAYLOAD_SIZE_MAX) {
+        PROBE("a transaction is too large for one entry");
+        env_refuse(requests->env, o, REPLY_SPREAD,
+                   "the transaction needs more than one entry of the log");
         return;
     }
     if (!proposals_may_write(requests->proposals, o, w->set.size) ||

@@ -77,7 +77,7 @@ enum status transaction_row_newest(struct requests *requests, struct operation *
     enum status status = store_get(requests->env->store, key, o->steps > 0, value);
     if (status == STATUS_PENDING) {
         o->steps++;
-        waiters_touch_row(requests->waiters, o, key);
+        waiters_touch_row(requests->waiters, o, key, 0);
     }
     return status;
 }

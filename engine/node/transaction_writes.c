@@ -2,6 +2,7 @@
  * done at once, where one partition has all of them. */
 #include "base/probe.h"
 #include "engine/node/item_writes.h"
+#include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
 #include "replication/raft_mutation.h"
 
@@ -188,7 +189,7 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
         e->effect.old_size = (int64_t)item_size(old);
     enum touched pages = TOUCHED_ITEMS;
     if (status == STATUS_OK || status == STATUS_NOT_FOUND) {
-        write_plan_indexes(requests, p, e->write.request.write.key, old, &e->effect);
+        write_plan_rows(requests, p, &e->write.request, old, &e->effect);
         status = write_change_collection(requests, p, &e->write, &e->effect);
         pages = TOUCHED_COLLECTION;
     }
@@ -269,6 +270,11 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
         return;
     if (e->commits && e->writes && !write_indexes_keep_up(requests, p, &e->write, &e->effect))
         return;
+    if (e->commits && e->writes && e->effect.stream.size > 0 && stream_rows_wait(p)) {
+        PROBE("a part of a transaction waits for the end of a shard");
+        waiters_add_read(requests->waiters, p, o, 0, p->stream.changing);
+        return;
+    }
     ending_propose(requests, p, o, e);
 }
 

@@ -6,6 +6,7 @@
 #include "engine/node/feed_change.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/owned_keys.h"
+#include "engine/stream/stream.h"
 
 /* The content of a replica, as read. */
 struct content {
@@ -15,6 +16,7 @@ struct content {
     struct tally rows[LOCAL_INDEXES_MAX]; /* that the items should have, by place */
     struct tally counted_rows[LOCAL_INDEXES_MAX]; /* of the items that are counted */
     int64_t rows_read;
+    struct tally records; /* of streams */
     bool miscounted_collection;
 };
 
@@ -71,6 +73,7 @@ static bool verify_counts(const struct partition *p, const struct content *t)
         rows += t->rows[i].count;
     return !t->miscounted_collection && rows == t->rows_read &&
            memcmp(&p->items, &t->counted, sizeof t->counted) == 0 &&
+           memcmp(&p->stream.rows, &t->records, sizeof t->records) == 0 &&
            memcmp(p->rows, t->counted_rows, sizeof t->counted_rows) == 0;
 }
 
@@ -102,6 +105,26 @@ static void verify_damaged(struct node *n, struct slice key, struct node_verific
     out->first_damaged_key = buffer_slice(&n->env.scratch);
 }
 
+/* A row that is not in the key space of items. False: it is damaged. */
+static bool verify_other_row(struct content *t, struct slice key, struct slice value)
+{
+    const uint8_t space = key.data[0];
+    uint32_t partition;
+    struct stream_position at;
+    if (space < SPACE_FEED_KEYS) {
+        t->rows_read++;
+        return true;
+    }
+    if (space == SPACE_FEED_KEYS)
+        return feed_change_is_sound(value);
+    if (space != SPACE_STREAM_KEYS)
+        return transaction_row_is_sound(key, value);
+    tally_add(&t->records, 1, (int64_t)(key.size + value.size));
+    t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
+    t->checksum = XXH3_64bits_withSeed(value.data, value.size, t->checksum);
+    return stream_key_split(key, &partition, &at) && stream_record_is_sound(value);
+}
+
 static enum status verify_partition(struct node *n, const struct partition *p, struct content *t,
                                     struct node_verification *out)
 {
@@ -114,11 +137,7 @@ static enum status verify_partition(struct node *n, const struct partition *p, s
     owned_seek(n->env.store, &ranges, &c);
     while ((status = owned_next(&c, &key, &value)) == STATUS_OK) {
         if (key.data[0] != 0) { /* a row, which its item was compared with */
-            const uint8_t space = key.data[0];
-            if (space < SPACE_FEED_KEYS)
-                t->rows_read++;
-            else if (space == SPACE_FEED_KEYS ? !feed_change_is_sound(value)
-                                              : !transaction_row_is_sound(key, value))
+            if (!verify_other_row(t, key, value))
                 verify_damaged(n, key, out);
             continue;
         }

@@ -130,7 +130,8 @@ void waiters_touch(struct waiters *waiters, const struct operation *o, enum touc
     e->touch.bytes = bytes;
 }
 
-void waiters_touch_row(struct waiters *waiters, const struct operation *o, struct slice key)
+void waiters_touch_row(struct waiters *waiters, const struct operation *o, struct slice key,
+                       uint64_t bytes)
 {
     int32_t ticket = waiters_keep(waiters, o);
     if (ticket == NO_TICKET)
@@ -138,7 +139,8 @@ void waiters_touch_row(struct waiters *waiters, const struct operation *o, struc
     struct deferred *d = &waiters->slots[ticket];
     buffer_set(&d->key, key);
     struct node_effect *e = env_push(waiters->env, NODE_TOUCH);
-    e->touch = (struct touch){.ticket = (uint32_t)ticket, .key = buffer_slice(&d->key)};
+    e->touch =
+        (struct touch){.ticket = (uint32_t)ticket, .key = buffer_slice(&d->key), .bytes = bytes};
 }
 
 static struct deferred *waiters_release(struct waiters *waiters, struct deferred *d)

@@ -60,7 +60,8 @@ void waiters_deinit(struct waiters *waiters);
 void waiters_touch(struct waiters *waiters, const struct operation *o, enum touched pages,
                    uint64_t bytes);
 /* The same for another key than the request's. The operation says by `steps` what was touched. */
-void waiters_touch_row(struct waiters *waiters, const struct operation *o, struct slice key);
+void waiters_touch_row(struct waiters *waiters, const struct operation *o, struct slice key,
+                       uint64_t bytes);
 /* Keeps the operation until the round is confirmed and the entry is applied; 0: is not waited for.
  * False: too many operations wait; it was refused. */
 bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct operation *o,

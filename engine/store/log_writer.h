@@ -15,7 +15,7 @@
 #include "replication/log_record.h"
 
 enum {
-    LOG_BATCH_SIZE_MAX = 4 * 1024 * 1024
+    LOG_BATCH_SIZE_MAX = 5 * 1024 * 1024
 };
 
 /* Bytes that go to the disk in one write. */

@@ -247,6 +247,18 @@ static void partitions_write_transactions(struct buffer *out, const struct parti
     json_write_close(out, '}');
 }
 
+static void partitions_write_streams(struct buffer *out, const struct partition_stats *s)
+{
+    const struct metrics_streams m = {.records = s->streams.records,
+                                      .record_bytes = s->streams.bytes,
+                                      .written = s->streams.written,
+                                      .trimmed = s->streams.trimmed,
+                                      .trim_lag_ms = s->streams.lag_ms};
+    json_member_open(out, "streams", '{');
+    page_write_metrics(out, METRICS_OF_STREAMS, &m);
+    json_write_close(out, '}');
+}
+
 /* The step of a merge that the partition's replicas must take. */
 static const char *const merge_names[] = {
     [MERGE_FREEZE] = "freeze", [MERGE_THAW] = "thaw", [MERGE_ABSORB] = "absorb"};
@@ -278,6 +290,8 @@ static void partitions_write_partition(struct buffer *out, const struct partitio
         partitions_write_expiry(out, s);
     if (s->transactions.locks > 0)
         partitions_write_transactions(out, s);
+    if (s->streams.any)
+        partitions_write_streams(out, s);
     json_write_close(out, '}');
 }
 

@@ -19,10 +19,10 @@ static const char LATER[] =
     "UpdateContributorInsights, UpdateGlobalTable, UpdateGlobalTableSettings, "
     "UpdateKinesisStreamingDestination, UpdateTableReplicaAutoScaling";
 
-const struct operation *operation_find(struct slice name)
+const struct operation *operation_find(struct slice name, bool of_streams)
 {
     for (size_t i = 0; i < COUNT_OF(OPERATIONS); i++) {
-        if (slice_is(name, OPERATIONS[i]->name))
+        if (OPERATIONS[i]->of_streams == of_streams && slice_is(name, OPERATIONS[i]->name))
             return OPERATIONS[i];
     }
     return NULL;

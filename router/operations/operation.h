@@ -20,14 +20,15 @@ struct operation {
     const char *name;
     const struct shape *input;
     bool name_first; /* TableName is checked before all other constraints */
+    bool of_streams; /* of the service DynamoDB Streams, which has a target of its own */
     bool (*begin)(struct call *c, const struct json_value members[]);
     bool (*ready)(struct call *c);
     bool (*reply)(struct call *c, struct subrequest *s, const struct reply *reply);
     bool (*finish)(struct call *c);
 };
 
-/* NULL: weir has no such operation. */
-const struct operation *operation_find(struct slice name);
+/* NULL: weir has no such operation in that service. */
+const struct operation *operation_find(struct slice name, bool of_streams);
 /* Whether the service has the operation and weir does not support it yet. */
 bool operation_comes_later(struct slice name);
 
@@ -72,6 +73,9 @@ struct subrequest *call_request(struct call *c, struct route *route, enum reques
 void call_get_table(struct call *c, struct slice name);
 /* Sends the spec to the catalog: REQUEST_TABLE_CREATE or REQUEST_TABLE_UPDATE. */
 void call_send_spec(struct call *c, enum request_op op, const struct table_spec *spec);
+
+/* The stream that call->table_arn names is not there. Always false. */
+bool call_stream_missing(struct call *c);
 
 /* Sets the fault for a reply that is not REPLY_OK. Always false. */
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply);

@@ -118,6 +118,12 @@ void call_send_spec(struct call *c, enum request_op op, const struct table_spec 
 
 /* ---- refusals ---- */
 
+bool call_stream_missing(struct call *c)
+{
+    return fault_set(call_fault(c), FAULT_NOT_FOUND,
+                     "Requested resource not found: Stream: %.*s not found", SHOWN(c->table_arn));
+}
+
 bool call_refuse_busy(struct call *c, const struct reply *reply, struct slice name)
 {
     struct table t;

@@ -15,7 +15,8 @@
     X(update_continuous_backups) X(describe_contributor_insights) X(list_contributor_insights)     \
     X(describe_kinesis_streaming_destination) X(describe_table_replica_auto_scaling)               \
     X(get_resource_policy) X(list_backups) X(list_exports) X(list_imports) X(list_global_tables)   \
-    X(describe_global_table) X(describe_global_table_settings)
+    X(describe_global_table) X(describe_global_table_settings)                                     \
+    X(list_streams) X(describe_stream) X(get_shard_iterator) X(get_records)
 /* clang-format on */
 
 /* Defines an operation, whose input is the shape of that name. */

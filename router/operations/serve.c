@@ -70,7 +70,7 @@ static bool serve_find(struct router *r, struct client *c, const char *target,
         return endpoints_refuse(r, c, FAULT_UNKNOWN_OPERATION, "");
     const size_t prefix = strlen(target);
     name = slice_make(name.data + prefix, name.size - prefix);
-    *out = operation_find(name);
+    *out = operation_find(name, strcmp(target, TARGET_STREAMS) == 0);
     if (*out != NULL)
         return true;
     if (!operation_comes_later(name))

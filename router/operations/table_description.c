@@ -5,6 +5,7 @@
 #include "router/json/json_writer.h"
 #include "router/limiter/limit.h"
 #include "router/operations/shapes.h"
+#include "router/operations/streams.h"
 #include "router/operations/table_indexes.h"
 #include "router/operations/table_throughput.h"
 
@@ -83,6 +84,28 @@ static void table_write_encryption(struct buffer *out, const struct router *r,
     buffer_deinit(&arn);
 }
 
+/* A stream that is disabled is the latest one until it is forgotten, but the table has none. */
+static void table_write_stream(struct buffer *out, const struct router *r, const struct table *t)
+{
+    const struct table_streams *set = t->stream_set;
+    const struct table_stream *s = set != NULL && set->count > 0 ? &set->at[set->count - 1] : NULL;
+    struct buffer text = {0};
+    if (s == NULL || !stream_is_shown(r, s))
+        return;
+    if (s->disabled_ms == 0) {
+        json_member_open(out, "StreamSpecification", '{');
+        json_member_bool(out, "StreamEnabled", true);
+        json_member_text(out, "StreamViewType", stream_view_name(s->view));
+        json_write_close(out, '}');
+    }
+    table_stream_append_label(&text, s);
+    json_member_string(out, "LatestStreamLabel", buffer_slice(&text));
+    buffer_clear(&text);
+    stream_arn_append(&text, r, t->name, s);
+    json_member_string(out, "LatestStreamArn", buffer_slice(&text));
+    buffer_deinit(&text);
+}
+
 /* Each operation shows a little less than DescribeTable: DeleteTable no keys and no
  * CreationDateTime, CreateTable no date of the billing mode, and WarmThroughput only if it is more
  * than any table has. */
@@ -112,6 +135,7 @@ static void table_description_write(struct buffer *out, const struct router *r,
         table_indexes_write(out, r, told, is_new);
     table_write_encryption(out, r, t);
     table_write_class(out, t);
+    table_write_stream(out, r, t);
     json_member_bool(out, "DeletionProtectionEnabled", t->protected);
     json_write_close(out, '}');
     buffer_deinit(&arn);
@@ -271,7 +295,8 @@ bool table_description_reply(struct call *c, struct subrequest *s, const struct 
 
 /* ---- settings ---- */
 
-static bool table_check_stream(struct call *c, const struct json_value *v, bool is_new)
+static bool table_read_stream(struct call *c, const struct json_value *v, bool is_new,
+                              struct table_spec *spec)
 {
     struct json_value m[SHAPE_MEMBERS_MAX];
     if (v->type == JSON_ABSENT)
@@ -287,7 +312,10 @@ static bool table_check_stream(struct call *c, const struct json_value *v, bool 
                 ? "Table is being created with a stream disabled, UpdateViewType should not be "
                   "specified"
                 : "If stream is being disabled, then UpdateViewType must not be specified");
-    return !on || fault_set_later(call_fault(c), "StreamSpecification");
+    const enum stream_view view =
+        on ? stream_view_of(json_string(&m[STREAM_SPECIFICATION_STREAM_VIEW_TYPE])) : STREAM_OFF;
+    spec->stream = (uint8_t)(1 + view);
+    return true;
 }
 
 static bool table_read_encryption(struct call *c, const struct json_value *v,
@@ -333,7 +361,7 @@ static bool table_read_class(struct call *c, const struct json_value *v, struct 
 
 bool table_settings_read(struct call *c, const struct table_settings *s, struct table_spec *spec)
 {
-    if (!table_check_stream(c, s->stream, s->is_new))
+    if (!table_read_stream(c, s->stream, s->is_new, spec))
         return false;
     if (s->protection->type != JSON_ABSENT)
         spec->protection = shape_boolean(s->protection, false) ? PROTECTION_ON : PROTECTION_OFF;

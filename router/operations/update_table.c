@@ -13,7 +13,6 @@ struct update_table {
     struct table_spec spec; /* the request, without the throughput */
     bool throughput;        /* throughput or a billing mode is given */
     struct throughput_asked asked;
-    bool stream_off;
     struct index_updates indexes;
     struct table_told former;
 };
@@ -92,7 +91,6 @@ static bool update_read(struct call *c, const struct json_value m[], struct upda
         false, &m[UPDATE_TABLE_DELETION_PROTECTION_ENABLED], &m[UPDATE_TABLE_STREAM_SPECIFICATION],
         &m[UPDATE_TABLE_SSE_SPECIFICATION], &m[UPDATE_TABLE_TABLE_CLASS]};
     u->spec.name = arena_copy(&c->arena, call_table_named(c, &m[UPDATE_TABLE_TABLE_NAME]));
-    u->stream_off = m[UPDATE_TABLE_STREAM_SPECIFICATION].type != JSON_ABSENT;
     return update_read_change(c, u, m) && table_settings_read(c, &settings, &u->spec);
 }
 
@@ -157,8 +155,12 @@ static bool update_complete(struct call *c, const struct update_table *u,
                             const struct table_told *told, struct table_spec *spec)
 {
     const struct table *t = &told->table;
-    if (u->stream_off)
+    const bool streams = table_streams_enabled(t->stream_set) != NULL;
+    if (spec->stream == 1 + STREAM_OFF && !streams)
         return call_invalid(c, "Table has no stream to disable: TableName: %.*s", SHOWN(t->name));
+    if (spec->stream > 1 + STREAM_OFF && streams)
+        return call_invalid(c, "Table already has an enabled stream: TableName: %.*s",
+                            SHOWN(t->name));
     if (!update_check_encryption(c, t, spec))
         return false;
     if (u->throughput && spec->billing == BILLING_AS_IT_IS)
@@ -180,7 +182,7 @@ static bool update_found(struct call *c, struct subrequest *get, const struct re
         return false;
     const bool changes = table_spec_changes_throughput(&spec, &told->table);
     if (!changes && !update_changes_labels(&told->table, &spec) && spec.globals.size == 0 &&
-        spec.add_index.size == 0 && spec.drop_index.size == 0)
+        spec.stream == 0 && spec.add_index.size == 0 && spec.drop_index.size == 0)
         return table_description_answer(c, get, r, "TableDescription", NULL);
     if (!changes)
         spec.billing = BILLING_AS_IT_IS;

@@ -167,10 +167,6 @@ class ClientTest(unittest.TestCase):
                        {"SSESpecification": {"Enabled": True, "SSEType": "KMS", "KMSMasterKeyId": "alias/other"}}):
             DB.update_table(TableName=name, **change)
             DB.get_waiter("table_exists").wait(TableName=name, WaiterConfig=wait)
-        self.refused("ValidationException", DB.update_table, TableName=name, StreamSpecification={
-            "StreamEnabled": True, "StreamViewType": "NEW_IMAGE"})
-        self.refused("ValidationException", DB.create_table, TableName=new_name(), BillingMode="PAY_PER_REQUEST",
-                     **keys_of(("p", "S")), StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})
         self.refused("ValidationException", DB.update_table, "ReplicaUpdates is not supported by weir yet",
                      TableName=name, ReplicaUpdates=[])
         listed = DB.get_paginator("list_tables").paginate(PaginationConfig={"PageSize": 1})

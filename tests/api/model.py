@@ -6,7 +6,9 @@ import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FACTS = json.loads((ROOT / "tools" / "shapes.json").read_text())
-SERVICE = pathlib.Path("/usr/lib/python3/dist-packages/botocore/data/dynamodb/2012-08-10/service-2.json")
+DATA = pathlib.Path("/usr/lib/python3/dist-packages/botocore/data")
+SERVICE = json.loads((DATA / "dynamodb/2012-08-10/service-2.json").read_text())
+STREAMS = json.loads((DATA / "dynamodbstreams/2012-08-10/service-2.json").read_text())
 PACKAGE = "com.amazonaws.dynamodb.v20120810."
 NAME_PATTERN = "[a-zA-Z0-9_.-]+"
 # These operations check the table's name on its own, before the other constraints.
@@ -20,16 +22,15 @@ ATTRIBUTE_MEMBERS = ("s", "n", "b", "iNT", "dECIMAL", "dOUBLE", "sS", "nS", "bS"
 
 
 def load():
-    model = json.loads(SERVICE.read_text())
-    shapes = dict(model["shapes"])
+    shapes = dict(PLAIN)
     for name, facts in FACTS["shapes"].items():
         shapes[name] = {**shapes.get(name, {}), **facts}
-    return model["operations"], shapes
+    return {**STREAMS["operations"], **SERVICE["operations"]}, shapes
 
 
+PLAIN = {**STREAMS["shapes"], **SERVICE["shapes"]}  # what boto3 itself knows
 OPERATIONS, SHAPES = load()
 SERVED = FACTS["operations"]
-PLAIN = json.loads(SERVICE.read_text())["shapes"]  # what boto3 itself knows
 PLAIN_OPERATIONS = OPERATIONS.keys()
 
 

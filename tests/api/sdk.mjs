@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 
 import { CreateTableCommand, DynamoDBClient, waitUntilTableExists } from "@aws-sdk/client-dynamodb";
+import { DynamoDBStreamsClient } from "@aws-sdk/client-dynamodb-streams";
 import { DynamoDBDocumentClient } from "@aws-sdk/lib-dynamodb";
 
 const sent = []; // [client, operation, body, status]: what tests/api/coverage looks at
@@ -16,8 +17,8 @@ process.on("exit", () => {
   writeFileSync(join(directory, name), sent.map((line) => JSON.stringify(line) + "\n").join(""));
 });
 
-export function newClient(options) {
-  const client = new DynamoDBClient({
+export function newClient(options, Client = DynamoDBClient) {
+  const client = new Client({
     endpoint: process.env.WEIR_URL,
     region: "us-east-1",
     credentials: { accessKeyId: "weir", secretAccessKey: "weir" },
@@ -40,6 +41,7 @@ export function newClient(options) {
 }
 
 export const raw = newClient();
+export const streams = newClient({}, DynamoDBStreamsClient);
 export const db = DynamoDBDocumentClient.from(raw);
 
 export const keySchema = {

@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import * as sdk from "@aws-sdk/client-dynamodb";
+import * as sdkStreams from "@aws-sdk/client-dynamodb-streams";
 import * as lib from "@aws-sdk/lib-dynamodb";
 import { unmarshall } from "@aws-sdk/util-dynamodb";
 
-import { db, keySchema, newName, newTable, raw } from "./sdk.mjs";
+import { db, keySchema, newName, newTable, raw, streams } from "./sdk.mjs";
 
 let TableName, TableArn;
 const call = (name, members) => raw.send(new sdk[name + "Command"](members));
@@ -360,19 +361,13 @@ test("tables have classes, encryption, protection, tags and limits", async () =>
   for (const r of [8, 7, 6, 5])
     await change({ ProvisionedThroughput: units(r) }, (t) => t.ProvisionedThroughput.ReadCapacityUnits === r);
   await refused(call("UpdateTable", { TableName: name, ProvisionedThroughput: units(4) }), "LimitExceededException");
-  const on = { StreamEnabled: true, StreamViewType: "NEW_IMAGE" };
-  await refused(call("UpdateTable", { TableName: name, StreamSpecification: on }), "ValidationException");
   await refused(
     call("UpdateTable", { TableName: name, ReplicaUpdates: [{ Delete: { RegionName: "abc" } }] }),
     "ValidationException",
     "ReplicaUpdates is not supported by weir yet",
   );
   const base = { TableName: newName(), BillingMode: "PAY_PER_REQUEST", ...keySchema };
-  for (const more of [
-    { StreamSpecification: on },
-    { ResourcePolicy: "{}" },
-  ])
-    await refused(call("CreateTable", { ...base, ...more }), "ValidationException");
+  await refused(call("CreateTable", { ...base, ResourcePolicy: "{}" }), "ValidationException");
   await call("DeleteTable", { TableName: name });
 });
 
@@ -585,4 +580,49 @@ test("transactions do all or nothing, and say why not", async () => {
   for (let i = 0; i < 3; i++) await write(add(2), token);
   assert.equal((await doc("Get", { Key: Key(5), ConsistentRead: true })).Item.v, 2);
   await refused(write(add(3), token), "IdempotentParameterMismatchException");
+});
+
+test("a stream is followed", async () => {
+  const ask = (name, members) => streams.send(new sdkStreams[name + "Command"](members));
+  const StreamSpecification = { StreamEnabled: true, StreamViewType: "NEW_AND_OLD_IMAGES" };
+  const Table = await newTable({ StreamSpecification });
+  const StreamArn = (await call("DescribeTable", { TableName: Table })).Table.LatestStreamArn;
+  const listed = await ask("ListStreams", { TableName: Table, Limit: 3 });
+  assert.deepEqual(listed.Streams.map((stream) => stream.StreamArn), [StreamArn]);
+  await ask("ListStreams", { ExclusiveStartStreamArn: StreamArn });
+  const first = (await ask("DescribeStream", { StreamArn, Limit: 1 })).StreamDescription;
+  assert.equal(first.StreamStatus, "ENABLED");
+  assert.ok(first.CreationRequestDateTime instanceof Date);
+  const ids = [first.Shards[0].ShardId];
+  if (first.LastEvaluatedShardId !== undefined) {
+    const more = await ask("DescribeStream", { StreamArn, ExclusiveStartShardId: first.LastEvaluatedShardId });
+    ids.push(...more.StreamDescription.Shards.map((shard) => shard.ShardId));
+  }
+  const children = await ask("DescribeStream", { StreamArn, ShardFilter: { Type: "CHILD_SHARDS", ShardId: ids[0] } });
+  assert.deepEqual(children.StreamDescription.Shards, []);
+  await db.send(new lib.PutCommand({ TableName: Table, Item: { p: "a", s: 1, v: 1 } }));
+  await db.send(new lib.PutCommand({ TableName: Table, Item: { p: "a", s: 1, v: 2 } }));
+  const records = [];
+  for (const ShardId of ids) {
+    const { ShardIterator } = await ask("GetShardIterator", { StreamArn, ShardId, ShardIteratorType: "TRIM_HORIZON" });
+    const answer = await ask("GetRecords", { ShardIterator, Limit: 10 });
+    assert.ok(answer.NextShardIterator);
+    for (const { dynamodb } of answer.Records) {
+      const SequenceNumber = dynamodb.SequenceNumber;
+      await ask("GetShardIterator", { StreamArn, ShardId, ShardIteratorType: "AT_SEQUENCE_NUMBER", SequenceNumber });
+      assert.ok(dynamodb.ApproximateCreationDateTime instanceof Date);
+    }
+    records.push(...answer.Records);
+  }
+  assert.deepEqual(records.map((r) => r.eventName), ["INSERT", "MODIFY"]);
+  assert.deepEqual(unmarshall(records[1].dynamodb.OldImage), { p: "a", s: 1, v: 1 });
+  assert.deepEqual(unmarshall(records[1].dynamodb.NewImage), { p: "a", s: 1, v: 2 });
+  await assert.rejects(ask("GetRecords", { ShardIterator: "none" }), { name: "ValidationException" });
+  await assert.rejects(ask("DescribeStream", { StreamArn: StreamArn.replace("/stream/", "/stream/x") }), (error) => {
+    assert.ok(error instanceof sdkStreams.ResourceNotFoundException, String(error));
+    return true;
+  });
+  await call("UpdateTable", { TableName: Table, StreamSpecification: { StreamEnabled: false } });
+  await call("UpdateTable", { TableName: Table, StreamSpecification: { StreamEnabled: true, StreamViewType: "KEYS_ONLY" } });
+  await call("DeleteTable", { TableName: Table });
 });

@@ -24,6 +24,7 @@ HEADERS = {
     "X-Amz-Date": "20260101T000000Z",
 }
 WAIT_S = 30
+STREAMS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}  # operations of that service
 SENT = []  # [client, operation, body, status]: what tests/api/coverage looks at
 connection = None
 
@@ -47,15 +48,16 @@ def recorded(client):
         context["weir_body"] = params["body"]
     def after(http_response, model, context, **_):
         SENT.append(["boto3", model.name, json.loads(context["weir_body"]), http_response.status_code])
-    client.meta.events.register("before-call.dynamodb", before)
-    client.meta.events.register("after-call.dynamodb", after)
+    service = client.meta.service_model.service_id.hyphenize()
+    client.meta.events.register("before-call." + service, before)
+    client.meta.events.register("after-call." + service, after)
     return client
 
 
-def boto(**config):
+def boto(service="dynamodb", **config):
     """boto3 without its own checks: it sends what it is given."""
     settings = {"retries": {"max_attempts": 0}, "parameter_validation": False, **config}
-    return recorded(boto3.client("dynamodb", endpoint_url=URL, region_name="us-east-1",
+    return recorded(boto3.client(service, endpoint_url=URL, region_name="us-east-1",
                                  aws_access_key_id="weir", aws_secret_access_key="weir",
                                  config=botocore.config.Config(**settings)))
 
@@ -63,7 +65,8 @@ def boto(**config):
 def send(operation, body):
     """(status, answer) of one request, whose body may be anything."""
     global connection
-    headers = {**HEADERS, "X-Amz-Target": "DynamoDB_20120810." + operation}
+    target = "DynamoDBStreams_20120810." if operation in STREAMS else "DynamoDB_20120810."
+    headers = {**HEADERS, "X-Amz-Target": target + operation}
     value = body
     if not isinstance(body, (bytes, str)):
         body = json.dumps(body)

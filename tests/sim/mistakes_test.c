@@ -35,6 +35,8 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
         o.transacts = SIM_TRANSACTS_NONE;
     if (o.expiries == 0)
         o.expiries = SIM_EXPIRIES_NONE;
+    if (o.follows == 0)
+        o.follows = SIM_FOLLOWS_NONE;
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
         o.mistake = mistake;
         raft_mutation = mutation;
@@ -297,6 +299,28 @@ static void expiries_that_do_not_see_the_newest_item_are_found(void **state)
     assert_found(o, RAFT_MUTATION_EXPIRE_APPLIED, 1, SEEDS);
 }
 
+/* A follower of a stream must see each change once, in its order, through splits and moves. */
+static void assert_stream_mistake_found(enum raft_mutation mutation, uint32_t faults)
+{
+    assert_found((struct sim_options){.faults = faults,
+                                      .faults_forced = faults != 0,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .follows = 8,
+                                      .length_ms = 4000},
+                 mutation, 1, SEEDS);
+}
+
+static void mistakes_with_streams_are_found(void **state)
+{
+    (void)state;
+    assert_stream_mistake_found(RAFT_MUTATION_SKIP_STREAM, 0);
+    assert_stream_mistake_found(RAFT_MUTATION_DOUBLE_STREAM, 0);
+    assert_stream_mistake_found(RAFT_MUTATION_OUTLIVE_SHARD, 0);
+    assert_stream_mistake_found(RAFT_MUTATION_FORGET_STREAM, SIM_FAULT_BIT(SIM_WIPE));
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -314,6 +338,7 @@ int main(void)
         cmocka_unit_test(a_backlog_without_bound_is_found),
         cmocka_unit_test(mistakes_with_locks_are_found),
         cmocka_unit_test(expiries_that_do_not_see_the_newest_item_are_found),
+        cmocka_unit_test(mistakes_with_streams_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };

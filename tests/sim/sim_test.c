@@ -227,6 +227,7 @@ static void tables_that_once_failed_pass(void **state)
         o.merges = SIM_MERGES_NONE;
         o.transacts = SIM_TRANSACTS_NONE;
         o.expiries = SIM_EXPIRIES_NONE;
+        o.follows = SIM_FOLLOWS_NONE;
         printf("SEED=%llu\n", (unsigned long long)o.seed);
         assert_false(violates(&o, &hash));
     }
@@ -235,8 +236,11 @@ static void tables_that_once_failed_pass(void **state)
 /* 62: a replica that was opened late led its group, which waited for what that replica knew. */
 static void time_to_live_that_once_failed_passes(void **state)
 {
-    const struct sim_options o = {
-        .seed = 62, .faults = SIM_FAULTS_ALL, .expiries = 5, .length_ms = 8000};
+    const struct sim_options o = {.seed = 62,
+                                  .faults = SIM_FAULTS_ALL,
+                                  .expiries = 5,
+                                  .follows = SIM_FOLLOWS_NONE,
+                                  .length_ms = 8000};
     uint64_t hash;
     (void)state;
     printf("SEED=%llu\n", (unsigned long long)o.seed);
@@ -264,6 +268,7 @@ static void merges_that_once_failed_pass(void **state)
                                 .merges = 50,
                                 .transacts = SIM_TRANSACTS_NONE,
                                 .expiries = SIM_EXPIRIES_NONE,
+                                .follows = SIM_FOLLOWS_NONE,
                                 .length_ms = 6000};
         uint64_t hash;
         if (runs[i].slow_disk)

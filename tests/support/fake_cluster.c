@@ -707,8 +707,9 @@ void fake_request_text(struct buffer *out, const char *operation, struct slice b
     buffer_append_format(out,
                          "POST / HTTP/1.1\r\nHost: localhost:8000\r\n"
                          "Content-Type: application/x-amz-json-1.0\r\n"
-                         "X-Amz-Target: DynamoDB_20120810.%s\r\nContent-Length: %zu\r\n\r\n",
-                         operation, body.size);
+                         "X-Amz-Target: %s%s\r\nContent-Length: %zu\r\n\r\n",
+                         strchr(operation, '.') == NULL ? "DynamoDB_20120810." : "", operation,
+                         body.size);
     buffer_append_slice(out, body);
 }
 

@@ -148,5 +148,5 @@ struct slice fake_header(struct fake_answer a, const char *name);
 /* Sends a POST with X-Amz-Target and the body on connection 1, which is opened if needed. Returns
  * the answer. */
 struct fake_answer fake_call(struct fake_cluster *f, const char *operation, const char *body);
-/* Appends the request that fake_call sends. */
+/* Appends the request that fake_call sends. An operation with a dot is the whole X-Amz-Target. */
 void fake_request_text(struct buffer *out, const char *operation, struct slice body);

@@ -35,6 +35,11 @@ static void take_answer(struct lone_node *w, const struct reply *r)
         a->frozen = (struct frozen){r->frozen.index, r->frozen.term};
     } else if (r->kind == ANSWER_SESSION) {
         a->session = r->session.id;
+    } else if (r->kind == ANSWER_RECORDS) {
+        a->closed = r->records.closed;
+        a->trimmed = r->records.trimmed;
+        a->index = r->records.index;
+        a->place = r->records.place;
     }
     buffer_clear(&a->body);
     buffer_clear(&a->text);
@@ -398,6 +403,7 @@ void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t
                               .indexes = w->indexes,
                               .globals = w->globals,
                               .gac = w->gac,
+                              .stream = w->stream,
                               .billing = BILLING_PROVISIONED,
                               .rcu = rcu,
                               .wcu = wcu};

@@ -29,6 +29,10 @@ struct answer {
     uint32_t scanned;
     uint8_t fault;    /* enum update_fault */
     uint64_t session; /* of rows of an index */
+    bool closed;      /* of records of a stream, as the next ones */
+    bool trimmed;
+    uint64_t index;
+    uint32_t place;
     int64_t consumed_mcu;
     int64_t collection_bytes;
     struct frozen frozen;
@@ -46,6 +50,7 @@ struct lone_node {
     uint8_t gac; /* set before the table is created: the table's word on GAC (base/config.h) */
     struct slice indexes; /* set before the table is created: as in struct table_spec */
     struct slice globals;
+    uint8_t stream; /* set before the table is created, or updated: as in struct table_spec */
     struct node *node;
     struct instant now;
     struct waiting waited; /* of the next requests, for the processor */

@@ -1,7 +1,8 @@
 /* Operations on features that weir does not have: as the service answers while they are off. And on
- * time to live. */
+ * time to live, and iterators of streams. */
 #include "tests/check.h"
 
+#include "router/operations/shard_iterator.h"
 #include "tests/support/expect.h"
 
 static struct fake_cluster f;
@@ -170,6 +171,36 @@ static void time_to_live_of_a_table_that_comes_or_goes_is_not_described(void **s
                    "state is DELETING");
 }
 
+/* What GetRecords answers to an iterator of that time, of a stream that there is not. */
+static void expect_records(int64_t made_ms, bool damaged, const char *type, const char *message)
+{
+    struct buffer b = {0};
+    const struct shard_iterator i = {.arn = slice_of(ARN "users/stream/2026-11-26T00:00:00.000"),
+                                     .partition = 1,
+                                     .epoch = 1,
+                                     .made_ms = made_ms};
+    buffer_append_text(&b, "{\"ShardIterator\":\"");
+    shard_iterator_append(&b, &i);
+    if (damaged)
+        b.data[b.size - 2] ^= 1;
+    buffer_append_text(&b, "\"}");
+    buffer_append_u8(&b, 0);
+    expect_fault(&f, "DynamoDBStreams_20120810.GetRecords", (const char *)b.data, type, message);
+    buffer_deinit(&b);
+}
+
+static void an_iterator_of_a_shard_expires_after_15_minutes(void **state)
+{
+    (void)state;
+    const int64_t now_ms = INT64_C(1700000000123);
+    expect_records(now_ms - SHARD_ITERATOR_MS - 1, false, "ExpiredIteratorException",
+                   "Iterator expired. The iterator was created more than 15 minutes ago.");
+    expect_records(now_ms - SHARD_ITERATOR_MS, false, "ResourceNotFoundException",
+                   "Requested resource not found: Stream: " ARN
+                   "users/stream/2026-11-26T00:00:00.000 not found");
+    expect_records(now_ms, true, "ValidationException", "Invalid ShardIterator");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +211,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(time_to_live_that_changes_is_told, start, stop),
         cmocka_unit_test_setup_teardown(time_to_live_of_a_table_that_comes_or_goes_is_not_described,
                                         start, stop),
+        cmocka_unit_test_setup_teardown(an_iterator_of_a_shard_expires_after_15_minutes, start,
+                                        stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,8 +181,6 @@ static void settings_weir_does_not_have_are_refused(void **state)
         const char *members;
         const char *message;
     } CASES[] = {
-        {"\"StreamSpecification\":{\"StreamEnabled\":true,\"StreamViewType\":\"KEYS_ONLY\"}",
-         "StreamSpecification is not supported by weir yet"},
         {"\"StreamSpecification\":{\"StreamEnabled\":true}",
          INVALID "Table is being created with a stream enabled, UpdateViewType is required"},
         {"\"StreamSpecification\":{\"StreamEnabled\":false,\"StreamViewType\":\"KEYS_ONLY\"}",

@@ -1,0 +1,594 @@
+/* follows.c - clients that write items of a table with a stream, and one that follows the stream. */
+#include "sim/follows.h"
+
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "sim/dynamo.h"
+
+#define STREAMS "DynamoDBStreams_20120810."
+
+const char follows_table[] = "followed";
+
+enum {
+    CALL_TIMEOUT_MS = 6000,
+    RETRY_MS = 100,
+    QUIET_MS = 12000, /* then no abandoned write is on its way any more */
+    LOOK_MS = 300,    /* between two looks at the shards */
+    ID_SIZE = 64,
+    NUMBER_SIZE = 48
+};
+
+enum follow_work {
+    FOLLOW_IDLE,
+    FOLLOW_MAKE,     /* the table */
+    FOLLOW_AWAIT,    /* it is active */
+    FOLLOW_WRITE,    /* a writer's */
+    FOLLOW_SHARDS,   /* the follower's, as the next ones: DescribeStream */
+    FOLLOW_ITERATOR, /* GetShardIterator */
+    FOLLOW_RECORDS,  /* GetRecords */
+    FOLLOW_SCAN,
+    FOLLOW_DONE,
+};
+
+struct followed_shard {
+    char id[ID_SIZE];
+    char parent[ID_SIZE]; /* empty: none */
+    bool ended;
+    char last[NUMBER_SIZE]; /* the sequence number of the last record; empty: none yet */
+    struct buffer iterator; /* owns; empty: none */
+};
+
+struct follow_client {
+    struct follows *all; /* borrows */
+    struct http_client http;
+    struct prng prng;
+    enum follow_work work;
+    uint32_t number; /* 0: the follower */
+    int last_status;
+    struct buffer body;
+    struct buffer last_error;
+};
+
+struct follows {
+    struct follows_options options;
+    struct follow_client *clients; /* owns; one more than write */
+    struct buffer arn;
+    struct followed_shard *shards; /* owns */
+    uint32_t shard_count;
+    size_t shard_capacity;
+    uint32_t shard; /* that is being read */
+    bool found;     /* since the last look at the shards, a record or an end */
+    char after[ID_SIZE];
+    uint64_t values[FOLLOW_KEYS]; /* of the items; 0: there is none */
+    char last[FOLLOW_KEYS][NUMBER_SIZE];
+    uint64_t scanned[FOLLOW_KEYS]; /* the same, by the last Scan */
+    uint32_t scans;
+    char scan_after[NUMBER_SIZE]; /* the key of an item; empty: from the first */
+    uint64_t numbers;             /* used so far */
+    uint32_t records;
+    struct instant quiet_from; /* 0: not known yet */
+    struct buffer wrong;       /* the first record that did not fit */
+    bool made;
+    bool on;
+    bool ending;
+};
+
+static void client_next(struct follow_client *c, int64_t ns);
+
+static struct instant follows_now(const struct follows *f)
+{
+    return f->options.scheduler->now;
+}
+
+/* ---- reading answers ---- */
+
+static const uint8_t *find(struct slice in, const char *text)
+{
+    return in.size == 0 ? NULL : memmem(in.data, in.size, text, strlen(text));
+}
+
+static struct slice from_place(struct slice in, const uint8_t *at)
+{
+    return slice_make(at, in.size - (size_t)(at - in.data));
+}
+
+/* The text behind `name`, up to the next quotation mark. Empty: there is none. */
+static struct slice text_of(struct slice in, const char *name)
+{
+    const uint8_t *at = find(in, name);
+    if (at == NULL)
+        return slice_make(NULL, 0);
+    const struct slice rest = from_place(in, at + strlen(name));
+    const uint8_t *end = memchr(rest.data, '"', rest.size);
+    return end == NULL ? slice_make(NULL, 0) : slice_make(rest.data, (size_t)(end - rest.data));
+}
+
+static void keep(char *out, size_t size, struct slice text)
+{
+    const size_t kept = text.size < size - 1 ? text.size : size - 1;
+    memset(out, 0, size);
+    if (kept > 0)
+        memcpy(out, text.data, kept);
+}
+
+/* The number behind `name`. 0: there is none. */
+static uint64_t number_of(struct slice in, const char *name)
+{
+    char digits[NUMBER_SIZE];
+    keep(digits, sizeof digits, text_of(in, name));
+    return strtoull(digits, NULL, 10);
+}
+
+/* The part of `rest` from `begin` to the next `begin`. False: there is none. */
+static bool next_part(struct slice *rest, const char *begin, struct slice *out)
+{
+    const uint8_t *at = find(*rest, begin);
+    if (at == NULL)
+        return false;
+    const struct slice part = from_place(*rest, at);
+    const struct slice behind = from_place(part, part.data + strlen(begin));
+    const uint8_t *next = find(behind, begin);
+    *out = next == NULL ? part : slice_make(part.data, (size_t)(next - part.data));
+    *rest = from_place(part, part.data + out->size);
+    return true;
+}
+
+/* ---- records ---- */
+
+static void follows_wrong(struct follows *f, const char *why, struct slice record)
+{
+    if (f->wrong.size > 0)
+        return;
+    buffer_append_format(&f->wrong, "%s, after %u records, in shard %s: %.*s\n", why, f->records,
+                         f->shards[f->shard].id, (int)record.size, (const char *)record.data);
+}
+
+/* What is between the names, or empty. */
+static struct slice image_of(struct slice record, const char *name, const char *next)
+{
+    const uint8_t *at = find(record, name);
+    if (at == NULL)
+        return slice_make(NULL, 0);
+    const struct slice rest = from_place(record, at);
+    const uint8_t *end = find(rest, next);
+    return end == NULL ? rest : slice_make(rest.data, (size_t)(end - rest.data));
+}
+
+static void take_record(struct follows *f, struct slice record)
+{
+    char number[NUMBER_SIZE];
+    const uint64_t key = number_of(record, "\"Keys\":{\"k\":{\"S\":\"");
+    const uint8_t *has_old = find(record, "\"OldImage\"");
+    const struct slice old = image_of(record, "\"OldImage\"", "\"SequenceNumber\"");
+    const struct slice now =
+        image_of(record, "\"NewImage\"", has_old != NULL ? "\"OldImage\"" : "\"SequenceNumber\"");
+    const uint64_t was = number_of(old, "\"v\":{\"N\":\""), is = number_of(now, "\"v\":{\"N\":\"");
+    struct followed_shard *shard = &f->shards[f->shard];
+    keep(number, sizeof number, text_of(record, "\"SequenceNumber\":\""));
+    if (key >= FOLLOW_KEYS)
+        follows_wrong(f, "a record of no item", record);
+    else if (f->values[key] != was)
+        follows_wrong(f, "a record does not follow the one before", record);
+    else if (strcmp(number, f->last[key]) <= 0 || strcmp(number, shard->last) <= 0)
+        follows_wrong(f, "a sequence number does not rise", record);
+    else if (was == is)
+        follows_wrong(f, "a record of no change", record);
+    if (f->wrong.size > 0)
+        return;
+    f->values[key] = is;
+    memcpy(f->last[key], number, sizeof number);
+    memcpy(shard->last, number, sizeof number);
+    f->records++;
+}
+
+static void take_records(struct follows *f, struct slice body)
+{
+    struct slice rest = body, record;
+    struct followed_shard *shard = &f->shards[f->shard];
+    const struct slice next = text_of(body, "\"NextShardIterator\":\"");
+    while (f->wrong.size == 0 && next_part(&rest, "{\"eventID\":", &record)) {
+        take_record(f, record);
+        f->found = true;
+    }
+    buffer_set(&shard->iterator, next);
+    if (next.size == 0) {
+        shard->ended = true;
+        f->found = true;
+    }
+}
+
+/* ---- shards ---- */
+
+static struct followed_shard *shard_find(struct follows *f, const char *id)
+{
+    for (uint32_t i = 0; i < f->shard_count; i++) {
+        if (strcmp(f->shards[i].id, id) == 0)
+            return &f->shards[i];
+    }
+    return NULL;
+}
+
+static void take_shards(struct follows *f, struct slice body)
+{
+    struct slice rest = body, part;
+    char id[ID_SIZE];
+    while (next_part(&rest, "{\"ShardId\":\"", &part)) {
+        keep(id, sizeof id, text_of(part, "{\"ShardId\":\""));
+        if (shard_find(f, id) != NULL)
+            continue;
+        f->shards = must_grow(f->shards, f->shard_count, &f->shard_capacity, sizeof f->shards[0]);
+        struct followed_shard *shard = &f->shards[f->shard_count++];
+        *shard = (struct followed_shard){0};
+        memcpy(shard->id, id, sizeof id);
+        keep(shard->parent, sizeof shard->parent, text_of(part, "\"ParentShardId\":\""));
+    }
+    keep(f->after, sizeof f->after, text_of(body, "\"LastEvaluatedShardId\":\""));
+}
+
+static bool shard_may_be_read(struct follows *f, const struct followed_shard *shard)
+{
+    const struct followed_shard *parent =
+        shard->parent[0] != 0 ? shard_find(f, shard->parent) : NULL;
+    return !shard->ended && (parent == NULL || parent->ended);
+}
+
+/* The next shard to read, from `f->shard` on. False: none is left before the next look. */
+static bool shard_choose(struct follows *f)
+{
+    while (f->shard < f->shard_count && !shard_may_be_read(f, &f->shards[f->shard]))
+        f->shard++;
+    return f->shard < f->shard_count;
+}
+
+/* ---- requests ---- */
+
+static const char *write_item(struct follow_client *c)
+{
+    struct buffer *out = &c->body;
+    const uint32_t key = (uint32_t)prng_below(&c->prng, FOLLOW_KEYS);
+    const uint64_t number = ++c->all->numbers, what = prng_below(&c->prng, 10);
+    buffer_append_format(out, "{\"TableName\":\"%s\",", follows_table);
+    if (what < 5) {
+        buffer_append_format(out, "\"Item\":{\"k\":{\"S\":\"%u\"},\"v\":{\"N\":\"%llu\"}}}", key,
+                             (unsigned long long)number);
+        return "PutItem";
+    }
+    buffer_append_format(out, "\"Key\":{\"k\":{\"S\":\"%u\"}}", key);
+    if (what < 7) {
+        buffer_append_text(out, "}");
+        return "DeleteItem";
+    }
+    buffer_append_format(out,
+                         ",\"UpdateExpression\":\"SET v = :v\",\"ExpressionAttributeValues\":"
+                         "{\":v\":{\"N\":\"%llu\"}}}",
+                         (unsigned long long)number);
+    return "UpdateItem";
+}
+
+static void append_arn(struct buffer *out, const struct follows *f)
+{
+    buffer_append_format(out, "{\"StreamArn\":\"%.*s\"", TEXT_OF(f->arn));
+}
+
+/* From the beginning, or behind the last record that was read. */
+static void write_iterator(struct follow_client *c)
+{
+    const struct followed_shard *shard = &c->all->shards[c->all->shard];
+    append_arn(&c->body, c->all);
+    buffer_append_format(&c->body, ",\"ShardId\":\"%s\",\"ShardIteratorType\":\"%s\"", shard->id,
+                         shard->last[0] != 0 ? "AFTER_SEQUENCE_NUMBER" : "TRIM_HORIZON");
+    if (shard->last[0] != 0)
+        buffer_append_format(&c->body, ",\"SequenceNumber\":\"%s\"", shard->last);
+    buffer_append_text(&c->body, "}");
+}
+
+static void write_get_records(struct follow_client *c)
+{
+    const struct followed_shard *shard = &c->all->shards[c->all->shard];
+    buffer_append_format(&c->body, "{\"ShardIterator\":\"%.*s\",\"Limit\":%u}",
+                         TEXT_OF(shard->iterator), (uint32_t)prng_between(&c->prng, 1, 20));
+}
+
+static void write_table(struct follow_client *c)
+{
+    const struct dynamo_keys keys = {.partition = ATTR_STRING};
+    const struct dynamo_spec spec = {.keys = &keys, .units = c->all->options.units};
+    dynamo_create_table(&c->body, follows_table, &spec);
+    must(c->body.data[--c->body.size] == '}');
+    buffer_append_text(&c->body, ",\"StreamSpecification\":{\"StreamEnabled\":true,"
+                                 "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}");
+}
+
+static const char *client_write(struct follow_client *c)
+{
+    switch (c->work) {
+    case FOLLOW_MAKE:
+        write_table(c);
+        return "CreateTable";
+    case FOLLOW_AWAIT:
+        dynamo_table(&c->body, follows_table);
+        return "DescribeTable";
+    case FOLLOW_WRITE:
+        return write_item(c);
+    case FOLLOW_SHARDS:
+        append_arn(&c->body, c->all);
+        if (c->all->after[0] != 0)
+            buffer_append_format(&c->body, ",\"ExclusiveStartShardId\":\"%s\"", c->all->after);
+        buffer_append_text(&c->body, ",\"Limit\":5}");
+        return STREAMS "DescribeStream";
+    case FOLLOW_ITERATOR:
+        write_iterator(c);
+        return STREAMS "GetShardIterator";
+    case FOLLOW_RECORDS:
+        write_get_records(c);
+        return STREAMS "GetRecords";
+    case FOLLOW_SCAN:
+        buffer_append_format(&c->body, "{\"TableName\":\"%s\",\"ConsistentRead\":true",
+                             follows_table);
+        if (c->all->scan_after[0] != 0)
+            buffer_append_format(&c->body, ",\"ExclusiveStartKey\":{\"k\":{\"S\":\"%s\"}}",
+                                 c->all->scan_after);
+        buffer_append_text(&c->body, "}");
+        return "Scan";
+    case FOLLOW_IDLE:
+    case FOLLOW_DONE:
+        break;
+    }
+    return NULL;
+}
+
+/* ---- answers ---- */
+
+/* A page of the Scan. */
+static void take_scan(struct follow_client *c, struct slice body)
+{
+    static const char last[] = "\"LastEvaluatedKey\":{\"k\":{\"S\":\"";
+    struct follows *f = c->all;
+    struct slice rest = body, item;
+    if (f->scan_after[0] == 0)
+        memset(f->scanned, 0, sizeof f->scanned);
+    f->scans++;
+    while (next_part(&rest, "{\"k\":{\"S\":\"", &item)) {
+        const uint64_t key = number_of(item, "{\"k\":{\"S\":\""),
+                       value = number_of(item, "\"v\":{\"N\":\"");
+        if (key < FOLLOW_KEYS && value != 0) /* the last key of the page has no value */
+            f->scanned[key] = value;
+    }
+    keep(f->scan_after, sizeof f->scan_after, text_of(body, last));
+    if (f->scan_after[0] != 0)
+        return;
+    const bool equal = memcmp(f->scanned, f->values, sizeof f->values) == 0;
+    c->work = equal ? FOLLOW_DONE : FOLLOW_SHARDS;
+}
+
+/* The follower's. */
+static void client_take(struct follow_client *c, struct slice body)
+{
+    struct follows *f = c->all;
+    switch (c->work) {
+    case FOLLOW_SHARDS:
+        take_shards(f, body);
+        if (f->after[0] == 0) {
+            f->shard = 0;
+            f->found = false;
+            c->work = FOLLOW_RECORDS;
+        }
+        break;
+    case FOLLOW_ITERATOR:
+        buffer_set(&f->shards[f->shard].iterator, text_of(body, "\"ShardIterator\":\""));
+        c->work = FOLLOW_RECORDS;
+        break;
+    case FOLLOW_RECORDS:
+        take_records(f, body);
+        f->shard++;
+        break;
+    case FOLLOW_SCAN:
+        take_scan(c, body);
+        break;
+    case FOLLOW_IDLE:
+    case FOLLOW_MAKE:
+    case FOLLOW_AWAIT:
+    case FOLLOW_WRITE:
+    case FOLLOW_DONE:
+        break;
+    }
+    if (f->wrong.size > 0)
+        c->work = FOLLOW_DONE;
+}
+
+static void client_made(struct follow_client *c, int status, struct slice body)
+{
+    struct follows *f = c->all;
+    if (c->work == FOLLOW_MAKE) {
+        if (status == 200 || dynamo_says(body, "ResourceInUse"))
+            c->work = FOLLOW_AWAIT;
+    } else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
+        buffer_set(&f->arn, text_of(body, "\"LatestStreamArn\":\""));
+        must(f->arn.size > 0);
+        f->made = true;
+        c->work = FOLLOW_SHARDS;
+    } else if (dynamo_says(body, "ResourceNotFound")) {
+        c->work = FOLLOW_MAKE;
+    }
+}
+
+static void client_refused(struct follow_client *c, int status, struct slice body)
+{
+    struct follows *f = c->all;
+    if (c->work == FOLLOW_RECORDS && dynamo_says(body, "ExpiredIterator"))
+        buffer_clear(&f->shards[f->shard].iterator);
+    else if (c->work >= FOLLOW_SHARDS && status == 400 && !dynamo_says(body, "Throttl") &&
+             !dynamo_says(body, "ThroughputExceeded") && c->work != FOLLOW_SCAN)
+        follows_wrong(f, "a read of the stream is refused", body);
+    if (f->wrong.size > 0)
+        c->work = FOLLOW_DONE;
+}
+
+static void client_done(void *context, int status, struct slice body)
+{
+    struct follow_client *c = context;
+    c->last_status = status;
+    buffer_clear(&c->last_error);
+    if (status != 200)
+        buffer_append_slice(&c->last_error, body);
+    if (c->work == FOLLOW_WRITE)
+        c->work = FOLLOW_IDLE;
+    else if (c->work == FOLLOW_MAKE || c->work == FOLLOW_AWAIT)
+        client_made(c, status, body);
+    else if (status == 200)
+        client_take(c, body);
+    else
+        client_refused(c, status, body);
+    const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
+    client_next(c, status == 200 ? think : RETRY_MS * NS_PER_MS);
+}
+
+/* ---- what to do ---- */
+
+/* Whether nothing is written any more, not even by a call whose outcome is unknown. */
+static bool writes_are_over(struct follows *f)
+{
+    for (uint32_t i = 1; i <= f->options.clients; i++) {
+        if (f->clients[i].work != FOLLOW_DONE)
+            return false;
+    }
+    if (f->quiet_from.ns == 0)
+        f->quiet_from = instant_add_ms(follows_now(f), QUIET_MS);
+    return f->ending && !instant_before(follows_now(f), f->quiet_from);
+}
+
+static void writer_choose(struct follow_client *c)
+{
+    const struct follows *f = c->all;
+    if (c->work != FOLLOW_IDLE)
+        return;
+    if (f->ending)
+        c->work = FOLLOW_DONE;
+    else if (f->made && f->on)
+        c->work = FOLLOW_WRITE;
+}
+
+/* False: the follower rests before its next look at the shards. */
+static bool follower_choose(struct follow_client *c)
+{
+    struct follows *f = c->all;
+    if (c->work == FOLLOW_IDLE)
+        c->work = FOLLOW_MAKE;
+    if (c->work != FOLLOW_RECORDS)
+        return true;
+    if (shard_choose(f)) {
+        if (f->shards[f->shard].iterator.size == 0)
+            c->work = FOLLOW_ITERATOR;
+        return true;
+    }
+    c->work = !f->found && writes_are_over(f) ? FOLLOW_SCAN : FOLLOW_SHARDS;
+    return f->found || c->work == FOLLOW_SCAN;
+}
+
+static void client_run(void *context, uint64_t argument)
+{
+    struct follow_client *c = context;
+    bool now = true;
+    (void)argument;
+    if (c->number == 0)
+        now = follower_choose(c);
+    else
+        writer_choose(c);
+    if (c->work == FOLLOW_DONE)
+        return;
+    if (c->work == FOLLOW_IDLE || !now) {
+        client_next(c, (now ? RETRY_MS : LOOK_MS) * NS_PER_MS);
+        return;
+    }
+    buffer_clear(&c->body);
+    const char *operation = client_write(c);
+    http_client_call(&c->http, operation, buffer_slice(&c->body), duration_ms(CALL_TIMEOUT_MS),
+                     client_done, c);
+}
+
+static void client_next(struct follow_client *c, int64_t ns)
+{
+    scheduler_in(c->all->options.scheduler, (struct duration){ns}, client_run, c, 0);
+}
+
+/* ---- life ---- */
+
+struct follows *follows_create(const struct follows_options *options)
+{
+    struct follows *f = must_calloc(1, sizeof *f);
+    f->options = *options;
+    if (options->clients == 0)
+        return f;
+    f->clients = must_calloc(options->clients + 1, sizeof f->clients[0]);
+    for (uint32_t i = 0; i <= options->clients; i++) {
+        const struct http_client_options http = options->http(options->context, i);
+        f->clients[i].all = f;
+        f->clients[i].number = i;
+        f->clients[i].prng = prng_seeded(options->seed + i);
+        http_client_init(&f->clients[i].http, &http);
+    }
+    return f;
+}
+
+void follows_destroy(struct follows *f)
+{
+    for (uint32_t i = 0; f->clients != NULL && i <= f->options.clients; i++) {
+        http_client_deinit(&f->clients[i].http);
+        buffer_deinit(&f->clients[i].body);
+        buffer_deinit(&f->clients[i].last_error);
+    }
+    for (uint32_t i = 0; i < f->shard_count; i++)
+        buffer_deinit(&f->shards[i].iterator);
+    free(f->clients);
+    free(f->shards);
+    buffer_deinit(&f->arn);
+    buffer_deinit(&f->wrong);
+    free(f);
+}
+
+void follows_begin(struct follows *f)
+{
+    f->on = true;
+    for (uint32_t i = 0; f->clients != NULL && i <= f->options.clients; i++)
+        client_next(&f->clients[i], 0);
+}
+
+void follows_end(struct follows *f)
+{
+    f->ending = true;
+}
+
+bool follows_are_done(const struct follows *f)
+{
+    return f->clients == NULL || f->clients[0].work == FOLLOW_DONE;
+}
+
+void follows_describe(const struct follows *f, struct buffer *out)
+{
+    for (uint32_t i = 0; f->clients != NULL && i <= f->options.clients; i++) {
+        const struct follow_client *c = &f->clients[i];
+        if (c->work != FOLLOW_DONE)
+            buffer_append_format(out, "client %u of the stream: work %d, last status %d: %.*s\n", i,
+                                 (int)c->work, c->last_status, TEXT_OF(c->last_error));
+    }
+    for (uint32_t i = 0; i < f->shard_count; i++)
+        buffer_append_format(out, "shard %s, parent %s%s, last record %s\n", f->shards[i].id,
+                             f->shards[i].parent, f->shards[i].ended ? ", ended" : "",
+                             f->shards[i].last);
+    for (uint32_t i = 0; f->clients != NULL && i < FOLLOW_KEYS; i++)
+        buffer_append_format(out, "item %u: %llu, by the last of %u scans %llu\n", i,
+                             (unsigned long long)f->values[i], f->scans,
+                             (unsigned long long)f->scanned[i]);
+}
+
+bool follows_check(const struct follows *f, struct buffer *why)
+{
+    buffer_append_slice(why, buffer_slice(&f->wrong));
+    return f->wrong.size == 0;
+}
+
+uint32_t follows_records(const struct follows *f)
+{
+    return f->records;
+}
