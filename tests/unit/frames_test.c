@@ -82,7 +82,8 @@ static enum reply_code create(struct slice name, struct slice key_name)
     named.name = name;
     named.partition_key.name = key_name;
     table_spec_encode(&body, &named);
-    struct request r = {.op = REQUEST_TABLE_CREATE, .table = {name, buffer_slice(&body)}};
+    struct request r = {.op = REQUEST_TABLE_CREATE,
+                        .table = {.name = name, .spec = buffer_slice(&body)}};
     enum reply_code code = frame_world_ask(w, &r, NULL);
     buffer_deinit(&body);
     return code;

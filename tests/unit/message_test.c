@@ -120,7 +120,7 @@ static void what_no_writer_writes_is_not_read(void **state)
         KIND_AT = 4 + 10
     };
     struct buffer b = {0};
-    struct request q = {.op = REQUEST_GET, .get = {slice_of("key"), true}};
+    struct request q = {.op = REQUEST_GET, .get = {.key = slice_of("key"), .consistent = true}};
     struct reply r = {.kind = ANSWER_ITEM};
     request_encode(&b, &q);
     b.data[b.size - 1] = 2; /* consistent */

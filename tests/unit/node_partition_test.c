@@ -308,8 +308,10 @@ static void a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started(v
     open_partition(&w, &info);
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
-    struct request get = {
-        .op = REQUEST_GET, .partition = info.id, .epoch = info.epoch, .get = {info.lo, true}};
+    struct request get = {.op = REQUEST_GET,
+                          .partition = info.id,
+                          .epoch = info.epoch,
+                          .get = {.key = info.lo, .consistent = true}};
     lone_ask(&w, &get);
     lone_assert_answer(&w, REPLY_NOT_LEADER);
     assert_int_equal(node_check(w.node, &error), STATUS_MALFORMED);

@@ -371,7 +371,8 @@ static void ask_for_table(struct lone_node *w)
                               .rcu = 1,
                               .wcu = 1};
     table_spec_encode(&b, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE, .table = {slice_of("t"), buffer_slice(&b)}};
+    struct request r = {.op = REQUEST_TABLE_CREATE,
+                        .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
     lone_ask(w, &r);
     buffer_deinit(&b);
 }

@@ -67,8 +67,8 @@ static void an_on_demand_table_with_a_sort_key_is_described_as_such(void **state
                   "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}]}");
     assert_int_equal(a.status, 200);
     static const char *const PARTS[] = {
-        "\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"s\","
-        "\"KeyType\":\"RANGE\"}]",
+        ("\"KeySchema\":[{\"AttributeName\":\"p\",\"KeyType\":\"HASH\"},{\"AttributeName\":\"s\","
+         "\"KeyType\":\"RANGE\"}]"),
         "{\"AttributeName\":\"s\",\"AttributeType\":\"B\"}",
         "\"BillingModeSummary\":{\"BillingMode\":\"PAY_PER_REQUEST\"}", "\"ReadCapacityUnits\":0"};
     for (size_t i = 0; i < 4; i++)
