@@ -12,7 +12,9 @@ static bool ttl_refuses(struct catalog *c, const struct catalog_command *command
 {
     const bool on = t->ttl == TTL_ENABLED;
     const int64_t since_ms = command->wall_ms - t->ttl_changed_ms;
-    if (t->ttl_changed_ms != 0 && since_ms < command->ttl_change_ms)
+    const bool before =
+        since_ms < 0; /* the clock of an earlier leader was ahead: no reason to wait */
+    if (t->ttl_changed_ms != 0 && !before && since_ms < command->ttl_change_ms)
         buffer_append_text(&c->text,
                            "Time to live has been modified multiple times within a fixed interval");
     else if (on && !slice_equal(command->spec.ttl_attribute, t->ttl_attribute))

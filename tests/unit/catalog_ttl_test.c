@@ -83,6 +83,22 @@ static void a_second_change_waits_if_the_configuration_says_so(void **state)
     catalog_world_deinit(&w);
 }
 
+/* Each leader of the catalog has a clock of its own. */
+static void a_change_does_not_wait_for_the_clock_of_an_earlier_leader(void **state)
+{
+    struct catalog_world w;
+    (void)state;
+    catalog_world_init(&w, 3);
+    for (int i = 0; i < 2; i++) {
+        w.config.ttl_change_ms = i * 60000;
+        assert_int_equal(change(&w, TTL_ENABLING, "a", 900000), REPLY_OK);
+        settle(&w);
+        assert_int_equal(change(&w, TTL_DISABLING, "a", 1000), REPLY_OK);
+        settle(&w);
+    }
+    catalog_world_deinit(&w);
+}
+
 static void other_changes_leave_it_as_it_is(void **state)
 {
     struct catalog_world w;
@@ -132,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_enabled_and_disabled_in_the_words_of_the_service),
         cmocka_unit_test(a_second_change_waits_if_the_configuration_says_so),
+        cmocka_unit_test(a_change_does_not_wait_for_the_clock_of_an_earlier_leader),
         cmocka_unit_test(other_changes_leave_it_as_it_is),
         cmocka_unit_test(bytes_that_make_no_sense_are_refused),
     };
