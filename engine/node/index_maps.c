@@ -12,6 +12,7 @@ struct index_map {
     LIST_ENTRY(index_map) place;
     uint32_t table_id;
     bool asking;
+    bool gone;
     struct instant asked;
     struct buffer bytes;
     struct arena arena;
@@ -45,7 +46,8 @@ static struct index_map *map_of(struct index_maps *maps, uint32_t table_id)
 
 static void map_ask(struct index_maps *maps, struct index_map *m)
 {
-    if (m->asking || instant_before(maps->env->now, instant_add_ms(m->asked, ASK_GAP_MS)))
+    if (m->asking || m->gone ||
+        instant_before(maps->env->now, instant_add_ms(m->asked, ASK_GAP_MS)))
         return;
     const struct call_options options = {
         .kind = CALL_INDEX_MAP, .subject = m->table_id, .patience = duration_ms(ASK_PATIENCE_MS)};
@@ -64,6 +66,11 @@ const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id)
     return NULL;
 }
 
+bool index_maps_gone(struct index_maps *maps, uint32_t table_id)
+{
+    return map_of(maps, table_id)->gone;
+}
+
 void index_maps_refresh(struct index_maps *maps, uint32_t table_id)
 {
     map_ask(maps, map_of(maps, table_id));
@@ -76,6 +83,7 @@ void index_maps_answered(struct index_maps *maps, const struct call_answer *answ
     struct arena arena = {0};
     struct table t;
     m->asking = false;
+    m->gone = r->code == REPLY_TABLE_NOT_FOUND;
     if (r->code != REPLY_OK || table_decode(r->table.bytes, &arena, &t) != STATUS_OK) {
         arena_deinit(&arena);
         return;

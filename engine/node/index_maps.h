@@ -1,4 +1,5 @@
-/* index_maps.h - where the partitions of global indexes are, as the catalog said last. */
+/* index_maps.h - where the partitions of global indexes, and of tables that transactions span, are, as
+ * the catalog said last. */
 #pragma once
 
 #include <sys/queue.h>
@@ -17,6 +18,8 @@ struct index_maps {
 void index_maps_deinit(struct index_maps *maps);
 /* The index's table; lends until the next answer of the catalog. NULL: the catalog is being asked. */
 const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id);
+/* Whether the catalog has said that there is no such table. Numbers of tables are never used again. */
+bool index_maps_gone(struct index_maps *maps, uint32_t table_id);
 /* The map is wrong: the catalog is asked again. The present one stays until there is an answer. */
 void index_maps_refresh(struct index_maps *maps, uint32_t table_id);
 /* The catalog has answered. */

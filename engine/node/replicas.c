@@ -192,6 +192,9 @@ void requests_close(struct requests *requests, struct operation *o)
         replicas_refuse_opening(requests, o, info.id, "opened");
     else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))
         env_reply(requests->env, o, REPLY_OK);
+    else if (!absent && o->request.replica.table_deleted && transactions_owe(p))
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "partition %u has transactions whose parts are to be done", info.id);
     else if (!absent && o->request.replica.table_deleted && !p->closing)
         replicas_end_partition(requests, o, p, as_of);
     else if (proposals_may_write(requests->proposals, o, 0))

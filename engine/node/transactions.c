@@ -173,6 +173,18 @@ struct record *transactions_record_of(const struct partition *p, struct slice an
     return p->locks == NULL ? NULL : record_find(p->locks, anchor, id);
 }
 
+bool transactions_owe(const struct partition *p)
+{
+    const struct record *r;
+    if (p->locks == NULL)
+        return false;
+    LIST_FOREACH (r, &p->locks->records, place) {
+        if (r->row.state == TRANSACTION_COMMITTED && r->row.keys.size > 0)
+            return true;
+    }
+    return false;
+}
+
 static void record_set(struct record *r, struct slice value)
 {
     buffer_set(&r->bytes, value);

@@ -48,21 +48,6 @@ static struct request request_about(enum request_op op, struct slice key, struct
 
 /* ---- locks ---- */
 
-/* Asks the anchor's partition. */
-static void lock_ask(struct transactions *transactions, const struct lock_table *t, struct lock *l)
-{
-    const struct slice anchor = buffer_slice(&l->anchor);
-    struct request request = request_about(REQUEST_TRANSACT_ASK, anchor, l->id);
-    struct call_options options = {
-        .kind = CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
-    request.transaction.aborts = !instant_before(
-        transactions->env->now, instant_add_ms(l->since, 2 * decide_ms(transactions)));
-    l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
-    if (!transactions_call(transactions, anchor, &options, &request))
-        return;
-    l->asking = ++transactions->questions;
-}
-
 /* It is decided: this node, which leads the partition, does the part or drops it. */
 static void lock_decided(struct transactions *transactions, const struct partition *p,
                          const struct lock *l, bool commits)
@@ -72,6 +57,28 @@ static void lock_decided(struct transactions *transactions, const struct partiti
     request.epoch = p->info.epoch;
     request.transaction.commits = commits;
     calls_tell(transactions->calls, transactions->env->id, &request);
+}
+
+/* Asks the anchor's partition. Whose table was deleted has told all parts before, if it had committed
+ * the transaction. */
+static void lock_ask(struct transactions *transactions, const struct partition *p,
+                     const struct lock_table *t, struct lock *l)
+{
+    const struct slice anchor = buffer_slice(&l->anchor);
+    struct request request = request_about(REQUEST_TRANSACT_ASK, anchor, l->id);
+    struct call_options options = {
+        .kind = CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
+    request.transaction.aborts = !instant_before(
+        transactions->env->now, instant_add_ms(l->since, 2 * decide_ms(transactions)));
+    l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
+    if (index_maps_gone(transactions->maps, storage_key_table(anchor))) {
+        PROBE("the table that decides of a lock was deleted");
+        lock_decided(transactions, p, l, false);
+        return;
+    }
+    if (!transactions_call(transactions, anchor, &options, &request))
+        return;
+    l->asking = ++transactions->questions;
 }
 
 static void lock_answered(struct transactions *transactions, struct partition *p,
@@ -98,13 +105,14 @@ static void lock_answered(struct transactions *transactions, struct partition *p
     lock_decided(transactions, p, l, r->state.decided == TRANSACTION_COMMITTED);
 }
 
-static void locks_turn(struct transactions *transactions, struct lock_table *t)
+static void locks_turn(struct transactions *transactions, struct lock_table *t,
+                       const struct partition *p)
 {
     struct lock *l;
     LIST_FOREACH (l, &t->locks, place) {
         if (l->applied && l->asking == 0 && !l->resolving &&
             !instant_before(transactions->env->now, l->ask_at))
-            lock_ask(transactions, t, l);
+            lock_ask(transactions, p, t, l);
         if (l->asking == 0)
             lock_table_wake(transactions, t, l->ask_at);
     }
@@ -131,6 +139,8 @@ static bool record_tell(struct transactions *transactions, const struct lock_tab
     const bool again = !instant_before(transactions->env->now, r->again_at);
     for (uint32_t i = 0; keys.left.size > 0; i++) {
         const struct slice key = reader_sized(&keys);
+        if (index_maps_gone(transactions->maps, storage_key_table(key)))
+            bit_set(r->told, i, true); /* its table was deleted */
         if (bit_of(r->told, i))
             continue;
         all = false;
@@ -320,7 +330,7 @@ static void lock_table_turn(struct transactions *transactions, struct lock_table
         lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
         return;
     }
-    locks_turn(transactions, t);
+    locks_turn(transactions, t, p);
     records_turn(transactions, t, p);
     tokens_turn(transactions, t, p);
 }

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "engine/message/frames.h"
+#include "engine/node/node_internal.h"
 #include "engine/node/transactions.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
@@ -145,6 +146,11 @@ static struct partition_stats scene_stats(struct scene *s)
     return stats;
 }
 
+static const struct partition *scene_partition(struct scene *s)
+{
+    return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
+}
+
 /* ---- two parts ---- */
 
 static void what_is_prepared_is_locked_until_it_is_decided_and_done(void **state)
@@ -212,6 +218,74 @@ static void a_part_that_was_admitted_is_not_charged_again(void **state)
     admit.admit.keys = slice_make(keys.data, keys.size - 1);
     assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
     buffer_deinit(&keys);
+    scene_close(&s);
+}
+
+/* No table has this number. */
+static void no_table(struct buffer *key)
+{
+    key->data[0] = 0;
+    key->data[1] = key->data[2] = key->data[3] = 9;
+}
+
+static void locks_of_a_table_that_is_gone_are_dropped(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_open(&s);
+    no_table(&s.anchor);
+    s.part.anchor = buffer_slice(&s.anchor);
+    s.part.keys = slice_make(NULL, 0);
+    buffer_clear(&s.other);
+    transaction_part_walk(&(struct codec){.out = &s.other}, &s.part);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    scene_pass(&s, 3 * DECIDE_MS);
+    assert_int_equal(scene_stats(&s).transactions.locks, 0);
+    scene_expect(&s, OLD, OLD);
+    scene_close(&s);
+}
+
+static void parts_of_a_table_that_is_gone_are_not_waited_for(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_open(&s);
+    struct buffer gone = {0};
+    buffer_set(&gone, slice_make(s.keys.data + 4, s.keys.size - 4));
+    no_table(&gone);
+    buffer_clear(&s.keys);
+    buffer_append_sized(&s.keys, buffer_slice(&gone));
+    s.part.keys = buffer_slice(&s.keys);
+    buffer_clear(&s.first);
+    transaction_part_walk(&(struct codec){.out = &s.first}, &s.part);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_true(transactions_owe(scene_partition(&s)));
+    scene_pass(&s, 1000);
+    assert_false(transactions_owe(scene_partition(&s)));
+    scene_expect(&s, NEW, OLD);
+    buffer_deinit(&gone);
+    scene_close(&s);
+}
+
+/* Else the other part would be asked about at a table that is gone. */
+static void a_table_goes_when_its_transactions_are_done(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    struct buffer info = {0};
+    partition_info_encode(&info, &scene_partition(&s)->info);
+    const struct request close = {.op = REQUEST_PARTITION_CLOSE,
+                                  .partition = scene_partition(&s)->info.id,
+                                  .replica = {.info = buffer_slice(&info), .table_deleted = true}};
+    assert_int_equal(scene_ask(&s, &close), REPLY_OVERLOADED);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_ask(&s, &close), REPLY_OK);
+    buffer_deinit(&info);
     scene_close(&s);
 }
 
@@ -414,6 +488,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_prepared_is_locked_until_it_is_decided_and_done),
         cmocka_unit_test(a_part_that_was_admitted_is_not_charged_again),
+        cmocka_unit_test(locks_of_a_table_that_is_gone_are_dropped),
+        cmocka_unit_test(parts_of_a_table_that_is_gone_are_not_waited_for),
+        cmocka_unit_test(a_table_goes_when_its_transactions_are_done),
         cmocka_unit_test(what_is_deleted_is_gone_once_it_is_decided),
         cmocka_unit_test(what_a_router_drops_is_as_before),
         cmocka_unit_test(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides),
