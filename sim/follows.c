@@ -13,6 +13,7 @@ const char follows_table[] = "followed";
 enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 100,
+    SCAN_RETRY_MS = 1500,
     QUIET_MS = 12000, /* then no abandoned write is on its way any more */
     LOOK_MS = 300,    /* between two looks at the shards */
     ID_SIZE = 64,
@@ -441,7 +442,9 @@ static void client_done(void *context, int status, struct slice body)
     else
         client_refused(c, status, body);
     const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
-    client_next(c, status == 200 ? think : RETRY_MS * NS_PER_MS);
+    /* A page of a Scan may need units of several partitions that have no items. */
+    const int64_t retry_ms = c->work == FOLLOW_SCAN ? SCAN_RETRY_MS : RETRY_MS;
+    client_next(c, status == 200 ? think : retry_ms * NS_PER_MS);
 }
 
 /* ---- what to do ---- */
