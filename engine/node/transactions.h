@@ -14,8 +14,8 @@
  *   TRANSACT-2  A lock goes only once the anchor's partition has said what is decided. The record
  *               stays until all locks are gone.
  *   TRANSACT-3  What nobody decides is aborted: the anchor's leader gives up a record that is pending
- *               for transaction_decide_ms, and a leader with a lock asks. To ask for what is not known here also
- *               keeps it from being begun later.
+ *               for transaction_decide_ms, and a leader with a lock asks. To ask for what is not
+ *               known here also keeps it from being begun later.
  *   TRANSACT-4  A strong read of a locked item waits until the anchor's partition says that the
  *               transaction is done or dropped, or was still pending after the read came. */
 #pragma once
@@ -57,7 +57,7 @@ struct lock {
 
 struct record {
     LIST_ENTRY(record) place;
-    struct record *same_id; /* or of the same hash */
+    struct record *same_id; /* the next one whose id has the same place in the map */
     struct transaction_id id;
     struct buffer anchor; /* storage key */
     struct buffer bytes;  /* the row's value; `row` lends from it */
@@ -84,8 +84,8 @@ struct transactions {
     struct instant at;           /* there is nothing to do before */
     uint64_t questions;          /* asked so far */
     uint32_t numbers;            /* given to locks and records so far */
-    bool
-        freed; /* a lock has gone, or is known to be pending: reads that wait are to be run again */
+    /* A lock has gone, or is known to be pending: reads that wait are to be run again. */
+    bool freed;
 };
 
 void transactions_deinit(struct transactions *transactions);
