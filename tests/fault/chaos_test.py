@@ -119,6 +119,14 @@ class Chaos:
                 len(self.running("node-")) > 0 and len(self.running()) > 1:
             self.random.choice([self.kill, self.pause, self.cut, self.cut, self.slow])()
 
+    def trouble(self, for_s, pause_s, over=lambda: False):
+        """Breaks and mends until the time is up or over(). At last all is mended."""
+        end = time.monotonic() + for_s
+        while time.monotonic() < end and not over():
+            self.step()
+            time.sleep(self.random.uniform(0, pause_s))
+        self.mend_all()
+
     def mend_all(self):
         while self.active:
             fault = self.active.pop()
@@ -367,13 +375,12 @@ def run(options, directory):
         until("the load has begun", lambda: history.exists() and history.stat().st_size > 100000)
         churn = Churn(cluster.ports, options.seed)
         churn.start()
-        end = time.monotonic() + options.seconds - CALM_S
-        while time.monotonic() < end:
-            chaos.step()
+
+        def over():
             if load.poll() is not None:
                 raise AssertionError(f"weir load ended with {load.returncode}")
-            time.sleep(source.uniform(0, 0.2))
-        chaos.mend_all()
+            return False
+        chaos.trouble(options.seconds - CALM_S, 0.2, over)
         lives = churn.end()
         wait_answers(cluster)
         if load.wait(timeout=options.seconds + 60) != 0:

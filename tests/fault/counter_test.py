@@ -212,13 +212,7 @@ def run(options, directory):
         for worker in workers:
             worker.start()
         until("both counters count", lambda: all(len(c.values) > 10 for c in counters))
-        end = time.monotonic() + options.seconds - CALM_S
-        while time.monotonic() < end:
-            chaos.step()
-            if any(c.errors for c in counters):
-                break
-            time.sleep(source.uniform(0, HURRY_S))
-        chaos.mend_all()
+        chaos.trouble(options.seconds - CALM_S, HURRY_S, lambda: any(c.errors for c in counters))
         before = [len(c.values) for c in counters]
         until("both counters count again",
               lambda: all(len(c.values) > b for c, b in zip(counters, before)) or

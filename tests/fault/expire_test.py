@@ -15,7 +15,6 @@ all replicas hold the same, and their counts are true.
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import json
-import signal
 import subprocess
 import sys
 import threading
@@ -85,39 +84,6 @@ def half_of_capacity(options, port):
     done = subprocess.run(load_command(options, port, "--preload", "--rate", "max", "--duration", f"{PROBE_S}s"),
                           stdout=subprocess.PIPE, check=True)
     return max(1, round(json.loads(done.stdout)["workloads"][0]["admitted_per_s"] / 2))
-
-
-class Load:
-    """`weir load` with a history, until it is told to stop."""
-
-    def __init__(self, options, port, rate, history):
-        self.process = subprocess.Popen(
-            load_command(options, port, "--rate", str(rate), "--duration", "86400s", "--history", str(history)),
-            stdout=subprocess.PIPE)
-
-    def check_running(self):
-        if self.process.poll() is not None:
-            raise AssertionError(f"weir load ended with {self.process.returncode}")
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return json.loads(self.process.communicate(timeout=servers.START_S)[0])["workloads"][0]
-
-    def forget(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-
-def steady(load, for_s):
-    """Time passes while the load goes on: what is compared is measured in it."""
-    first = time.monotonic_ns()
-
-    def is_over():
-        load.check_running()
-        return time.monotonic_ns() - first >= for_s * 1e9
-    until("a steady while", is_over, bound_s=2 * for_s + servers.START_S, poll_s=LOOK_S)
-    return first, time.monotonic_ns()
 
 
 def told(port):
@@ -198,10 +164,10 @@ def run(options, directory):
         rate = options.rate or half_of_capacity(options, port)
         say(f"{options.items} items whose time is over, {options.kept} whose time is not; {rate} requests a second")
         history = directory / "history.jsonl"
-        load = Load(options, port, rate, history)
-        before = steady(load, options.before)
+        load = servers.Load(load_command(options, port), rate, history)
+        before = load.steady(options.before)
         expiring = expire(options, cluster, client, load)
-        after = steady(load, options.before)
+        after = load.steady(options.before)
         ended = load.stop()
         if count(port) != options.kept:
             raise AssertionError(f"{count(port)} items are left, {options.kept} should be")

@@ -15,7 +15,6 @@ meet in the same items.
 Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -90,39 +89,6 @@ def half_of_capacity(options, port):
     return max(1, round(run["admitted_per_s"] / 2))
 
 
-class Writes:
-    """`weir load` with a history, until it is told to stop."""
-
-    def __init__(self, options, port, rate, history):
-        self.process = subprocess.Popen(
-            load_command(options, port, TABLE, options.items, "--rate", str(rate), "--duration", "86400s",
-                         "--history", str(history)), stdout=subprocess.PIPE)
-
-    def check_running(self):
-        if self.process.poll() is not None:
-            raise AssertionError(f"weir load ended with {self.process.returncode}")
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        return json.loads(self.process.communicate(timeout=servers.START_S)[0])["workloads"][0]
-
-    def forget(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
-
-def steady(writes, for_s):
-    """Time passes while the writes go on: what is compared is measured in it."""
-    first = time.monotonic_ns()
-
-    def is_over():
-        writes.check_running()
-        return time.monotonic_ns() - first >= for_s * 1e9
-    until("a steady while", is_over, bound_s=2 * for_s + servers.START_S, poll_s=LOOK_S)
-    return first, time.monotonic_ns()
-
-
 def add_index(options, client, writes):
     """The time from UpdateTable until the index is ACTIVE."""
     first = time.monotonic_ns()
@@ -174,10 +140,10 @@ def run(options, directory):
         rate = options.rate or half_of_capacity(options, port)
         say(f"{options.items} items, {loaded:.0f} a second; {rate} writes a second from now on")
         history = directory / "history.jsonl"
-        writes = Writes(options, port, rate, history)
-        before = steady(writes, options.before)
+        writes = servers.Load(load_command(options, port, TABLE, options.items), rate, history)
+        before = writes.steady(options.before)
         filling = add_index(options, client, writes)
-        after = steady(writes, options.before)
+        after = writes.steady(options.before)
         load = writes.stop()
         until("the index has followed", lambda: servers.indexes_follow(port, TABLE))
         unknown = load["failed_by_type"].pop("InternalServerError", 0)  # a leader changed on a busy machine

@@ -188,19 +188,11 @@ def run(options, directory):
             time.sleep(PAUSE_S)
         changer = Changer(cluster.ports[0])
         changer.start()
-        end = time.monotonic() + options.seconds
-        while time.monotonic() < end and not any(w.error for w in writers):
-            chaos.step()
-            time.sleep(source.uniform(0, 2))
-        chaos.mend_all()
+        chaos.trouble(options.seconds, 2, lambda: any(w.error for w in writers))
         until("the indexes are as they shall be", lambda: changer.done or changer.error)
-        for writer in writers:
-            writer.stopping.set()
-        for writer in writers:
-            writer.join()
-        errors = [w.error for w in writers if w.error] + [e for e in [changer.error] if e]
-        if errors:
-            raise AssertionError(errors[0])
+        servers.end_workers(writers)
+        if changer.error:
+            raise AssertionError(changer.error)
         until("the indexes have followed", lambda: servers.indexes_follow(cluster.ports[0], TABLE))
         figures = {"written": sum(w.written for w in writers), "failed": sum(w.failed for w in writers),
                    "lag_ms_median": statistics.median(samples), "lag_ms_max": max(samples),

@@ -350,6 +350,48 @@ class Cluster:
             server.forget()
 
 
+class Load:
+    """`weir load` with a history, until it is told to stop."""
+
+    def __init__(self, command, rate, history):
+        self.process = subprocess.Popen([*command, "--rate", str(rate), "--duration", "86400s", "--history",
+                                         str(history)], stdout=subprocess.PIPE)
+
+    def check_running(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"weir load ended with {self.process.returncode}")
+
+    def steady(self, for_s):
+        """Time passes while the load goes on: what is compared is measured in it."""
+        first = time.monotonic_ns()
+
+        def is_over():
+            self.check_running()
+            return time.monotonic_ns() - first >= for_s * 1e9
+        until("a steady while", is_over, bound_s=2 * for_s + START_S, poll_s=0.1)
+        return first, time.monotonic_ns()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return json.loads(self.process.communicate(timeout=START_S)[0])["workloads"][0]
+
+    def forget(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def end_workers(workers):
+    """Threads with `stopping` and `error`."""
+    for worker in workers:
+        worker.stopping.set()
+    for worker in workers:
+        worker.join()
+    errors = [worker.error for worker in workers if worker.error]
+    if errors:
+        raise AssertionError(errors[0])
+
+
 def verify(weir, data, settings=()):
     """`weir verify` on a directory whose processes have stopped; what it printed."""
     done = subprocess.run([str(weir), "verify", "--data", str(data), *settings],

@@ -223,20 +223,10 @@ def run(options, directory):
         for worker in workers:
             worker.start()
         until("all work", lambda: all(w.done > 3 or w.error for w in workers))
-        end = time.monotonic() + options.seconds
-        while time.monotonic() < end and not any(w.error for w in workers):
-            chaos.step()
-            time.sleep(source.uniform(0, 2))
-        chaos.mend_all()
+        chaos.trouble(options.seconds, 2, lambda: any(w.error for w in workers))
         read = sum(r.done for r in readers)
         until("groups are read again", lambda: sum(r.done for r in readers) > read + READERS or any(w.error for w in workers))
-        for worker in workers:
-            worker.stopping.set()
-        for worker in workers:
-            worker.join()
-        errors = [w.error for w in workers if w.error]
-        if errors:
-            raise AssertionError(errors[0])
+        servers.end_workers(workers)
         figures = {"seconds": options.seconds, "faults": chaos.counts, "moves": sums(movers), "reads": sums(readers),
                    "free_s": check_free(cluster.ports[0]), **check_books(cluster.ports[1], movers)}
         until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]))
