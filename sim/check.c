@@ -23,6 +23,11 @@ static bool check_node(struct node_process *p, uint32_t id, struct buffer *why)
         buffer_append_format(why, "node %u cannot be verified\n", id);
         return false;
     }
+    if (v.open_transactions > 0) {
+        buffer_append_format(why, "node %u holds %lld locks and records of transactions\n", id,
+                             (long long)v.open_transactions);
+        return false;
+    }
     if (v.damaged == 0 && v.miscounted == 0)
         return true;
     buffer_append_format(why,

@@ -119,6 +119,7 @@ struct node_verification {
     int64_t bytes; /* item sizes */
     int64_t damaged;
     struct slice first_damaged_key; /* lends until the next call */
+    int64_t open_transactions;      /* locks and records of transactions that are not over */
     uint32_t miscounted; /* partitions with a wrong count of items, bytes or item collections */
 };
 

@@ -16,7 +16,8 @@ struct content {
     struct tally rows[LOCAL_INDEXES_MAX]; /* that the items should have, by place */
     struct tally counted_rows[LOCAL_INDEXES_MAX]; /* of the items that are counted */
     int64_t rows_read;
-    struct tally records; /* of streams */
+    struct tally records;      /* of streams */
+    int64_t open_transactions; /* their locks and records */
     bool miscounted_collection;
 };
 
@@ -117,8 +118,11 @@ static bool verify_other_row(struct content *t, struct slice key, struct slice v
     }
     if (space == SPACE_FEED_KEYS)
         return feed_change_is_sound(value);
-    if (space != SPACE_STREAM_KEYS)
-        return transaction_row_is_sound(key, value);
+    if (space != SPACE_STREAM_KEYS) {
+        const bool sound = transaction_row_is_sound(key, value);
+        t->open_transactions += sound && transaction_row_is_open(key, value);
+        return sound;
+    }
     tally_add(&t->records, 1, (int64_t)(key.size + value.size));
     t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
     t->checksum = XXH3_64bits_withSeed(value.data, value.size, t->checksum);
@@ -196,6 +200,7 @@ enum status node_verify_replicas(struct node *n, struct node_verification *out,
         out->partitions++;
         out->items += t.items.count;
         out->bytes += t.items.bytes;
+        out->open_transactions += p->no_state ? 0 : t.open_transactions;
         /* an unfinished snapshot has no count */
         out->miscounted += !p->no_state && !verify_counts(p, &t);
         if (replica != NULL && p->info.id != CATALOG_GROUP)

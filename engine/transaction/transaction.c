@@ -161,3 +161,18 @@ bool transaction_row_is_sound(struct slice row_key, struct slice value)
         transaction_token_walk(&c, &token);
     return sound && !r.failed && r.left.size == 0;
 }
+
+bool transaction_row_is_open(struct slice row_key, struct slice value)
+{
+    enum transaction_row row;
+    struct slice key;
+    const uint8_t *name;
+    struct transaction_record record;
+    struct reader r = {value, false};
+    if (!transaction_key_split(row_key, &row, &key, &name) || row == ROW_TOKEN)
+        return false;
+    if (row == ROW_LOCK)
+        return true;
+    transaction_record_walk(&(struct codec){.in = &r}, &record);
+    return !r.failed && (record.state != TRANSACTION_ABORTED || record.keys.size > 0);
+}

@@ -107,5 +107,8 @@ void transaction_record_key_append(struct buffer *out, struct slice anchor,
 /* Takes a row's key apart. `key`: the item's, in the row's key space. False: it is no row's key. */
 bool transaction_key_split(struct slice row_key, enum transaction_row *row, struct slice *key,
                            const uint8_t **name);
+/* Whether a sound row is of a transaction that is not over. Tokens, and records of what was refused before
+ * it came, stay for a while. */
+bool transaction_row_is_open(struct slice row_key, struct slice value);
 /* Whether key and value of a row can be; the value of a row that goes is empty. */
 bool transaction_row_is_sound(struct slice row_key, struct slice value);
