@@ -65,6 +65,7 @@ struct record {
     uint32_t number;
     bool applied;
     bool changing; /* an entry that changes it is proposed */
+    bool ends;     /* is to be forgotten in this turn */
     struct instant since;
     struct instant again_at; /* when to tell the parts again */
     uint64_t told[2];        /* bit i: other part i has been told, and has answered */

@@ -10,8 +10,7 @@
 enum {
     RETRY_MS = 20,
     PATIENCE_MS = 1000,
-    DELETED_MAX = 500,              /* tokens in an entry */
-    FORGOTTEN_BYTES_MAX = 64 * 1024 /* of an entry that forgets records */
+    SET_BYTES_MAX = 8 * 1024 /* of an entry that forgets records or tokens, but for its last key */
 };
 
 /* Calls the leader of the partition that has the key. False: its place is not known yet. */
@@ -217,39 +216,46 @@ static bool record_turn(struct transactions *transactions, const struct partitio
     return all;
 }
 
+/* Proposes the set. False: not now. */
+static bool rows_propose(struct transactions *transactions, struct partition *p,
+                         const struct buffer *set)
+{
+    const struct operation o = {.from = FROM_SELF};
+    return proposals_may_write(transactions->proposals, &o, set->size) &&
+           groups_may_propose(transactions->groups, p, &o, set->size) &&
+           groups_propose(transactions->groups, p, &o, LOG_WRITE, buffer_slice(set),
+                          slice_make(NULL, 0)) != NULL;
+}
+
+static void record_append_end(struct buffer *set, const struct record *r)
+{
+    struct buffer key = {0};
+    transaction_record_key_append(&key, buffer_slice(&r->anchor), r->id);
+    change_set_append(
+        set,
+        &(struct change){.space = SPACE_TRANSACTIONS, .key = buffer_slice(&key), .old_size = -1});
+    buffer_deinit(&key);
+}
+
 static void records_turn(struct transactions *transactions, struct lock_table *t,
                          struct partition *p)
 {
-    const struct operation o = {.from = FROM_SELF};
-    const size_t most = FORGOTTEN_BYTES_MAX + STORAGE_KEY_SIZE_MAX + CHANGE_HEAD_SIZE;
-    struct buffer set = {0}, key = {0};
+    struct buffer set = {0};
     struct record *r;
     change_set_begin(&set, 0, 0);
     LIST_FOREACH (r, &t->records, place) {
-        if (!record_turn(transactions, p, t, r))
-            continue;
-        if (set.size >= FORGOTTEN_BYTES_MAX) {
-            lock_table_wake(transactions, t, transactions->env->now);
-            break;
-        }
-        buffer_clear(&key);
-        transaction_record_key_append(&key, buffer_slice(&r->anchor), r->id);
-        change_set_append(&set, &(struct change){.space = SPACE_TRANSACTIONS,
-                                                 .key = buffer_slice(&key),
-                                                 .old_size = -1});
-        r->changing = true;
+        r->ends = record_turn(transactions, p, t, r) && set.size < SET_BYTES_MAX;
+        if (r->ends)
+            record_append_end(&set, r);
     }
-    if (set.size > CHANGE_SET_HEAD_SIZE &&
-        (!proposals_may_write(transactions->proposals, &o, most) ||
-         !groups_may_propose(transactions->groups, p, &o, most) ||
-         groups_propose(transactions->groups, p, &o, LOG_WRITE, buffer_slice(&set),
-                        slice_make(NULL, 0)) == NULL)) {
+    if (set.size > CHANGE_SET_HEAD_SIZE) {
+        const bool proposed = rows_propose(transactions, p, &set);
         LIST_FOREACH (r, &t->records, place)
-            r->changing = false; /* an entry on its way does no harm twice */
-        lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
+            r->changing |= proposed && r->ends;
+        if (!proposed || set.size >= SET_BYTES_MAX)
+            lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
     }
     buffer_deinit(&set);
-    buffer_deinit(&key);
 }
 
 /* ---- tokens ---- */
@@ -258,16 +264,11 @@ static void records_turn(struct transactions *transactions, struct lock_table *t
 static void tokens_delete(struct transactions *transactions, struct lock_table *t,
                           struct partition *p)
 {
-    const struct operation o = {.from = FROM_SELF};
     struct reader keys = {buffer_slice(&p->expired), false};
     struct buffer set = {0};
     struct slice value;
-    lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
-    if (!proposals_may_write(transactions->proposals, &o, p->expired.size) ||
-        !groups_may_propose(transactions->groups, p, &o, p->expired.size))
-        return;
     change_set_begin(&set, 0, 0);
-    for (uint32_t i = 0; keys.left.size > 0 && i < DELETED_MAX; i++) {
+    while (keys.left.size > 0 && set.size < SET_BYTES_MAX) {
         const struct slice key = reader_sized(&keys);
         if (proposals_shadow(transactions->proposals, key, memtable_hash(key)) == NULL &&
             store_get(transactions->env->store, key, true, &value) == STATUS_OK &&
@@ -275,11 +276,10 @@ static void tokens_delete(struct transactions *transactions, struct lock_table *
             change_set_append(
                 &set, &(struct change){.space = SPACE_TRANSACTIONS, .key = key, .old_size = -1});
     }
-    if (set.size > CHANGE_SET_HEAD_SIZE)
-        groups_propose(transactions->groups, p, &o, LOG_WRITE, buffer_slice(&set),
-                       slice_make(NULL, 0));
+    if (set.size == CHANGE_SET_HEAD_SIZE || rows_propose(transactions, p, &set))
+        buffer_set(&p->expired, arena_copy(&transactions->env->lent, keys.left));
+    lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
     buffer_deinit(&set);
-    buffer_set(&p->expired, arena_copy(&transactions->env->lent, keys.left));
 }
 
 /* A sweep begins now and then. */
