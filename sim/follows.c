@@ -13,7 +13,6 @@ const char follows_table[] = "followed";
 enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 100,
-    SCAN_RETRY_MS = 1500,
     QUIET_MS = 12000, /* then no abandoned write is on its way any more */
     LOOK_MS = 300,    /* between two looks at the shards */
     ID_SIZE = 64,
@@ -28,7 +27,7 @@ enum follow_work {
     FOLLOW_SHARDS,   /* the follower's, as the next ones: DescribeStream */
     FOLLOW_ITERATOR, /* GetShardIterator */
     FOLLOW_RECORDS,  /* GetRecords */
-    FOLLOW_SCAN,
+    FOLLOW_READ,
     FOLLOW_DONE,
 };
 
@@ -63,10 +62,10 @@ struct follows {
     char after[ID_SIZE];
     uint64_t values[FOLLOW_KEYS]; /* of the items; 0: there is none */
     char last[FOLLOW_KEYS][NUMBER_SIZE];
-    uint64_t scanned[FOLLOW_KEYS]; /* the same, by the last Scan */
-    uint32_t scans;
-    char scan_after[NUMBER_SIZE]; /* the key of an item; empty: from the first */
-    uint64_t numbers;             /* used so far */
+    uint64_t read[FOLLOW_KEYS]; /* the same, by the last strong reads */
+    uint32_t reads;
+    uint32_t next;    /* the item to read */
+    uint64_t numbers; /* used so far */
     uint32_t records;
     struct instant quiet_from; /* 0: not known yet */
     struct buffer wrong;       /* the first record that did not fit */
@@ -324,14 +323,12 @@ static const char *client_write(struct follow_client *c)
     case FOLLOW_RECORDS:
         write_get_records(c);
         return STREAMS "GetRecords";
-    case FOLLOW_SCAN:
-        buffer_append_format(&c->body, "{\"TableName\":\"%s\",\"ConsistentRead\":true",
-                             follows_table);
-        if (c->all->scan_after[0] != 0)
-            buffer_append_format(&c->body, ",\"ExclusiveStartKey\":{\"k\":{\"S\":\"%s\"}}",
-                                 c->all->scan_after);
-        buffer_append_text(&c->body, "}");
-        return "Scan";
+    case FOLLOW_READ:
+        buffer_append_format(
+            &c->body,
+            "{\"TableName\":\"%s\",\"ConsistentRead\":true,\"Key\":{\"k\":{\"S\":\"%u\"}}}",
+            follows_table, c->all->next);
+        return "GetItem";
     case FOLLOW_IDLE:
     case FOLLOW_DONE:
         break;
@@ -341,26 +338,16 @@ static const char *client_write(struct follow_client *c)
 
 /* ---- answers ---- */
 
-/* A page of the Scan. */
-static void take_scan(struct follow_client *c, struct slice body)
+/* An item. After the last one they are compared. */
+static void take_item(struct follow_client *c, struct slice body)
 {
-    static const char last[] = "\"LastEvaluatedKey\":{\"k\":{\"S\":\"";
     struct follows *f = c->all;
-    struct slice rest = body, item;
-    if (f->scan_after[0] == 0)
-        memset(f->scanned, 0, sizeof f->scanned);
-    f->scans++;
-    while (next_part(&rest, "{\"k\":{\"S\":\"", &item)) {
-        const uint64_t key = number_of(item, "{\"k\":{\"S\":\""),
-                       value = number_of(item, "\"v\":{\"N\":\"");
-        if (key < FOLLOW_KEYS && value != 0) /* the last key of the page has no value */
-            f->scanned[key] = value;
-    }
-    keep(f->scan_after, sizeof f->scan_after, text_of(body, last));
-    if (f->scan_after[0] != 0)
+    f->reads++;
+    f->read[f->next] = number_of(body, "\"v\":{\"N\":\"");
+    if (++f->next < FOLLOW_KEYS)
         return;
-    const bool equal = memcmp(f->scanned, f->values, sizeof f->values) == 0;
-    c->work = equal ? FOLLOW_DONE : FOLLOW_SHARDS;
+    f->next = 0;
+    c->work = memcmp(f->read, f->values, sizeof f->values) == 0 ? FOLLOW_DONE : FOLLOW_SHARDS;
 }
 
 /* The follower's. */
@@ -384,8 +371,8 @@ static void client_take(struct follow_client *c, struct slice body)
         take_records(f, body);
         f->shard++;
         break;
-    case FOLLOW_SCAN:
-        take_scan(c, body);
+    case FOLLOW_READ:
+        take_item(c, body);
         break;
     case FOLLOW_IDLE:
     case FOLLOW_MAKE:
@@ -420,7 +407,7 @@ static void client_refused(struct follow_client *c, int status, struct slice bod
     if (c->work == FOLLOW_RECORDS && dynamo_says(body, "ExpiredIterator"))
         buffer_clear(&f->shards[f->shard].iterator);
     else if (c->work >= FOLLOW_SHARDS && status == 400 && !dynamo_says(body, "Throttl") &&
-             !dynamo_says(body, "ThroughputExceeded") && c->work != FOLLOW_SCAN)
+             !dynamo_says(body, "ThroughputExceeded") && c->work != FOLLOW_READ)
         follows_wrong(f, "a read of the stream is refused", body);
     if (f->wrong.size > 0)
         c->work = FOLLOW_DONE;
@@ -442,9 +429,7 @@ static void client_done(void *context, int status, struct slice body)
     else
         client_refused(c, status, body);
     const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
-    /* A page of a Scan may need units of several partitions that have no items. */
-    const int64_t retry_ms = c->work == FOLLOW_SCAN ? SCAN_RETRY_MS : RETRY_MS;
-    client_next(c, status == 200 ? think : retry_ms * NS_PER_MS);
+    client_next(c, status == 200 ? think : RETRY_MS * NS_PER_MS);
 }
 
 /* ---- what to do ---- */
@@ -485,8 +470,8 @@ static bool follower_choose(struct follow_client *c)
             c->work = FOLLOW_ITERATOR;
         return true;
     }
-    c->work = !f->found && writes_are_over(f) ? FOLLOW_SCAN : FOLLOW_SHARDS;
-    return f->found || c->work == FOLLOW_SCAN;
+    c->work = !f->found && writes_are_over(f) ? FOLLOW_READ : FOLLOW_SHARDS;
+    return f->found || c->work == FOLLOW_READ;
 }
 
 static void client_run(void *context, uint64_t argument)
@@ -580,9 +565,9 @@ void follows_describe(const struct follows *f, struct buffer *out)
                              f->shards[i].parent, f->shards[i].ended ? ", ended" : "",
                              f->shards[i].last);
     for (uint32_t i = 0; f->clients != NULL && i < FOLLOW_KEYS; i++)
-        buffer_append_format(out, "item %u: %llu, by the last of %u scans %llu\n", i,
-                             (unsigned long long)f->values[i], f->scans,
-                             (unsigned long long)f->scanned[i]);
+        buffer_append_format(out, "item %u: %llu, by the last of %u reads %llu\n", i,
+                             (unsigned long long)f->values[i], f->reads,
+                             (unsigned long long)f->read[i]);
 }
 
 bool follows_check(const struct follows *f, struct buffer *why)

@@ -3,7 +3,7 @@
  * The table has few items, so that many writes meet. The follower reads a shard once the shard's parent
  * is read to its end, and keeps the items as the records tell. Each record must fit: OldImage is the item
  * as the follower has it, and sequence numbers rise. So no record may be lost, come twice, or come before
- * an earlier one of the same item. At last the items equal those of a Scan. */
+ * an earlier one of the same item. At last the items equal those that strong reads find. */
 #pragma once
 
 #include "sim/http_client.h"

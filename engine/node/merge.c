@@ -158,10 +158,13 @@ static void merge_thaw(struct applier *applier, struct partition *p, uint64_t ep
     struct partition_info info = p->info;
     info.epoch = epoch;
     partition_set(p, &info);
-    if (p->frozen.index == 0)
+    const bool frozen = p->frozen.index != 0;
+    if (!frozen)
         PROBE("a merge is given up before anything was frozen");
     p->frozen = (struct frozen){0};
     p->thaws = false;
+    if (frozen)
+        transactions_thawed(applier->transactions, p);
     env_note(applier->env, NODE_TRACE_THAWED, p->info.id, (int64_t)epoch);
 }
 

@@ -366,6 +366,12 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         LIST_INSERT_HEAD(&transactions->all, p->locks, place);
 }
 
+void transactions_thawed(struct transactions *transactions, struct partition *p)
+{
+    transactions_forget(transactions, p);
+    transactions_begin(transactions, p);
+}
+
 void transactions_see(struct transactions *transactions, struct partition *p)
 {
     if (p->locks != NULL && p->locks->term != p->led)

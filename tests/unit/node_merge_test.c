@@ -5,6 +5,7 @@
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/node/node_internal.h"
+#include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 
 enum {
@@ -309,6 +310,34 @@ static void a_merge_that_a_crash_forgot_is_done_again(void **state)
     lone_deinit(&s.w);
 }
 
+/* What is behind the entry changes nothing, so it is not waited for. */
+static void a_lock_behind_the_entry_that_freezes_is_none(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    uint8_t token[TRANSACTION_TOKEN_SIZE] = {7};
+    struct transaction_part part = {.id = {1, 1}, .token = slice_make(token, sizeof token)};
+    struct buffer bytes = {0};
+    const struct partition_info p = freezing(&s);
+    struct request r = lone_request(&s.w, REQUEST_DELETE, s.in_upper);
+    part.anchor = r.write.key;
+    transaction_part_walk(&(struct codec){.out = &bytes}, &part);
+    r.write.transaction = buffer_slice(&bytes);
+    ask(&s, &p);
+    s.w.answer_count = 0;
+    lone_ask(&s.w, &r); /* into the log behind it */
+    lone_write_all(&s.w);
+    s.w.answer_count = 0;
+    thaw(&s);
+    s.w.table.partitions[1].epoch++;
+    lone_put(&s.w, s.in_upper, 99);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    buffer_deinit(&bytes);
+    lone_deinit(&s.w);
+}
+
 /* The store has the upper replica frozen by the first merge, which was given up. */
 static void absorb_in_a_second_merge(struct scene *s)
 {
@@ -391,6 +420,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frozen_partition_serves_nothing_until_it_is_thawed),
         cmocka_unit_test(a_write_behind_the_entry_that_freezes_does_nothing),
+        cmocka_unit_test(a_lock_behind_the_entry_that_freezes_is_none),
         cmocka_unit_test(nothing_is_taken_over_that_is_not_frozen),
         cmocka_unit_test(a_node_stops_rather_than_guess_what_it_takes_over),
         cmocka_unit_test(a_merge_is_said_to_be_done_once_it_is_on_disk),
