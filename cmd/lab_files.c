@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <ftw.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -69,16 +70,9 @@ static bool make_directories(char *path, struct buffer *error)
     return true;
 }
 
-bool lab_file_write(const char *directory, const char *name, struct slice bytes,
-                    struct buffer *error)
+static bool write_fresh(const char *fresh, const char *path, struct slice bytes,
+                        struct buffer *error)
 {
-    char path[PATH_SIZE], fresh[PATH_SIZE + 32];
-    if (!join(path, directory, name))
-        return buffer_explain(error, STATUS_TOO_LARGE, "the path %s/%s is too long", directory,
-                              name) == STATUS_OK;
-    if (!make_directories(path, error))
-        return false;
-    snprintf(fresh, sizeof fresh, "%s.%d", path, (int)getpid());
     FILE *f = fopen(fresh, "wb");
     if (f == NULL)
         return file_fail(error, "write", fresh);
@@ -90,6 +84,27 @@ bool lab_file_write(const char *directory, const char *name, struct slice bytes,
         return false;
     }
     return true;
+}
+
+bool lab_file_write(const char *directory, const char *name, struct slice bytes,
+                    struct buffer *error)
+{
+    char path[PATH_SIZE], fresh[PATH_SIZE + 32];
+    if (!join(path, directory, name))
+        return buffer_explain(error, STATUS_TOO_LARGE, "the path %s/%s is too long", directory,
+                              name) == STATUS_OK;
+    if (!make_directories(path, error))
+        return false;
+    snprintf(fresh, sizeof fresh, "%s.%d", path, (int)getpid());
+    /* A process that is told to end leaves no fresh file behind. */
+    sigset_t ends, before;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    const bool good = write_fresh(fresh, path, bytes, error);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return good;
 }
 
 bool lab_file_exists(const char *directory, const char *name)
