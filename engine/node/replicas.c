@@ -81,6 +81,12 @@ static void replicas_change_indexes(struct requests *requests, const struct oper
                    "partition %u knows newer indexes of its table", p->info.id);
         return;
     }
+    if (p->led == 0) {
+        env_refuse(requests->env, o, REPLY_NOT_LEADER,
+                   "node %u does not lead partition %u, whose table has other indexes",
+                   requests->env->id, p->info.id);
+        return;
+    }
     applier_propose_indexes(requests->applier, p, info);
     env_refuse(requests->env, o, REPLY_OVERLOADED,
                "partition %u does not know the indexes of its table yet", p->info.id);

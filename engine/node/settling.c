@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/probe.h"
 #include "replication/raft_mutation.h"
 
 enum {
@@ -607,6 +608,17 @@ static void settling_advance(struct settling *settling, struct settling_table *s
         s->send_at = INSTANT_NEVER;
 }
 
+/* A member says that the partition's leader must be told, which has perhaps been told once: but it may
+ * have led nothing then, and has gone by its group's word since. */
+static void settling_tell_again(struct settling_table *s, const struct partition_info *p,
+                                uint32_t index)
+{
+    const uint16_t again = s->at[index].done & (uint16_t)((1U << p->member_count) - 1);
+    PROBE("a leader must be told again what its group does not know");
+    s->at[index].done &= (uint16_t)~again;
+    s->missing += (uint32_t)__builtin_popcount(again);
+}
+
 void settling_answered(struct settling *settling, const struct call_answer *answer)
 {
     const struct reply *reply = answer->reply;
@@ -625,6 +637,8 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
     enum merge_step merge = settling_merge_of(s, &partitions[index]);
     if (merge != MERGE_NONE && s->attempt < MERGE_QUICK)
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MERGE_MS));
+    if (reply->code == REPLY_NOT_LEADER && merge == MERGE_NONE && slot < MEMBERS_SLOT)
+        settling_tell_again(s, &partitions[index], index);
     if (reply->code != REPLY_OK)
         return; /* the request is sent again */
     if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT) {
