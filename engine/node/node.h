@@ -119,7 +119,9 @@ struct node_verification {
     int64_t bytes; /* item sizes */
     int64_t damaged;
     struct slice first_damaged_key; /* lends until the next call */
-    int64_t open_transactions;      /* locks and records of transactions that are not over */
+    /* Locks and records of transactions that are not over, in partitions that are led here: others may
+     * be behind. */
+    int64_t open_transactions;
     uint32_t miscounted; /* partitions with a wrong count of items, bytes or item collections */
 };
 
