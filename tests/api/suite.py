@@ -110,6 +110,16 @@ def keys_of(*keys):
     }
 
 
+def make_table(body):
+    """Makes a table, and waits until it is ACTIVE."""
+    status, answer = send("CreateTable", body)
+    assert status == 200, answer
+    end = time.monotonic() + WAIT_S
+    while send("DescribeTable", {"TableName": body["TableName"]})[1]["Table"]["TableStatus"] != "ACTIVE":
+        assert time.monotonic() < end, "the table does not become ACTIVE"
+        time.sleep(0.02)
+
+
 class Suite(unittest.TestCase):
     """One table for all tests of a class, by its partition key p and, with SORT, its sort key s."""
 
@@ -120,13 +130,7 @@ class Suite(unittest.TestCase):
     def setUpClass(cls):
         keys = (("p", "S"),) if cls.SORT is None else (("p", "S"), ("s", cls.SORT))
         cls.table = new_name()
-        status, answer = send("CreateTable", {"TableName": cls.table, "BillingMode": "PAY_PER_REQUEST",
-                                              **keys_of(*keys)})
-        assert status == 200, answer
-        end = time.monotonic() + WAIT_S
-        while send("DescribeTable", {"TableName": cls.table})[1]["Table"]["TableStatus"] != "ACTIVE":
-            assert time.monotonic() < end, "the table does not become ACTIVE"
-            time.sleep(0.02)
+        make_table({"TableName": cls.table, "BillingMode": "PAY_PER_REQUEST", **keys_of(*keys)})
 
     @classmethod
     def tearDownClass(cls):

@@ -2,11 +2,10 @@
 """TransactWriteItems and TransactGetItems: what they do, what cancels them, what they cost, and tokens."""
 
 import concurrent.futures
-import time
 import unittest
 
 import botocore.exceptions
-from suite import Suite, boto, keys_of, n, new_name, s, send, until
+from suite import Suite, boto, keys_of, make_table, n, new_name, s, send, until
 
 CANCELED = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
 MISMATCH = "IdempotentParameterMismatchException"
@@ -258,7 +257,7 @@ class IndexedTest(Transactions):
         units = {"ReadCapacityUnits": 3000, "WriteCapacityUnits": 3000}
         show = {"Projection": {"ProjectionType": "ALL"}}
         keys = keys_of(("p", "S"), ("s", "S"))
-        status, answer = send("CreateTable", {
+        make_table({
             "TableName": cls.table, "ProvisionedThroughput": units, "KeySchema": keys["KeySchema"],
             "AttributeDefinitions": [{"AttributeName": a, "AttributeType": t}
                                      for a, t in (("p", "S"), ("s", "S"), ("l", "N"), ("g", "S"))],
@@ -266,11 +265,6 @@ class IndexedTest(Transactions):
                                        **show}],
             "GlobalSecondaryIndexes": [{"IndexName": "by-g", "KeySchema": keys_of(("g", "S"))["KeySchema"],
                                         "ProvisionedThroughput": units, **show}]})
-        assert status == 200, answer
-        end = time.monotonic() + 30
-        while send("DescribeTable", {"TableName": cls.table})[1]["Table"]["TableStatus"] != "ACTIVE":
-            assert time.monotonic() < end, "the table does not become ACTIVE"
-            time.sleep(0.02)
 
     def item(self, p, s_key, l, g):
         return {"Put": {"TableName": self.table, "Item": {"p": s(p), "s": s(s_key), "l": n(l), "g": s(g)}}}
