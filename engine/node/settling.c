@@ -608,8 +608,9 @@ static void settling_advance(struct settling *settling, struct settling_table *s
         s->send_at = INSTANT_NEVER;
 }
 
-/* A member says that the partition's leader must be told, which has perhaps been told once: but it may
- * have led nothing then, and has gone by its group's word since. */
+/* A member has refused to change the indexes of its group, because another member leads. That member may
+ * have acknowledged the change before it led, and forgotten the change with a snapshot: all members are
+ * told again. */
 static void settling_tell_again(struct settling_table *s, const struct partition_info *p,
                                 uint32_t index)
 {

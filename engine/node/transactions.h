@@ -92,7 +92,8 @@ struct transactions {
 void transactions_deinit(struct transactions *transactions);
 /* The partition leads here in a new term, or has another range: its lock table is made anew. */
 void transactions_begin(struct transactions *transactions, struct partition *p);
-/* What was proposed while the partition was frozen has changed nothing, and is not on its way. */
+/* Entries that were proposed while the partition was frozen have changed nothing: the lock table counts
+ * on none of them. */
 void transactions_thawed(struct transactions *transactions, struct partition *p);
 
 /* The partition was stepped: it may be led here no more. */

@@ -58,8 +58,8 @@ static void lock_decided(struct transactions *transactions, const struct partiti
     calls_tell(transactions->calls, transactions->env->id, &request);
 }
 
-/* Asks the anchor's partition. Whose table was deleted has told all parts before, if it had committed
- * the transaction. */
+/* Asks the anchor's partition. If the anchor's table is deleted, the transaction was not committed: a
+ * table is deleted only after all parts of committed transactions were told. */
 static void lock_ask(struct transactions *transactions, const struct partition *p,
                      const struct lock_table *t, struct lock *l)
 {
