@@ -213,6 +213,7 @@ void partition_info_walk(struct codec *c, struct partition_info *p)
     indexes_walk(c, &p->indexes, p->whole_collections);
     codec_u32(c, &p->indexes_version);
     codec_sized(c, &p->ttl, TTL_NAME_SIZE_MAX);
+    codec_u64(c, &p->salting);
 }
 
 CODEC_ENCODE(partition_info)
@@ -251,6 +252,7 @@ static void table_walk(struct codec *c, struct table *t)
     codec_bool(c, &t->protected);
     ttl_walk(c, &t->ttl, &t->ttl_attribute);
     codec_amount(c, &t->ttl_changed_ms);
+    codec_sized(c, &t->salting, SALTING_SIZE_MAX);
     told_walk(c, &t->class, &t->encryption, &t->encryption_key);
     codec_sized(c, &t->tags, UINT32_MAX);
     codec_check(c, tags_valid(t->tags, false));
@@ -274,12 +276,13 @@ void table_encode(struct buffer *out, const struct table *t)
         p.indexes_version = 0;
         p.ttl = slice_make(NULL, 0);
         p.stream = (struct stream_word){0};
+        p.salting = 0;
         partition_info_encode(out, &p);
     }
 }
 
 enum {
-    PARTITION_INFO_SIZE_MIN = 80
+    PARTITION_INFO_SIZE_MIN = 88
 }; /* encoded, with empty bounds */
 
 enum status table_decode(struct slice bytes, struct arena *arena, struct table *out)
@@ -289,17 +292,20 @@ enum status table_decode(struct slice bytes, struct arena *arena, struct table *
     table_walk(&c, out);
     if (codec_failed(&c) || out->partition_count > c.in->left.size / PARTITION_INFO_SIZE_MIN ||
         index_set_decode(out->indexes, arena, &out->index_set) != STATUS_OK ||
-        table_streams_decode(out->streams, arena, &out->stream_set) != STATUS_OK)
+        table_streams_decode(out->streams, arena, &out->stream_set) != STATUS_OK ||
+        salting_decode(out->salting, arena, &out->salted) != STATUS_OK)
         return STATUS_MALFORMED;
     out->partitions = arena_zalloc(arena, out->partition_count * sizeof *out->partitions);
     for (uint32_t i = 0; i < out->partition_count; i++) {
         partition_info_walk(&c, &out->partitions[i]);
         const struct partition_info *p = &out->partitions[i];
-        codec_check(&c, p->indexes.size == 0 && p->ttl.size == 0 && p->stream.id == 0);
+        codec_check(&c, p->indexes.size == 0 && p->ttl.size == 0 && p->stream.id == 0 &&
+                            p->salting == 0);
         out->partitions[i].indexes = table_kept_indexes(out);
         out->partitions[i].indexes_version = out->indexes_version;
         out->partitions[i].ttl = table_kept_ttl(out);
         out->partitions[i].stream = table_streams_word(out->stream_set);
+        out->partitions[i].salting = table_salting_version(out);
     }
     return codec_end(&c);
 }

@@ -5,6 +5,7 @@
 #include "engine/catalog/streams.h"
 #include "engine/catalog/tags.h"
 #include "engine/index/index.h"
+#include "engine/sharding/salting.h"
 #include "replication/raft.h"
 
 struct request;
@@ -104,9 +105,10 @@ struct partition_info {
     uint32_t table_id;
     struct slice lo;
     struct slice hi;
-    struct slice indexes;      /* as in its table */
-    uint32_t indexes_version;  /* as in its table: a higher version is newer; of `ttl`, too */
-    struct slice ttl;          /* the attribute that says when an item expires; empty: none does */
+    struct slice indexes;     /* as in its table */
+    uint32_t indexes_version; /* as in its table: a higher version is newer; of the next two, too */
+    struct slice ttl;         /* the attribute that says when an item expires; empty: none does */
+    uint64_t salting;         /* the version of its table's registry of salted keys */
     struct stream_word stream; /* as in its table */
     bool whole_collections;    /* as in its table */
     bool of_index;             /* it holds rows of a global index */
@@ -149,7 +151,7 @@ struct table {
     struct key_attr sort_key;
     struct slice indexes; /* index_set_encode; empty: none */
     uint32_t
-        indexes_version; /* rises with each change of `indexes`, `ttl`, or the stream enabled */
+        indexes_version; /* rises with each change of `indexes`, `ttl`, `salting`, or the stream */
     const struct index_set *index_set; /* the same; NULL: none */
     /* No cut divides an item collection, and no collection may hold more than collection_max_bytes.
      * The bytes are counted (engine/node/collection.h). Only with a sort key. */
@@ -169,12 +171,14 @@ struct table {
     int64_t created_ms;                           /* wall clock */
     int64_t increased_ms;                         /* LastIncreaseDateTime; 0 = never */
     int64_t decreased_ms;
-    uint32_t decreases_today;   /* on the UTC day of decreased_ms */
-    bool protected;             /* DeleteTable is refused */
-    enum table_ttl ttl;         /* whether items expire: engine/catalog/ttl.c */
-    struct slice ttl_attribute; /* the name of the attribute with their time; DISABLED: empty */
-    int64_t ttl_changed_ms;     /* wall clock; 0: never */
-    struct slice streams;       /* table_streams_encode; empty: there never was one */
+    uint32_t decreases_today;     /* on the UTC day of decreased_ms */
+    bool protected;               /* DeleteTable is refused */
+    enum table_ttl ttl;           /* whether items expire: engine/catalog/ttl.c */
+    struct slice ttl_attribute;   /* the name of the attribute with their time; DISABLED: empty */
+    int64_t ttl_changed_ms;       /* wall clock; 0: never */
+    struct slice salting;         /* salting_encode; empty: no key was ever salted */
+    const struct salting *salted; /* the same; NULL: none */
+    struct slice streams;         /* table_streams_encode; empty: there never was one */
     const struct table_streams *stream_set; /* the same; NULL: none */
     /* only stored and returned */
     enum table_class class;
@@ -255,6 +259,12 @@ static inline struct slice table_kept_ttl(const struct table *t)
 {
     const bool on = t->ttl == TTL_ENABLING || t->ttl == TTL_ENABLED;
     return on ? t->ttl_attribute : (struct slice){NULL, 0};
+}
+
+/* The version of the table's registry of salted keys. 0: none was ever salted. */
+static inline uint64_t table_salting_version(const struct table *t)
+{
+    return t->salted != NULL ? t->salted->version : 0;
 }
 
 /* The partition with this id. NULL: the table has none. */

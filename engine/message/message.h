@@ -47,6 +47,8 @@ enum request_op {
     REQUEST_INDEX_FILL,       /* to the leader of a base partition: OK once an index has the rows of
                                  the next items */
     REQUEST_RECORDS,          /* to the leader of a partition: records of a shard of a stream */
+    REQUEST_SHARD_MOVE, /* to the leader of a partition: items of a salted key's shard that are
+                                 not at home there go home: node/shard_moves.h */
     REQUEST_OPS,
 };
 
@@ -63,6 +65,10 @@ struct request {
     enum request_op op; /* says which member of the union is used */
     uint32_t partition; /* replication group; 0: none, or the catalog */
     uint64_t epoch;     /* of the partition, as the sender knows it; another epoch is refused */
+    /* Of the table's registry of salted keys, for data from routers. */
+    uint64_t salting; /* its version as the sender knows it: an older one is refused */
+    uint64_t salted;  /* the version of the salted key that the request is about: the partition must
+                         have been told it; 0: the key is not salted */
     union {
         struct {
             struct slice key; /* storage key */
@@ -84,7 +90,9 @@ struct request {
             uint8_t admitted;         /* enum write_admitted: of a part */
             bool expiry; /* DELETE: of an item whose time is over: costs nothing; streams name the
                             service as its author. Only a node asks itself so */
-        } write;         /* PUT, DELETE, UPDATE, CHECK */
+            bool moves; /* PUT, DELETE, with `transaction`: the item goes from shard to shard: costs
+                            nothing, and streams are not told. Only nodes ask so */
+        } write;        /* PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice key;
             struct read_stamp since;
@@ -121,6 +129,8 @@ struct request {
             bool count_only;     /* the reply needs no items */
             uint32_t items_max;  /* items scanned, before the filter; 0: no limit */
             uint32_t bytes_max;  /* stop after the scanned item that reaches this many bytes */
+            uint32_t shard;      /* only items in this shard of their keys count; looked at if
+                                    `salting` is not 0 */
         } range;                 /* RANGE */
         struct {
             struct slice info;  /* struct partition_info */
@@ -147,6 +157,13 @@ struct request {
             uint32_t bytes_max; /* stop after the record that reaches so many bytes */
             bool latest;        /* none is wanted, but where the next one will be */
         } records;              /* RECORDS */
+        struct {
+            struct slice key;   /* of an item, or where to begin; names the shard */
+            struct slice hi;    /* where to end; empty: only the item `key` */
+            uint32_t shards;    /* homes are chosen by this number */
+            uint32_t items_max; /* to move; 0: one piece */
+        } move; /* SHARD_MOVE: the answer is a range without items: `count` were moved
+                                  of `scanned`, `last` is where to go on, `more`: not at `hi` */
         struct {
             struct slice name;
             struct slice spec; /* CREATE, UPDATE: struct table_spec */

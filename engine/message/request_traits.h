@@ -6,7 +6,7 @@
 #include "engine/message/message.h"
 
 enum {
-    MESSAGE_FIELDS_MAX = 9
+    MESSAGE_FIELDS_MAX = 10
 };
 
 enum field_type {
@@ -105,6 +105,8 @@ static inline struct slice request_key(const struct request *q)
         return q->fill.from;
     case REQUEST_RECORDS:
         return q->records.key;
+    case REQUEST_SHARD_MOVE:
+        return q->move.key;
     default:
         return q->write.key;
     }
@@ -119,7 +121,8 @@ static inline bool request_is_consistent(const struct request *q)
     case REQUEST_RANGE:
         return q->range.consistent;
     default:
-        return q->op == REQUEST_UNCHANGED || q->op == REQUEST_RECORDS;
+        return q->op == REQUEST_UNCHANGED || q->op == REQUEST_RECORDS ||
+               q->op == REQUEST_SHARD_MOVE;
     }
 }
 

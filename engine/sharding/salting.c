@@ -1,0 +1,272 @@
+/* salting.c - shards, homes, and the bytes of a table's registry. */
+#include "engine/sharding/salting.h"
+
+#include "base/big_endian.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum {
+    HASH_AT = STORAGE_KEY_TABLE_SIZE,
+    KEY_AT = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE
+};
+
+/* The number by which SHARD_STEP is multiplied to 1, modulo 2^64. */
+#define SHARD_STEP_INVERSE UINT64_C(0xF1DE83E19937733D)
+
+_Static_assert(SHARD_STEP *SHARD_STEP_INVERSE == 1, "the inverse is one");
+
+/* ---- the tag ---- */
+
+bool salting_read_wish(struct slice value, enum salting_wish *wish, uint32_t *fixed)
+{
+    uint32_t number = 0;
+    *fixed = 0;
+    *wish = SALTING_FIXED;
+    if (slice_is(value, "off"))
+        *wish = SALTING_OFF;
+    else if (slice_is(value, "auto"))
+        *wish = SALTING_AUTO;
+    else if (slice_is(value, "counter"))
+        *wish = SALTING_COUNTER;
+    if (*wish != SALTING_FIXED)
+        return true;
+    if (value.size == 0 || value.size > 3)
+        return false;
+    for (size_t i = 0; i < value.size; i++) {
+        if (value.data[i] < '0' || value.data[i] > '9')
+            return false;
+        number = 10 * number + (value.data[i] - '0');
+    }
+    *fixed = number;
+    return number >= 2 && number <= SHARDS_MAX;
+}
+
+/* ---- bytes ---- */
+
+static void salted_key_walk(struct codec *c, struct salted_key *k)
+{
+    codec_sized(c, &k->key, STORAGE_KEY_SIZE_MAX);
+    codec_u64(c, &k->hash);
+    codec_u64(c, &k->version);
+    codec_bool(c, &k->counter);
+    codec_count(c, &k->shards, 1, SHARDS_MAX);
+    codec_count(c, &k->before_count, 0, SHARDS_BEFORE_MAX);
+    for (uint32_t i = 0; i < k->before_count && !codec_failed(c); i++)
+        codec_count(c, &k->before[i], 1, SHARDS_MAX);
+}
+
+/* Whether all former numbers lie below the next one, or the key shrinks. */
+static bool salted_numbers_are_sound(const struct salted_key *k)
+{
+    if (k->before_count == 1 && k->before[0] > k->shards)
+        return true;
+    for (uint32_t i = 0; i < k->before_count; i++) {
+        const uint32_t next = i + 1 < k->before_count ? k->before[i + 1] : k->shards;
+        if (k->before[i] >= next)
+            return false;
+    }
+    return k->shards > 1 || k->before_count > 0;
+}
+
+static int salted_compare(const struct salted_key *k, uint64_t hash, struct slice key)
+{
+    if (k->hash != hash)
+        return k->hash < hash ? -1 : 1;
+    return slice_compare(k->key, key);
+}
+
+static bool salted_is_sound(const struct salted_key *k)
+{
+    const struct slice key = k->key;
+    return key.size > 2 && storage_key_part_size(key, 0) == key.size && salted_numbers_are_sound(k);
+}
+
+void salting_encode(struct buffer *out, const struct salting *s)
+{
+    struct codec c = {.out = out};
+    uint64_t version = s->version;
+    uint32_t count = s->count;
+    codec_u64(&c, &version);
+    codec_u32(&c, &count);
+    for (uint32_t i = 0; i < s->count; i++) {
+        struct salted_key k = s->keys[i];
+        salted_key_walk(&c, &k);
+    }
+}
+
+enum {
+    SALTED_KEY_SIZE_MIN = 26
+};
+
+enum status salting_decode(struct slice bytes, struct arena *arena, const struct salting **out)
+{
+    struct codec c = {.in = &(struct reader){bytes, false}};
+    *out = NULL;
+    if (bytes.size == 0)
+        return STATUS_OK;
+    struct salting *s = arena_zalloc(arena, sizeof *s);
+    codec_u64(&c, &s->version);
+    codec_u32(&c, &s->count);
+    if (codec_failed(&c) || bytes.size > SALTING_SIZE_MAX || s->version == 0 ||
+        s->count > c.in->left.size / SALTED_KEY_SIZE_MIN)
+        return STATUS_MALFORMED;
+    struct salted_key *keys = arena_zalloc(arena, s->count * sizeof *keys);
+    s->keys = keys;
+    for (uint32_t i = 0; i < s->count; i++) {
+        salted_key_walk(&c, &keys[i]);
+        codec_check(&c,
+                    salted_is_sound(&keys[i]) && keys[i].version <= s->version &&
+                        (i == 0 || salted_compare(&keys[i - 1], keys[i].hash, keys[i].key) < 0));
+        if (codec_failed(&c))
+            return STATUS_MALFORMED;
+    }
+    *out = s;
+    return codec_end(&c);
+}
+
+/* ---- places ---- */
+
+/* A fixed-point form of the published loop: the quotient of 2^31 and the upper bits is exact in 64
+ * bits, where the original uses a double. */
+uint32_t shard_jump(uint64_t hash, uint32_t shards)
+{
+    uint64_t shard = 0, next = 0;
+    while (next < shards) {
+        shard = next;
+        hash = hash * UINT64_C(2862933555777941757) + 1;
+        next = ((shard + 1) << 31) / ((hash >> 33) + 1);
+    }
+    return (uint32_t)shard;
+}
+
+/* The partition key of a storage key, without its escapes, goes into the hash. */
+uint64_t shard_bare_hash(struct slice storage_key)
+{
+    must(storage_key.size >= KEY_AT);
+    const uint8_t *from = storage_key.data + KEY_AT;
+    const size_t left = storage_key.size - KEY_AT;
+    const uint8_t *zero = memchr(from, 0, left);
+    const size_t run = zero == NULL ? left : (size_t)(zero - from);
+    if (zero == NULL || run + 1 >= left || zero[1] == 1)
+        return XXH3_64bits(from, run);
+    struct buffer out = {0};
+    struct slice rest = slice_make(from, left);
+    storage_key_next_part(&rest, &out);
+    const uint64_t hash = XXH3_64bits(out.data, out.size);
+    buffer_deinit(&out);
+    return hash;
+}
+
+static uint64_t shard_hash_in(struct slice storage_key)
+{
+    return be64_get(storage_key.data + HASH_AT);
+}
+
+uint64_t shard_of(struct slice storage_key)
+{
+    const uint64_t far = shard_hash_in(storage_key) - shard_bare_hash(storage_key);
+    const uint64_t shard = far * SHARD_STEP_INVERSE;
+    return shard < SHARDS_MAX ? shard : UINT64_MAX;
+}
+
+void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard)
+{
+    be64_put(storage_key + HASH_AT, bare + shard * SHARD_STEP);
+}
+
+/* ---- salted keys ---- */
+
+/* The place of the first key that is not before `hash` and `key`. */
+static uint32_t salting_place(const struct salting *s, uint64_t hash, struct slice key)
+{
+    uint32_t lo = 0, hi = s->count;
+    while (lo < hi) {
+        const uint32_t middle = lo + (hi - lo) / 2;
+        if (salted_compare(&s->keys[middle], hash, key) < 0)
+            lo = middle + 1;
+        else
+            hi = middle;
+    }
+    return lo;
+}
+
+const struct salted_key *salting_find(const struct salting *s, struct slice storage_key)
+{
+    if (s == NULL || s->count == 0)
+        return NULL;
+    const size_t size = storage_key_collection_size(storage_key);
+    must(size >= KEY_AT);
+    const struct slice key = slice_make(storage_key.data + KEY_AT, size - KEY_AT);
+    const uint64_t hash = shard_bare_hash(storage_key);
+    const uint32_t at = salting_place(s, hash, key);
+    return at < s->count && salted_compare(&s->keys[at], hash, key) == 0 ? &s->keys[at] : NULL;
+}
+
+const struct salted_key *salting_from(const struct salting *s, struct slice from)
+{
+    if (s == NULL || s->count == 0)
+        return NULL;
+    struct slice key = {NULL, 0};
+    uint8_t padded[STORAGE_KEY_HASH_SIZE] = {0}; /* a bound may be shorter: as if zeros followed */
+    if (from.size > HASH_AT)
+        memcpy(padded, from.data + HASH_AT,
+               from.size < KEY_AT ? from.size - HASH_AT : STORAGE_KEY_HASH_SIZE);
+    const uint64_t hash = be64_get(padded);
+    if (from.size > KEY_AT)
+        key = slice_make(from.data + KEY_AT, from.size - KEY_AT);
+    uint32_t at = salting_place(s, hash, key);
+    /* The key before may still be the one in which `from` lies. */
+    if (at > 0 && s->keys[at - 1].hash == hash && slice_starts_with(key, s->keys[at - 1].key))
+        at--;
+    return at < s->count ? &s->keys[at] : NULL;
+}
+
+uint32_t salted_home_by(const struct salted_key *k, struct slice storage_key, uint32_t shards)
+{
+    const size_t at = KEY_AT + k->key.size;
+    must(storage_key.size >= at);
+    return shard_jump(XXH3_64bits(storage_key.data + at, storage_key.size - at), shards);
+}
+
+uint32_t salted_former_homes(const struct salted_key *k, struct slice storage_key,
+                             uint32_t out[SHARDS_BEFORE_MAX])
+{
+    const uint32_t home = salted_home(k, storage_key);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < k->before_count && !k->counter; i++) {
+        const uint32_t was = salted_home_by(k, storage_key, k->before[i]);
+        if (was != home && (count == 0 || out[count - 1] != was))
+            out[count++] = was;
+    }
+    return count;
+}
+
+uint32_t salted_extent(const struct salted_key *k)
+{
+    uint32_t most = k->shards;
+    for (uint32_t i = 0; i < k->before_count; i++)
+        most = k->before[i] > most ? k->before[i] : most;
+    return most;
+}
+
+/* A key that grows: its shards are older by the first number that has them. A key that shrinks: those
+ * that it gives up come first. */
+uint32_t salted_rank(const struct salted_key *k, uint32_t shard)
+{
+    if (k->before_count == 0 || k->counter)
+        return 0;
+    if (k->before[0] > k->shards)
+        return shard < k->shards;
+    uint32_t rank = 0;
+    while (rank < k->before_count && shard >= k->before[rank])
+        rank++;
+    return rank;
+}
+
+void salted_append_prefix(struct buffer *out, const struct salted_key *k, uint32_t table_id,
+                          uint32_t shard)
+{
+    storage_key_append_hash(out, table_id, k->hash + shard * SHARD_STEP);
+    buffer_append_slice(out, k->key);
+}

@@ -1,0 +1,120 @@
+/* salting.h - salted keys: hot partition keys whose items are spread over shards.
+ *
+ * A shard is a place, not a part of an item. Shard 0 of a partition key is where its items always
+ * were. Shard i has the same storage keys, but for their hash, to which i times SHARD_STEP is added:
+ *
+ *   table id | xxh3-64 of the partition key + i * SHARD_STEP | partition key | sort key
+ *
+ * So shards lie far apart, a storage key tells its shard, and each shard is a run of keys that can be
+ * split and moved like any other.
+ *
+ * An item's home is one of `shards` shards, by jump hashing of the bytes of its sort key. When there
+ * are more shards, an item stays or goes to a new shard; none goes from one old shard to another.
+ *
+ * The registry of a table lists its salted keys. Each change has the table's next version. A key whose
+ * number of shards has changed keeps the former numbers until all items are at their new homes:
+ *
+ *   SALT-1  A key's item is at one place at a time: at its home, or at its home by one of the former
+ *           numbers (`before`).
+ *   SALT-2  It goes to its home by one transaction, never back.
+ *   SALT-3  Before it is written at its home, it has left each former home; and nothing is
+ *           written there after the partition was told of the change.
+ *
+ * Sources: J. Lamping and E. Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014 (jump
+ * hashing); docs/decisions/0038. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/codec.h"
+#include "engine/item/storage_key.h"
+
+enum {
+    SHARDS_MAX = 128,             /* of a key */
+    SHARDS_BEFORE_MAX = 8,        /* former numbers that a key keeps */
+    SALTING_SIZE_MAX = 256 * 1024 /* of a table's registry, encoded */
+};
+
+/* The odd number next to 2^64 divided by the golden ratio: multiples of it fill a circle evenly. */
+#define SHARD_STEP UINT64_C(0x9E3779B97F4A7C15)
+
+/* What the table's tag weir:salting asks for. */
+enum salting_wish {
+    SALTING_OFF = 0, /* no tag: no further key is salted */
+    SALTING_AUTO,    /* as many shards as the key's rate needs */
+    SALTING_FIXED,   /* a hot key gets so many shards */
+    SALTING_COUNTER  /* a hot key's items are counters */
+};
+
+/* What the value of the tag asks for. `fixed`: the number of shards. False: the value is none of
+ * "auto", "counter", "off", and no number from 2 to SHARDS_MAX. */
+bool salting_read_wish(struct slice value, enum salting_wish *wish, uint32_t *fixed);
+
+struct salted_key {
+    uint64_t hash;    /* of the partition key: storage keys of shard 0 have it */
+    struct slice key; /* the partition key as in storage keys: escaped and terminated */
+    uint64_t version; /* of the registry when the key changed last */
+    bool counter;     /* its items are counters: each has a cell in every shard */
+    uint32_t shards;  /* by which homes are chosen */
+    uint32_t before_count;
+    /* The former numbers of shards, oldest first: all items were at home by one of them. Either all are
+     * smaller than the next one, or there is one that is larger than `shards`: the key shrinks. */
+    uint32_t before[SHARDS_BEFORE_MAX];
+};
+
+/* The registry of a table. */
+struct salting {
+    uint64_t version; /* of the last change; 0: no key was ever salted */
+    uint32_t count;
+    const struct salted_key *keys; /* in the order of the storage keys of their shards 0 */
+};
+
+void salting_encode(struct buffer *out, const struct salting *s);
+/* Slices borrow from `bytes`; the rest comes from the arena. No bytes: `*out` is NULL. */
+enum status salting_decode(struct slice bytes, struct arena *arena, const struct salting **out);
+
+/* ---- places ---- */
+
+/* The shard that jump hashing chooses of so many. */
+uint32_t shard_jump(uint64_t hash, uint32_t shards);
+
+/* The hash that storage keys of shard 0 would have. The key must be long enough to have a partition
+ * key; a key that is cut off within it gives the hash of what is there. */
+uint64_t shard_bare_hash(struct slice storage_key);
+/* The shard of a whole storage key. A key that is none's, whose hash is wrong, gives UINT64_MAX. */
+uint64_t shard_of(struct slice storage_key);
+/* Writes the hash of the shard into a storage key whose partition key has `bare` as its hash. */
+void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard);
+
+/* ---- salted keys ---- */
+
+/* The salted key that an item belongs to, whatever shard the storage key names. NULL: the item's
+ * partition key is not salted, or `s` is NULL. */
+const struct salted_key *salting_find(const struct salting *s, struct slice storage_key);
+/* The first salted key whose shard 0 ends after the storage key `from`, which names a place as if no
+ * key were salted. NULL: none. */
+const struct salted_key *salting_from(const struct salting *s, struct slice from);
+
+/* The item's home if the key has so many shards. */
+uint32_t salted_home_by(const struct salted_key *k, struct slice storage_key, uint32_t shards);
+static inline uint32_t salted_home(const struct salted_key *k, struct slice storage_key)
+{
+    return salted_home_by(k, storage_key, k->shards);
+}
+/* The places where the item may still be, other than its home, oldest first, each once. Returns how
+ * many. A counter's cells stay where they are: none. */
+uint32_t salted_former_homes(const struct salted_key *k, struct slice storage_key,
+                             uint32_t out[SHARDS_BEFORE_MAX]);
+/* Items may be in the shards below this number. */
+uint32_t salted_extent(const struct salted_key *k);
+/* Whether not all items are known to be at home. */
+static inline bool salted_moves(const struct salted_key *k)
+{
+    return k->before_count > 0;
+}
+/* When shards are read one after the other, items may move on meanwhile. So what is read of a shard
+ * must have been read before of each shard with a lower rank. Equal ranks: any order. */
+uint32_t salted_rank(const struct salted_key *k, uint32_t shard);
+
+/* Appends the bytes that all storage keys of the shard begin with. */
+void salted_append_prefix(struct buffer *out, const struct salted_key *k, uint32_t table_id,
+                          uint32_t shard);
