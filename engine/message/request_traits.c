@@ -51,7 +51,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                         .fields = {SLICE(write.key), U8(write.want), SLICE(write.item),
                                    SLICE(write.condition), BOOL(write.want_failed),
                                    SLICE(write.update), SLICE(write.transaction),
-                                   U8(write.admitted)},
+                                   U8(write.admitted), SLICE(write.token), BOOL(write.token_only)},
                         WRITES},
     [REQUEST_UNCHANGED] = {ROUTER, ANSWER_NONE,
                            .fields = {SLICE(unchanged.key), U32(unchanged.since.partition),

@@ -18,6 +18,7 @@
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
+#include "engine/node/transaction_rows.h"
 #include "replication/raft_mutation.h"
 
 /* ---- judging ---- */
@@ -261,6 +262,11 @@ static void write_propose(struct requests *requests, struct partition *p, const 
     buffer_clear(head);
     change_set_begin(head, w->cost_mcu, write_burst(requests, o));
     write_append(requests, p, q, w, head);
+    if (q->write.token.size > 0)
+        transaction_rows_append_token(
+            head, q->write.key, q->write.token,
+            &(struct transaction_token){.state = TRANSACTION_COMMITTED,
+                                        .wall_ms = env_wall_ms(requests->env)});
     change_set_append_last(head, &change);
     struct inflight *e =
         groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(head), w->item);
@@ -285,6 +291,8 @@ size_t write_payload(const struct partition *p, const struct request *q, struct 
     const size_t row = CHANGE_HEAD_SIZE + q->write.key.size + 2 * SORT_KEY_SIZE_MAX + 2;
     return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
            COLLECTION_ROW_SIZE + item.size + 2 * index_set_local(p->indexes) * row +
+           (q->op == REQUEST_UPDATE && q->write.token.size > 0 ? TOKEN_ROW_SIZE + q->write.key.size
+                                                               : 0) +
            (w != NULL ? write_change_bytes(q, w->feed) + write_change_bytes(q, w->stream) : 0);
 }
 
@@ -314,6 +322,11 @@ const char *write_fault_of(const struct request *q)
         return "the condition is no program";
     if (update_program_check(q->write.update) != STATUS_OK)
         return "the update is no program";
+    if (q->write.token.size != 0 &&
+        (q->write.token.size != TRANSACTION_TOKEN_SIZE || q->write.transaction.size > 0))
+        return "the token is none";
+    if (q->write.token_only && q->write.token.size == 0)
+        return "there is no token to ask for";
     if (q->write.admitted >= WRITE_ADMITTEDS)
         return "it is not told whether it was admitted";
     return q->write.want < WRITE_WANTS ? NULL : "the wanted item is none that a write has";
@@ -451,6 +464,8 @@ void requests_write(struct requests *requests, struct operation *o)
     enum reply_code code = REPLY_OK;
     if (p == NULL || !items_holds_key(requests, p, o) ||
         !write_may_begin(requests, p, o, &prepared))
+        return;
+    if (q->write.token.size > 0 && !token_allows_update(requests, p, o))
         return;
     const int64_t factor = q->write.expiry ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
     const int64_t least = write_least_mcu(q);

@@ -1,6 +1,7 @@
 /* transaction_rows.c - the rows of transactions in change sets, and what tokens allow. */
 #include "engine/node/transaction_rows.h"
 
+#include "base/probe.h"
 #include "engine/node/item_requests.h"
 #include "engine/node/token_sweep.h"
 
@@ -134,5 +135,30 @@ bool token_allows(struct requests *requests, struct partition *p, struct operati
         waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
     else
         env_refuse(requests->env, o, code, "the token is known");
+    return false;
+}
+
+bool token_allows_update(struct requests *requests, struct partition *p, struct operation *o)
+{
+    const struct request *q = &o->request;
+    const struct transaction_part part = {.anchor = q->write.key};
+    struct transaction_token t;
+    bool in_flight = false;
+    const enum status status =
+        token_find(requests, o, q->write.key, q->write.token, &t, &in_flight);
+    if (status != STATUS_OK && status != STATUS_NOT_FOUND)
+        return false;
+    const bool known = status == STATUS_OK && token_judge(requests, p, &t, &part) != REPLY_OK;
+    if (!known && !q->write.token_only)
+        return true;
+    if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
+        return false;
+    PROBE("the token of a counter's update is known");
+    if (known && in_flight)
+        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+    else if (known)
+        env_reply(requests->env, o, REPLY_OK);
+    else
+        env_refuse(requests->env, o, REPLY_ABORTED, "the token is not known");
     return false;
 }

@@ -26,6 +26,9 @@ enum status transaction_row_newest(struct requests *requests, struct operation *
 /* The token's row. STATUS_PENDING: the operation was refused, or will run again. */
 enum status token_find(struct requests *requests, struct operation *o, struct slice anchor,
                        struct slice name, struct transaction_token *out, bool *in_flight);
+/* Whether the update of a counter's cell is to be done. If not, its token is known, and it was answered;
+ * or it was refused, or will run again. */
+bool token_allows_update(struct requests *requests, struct partition *p, struct operation *o);
 /* Whether the client's token allows the transaction to begin. If not, it was refused, or will run
  * again. */
 bool token_allows(struct requests *requests, struct partition *p, struct operation *o,

@@ -23,6 +23,7 @@ enum {
         3 + LOCAL_INDEXES_MAX, /* tokens: many more, and needed only when asked for */
     TRANSACTION_SUFFIX_SIZE = 19,
     TRANSACTION_TOKEN_SIZE = 16,
+    TOKEN_ROW_SIZE = 128, /* of a token's row in an entry, at most, without the anchor's key */
     TRANSACTION_ITEMS_MAX = 100
 };
 
