@@ -167,13 +167,15 @@ void measure_provisioned(struct measure *m, int64_t now_ns, const int64_t units[
 void measure_set_on_demand(struct measure *m, uint32_t table, bool on_demand);
 /* Items that nodes read, and how many of them were in memory. */
 void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hits);
-/* How far the global indexes of one of a table's partitions are behind its writes. */
-struct measure_lag {
+/* What a node or the catalog says of a table: how far the global indexes of one of its partitions are
+ * behind its writes, and how far its hot keys are spread. */
+struct measure_state {
     int64_t behind_ns;     /* the age of the oldest change that an index lacks */
     int64_t backlog_bytes; /* of all these changes */
+    int64_t shards;        /* of the salted key that has most; 0: not told */
 };
-void measure_index_lag(struct measure *m, int64_t at_ns, uint32_t table,
-                       const struct measure_lag *lag);
+void measure_tell_state(struct measure *m, int64_t at_ns, uint32_t table,
+                        const struct measure_state *lag);
 /* Tokens that `router` used of one table's limit; `pair` numbers (router, table) from 0. */
 void measure_router_use(struct measure *m, uint32_t pair, int64_t mcu);
 void measure_decision(struct measure *m, int64_t ns); /* cost of one decision */
@@ -254,9 +256,9 @@ struct measure_index_point {
 };
 struct measure_index_point measure_index_point(const struct measure *m, uint32_t index,
                                                size_t slot);
-/* The greatest of the slot, of a table or of all (MEASURE_ANY). False: nobody tells lags of it. */
-bool measure_lag_point(const struct measure *m, uint32_t table, size_t slot,
-                       struct measure_lag *out);
+/* The greatest of the slot, of a table or of all (MEASURE_ANY). False: nobody tells states of it. */
+bool measure_state_point(const struct measure *m, uint32_t table, size_t slot,
+                         struct measure_state *out);
 /* Latencies of the selected streams, added into `h`, which the caller has initialized. */
 void measure_latency(const struct measure *m, const struct measure_selector *selector,
                      struct histogram *h);

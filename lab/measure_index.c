@@ -1,4 +1,5 @@
-/* measure_index.c - how far global indexes are behind, and what was refused for them. */
+/* measure_index.c - what was refused for global indexes, how far they are behind, and how many shards hot
+ * keys have. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,38 +25,39 @@ void index_refused(struct measure *m, const struct measure_request *r)
     x->slots[m->slot].refused_mcu += r->cost_mcu;
 }
 
-static struct lag_series *lag_series_of(struct measure *m, uint32_t table)
+static struct state_series *state_series_of(struct measure *m, uint32_t table)
 {
-    for (size_t i = 0; i < m->lag_count; i++) {
-        if (m->lags[i].table == table)
-            return &m->lags[i];
+    for (size_t i = 0; i < m->state_count; i++) {
+        if (m->states[i].table == table)
+            return &m->states[i];
     }
-    m->lags = must_grow(m->lags, m->lag_count, &m->lag_capacity, sizeof *m->lags);
-    m->lags[m->lag_count] = (struct lag_series){.table = table};
-    return &m->lags[m->lag_count++];
+    m->states = must_grow(m->states, m->state_count, &m->state_capacity, sizeof *m->states);
+    m->states[m->state_count] = (struct state_series){.table = table};
+    return &m->states[m->state_count++];
 }
 
-static void lag_raise(struct measure_lag *to, const struct measure_lag *lag)
+static void state_raise(struct measure_state *to, const struct measure_state *state)
 {
-    to->behind_ns = lag->behind_ns > to->behind_ns ? lag->behind_ns : to->behind_ns;
+    to->behind_ns = state->behind_ns > to->behind_ns ? state->behind_ns : to->behind_ns;
     to->backlog_bytes =
-        lag->backlog_bytes > to->backlog_bytes ? lag->backlog_bytes : to->backlog_bytes;
+        state->backlog_bytes > to->backlog_bytes ? state->backlog_bytes : to->backlog_bytes;
+    to->shards = state->shards > to->shards ? state->shards : to->shards;
 }
 
-void measure_index_lag(struct measure *m, int64_t at_ns, uint32_t table,
-                       const struct measure_lag *lag)
+void measure_tell_state(struct measure *m, int64_t at_ns, uint32_t table,
+                        const struct measure_state *state)
 {
     must(!m->ended);
     if (at_ns < m->options.begin_ns)
         return;
     measure_advance(m, at_ns);
-    struct lag_series *l = lag_series_of(m, table);
+    struct state_series *l = state_series_of(m, table);
     while (m->slot >= l->capacity) {
         const size_t before = l->capacity;
         l->slots = must_grow(l->slots, before, &l->capacity, sizeof *l->slots);
         memset(l->slots + before, 0, (l->capacity - before) * sizeof *l->slots);
     }
-    lag_raise(&l->slots[m->slot], lag);
+    state_raise(&l->slots[m->slot], state);
 }
 
 void index_halve_slots(struct measure *m)
@@ -69,12 +71,12 @@ void index_halve_slots(struct measure *m)
             x->slots[k / 2].refused_mcu += slot.refused_mcu;
         }
     }
-    for (size_t i = 0; i < m->lag_count; i++) {
-        struct lag_series *l = &m->lags[i];
+    for (size_t i = 0; i < m->state_count; i++) {
+        struct state_series *l = &m->states[i];
         for (size_t k = 0; k < l->capacity; k++) {
-            const struct measure_lag slot = l->slots[k];
-            l->slots[k] = (struct measure_lag){0};
-            lag_raise(&l->slots[k / 2], &slot);
+            const struct measure_state slot = l->slots[k];
+            l->slots[k] = (struct measure_state){0};
+            state_raise(&l->slots[k / 2], &slot);
         }
     }
 }
@@ -86,18 +88,18 @@ struct measure_index_point measure_index_point(const struct measure *m, uint32_t
     return slot < x->capacity ? x->slots[slot] : (struct measure_index_point){0};
 }
 
-bool measure_lag_point(const struct measure *m, uint32_t table, size_t slot,
-                       struct measure_lag *out)
+bool measure_state_point(const struct measure *m, uint32_t table, size_t slot,
+                         struct measure_state *out)
 {
     bool told = false;
-    *out = (struct measure_lag){0};
-    for (size_t i = 0; i < m->lag_count; i++) {
-        const struct lag_series *l = &m->lags[i];
+    *out = (struct measure_state){0};
+    for (size_t i = 0; i < m->state_count; i++) {
+        const struct state_series *l = &m->states[i];
         if (table != MEASURE_ANY && table != l->table)
             continue;
         told = true;
         if (slot < l->capacity)
-            lag_raise(out, &l->slots[slot]);
+            state_raise(out, &l->slots[slot]);
     }
     return told;
 }
@@ -106,8 +108,8 @@ void index_destroy(struct measure *m)
 {
     for (size_t i = 0; i < m->index_count; i++)
         free(m->indexes[i].slots);
-    for (size_t i = 0; i < m->lag_count; i++)
-        free(m->lags[i].slots);
+    for (size_t i = 0; i < m->state_count; i++)
+        free(m->states[i].slots);
     free(m->indexes);
-    free(m->lags);
+    free(m->states);
 }

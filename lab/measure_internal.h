@@ -68,10 +68,10 @@ struct index_series {
     size_t capacity;
 };
 
-/* The greatest lags of a table by slot; later slots are zero. */
-struct lag_series {
+/* The greatest that was told of a table, by slot; later slots are zero. */
+struct state_series {
     uint32_t table;
-    struct measure_lag *slots; /* owns */
+    struct measure_state *slots; /* owns */
     size_t capacity;
 };
 
@@ -164,8 +164,8 @@ struct measure {
     double on_demand_mcu[MEASURE_KINDS]; /* admitted */
     int64_t items_read, items_hit;
     struct index_series *indexes;
-    struct lag_series *lags;
-    size_t index_count, index_capacity, lag_count, lag_capacity;
+    struct state_series *states;
+    size_t index_count, index_capacity, state_count, state_capacity;
     double *pair_use_mcu;
     size_t pair_count, pair_capacity;
     struct histogram *decisions;

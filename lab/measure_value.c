@@ -382,17 +382,21 @@ static double value_refusals_end(const struct selection *s, int which)
 
 enum {
     LAG,
-    BACKLOG
+    BACKLOG,
+    SHARDS
 };
 
-static double value_lag(const struct selection *s, int which)
+static double value_state(const struct selection *s, int which)
 {
     double most = NAN;
-    struct measure_lag lag;
+    struct measure_state state;
     for (size_t slot = s->first; slot < s->last; slot++) {
-        if (measure_lag_point(s->m, s->selector->table, slot, &lag))
-            most = fmax(most, which == LAG ? (double)lag.behind_ns / (double)NS_PER_S
-                                           : (double)lag.backlog_bytes);
+        if (!measure_state_point(s->m, s->selector->table, slot, &state))
+            continue;
+        const double values[] = {[LAG] = (double)state.behind_ns / (double)NS_PER_S,
+                                 [BACKLOG] = (double)state.backlog_bytes,
+                                 [SHARDS] = (double)state.shards};
+        most = fmax(most, values[which]);
     }
     return most;
 }
@@ -588,10 +592,12 @@ static const struct measure_row MEASURES[] = {
         MEASURE_LOWER, NAN, value_refusals_end, 0, "p"),
     ROW("index_lag", "s",
         "the greatest age of a change of a table's items that a global index lacks", MEASURE_LOWER,
-        NAN, value_lag, LAG, "nrp"),
+        NAN, value_state, LAG, "nrp"),
     ROW("index_backlog", "bytes",
         "the most bytes of changes of one partition that global indexes lack", MEASURE_LOWER, NAN,
-        value_lag, BACKLOG, "nrp"),
+        value_state, BACKLOG, "nrp"),
+    ROW("shards", "shards", "of the salted key that has most; 1: no key is salted", MEASURE_NEITHER,
+        NAN, value_state, SHARDS, "nrp"),
     ROW("index_unnamed", "requests",
         "requests refused for a global index that their answer does not name", MEASURE_LOWER, 0,
         value_unnamed, 0, "srp"),

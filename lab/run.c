@@ -277,8 +277,8 @@ static void write_lags(const struct measure *m, uint32_t table, bool bytes, stru
     for (size_t i = 0; i < measure_slots(m);) {
         int64_t most = 0;
         for (size_t end = i + together; i < end && i < measure_slots(m); i++) {
-            struct measure_lag lag;
-            measure_lag_point(m, table, i, &lag);
+            struct measure_state lag;
+            measure_state_point(m, table, i, &lag);
             const int64_t value = bytes ? lag.backlog_bytes : lag.behind_ns;
             most = value > most ? value : most;
         }

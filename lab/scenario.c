@@ -138,6 +138,9 @@ static const struct field table_fields[] = {
          "1."},
     {"whole_collections", FIELD_FLAG, AT(scenario_table, whole_collections),
      .help = "No split divides an item collection, as with a local index. Default: false."},
+    {"salting", FIELD_TEXT, AT(scenario_table, salting),
+     .help = "The tag weir:salting: auto, counter, or a number of shards for hot keys. Not at the "
+             "fidelity `admission`. Default: none."},
     {"autoscaling", FIELD_NODE, AT(scenario_table, autoscaling), .read = autoscaling_read,
      .help = "A client changes the throughput by what is consumed. Default: nobody does."},
     {"indexes", FIELD_NODE, AT(scenario_table, indexes), .read = indexes_read,
@@ -159,6 +162,12 @@ static bool read_table(struct reading *r, const struct document_node *n, void *t
     if (!t->on_demand && (t->rcu == 0 || t->wcu == 0))
         return reading_fail(r, n, "table %s needs at least 1 rcu and 1 wcu, or on_demand: true",
                             t->name);
+    enum salting_wish wish;
+    uint32_t shards;
+    if (t->salting != NULL && !salting_read_wish(slice_of(t->salting), &wish, &shards))
+        return reading_fail(
+            r, n, "table %s: salting is auto, counter, off, or a number from 2 to %d, not `%s`",
+            t->name, SHARDS_MAX, t->salting);
     const char *fault =
         autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
     return indexes_check(r, n, &t->indexes, t->on_demand) &&

@@ -75,6 +75,7 @@ struct scenario_table {
     int64_t bytes;  /* stored at the start, spread evenly over the hashes */
     int64_t weight; /* where nodes share what allocations leave */
     bool whole_collections;
+    const char *salting; /* the tag weir:salting; NULL: none */
     struct autoscaling_options autoscaling;
     struct indexes_options indexes;
 };

@@ -67,15 +67,19 @@ static void model_destroy(void *runner)
 static bool model_can_run(const struct scenario *s, struct buffer *error)
 {
     for (uint32_t i = 0; i < s->table_count; i++) {
-        if (s->tables[i].indexes.count == 0)
-            continue;
-        buffer_append_format(error,
-                             "the fidelity admission has no global indexes, but table %s has %u: "
-                             "`indexes` must be empty. The fidelity full has them",
-                             s->tables[i].name, s->tables[i].indexes.count);
-        return false;
+        const struct scenario_table *t = &s->tables[i];
+        if (t->indexes.count > 0)
+            buffer_append_format(error,
+                                 "the fidelity admission has no global indexes, but table %s has "
+                                 "%u: `indexes` must be empty. The fidelity full has them",
+                                 t->name, t->indexes.count);
+        else if (t->salting != NULL)
+            buffer_append_format(error,
+                                 "the fidelity admission has no salted keys, but table %s has "
+                                 "`salting: %s`. The fidelity full has them",
+                                 t->name, t->salting);
     }
-    return true;
+    return error->size == 0;
 }
 
 static void *model_create(const struct scenario *s, uint64_t seed, struct measure *measure,

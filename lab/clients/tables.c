@@ -1,6 +1,8 @@
 /* tables.c - requests that make, look at and change a scenario's tables. */
 #include "lab/clients/tables.h"
 
+#include <stdio.h>
+
 #include "gac/gac_message.h"
 
 enum {
@@ -98,19 +100,26 @@ static void write_maximum(struct buffer *out, const struct scenario_table *t)
     buffer_append_u8(out, '}');
 }
 
+static void write_tag(struct buffer *out, bool *first, const char *key, const char *value)
+{
+    buffer_append_format(out, "%s{\"Key\":\"%s\",\"Value\":\"%s\"}", *first ? ",\"Tags\":[" : ",",
+                         key, value);
+    *first = false;
+}
+
 static void write_tags(struct buffer *out, const struct scenario_table *t)
 {
-    if (t->gac == 0 && t->weight == 1)
-        return;
-    buffer_append_text(out, ",\"Tags\":[");
+    char weight[24];
+    bool first = true;
+    snprintf(weight, sizeof weight, "%lld", (long long)t->weight);
     if (t->gac > 0)
-        buffer_append_format(out, "{\"Key\":\"weir:gac\",\"Value\":\"%s\"}%s",
-                             gac_policy_name((enum gac_policy)(t->gac - 1)),
-                             t->weight > 1 ? "," : "");
+        write_tag(out, &first, "weir:gac", gac_policy_name((enum gac_policy)(t->gac - 1)));
     if (t->weight > 1)
-        buffer_append_format(out, "{\"Key\":\"weir:weight\",\"Value\":\"%lld\"}",
-                             (long long)t->weight);
-    buffer_append_u8(out, ']');
+        write_tag(out, &first, "weir:weight", weight);
+    if (t->salting != NULL)
+        write_tag(out, &first, "weir:salting", t->salting);
+    if (!first)
+        buffer_append_u8(out, ']');
 }
 
 void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t place,

@@ -1,4 +1,5 @@
-/* lags.c - how far the global indexes of tables are behind, as nodes report it.
+/* lags.c - how far the global indexes of tables are behind, as nodes report it, and how many shards their
+ * hot keys have, as the catalog says.
  *
  * In each window every node is asked for the statistics that /weir/partitions shows. The answers are
  * looked at when the next window begins. */
@@ -15,14 +16,15 @@ static bool table_is_named(const struct scenario_table *t, uint32_t copy, const 
     return slice_equal(slice_of(name), told->name);
 }
 
-/* The table's number for the measures; MEASURE_ANY: it is no table of the scenario. */
-static uint32_t lag_table(const struct full *f, const struct table *told)
+/* The table's number for the measures, and its place in the scenario; MEASURE_ANY: it is no table of the
+ * scenario. */
+static uint32_t lag_table(const struct full *f, const struct table *told, uint32_t *place)
 {
     const struct scenario *s = f->scenario;
-    for (uint32_t place = 0; place < s->table_count && told != NULL; place++) {
-        for (uint32_t copy = 0; copy < s->tables[place].copies; copy++) {
-            if (table_is_named(&s->tables[place], copy, told))
-                return scaling_number(s, place, copy);
+    for (*place = 0; *place < s->table_count && told != NULL; ++*place) {
+        for (uint32_t copy = 0; copy < s->tables[*place].copies; copy++) {
+            if (table_is_named(&s->tables[*place], copy, told))
+                return scaling_number(s, *place, copy);
         }
     }
     return MEASURE_ANY;
@@ -32,10 +34,12 @@ static void lag_tell(struct full *f, const struct catalog *c, const struct parti
 {
     if (!s->indexes.feeds)
         return;
-    const uint32_t table = lag_table(f, catalog_find_id(c, s->table_id));
-    const struct measure_lag lag = {s->indexes.lag_ms * NS_PER_MS, s->indexes.bytes};
+    uint32_t place;
+    const uint32_t table = lag_table(f, catalog_find_id(c, s->table_id), &place);
+    const struct measure_state lag = {.behind_ns = s->indexes.lag_ms * NS_PER_MS,
+                                      .backlog_bytes = s->indexes.bytes};
     if (table != MEASURE_ANY)
-        measure_index_lag(f->measure, clients_now_ns(f->clients), table, &lag);
+        measure_tell_state(f->measure, clients_now_ns(f->clients), table, &lag);
 }
 
 static void lags_take(struct full *f, const struct catalog *c, struct buffer *answer)
@@ -56,9 +60,28 @@ static bool has_indexes(const struct scenario *s)
     return false;
 }
 
+/* The shards of the tables' hot keys, as the catalog has them. */
+static void shards_tell(struct full *f)
+{
+    const struct catalog *c = full_catalog(f);
+    const struct table *t = c == NULL ? NULL : catalog_next(c, NULL);
+    for (; t != NULL; t = catalog_next(c, t)) {
+        uint32_t place;
+        const uint32_t table = lag_table(f, t, &place);
+        struct measure_state state = {.shards = 1};
+        for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
+            if (t->salted->keys[i].shards > state.shards)
+                state.shards = t->salted->keys[i].shards;
+        }
+        if (table != MEASURE_ANY && f->scenario->tables[place].salting != NULL)
+            measure_tell_state(f->measure, clients_now_ns(f->clients), table, &state);
+    }
+}
+
 void lags_window(struct full *f)
 {
     const struct request ask = {.op = REQUEST_STATS};
+    shards_tell(f);
     if (!has_indexes(f->scenario))
         return;
     for (uint32_t id = 1; id <= f->world.plan.nodes; id++) {

@@ -8,7 +8,7 @@
 #include "router/operations/table_throughput.h"
 
 enum {
-    SHARDS_MAX = 100
+    PAGE_SHARDS_MAX = 100
 };
 
 struct describe_stream {
@@ -39,7 +39,7 @@ static bool describe_stream_begin(struct call *c, const struct json_value m[])
 {
     struct describe_stream *d = arena_zalloc(&c->arena, sizeof *d);
     c->state = d;
-    d->left = (uint32_t)shape_integer(&m[DESCRIBE_STREAM_LIMIT], SHARDS_MAX);
+    d->left = (uint32_t)shape_integer(&m[DESCRIBE_STREAM_LIMIT], PAGE_SHARDS_MAX);
     if (m[DESCRIBE_STREAM_EXCLUSIVE_START_SHARD_ID].type == JSON_STRING)
         d->after = arena_copy(&c->arena, json_string(&m[DESCRIBE_STREAM_EXCLUSIVE_START_SHARD_ID]));
     if (!call_stream_named(c, &m[DESCRIBE_STREAM_STREAM_ARN], &d->name, &d->label) ||

@@ -57,10 +57,10 @@ static void lags_are_the_greatest_of_a_table(void **state)
 {
     (void)state;
     measured_begin(&(struct measure_options){.no_optimum = true, .slots_max = 4});
-    measure_index_lag(measured, 500000000, 3, &(struct measure_lag){2000000000, 100});
-    measure_index_lag(measured, 600000000, 3, &(struct measure_lag){1000000000, 300});
-    measure_index_lag(measured, 1500000000, 4, &(struct measure_lag){5000000000, 50});
-    measure_index_lag(measured, 7500000000, 3, &(struct measure_lag){500000000, 10});
+    measure_tell_state(measured, 500000000, 3, &(struct measure_state){2000000000, 100});
+    measure_tell_state(measured, 600000000, 3, &(struct measure_state){1000000000, 300});
+    measure_tell_state(measured, 1500000000, 4, &(struct measure_state){5000000000, 50});
+    measure_tell_state(measured, 7500000000, 3, &(struct measure_state){500000000, 10});
     end_at(7.9); /* slots of 2 s by now */
     struct measure_selector q = MEASURE_ALL;
     assert_about(value("index_lag"), 5);
