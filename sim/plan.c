@@ -455,6 +455,16 @@ static void plan_transacts(struct plan *plan, const struct sim_options *o)
     plan->transacts = o->transacts > 0 ? (uint32_t)o->transacts : some ? clients : 0;
 }
 
+/* Draws from its own stream. */
+static void plan_saltings(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x73616c7473000000));
+    const bool some = often(&p, 40) && !o->plain && o->saltings_ms == 0;
+    const int64_t ms = spread(&p, 50, 3000);
+    plan->salt_ns = (o->saltings_ms > 0 ? o->saltings_ms : some ? ms : 0) * NS_PER_MS;
+    plan->config.salting_moves_s = spread(&p, 5, 2000);
+}
+
 /* Draws from its own stream. With few deletions a second, an item may change after it was found. */
 static void plan_expiries(struct plan *plan, const struct sim_options *o)
 {
@@ -503,6 +513,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     plan_transacts(plan, o);
     plan_expiries(plan, o);
     plan_follows(plan, o);
+    plan_saltings(plan, o);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};
     if (!o->plain) {
@@ -658,6 +669,9 @@ void plan_describe(const struct plan *p, struct buffer *out)
     describe_world(p, out);
     if (p->tick_ns > 0)
         buffer_append_format(out, "; a tick is %lld us", (long long)(p->tick_ns / NS_PER_US));
+    if (p->salt_ns > 0)
+        buffer_append_format(out, "; a key's shards change every %lld ms",
+                             (long long)(p->salt_ns / NS_PER_MS));
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms, %u%% of them merges",
                              (long long)(p->cut_ns / NS_PER_MS), p->merge_percent);

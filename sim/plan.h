@@ -46,6 +46,7 @@ enum {
     SIM_TRANSACTS_NONE = -1,
     SIM_EXPIRIES_NONE = -1,
     SIM_FOLLOWS_NONE = -1,
+    SIM_SALTINGS_NONE = -1,
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
@@ -99,6 +100,7 @@ struct sim_options {
     int transacts;     /* clients of transactions; SIM_TRANSACTS_NONE: none */
     int expiries;      /* clients whose items expire; SIM_EXPIRIES_NONE: none */
     int follows;       /* clients of a table with a stream; SIM_FOLLOWS_NONE: none */
+    int saltings_ms;   /* between two changes of a key's shards; SIM_SALTINGS_NONE: none */
     int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
     int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
     int64_t length_ms; /* how long faults strike */
@@ -132,6 +134,7 @@ struct plan {
     int64_t length_ns;
     int64_t strike_ns;      /* mean time between two faults */
     int64_t cut_ns;         /* mean time between two splits of a partition; 0: none */
+    int64_t salt_ns;        /* mean time between two changes of a key's shards; 0: none */
     uint32_t transacts;     /* clients of transactions */
     uint32_t expiries;      /* clients whose items expire */
     uint32_t follows;       /* clients that write to a table with a stream; one more follows it */

@@ -14,6 +14,7 @@
 #include "sim/follows.h"
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
+#include "sim/saltings.h"
 #include "sim/splits.h"
 #include "sim/table_churn.h"
 #include "sim/transacts.h"
@@ -41,6 +42,7 @@ struct sim {
     struct splits *splits;       /* owns */
     struct tables *tables;       /* owns */
     struct drains *drains;       /* owns */
+    struct saltings *saltings;   /* owns */
     struct transacts *transacts; /* owns */
     struct expiries *expiries;   /* owns */
     struct follows *follows;     /* owns */
@@ -232,6 +234,7 @@ struct sim *sim_create(const struct sim_options *options)
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
     s->drains = drains_create(&s->run);
+    s->saltings = saltings_create(&s->run);
     leader_kill_init(&s->leader_kill, &s->run, s->faults);
     return s;
 }
@@ -244,6 +247,7 @@ void sim_destroy(struct sim *s)
     splits_destroy(s->splits);
     tables_destroy(s->tables);
     drains_destroy(s->drains);
+    saltings_destroy(s->saltings);
     transacts_destroy(s->transacts);
     expiries_destroy(s->expiries);
     follows_destroy(s->follows);
@@ -476,8 +480,8 @@ static void check_filled(struct sim *s)
 static bool is_settled(const struct sim *s)
 {
     return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
-           transacts_are_done(s->transacts) && expiries_are_done(s->expiries) &&
-           follows_are_done(s->follows) && clients_done(s);
+           saltings_are_over(s->saltings) && transacts_are_done(s->transacts) &&
+           expiries_are_done(s->expiries) && follows_are_done(s->follows) && clients_done(s);
 }
 
 /* The time within which every key must answer. Under the periodic policy tokens come once a period
@@ -502,12 +506,13 @@ static void calm(struct sim *s)
     faults_end(s->faults);
     splits_end(s->splits);
     drains_end(s->drains);
+    saltings_end(s->saltings);
     transacts_end(s->transacts);
     expiries_end(s->expiries);
     follows_end(s->follows);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
         s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.follows > 0 ||
-        !drains_are_over(s->drains)) {
+        !drains_are_over(s->drains) || !saltings_are_over(s->saltings)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
@@ -581,6 +586,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         expiries_begin(s->expiries);
         follows_begin(s->follows);
         drains_begin(s->drains);
+        saltings_begin(s->saltings);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
         calm(s);
     }

@@ -34,6 +34,7 @@ enum world_stream {
     WORLD_TRANSACTS,
     WORLD_EXPIRIES,
     WORLD_FOLLOWS,
+    WORLD_SALTINGS,
 };
 
 struct world_plan {

@@ -1,0 +1,182 @@
+/* saltings.c - changes how many shards the clients' partition keys have. */
+#include "sim/saltings.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "base/probe.h"
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/decision.h"
+#include "sim/dynamo.h"
+#include "sim/table_churn.h"
+#include "sim/transacts.h"
+
+enum {
+    ANSWER_MS = 20,     /* from the question to the look at the answer */
+    AGAIN_MS = 100,     /* at the end */
+    SHARDS_MOST = 12,   /* more shards than partitions show nothing new */
+    GROWTH_MOST = 3,    /* shards at once */
+    SHRINK_PERCENT = 40 /* of the changes of a key whose items are all at home */
+};
+
+struct saltings {
+    struct run *run; /* borrows */
+    struct prng prng;
+    bool on;
+    bool ending;
+    uint64_t turn;        /* earlier questions are forgotten */
+    uint32_t at;          /* the table of the last question: the workload's, then sorted lists */
+    struct buffer table;  /* the catalog's last answer */
+    struct buffer answer; /* ignored */
+    struct buffer body;
+    struct buffer key;
+};
+
+static void saltings_later(struct saltings *s, int64_t ns);
+
+static uint32_t table_count(const struct saltings *s)
+{
+    return s->run->plan.workload.tables + (s->run->plan.transacts > 0 ? 1 : 0);
+}
+
+static bool is_of_lists(const struct saltings *s)
+{
+    return s->at == s->run->plan.workload.tables;
+}
+
+/* A key of the clients, in s->key. */
+static void choose_key(struct saltings *s, uint32_t table_id)
+{
+    const struct plan *p = &s->run->plan;
+    const uint32_t keys = is_of_lists(s) ? p->transact_keys : p->workload.keys;
+    const uint32_t key = (uint32_t)prng_below(&s->prng, keys);
+    buffer_clear(&s->key);
+    if (is_of_lists(s)) {
+        char text[16];
+        snprintf(text, sizeof text, "%u", key);
+        const struct attr partition = {.type = ATTR_STRING, .body = slice_of(text)};
+        storage_key_append_collection(&s->key, table_id, &partition);
+        return;
+    }
+    dynamo_storage_key(&s->key, table_id, &p->workload.shapes[s->at], key);
+    s->key.size = storage_key_collection_size(buffer_slice(&s->key));
+}
+
+/* A key that is not salted, or whose items are on their way, gets more shards. */
+static void saltings_change(struct saltings *s, const struct table *t)
+{
+    choose_key(s, t->id);
+    const struct salted_key *k = salting_find(t->salted, buffer_slice(&s->key));
+    const bool shrinks =
+        k != NULL && !salted_moves(k) && prng_below(&s->prng, 100) < SHRINK_PERCENT;
+    const uint32_t shards = k != NULL ? k->shards : 1;
+    struct decision d = {.table_id = t->id,
+                         .salt = {.word = shrinks ? SALT_SHRINK : SALT_GROW,
+                                  .key = buffer_slice(&s->key),
+                                  .version = k != NULL ? k->version : 0}};
+    if (shrinks)
+        d.salt.shards = 1 + (uint32_t)prng_below(&s->prng, shards - 1);
+    else
+        d.salt.shards = shards + 1 + (uint32_t)prng_below(&s->prng, GROWTH_MOST);
+    if (d.salt.shards > SHARDS_MOST)
+        return;
+    PROBE("the shards of a key change");
+    buffer_clear(&s->body);
+    decision_encode(&s->body, &d);
+    const struct request r = {.op = REQUEST_DECIDE,
+                              .decide = {buffer_slice(&s->body), CATALOG_SALT}};
+    buffer_clear(&s->answer);
+    world_ask(&s->run->world, &r, &s->answer);
+}
+
+static bool any_moves(const struct table *t)
+{
+    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
+        if (salted_moves(&t->salted->keys[i]))
+            return true;
+    }
+    return false;
+}
+
+static void saltings_look(void *context, uint64_t argument)
+{
+    struct saltings *s = context;
+    struct arena arena = {0};
+    struct table t;
+    if (argument != s->turn)
+        return;
+    const bool known = s->table.size > 0;
+    if (known)
+        must(table_decode(buffer_slice(&s->table), &arena, &t) == STATUS_OK);
+    if (known && s->on)
+        saltings_change(s, &t);
+    if (known && s->ending && !any_moves(&t))
+        s->at++;
+    arena_deinit(&arena);
+    s->ending = s->ending && s->at < table_count(s);
+    if (s->on)
+        saltings_later(s, prng_between(&s->prng, 0, 2 * s->run->plan.salt_ns));
+    else if (s->ending)
+        saltings_later(s, AGAIN_MS * NS_PER_MS);
+}
+
+static void saltings_ask(void *context, uint64_t argument)
+{
+    struct saltings *s = context;
+    struct request r = {.op = REQUEST_TABLE_GET};
+    if (argument != s->turn)
+        return;
+    if (s->on)
+        s->at = (uint32_t)prng_below(&s->prng, table_count(s));
+    r.table.name =
+        slice_of(is_of_lists(s) ? transacts_tables[TRANSACT_TABLES - 1] : tables_name(s->at));
+    buffer_clear(&s->table);
+    world_ask(&s->run->world, &r, &s->table);
+    scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), saltings_look, s, argument);
+}
+
+static void saltings_later(struct saltings *s, int64_t ns)
+{
+    scheduler_in(&s->run->world.scheduler, (struct duration){ns}, saltings_ask, s, s->turn);
+}
+
+void saltings_begin(struct saltings *s)
+{
+    s->on = s->run->plan.salt_ns > 0;
+    if (s->on)
+        saltings_later(s, prng_between(&s->prng, 0, 2 * s->run->plan.salt_ns));
+}
+
+void saltings_end(struct saltings *s)
+{
+    if (!s->on)
+        return;
+    s->on = false;
+    s->ending = true;
+    s->at = 0;
+    s->turn++;
+    saltings_later(s, 0);
+}
+
+bool saltings_are_over(const struct saltings *s)
+{
+    return !s->on && !s->ending;
+}
+
+struct saltings *saltings_create(struct run *run)
+{
+    struct saltings *s = must_calloc(1, sizeof *s);
+    s->run = run;
+    s->prng = prng_seeded(world_seed(&run->world, WORLD_SALTINGS, 0));
+    return s;
+}
+
+void saltings_destroy(struct saltings *s)
+{
+    buffer_deinit(&s->table);
+    buffer_deinit(&s->answer);
+    buffer_deinit(&s->body);
+    buffer_deinit(&s->key);
+    free(s);
+}

@@ -1,0 +1,19 @@
+/* saltings.h - spreads random partition keys over more shards, and over fewer, at random moments of a
+ * run.
+ *
+ * Each time it asks the catalog for a table, and then to change the shards of one of the clients' keys. Many
+ * requests come to nothing: the key's items are on their way still, the catalog has no leader, or the
+ * version has passed. At the end all items must come home. */
+#pragma once
+
+#include "sim/run.h"
+
+struct saltings;
+
+/* Borrows the run. */
+struct saltings *saltings_create(struct run *run);
+void saltings_destroy(struct saltings *s);
+void saltings_begin(struct saltings *s);
+void saltings_end(struct saltings *s);
+/* Whether no key has items that are not at home. */
+bool saltings_are_over(const struct saltings *s);
