@@ -73,6 +73,18 @@
       "expiry_bytes_s.")                                                                           \
     X(ttl_change_ms, 0, 0, 86400000,                                                               \
       "After a change of a table's time to live, the next one must wait for this time.")           \
+    X(salting_shard_units, 800, 1, 1000000,                                                        \
+      "A hot key of a table with the tag weir:salting gets a shard for each this many write units "\
+      "per second.")                                                                               \
+    X(salting_counter_shards, 10, 2, 128,                                                          \
+      "A hot counter gets this many shards at first.")                                             \
+    X(salting_counter_keep_ms, 600000, 1000, 86400000,                                             \
+      "For this time after a counter has grown, a repeated request finds the shard that it had "   \
+      "chosen before.")                                                                            \
+    X(salting_moves_s, 2000, 1, 1000000,                                                           \
+      "While keys grow or shrink, the cluster moves at most this many items per second to their "  \
+      "new shards.")                                                                               \
+    X(salted_keys_max, 100000, 0, 1000000, "A cluster has at most this many salted keys.")         \
     X(tables_max, 2500, 1, 100000, "A cluster has at most this many tables.")                      \
     X(table_partitions_max, 1000, 1, 100000, "A table has at most this many partitions.")          \
     /* replication */                                                                              \

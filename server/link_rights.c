@@ -22,6 +22,15 @@ static bool names_itself(const struct link_peer *from, struct slice bytes, size_
     return reader_u32(&r) == from->id && !r.failed;
 }
 
+/* Routers drain nodes and give up shards of keys. All else is the controller's. */
+static bool is_administrators(const struct request *q)
+{
+    struct decision d;
+    return q->decide.op == CATALOG_DRAIN ||
+           (q->decide.op == CATALOG_SALT &&
+            decision_decode(q->decide.decision, &d) == STATUS_OK && d.salt.word == SALT_SHRINK);
+}
+
 const char *link_rights_request(const struct link_peer *from, const struct request *q)
 {
     if ((request_traits[q->op].senders & 1U << from->kind) == 0)
@@ -33,7 +42,7 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
         return "sent an item as a node, or a row of an index as another";
     if (q->op == REQUEST_DELETE && q->write.expiry)
         return "sent a deletion that a node asks of itself alone";
-    if (q->op == REQUEST_DECIDE && q->decide.op != CATALOG_DRAIN)
+    if (q->op == REQUEST_DECIDE && !is_administrators(q))
         return "sent a decision that is the controller's";
     return NULL;
 }

@@ -753,7 +753,8 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         [CATALOG_LEFT] = catalog_decide,         [CATALOG_RATES] = catalog_decide,
         [CATALOG_PEAK] = catalog_decide,         [CATALOG_DRAIN] = catalog_decide,
         [CATALOG_LEAD] = catalog_decide,         [CATALOG_MERGE] = catalog_merge,
-        [CATALOG_FOUND] = catalog_found,         [CATALOG_FILLED] = catalog_filled,
+        [CATALOG_SALT] = catalog_salt,           [CATALOG_FOUND] = catalog_found,
+        [CATALOG_FILLED] = catalog_filled,
     };
     struct catalog_command command;
     must(catalog_command_decode(bytes, &command) == STATUS_OK);

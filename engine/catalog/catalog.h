@@ -42,6 +42,7 @@ enum catalog_op {
     CATALOG_DRAIN,  /* a node must hold nothing, or may hold replicas again */
     CATALOG_LEAD,   /* another replica of a partition should lead */
     CATALOG_MERGE,  /* two neighbouring partitions become one */
+    CATALOG_SALT,   /* a salted key gets more or fewer shards, or is at home in those it has */
     CATALOG_FOUND,  /* group: where the catalog's own replicas are; only the first one counts */
     CATALOG_FILLED, /* table_id: the index has all items from before its creation */
     CATALOG_OPS,
@@ -76,6 +77,7 @@ struct catalog_command {
     int64_t ttl_change_ms;
     uint8_t gac; /* enum gac_policy, for tables that name none */
     int64_t tables_max;
+    int64_t salted_keys_max;
     int64_t table_partitions_max;
     int64_t stream_retention_ms;
 };

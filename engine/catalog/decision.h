@@ -1,6 +1,6 @@
 /* decision.h - what the controller tells the catalog to do: the payload of CATALOG_MOVE,
- * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_MERGE, CATALOG_LET_GO,
- * CATALOG_LEFT and CATALOG_EVENT.
+ * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_MERGE, CATALOG_SALT,
+ * CATALOG_LET_GO, CATALOG_LEFT and CATALOG_EVENT.
  *
  * A decision may rest on an old view of the cluster. So it names what it rests on, and is refused
  * if that is no longer true. Applied twice, RATES, PEAK and EVENT record their event twice. All
@@ -23,6 +23,21 @@ enum merge_word {
     MERGE_ABSORB_IT, /* all its replicas are frozen: the lower one takes over its keys */
     MERGE_ABSORBED,  /* the lower partition's group has taken over the keys */
     MERGE_DONE       /* all replicas of the lower partition have taken over the keys */
+};
+
+/* CATALOG_SALT: what happens to a salted key (salt.c). */
+enum salt_word {
+    SALT_GROW = 1, /* it gets more shards, or is salted from now on */
+    SALT_MOVED,    /* all its items are at home: its former numbers of shards are forgotten */
+    SALT_SHRINK    /* it gets fewer shards; 1: it shall not be salted any more */
+};
+
+struct decision_salt {
+    enum salt_word word;
+    struct slice key; /* what the storage keys of its shard 0 begin with: salted_append_prefix */
+    uint64_t version; /* of the key, as the sender knows it; 0: it is not salted */
+    uint32_t shards;  /* GROW, SHRINK: the new number */
+    bool counter;     /* GROW */
 };
 
 struct decision_rate {
@@ -49,6 +64,7 @@ struct decision {
     uint64_t merge_with_epoch;
     uint64_t frozen_index; /* ABSORB_IT: the entry that froze the upper one */
     uint64_t frozen_term;
+    struct decision_salt salt; /* SALT */
     bool has_event;
     struct event event; /* without its number; slices lend as long as the caller says */
 };

@@ -29,7 +29,13 @@ enum {
     X(EVENT_MERGE_GIVEN_UP, 14, "merge-given-up")        \
     X(EVENT_INDEX_BEHIND, 15, "index-behind")            \
     X(EVENT_INDEX_CAUGHT_UP, 16, "index-caught-up")      \
-    X(EVENT_STREAM_TRIMMED, 17, "stream-trimmed")
+    X(EVENT_STREAM_TRIMMED, 17, "stream-trimmed")        \
+    X(EVENT_KEY_SALTED, 18, "key-salted")                \
+    X(EVENT_KEY_GROWN, 19, "key-grown")                  \
+    X(EVENT_KEY_MOVED, 20, "key-moved")                  \
+    X(EVENT_KEY_SHRINKS, 21, "key-shrinks")              \
+    X(EVENT_KEY_UNSALTED, 22, "key-unsalted")            \
+    X(EVENT_SALTING_FULL, 23, "salting-full")
 
 enum event_kind {
 #define X(code, number, name) code = number,

@@ -343,6 +343,19 @@ int64_t table_shared_units(const struct table *t, int kind)
     return kind == ADMIT_READ ? t->rcu : t->wcu;
 }
 
+enum salting_wish table_salting_wish(const struct table *t, uint32_t *fixed)
+{
+    struct tag tag;
+    struct slice tags = t->tags;
+    enum salting_wish wish = SALTING_OFF;
+    *fixed = 0;
+    while (tags_next(&tags, &tag)) {
+        if (slice_is(tag.key, SALTING_TAG) && !salting_read_wish(tag.value, &wish, fixed))
+            wish = SALTING_OFF; /* a value from before routers checked it */
+    }
+    return wish;
+}
+
 struct partition_info *table_find_partition(const struct table *t, uint32_t id)
 {
     struct partition_info *p = t->partitions, *end = p + t->partition_count;

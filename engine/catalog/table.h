@@ -51,6 +51,8 @@ enum {
     ENCRYPTION_KEY_SIZE_MAX = 2048,
     TTL_NAME_SIZE_MAX = 255
 };
+/* The tag that lets weir spread hot keys: salting_read_wish. */
+#define SALTING_TAG "weir:salting"
 #define TABLE_UNITS_MAX INT64_C(1000000000000) /* of anything per second */
 
 /* What CreateTable and UpdateTable ask for. Pairs are indexed by enum admit_kind. */
@@ -266,6 +268,9 @@ static inline uint64_t table_salting_version(const struct table *t)
 {
     return t->salted != NULL ? t->salted->version : 0;
 }
+
+/* What the table's tag SALTING_TAG asks for. `fixed`: the number of shards. */
+enum salting_wish table_salting_wish(const struct table *t, uint32_t *fixed);
 
 /* The partition with this id. NULL: the table has none. */
 struct partition_info *table_find_partition(const struct table *t, uint32_t id);

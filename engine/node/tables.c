@@ -210,9 +210,10 @@ void requests_decide(struct requests *requests, struct operation *o)
         catalog_replica_command(requests->catalog, (enum catalog_op)op);
     command.spec.name = slice_of("-");
     command.decision = bytes;
-    if (op < CATALOG_EVENT || op > CATALOG_MERGE || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
+    if (op < CATALOG_EVENT || op > CATALOG_SALT || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
         decision_decode(bytes, &decision) != STATUS_OK ||
-        (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN))
+        (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN) ||
+        (op == CATALOG_SALT && decision.salt.word == SALT_MOVED))
         env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
     else if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id))
         env_refuse(requests->env, o, REPLY_OVERLOADED,

@@ -52,7 +52,7 @@ bool salting_read_wish(struct slice value, enum salting_wish *wish, uint32_t *fi
 struct salted_key {
     uint64_t hash;    /* of the partition key: storage keys of shard 0 have it */
     struct slice key; /* the partition key as in storage keys: escaped and terminated */
-    uint64_t version; /* of the registry when the key changed last */
+    uint64_t version; /* of the registry when its number of shards changed last */
     bool counter;     /* its items are counters: each has a cell in every shard */
     uint32_t shards;  /* by which homes are chosen */
     uint32_t before_count;

@@ -29,6 +29,7 @@ struct catalog_command catalog_world_command(const struct catalog_world *w, enum
     catalog_command_init(&c, op, &w->config, w->nodes, 1000);
     c.spec = (struct table_spec){.name = slice_of("t"),
                                  .partition_key = {slice_of("id"), ATTR_STRING},
+                                 .sort_key = {slice_of("at"), ATTR_STRING},
                                  .billing = BILLING_PROVISIONED,
                                  .rcu = 3001,
                                  .wcu = 1999};
@@ -155,6 +156,62 @@ void catalog_world_reloads(const struct catalog_world *w)
     buffer_deinit(&a);
     buffer_deinit(&b);
     catalog_destroy(again);
+}
+
+/* ---- salted keys ---- */
+
+enum reply_code catalog_world_tag(struct catalog_world *w, const char *value)
+{
+    struct buffer b = {0};
+    tag_append(&b, &(struct tag){slice_of(SALTING_TAG), slice_of(value != NULL ? value : ""),
+                                 value != NULL});
+    struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
+    c.spec.billing = BILLING_AS_IT_IS;
+    c.spec.tags = buffer_slice(&b);
+    const enum reply_code code = catalog_world_apply(w, &c);
+    buffer_deinit(&b);
+    return code;
+}
+
+const struct salted_key *catalog_world_salted(const struct catalog_world *w, const char *key)
+{
+    struct buffer b = {0};
+    catalog_world_append_key(&b, w, key);
+    const struct salted_key *k = salting_find(catalog_world_table(w)->salted, buffer_slice(&b));
+    buffer_deinit(&b);
+    return k;
+}
+
+void catalog_world_append_key(struct buffer *out, const struct catalog_world *w, const char *key)
+{
+    const struct attr attr = {.type = ATTR_STRING, .body = slice_of(key)};
+    storage_key_append_collection(out, catalog_world_table(w)->id, &attr);
+}
+
+enum reply_code catalog_world_salt(struct catalog_world *w, enum salt_word word, const char *key,
+                                   uint32_t shards)
+{
+    const struct salted_key *k = catalog_world_salted(w, key);
+    const uint64_t version = k != NULL ? k->version : 0;
+    return catalog_world_salt_at(w, word, key, shards, version);
+}
+
+enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word,
+                                      const char *key, uint32_t shards, uint64_t version)
+{
+    uint32_t fixed;
+    struct buffer b = {0};
+    catalog_world_append_key(&b, w, key);
+    const bool counts = table_salting_wish(catalog_world_table(w), &fixed) == SALTING_COUNTER;
+    const struct decision d = {.table_id = catalog_world_table(w)->id,
+                               .salt = {.word = word,
+                                        .key = buffer_slice(&b),
+                                        .version = version,
+                                        .shards = shards,
+                                        .counter = word == SALT_GROW && counts}};
+    const enum reply_code code = catalog_world_decide(w, CATALOG_SALT, &d);
+    buffer_deinit(&b);
+    return code;
 }
 
 /* ---- merges, and what may happen meanwhile ---- */

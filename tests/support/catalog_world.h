@@ -49,6 +49,18 @@ void catalog_world_end_move(struct catalog_world *w, const struct partition_info
 /* Replaces replicas of lost disks. False: there was nothing to replace. */
 bool catalog_world_replace(struct catalog_world *w);
 
+/* The table's tag SALTING_TAG gets this value; NULL: it goes. */
+enum reply_code catalog_world_tag(struct catalog_world *w, const char *value);
+/* NULL: the key is not salted. Lends until the table changes. */
+const struct salted_key *catalog_world_salted(const struct catalog_world *w, const char *key);
+/* Appends what storage keys of the partition key's shard 0 begin with. */
+void catalog_world_append_key(struct buffer *out, const struct catalog_world *w, const char *key);
+/* A word about a key, as the decider would say it: with the key's version, or with another one. */
+enum reply_code catalog_world_salt(struct catalog_world *w, enum salt_word word, const char *key,
+                                   uint32_t shards);
+enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word,
+                                      const char *key, uint32_t shards, uint64_t version);
+
 /* The table's partition `i`, in key order. */
 const struct partition_info *catalog_world_at(const struct catalog_world *w, uint32_t i);
 /* NULL: the table is gone. */

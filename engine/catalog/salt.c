@@ -1,0 +1,211 @@
+/* salt.c - the registry of a table's salted keys, as the catalog changes it.
+ *
+ * A change reaches the partitions as one of their indexes does: by an entry of each group's log. The
+ * table stays ACTIVE. So that a change is not taken for one of a stream or an index, it waits while the
+ * table is being updated.
+ *
+ * Each change has the registry's next version, MOVED too: partitions refuse routers that know an older
+ * one, and so routers learn that the former numbers of shards are forgotten. Until then they only do
+ * needless work. So MOVED leaves the key's own version as it is: no request has to wait until
+ * partitions were told.
+ *
+ * Invariants
+ *   SALT-4  A key's former numbers are forgotten by MOVED alone. The word names the version of the key
+ *           whose items were moved: a key that has grown since keeps them all.
+ *   SALT-5  A key that shrinks does not change until its items are at home.
+ *   SALT-6  The registry of a table has at most SALTING_SIZE_MAX bytes. The tables have at most
+ *           salted_keys_max salted keys together. */
+#include "engine/catalog/catalog_internal.h"
+
+/* ---- the registry, with room for a change ---- */
+
+struct registry {
+    struct salting all;
+    struct salted_key *keys;
+    struct salted_key key; /* the one that the decision names; not salted yet: one shard */
+    uint32_t at;           /* its place */
+    bool has;
+};
+
+static void registry_read(const struct table *t, const struct decision_salt *d, struct arena *arena,
+                          struct registry *out)
+{
+    const struct salting *s = t->salted;
+    const struct salted_key *k = salting_find(s, d->key);
+    const uint32_t count = s != NULL ? s->count : 0;
+    *out = (struct registry){.all = {.version = table_salting_version(t), .count = count},
+                             .keys = arena_zalloc(arena, (count + 1) * sizeof *out->keys),
+                             .has = k != NULL};
+    out->all.keys = out->keys;
+    if (count > 0)
+        memcpy(out->keys, s->keys, count * sizeof *out->keys);
+    if (k != NULL) {
+        out->at = (uint32_t)(k - s->keys);
+        out->key = *k;
+        return;
+    }
+    const size_t head = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
+    const struct salted_key *next = salting_from(s, d->key);
+    out->at = next != NULL ? (uint32_t)(next - s->keys) : count;
+    out->key = (struct salted_key){.hash = shard_bare_hash(d->key),
+                                   .key = slice_make(d->key.data + head, d->key.size - head),
+                                   .counter = d->counter,
+                                   .shards = 1};
+}
+
+/* Puts the changed key into its place, or takes it out if it has one shard and no former numbers. */
+static void registry_put(struct registry *r)
+{
+    const bool stays = r->key.shards > 1 || r->key.before_count > 0;
+    struct salted_key *place = r->keys + r->at;
+    const uint32_t behind = r->all.count - r->at - r->has;
+    memmove(place + stays, place + r->has, behind * sizeof *place);
+    if (stays)
+        *place = r->key;
+    r->all.count = r->at + stays + behind;
+    r->all.version++;
+}
+
+static int64_t salted_keys_count(const struct catalog *c)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        const struct salting *s = c->entries[i]->table.salted;
+        count += s != NULL ? s->count : 0;
+    }
+    return count;
+}
+
+/* ---- refusals ---- */
+
+static bool salt_refuse(struct catalog *c, struct catalog_result *out, enum reply_code code,
+                        const char *why)
+{
+    buffer_append_text(&c->text, why);
+    catalog_refuse(c, out, code);
+    return true;
+}
+
+/* Whether the table asks for it. */
+static bool is_wished(const struct table *t, const struct decision_salt *d)
+{
+    uint32_t fixed;
+    const enum salting_wish wish = table_salting_wish(t, &fixed);
+    return wish != SALTING_OFF && d->counter == (wish == SALTING_COUNTER);
+}
+
+static bool grow_is_refused(struct catalog *c, const struct catalog_command *command,
+                            const struct table *t, const struct decision_salt *d,
+                            const struct salted_key *k, struct catalog_result *out)
+{
+    if (!is_wished(t, d) || k->counter != d->counter)
+        return salt_refuse(c, out, REPLY_WRONG_PARTITION,
+                           "the table's tag " SALTING_TAG " does not ask for it");
+    if (!d->counter && t->sort_key.name.size == 0)
+        return salt_refuse(c, out, REPLY_TABLE_INVALID,
+                           "The table has no sort key: a partition key has one item");
+    if (d->shards <= k->shards)
+        return salt_refuse(c, out, REPLY_WRONG_PARTITION, "the key has as many shards");
+    if (k->before_count > 0 && k->before[0] > k->shards)
+        return salt_refuse(c, out, REPLY_TABLE_BUSY,
+                           "The key shrinks: its items must be at home before it grows again");
+    if (k->before_count == SHARDS_BEFORE_MAX)
+        return salt_refuse(c, out, REPLY_TABLE_BUSY,
+                           "The key has grown often: its items must be at home before it grows "
+                           "again");
+    if (k->version == 0 && salted_keys_count(c) >= command->salted_keys_max) {
+        buffer_append_format(&c->text, "The cluster has its limit of %lld salted keys",
+                             (long long)command->salted_keys_max);
+        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        return true;
+    }
+    return false;
+}
+
+static bool shrink_is_refused(struct catalog *c, const struct decision_salt *d,
+                              const struct salted_key *k, struct catalog_result *out)
+{
+    if (k->counter)
+        return salt_refuse(c, out, REPLY_TABLE_INVALID,
+                           "The key is a counter, whose shards cannot be given up");
+    if (k->before_count > 0)
+        return salt_refuse(c, out, REPLY_TABLE_BUSY,
+                           "Items of the key are still on their way to their shards: try again");
+    if (d->shards < k->shards)
+        return false;
+    buffer_append_format(&c->text, "The key has %u shards: %u are not fewer", k->shards, d->shards);
+    catalog_refuse(c, out, REPLY_TABLE_INVALID);
+    return true;
+}
+
+/* ---- changes ---- */
+
+/* Changes the key. False: the decision is refused, or the catalog knows this already. */
+static bool salt_change(struct catalog *c, const struct catalog_command *command,
+                        const struct table *t, const struct decision_salt *d, struct registry *r,
+                        struct catalog_result *out)
+{
+    struct salted_key *k = &r->key;
+    if (d->word == SALT_MOVED) {
+        const bool moved = k->before_count > 0;
+        k->before_count = 0;
+        return moved;
+    }
+    if (d->word == SALT_GROW ? grow_is_refused(c, command, t, d, k, out)
+                             : shrink_is_refused(c, d, k, out))
+        return false;
+    k->before[k->before_count++] = k->shards;
+    k->shards = d->shards;
+    k->version = r->all.version + 1;
+    return true;
+}
+
+static void salt_record(struct catalog *c, const struct catalog_command *command, struct entry *e,
+                        const struct decision *d, struct arena *arena, const struct registry *r,
+                        struct catalog_result *out)
+{
+    struct table t = e->table;
+    struct buffer bytes = {0};
+    salting_encode(&bytes, &r->all);
+    t.salting = arena_copy(arena, buffer_slice(&bytes));
+    buffer_deinit(&bytes);
+    if (t.salting.size > SALTING_SIZE_MAX) { /* SALT-6 */
+        buffer_append_format(&c->text, "The table's salted keys have their limit of %d bytes",
+                             SALTING_SIZE_MAX);
+        catalog_refuse(c, out, REPLY_LIMIT_EXCEEDED);
+        return;
+    }
+    t.indexes_version++;
+    catalog_record(c, command, e, &t, d, out);
+}
+
+/* Whether the registry cannot change now: refused. */
+static bool salt_must_wait(struct catalog *c, const struct table *t, struct catalog_result *out)
+{
+    if (t->index_of != 0 || t->id == CATALOG_TABLE_ID)
+        return salt_refuse(c, out, REPLY_TABLE_INVALID, "Only keys of tables are salted");
+    if (t->status == TABLE_ACTIVE && !table_is_merging(t))
+        return false;
+    return salt_refuse(c, out, REPLY_TABLE_BUSY,
+                       "The table is being updated, or partitions of it are being merged");
+}
+
+void catalog_salt(struct catalog *c, const struct catalog_command *command,
+                  struct catalog_result *out)
+{
+    struct decision d;
+    struct arena arena = {0};
+    struct registry r;
+    must(decision_decode(command->decision, &d) == STATUS_OK);
+    struct entry *e = catalog_find_entry(c, d.table_id, out);
+    if (e == NULL || salt_must_wait(c, &e->table, out))
+        return;
+    registry_read(&e->table, &d.salt, &arena, &r);
+    if (d.salt.version != r.key.version || (!r.has && d.salt.word != SALT_GROW)) {
+        catalog_refuse_stale(c, out, "the key is not as the decision saw it");
+    } else if (salt_change(c, command, &e->table, &d.salt, &r, out)) {
+        registry_put(&r);
+        salt_record(c, command, e, &d, &arena, &r, out);
+    }
+    arena_deinit(&arena);
+}
