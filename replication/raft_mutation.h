@@ -49,6 +49,9 @@ enum raft_mutation {
     RAFT_MUTATION_DOUBLE_STREAM,    /* some make two */
     RAFT_MUTATION_FORGET_STREAM,    /* a snapshot has no records */
     RAFT_MUTATION_OUTLIVE_SHARD,    /* writes do not wait for the end of their shard */
+    RAFT_MUTATION_SKIP_FENCE,       /* who knows fewer salted keys is served all the same */
+    RAFT_MUTATION_MOVE_COPIES,      /* an item that goes to its home stays where it was, too */
+    RAFT_MUTATION_MOVE_BLIND,       /* an item is said to be at home, and was not moved */
     RAFT_MUTATIONS,
 };
 

@@ -333,15 +333,17 @@ static bool indexes_are_sound(uint32_t group, struct slice payload)
     reader_u32(&r);                                 /* the version */
     const size_t attribute = reader_sized(&r).size; /* by which items expire */
     stream_word_walk(&(struct codec){.in = &r}, &stream);
+    reader_u64(&r); /* the version of salted keys */
     const bool sound = group != CATALOG_GROUP && attribute <= TTL_NAME_SIZE_MAX && !r.failed &&
                        index_set_decode(r.left, &arena, &set) == STATUS_OK;
     arena_deinit(&arena);
     return sound;
 }
 
-/* From here on the leader says what writes mean for these indexes, and for this stream. Entries that it
- * has proposed already may not: an index is filled only after them. A leader may have proposed an older word of
- * the catalog after a newer one was on its way. */
+/* From here on the leader says what writes mean for these indexes, and for this stream, and refuses who
+ * knows fewer salted keys. Entries that it has proposed already may not: an index is filled only after them,
+ * and items of salted keys move only after them. A leader may have proposed an older word of the catalog
+ * after a newer one was on its way. */
 static void apply_indexes(struct applier *applier, struct partition *p, const struct raft_entry *e,
                           struct applied *out)
 {
@@ -352,12 +354,17 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     info.indexes_version = reader_u32(&r);
     info.ttl = reader_sized(&r);
     stream_word_walk(&(struct codec){.in = &r}, &info.stream);
+    const uint64_t salting = reader_u64(&r);
     info.indexes = r.left;
     if (info.indexes_version > p->indexes_logged)
         p->indexes_logged = info.indexes_version;
     if (info.indexes_version <= p->info.indexes_version)
         return;
     const bool others = !slice_equal(info.indexes, p->info.indexes);
+    if (salting > info.salting) {
+        info.salting = salting;
+        p->salted_from = raft_last(p->raft);
+    }
     partition_set(p, &info);
     if (applier->env->started)
         stream_trims_begin(applier->stream_trims, p);
@@ -374,7 +381,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     const struct operation own = {.from = FROM_SELF};
     struct buffer *head = &applier->env->scratch;
     const size_t size = sizeof info->indexes_version + sizeof(uint32_t) + info->ttl.size +
-                        sizeof info->stream + info->indexes.size;
+                        sizeof info->stream + sizeof info->salting + info->indexes.size;
     struct stream_word stream = info->stream;
     if (p->led == 0 || p->indexes_proposed == p->led ||
         !proposals_may_write(applier->proposals, &own, size) ||
@@ -384,6 +391,7 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
     buffer_append_u32(head, info->indexes_version);
     buffer_append_sized(head, info->ttl);
     stream_word_walk(&(struct codec){.out = head}, &stream);
+    buffer_append_u64(head, info->salting);
     if (groups_propose(applier->groups, p, &own, LOG_INDEXES, buffer_slice(head), info->indexes) !=
         NULL)
         p->indexes_proposed = p->led;
@@ -537,6 +545,7 @@ static enum status apply_partition(struct applier *applier, const struct own_rec
         info.indexes_version = p->info.indexes_version;
         info.ttl = p->info.ttl;
         info.stream = p->info.stream;
+        info.salting = p->info.salting;
         partition_set(p, &info);
         if (applier->env->started) /* before the start it has no buckets */
             buckets_changed(applier->buckets, p);

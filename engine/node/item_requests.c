@@ -30,13 +30,53 @@ bool requests_leads_read(struct requests *requests, struct partition *p, struct 
 
 /* ---- routing and admission ---- */
 
+/* Whether the request is about items, and comes from a router. */
+static bool items_are_asked_for(const struct request *q)
+{
+    switch (q->op) {
+    case REQUEST_GET:
+    case REQUEST_RANGE:
+    case REQUEST_UNCHANGED:
+    case REQUEST_TRANSACT:
+    case REQUEST_TRANSACT_ADMIT:
+    case REQUEST_SHARD_MOVE:
+        return true;
+    case REQUEST_PUT:
+    case REQUEST_DELETE:
+    case REQUEST_UPDATE:
+    case REQUEST_CHECK:
+        return q->write.session == 0 && !q->write.expiry && !q->write.moves;
+    default:
+        return false;
+    }
+}
+
+/* Whether sender and partition know the same of salted keys, as far as the request goes. If not, it was
+ * refused. An item may have gone to a shard that an older sender does not look at. A newer sender may
+ * come before the word of the catalog: then an older one still writes here. */
+static bool items_fence_lets(struct requests *requests, const struct partition *p,
+                             const struct operation *o)
+{
+    const struct request *q = &o->request;
+    const bool older = q->salting < p->info.salting && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
+    if ((!older && q->salted <= p->info.salting) || !items_are_asked_for(q))
+        return true;
+    if (older)
+        env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u knows of newer salted keys",
+                   p->info.id);
+    else
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "partition %u was not told of the salted key yet", p->info.id);
+    return false;
+}
+
 struct partition *items_route(struct requests *requests, const struct operation *o)
 {
     struct partition *p = partitions_find(requests->partitions, o->request.partition);
     if (p != NULL && !p->closing && !p->ended && p->info.epoch == o->request.epoch &&
         p->frozen.index == 0 && p->info.id != CATALOG_GROUP) {
         if (!p->no_state)
-            return p;
+            return items_fence_lets(requests, p, o) ? p : NULL;
         groups_refuse(requests->groups, o, p);
         return NULL;
     }

@@ -213,6 +213,11 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
     info.epoch = told->epoch;
     info.hi = told->hi;
     memcpy(info.rate_mcu, told->rate_mcu, sizeof info.rate_mcu);
+    if (upper != NULL && upper->info.salting > info.salting) {
+        PROBE("a partition learns of salted keys from the one that it absorbs");
+        info.salting = upper->info.salting;
+        p->salted_from = raft_last(p->raft);
+    }
     partition_set(p, &info);
     partition_count_anew(p);
     partition_push_split(p, e->index, e->term);

@@ -85,6 +85,7 @@ struct partition {
     uint64_t indexes_proposed; /* the term in which other indexes were proposed; 0: none since */
     uint32_t indexes_logged; /* the highest version in an entry that was applied since the start */
     uint64_t indexed_from;   /* entries after it were proposed with these indexes; 0: all */
+    uint64_t salted_from;    /* the same for its version of salted keys */
     struct raft *raft;       /* owns */
     struct instant deadline; /* when raft wants to be called (raft_timers.h) */
     uint32_t deadline_place; /* in the heap, from 1; 0: no deadline */

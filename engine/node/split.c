@@ -98,6 +98,7 @@ static struct partition_info split_kept_info(const struct partition *parent,
     info.indexes_version = parent->info.indexes_version;
     info.ttl = parent->info.ttl;
     info.stream = parent->info.stream;
+    info.salting = parent->info.salting;
     info.parent = 0;
     memset(info.share_ppm, 0, sizeof info.share_ppm);
     if (partition_member_on(&info, node) != raft_self(parent->raft)) {
@@ -290,6 +291,7 @@ static void split_take_info(struct partition *p, const struct partition_info *to
     info.indexes_version = told->indexes_version;
     info.ttl = told->ttl;
     info.stream = told->stream;
+    info.salting = told->salting;
     partition_set(p, &info);
 }
 
