@@ -220,6 +220,9 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
     if (spec->weight > 0)
         buffer_append_format(out, "\"Tags\":[{\"Key\":\"weir:weight\",\"Value\":\"%u\"}],",
                              spec->weight);
+    else if (spec->salting != NULL)
+        buffer_append_format(out, "\"Tags\":[{\"Key\":\"weir:salting\",\"Value\":\"%s\"}],",
+                             spec->salting);
     if (spec->units == 0)
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else

@@ -38,6 +38,7 @@ struct dynamo_spec {
     bool indexed;                   /* two local indexes by v, if the table has a sort key */
     bool global_indexes;            /* two global indexes: DYNAMO_GLOBALS */
     uint32_t weight;                /* of the tag weir:weight; 0: no tag */
+    const char *salting; /* of the tag weir:salting, if there is no weight; NULL: no tag */
 };
 
 enum dynamo_condition {
