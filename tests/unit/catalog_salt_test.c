@@ -187,7 +187,7 @@ static void it_waits_for_other_changes_that_partitions_must_hear(void **state)
     (void)state;
     begin(&w, "auto");
     struct catalog_command c = catalog_world_command(&w, CATALOG_UPDATE);
-    c.spec.stream = 1 + STREAM_KEYS;
+    c.spec.stream = 1 + STREAM_NEW_IMAGE;
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_TABLE_BUSY, TEXT);
     assert_int_equal(catalog_world_settle(&w, 2, TABLE_UPDATING), REPLY_OK);
