@@ -4,6 +4,7 @@
 #include "engine/catalog/key_text.h"
 #include "engine/message/request_traits.h"
 #include "router/operations/operation.h"
+#include "router/sharding/at_home.h"
 
 /* ---- memory ---- */
 
@@ -113,10 +114,11 @@ bool router_answer_next(struct router_answer *a, struct router_part *out)
     a->parts = s != NULL ? s->next_of_call : NULL;
     if (s == NULL)
         return false;
-    *out = (struct router_part){.op = s->request.op,
+    const struct request *asked = at_home_asked(s);
+    *out = (struct router_part){.op = asked->op,
                                 .table = &s->route->table,
-                                .key = request_key(&s->request),
-                                .consistent = request_is_consistent(&s->request),
+                                .key = request_key(asked),
+                                .consistent = request_is_consistent(asked),
                                 .replied = s->end.replied,
                                 .code = s->end.code,
                                 .consumed_mcu = s->end.consumed_mcu,
@@ -148,7 +150,7 @@ static void call_tell(const struct call *c, int status, const struct fault *f)
     if (s != NULL) { /* partition and key are of this table */
         a.table = s->route->table.name;
         a.partition = s->request.partition;
-        key_text_append(&key, &s->route->table, request_key(&s->request));
+        key_text_append(&key, &s->route->table, request_key(at_home_asked(s)));
     }
     a.key = buffer_slice(&key);
     a.consumed_mcu = c->consumed_mcu;

@@ -223,11 +223,25 @@ static struct route_waiter *route_first_due(const struct route_entry *e)
     return NULL;
 }
 
+/* Whether it knows fewer salted keys than another route of the table: an old leader of the catalog has
+ * told it. */
+static bool route_is_older(const struct route *route, const struct route *known)
+{
+    return route != NULL && known != NULL && route->table.id == known->table.id &&
+           table_salting_version(&route->table) < table_salting_version(&known->table);
+}
+
 void route_fetched(struct router *r, struct route_entry *e, const struct reply *reply)
 {
     static const struct reply NO_TABLE = {.code = REPLY_MALFORMED};
+    static const struct reply OLD = {.code = REPLY_NOT_LEADER};
     struct route *route = reply->code == REPLY_OK ? route_create(reply) : NULL;
     const struct reply *refusal = reply->code == REPLY_OK ? &NO_TABLE : reply;
+    if (route_is_older(route, e->route)) {
+        route_release(route);
+        route = NULL;
+        refusal = &OLD;
+    }
     bool usable = route != NULL && route->table.status != TABLE_CREATING &&
                   route->table.status != TABLE_DELETING;
     /* A waiter that came during the fetch may know that the table exists now: if the fetch found no

@@ -23,11 +23,13 @@
 #include "engine/message/request_traits.h"
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
+#include "router/sharding/at_home.h"
 #include "router/shedding.h"
 #include "router/silence.h"
 
 enum {
-    ATTEMPTS_PER_MAP = 4, /* then the catalog is asked for the map again */
+    ATTEMPTS_PER_MAP = 4,   /* then the catalog is asked for the map again */
+    ATTEMPTS_UNTIL_TOLD = 8 /* of a request that a partition refuses until it is told of a key */
 };
 
 /* ---- ids: slot and use count of the slot; a late reply matches no subrequest ---- */
@@ -197,9 +199,12 @@ void subrequest_start(struct router *r, struct subrequest *s)
     if (s->call != NULL)
         s->call->outstanding++;
     timer_start(&s->deadline, &r->deadlines, r->now);
-    if (!traits_of(&s->request)->data)
+    if (!traits_of(&s->request)->data) {
         subrequest_send(r, s);
-    else if (limit_take(r, s))
+        return;
+    }
+    at_home_place(s);
+    if (limit_take(r, s))
         subrequest_admitted(r, s);
     else
         s->state = SUBREQUEST_WAITING;
@@ -207,6 +212,7 @@ void subrequest_start(struct router *r, struct subrequest *s)
 
 void subrequest_admitted(struct router *r, struct subrequest *s)
 {
+    must(at_home_next(s));
     subrequest_route(r, s);
     subrequest_send(r, s);
 }
@@ -281,8 +287,10 @@ static void subrequest_note_end(struct subrequest *s, const struct reply *reply)
         s->end.scanned = reply->range.scanned;
 }
 
-static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *reply)
+static void subrequest_finish(struct router *r, struct subrequest *s, const struct reply *given)
 {
+    const struct reply told = s->home != NULL ? at_home_end(s, given) : *given;
+    const struct reply *reply = &told;
     if (r->options.answered != NULL && traits_of(&s->request)->data)
         subrequest_note_end(s, reply);
     subrequest_settle(r, s, reply);
@@ -347,6 +355,30 @@ void subrequest_start_later(struct router *r, struct subrequest *s)
     s->attempts++;
 }
 
+/* Sends what comes next: to a former home of the item, or the request itself. */
+static void subrequest_go_on(struct router *r, struct subrequest *s)
+{
+    s->attempts = s->turn = 0;
+    s->rested = s->hedged = false;
+    if (!at_home_next(s)) {
+        subrequest_finish(r, s, &(struct reply){.code = REPLY_OK});
+        return;
+    }
+    subrequest_route(r, s);
+    subrequest_send(r, s);
+}
+
+/* The registry of salted keys has changed. Nothing was done. */
+static void subrequest_place_anew(struct router *r, struct subrequest *s)
+{
+    if (at_home_is_fixed(&s->request)) {
+        subrequest_finish(r, s, &(struct reply){.code = REPLY_STALE_MAP});
+        return;
+    }
+    at_home_place(s);
+    subrequest_go_on(r, s);
+}
+
 /* Sends again by the cached map. `fresh`: not by a stale map. */
 static void subrequest_reroute(struct router *r, struct subrequest *s, bool fresh)
 {
@@ -382,7 +414,16 @@ void subrequest_routed(struct router *r, struct subrequest *s, struct route *fou
             "the table was deleted and created anew meanwhile: nothing was done, try again");
         return;
     }
+    const uint64_t salting = table_salting_version(&found->table);
+    if (salting < s->request.salting) {
+        subrequest_back_off(r, s); /* an old leader of the catalog has told it */
+        return;
+    }
     s->route = call_hold_route(s->call, found);
+    if (salting != s->request.salting) {
+        subrequest_place_anew(r, s);
+        return;
+    }
     /* A node that has just refused the request gets it again only after a pause. */
     if (subrequest_route(r, s) || s->rested)
         subrequest_send(r, s);
@@ -442,6 +483,16 @@ static void subrequest_try_by_new_map(struct router *r, struct subrequest *s)
         subrequest_reroute(r, s, true);
     else
         subrequest_back_off(r, s);
+}
+
+/* What it waits for will be done soon: sends again after a pause. */
+static void subrequest_wait_for_shards(struct router *r, struct subrequest *s)
+{
+    subrequest_withdraw(r, s);
+    s->attempts++;
+    s->rested = false;
+    r->counters.internal_retries++;
+    subrequest_back_off(r, s);
 }
 
 /* The node does not lead, or cannot be reached: asks the named leader or the next member. */
@@ -581,6 +632,29 @@ static bool subrequest_items_are_readable(const struct reply *reply)
     return true;
 }
 
+/* A reply to a request about a salted key: the item has left a former home, or cannot do so now, or the
+ * partition was not told of the key yet. False: it is like others. */
+static bool subrequest_take_shards(struct router *r, struct subrequest *s,
+                                   const struct reply *reply)
+{
+    const bool moves = at_home_moves(s);
+    if (moves && reply->code == REPLY_OK) {
+        subrequest_withdraw(r, s);
+        at_home_left(s);
+        subrequest_go_on(r, s);
+        return true;
+    }
+    if (s->home != NULL)
+        s->home->locked = moves && reply->code == REPLY_LOCKED;
+    const bool untold = reply->code == REPLY_OVERLOADED &&
+                        reply->verdict.reason != ADMIT_REFUSED_OVERLOAD &&
+                        s->attempts < ATTEMPTS_UNTIL_TOLD;
+    if (!untold && !(moves && (reply->code == REPLY_LOCKED || reply->code == REPLY_UNKNOWN)))
+        return false;
+    subrequest_wait_for_shards(r, s);
+    return true;
+}
+
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply)
 {
     struct subrequest *s = subrequest_find_sent(r, node, reply->id);
@@ -597,6 +671,8 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     }
     if (s->guessed && reply->code == REPLY_OK) /* this node leads, not the silent node */
         *subrequest_leader(s, subrequest_partition(s)) = node;
+    if (s->request.salted != 0 && subrequest_take_shards(r, s, reply))
+        return;
     bool others = reply->code == REPLY_WRONG_PARTITION && traits_of(&s->request)->data &&
                   s->attempts + 1 < subrequest_partition(s)->member_count;
     if (others)

@@ -8,6 +8,7 @@
 #include "router/route.h"
 #include "router/timer.h"
 
+struct at_home;
 struct call;
 struct router;
 struct router_effect;
@@ -37,6 +38,7 @@ struct subrequest {
     struct call *call;         /* NULL: the route cache asks */
     struct route_entry *fetch; /* the route cache asks for this table; else NULL */
     struct route *route;       /* of a data request: the map in use; borrows */
+    struct at_home *home;      /* of an item of a salted key; NULL: the key is not salted */
     enum subrequest_state state;
     uint32_t node;
     uint32_t slot;

@@ -137,6 +137,15 @@ struct table *fake_table(struct fake_cluster *f, const char *name, const char *k
     return t;
 }
 
+void fake_salt(struct fake_cluster *f, struct table *t, const struct salting *registry)
+{
+    struct buffer bytes = {0};
+    salting_encode(&bytes, registry);
+    t->salting = arena_copy(&f->arena, buffer_slice(&bytes));
+    must(salting_decode(t->salting, &f->arena, &t->salted) == STATUS_OK);
+    buffer_deinit(&bytes);
+}
+
 /* ---- the catalog ---- */
 
 static struct table *find_table(struct fake_cluster *f, struct slice name)

@@ -86,6 +86,7 @@ struct fake_cluster {
     int64_t fail_wait_us;
     int fail_count;
     int fail_after; /* after this many were answered */
+    uint64_t told;  /* nodes know salted keys only up to this version; 0: all */
     /* requests so far, by operation */
     int64_t asked[REQUEST_OPS];
 };
@@ -99,6 +100,8 @@ void fake_deinit(struct fake_cluster *f);
 struct table *fake_table(struct fake_cluster *f, const char *name, const char *key_name,
                          enum attr_type key_type, const char *sort_name, enum attr_type sort_type,
                          uint32_t partitions);
+/* Gives the table a registry of salted keys, whose nodes know it at once. */
+void fake_salt(struct fake_cluster *f, struct table *t, const struct salting *registry);
 /* Cuts the table's ranges anew: the router's map is out of date then. */
 void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitions);
 

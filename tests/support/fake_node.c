@@ -240,6 +240,8 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
             break;
         }
         const struct fake_item *at = &f->items[q->range.reverse ? high - 1 - i : low + i];
+        if (q->salting != 0 && shard_of(buffer_slice(&at->key)) != q->range.shard)
+            continue;
         struct slice item = buffer_slice(&at->item);
         r->range.read_bytes += item_size(item);
         r->range.scanned++;
@@ -253,6 +255,40 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
     r->kind = ANSWER_RANGE;
     r->range.items = buffer_slice(body);
     r->consumed_mcu = read_cost_mcu(r->range.read_bytes, q->range.consistent);
+}
+
+/* ---- salted keys ---- */
+
+/* The item goes to its home, in whatever partition. */
+static void answer_move(struct fake_cluster *f, const struct request *q, const struct table *t,
+                        struct reply *r)
+{
+    const struct salted_key *k = salting_find(t->salted, q->move.key);
+    const struct fake_item *there = item_at(f, q->move.key);
+    must(k != NULL && q->move.hi.size == 0);
+    r->kind = ANSWER_RANGE;
+    if (there == NULL)
+        return;
+    struct buffer home = {0}, item = {0};
+    buffer_append_slice(&home, q->move.key);
+    buffer_append_slice(&item, buffer_slice(&there->item));
+    shard_put(home.data, k->hash, salted_home_by(k, q->move.key, q->move.shards));
+    delete_item(f, q->move.key);
+    put_item(f, buffer_slice(&home), buffer_slice(&item));
+    r->range.count = r->range.scanned = 1;
+    buffer_deinit(&home);
+    buffer_deinit(&item);
+}
+
+/* What a node refuses whose table has another registry than the sender knows. REPLY_OK: nothing. */
+static enum reply_code fence_of(const struct fake_cluster *f, const struct request *q,
+                                const struct table *t)
+{
+    const uint64_t version = table_salting_version(t);
+    if (q->salting < version && (f->told == 0 || q->salting < f->told))
+        return REPLY_STALE_MAP;
+    return q->salted > version || (f->told != 0 && q->salted > f->told) ? REPLY_OVERLOADED
+                                                                        : REPLY_OK;
 }
 
 void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t node,
@@ -269,11 +305,15 @@ void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t 
         r->verdict.wait.ns = f->fail_wait_us * 1000;
     } else if (p == NULL) {
         r->code = REPLY_WRONG_PARTITION;
+    } else if (fence_of(f, q, table_of(f, p->table_id)) != REPLY_OK) {
+        r->code = fence_of(f, q, table_of(f, p->table_id));
     } else if (q->op == REQUEST_RANGE) {
         answer_range(f, q, p, r, body);
     } else if (slice_compare(request_key(q), p->lo) < 0 ||
                (p->hi.size > 0 && slice_compare(request_key(q), p->hi) >= 0)) {
         r->code = REPLY_WRONG_PARTITION;
+    } else if (q->op == REQUEST_SHARD_MOVE) {
+        answer_move(f, q, table_of(f, p->table_id), r);
     } else {
         answer_point(f, q, table_of(f, p->table_id), r, body, costs);
     }

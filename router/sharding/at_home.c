@@ -1,0 +1,158 @@
+/* at_home.c - the shards of single items, and the former homes that they leave. */
+#include "router/sharding/at_home.h"
+
+#include "engine/message/request_traits.h"
+#include "router/call.h"
+
+struct slice salted_key_in(struct arena *arena, const struct salted_key *k, struct slice key,
+                           uint32_t shard)
+{
+    const struct slice copy = arena_copy(arena, key);
+    if (copy.size >= STORAGE_KEY_BOUND_SIZE)
+        shard_put((uint8_t *)(uintptr_t)copy.data, k->hash, shard);
+    return copy;
+}
+
+/* The key of a request about one item. NULL: it is about several, or about none. */
+static struct slice *at_home_key(struct request *q)
+{
+    switch (q->op) {
+    case REQUEST_GET:
+        return &q->get.key;
+    case REQUEST_UNCHANGED:
+        return &q->unchanged.key;
+    case REQUEST_PUT:
+    case REQUEST_DELETE:
+    case REQUEST_UPDATE:
+    case REQUEST_CHECK:
+        return &q->write.key;
+    case REQUEST_SHARD_MOVE:
+        return q->move.hi.size == 0 ? &q->move.key : NULL;
+    default:
+        return NULL;
+    }
+}
+
+static bool at_home_is_part(const struct request *q)
+{
+    return traits_of(q)->write && traits_of(q)->answer == ANSWER_ITEM &&
+           q->write.transaction.size > 0;
+}
+
+bool at_home_is_fixed(const struct request *q)
+{
+    switch (q->op) {
+    case REQUEST_RANGE:
+    case REQUEST_UNCHANGED:
+    case REQUEST_TRANSACT:
+        return true;
+    case REQUEST_TRANSACT_ADMIT:
+        return q->admit.back == WRITE_NOT_ADMITTED;
+    default:
+        return at_home_is_part(q);
+    }
+}
+
+/* Makes the request what it was before its shards were found. */
+static void at_home_restore(struct subrequest *s)
+{
+    const struct request now = s->request;
+    s->request = s->home->asked;
+    s->request.id = now.id;
+    s->request.partition = now.partition;
+    s->request.epoch = now.epoch;
+    s->request.salting = now.salting;
+    s->request.salted = now.salted;
+}
+
+/* Counters have a cell in every shard: their items are not placed here. */
+static void at_home_find(struct subrequest *s)
+{
+    if (s->home != NULL)
+        at_home_restore(s);
+    struct slice *key = at_home_key(&s->request);
+    if (key == NULL)
+        return;
+    struct at_home *h = s->home;
+    const struct salted_key *k = salting_find(s->route->table.salted, *key);
+    s->home = NULL;
+    s->request.salted = k != NULL ? k->version : 0;
+    if (k == NULL || k->counter || at_home_is_part(&s->request))
+        return;
+    struct arena *arena = &s->call->arena;
+    if (h == NULL)
+        h = arena_zalloc(arena, sizeof *h);
+    s->home = h;
+    *key = salted_key_in(arena, k, *key, 0);
+    *h = (struct at_home){.asked = s->request, .shards = k->shards};
+    h->home = salted_key_in(arena, k, *key, salted_home(k, *key));
+    if (s->request.op != REQUEST_UNCHANGED)
+        h->former_count = salted_former_homes(k, *key, h->former);
+    if (s->request.op == REQUEST_GET && h->former_count > 0)
+        s->request.get.consistent = true;
+    *key = h->home;
+}
+
+void at_home_place(struct subrequest *s)
+{
+    const struct table *t = &s->route->table;
+    s->request.salting = table_salting_version(t);
+    if (t->salted != NULL || s->home != NULL)
+        at_home_find(s);
+}
+
+bool at_home_next(struct subrequest *s)
+{
+    struct at_home *h = s->home;
+    if (h == NULL)
+        return s->request.op != REQUEST_SHARD_MOVE;
+    at_home_restore(s);
+    if (h->left < h->former_count) {
+        const struct salted_key *k = salting_find(s->route->table.salted, h->home);
+        must(k != NULL && k->version == s->request.salted);
+        const uint32_t from = h->former[h->left];
+        s->request.op = REQUEST_SHARD_MOVE;
+        memset(&s->request.move, 0, sizeof s->request.move);
+        s->request.move.key = salted_key_in(&s->call->arena, k, h->home, from);
+        s->request.move.shards = h->shards;
+        return true;
+    }
+    *at_home_key(&s->request) = h->home;
+    if (s->request.op == REQUEST_GET && h->former_count > 0)
+        s->request.get.consistent = true;
+    return s->request.op != REQUEST_SHARD_MOVE;
+}
+
+bool at_home_moves(const struct subrequest *s)
+{
+    return s->home != NULL && s->home->left < s->home->former_count;
+}
+
+void at_home_left(struct subrequest *s)
+{
+    s->home->left++;
+    s->home->locked = false;
+}
+
+const struct request *at_home_asked(const struct subrequest *s)
+{
+    return s->home != NULL ? &s->home->asked : &s->request;
+}
+
+struct reply at_home_end(struct subrequest *s, const struct reply *reply)
+{
+    struct reply told = *reply;
+    const bool moves = at_home_moves(s);
+    const bool late = reply->code == REPLY_UNKNOWN || reply->code == REPLY_NOT_LEADER;
+    at_home_restore(s);
+    if (!moves || !(late || reply->code == REPLY_LOCKED))
+        return told;
+    /* The request itself was not sent. */
+    if (s->home->locked)
+        told.code = REPLY_LOCKED;
+    else if (reply->code == REPLY_UNKNOWN)
+        told = (struct reply){.code = REPLY_OVERLOADED,
+                              .text = slice_of("the item is on its way to another shard of its "
+                                               "key: nothing was done, try again")};
+    return told;
+}
