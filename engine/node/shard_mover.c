@@ -30,12 +30,11 @@ struct shard_move {
     bool asking;
     bool done; /* the catalog is being told */
     bool told; /* in this look */
-    bool stays; /* used during a look */
 };
 
 static void move_free(struct shard_mover *mover, struct shard_move *m)
 {
-    calls_end(mover->calls, CALL_SHARD_MOVE, m->number);
+    calls_end(mover->calls, CALL_SHARD_MOVER, m->number);
     LIST_REMOVE(m, place);
     mover->count--;
     buffer_deinit(&m->key);
@@ -57,7 +56,6 @@ void shard_mover_deinit(struct shard_mover *mover)
 {
     shard_mover_end(mover);
     buffer_deinit(&mover->text);
-    buffer_deinit(&mover->key);
 }
 
 /* ---- which keys ---- */
@@ -186,7 +184,7 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
                      const struct salted_key *k)
 {
     const struct partition_info *p = table_partition_of(t, buffer_slice(&m->from));
-    struct call_options options = {.kind = CALL_SHARD_MOVE,
+    struct call_options options = {.kind = CALL_SHARD_MOVER,
                                    .subject = m->number,
                                    .candidate_count = p->member_count,
                                    .patience = duration_ms(PATIENCE_MS)};
@@ -292,8 +290,8 @@ void shard_mover_answered(struct shard_mover *mover, const struct call_answer *a
         return;
     m->asking = false;
     const bool answered = r->code == REPLY_OK && r->kind == ANSWER_RANGE;
-    const uint32_t moved = answered && r->range.count < m->asked ? r->range.count : m->asked;
-    token_bucket_add(&mover->moves, answered ? m->asked - moved : 0);
+    const uint32_t moved = answered ? r->range.count : r->code == REPLY_UNKNOWN ? m->asked : 0;
+    token_bucket_add(&mover->moves, moved < m->asked ? m->asked - moved : 0);
     if (k == NULL || !answered)
         return; /* asked again at the next look, if at all */
     m->moved += r->range.count;
@@ -329,10 +327,8 @@ static void move_tell(struct shard_mover *mover, const struct shard_move *m, con
                                        .table = t->name,
                                        .reason = buffer_slice(&mover->text),
                                        .figure = slice_of("shards"),
-                                       .before = behind_last_shard(k),
+                                       .before = k->before[0],
                                        .after = k->shards}};
-    if (out->event.reason.size > EVENT_TEXT_SIZE_MAX)
-        out->event.reason.size = EVENT_TEXT_SIZE_MAX;
 }
 
 bool shard_mover_next(struct shard_mover *mover, struct decision *out)

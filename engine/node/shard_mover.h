@@ -10,8 +10,7 @@
  *            that it gives up were found empty, from beginning to end.
  *   MOVER-2  The cells of a counter do not move. Its former numbers are forgotten after
  *            salting_counter_keep_ms: until then a repeated request finds the cell that it chose.
- *   MOVER-3  At most salting_moves_s items are asked to be moved in a second, those of the first second
- *            included twice. */
+ *   MOVER-3  In T seconds, nodes are asked to move at most (T + 1) * salting_moves_s items. */
 #pragma once
 
 #include <sys/queue.h>
@@ -34,7 +33,6 @@ struct shard_mover {
     struct token_bucket moves;
     struct instant at; /* when it looks next */
     struct buffer text; /* lent by a decision */
-    struct buffer key;
 };
 
 void shard_mover_deinit(struct shard_mover *mover);

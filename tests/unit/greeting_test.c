@@ -247,7 +247,7 @@ static void a_link_carries_its_own_roles_messages_only(void **state)
                         op == REQUEST_TRANSACT_ASK;
         /* rows of global indexes, and the map of an index's partitions */
         bool shared = op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_GET ||
-                      op == REQUEST_TRANSACT_RESOLVE;
+                      op == REQUEST_TRANSACT_RESOLVE || op == REQUEST_SHARD_MOVE;
         bool reads = op == REQUEST_STATS || op == REQUEST_TABLE_GET || op == REQUEST_TABLE_LIST ||
                      op == REQUEST_EVENTS;
         assert_int_equal(may(PEER_NODE, op), of_nodes || shared);
