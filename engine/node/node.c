@@ -81,6 +81,13 @@ static void node_compose_indexes(struct node *n)
         .maps = &n->index_maps,
         .background = &n->background,
     };
+    n->shard_moves = (struct shard_moves){
+        .env = env,
+        .partitions = &n->partitions,
+        .identity = &n->identity,
+        .calls = &n->calls,
+        .maps = &n->index_maps,
+    };
     n->stream_trims = (struct stream_trims){
         .env = env,
         .partitions = &n->partitions,
@@ -176,6 +183,7 @@ static void node_compose_upper(struct node *n)
         .applier = &n->applier,
         .feeds = &n->feeds,
         .transactions = &n->transactions,
+        .shard_moves = &n->shard_moves,
         .sessions = &n->index_sessions,
     };
 }
@@ -210,6 +218,7 @@ void node_destroy(struct node *n)
     index_builder_end(&n->index_builder);
     shard_mover_deinit(&n->shard_mover);
     feeds_deinit(&n->feeds);
+    shard_moves_deinit(&n->shard_moves);
     transactions_deinit(&n->transactions);
     expiry_deinit(&n->expiry);
     index_sessions_deinit(&n->index_sessions);
@@ -311,6 +320,7 @@ static void node_answer_all(struct node *n)
         waiters_drop_reads(&n->waiters, n->partitions.all[i], REPLY_STOPPED, why);
     }
     proposals_drop_own(&n->proposals, why);
+    shard_moves_stop(&n->shard_moves, why);
 }
 
 /* Acts on what components noted during the event. */
@@ -362,6 +372,9 @@ static void node_answer_call(struct node *n, const struct call_answer *answer)
         break;
     case CALL_SHARD_MOVER:
         shard_mover_answered(&n->shard_mover, answer);
+        break;
+    case CALL_SHARD_MOVE:
+        shard_moves_answered(&n->shard_moves, answer);
         break;
     }
 }

@@ -29,6 +29,7 @@ struct node {
     struct index_sessions index_sessions;
     struct feeds feeds;
     struct transactions transactions;
+    struct shard_moves shard_moves;
     struct background background;
     struct expiry expiry;
     struct stream_trims stream_trims;
