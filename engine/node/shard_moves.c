@@ -49,7 +49,7 @@ static void piece_free(struct shard_moves *moves, struct shard_piece *piece)
     free(piece);
 }
 
-static struct shard_asker *move_next_asker(struct shard_move *m)
+static struct shard_asker *move_next_asker(struct item_move *m)
 {
     struct shard_asker *asker = STAILQ_FIRST(&m->askers);
     if (asker != NULL)
@@ -60,7 +60,7 @@ static struct shard_asker *move_next_asker(struct shard_move *m)
 void shard_moves_deinit(struct shard_moves *moves)
 {
     for (uint32_t i = 0; i < SHARD_MOVES_MAX; i++) {
-        struct shard_move *m = &moves->all[i];
+        struct item_move *m = &moves->all[i];
         struct shard_asker *asker;
         while (m->step != SHARD_FREE && (asker = move_next_asker(m)) != NULL)
             free(asker);
@@ -88,7 +88,7 @@ static struct partition *moves_partition(const struct shard_moves *moves, uint32
 
 /* ---- the end of a move ---- */
 
-static void move_end(struct shard_moves *moves, struct shard_move *m, enum reply_code code,
+static void move_end(struct shard_moves *moves, struct item_move *m, enum reply_code code,
                      const char *text)
 {
     struct shard_asker *asker;
@@ -120,7 +120,7 @@ void shard_moves_stop(struct shard_moves *moves, const char *why)
 
 /* ---- steps ---- */
 
-static void move_call(struct shard_moves *moves, const struct shard_move *m,
+static void move_call(struct shard_moves *moves, const struct item_move *m,
                       struct call_options *options, const struct request *request)
 {
     options->kind = CALL_SHARD_MOVE;
@@ -131,7 +131,7 @@ static void move_call(struct shard_moves *moves, const struct shard_move *m,
 }
 
 /* Asks this node, once. False: it does not lead the partition any more. */
-static bool move_call_self(struct shard_moves *moves, const struct shard_move *m,
+static bool move_call_self(struct shard_moves *moves, const struct item_move *m,
                            struct request *request)
 {
     const struct partition *p = moves_partition(moves, m->partition, buffer_slice(&m->key));
@@ -145,7 +145,7 @@ static bool move_call_self(struct shard_moves *moves, const struct shard_move *m
     return true;
 }
 
-static void move_append_part(const struct shard_move *m, bool anchors, struct buffer *out)
+static void move_append_part(const struct item_move *m, bool anchors, struct buffer *out)
 {
     struct buffer keys = {0};
     struct transaction_part part = {.id = m->id, .anchor = buffer_slice(&m->key)};
@@ -156,7 +156,7 @@ static void move_append_part(const struct shard_move *m, bool anchors, struct bu
     buffer_deinit(&keys);
 }
 
-static bool move_lock(struct shard_moves *moves, struct shard_move *m)
+static bool move_lock(struct shard_moves *moves, struct item_move *m)
 {
     struct buffer part = {0};
     move_append_part(m, true, &part);
@@ -170,7 +170,7 @@ static bool move_lock(struct shard_moves *moves, struct shard_move *m)
 }
 
 /* Drops what was prepared. */
-static void move_abort(struct shard_moves *moves, struct shard_move *m, enum reply_code code,
+static void move_abort(struct shard_moves *moves, struct item_move *m, enum reply_code code,
                        const char *text)
 {
     const struct partition *p = moves_partition(moves, m->partition, buffer_slice(&m->key));
@@ -189,7 +189,7 @@ static void move_abort(struct shard_moves *moves, struct shard_move *m, enum rep
 }
 
 /* The item is locked, so it stays as it is. */
-static void move_put(struct shard_moves *moves, struct shard_move *m)
+static void move_put(struct shard_moves *moves, struct item_move *m)
 {
     struct slice item;
     struct buffer part = {0};
@@ -219,7 +219,7 @@ static void move_put(struct shard_moves *moves, struct shard_move *m)
     buffer_deinit(&part);
 }
 
-static void move_decide(struct shard_moves *moves, struct shard_move *m)
+static void move_decide(struct shard_moves *moves, struct item_move *m)
 {
     struct request request = {
         .op = REQUEST_TRANSACT_DECIDE,
@@ -231,7 +231,7 @@ static void move_decide(struct shard_moves *moves, struct shard_move *m)
 
 /* ---- answers ---- */
 
-static void move_locked(struct shard_moves *moves, struct shard_move *m, enum reply_code code)
+static void move_locked(struct shard_moves *moves, struct item_move *m, enum reply_code code)
 {
     if (code == REPLY_OK)
         move_put(moves, m);
@@ -243,7 +243,7 @@ static void move_locked(struct shard_moves *moves, struct shard_move *m, enum re
         move_end(moves, m, REPLY_OVERLOADED, "it cannot be locked");
 }
 
-static void move_was_put(struct shard_moves *moves, struct shard_move *m, enum reply_code code)
+static void move_was_put(struct shard_moves *moves, struct item_move *m, enum reply_code code)
 {
     switch (code) {
     case REPLY_OK:
@@ -266,7 +266,7 @@ static void move_was_put(struct shard_moves *moves, struct shard_move *m, enum r
 
 void shard_moves_answered(struct shard_moves *moves, const struct call_answer *answer)
 {
-    struct shard_move *m = &moves->all[answer->token];
+    struct item_move *m = &moves->all[answer->token];
     const enum reply_code code = answer->reply->code;
     switch (m->step) {
     case SHARD_LOCKING:
@@ -288,18 +288,18 @@ void shard_moves_answered(struct shard_moves *moves, const struct call_answer *a
 
 /* ---- the beginning ---- */
 
-static struct shard_move *move_of(struct shard_moves *moves, struct slice key)
+static struct item_move *move_of(struct shard_moves *moves, struct slice key)
 {
     const uint64_t hash = memtable_hash(key);
     for (uint32_t i = 0; moves->count > 0 && i < SHARD_MOVES_MAX; i++) {
-        struct shard_move *m = &moves->all[i];
+        struct item_move *m = &moves->all[i];
         if (m->step != SHARD_FREE && m->hash == hash && slice_equal(buffer_slice(&m->key), key))
             return m;
     }
     return NULL;
 }
 
-static void move_add_asker(struct shard_move *m, uint64_t from, uint64_t request_id,
+static void move_add_asker(struct item_move *m, uint64_t from, uint64_t request_id,
                            struct shard_piece *piece)
 {
     struct shard_asker *asker = must_calloc(1, sizeof *asker);
@@ -310,10 +310,10 @@ static void move_add_asker(struct shard_move *m, uint64_t from, uint64_t request
 }
 
 /* NULL: the node moves too many, or does not know where the home is. */
-static struct shard_move *move_begin(struct shard_moves *moves, const struct partition *p,
-                                     struct slice key, uint32_t shards)
+static struct item_move *move_begin(struct shard_moves *moves, const struct partition *p,
+                                    struct slice key, uint32_t shards)
 {
-    struct shard_move *m = moves->all;
+    struct item_move *m = moves->all;
     if (moves->count == SHARD_MOVES_MAX ||
         index_maps_find(moves->maps, storage_key_table(key)) == NULL)
         return NULL;
@@ -335,7 +335,7 @@ static struct shard_move *move_begin(struct shard_moves *moves, const struct par
 
 bool shard_moves_join(struct shard_moves *moves, const struct operation *o, struct slice key)
 {
-    struct shard_move *m = move_of(moves, key);
+    struct item_move *m = move_of(moves, key);
     if (m == NULL)
         return false;
     PROBE("two who need an item share its move");
@@ -347,7 +347,7 @@ void shard_moves_item(struct shard_moves *moves, const struct partition *p,
                       const struct operation *o)
 {
     const struct request *q = &o->request;
-    struct shard_move *m = move_begin(moves, p, q->move.key, q->move.shards);
+    struct item_move *m = move_begin(moves, p, q->move.key, q->move.shards);
     if (m != NULL)
         move_add_asker(m, o->from, q->id, NULL);
     else
@@ -436,7 +436,7 @@ static void piece_run(struct shard_moves *moves, struct shard_piece *piece)
         struct reader left = {
             slice_make(piece->found.data + piece->taken, piece->found.size - piece->taken), false};
         const struct slice key = reader_sized(&left);
-        struct shard_move *m = move_of(moves, key);
+        struct item_move *m = move_of(moves, key);
         if (m == NULL && (m = move_begin(moves, p, key, piece->shards)) == NULL) {
             PROBE("a piece waits for room among the moves");
             piece->until = moves->env->now;

@@ -61,7 +61,7 @@ enum shard_step {
     SHARD_DECIDING
 };
 
-struct shard_move {
+struct item_move {
     enum shard_step step;
     uint32_t partition;
     uint64_t hash;        /* of the key */
@@ -79,7 +79,7 @@ struct shard_moves {
     struct index_maps *maps;
     uint32_t count;
     uint32_t piece_count;
-    struct shard_move all[SHARD_MOVES_MAX];
+    struct item_move all[SHARD_MOVES_MAX];
     LIST_HEAD(, shard_piece) pieces; /* owns */
 };
 
