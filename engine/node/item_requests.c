@@ -30,7 +30,7 @@ bool requests_leads_read(struct requests *requests, struct partition *p, struct 
 
 /* ---- routing and admission ---- */
 
-/* Whether the request is about items, and comes from a router. */
+/* Whether the request is about items, and its sender goes by the registry of salted keys. */
 static bool items_are_asked_for(const struct request *q)
 {
     switch (q->op) {
@@ -45,7 +45,7 @@ static bool items_are_asked_for(const struct request *q)
     case REQUEST_DELETE:
     case REQUEST_UPDATE:
     case REQUEST_CHECK:
-        return q->write.session == 0 && !q->write.expiry && !q->write.moves;
+        return q->write.session == 0 && !q->write.expiry;
     default:
         return false;
     }
@@ -58,7 +58,8 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
                              const struct operation *o)
 {
     const struct request *q = &o->request;
-    const bool older = q->salting < p->info.salting && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
+    const bool moves = traits_of(q)->answer == ANSWER_ITEM && traits_of(q)->write && q->write.moves;
+    const bool older = q->salting < p->info.salting && !moves && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
     if ((!older && q->salted <= p->info.salting) || !items_are_asked_for(q))
         return true;
     if (older)

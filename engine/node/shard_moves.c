@@ -20,6 +20,7 @@ struct shard_piece {
     uint32_t partition;
     uint64_t epoch;
     uint32_t shards;
+    uint64_t salted;     /* as in struct request */
     struct buffer key;   /* it begins there */
     struct buffer next;  /* what follows was not looked at */
     struct buffer hi;    /* the end of what was asked for, or of the partition */
@@ -213,6 +214,7 @@ static void move_put(struct shard_moves *moves, struct item_move *m)
         .op = REQUEST_PUT,
         .partition = p->id,
         .epoch = p->epoch,
+        .salted = m->salted,
         .write = {.key = target, .item = item, .transaction = buffer_slice(&part), .moves = true}};
     m->step = SHARD_PUTTING;
     move_call(moves, m, &options, &request);
@@ -311,7 +313,7 @@ static void move_add_asker(struct item_move *m, uint64_t from, uint64_t request_
 
 /* NULL: the node moves too many, or does not know where the home is. */
 static struct item_move *move_begin(struct shard_moves *moves, const struct partition *p,
-                                    struct slice key, uint32_t shards)
+                                    struct slice key, uint32_t shards, uint64_t salted)
 {
     struct item_move *m = moves->all;
     if (moves->count == SHARD_MOVES_MAX ||
@@ -322,6 +324,7 @@ static struct item_move *move_begin(struct shard_moves *moves, const struct part
     struct prng *prng = &moves->env->prng;
     m->partition = p->info.id;
     m->hash = memtable_hash(key);
+    m->salted = salted;
     buffer_set(&m->key, key);
     buffer_set(&m->target, key);
     shard_put(m->target.data, shard_bare_hash(key), shard_home(key, shards));
@@ -347,7 +350,7 @@ void shard_moves_item(struct shard_moves *moves, const struct partition *p,
                       const struct operation *o)
 {
     const struct request *q = &o->request;
-    struct item_move *m = move_begin(moves, p, q->move.key, q->move.shards);
+    struct item_move *m = move_begin(moves, p, q->move.key, q->move.shards, q->salted);
     if (m != NULL)
         move_add_asker(m, o->from, q->id, NULL);
     else
@@ -437,7 +440,7 @@ static void piece_run(struct shard_moves *moves, struct shard_piece *piece)
             slice_make(piece->found.data + piece->taken, piece->found.size - piece->taken), false};
         const struct slice key = reader_sized(&left);
         struct item_move *m = move_of(moves, key);
-        if (m == NULL && (m = move_begin(moves, p, key, piece->shards)) == NULL) {
+        if (m == NULL && (m = move_begin(moves, p, key, piece->shards, piece->salted)) == NULL) {
             PROBE("a piece waits for room among the moves");
             piece->until = moves->env->now;
             break;
@@ -483,6 +486,7 @@ void shard_moves_piece(struct shard_moves *moves, const struct partition *p,
     piece->partition = p->info.id;
     piece->epoch = p->info.epoch;
     piece->shards = q->move.shards;
+    piece->salted = q->salted;
     piece->until = instant_add_ms(moves->env->now, SHARD_PIECE_MS);
     const bool whole = p->info.hi.size == 0 || slice_compare(q->move.hi, p->info.hi) <= 0;
     buffer_set(&piece->key, q->move.key);

@@ -65,6 +65,7 @@ struct item_move {
     enum shard_step step;
     uint32_t partition;
     uint64_t hash;        /* of the key */
+    uint64_t salted;      /* as in struct request: its home's partition must know the key */
     struct buffer key;    /* where the item was */
     struct buffer target; /* its home */
     struct transaction_id id;
