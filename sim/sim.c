@@ -140,6 +140,7 @@ static void create_transacts(struct sim *s)
                                                 .units = plan_side_units(p),
                                                 .think_ns = p->workload.think_ns,
                                                 .indexed = p->workload.indexed,
+                                                .salted = p->workload.salted,
                                                 .global_indexes = p->workload.global_indexes,
                                                 .seed =
                                                     world_seed(&s->run.world, WORLD_TRANSACTS, 0)};

@@ -645,7 +645,8 @@ static void sim_client_setup(struct sim_client *c)
     const struct dynamo_spec spec = {.keys = &w->shapes[0],
                                      .units = w->partitions * w->units,
                                      .indexed = w->indexed,
-                                     .global_indexes = w->global_indexes};
+                                     .global_indexes = w->global_indexes,
+                                     .salting = w->salted ? DYNAMO_SALTED : DYNAMO_UNSALTED};
     if (create)
         dynamo_create_table(&c->body, "sim", &spec);
     else
