@@ -211,6 +211,18 @@ static void no_link_carries_an_expiry(void **state)
     }
 }
 
+static void only_nodes_put_items_into_their_shards(void **state)
+{
+    (void)state;
+    for (enum peer_kind kind = PEER_NODE; kind <= PEER_ROUTER; kind++) {
+        const struct link_peer from = {1, kind, 5};
+        struct request q = {.op = REQUEST_PUT, .write.moves = true};
+        assert_int_equal(link_rights_request(&from, &q) == NULL, kind == PEER_NODE);
+        q.op = REQUEST_DELETE; /* a node asks that of itself alone */
+        assert_non_null(link_rights_request(&from, &q));
+    }
+}
+
 static void a_router_gives_up_shards_and_decides_nothing_else_of_keys(void **state)
 {
     struct buffer key = {0}, body = {0};
@@ -286,6 +298,7 @@ int main(void)
         cmocka_unit_test(only_loopback_stays_on_this_machine),
         cmocka_unit_test(a_link_carries_its_own_roles_messages_only),
         cmocka_unit_test(no_link_carries_an_expiry),
+        cmocka_unit_test(only_nodes_put_items_into_their_shards),
         cmocka_unit_test(a_router_gives_up_shards_and_decides_nothing_else_of_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
