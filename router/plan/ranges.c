@@ -214,7 +214,13 @@ static bool ranges_peek(struct call *c, const struct ranges_plan *p, struct plan
     if (items.left.size == 0)
         return true;
     struct slice item = reader_sized(&items);
-    return items.failed ? ranges_cut_short(c) : ranges_storage_key(c, p, item, &range->next);
+    if (items.failed)
+        return ranges_cut_short(c);
+    if (!ranges_storage_key(c, p, item, &range->next))
+        return false;
+    if (p->key != NULL)
+        range->next = salted_key_in(&c->arena, p->key, range->next, range->shard);
+    return true;
 }
 
 /* Keeps the items of a reply until the merge takes them. */

@@ -59,7 +59,7 @@ struct ranges_plan {
     int64_t consumed_mcu;   /* by all replies */
     struct key last;        /* the key of the last item scanned; lends from the call's arena */
     struct slice begun;     /* where the ranges began, as if no key were salted; set with them */
-    struct slice taken_key; /* with several ranges: its storage key, as if no key were salted */
+    struct slice taken_key; /* with several ranges: its storage key in its range */
     struct route *newer;    /* `stale`: the map with the new registry */
     bool stale; /* with `ended`: the registry of salted keys has changed. What was not taken must be
                    read by new ranges */

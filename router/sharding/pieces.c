@@ -81,7 +81,8 @@ void pieces_give_back(struct call *c, struct ranges_plan *p, struct plan_range *
     else
         rest->lo = plain ? first->lo : p->begun;
     if (!plain && p->taken_key.size > 0)
-        plan_range_skip_past(c, rest, p->reverse, p->taken_key);
+        plan_range_skip_past(c, rest, p->reverse,
+                             salted_key_in(&c->arena, p->key, p->taken_key, 0));
     p->route = p->newer;
     p->stale = false;
 }
