@@ -422,6 +422,13 @@ static void page_write_end(struct call *c, const struct page *p)
     json_write_close(out, '}');
 }
 
+static void page_start_piece(struct call *c, struct page *p)
+{
+    pieces_next(c, &p->plan, &p->range);
+    p->by_partition |= p->plan.key != NULL;
+    ranges_start(c, &p->plan);
+}
+
 void page_start(struct call *c, struct page *p)
 {
     json_write_open(&c->body, '{');
@@ -439,27 +446,36 @@ void page_start(struct call *c, struct page *p)
         p->plan.take = page_take_row;
         p->plan.filter = slice_make(NULL, 0);
     }
-    p->plan.ranges = &p->range;
-    p->plan.count = 1;
-    ranges_start(c, &p->plan);
+    page_start_piece(c, p);
 }
 
-/* Goes on with the next range that is not empty. */
-static void page_next_range(struct call *c, struct page *p)
+/* Goes on with the next piece that is not empty. */
+static void page_next_piece(struct call *c, struct page *p)
 {
-    while (p->plan.ended && !p->plan.truncated && p->later_count > 0) {
-        p->range = *p->later++;
-        p->later_count--;
-        ranges_start(c, &p->plan);
+    while (p->plan.ended && !p->plan.truncated) {
+        if (p->plan.stale)
+            pieces_give_back(c, &p->plan, &p->range);
+        if (slice_compare(p->range.lo, p->range.hi) >= 0) {
+            if (p->later_count == 0)
+                break;
+            p->range = *p->later++;
+            p->later_count--;
+        }
+        page_start_piece(c, p);
     }
+}
+
+static void page_fetch(struct call *c, struct page *p)
+{
+    p->fetching = true;
+    page_fetch_rows(c, p);
 }
 
 bool page_finish(struct call *c)
 {
     struct page *p = c->state;
     if (p->row_count > 0 && !p->fetching) {
-        p->fetching = true;
-        page_fetch_rows(c, p);
+        page_fetch(c, p);
         return true;
     }
     if (p->fetching) {
@@ -468,7 +484,11 @@ bool page_finish(struct call *c)
     }
     if (!ranges_finish(c, &p->plan))
         return false;
-    page_next_range(c, p);
+    if (p->row_count > 0 && c->outstanding == 0) {
+        page_fetch(c, p); /* rows that a merge has taken */
+        return true;
+    }
+    page_next_piece(c, p);
     if (p->plan.ended)
         p->write_end(c, p);
     return true;

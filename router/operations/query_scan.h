@@ -4,7 +4,7 @@
 
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
-#include "router/plan/ranges.h"
+#include "router/sharding/pieces.h"
 
 /* The indexes of members in the inputs of Query and Scan. */
 struct page_members {
@@ -25,7 +25,7 @@ enum {
 
 struct page {
     struct ranges_plan plan;
-    struct plan_range range;  /* the plan's only range */
+    struct plan_range range;  /* what the plan has not got yet: sharding/pieces.h */
     struct plan_range *later; /* those that are read after it, in order */
     uint32_t later_count;
     struct expressions expressions;
@@ -33,9 +33,11 @@ struct page {
     struct slice index_name; /* size 0: none. Lends from the call's arena */
     uint32_t index_place;    /* of plan.index in the table's set */
     bool count_only;
-    bool by_partition; /* Scan rounds the capacity up for each partition, Query once for all */
-    bool all;          /* Select is ALL_ATTRIBUTES */
-    bool statement;    /* of PartiQL: some texts differ */
+    bool
+        by_partition; /* Scan rounds the capacity up for each partition, Query once for all, but not
+                          if a key is salted */
+    bool all;         /* Select is ALL_ATTRIBUTES */
+    bool statement;   /* of PartiQL: some texts differ */
     /* Writes an item of the answer; NULL: what the projection shows. */
     void (*take)(struct call *c, struct slice item);
     /* Completes the answer; NULL: as Query and Scan do. */

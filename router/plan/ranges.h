@@ -8,7 +8,15 @@
  * dropped; their capacity was consumed.
  *
  * The items may be rows of an index. Their storage keys are as key_append_row makes them. Rows of a
- * global index lie in another table, whose map is `rows`. */
+ * global index lie in another table, whose map is `rows`.
+ *
+ * The ranges may be those of a salted key's shards (sharding/pieces.h). While the key's items move,
+ *
+ *   RANGES-1  a range is read only as far as all ranges of lower rank have been read;
+ *   RANGES-2  an item is taken only if it lies before all that is still to be read;
+ *   RANGES-3  of an item that was met in two ranges, only the copy in the higher rank is taken.
+ *
+ * If the registry of salted keys changes, the ranges are not those to read any more: `stale`. */
 #pragma once
 
 #include "router/operations/operation.h"
@@ -19,6 +27,9 @@ struct plan_range {
     size_t prefix;        /* the order ignores so many first bytes of the range's storage keys */
     struct reader unread; /* items that were read and not taken; only with several ranges */
     struct slice next;    /* the storage key of the first item in `unread` */
+    struct slice until;   /* the end, in the page's direction, of what was asked for last */
+    uint32_t shard;       /* of a salted key; otherwise 0 */
+    uint32_t rank;        /* salted_rank */
     bool ended;           /* [lo, hi) is empty */
 };
 
@@ -26,9 +37,10 @@ struct ranges_plan {
     struct slice table;        /* the table's name; lends from the call's arena */
     struct plan_range *ranges; /* set before ranges_start */
     uint32_t count;
-    int64_t limit;             /* items scanned; 0: no limit */
-    const struct index *index; /* of the table `route`, whose rows are read; NULL: items. One range
-                                  only */
+    int64_t limit;                /* items scanned; 0: no limit */
+    const struct index *index;    /* of the table `route`, whose rows are read; NULL: items */
+    const struct salted_key *key; /* the ranges are its shards; NULL: no shards. Lends from a route
+                                     that the call holds */
     uint32_t step; /* a request reads at most so many items, the page may go on; 0: no bound */
     bool consistent;
     bool reverse;
@@ -39,23 +51,32 @@ struct ranges_plan {
     void (*take)(struct call *c, struct slice item);
 
     /* results */
-    struct route *route;  /* the table's map */
-    struct route *rows;   /* the map of the global index; NULL: `route` has items and rows */
-    int64_t taken;        /* items that passed the filter */
-    int64_t scanned;      /* items */
-    int64_t read_bytes;   /* size of the items scanned, as the service counts */
-    int64_t consumed_mcu; /* by all replies */
-    struct key last;      /* the key of the last item scanned; lends from the call's arena */
-    bool ended;           /* the page is complete */
-    bool truncated;       /* by a limit, or because the rest was throttled: continue after `last` */
+    struct route *route;    /* the table's map */
+    struct route *rows;     /* the map of the global index; NULL: `route` has items and rows */
+    int64_t taken;          /* items that passed the filter */
+    int64_t scanned;        /* items */
+    int64_t read_bytes;     /* size of the items scanned, as the service counts */
+    int64_t consumed_mcu;   /* by all replies */
+    struct key last;        /* the key of the last item scanned; lends from the call's arena */
+    struct slice begun;     /* where the ranges began, as if no key were salted; set with them */
+    struct slice taken_key; /* with several ranges: its storage key in its range */
+    struct route *newer;    /* `stale`: the map with the new registry */
+    bool stale; /* with `ended`: the registry of salted keys has changed. What was not taken must be
+                   read by new ranges */
+    bool ended; /* the page is complete */
+    bool truncated; /* by a limit, or because the rest was throttled: continue after `last` */
 };
 
 /* `begin`: asks for the table. */
 void ranges_begin(struct call *c, struct ranges_plan *p);
-/* The id of the table in which the items or rows lie. */
+/* The table in which the items or rows lie. */
+static inline const struct table *ranges_table(const struct ranges_plan *p)
+{
+    return p->rows != NULL ? &p->rows->table : &p->route->table;
+}
 static inline uint32_t ranges_table_id(const struct ranges_plan *p)
 {
-    return p->rows != NULL ? p->rows->table.id : p->route->table.id;
+    return ranges_table(p)->id;
 }
 /* `ready`, after the ranges were set: sends the first requests. */
 void ranges_start(struct call *c, struct ranges_plan *p);

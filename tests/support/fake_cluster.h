@@ -85,8 +85,9 @@ struct fake_cluster {
     enum admit_reason fail_reason;
     int64_t fail_wait_us;
     int fail_count;
-    int fail_after; /* after this many were answered */
-    uint64_t told;  /* nodes know salted keys only up to this version; 0: all */
+    int fail_after;     /* after this many were answered */
+    uint32_t looks_max; /* a node looks at so many items for a range, then has more; 0: at all */
+    uint64_t told;      /* nodes know salted keys only up to this version; 0: all */
     /* requests so far, by operation */
     int64_t asked[REQUEST_OPS];
 };

@@ -240,8 +240,15 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
             break;
         }
         const struct fake_item *at = &f->items[q->range.reverse ? high - 1 - i : low + i];
-        if (q->salting != 0 && shard_of(buffer_slice(&at->key)) != q->range.shard)
+        if (f->looks_max > 0 && i == f->looks_max) {
+            r->range.more = true;
+            break;
+        }
+        if (q->salting != 0 && shard_of(buffer_slice(&at->key)) != q->range.shard) {
+            if (r->range.scanned == 0) /* otherwise the last one that counts */
+                r->range.last = buffer_slice(&at->key);
             continue;
+        }
         struct slice item = buffer_slice(&at->item);
         r->range.read_bytes += item_size(item);
         r->range.scanned++;

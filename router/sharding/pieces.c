@@ -1,0 +1,88 @@
+/* pieces.c - cuts ranges at salted keys, and makes ranges of their shards. */
+#include "router/sharding/pieces.h"
+
+#include "router/sharding/at_home.h"
+
+/* A salted key's place: [lo, hi) has its items as if it were not salted. */
+struct place {
+    const struct salted_key *key; /* NULL: none */
+    struct slice lo;
+    struct slice hi;
+};
+
+/* The first place that ends after the storage key. The cells of counters' items are not merged. */
+static struct place pieces_find(struct call *c, const struct table *t, struct slice from)
+{
+    struct place at = {.key = salting_from(t->salted, from)};
+    struct buffer *scratch = &c->router->scratch;
+    while (at.key != NULL) {
+        buffer_clear(scratch);
+        salted_append_prefix(scratch, at.key, t->id, 0);
+        at.lo = arena_copy(&c->arena, buffer_slice(scratch));
+        storage_key_successor(scratch);
+        at.hi = arena_copy(&c->arena, buffer_slice(scratch));
+        if (!at.key->counter)
+            break;
+        at.key = salting_from(t->salted, at.hi);
+    }
+    return at;
+}
+
+static void pieces_use_shards(struct call *c, struct ranges_plan *p, const struct salted_key *k,
+                              struct slice lo, struct slice hi)
+{
+    struct arena *arena = &c->arena;
+    p->key = k;
+    p->count = salted_extent(k);
+    p->ranges = arena_zalloc(arena, p->count * sizeof *p->ranges);
+    for (uint32_t i = 0; i < p->count; i++)
+        p->ranges[i] = (struct plan_range){.lo = salted_key_in(arena, k, lo, i),
+                                           .hi = salted_key_in(arena, k, hi, i),
+                                           .prefix = STORAGE_KEY_BOUND_SIZE,
+                                           .shard = i,
+                                           .rank = salted_rank(k, i)};
+}
+
+static void pieces_use_plain(struct call *c, struct ranges_plan *p, struct slice lo,
+                             struct slice hi)
+{
+    p->key = NULL;
+    p->count = 1;
+    p->ranges = arena_zalloc(&c->arena, sizeof *p->ranges);
+    *p->ranges = (struct plan_range){.lo = lo, .hi = hi};
+}
+
+void pieces_next(struct call *c, struct ranges_plan *p, struct plan_range *rest)
+{
+    const struct place at = pieces_find(c, ranges_table(p), rest->lo);
+    const struct slice lo = rest->lo;
+    struct slice hi = rest->hi;
+    const bool shards = at.key != NULL && slice_compare(at.lo, lo) <= 0;
+    const struct slice cut = shards ? at.hi : at.lo;
+    if (at.key != NULL && slice_compare(cut, hi) < 0)
+        hi = cut;
+    if (shards)
+        pieces_use_shards(c, p, at.key, lo, hi);
+    else
+        pieces_use_plain(c, p, lo, hi);
+    p->begun = p->reverse ? hi : lo;
+    if (p->reverse)
+        rest->hi = rest->lo; /* one partition key has one piece */
+    else
+        rest->lo = hi;
+}
+
+void pieces_give_back(struct call *c, struct ranges_plan *p, struct plan_range *rest)
+{
+    const struct plan_range *first = &p->ranges[0];
+    const bool plain = p->key == NULL;
+    if (p->reverse)
+        rest->hi = plain ? first->hi : p->begun;
+    else
+        rest->lo = plain ? first->lo : p->begun;
+    if (!plain && p->taken_key.size > 0)
+        plan_range_skip_past(c, rest, p->reverse,
+                             salted_key_in(&c->arena, p->key, p->taken_key, 0));
+    p->route = p->newer;
+    p->stale = false;
+}

@@ -1,0 +1,14 @@
+/* pieces.h - a page's range, as if no key were salted, cut into what is to be read where.
+ *
+ * A piece has either no items of salted keys, and is read as it is, or only items of one, and is merged
+ * out of its shards. Pieces are found one after the other: there may be thousands of salted keys.
+ * A range that is read in reverse lies within one partition key. */
+#pragma once
+
+#include "router/plan/ranges.h"
+
+/* Takes the next piece off `rest`, and makes it the plan's ranges. */
+void pieces_next(struct call *c, struct ranges_plan *p, struct plan_range *rest);
+
+/* The plan is stale: gives `rest` back what was not taken of the piece, and the plan the new map. */
+void pieces_give_back(struct call *c, struct ranges_plan *p, struct plan_range *rest);

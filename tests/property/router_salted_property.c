@@ -1,0 +1,365 @@
+/* router_salted_property.c - pages of a table whose keys get more and more shards, while its items move
+ * and nodes answer in any order: a client that reads page by page sees each item once. */
+#include "tests/check.h"
+
+#include "engine/message/request_traits.h"
+#include "tests/support/expect.h"
+#include "tests/support/salted.h"
+
+enum {
+    KEYS = 5,
+    ITEMS_MAX = 150,
+    CONNECTION = 7
+};
+
+static struct fake_cluster f;
+static struct table *table;
+static struct prng *p;
+
+/* What the client knows: items by partition key and sort key. */
+static struct {
+    uint32_t key;
+    char sort[8];
+    bool seen;
+} items[ITEMS_MAX];
+static uint32_t known;
+
+static struct salted_key keys[KEYS]; /* shards 0: not salted */
+static uint64_t version;
+
+static const char *key_name(uint32_t key)
+{
+    static const char *const NAMES[KEYS] = {"a", "hot", "c", "d\\u0000x", "e"};
+    return NAMES[key];
+}
+
+/* The same as a string of bytes: no zero byte stands in the middle of a C string. */
+static struct slice storage_key(uint32_t key, const char *sort)
+{
+    static uint8_t bytes[256];
+    struct buffer b = {0};
+    const struct attr partition = {ATTR_STRING, key == 3 ? slice_make((const uint8_t *)"d\0x", 3)
+                                                         : slice_of(key_name(key))};
+    const struct attr second = {ATTR_STRING, slice_of(sort != NULL ? sort : "")};
+    if (sort != NULL)
+        storage_key_append(&b, table->id, &partition, &second);
+    else
+        storage_key_append_collection(&b, table->id, &partition);
+    memcpy(bytes, b.data, b.size);
+    const size_t size = b.size;
+    buffer_deinit(&b);
+    return slice_make(bytes, size);
+}
+
+/* ---- the registry ---- */
+
+static int compare_keys(const void *x, const void *y)
+{
+    const struct salted_key *a = x, *b = y;
+    return a->hash < b->hash ? -1 : a->hash > b->hash;
+}
+
+static void publish(void)
+{
+    struct salted_key sorted[KEYS];
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < KEYS; i++) {
+        if (keys[i].shards > 0)
+            sorted[count++] = keys[i];
+    }
+    qsort(sorted, count, sizeof *sorted, compare_keys);
+    fake_salt(&f, table, &(struct salting){version, count, sorted});
+}
+
+static void grow(uint32_t key)
+{
+    static uint8_t kept[KEYS][64];
+    struct salted_key *k = &keys[key];
+    const uint32_t was = k->shards;
+    const uint32_t to = was + 1 + (uint32_t)prng_below(p, 4);
+    if (k->before_count == SHARDS_BEFORE_MAX || (k->before_count > 0 && k->before[0] > was))
+        return;
+    if (was == 0) {
+        const struct slice prefix = storage_key(key, NULL);
+        k->hash = shard_bare_hash(prefix);
+        memcpy(kept[key], prefix.data + STORAGE_KEY_BOUND_SIZE,
+               prefix.size - STORAGE_KEY_BOUND_SIZE);
+        k->key = slice_make(kept[key], prefix.size - STORAGE_KEY_BOUND_SIZE);
+    }
+    k->before[k->before_count++] = was == 0 ? 1 : was;
+    k->shards = was == 0 ? to + 1 : to;
+    k->version = ++version;
+    publish();
+}
+
+static void shrink(uint32_t key)
+{
+    struct salted_key *k = &keys[key];
+    if (k->shards < 2 || k->before_count > 0)
+        return;
+    k->before[k->before_count++] = k->shards;
+    k->shards = 1 + (uint32_t)prng_below(p, k->shards - 1);
+    k->version = ++version;
+    publish();
+}
+
+/* ---- items ---- */
+
+static struct salted_key *key_of_stored(struct slice key)
+{
+    const struct salted_key *k = salting_find(table->salted, key);
+    for (uint32_t i = 0; k != NULL && i < KEYS; i++) {
+        if (keys[i].shards > 0 && keys[i].hash == k->hash)
+            return &keys[i];
+    }
+    return NULL;
+}
+
+static int compare_items(const void *x, const void *y)
+{
+    const struct fake_item *a = x, *b = y;
+    return slice_compare(buffer_slice(&a->key), buffer_slice(&b->key));
+}
+
+/* Some stored item of a salted key goes home. */
+static void move_one(void)
+{
+    struct fake_item *at = &f.items[prng_below(p, f.item_count)];
+    const struct salted_key *k = key_of_stored(buffer_slice(&at->key));
+    if (k == NULL)
+        return;
+    shard_put(at->key.data, k->hash, salted_home(k, buffer_slice(&at->key)));
+    qsort(f.items, f.item_count, sizeof *f.items, compare_items);
+}
+
+/* All items of a key go home, and its former numbers are forgotten. */
+static void settle(uint32_t key)
+{
+    if (keys[key].before_count == 0)
+        return;
+    for (size_t i = 0; i < f.item_count; i++) {
+        struct fake_item *at = &f.items[i];
+        if (key_of_stored(buffer_slice(&at->key)) == &keys[key])
+            shard_put(at->key.data, keys[key].hash,
+                      salted_home(&keys[key], buffer_slice(&at->key)));
+    }
+    qsort(f.items, f.item_count, sizeof *f.items, compare_items);
+    keys[key].before_count = 0;
+    keys[key].version = ++version;
+    if (keys[key].shards == 1)
+        keys[key].shards = 0;
+    publish();
+}
+
+static void something_changes(void)
+{
+    const uint32_t key = (uint32_t)prng_below(p, KEYS);
+    switch (prng_below(p, 8)) {
+    case 0:
+        grow(key);
+        break;
+    case 1:
+        settle(key);
+        break;
+    case 2:
+        shrink(key);
+        break;
+    default:
+        move_one();
+    }
+}
+
+static void fill(void)
+{
+    char request[200];
+    known = 1 + (uint32_t)prng_below(p, ITEMS_MAX);
+    for (uint32_t i = 0; i < known; i++) {
+        items[i].key = prng_below(p, 2) == 0 ? 1 : (uint32_t)prng_below(p, KEYS);
+        snprintf(items[i].sort, sizeof items[i].sort, "s%03u", i);
+        snprintf(request, sizeof request,
+                 "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"%s\"},\"s\":{\"S\":\"%s\"}}}",
+                 key_name(items[i].key), items[i].sort);
+        assert_int_equal(fake_call(&f, "PutItem", request).status, 200);
+        if (prng_below(p, 20) == 0)
+            something_changes();
+    }
+    assert_int_equal(f.item_count, known);
+}
+
+/* ---- pages ---- */
+
+static void send_page(const char *operation, struct buffer *request)
+{
+    struct buffer b = {0};
+    if (!f.clients[CONNECTION].open)
+        fake_open(&f, CONNECTION);
+    fake_request_text(&b, operation, buffer_slice(request));
+    fake_send(&f, CONNECTION, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+/* Answers come in any order, and things change between them. */
+static struct fake_answer page(const char *operation, struct buffer *request, bool changes)
+{
+    f.hold = true;
+    send_page(operation, request);
+    for (uint32_t steps = 0;; steps++) {
+        assert_true(steps < 20000);
+        const struct fake_answer a = fake_take_answer(&f, CONNECTION);
+        if (a.status != 0)
+            return a;
+        if (changes && prng_below(p, 4) == 0 && steps < 400)
+            something_changes();
+        if (f.held_count > 0)
+            fake_answer(&f, prng_below(p, f.held_count));
+        else
+            fake_advance_ms(&f, 10);
+    }
+}
+
+static const char *find(struct slice in, const char *what)
+{
+    return memmem(in.data, in.size, what, strlen(what));
+}
+
+/* Marks the items of the page, which come in order. Returns how many. */
+static uint32_t take(struct slice body, uint32_t key, bool all, bool reverse, char *last)
+{
+    uint32_t count = 0;
+    const char *at = (const char *)body.data, *end = at + body.size;
+    const char *stop = find(body, "],\"Count\"");
+    assert_non_null(stop);
+    while ((at = memmem(at, (size_t)(end - at), "\"s\":{\"S\":\"", 10)) != NULL && at < stop) {
+        at += 10;
+        char sort[8];
+        snprintf(sort, sizeof sort, "%.4s", at);
+        const uint32_t i = (uint32_t)atoi(sort + 1);
+        assert_true(i < known);
+        if (!all) {
+            assert_int_equal(items[i].key, key);
+            if (last[0] != '\0')
+                assert_true(reverse ? strcmp(sort, last) < 0 : strcmp(sort, last) > 0);
+            strcpy(last, sort);
+        }
+        assert_false(items[i].seen);
+        items[i].seen = true;
+        count++;
+    }
+    return count;
+}
+
+static void append_start_key(struct buffer *request, struct slice body)
+{
+    const char *last = find(body, "\"LastEvaluatedKey\":");
+    if (last == NULL)
+        return;
+    last += strlen("\"LastEvaluatedKey\":");
+    const size_t left = (size_t)((const char *)body.data + body.size - last);
+    const char *end = (const char *)memmem(last, left, "}}", 2) + 2;
+    buffer_append_format(request, ",\"ExclusiveStartKey\":%.*s", (int)(end - last), last);
+}
+
+static void read_pages(const char *operation, const char *head, uint32_t key, bool all,
+                       bool reverse, bool changes)
+{
+    const uint32_t limit = prng_below(p, 4) == 0 ? 0 : 1 + (uint32_t)prng_below(p, 40);
+    struct buffer request = {0}, next = {0};
+    char last[8] = "";
+    bool more = true;
+    while (more) {
+        buffer_clear(&request);
+        buffer_append_text(&request, head);
+        if (limit > 0)
+            buffer_append_format(&request, ",\"Limit\":%u", limit);
+        buffer_append_slice(&request, buffer_slice(&next));
+        buffer_append_text(&request, "}");
+        const struct fake_answer a = page(operation, &request, changes);
+        if (a.status != 200)
+            print_error("%.*s\n", TEXT_OF(a.body));
+        assert_int_equal(a.status, 200);
+        const uint32_t taken = take(a.body, key, all, reverse, last);
+        buffer_clear(&next);
+        append_start_key(&next, a.body);
+        more = next.size > 0;
+        assert_true(limit == 0 || taken <= limit);
+        assert_true(limit == 0 || !more || taken == limit);
+        something_changes();
+    }
+    buffer_deinit(&request);
+    buffer_deinit(&next);
+}
+
+static void expect_all_seen(uint32_t key, bool all)
+{
+    for (uint32_t i = 0; i < known; i++)
+        assert_int_equal(items[i].seen, all || items[i].key == key);
+}
+
+static void begin(struct prng *prng)
+{
+    p = prng;
+    memset(items, 0, sizeof items);
+    memset(keys, 0, sizeof keys);
+    version = 0;
+    fake_init(&f);
+    f.config.request_deadline_ms = 60000;
+    fake_start(&f);
+    table =
+        fake_table(&f, "tab", "k", ATTR_STRING, "s", ATTR_STRING, 1 + (uint32_t)prng_below(p, 8));
+    if (prng_below(p, 2) == 0)
+        f.looks_max = 1 + (uint32_t)prng_below(p, 20);
+    fill();
+}
+
+static void query(struct prng *prng)
+{
+    char head[200];
+    begin(prng);
+    const uint32_t key = 1 + (uint32_t)prng_below(p, KEYS - 1);
+    const bool reverse = prng_below(p, 2);
+    snprintf(head, sizeof head,
+             "{\"TableName\":\"tab\",\"ConsistentRead\":true,\"ScanIndexForward\":%s,"
+             "\"KeyConditionExpression\":\"k=:k\",\"ExpressionAttributeValues\":{\":k\":{\"S\":"
+             "\"%s\"}}",
+             reverse ? "false" : "true", key_name(key));
+    read_pages("Query", head, key, false, reverse, prng_below(p, 4) > 0);
+    expect_all_seen(key, false);
+    f.hold = false;
+    fake_deinit(&f);
+}
+
+static void scan(struct prng *prng)
+{
+    char head[200];
+    begin(prng);
+    const uint32_t segments = 1 + (uint32_t)prng_below(p, 5);
+    for (uint32_t i = 0; i < segments; i++) {
+        snprintf(head, sizeof head, "{\"TableName\":\"tab\",\"TotalSegments\":%u,\"Segment\":%u",
+                 segments, i);
+        read_pages("Scan", head, 0, true, false, prng_below(p, 4) > 0);
+    }
+    expect_all_seen(0, true);
+    f.hold = false;
+    fake_deinit(&f);
+}
+
+static void a_query_sees_each_item_once_while_shards_grow_and_items_move(void **state)
+{
+    (void)state;
+    check_seeds(200, query);
+}
+
+static void a_scan_sees_each_item_once_while_shards_grow_and_items_move(void **state)
+{
+    (void)state;
+    check_seeds(200, scan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_query_sees_each_item_once_while_shards_grow_and_items_move),
+        cmocka_unit_test(a_scan_sees_each_item_once_while_shards_grow_and_items_move),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
