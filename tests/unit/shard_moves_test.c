@@ -2,6 +2,7 @@
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
+#include "replication/raft_mutation.h"
 #include "tests/support/shard_scene.h"
 
 /* ---- moves ---- */
@@ -413,6 +414,45 @@ static void an_item_waits_with_its_move_until_global_indexes_have_it(void **stat
     shards_close(&s);
 }
 
+/* ---- mistakes ---- */
+
+static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home)
+{
+    struct shards_scene s;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    raft_mutation = mistake;
+    shards_move_surely(&s, name, 0, SHARDS);
+    raft_mutation = RAFT_MUTATION_NONE;
+    shards_pass(&s, 200);
+    *at_home = shards_get(&s, name, shards_home(&s, name, SHARDS));
+    const uint32_t places = shards_places(&s, name);
+    shards_close(&s);
+    return places;
+}
+
+static void mistakes_with_moves_and_the_fence_show(void **state)
+{
+    uint32_t at_home;
+    (void)state;
+    assert_int_equal(scene_places_after(RAFT_MUTATION_NONE, &at_home), 1);
+    assert_int_equal(at_home, OLD);
+    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_BLIND, &at_home), 1);
+    assert_int_equal(at_home, 0);
+    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_COPIES, &at_home), 2);
+    struct shards_scene s;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    s.salting = VERSION - 1;
+    assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_STALE_MAP);
+    raft_mutation = RAFT_MUTATION_SKIP_FENCE;
+    assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_OK);
+    raft_mutation = RAFT_MUTATION_NONE;
+    shards_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +467,7 @@ int main(void)
         cmocka_unit_test(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked),
         cmocka_unit_test(a_move_costs_nothing_and_streams_are_not_told),
         cmocka_unit_test(an_item_waits_with_its_move_until_global_indexes_have_it),
+        cmocka_unit_test(mistakes_with_moves_and_the_fence_show),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
