@@ -132,6 +132,7 @@ struct partition {
     struct heat heat; /* while it is led here */
     struct excess excess[ADMIT_KINDS];
     struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
+    bool heavy_told; /* that one key may be asked for too much was reported */
     struct partition_counts counts[ADMIT_KINDS];
     struct index_refusal index_refusal; /* while it is led here */
     /* Exact; while `counting`, of the keys before `counted_to` (counting.c). */
