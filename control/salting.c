@@ -16,11 +16,11 @@
 #include "engine/catalog/key_text.h"
 
 enum {
-    KEYS_MAX = 512,        /* looked at in one look: the first that reports name */
-    GROW_PERCENT = 5,      /* what is measured may be wrong by this */
-    GROWTHS_MAX = 8,       /* of one look: other decisions need room too */
-    REPORTS_KEPT = 4,      /* a report holds for so many intervals */
-    CALM_MS = 10000,       /* from one doubling of a counter to the next: by then the load is spread */
+    KEYS_MAX = 512,   /* looked at in one look: the first that reports name */
+    GROW_PERCENT = 5, /* what is measured may be wrong by this */
+    GROWTHS_MAX = 8,  /* of one look: other decisions need room too */
+    REPORTS_KEPT = 4, /* a report holds for so many intervals */
+    CALM_MS = 10000,  /* from one doubling of a counter to the next: by then the load is spread */
     TELL_AGAIN_MS = 600000 /* that a bound holds up the growth */
 };
 
@@ -129,11 +129,9 @@ static uint32_t most_shards(const struct controller *c, const struct table *t)
                               c->config->salting_shard_units);
 }
 
-static uint32_t counter_shards(const struct controller *c, const struct hot_key *k,
-                               uint32_t shards)
+static uint32_t counter_shards(const struct controller *c, const struct hot_key *k, uint32_t shards)
 {
-    const uint32_t more =
-        shards == 1 ? (uint32_t)c->config->salting_counter_shards : 2 * shards;
+    const uint32_t more = shards == 1 ? (uint32_t)c->config->salting_counter_shards : 2 * shards;
     if (!k->throttled && !are_too_few(c, k, shards))
         return shards;
     return shards == 1 && !k->throttled ? shards : more < SHARDS_MAX ? more : SHARDS_MAX;

@@ -26,8 +26,7 @@ static void heavy_key_walk(struct codec *c, uint32_t table_id, struct heavy_key 
     codec_sized(c, &k->key, STORAGE_KEY_SIZE_MAX);
     codec_i64(c, &k->mcu, 1, total_max);
     if (codec_reads(c) && !codec_failed(c))
-        codec_check(c, k->key.size > at &&
-                           storage_key_part_size(k->key, at) == k->key.size - at &&
+        codec_check(c, k->key.size > at && storage_key_part_size(k->key, at) == k->key.size - at &&
                            storage_key_table(k->key) == table_id);
 }
 

@@ -240,8 +240,7 @@ int64_t heat_error(struct heat *h, struct instant now, enum admit_kind kind)
 int64_t heat_recent_mcu(const struct heat *h, struct instant now, enum admit_kind kind)
 {
     const struct heat_state *s = h->state;
-    const bool recent =
-        s != NULL && instant_since(now, s->slot_at).ns < h->recent_ms * NS_PER_MS;
+    const bool recent = s != NULL && instant_since(now, s->slot_at).ns < h->recent_ms * NS_PER_MS;
     return recent ? s->slot_mcu[kind] : 0;
 }
 

@@ -112,8 +112,7 @@ static void the_number_of_shards_follows_the_rate(void **state)
         world_open(&w, "auto", 10000);
         world_ask(&w, 0, "hot", 0, units[i]);
         world_look(&w);
-        assert_int_equal(world_shards(&w, "hot"),
-                         control_shards_for(units[i] * MCU_PER_UNIT, 800));
+        assert_int_equal(world_shards(&w, "hot"), control_shards_for(units[i] * MCU_PER_UNIT, 800));
         assert_int_equal(w.s.decision_count, 1);
         assert_int_equal(w.s.decisions[0].event.kind, EVENT_KEY_SALTED);
         assert_int_equal(w.s.decisions[0].event.before, 1);

@@ -64,8 +64,8 @@ static void keys_of_a_report_are_whole_and_of_its_table(void **state)
     storage_key_append_collection(&key, 7, &a);
     const struct slice whole = buffer_slice(&key);
     const struct slice keys[] = {slice_make(NULL, 0), slice_make(whole.data, 2),
-                                 slice_make(whole.data, 12),
-                                 slice_make(whole.data, whole.size - 1), whole};
+                                 slice_make(whole.data, 12), slice_make(whole.data, whole.size - 1),
+                                 whole};
     r.heavy_count = 1;
     for (size_t i = 0; i < 8; i++) {
         const bool good = i == 4;
