@@ -239,7 +239,7 @@ static uint32_t take(struct slice body, uint32_t key, bool all, bool reverse, ch
             assert_int_equal(items[i].key, key);
             if (last[0] != '\0')
                 assert_true(reverse ? strcmp(sort, last) < 0 : strcmp(sort, last) > 0);
-            strcpy(last, sort);
+            memcpy(last, sort, sizeof sort);
         }
         assert_false(items[i].seen);
         items[i].seen = true;
