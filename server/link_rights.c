@@ -27,8 +27,8 @@ static bool is_administrators(const struct request *q)
 {
     struct decision d;
     return q->decide.op == CATALOG_DRAIN ||
-           (q->decide.op == CATALOG_SALT &&
-            decision_decode(q->decide.decision, &d) == STATUS_OK && d.salt.word == SALT_SHRINK);
+           (q->decide.op == CATALOG_SALT && decision_decode(q->decide.decision, &d) == STATUS_OK &&
+            d.salt.word == SALT_SHRINK);
 }
 
 const char *link_rights_request(const struct link_peer *from, const struct request *q)
@@ -38,7 +38,9 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
     if (q->op == REQUEST_TABLE_REPORT && !names_itself(from, q->report.records, 0))
         return "sent a report in another node's name";
     const bool row = q->op == REQUEST_PUT || q->op == REQUEST_DELETE;
-    if (row && (from->kind == PEER_NODE) != (q->write.session != 0))
+    if (row && q->write.moves && (from->kind != PEER_NODE || q->op != REQUEST_PUT))
+        return "sent an item to its shard, and is no node";
+    if (row && !q->write.moves && (from->kind == PEER_NODE) != (q->write.session != 0))
         return "sent an item as a node, or a row of an index as another";
     if (q->op == REQUEST_DELETE && q->write.expiry)
         return "sent a deletion that a node asks of itself alone";

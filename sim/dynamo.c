@@ -193,6 +193,23 @@ static void append_index(struct buffer *out, const char *name, const char *proje
                          name, projection);
 }
 
+/* A table without a sort key may have counters only. */
+static void append_tags(struct buffer *out, const struct dynamo_spec *spec)
+{
+    const bool salted = spec->salting == DYNAMO_COUNTERS ||
+                        (spec->salting == DYNAMO_SALTED && spec->keys->sort != 0);
+    if (spec->weight == 0 && !salted)
+        return;
+    APPEND(out, "\"Tags\":[");
+    if (spec->weight > 0)
+        buffer_append_format(out, "{\"Key\":\"weir:weight\",\"Value\":\"%u\"}%s", spec->weight,
+                             salted ? "," : "");
+    if (salted)
+        buffer_append_format(out, "{\"Key\":\"weir:salting\",\"Value\":\"%s\"}",
+                             spec->salting == DYNAMO_COUNTERS ? "counter" : "auto");
+    APPEND(out, "],");
+}
+
 void dynamo_create_table(struct buffer *out, const char *name, const struct dynamo_spec *spec)
 {
     const enum attr_type sort = spec->keys->sort;
@@ -217,9 +234,7 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
         append_index(out, "keys-by-v", "KEYS_ONLY");
         APPEND(out, "],");
     }
-    if (spec->weight > 0)
-        buffer_append_format(out, "\"Tags\":[{\"Key\":\"weir:weight\",\"Value\":\"%u\"}],",
-                             spec->weight);
+    append_tags(out, spec);
     if (spec->units == 0)
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else

@@ -203,6 +203,7 @@ static void write_request(struct http_client *c, const char *operation, struct s
     struct buffer packed = {0};
     client_write_head(&c->out, "sim", 0, operation, true);
     c->out.size -= sizeof length - 1;
+    buffer_append_text(&c->out, c->lines);
     if (http_client_often(c, m->unpacks))
         buffer_append_text(&c->out, "Accept-Encoding: gzip\r\n");
     if (http_client_often(c, m->packed)) {

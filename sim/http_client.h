@@ -62,6 +62,7 @@ struct http_client {
     int64_t timer_at_ns; /* INT64_MAX: not running */
     http_client_done *done;
     void *context;
+    char lines[128]; /* further lines of the next requests' heads, each with its end */
     struct buffer out;
     struct buffer in; /* the bytes of an answer that is not complete */
 };

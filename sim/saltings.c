@@ -10,6 +10,7 @@
 #include "engine/catalog/decision.h"
 #include "sim/dynamo.h"
 #include "sim/table_churn.h"
+#include "sim/tallies.h"
 #include "sim/transacts.h"
 
 enum {
@@ -26,7 +27,7 @@ struct saltings {
     bool on;
     bool ending;
     uint64_t turn;        /* earlier questions are forgotten */
-    uint32_t at;          /* the table of the last question: the workload's, then sorted lists */
+    uint32_t at;          /* the table of the last question: the workload's, then OTHER_TABLES */
     struct buffer table;  /* the catalog's last answer */
     struct buffer answer; /* ignored */
     struct buffer body;
@@ -35,26 +36,49 @@ struct saltings {
 
 static void saltings_later(struct saltings *s, int64_t ns);
 
+/* Behind the workload's tables. */
+enum {
+    LISTS,    /* the sorted ones of transactions */
+    COUNTERS, /* of tallies */
+    OTHER_TABLES
+};
+
 static uint32_t table_count(const struct saltings *s)
 {
-    return s->run->plan.workload.tables + (s->run->plan.transacts > 0 ? 1 : 0);
+    return s->run->plan.workload.tables + OTHER_TABLES;
 }
 
-static bool is_of_lists(const struct saltings *s)
+static bool is_of(const struct saltings *s, uint32_t other)
 {
-    return s->at == s->run->plan.workload.tables;
+    return s->at == s->run->plan.workload.tables + other;
+}
+
+/* NULL: there is no such table. */
+static const char *table_name(const struct saltings *s)
+{
+    const struct plan *p = &s->run->plan;
+    if (is_of(s, LISTS))
+        return p->transacts > 0 ? transacts_tables[TRANSACT_TABLES - 1] : NULL;
+    if (is_of(s, COUNTERS))
+        return p->tallies > 0 ? tallies_table : NULL;
+    return tables_name(s->at);
 }
 
 /* A key of the clients, in s->key. */
 static void choose_key(struct saltings *s, uint32_t table_id)
 {
     const struct plan *p = &s->run->plan;
-    const uint32_t keys = is_of_lists(s) ? p->transact_keys : p->workload.keys;
+    const uint32_t keys = is_of(s, LISTS)      ? p->transact_keys
+                          : is_of(s, COUNTERS) ? TALLIES_KEYS
+                                               : p->workload.keys;
     const uint32_t key = (uint32_t)prng_below(&s->prng, keys);
+    char text[16];
     buffer_clear(&s->key);
-    if (is_of_lists(s)) {
-        char text[16];
+    if (is_of(s, LISTS))
         snprintf(text, sizeof text, "%u", key);
+    else if (is_of(s, COUNTERS))
+        tallies_key(key, text);
+    if (is_of(s, LISTS) || is_of(s, COUNTERS)) {
         const struct attr partition = {.type = ATTR_STRING, .body = slice_of(text)};
         storage_key_append_collection(&s->key, table_id, &partition);
         return;
@@ -68,13 +92,15 @@ static void saltings_change(struct saltings *s, const struct table *t)
 {
     choose_key(s, t->id);
     const struct salted_key *k = salting_find(t->salted, buffer_slice(&s->key));
+    const bool counts = is_of(s, COUNTERS);
     const bool shrinks =
-        k != NULL && !salted_moves(k) && prng_below(&s->prng, 100) < SHRINK_PERCENT;
+        k != NULL && !salted_moves(k) && !counts && prng_below(&s->prng, 100) < SHRINK_PERCENT;
     const uint32_t shards = k != NULL ? k->shards : 1;
     struct decision d = {.table_id = t->id,
                          .salt = {.word = shrinks ? SALT_SHRINK : SALT_GROW,
                                   .key = buffer_slice(&s->key),
-                                  .version = k != NULL ? k->version : 0}};
+                                  .version = k != NULL ? k->version : 0,
+                                  .counter = counts}};
     if (shrinks)
         d.salt.shards = 1 + (uint32_t)prng_below(&s->prng, shards - 1);
     else
@@ -93,7 +119,7 @@ static void saltings_change(struct saltings *s, const struct table *t)
 static bool any_moves(const struct table *t)
 {
     for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
-        if (salted_moves(&t->salted->keys[i]))
+        if (salted_moves(&t->salted->keys[i]) && !t->salted->keys[i].counter)
             return true;
     }
     return false;
@@ -129,10 +155,14 @@ static void saltings_ask(void *context, uint64_t argument)
         return;
     if (s->on)
         s->at = (uint32_t)prng_below(&s->prng, table_count(s));
-    r.table.name =
-        slice_of(is_of_lists(s) ? transacts_tables[TRANSACT_TABLES - 1] : tables_name(s->at));
+    const char *name = table_name(s);
     buffer_clear(&s->table);
-    world_ask(&s->run->world, &r, &s->table);
+    if (name != NULL) {
+        r.table.name = slice_of(name);
+        world_ask(&s->run->world, &r, &s->table);
+    } else {
+        s->at += s->ending;
+    }
     scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), saltings_look, s, argument);
 }
 

@@ -17,6 +17,7 @@
 #include "sim/saltings.h"
 #include "sim/splits.h"
 #include "sim/table_churn.h"
+#include "sim/tallies.h"
 #include "sim/transacts.h"
 #include "sim/world.h"
 
@@ -45,6 +46,7 @@ struct sim {
     struct saltings *saltings;   /* owns */
     struct transacts *transacts; /* owns */
     struct expiries *expiries;   /* owns */
+    struct tallies *tallies;     /* owns */
     struct follows *follows;     /* owns */
     struct buffer told_followed;
     struct leader_kill leader_kill;
@@ -103,9 +105,9 @@ static void create_world(struct sim *s)
         .routers = p->routers,
         .gac = p->gac,
         /* The first of the others makes and deletes tables. Then come those of transactions, those
-         * whose items expire, and those of streams. */
-        .clients =
-            p->clients + 1 + p->transacts + p->expiries + (p->follows > 0 ? p->follows + 1 : 0),
+         * whose items expire, those of counters, and those of streams. */
+        .clients = p->clients + 1 + p->transacts + p->expiries + p->tallies +
+                   (p->follows > 0 ? p->follows + 1 : 0),
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -138,6 +140,7 @@ static void create_transacts(struct sim *s)
                                                 .units = plan_side_units(p),
                                                 .think_ns = p->workload.think_ns,
                                                 .indexed = p->workload.indexed,
+                                                .salted = p->workload.salted,
                                                 .global_indexes = p->workload.global_indexes,
                                                 .seed =
                                                     world_seed(&s->run.world, WORLD_TRANSACTS, 0)};
@@ -171,11 +174,33 @@ static void create_expiries(struct sim *s)
     s->expiries = expiries_create(&expiries);
 }
 
-static struct http_client_options follow_http(void *context, uint32_t client)
+static struct http_client_options tally_http(void *context, uint32_t client)
 {
     struct sim *s = context;
     const struct plan *p = &s->run.plan;
     return world_http(&s->run.world, p->clients + 1 + p->transacts + p->expiries + client,
+                      world_seed(&s->run.world, WORLD_TALLIES, 1 + client));
+}
+
+static void create_tallies(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const struct tallies_options tallies = {.scheduler = &s->run.world.scheduler,
+                                            .http = tally_http,
+                                            .context = s,
+                                            .clients = p->tallies,
+                                            .units = plan_side_units(p),
+                                            .think_ns = p->workload.think_ns,
+                                            .seed = world_seed(&s->run.world, WORLD_TALLIES, 0)};
+    s->tallies = tallies_create(&tallies);
+}
+
+static struct http_client_options follow_http(void *context, uint32_t client)
+{
+    struct sim *s = context;
+    const struct plan *p = &s->run.plan;
+    return world_http(&s->run.world,
+                      p->clients + 1 + p->transacts + p->expiries + p->tallies + client,
                       world_seed(&s->run.world, WORLD_FOLLOWS, 1 + client));
 }
 
@@ -230,6 +255,7 @@ struct sim *sim_create(const struct sim_options *options)
     create_clients(s);
     create_transacts(s);
     create_expiries(s);
+    create_tallies(s);
     create_follows(s);
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
@@ -250,6 +276,7 @@ void sim_destroy(struct sim *s)
     saltings_destroy(s->saltings);
     transacts_destroy(s->transacts);
     expiries_destroy(s->expiries);
+    tallies_destroy(s->tallies);
     follows_destroy(s->follows);
     buffer_deinit(&s->told_followed);
     recording_deinit(&s->history);
@@ -351,6 +378,7 @@ static void waited_in_vain(struct sim *s, const char *what)
         tables_describe(s->tables, &s->run.violation);
     transacts_describe(s->transacts, &s->run.violation);
     expiries_describe(s->expiries, &s->run.violation);
+    tallies_describe(s->tallies, &s->run.violation);
     follows_describe(s->follows, &s->run.violation);
 }
 
@@ -481,7 +509,8 @@ static bool is_settled(const struct sim *s)
 {
     return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
            saltings_are_over(s->saltings) && transacts_are_done(s->transacts) &&
-           expiries_are_done(s->expiries) && follows_are_done(s->follows) && clients_done(s);
+           expiries_are_done(s->expiries) && tallies_are_done(s->tallies) &&
+           follows_are_done(s->follows) && clients_done(s);
 }
 
 /* The time within which every key must answer. Under the periodic policy tokens come once a period
@@ -509,10 +538,11 @@ static void calm(struct sim *s)
     saltings_end(s->saltings);
     transacts_end(s->transacts);
     expiries_end(s->expiries);
+    tallies_end(s->tallies);
     follows_end(s->follows);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
-        s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.follows > 0 ||
-        !drains_are_over(s->drains) || !saltings_are_over(s->saltings)) {
+        s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.tallies > 0 ||
+        s->run.plan.follows > 0 || !drains_are_over(s->drains) || !saltings_are_over(s->saltings)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
@@ -564,6 +594,7 @@ static void judge(struct sim *s)
         return;
     if (!transacts_check(s->transacts, &s->run.violation) ||
         !expiries_check(s->expiries, &s->run.violation) ||
+        !tallies_check(s->tallies, &s->run.violation) ||
         !follows_check(s->follows, &s->run.violation))
         return;
     for (uint32_t i = 0; vends(&s->run.plan) && i < s->watch_count; i++) {
@@ -584,6 +615,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         tables_begin(s->tables);
         transacts_begin(s->transacts);
         expiries_begin(s->expiries);
+        tallies_begin(s->tallies);
         follows_begin(s->follows);
         drains_begin(s->drains);
         saltings_begin(s->saltings);

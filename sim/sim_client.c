@@ -642,8 +642,11 @@ static void sim_client_setup(struct sim_client *c)
 {
     bool create = c->step == STEP_CREATE;
     const struct workload *w = c->options.workload;
-    const struct dynamo_spec spec = {&w->shapes[0], w->partitions * w->units, w->indexed,
-                                     w->global_indexes, 0};
+    const struct dynamo_spec spec = {.keys = &w->shapes[0],
+                                     .units = w->partitions * w->units,
+                                     .indexed = w->indexed,
+                                     .global_indexes = w->global_indexes,
+                                     .salting = w->salted ? DYNAMO_SALTED : DYNAMO_UNSALTED};
     if (create)
         dynamo_create_table(&c->body, "sim", &spec);
     else

@@ -164,7 +164,9 @@ static void tables_run(void *context, uint64_t argument)
     struct tables *t = context;
     const char *name = tables_name(t->at);
     struct dynamo_spec spec = {.keys = &t->options.workload->shapes[t->at],
-                               .indexed = prng_below(&t->prng, 3) == 0};
+                               .indexed = prng_below(&t->prng, 3) == 0,
+                               .salting =
+                                   t->options.workload->salted ? DYNAMO_SALTED : DYNAMO_UNSALTED};
     (void)argument;
     t->scheduled = false;
     buffer_clear(&t->body);

@@ -333,7 +333,9 @@ static void client_run(void *context, uint64_t argument)
     const struct dynamo_spec spec = {.keys = &keys,
                                      .units = t->options.units,
                                      .indexed = second && t->options.indexed,
-                                     .global_indexes = second && t->options.global_indexes};
+                                     .global_indexes = second && t->options.global_indexes,
+                                     .salting = second && t->options.salted ? DYNAMO_SALTED
+                                                                            : DYNAMO_UNSALTED};
     const char *operation = "DescribeTable";
     (void)argument;
     client_choose(c);

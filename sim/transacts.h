@@ -23,6 +23,7 @@ struct transacts_options {
     uint32_t keys;
     uint32_t units;      /* of a table; 0: on demand */
     bool indexed;        /* the second table has local indexes */
+    bool salted;         /* partition keys of the sorted lists have shards */
     bool global_indexes; /* it has global ones */
     int64_t think_ns;
     uint64_t seed;

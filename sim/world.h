@@ -35,6 +35,7 @@ enum world_stream {
     WORLD_EXPIRIES,
     WORLD_FOLLOWS,
     WORLD_SALTINGS,
+    WORLD_TALLIES,
 };
 
 struct world_plan {

@@ -78,7 +78,8 @@ void catalog_join(struct partition_info *p, uint32_t i, uint32_t node, uint32_t 
 /* ---- labels.c ---- */
 
 /* Changes tags, class, encryption key and deletion protection as the command's spec says. New values
- * come from the arena or lend from the command. False: there are too many tags; `c->text` says so. */
+ * come from the arena or lend from the command. False: there are too many tags, or one makes no sense
+ * for the table; `c->text` says so. */
 bool catalog_change_labels(struct catalog *c, const struct catalog_command *command,
                            struct table *t, struct arena *arena);
 

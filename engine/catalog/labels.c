@@ -1,6 +1,24 @@
 /* labels.c - what a table only stores and returns: its tags, its class, the key that it names for
- * encryption. Nothing in weir acts on them. Whether it may be deleted stands here too. */
+ * encryption. Nothing in weir acts on them, except on the tag SALTING_TAG. Whether it may be deleted
+ * stands here too. */
 #include "engine/catalog/catalog_internal.h"
+
+/* Whether the tag asks for what the table's keys cannot have. */
+static bool labels_salt_in_vain(struct catalog *c, const struct table *t)
+{
+    uint32_t fixed;
+    const enum salting_wish wish = table_salting_wish(t, &fixed);
+    if (t->sort_key.name.size > 0 || (wish != SALTING_AUTO && wish != SALTING_FIXED))
+        return false;
+    buffer_append_text(&c->text, "The tag " SALTING_TAG " is ");
+    if (wish == SALTING_AUTO)
+        buffer_append_text(&c->text, "'auto'");
+    else
+        buffer_append_format(&c->text, "'%u'", fixed);
+    buffer_append_text(&c->text, ", which spreads the items of a partition key by their sort keys, "
+                                 "and the table has no sort key. For counters there is 'counter'");
+    return true;
+}
 
 static bool labels_tag(struct catalog *c, struct slice change, struct table *t, struct arena *arena)
 {
@@ -11,7 +29,7 @@ static bool labels_tag(struct catalog *c, struct slice change, struct table *t, 
     if (count > TAGS_MAX) /* the service's words */
         buffer_append_text(&c->text, "Number of Tags exceed the current limit for the provided "
                                      "ResourceArn");
-    return count <= TAGS_MAX;
+    return count <= TAGS_MAX && !labels_salt_in_vain(c, t);
 }
 
 bool catalog_change_labels(struct catalog *c, const struct catalog_command *command,

@@ -86,7 +86,7 @@ static bool salt_refuse(struct catalog *c, struct catalog_result *out, enum repl
     return true;
 }
 
-/* Whether the table asks for it. */
+/* Whether the table asks for it. A table without a sort key may only ask for counters (labels.c). */
 static bool is_wished(const struct table *t, const struct decision_salt *d)
 {
     uint32_t fixed;
@@ -101,9 +101,6 @@ static bool grow_is_refused(struct catalog *c, const struct catalog_command *com
     if (!is_wished(t, d) || k->counter != d->counter)
         return salt_refuse(c, out, REPLY_WRONG_PARTITION,
                            "the table's tag " SALTING_TAG " does not ask for it");
-    if (!d->counter && t->sort_key.name.size == 0)
-        return salt_refuse(c, out, REPLY_TABLE_INVALID,
-                           "The table has no sort key: a partition key has one item");
     if (d->shards <= k->shards)
         return salt_refuse(c, out, REPLY_WRONG_PARTITION, "the key has as many shards");
     if (k->before_count > 0 && k->before[0] > k->shards)

@@ -293,7 +293,9 @@ struct reply {
             uint32_t count;     /* items that passed the filter */
             uint32_t scanned;   /* items read */
             int64_t read_bytes; /* sum of the scanned items' item_size */
-            struct slice last;  /* storage key of the last scanned item; empty: none */
+            struct slice last;  /* storage key of the last scanned item; empty: none. `more` without
+                                   a scanned item: no key, but to go on past it in the same way, as
+                                   many items of other shards lie before it */
             bool more;          /* a limit was reached before the end of the range or partition */
         } range;                /* RANGE */
         struct {

@@ -72,7 +72,7 @@ static void apply_lock_costs(struct applier *applier, const struct partition *p,
     if (c->value.size == 0 || !transaction_key_split(c->key, &row, &key, &name) || row != ROW_LOCK)
         return;
     transaction_lock_walk(&(struct codec){.in = &r}, &lock);
-    if (r.failed || lock.kind == LOCK_CHECK)
+    if (r.failed || lock.kind == LOCK_CHECK || lock.moves)
         return;
     key = key_in_space(key, 0, &applier->env->lent);
     if (lock.kind == LOCK_PUT)

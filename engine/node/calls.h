@@ -35,7 +35,9 @@ enum call_kind {
     CALL_INDEX_ROW, /* feed_round.c: subject = base partition, token = item and index partition */
     CALL_TRANSACT_ASK,  /* transactions_turn.c: subject = partition, token = lock */
     CALL_TRANSACT_TELL, /* the same: token = record and part */
-    CALL_EXPIRY         /* expiry.c: subject = partition, token = slot */
+    CALL_EXPIRY,        /* expiry.c: subject = partition, token = slot */
+    CALL_SHARD_MOVER,   /* shard_mover.c: subject = number of a key that is moved */
+    CALL_SHARD_MOVE     /* shard_moves.c: subject = partition, token = move */
 };
 
 struct call_options {

@@ -63,12 +63,19 @@ static void items_free(struct feed *f, struct feed_items *items)
     }
 }
 
+/* NULL: none. */
+static struct feed_item *feed_item_find(const struct feed *f, uint64_t hash, struct slice key)
+{
+    struct feed_item *item = id_map_find(&f->by_hash, hash);
+    while (item != NULL && !slice_equal(buffer_slice(&item->key), key))
+        item = item->same_hash;
+    return item;
+}
+
 static struct feed_item *item_of(struct feed *f, struct slice key)
 {
     const uint64_t hash = memtable_hash(key) | 1; /* never 0 */
-    struct feed_item *first = id_map_find(&f->by_hash, hash), *item = first;
-    while (item != NULL && !slice_equal(buffer_slice(&item->key), key))
-        item = item->same_hash;
+    struct feed_item *first = id_map_find(&f->by_hash, hash), *item = feed_item_find(f, hash, key);
     if (item != NULL)
         return item;
     item = must_calloc(1, sizeof *item);
@@ -245,6 +252,17 @@ static uint32_t feed_index_behind(const struct feeds *feeds, const struct partit
         return p->index_refusal.index;
     struct slice parts = oldest->notes[0].parts;
     return feed_change_next(&parts, &part) ? part.table_id : 0;
+}
+
+bool feeds_hold(struct feeds *feeds, const struct partition *p, struct slice key)
+{
+    const struct feed *f = feed_live(feeds, p);
+    if (index_set_global(p->indexes) == 0)
+        return false;
+    if (f == NULL || f->lost)
+        return true;
+    const struct slice twin = key_in_space(key, SPACE_FEED_KEYS, &feeds->env->lent);
+    return feed_item_find(f, memtable_hash(twin) | 1, twin) != NULL;
 }
 
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,

@@ -45,6 +45,8 @@ void feeds_deinit(struct feeds *feeds);
  * in the same term once what is proposed is applied. */
 void feeds_begin(struct feeds *feeds, struct partition *p);
 
+/* Whether the feed has, or may have, changes of the item that indexes lack. */
+bool feeds_hold(struct feeds *feeds, const struct partition *p, struct slice key);
 /* Whether a write may add a change of so many bytes. If not, `verdict` says which index holds it up. */
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
                    struct admit_verdict *verdict);

@@ -5,7 +5,7 @@
 #include "engine/expression/program.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/request_traits.h"
-#include "engine/node/owned_keys.h"
+#include "engine/node/shard_cursor.h"
 #include "replication/raft_mutation.h"
 
 /* ---- waiting for leadership to be confirmed ---- */
@@ -30,7 +30,7 @@ bool requests_leads_read(struct requests *requests, struct partition *p, struct 
 
 /* ---- routing and admission ---- */
 
-/* Whether the request is about items, and comes from a router. */
+/* Whether the request is about items, and its sender goes by the registry of salted keys. */
 static bool items_are_asked_for(const struct request *q)
 {
     switch (q->op) {
@@ -45,7 +45,7 @@ static bool items_are_asked_for(const struct request *q)
     case REQUEST_DELETE:
     case REQUEST_UPDATE:
     case REQUEST_CHECK:
-        return q->write.session == 0 && !q->write.expiry && !q->write.moves;
+        return q->write.session == 0 && !q->write.expiry;
     default:
         return false;
     }
@@ -58,7 +58,8 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
                              const struct operation *o)
 {
     const struct request *q = &o->request;
-    const bool older = q->salting < p->info.salting && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
+    const bool moves = traits_of(q)->answer == ANSWER_ITEM && traits_of(q)->write && q->write.moves;
+    const bool older = q->salting < p->info.salting && !moves && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
     if ((!older && q->salted <= p->info.salting) || !items_are_asked_for(q))
         return true;
     if (older)
@@ -281,11 +282,12 @@ void requests_unchanged(struct requests *requests, struct operation *o)
         env_refuse(requests->env, o, REPLY_LOCKED, "the item has been written");
 }
 
-/* Collects items until a limit or the end. STATUS_CORRUPT: an item is damaged. */
+/* Collects items until a limit or the end. STATUS_CORRUPT: an item is damaged. If it may skip no more
+ * items of other shards, it ends before the limit: then the next request goes on with the first item. */
 static enum status items_collect(struct requests *requests, const struct partition *p,
                                  const struct request *q, struct reply *r)
 {
-    struct items_cursor c;
+    struct shard_cursor c;
     struct slice key, item;
     struct buffer *last = &requests->last_key; /* a cursor's key lends until its next step */
     buffer_clear(
@@ -295,16 +297,19 @@ static enum status items_collect(struct requests *requests, const struct partiti
         lo = key_in_space(lo, q->range.index, &requests->env->lent);
         hi = key_in_space(hi, q->range.index, &requests->env->lent);
     }
-    items_seek(p, requests->env->store, lo, hi, q->range.reverse, &c);
+    shard_seek(p, requests->env->store, lo, hi, q->range.reverse, q->salting == 0, q->range.shard,
+               &c);
     enum status status;
-    while ((status = items_next(&c, &key, &item)) == STATUS_OK) {
+    while ((status = shard_next(&c, &key, &item)) == STATUS_OK) {
         if (r->range.read_bytes >= q->range.bytes_max ||
             (q->range.items_max > 0 && r->range.scanned == q->range.items_max)) {
             r->range.more = true;
             break;
         }
-        if (!items_is_sound(item, q->range.filter.size > 0))
-            return STATUS_CORRUPT;
+        if (!items_is_sound(item, q->range.filter.size > 0)) {
+            status = STATUS_CORRUPT;
+            break;
+        }
         buffer_set(last, key);
         r->range.scanned++;
         r->range.read_bytes += item_size(item);
@@ -314,9 +319,12 @@ static enum status items_collect(struct requests *requests, const struct partiti
         if (!q->range.count_only)
             buffer_append_sized(&requests->env->range_out, item);
     }
-    if (r->range.scanned > 0)
-        r->range.last = key_in_space(buffer_slice(last), 0, &requests->env->lent);
-    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+    r->range.more |= status == STATUS_PENDING;
+    if (r->range.scanned > 0 || status == STATUS_PENDING)
+        r->range.last = key_in_space(buffer_slice(r->range.scanned > 0 ? last : &c.out), 0,
+                                     &requests->env->lent);
+    shard_cursor_deinit(&c);
+    return status == STATUS_NOT_FOUND || status == STATUS_PENDING ? STATUS_OK : status;
 }
 
 /* What is wrong with the request; NULL: nothing. */
@@ -397,6 +405,11 @@ void requests_fill_index(struct requests *requests, struct operation *o)
         return;
     if (p->led == 0)
         groups_refuse(requests->groups, o, p);
+    else if (!transactions_are_known(requests->transactions, p, o))
+        return;
+    else if (transactions_move(p))
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "items of partition %u go to other shards just now", p->info.id);
     else if (store_needs_touch(requests->env->store) && o->touched == 0)
         waiters_touch(requests->waiters, o, TOUCHED_ITEMS, FEED_FILL_BYTES);
     else

@@ -87,8 +87,9 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
 {
     w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
     if ((q->write.condition.size > 0 && !program_holds(q->write.condition, old)) ||
-        (q->write.expiry && !write_expires(requests, p, old)))
-        return REPLY_CONDITION_FAILED;
+        (q->write.expiry && !write_expires(requests, p, old)) ||
+        (q->write.moves && (old.size > 0) != (q->op == REQUEST_DELETE)))
+        return REPLY_CONDITION_FAILED; /* an item that moves is here, and not there */
     if (q->op == REQUEST_CHECK) {
         w->item = old;
         return REPLY_OK;
@@ -316,6 +317,9 @@ const char *write_fault_of(const struct request *q)
         return "the item fails its checksum";
     if (q->write.expiry && (q->op != REQUEST_DELETE || q->write.transaction.size > 0))
         return "an expiry is a deletion, and no part of a transaction";
+    if (q->write.moves && ((q->op != REQUEST_PUT && q->op != REQUEST_DELETE) ||
+                           q->write.transaction.size == 0 || q->write.condition.size > 0))
+        return "an item moves by a transaction that puts and deletes";
     if (q->op == REQUEST_CHECK && q->write.transaction.size == 0)
         return "a check is a part of a transaction";
     if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)
@@ -337,13 +341,14 @@ void write_plan_rows(struct requests *requests, const struct partition *p, const
 {
     const struct slice key = q->write.key;
     local_rows_plan(p, key, old, w->item, &requests->row_keys, &w->local);
-    if (index_set_global(p->indexes) > 0) {
+    const bool leaves = q->write.moves && q->op == REQUEST_DELETE; /* its new place tells indexes */
+    if (index_set_global(p->indexes) > 0 && !leaves) {
         buffer_clear(&requests->feed_value);
         feed_change_append(&requests->feed_value, p->indexes, key, old, w->item,
                            env_wall_ms(requests->env));
         w->feed = buffer_slice(&requests->feed_value);
     }
-    if (!stream_rows_on(p))
+    if (!stream_rows_on(p) || q->write.moves)
         return;
     buffer_clear(&requests->stream_value);
     stream_rows_plan(p, old, w->item, q->op == REQUEST_DELETE && q->write.expiry,
@@ -455,6 +460,19 @@ static bool write_may_begin(struct requests *requests, struct partition *p, stru
            transactions_let_write(requests->transactions, p, o, q->write.key);
 }
 
+/* Whether no feed will tell indexes of the item when it is gone: they would lose its rows. If not, the
+ * deletion was refused. While the item is locked, none begins to (requests_fill_index). */
+static bool write_may_leave(struct requests *requests, const struct partition *p,
+                            const struct operation *o, const struct write *w)
+{
+    const struct request *q = &o->request;
+    if (q->op != REQUEST_DELETE || (!w->in_flight && !feeds_hold(requests->feeds, p, q->write.key)))
+        return true;
+    PROBE("an item waits with its move for indexes");
+    env_refuse(requests->env, o, REPLY_OVERLOADED, "the item is being written, or indexes lack it");
+    return false;
+}
+
 void requests_write(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
@@ -467,9 +485,10 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     if (q->write.token.size > 0 && !token_allows_update(requests, p, o))
         return;
-    const int64_t factor = q->write.expiry ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
+    const bool free = q->write.expiry || q->write.moves;
+    const int64_t factor = free ? 0 : prepared.on ? TRANSACTION_FACTOR : 1;
     const int64_t least = write_least_mcu(q);
-    o->admitted |= q->write.expiry; /* it costs nothing */
+    o->admitted |= free;
     if (!write_has_room(requests, p, o, q->write.item, NULL) ||
         !items_admit(requests, p, o, ADMIT_WRITE, factor * least) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
@@ -490,7 +509,9 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     }
     items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * least);
-    if (write_collection_is_full(requests, o, &w))
+    if (!q->write.moves && write_collection_is_full(requests, o, &w))
+        return;
+    if (q->write.moves && !write_may_leave(requests, p, o, &w))
         return;
     if (prepared.on)
         prepare_propose(requests, p, o, &w, &prepared);

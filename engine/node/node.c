@@ -81,6 +81,13 @@ static void node_compose_indexes(struct node *n)
         .maps = &n->index_maps,
         .background = &n->background,
     };
+    n->shard_moves = (struct shard_moves){
+        .env = env,
+        .partitions = &n->partitions,
+        .identity = &n->identity,
+        .calls = &n->calls,
+        .maps = &n->index_maps,
+    };
     n->stream_trims = (struct stream_trims){
         .env = env,
         .partitions = &n->partitions,
@@ -92,6 +99,8 @@ static void node_compose_indexes(struct node *n)
     };
     n->index_builder = (struct index_builder){
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
+    n->shard_mover =
+        (struct shard_mover){.env = env, .calls = &n->calls, .catalog = &n->catalog};
 }
 
 /* The components that go over all items of a partition. */
@@ -174,6 +183,7 @@ static void node_compose_upper(struct node *n)
         .applier = &n->applier,
         .feeds = &n->feeds,
         .transactions = &n->transactions,
+        .shard_moves = &n->shard_moves,
         .sessions = &n->index_sessions,
     };
 }
@@ -206,7 +216,9 @@ void node_destroy(struct node *n)
     settling_end(&n->settling);      /* also destroys the loads */
     catalog_replica_forget(&n->catalog);
     index_builder_end(&n->index_builder);
+    shard_mover_deinit(&n->shard_mover);
     feeds_deinit(&n->feeds);
+    shard_moves_deinit(&n->shard_moves);
     transactions_deinit(&n->transactions);
     expiry_deinit(&n->expiry);
     index_sessions_deinit(&n->index_sessions);
@@ -308,6 +320,7 @@ static void node_answer_all(struct node *n)
         waiters_drop_reads(&n->waiters, n->partitions.all[i], REPLY_STOPPED, why);
     }
     proposals_drop_own(&n->proposals, why);
+    shard_moves_stop(&n->shard_moves, why);
 }
 
 /* Acts on what components noted during the event. */
@@ -316,6 +329,7 @@ static void event_end(struct node *n)
     if (n->groups.catalog_lost) {
         settling_end(&n->settling);
         index_builder_end(&n->index_builder);
+        shard_mover_end(&n->shard_mover);
     }
     n->groups.catalog_lost = false;
     if (n->env.stop_error == 0 || n->stopped)
@@ -355,6 +369,12 @@ static void node_answer_call(struct node *n, const struct call_answer *answer)
         break;
     case CALL_EXPIRY:
         expiry_answered(&n->expiry, answer);
+        break;
+    case CALL_SHARD_MOVER:
+        shard_mover_answered(&n->shard_mover, answer);
+        break;
+    case CALL_SHARD_MOVE:
+        shard_moves_answered(&n->shard_moves, answer);
         break;
     }
 }
@@ -554,8 +574,26 @@ struct instant node_deadline(const struct node *n)
     t = instant_earlier(t, expiry_deadline(&n->expiry));
     t = instant_earlier(t, stream_trims_deadline(&n->stream_trims));
     t = instant_earlier(t, index_builder_deadline(&n->index_builder));
+    t = instant_earlier(t, shard_mover_deadline(&n->shard_mover));
     t = instant_earlier(t, snapshots_deadline(&n->snapshots));
     return instant_earlier(t, n->peers.liveness_at);
+}
+
+/* Has items of salted keys moved, and tells the catalog which keys are done. */
+static void node_move_shards(struct node *n)
+{
+    const struct operation o = {.from = FROM_SELF};
+    struct decision d;
+    shard_mover_tick(&n->shard_mover);
+    while (shard_mover_next(&n->shard_mover, &d)) {
+        struct catalog_command command = catalog_replica_command(&n->catalog, CATALOG_SALT);
+        buffer_clear(&n->env.scratch);
+        decision_encode(&n->env.scratch, &d);
+        command.spec.name = slice_of("-");
+        command.decision = env_lend_scratch(&n->env);
+        if (proposals_may_write(&n->proposals, &o, command.decision.size + 1024))
+            catalog_replica_propose(&n->catalog, &o, &command);
+    }
 }
 
 void node_tick(struct node *n, struct instant now)
@@ -573,6 +611,7 @@ void node_tick(struct node *n, struct instant now)
         groups_tick(&n->groups, false);
         settling_tick(&n->settling);
         index_builder_tick(&n->index_builder);
+        node_move_shards(n);
         expiry_tick(&n->expiry);
         background_tick(&n->background);
         node_heat_tick(&n->heat);

@@ -8,6 +8,7 @@
 #include "engine/node/index_builder.h"
 #include "engine/node/node.h"
 #include "engine/node/requests.h"
+#include "engine/node/shard_mover.h"
 
 struct node {
     struct node_env env;
@@ -28,6 +29,7 @@ struct node {
     struct index_sessions index_sessions;
     struct feeds feeds;
     struct transactions transactions;
+    struct shard_moves shard_moves;
     struct background background;
     struct expiry expiry;
     struct stream_trims stream_trims;
@@ -35,6 +37,7 @@ struct node {
     struct catalog_replica catalog;
     struct settling settling;
     struct index_builder index_builder;
+    struct shard_mover shard_mover;
     struct applier applier;
     struct requests requests;
     struct arena received; /* a raft message that is being read */

@@ -8,6 +8,7 @@
 #include "engine/node/applier.h"
 #include "engine/node/heat.h"
 #include "engine/node/index_sessions.h"
+#include "engine/node/shard_moves.h"
 
 struct requests {
     struct node_env *env;
@@ -27,6 +28,7 @@ struct requests {
     struct applier *applier;
     struct feeds *feeds;
     struct transactions *transactions;
+    struct shard_moves *shard_moves;
     struct index_sessions *sessions;
     struct buffer updated;      /* owns; the item that an update has made */
     struct buffer feed_value;   /* owns; what a write means for global indexes */

@@ -37,7 +37,7 @@ struct whole {
 static const char *whole_read(const struct operation *o, struct whole *w)
 {
     struct reader r = {o->request.transact.parts, false};
-    if (!transaction_part_decode(o->request.transact.transaction, &w->part))
+    if (!transaction_part_decode(o->request.transact.transaction, false, &w->part))
         return "the transaction is none";
     while (!r.failed && r.left.size > 0) {
         struct operation *part = &w->at[w->count];
@@ -45,7 +45,8 @@ static const char *whole_read(const struct operation *o, struct whole *w)
             return "the transaction has too many parts";
         *part = *o;
         if (request_decode(reader_sized(&r), &part->request) != STATUS_OK ||
-            traits_of(&part->request)->answer != ANSWER_ITEM || !traits_of(&part->request)->write)
+            traits_of(&part->request)->answer != ANSWER_ITEM || !traits_of(&part->request)->write ||
+            part->request.write.moves)
             return "a part is no write";
         part->request.partition = o->request.partition;
         part->request.epoch = o->request.epoch;

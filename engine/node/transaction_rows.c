@@ -7,12 +7,12 @@
 
 /* ---- rows ---- */
 
-bool transaction_part_decode(struct slice bytes, struct transaction_part *out)
+bool transaction_part_decode(struct slice bytes, bool moves, struct transaction_part *out)
 {
     struct reader r = {bytes, false};
     struct codec c = {.in = &r};
     transaction_part_walk(&c, out);
-    return !r.failed && r.left.size == 0 && out->token.size == TRANSACTION_TOKEN_SIZE;
+    return !r.failed && r.left.size == 0 && (out->token.size == 0) == moves;
 }
 
 /* Appends a change of a row. Without a value the row goes. */

@@ -4,7 +4,8 @@
 #include "engine/node/requests_internal.h"
 #include "engine/transaction/transaction.h"
 
-bool transaction_part_decode(struct slice bytes, struct transaction_part *out);
+/* A part has a token, unless its item `moves`. */
+bool transaction_part_decode(struct slice bytes, bool moves, struct transaction_part *out);
 
 /* Append the change of a row. */
 void transaction_rows_append_lock(struct buffer *set, struct slice key,

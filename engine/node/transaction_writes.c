@@ -12,7 +12,7 @@ bool prepare_may_begin(struct requests *requests, struct partition *p, struct op
                        struct prepared *out)
 {
     const struct request *q = &o->request;
-    if (!transaction_part_decode(q->write.transaction, &out->part)) {
+    if (!transaction_part_decode(q->write.transaction, q->write.moves, &out->part)) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "the transaction is none");
         return false;
     }
@@ -24,7 +24,7 @@ bool prepare_may_begin(struct requests *requests, struct partition *p, struct op
         env_refuse(requests->env, o, REPLY_ABORTED, "the transaction was given up");
         return false;
     }
-    return token_allows(requests, p, o, &out->part);
+    return q->write.moves || token_allows(requests, p, o, &out->part);
 }
 
 void prepare_propose(struct requests *requests, struct partition *p, const struct operation *o,
@@ -36,8 +36,11 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     struct buffer row = {0};
     buffer_clear(set);
     change_set_begin(set, w->cost_mcu, write_burst(requests, o));
-    struct transaction_lock lock = {.id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK};
-    if (q->op != REQUEST_CHECK && !MUTATED(RAFT_MUTATION_SKIP_LOCK))
+    struct transaction_lock lock = {
+        .id = part->id, .anchor = part->anchor, .kind = LOCK_CHECK, .moves = q->write.moves};
+    const bool copied =
+        q->write.moves && q->op == REQUEST_DELETE && MUTATED(RAFT_MUTATION_MOVE_COPIES);
+    if (q->op != REQUEST_CHECK && !MUTATED(RAFT_MUTATION_SKIP_LOCK) && !copied)
         lock.kind = w->item.data != NULL ? LOCK_PUT : LOCK_DELETE;
     if (lock.kind == LOCK_PUT)
         lock.item = w->item;
@@ -49,11 +52,12 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
                                             .digest = part->digest,
                                             .keys = part->keys};
         transaction_rows_append_record(set, part->anchor, part->id, &record, &row);
-        transaction_rows_append_token(set, part->anchor, part->token,
-                                      &(struct transaction_token){.id = part->id,
-                                                                  .state = TRANSACTION_PENDING,
-                                                                  .digest = part->digest,
-                                                                  .wall_ms = record.wall_ms});
+        if (part->token.size > 0)
+            transaction_rows_append_token(set, part->anchor, part->token,
+                                          &(struct transaction_token){.id = part->id,
+                                                                      .state = TRANSACTION_PENDING,
+                                                                      .digest = part->digest,
+                                                                      .wall_ms = record.wall_ms});
     }
     struct inflight *e = proposals_may_write(requests->proposals, o, set->size) &&
                                  groups_may_propose(requests->groups, p, o, set->size)
@@ -65,7 +69,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
         e->verdict = o->verdict;
         e->consumed_mcu = w->cost_mcu - w->paid_mcu;
         e->collection_bytes = w->collection_bytes;
-        transactions_lock_proposed(requests->transactions, p, q->write.key, part);
+        transactions_lock_proposed(requests->transactions, p, q->write.key, part, q->write.moves);
         if (prepared->anchors)
             transactions_record_proposed(requests->transactions, p, part->anchor, part->id,
                                          buffer_slice(&row));
@@ -173,12 +177,12 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
     }
     e->writes = lock.kind != LOCK_CHECK;
     e->write = *o;
-    e->write.request =
-        (struct request){.id = o->request.id,
-                         .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
-                         .partition = o->request.partition,
-                         .epoch = o->request.epoch,
-                         .write = {.key = o->request.transaction.key, .item = lock.item}};
+    e->write.request = (struct request){
+        .id = o->request.id,
+        .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
+        .partition = o->request.partition,
+        .epoch = o->request.epoch,
+        .write = {.key = o->request.transaction.key, .item = lock.item, .moves = lock.moves}};
     if (!e->writes)
         return true;
     e->effect = (struct write){.old_size = -1};
@@ -214,7 +218,8 @@ static void ending_append_record(struct requests *requests, const struct ending 
                                       .state = TRANSACTION_COMMITTED,
                                       .digest = record.digest,
                                       .wall_ms = record.wall_ms};
-    transaction_rows_append_token(set, anchor, record.token, e->commits ? &token : NULL);
+    if (record.token.size > 0)
+        transaction_rows_append_token(set, anchor, record.token, e->commits ? &token : NULL);
 }
 
 static void ending_propose(struct requests *requests, struct partition *p,
@@ -306,8 +311,9 @@ static void decide_again(struct requests *requests, struct operation *o)
     const struct request *q = &o->request;
     struct transaction_token t;
     bool in_flight;
-    const enum status status =
-        token_find(requests, o, q->transaction.key, q->transaction.token, &t, &in_flight);
+    enum status status = STATUS_NOT_FOUND; /* who moves an item looks again */
+    if (q->transaction.token.size > 0)
+        status = token_find(requests, o, q->transaction.key, q->transaction.token, &t, &in_flight);
     if (status == STATUS_PENDING)
         return;
     const bool done =
@@ -329,7 +335,9 @@ void requests_decide_transaction(struct requests *requests, struct operation *o)
                        .commits = true};
     if (e.lock != NULL && !transaction_same(e.lock->id, id_of(q)))
         e.lock = NULL;
-    if (q->transaction.token.size != TRANSACTION_TOKEN_SIZE)
+    const size_t token_size = q->transaction.token.size;
+    if (token_size != TRANSACTION_TOKEN_SIZE &&
+        (token_size != 0 || (e.record != NULL && e.record->row.token.size != 0)))
         env_refuse(requests->env, o, REPLY_MALFORMED, "the token is none");
     else if (e.record == NULL)
         decide_again(requests, o);

@@ -6,6 +6,7 @@
 #include "engine/message/frames.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/transactions_internal.h"
+#include "engine/sharding/salting.h"
 
 enum {
     RELOAD_MS = 20
@@ -40,7 +41,7 @@ static void lock_table_clear(struct lock_table *t)
     id_map_deinit(&t->numbered_records);
     id_map_deinit(&t->by_id);
     t->by_hash = t->numbered_locks = t->numbered_records = t->by_id = (struct id_map){0};
-    t->lock_count = 0;
+    t->lock_count = t->moving = 0;
 }
 
 /* The partition is led no more, or the node ends. */
@@ -95,7 +96,8 @@ static uint32_t number_give(struct transactions *transactions, struct id_map *nu
 }
 
 static struct lock *lock_add(struct transactions *transactions, struct lock_table *t,
-                             struct slice key, struct transaction_id id, struct slice anchor)
+                             struct slice key, struct transaction_id id, struct slice anchor,
+                             bool moves)
 {
     struct lock *l = must_calloc(1, sizeof *l);
     l->hash = memtable_hash(key) | 1; /* never 0 */
@@ -111,6 +113,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     id_map_add(&t->by_hash, l->hash, l);
     LIST_INSERT_HEAD(&t->locks, l, place);
     t->lock_count++;
+    t->moving += l->moves = moves;
     lock_table_wake(transactions, t, l->ask_at);
     return l;
 }
@@ -126,6 +129,7 @@ static void lock_remove(struct transactions *transactions, struct lock_table *t,
     if (first != NULL)
         id_map_add(&t->by_hash, l->hash, first);
     t->lock_count--;
+    t->moving -= l->moves;
     transactions->freed = true;
     lock_free(l);
 }
@@ -143,10 +147,15 @@ void transactions_count(const struct transactions *transactions, const struct pa
 }
 
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
-                                struct slice key, const struct transaction_part *part)
+                                struct slice key, const struct transaction_part *part, bool moves)
 {
     must(p->locks != NULL && lock_find(p->locks, key) == NULL);
-    lock_add(transactions, p->locks, key, part->id, part->anchor);
+    lock_add(transactions, p->locks, key, part->id, part->anchor, moves);
+}
+
+bool transactions_move(const struct partition *p)
+{
+    return p->locks != NULL && p->locks->moving > 0;
 }
 
 /* ---- records ---- */
@@ -249,7 +258,7 @@ static void applied_lock(struct transactions *transactions, struct lock_table *t
     if (r.failed)
         return; /* verifying finds it */
     if (l == NULL)
-        l = lock_add(transactions, t, key, row.id, row.anchor);
+        l = lock_add(transactions, t, key, row.id, row.anchor, row.moves);
     l->applied = true;
 }
 
@@ -322,7 +331,7 @@ static void lock_table_keep(struct transactions *transactions, const struct lock
         const struct slice key = buffer_slice(&l->key);
         struct lock *now = lock_find(p->locks, key);
         if (now == NULL && !l->applied && partition_holds(p, key))
-            now = lock_add(transactions, p->locks, key, l->id, buffer_slice(&l->anchor));
+            now = lock_add(transactions, p->locks, key, l->id, buffer_slice(&l->anchor), l->moves);
         if (now != NULL && transaction_same(now->id, l->id))
             now->resolving = l->resolving;
     }
@@ -406,10 +415,38 @@ void transactions_mark(struct partition *p)
 
 /* ---- reads ---- */
 
+static bool key_is_in(struct slice key, struct slice lo, struct slice hi)
+{
+    return slice_compare(lo, key) <= 0 && (hi.size == 0 || slice_compare(key, hi) < 0);
+}
+
 static bool lock_is_in(const struct lock *l, struct slice lo, struct slice hi)
 {
-    const struct slice key = buffer_slice(&l->key);
-    return slice_compare(lo, key) <= 0 && (hi.size == 0 || slice_compare(key, hi) < 0);
+    return key_is_in(buffer_slice(&l->key), lo, hi);
+}
+
+bool transactions_hold_moved(const struct partition *p, struct slice lo, struct slice hi,
+                             uint32_t shards, struct slice *first)
+{
+    const struct lock *l;
+    const struct record *r;
+    *first = slice_make(NULL, 0);
+    if (p->locks == NULL)
+        return false;
+    LIST_FOREACH (l, &p->locks->locks, place) {
+        const struct slice key = buffer_slice(&l->key);
+        if (lock_is_in(l, lo, hi) && shard_home(key, shards) != shard_of(key) &&
+            (first->size == 0 || slice_compare(key, *first) < 0))
+            *first = key;
+    }
+    LIST_FOREACH (r, &p->locks->records, place) {
+        const struct slice key = buffer_slice(&r->anchor);
+        if (r->row.keys.size > 0 && key_is_in(key, lo, hi) &&
+            shard_home(key, shards) != shard_of(key) &&
+            (first->size == 0 || slice_compare(key, *first) < 0))
+            *first = key;
+    }
+    return first->size > 0;
 }
 
 /* Whether the read need not wait for the lock: it is not prepared yet, or was pending after the read

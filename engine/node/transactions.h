@@ -48,6 +48,7 @@ struct lock {
     struct transaction_id id;
     uint32_t number;
     bool applied;
+    bool moves;     /* the item goes to another shard, or comes from one */
     bool resolving; /* the entry that ends the lock is proposed */
     struct instant since;
     struct instant ask_at;  /* the next time to ask for the decision unasked */
@@ -114,7 +115,14 @@ void transactions_count(const struct transactions *transactions, const struct pa
                         int64_t *locks, int64_t *oldest_ms);
 /* A lock was proposed. */
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
-                                struct slice key, const struct transaction_part *part);
+                                struct slice key, const struct transaction_part *part, bool moves);
+/* Whether items go to other shards, or come from them. */
+bool transactions_move(const struct partition *p);
+/* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and not at home in its shard, by so
+ * many shards (engine/sharding/salting.h). All have the same partition key. `first`: the least such key;
+ * lends until the next change. */
+bool transactions_hold_moved(const struct partition *p, struct slice lo, struct slice hi,
+                             uint32_t shards, struct slice *first);
 /* Whether a strong read of an item, or of the items in [lo, hi), may be answered from what is applied
  * (TRANSACT-4). If not, it waits, and is run again; or it was refused. */
 bool transactions_let_get(struct transactions *transactions, struct partition *p,

@@ -21,6 +21,7 @@ struct lock_table {
     struct id_map numbered_records;
     struct id_map by_id; /* of records, by a hash */
     uint32_t lock_count;
+    uint32_t moving;             /* locks of items that move */
     LIST_HEAD(, lock) locks;     /* owns */
     LIST_HEAD(, record) records; /* owns */
     struct instant at;           /* there is nothing to do before */

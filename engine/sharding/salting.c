@@ -170,6 +170,12 @@ uint64_t shard_of(struct slice storage_key)
     return shard < SHARDS_MAX ? shard : UINT64_MAX;
 }
 
+uint32_t shard_home(struct slice storage_key, uint32_t shards)
+{
+    const size_t at = storage_key_collection_size(storage_key);
+    return shard_jump(XXH3_64bits(storage_key.data + at, storage_key.size - at), shards);
+}
+
 void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard)
 {
     be64_put(storage_key + HASH_AT, bare + shard * SHARD_STEP);

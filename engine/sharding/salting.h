@@ -82,6 +82,8 @@ uint32_t shard_jump(uint64_t hash, uint32_t shards);
 uint64_t shard_bare_hash(struct slice storage_key);
 /* The shard of a whole storage key. A key that is none's, whose hash is wrong, gives UINT64_MAX. */
 uint64_t shard_of(struct slice storage_key);
+/* The shard of so many that is the home of the item with this whole storage key. */
+uint32_t shard_home(struct slice storage_key, uint32_t shards);
 /* Writes the hash of the shard into a storage key whose partition key has `bare` as its hash. */
 void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard);
 

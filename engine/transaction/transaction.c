@@ -58,6 +58,7 @@ void transaction_lock_walk(struct codec *c, struct transaction_lock *l)
     transaction_id_walk(c, &l->id);
     key_walk(c, &l->anchor);
     l->kind = (enum lock_kind)codec_choice(c, l->kind, LOCK_CHECK, LOCK_PUT);
+    codec_bool(c, &l->moves);
     codec_sized(c, &l->item, UINT32_MAX);
     codec_check(c, (l->kind == LOCK_PUT) == (l->item.size > 0));
 }

@@ -33,7 +33,7 @@ enum transaction_row {
     ROW_TOKEN,
 };
 
-/* Chosen by a router, never twice. */
+/* Chosen by a router, or by a node that moves an item (node/shard_moves.h), never twice. */
 struct transaction_id {
     uint64_t high;
     uint64_t low;
@@ -57,9 +57,11 @@ enum transaction_state {
 struct transaction_part {
     struct transaction_id id;
     struct slice anchor;
-    struct slice token; /* TRANSACTION_TOKEN_SIZE bytes; empty: none. The rest is the anchor's */
-    uint64_t digest;    /* of what the client asked for with the token */
-    struct slice keys;  /* of the other items: each u32 size, storage key */
+    struct slice
+        token; /* TRANSACTION_TOKEN_SIZE bytes; empty: none, for an item that moves. The rest is
+                           the anchor's */
+    uint64_t digest;   /* of what the client asked for with the token */
+    struct slice keys; /* of the other items: each u32 size, storage key */
 };
 
 enum lock_kind {
@@ -72,6 +74,7 @@ struct transaction_lock {
     struct transaction_id id;
     struct slice anchor;
     enum lock_kind kind;
+    bool moves;        /* the item goes from shard to shard: request.write.moves */
     struct slice item; /* LOCK_PUT: as it will be */
 };
 

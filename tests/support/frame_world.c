@@ -178,6 +178,26 @@ enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct
     return REPLY_NOT_LEADER;
 }
 
+enum reply_code frame_world_ask_node(struct frame_world *w, uint32_t node, struct request *r,
+                                     struct slice *body)
+{
+    if (!ask(w, node, r))
+        return REPLY_UNKNOWN;
+    if (body != NULL)
+        *body = reply_bytes(&w->answer);
+    return w->answer.code;
+}
+
+void frame_world_decide(struct frame_world *w, enum catalog_op op, const struct decision *d)
+{
+    struct buffer body = {0}, answer = {0};
+    decision_encode(&body, d);
+    const struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), (uint8_t)op}};
+    world_ask(&w->world, &r, &answer);
+    buffer_deinit(&body);
+    buffer_deinit(&answer);
+}
+
 static bool fetch_table(struct frame_world *w)
 {
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("orchard")};
@@ -207,11 +227,13 @@ static void append_item(struct buffer *out, uint32_t name, size_t filler)
 /* Sends a data request to one node after the other. Fetches the map again if no node serves it. */
 static bool items_request(struct frame_world *w, enum request_op op, uint32_t name, size_t filler)
 {
-    struct buffer key = {0}, item = {0};
+    struct buffer key = {0}, item = {0}, end = {0};
     struct attr a = {ATTR_BINARY, slice_make(&name, sizeof name)};
     bool done = false;
     append_item(&item, name, filler);
     storage_key_append(&key, w->table.id, &a, &a);
+    buffer_append_slice(&end, buffer_slice(&key));
+    buffer_append_u8(&end, 0);
     const bool eventual = op == REQUEST_GET && name % 2 == 1; /* any replica may answer */
     for (int tries = 0; tries < 3 && !done; tries++) {
         const struct partition_info *p = table_partition_of(&w->table, buffer_slice(&key));
@@ -223,6 +245,11 @@ static bool items_request(struct frame_world *w, enum request_op op, uint32_t na
             r.range.lo = buffer_slice(&key);
             r.range.consistent = true;
             r.range.bytes_max = 1 << 20;
+            r.salting = name % 2; /* all items, or those of shard 0 */
+        } else if (op == REQUEST_SHARD_MOVE) {
+            r.move.key = buffer_slice(&key);
+            r.move.shards = 64;
+            r.move.hi = name % 2 == 1 ? buffer_slice(&end) : slice_make(NULL, 0);
         } else {
             r.write.key = buffer_slice(&key);
             r.write.item = op == REQUEST_PUT ? buffer_slice(&item) : slice_make(NULL, 0);
@@ -235,6 +262,7 @@ static bool items_request(struct frame_world *w, enum request_op op, uint32_t na
                     w->answer.code == REPLY_THROTTLED);
     buffer_deinit(&key);
     buffer_deinit(&item);
+    buffer_deinit(&end);
     return done;
 }
 
@@ -297,6 +325,15 @@ void frame_world_restart(struct frame_world *w)
     for (uint32_t id = 1; id <= FRAME_WORLD_NODES; id++)
         must(node_process_start(w->world.nodes[id], &error) == STATUS_OK ||
              (w->lied && error.size > 0));
+    buffer_deinit(&error);
+}
+
+void frame_world_crash(struct frame_world *w, uint32_t node, int64_t ms)
+{
+    struct buffer error = {0};
+    node_process_crash(w->world.nodes[node], true);
+    frame_world_pass(w, ms);
+    must(node_process_start(w->world.nodes[node], &error) == STATUS_OK);
     buffer_deinit(&error);
 }
 
@@ -374,6 +411,10 @@ static void ask_the_rest(struct frame_world *w)
         must(items_request(w, REQUEST_RANGE, name, 0));
     }
     must(items_request(w, REQUEST_DELETE, 3, 0));
+    for (uint32_t name = 2000; name < 2012; name++) {
+        must(items_request(w, REQUEST_PUT, name, 200));
+        must(items_request(w, REQUEST_SHARD_MOVE, name, 0));
+    }
 }
 
 struct frame_world *frame_world_begin(const struct config *config)

@@ -9,7 +9,8 @@
 
 #include "base/peer.h"
 #include "base/prng.h"
-#include "engine/message/message.h"
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/decision.h"
 
 enum {
     FRAME_WORLD_NODES = 3
@@ -35,6 +36,13 @@ bool frame_world_inject(struct frame_world *w, enum peer_kind kind, uint32_t id,
 /* Sends a router's request to one node after the other, until an answer is not REPLY_NOT_LEADER.
  * `*body` (may be NULL) is the body of the answer, and lends until the next call. */
 enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct slice *body);
+/* The same to this node only. REPLY_UNKNOWN: no answer within a second. */
+enum reply_code frame_world_ask_node(struct frame_world *w, uint32_t node, struct request *r,
+                                     struct slice *body);
+/* Asks the leader of the catalog, as the controller does. */
+void frame_world_decide(struct frame_world *w, enum catalog_op op, const struct decision *d);
+/* One node crashes, and starts again after this time. */
+void frame_world_crash(struct frame_world *w, uint32_t node, int64_t ms);
 /* Lets time pass, with all that is due. */
 void frame_world_pass(struct frame_world *w, int64_t ms);
 

@@ -211,6 +211,42 @@ static void no_link_carries_an_expiry(void **state)
     }
 }
 
+static void only_nodes_put_items_into_their_shards(void **state)
+{
+    (void)state;
+    for (enum peer_kind kind = PEER_NODE; kind <= PEER_ROUTER; kind++) {
+        const struct link_peer from = {1, kind, 5};
+        struct request q = {.op = REQUEST_PUT, .write.moves = true};
+        assert_int_equal(link_rights_request(&from, &q) == NULL, kind == PEER_NODE);
+        q.op = REQUEST_DELETE; /* a node asks that of itself alone */
+        assert_non_null(link_rights_request(&from, &q));
+    }
+}
+
+static void a_router_gives_up_shards_and_decides_nothing_else_of_keys(void **state)
+{
+    struct buffer key = {0}, body = {0};
+    const struct link_peer router = {1, PEER_ROUTER, 5};
+    const struct attr attr = {.type = ATTR_STRING, .body = slice_of("hot")};
+    (void)state;
+    storage_key_append_collection(&key, 7, &attr);
+    for (enum salt_word word = 0; word <= SALT_SHRINK; word++) {
+        const struct decision d = {
+            .table_id = 7,
+            .salt = {.word = word, .key = buffer_slice(&key), .version = 1, .shards = 1}};
+        buffer_clear(&body);
+        decision_encode(&body, &d);
+        const struct request q = {.op = REQUEST_DECIDE,
+                                  .decide = {.op = CATALOG_SALT, .decision = buffer_slice(&body)}};
+        assert_int_equal(link_rights_request(&router, &q) == NULL, word == SALT_SHRINK);
+    }
+    const struct request q = {.op = REQUEST_DECIDE,
+                              .decide = {.op = CATALOG_SALT, .decision = slice_of("what?")}};
+    assert_non_null(link_rights_request(&router, &q));
+    buffer_deinit(&key);
+    buffer_deinit(&body);
+}
+
 static void a_link_carries_its_own_roles_messages_only(void **state)
 {
     (void)state;
@@ -223,7 +259,7 @@ static void a_link_carries_its_own_roles_messages_only(void **state)
                         op == REQUEST_TRANSACT_ASK;
         /* rows of global indexes, and the map of an index's partitions */
         bool shared = op == REQUEST_PUT || op == REQUEST_DELETE || op == REQUEST_TABLE_GET ||
-                      op == REQUEST_TRANSACT_RESOLVE;
+                      op == REQUEST_TRANSACT_RESOLVE || op == REQUEST_SHARD_MOVE;
         bool reads = op == REQUEST_STATS || op == REQUEST_TABLE_GET || op == REQUEST_TABLE_LIST ||
                      op == REQUEST_EVENTS;
         assert_int_equal(may(PEER_NODE, op), of_nodes || shared);
@@ -262,6 +298,8 @@ int main(void)
         cmocka_unit_test(only_loopback_stays_on_this_machine),
         cmocka_unit_test(a_link_carries_its_own_roles_messages_only),
         cmocka_unit_test(no_link_carries_an_expiry),
+        cmocka_unit_test(only_nodes_put_items_into_their_shards),
+        cmocka_unit_test(a_router_gives_up_shards_and_decides_nothing_else_of_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

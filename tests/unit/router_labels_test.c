@@ -90,8 +90,8 @@ static void tags_that_cannot_be_are_refused(void **state)
         {"UntagResource", "\"TagKeys\":[\"weir:gac\"]",
          "The tag weir:gac can only be given to CreateTable, and stays"},
         {"TagResource", "\"Tags\":[{\"Key\":\"weir:gca\",\"Value\":\"off\"}]",
-         "The tag weir:gca is not known: of the tags that begin with weir: there are weir:gac and "
-         "weir:weight"},
+         "The tag weir:gca is not known: of the tags that begin with weir: there are weir:gac, "
+         "weir:weight and weir:salting"},
         {"UntagResource", "\"TagKeys\":[\"weir:weight\"]",
          "The tag weir:weight can only be given to CreateTable, and stays"},
         {"TagResource", "\"Tags\":[{\"Key\":\"\",\"Value\":\"1\"}]",
@@ -125,6 +125,31 @@ static void a_weight_is_a_whole_number_up_to_100(void **state)
     assert_int_equal(a.status, 200);
     expect_tags("arn:aws:dynamodb:local:000000000000:table/new",
                 "{\"Key\":\"weir:weight\",\"Value\":\"100\"}");
+}
+
+static void what_asks_for_shards_is_a_word_or_a_number_from_2_to_128(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"", "1", "129", "-2", "2 ", "Auto", "on", "1.5", "0200"};
+    static const char *const right[] = {"auto", "counter", "off", "2", "128"};
+    static const char FORMAT[] = "The tag weir:salting is '%s' and may only be 'auto', 'counter', "
+                                 "'off', or a whole number from 2 to 128";
+    static const char TAGS[] =
+        "{%s,\"Tags\":[{\"Key\":\"weir:salting\",\"Value\":\"%s\"}]}";
+    char request[512], message[256];
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        snprintf(message, sizeof message, FORMAT, wrong[i]);
+        snprintf(request, sizeof request, TAGS, NEW_TABLE, wrong[i]);
+        expect_invalid(&f, "CreateTable", request, message);
+        snprintf(request, sizeof request, TAGS, RESOURCE, wrong[i]);
+        expect_invalid(&f, "TagResource", request, message);
+    }
+    for (size_t i = 0; i < sizeof right / sizeof right[0]; i++) {
+        snprintf(request, sizeof request, TAGS, RESOURCE, right[i]);
+        expect_call(&f, "TagResource", request, 200, "");
+    }
+    expect_call(&f, "UntagResource", "{" RESOURCE ",\"TagKeys\":[\"weir:salting\"]}", 200, "");
+    expect_tags(ARN, "");
 }
 
 /* Fifty in a request are taken, fifty-one are not; a key may have 128 characters, here of three
@@ -323,6 +348,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(tags_of_a_new_table_are_kept, start, stop),
         cmocka_unit_test_setup_teardown(tags_that_cannot_be_are_refused, start, stop),
         cmocka_unit_test_setup_teardown(a_weight_is_a_whole_number_up_to_100, start, stop),
+        cmocka_unit_test_setup_teardown(what_asks_for_shards_is_a_word_or_a_number_from_2_to_128,
+                                        start, stop),
         cmocka_unit_test_setup_teardown(limits_of_tags_hold, start, stop),
         cmocka_unit_test_setup_teardown(a_resource_that_is_no_table_is_refused, start, stop),
         cmocka_unit_test_setup_teardown(a_change_of_class_is_told_and_touches_nothing_else, start,

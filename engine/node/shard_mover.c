@@ -1,0 +1,347 @@
+/* shard_mover.c - which piece of which key is moved next, and what an answer means for it. */
+#include "engine/node/shard_mover.h"
+
+#include <stdlib.h>
+
+#include "engine/catalog/key_text.h"
+
+enum {
+    LOOK_MS = 50,
+    PIECE_MAX = 64,  /* items that are moved by one request */
+    MOVES_MAX = 16,  /* keys whose items are moved at once */
+    PATIENCE_MS = 10000
+};
+
+struct shard_move {
+    LIST_ENTRY(shard_move) place;
+    uint32_t number; /* names its calls */
+    uint32_t table_id;
+    struct buffer key; /* what the storage keys of its shard 0 begin with */
+    uint64_t version;  /* of the key */
+    uint32_t shard;    /* the one that is read */
+    uint32_t asked;    /* items that the last request may move */
+    struct buffer from;  /* everything before this key is done in that shard */
+    struct buffer end;   /* of that shard */
+    struct buffer until; /* of what the last request could read */
+    struct instant since;
+    int64_t moved;
+    bool found;  /* the pass has found items that are not at home */
+    bool again;  /* it is the pass that verifies */
+    bool asking;
+    bool done; /* the catalog is being told */
+    bool told; /* in this look */
+};
+
+static void move_free(struct shard_mover *mover, struct shard_move *m)
+{
+    calls_end(mover->calls, CALL_SHARD_MOVER, m->number);
+    LIST_REMOVE(m, place);
+    mover->count--;
+    buffer_deinit(&m->key);
+    buffer_deinit(&m->from);
+    buffer_deinit(&m->end);
+    buffer_deinit(&m->until);
+    free(m);
+}
+
+void shard_mover_end(struct shard_mover *mover)
+{
+    while (!LIST_EMPTY(&mover->all))
+        move_free(mover, LIST_FIRST(&mover->all));
+    mover->seen = 0;
+    mover->more = false;
+}
+
+void shard_mover_deinit(struct shard_mover *mover)
+{
+    shard_mover_end(mover);
+    buffer_deinit(&mover->text);
+}
+
+/* ---- which keys ---- */
+
+/* NULL: the table is gone, or the key has changed since. */
+static const struct salted_key *move_key(const struct shard_mover *mover,
+                                         const struct shard_move *m, const struct table **t)
+{
+    *t = catalog_find_id(mover->catalog->state, m->table_id);
+    if (*t == NULL || (*t)->status == TABLE_DELETING)
+        return NULL;
+    const struct salted_key *k = salting_find((*t)->salted, buffer_slice(&m->key));
+    return k != NULL && k->version == m->version && salted_moves(k) ? k : NULL;
+}
+
+static bool shrinks(const struct salted_key *k)
+{
+    return k->before[0] > k->shards;
+}
+
+/* The shards [first, behind) have items that are not at home. Jump hashing moves items of a key that
+ * shrinks only out of those that it gives up. */
+static uint32_t first_shard(const struct salted_key *k)
+{
+    return shrinks(k) ? k->shards : 0;
+}
+
+static uint32_t behind_last_shard(const struct salted_key *k)
+{
+    return k->before[k->before_count - 1];
+}
+
+static void move_begin_shard(struct shard_move *m, const struct salted_key *k, uint32_t shard)
+{
+    m->shard = shard;
+    buffer_clear(&m->from);
+    buffer_clear(&m->end);
+    salted_append_prefix(&m->from, k, m->table_id, shard);
+    salted_append_prefix(&m->end, k, m->table_id, shard);
+    storage_key_successor(&m->end);
+}
+
+static bool mover_has(const struct shard_mover *mover, const struct table *t,
+                      const struct salted_key *k)
+{
+    const size_t head = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
+    const struct shard_move *m;
+    LIST_FOREACH (m, &mover->all, place) {
+        if (m->table_id == t->id && m->version == k->version && m->key.size == head + k->key.size &&
+            memcmp(m->key.data + head, k->key.data, k->key.size) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void mover_take(struct shard_mover *mover, const struct table *t, const struct salted_key *k)
+{
+    struct shard_move *m = must_calloc(1, sizeof *m);
+    m->number = ++mover->last_number;
+    m->table_id = t->id;
+    m->version = k->version;
+    m->since = mover->env->now;
+    salted_append_prefix(&m->key, k, t->id, 0);
+    if (!k->counter)
+        move_begin_shard(m, k, first_shard(k));
+    LIST_INSERT_HEAD(&mover->all, m, place);
+    mover->count++;
+}
+
+static void mover_look_at(struct shard_mover *mover, const struct table *t)
+{
+    const uint32_t count = t->salted != NULL && t->status != TABLE_DELETING ? t->salted->count : 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct salted_key *k = &t->salted->keys[i];
+        if (!salted_moves(k) || mover_has(mover, t, k))
+            continue;
+        mover->more |= mover->count == MOVES_MAX;
+        if (mover->count < MOVES_MAX)
+            mover_take(mover, t, k);
+    }
+}
+
+/* A number that another registry of a table changes: a look at all keys is needed then only. */
+static uint64_t mover_hash(const struct catalog *catalog)
+{
+    uint64_t hash = 1;
+    for (const struct table *t = NULL; (t = catalog_next(catalog, t)) != NULL;) {
+        if (t->salted != NULL)
+            hash = (hash ^ (uint64_t)t->id << 32 ^ t->salted->version) * UINT64_C(0x100000001B3);
+    }
+    return hash;
+}
+
+static void mover_look(struct shard_mover *mover)
+{
+    const struct catalog *catalog = mover->catalog->state;
+    const uint64_t hash = mover_hash(catalog);
+    const struct table *t;
+    struct shard_move *m = LIST_FIRST(&mover->all), *next;
+    for (; m != NULL; m = next) {
+        next = LIST_NEXT(m, place);
+        if (move_key(mover, m, &t) == NULL)
+            move_free(mover, m);
+        else
+            m->told = false;
+    }
+    if (hash == mover->seen && !(mover->more && mover->count < MOVES_MAX))
+        return;
+    mover->seen = hash;
+    mover->more = false;
+    for (t = NULL; (t = catalog_next(catalog, t)) != NULL;)
+        mover_look_at(mover, t);
+}
+
+/* ---- asking ---- */
+
+/* The end of the shard, or of the partition. */
+static struct slice until_of(const struct shard_move *m, const struct partition_info *p)
+{
+    const struct slice end = buffer_slice(&m->end);
+    const bool inside = p->hi.size > 0 && (end.size == 0 || slice_compare(p->hi, end) < 0);
+    return inside ? p->hi : end;
+}
+
+static void move_ask(struct shard_mover *mover, struct shard_move *m, const struct table *t,
+                     const struct salted_key *k)
+{
+    const struct partition_info *p = table_partition_of(t, buffer_slice(&m->from));
+    struct call_options options = {.kind = CALL_SHARD_MOVER,
+                                   .subject = m->number,
+                                   .candidate_count = p->member_count,
+                                   .patience = duration_ms(PATIENCE_MS)};
+    for (uint32_t i = 0; i < p->member_count; i++)
+        options.candidates[i] = partition_node(p, i);
+    m->asked = mover->moves.balance < PIECE_MAX ? (uint32_t)mover->moves.balance : PIECE_MAX;
+    m->asking = true;
+    token_bucket_debit(&mover->moves, m->asked);
+    buffer_set(&m->until, until_of(m, p));
+    const struct request request = {.op = REQUEST_SHARD_MOVE,
+                                    .partition = p->id,
+                                    .epoch = p->epoch,
+                                    .salting = t->salted->version,
+                                    .salted = k->version,
+                                    .move = {.key = buffer_slice(&m->from),
+                                             .hi = buffer_slice(&m->end),
+                                             .shards = k->shards,
+                                             .items_max = m->asked}};
+    calls_begin(mover->calls, &options, &request);
+}
+
+static void move_go_on(struct shard_mover *mover, struct shard_move *m)
+{
+    const struct table *t;
+    const struct salted_key *k = move_key(mover, m, &t);
+    const struct instant over =
+        instant_add_ms(m->since, mover->env->config->salting_counter_keep_ms);
+    if (k == NULL || m->done || m->asking)
+        return;
+    if (k->counter) /* MOVER-2 */
+        m->done = !instant_before(mover->env->now, over);
+    else if (mover->moves.balance > 0)
+        move_ask(mover, m, t, k);
+}
+
+void shard_mover_tick(struct shard_mover *mover)
+{
+    struct shard_move *m;
+    const int64_t rate = mover->env->config->salting_moves_s;
+    if (!catalog_replica_leads(mover->catalog) || instant_before(mover->env->now, mover->at))
+        return;
+    mover->at = instant_add_ms(mover->env->now, LOOK_MS);
+    if (mover->moves.rate != rate)
+        token_bucket_init(&mover->moves, rate, rate, 0, rate, mover->env->now);
+    token_bucket_refill(&mover->moves, mover->env->now);
+    mover_look(mover);
+    LIST_FOREACH (m, &mover->all, place)
+        move_go_on(mover, m);
+}
+
+struct instant shard_mover_deadline(const struct shard_mover *mover)
+{
+    return LIST_EMPTY(&mover->all) ? INSTANT_NEVER : mover->at;
+}
+
+/* ---- answers ---- */
+
+static struct shard_move *move_find(const struct shard_mover *mover, uint32_t number)
+{
+    struct shard_move *m = LIST_FIRST(&mover->all);
+    while (m != NULL && m->number != number)
+        m = LIST_NEXT(m, place);
+    return m;
+}
+
+/* The shard was read to its end. */
+static void move_end_shard(struct shard_move *m, const struct salted_key *k)
+{
+    if (m->shard + 1 < behind_last_shard(k)) {
+        move_begin_shard(m, k, m->shard + 1);
+        return;
+    }
+    if (shrinks(k) && (!m->again || m->found)) { /* MOVER-1 */
+        m->again = true;
+        m->found = false;
+        move_begin_shard(m, k, first_shard(k));
+        return;
+    }
+    m->done = true;
+}
+
+/* Goes on behind what the answer says was read. False: that is no step forward. */
+static bool move_step(struct shard_move *m, const struct reply *r)
+{
+    const struct slice last = r->range.last, from = buffer_slice(&m->from);
+    if (!r->range.more) {
+        buffer_set(&m->from, buffer_slice(&m->until));
+        return true;
+    }
+    if (slice_compare(last, from) <= 0)
+        return false;
+    buffer_set(&m->from, last);
+    return true;
+}
+
+void shard_mover_answered(struct shard_mover *mover, const struct call_answer *answer)
+{
+    struct shard_move *m = move_find(mover, answer->subject);
+    const struct reply *r = answer->reply;
+    const struct table *t;
+    const struct salted_key *k = m != NULL ? move_key(mover, m, &t) : NULL;
+    if (m == NULL)
+        return;
+    m->asking = false;
+    const bool answered = r->code == REPLY_OK && r->kind == ANSWER_RANGE;
+    const uint32_t moved = answered ? r->range.count : r->code == REPLY_UNKNOWN ? m->asked : 0;
+    token_bucket_add(&mover->moves, moved < m->asked ? m->asked - moved : 0);
+    if (k == NULL || !answered)
+        return; /* asked again at the next look, if at all */
+    m->moved += r->range.count;
+    m->found |= r->range.count > 0 || r->range.scanned > 0;
+    if (!move_step(m, r))
+        return;
+    const struct slice end = buffer_slice(&m->end), from = buffer_slice(&m->from);
+    if (from.size == 0 || (end.size > 0 && slice_compare(from, end) >= 0))
+        move_end_shard(m, k);
+    mover->at = mover->env->now;
+}
+
+/* ---- the end ---- */
+
+static void move_tell(struct shard_mover *mover, const struct shard_move *m, const struct table *t,
+                      const struct salted_key *k, struct decision *out)
+{
+    const bool leaves = k->shards == 1;
+    buffer_clear(&mover->text);
+    key_text_append(&mover->text, t, buffer_slice(&m->key));
+    if (k->counter)
+        buffer_append_text(&mover->text, ": its former number of shards is forgotten");
+    else
+        buffer_append_format(&mover->text, ": all items are in their shards, %lld were moved",
+                             (long long)m->moved);
+    *out = (struct decision){.table_id = t->id,
+                             .salt = {.word = SALT_MOVED,
+                                      .key = buffer_slice(&m->key),
+                                      .version = m->version},
+                             .has_event = true,
+                             .event = {.kind = leaves ? EVENT_KEY_UNSALTED : EVENT_KEY_MOVED,
+                                       .table_id = t->id,
+                                       .table = t->name,
+                                       .reason = buffer_slice(&mover->text),
+                                       .figure = slice_of("shards"),
+                                       .before = k->before[0],
+                                       .after = k->shards}};
+}
+
+bool shard_mover_next(struct shard_mover *mover, struct decision *out)
+{
+    struct shard_move *m;
+    const struct table *t;
+    LIST_FOREACH (m, &mover->all, place) {
+        const struct salted_key *k = m->done && !m->told ? move_key(mover, m, &t) : NULL;
+        if (k == NULL)
+            continue;
+        m->told = true;
+        move_tell(mover, m, t, k, out);
+        return true;
+    }
+    return false;
+}

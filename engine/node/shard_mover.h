@@ -1,0 +1,46 @@
+/* shard_mover.h - has the items of salted keys moved to their shards, where the catalog is led.
+ *
+ * A key whose number of shards has changed keeps the former numbers until all its items are at home
+ * (engine/sharding/salting.h). The mover goes over each former shard, from its beginning to its end,
+ * across partitions, one piece at a time: it asks the partition's leader to move the next items
+ * (shard_moves.h). It remembers a key, not a partition: splits and moves change nothing. A new leader of
+ * the catalog begins again: items that are at home stay where they are.
+ *
+ *   MOVER-1  A key that shrinks is read twice: its former numbers are forgotten only after all shards
+ *            that it gives up were found empty, from beginning to end.
+ *   MOVER-2  The cells of a counter do not move. Its former numbers are forgotten after
+ *            salting_counter_keep_ms: until then a repeated request finds the cell that it chose.
+ *   MOVER-3  In T seconds, nodes are asked to move at most (T + 1) * salting_moves_s items. */
+#pragma once
+
+#include <sys/queue.h>
+
+#include "base/token_bucket.h"
+#include "engine/node/calls.h"
+#include "engine/node/catalog_replica.h"
+
+struct shard_move;
+
+struct shard_mover {
+    struct node_env *env;
+    struct calls *calls;
+    struct catalog_replica *catalog;
+    LIST_HEAD(, shard_move) all; /* owns */
+    uint32_t count;
+    uint32_t last_number;
+    bool more; /* other keys wait */
+    uint64_t seen; /* a hash of the registries at the last look */
+    struct token_bucket moves;
+    struct instant at; /* when it looks next */
+    struct buffer text; /* lent by a decision */
+};
+
+void shard_mover_deinit(struct shard_mover *mover);
+/* The catalog is not led here any more. */
+void shard_mover_end(struct shard_mover *mover);
+struct instant shard_mover_deadline(const struct shard_mover *mover);
+void shard_mover_tick(struct shard_mover *mover);
+void shard_mover_answered(struct shard_mover *mover, const struct call_answer *answer);
+/* True: all items of a key are at home. The decision (CATALOG_SALT) tells the catalog. It lends until
+ * the next call. Call again. What the catalog does not take is said again. */
+bool shard_mover_next(struct shard_mover *mover, struct decision *out);

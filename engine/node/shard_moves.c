@@ -1,0 +1,501 @@
+/* shard_moves.c - moves of items to their shards, one step after the other, and pieces of them. */
+#include "engine/node/shard_moves.h"
+
+#include <stdlib.h>
+
+#include "base/probe.h"
+#include "engine/item/storage_key.h"
+#include "engine/node/owned_keys.h"
+#include "engine/sharding/salting.h"
+
+enum {
+    PATIENCE_MS = 2000 /* for an answer to a step */
+};
+
+/* Items of a partition that are moved for one request. */
+struct shard_piece {
+    LIST_ENTRY(shard_piece) place;
+    uint64_t from;
+    uint64_t request_id;
+    uint32_t partition;
+    uint64_t epoch;
+    uint32_t shards;
+    uint64_t salted;     /* as in struct request */
+    struct buffer key;   /* it begins there */
+    struct buffer next;  /* what follows was not looked at */
+    struct buffer hi;    /* the end of what was asked for, or of the partition */
+    struct buffer stuck; /* the least key that is not settled, as far as known; empty: none */
+    struct buffer found; /* keys of items to move: each u32 size, bytes */
+    size_t taken;        /* bytes of `found` whose moves have begun */
+    uint32_t out;        /* moves under way */
+    uint32_t moved;
+    uint32_t scanned;
+    struct instant until; /* when it begins no further move */
+};
+
+static void piece_moved(struct shard_moves *moves, struct shard_piece *piece, struct slice key,
+                        bool done);
+
+/* ---- life ---- */
+
+static void piece_free(struct shard_moves *moves, struct shard_piece *piece)
+{
+    LIST_REMOVE(piece, place);
+    moves->piece_count--;
+    buffer_deinit(&piece->key);
+    buffer_deinit(&piece->next);
+    buffer_deinit(&piece->hi);
+    buffer_deinit(&piece->stuck);
+    buffer_deinit(&piece->found);
+    free(piece);
+}
+
+static struct shard_asker *move_next_asker(struct item_move *m)
+{
+    struct shard_asker *asker = STAILQ_FIRST(&m->askers);
+    if (asker != NULL)
+        STAILQ_REMOVE_HEAD(&m->askers, place);
+    return asker;
+}
+
+void shard_moves_deinit(struct shard_moves *moves)
+{
+    for (uint32_t i = 0; i < SHARD_MOVES_MAX; i++) {
+        struct item_move *m = &moves->all[i];
+        struct shard_asker *asker;
+        while (m->step != SHARD_FREE && (asker = move_next_asker(m)) != NULL)
+            free(asker);
+        buffer_deinit(&m->key);
+        buffer_deinit(&m->target);
+    }
+    while (!LIST_EMPTY(&moves->pieces))
+        piece_free(moves, LIST_FIRST(&moves->pieces));
+}
+
+/* The partition that leads here and has the key: what was split off has it, too. NULL: none. */
+static struct partition *moves_partition(const struct shard_moves *moves, uint32_t id,
+                                         struct slice key)
+{
+    struct partition *p = partitions_find(moves->partitions, id);
+    if (p != NULL && p->led != 0 && partition_holds(p, key))
+        return p;
+    for (uint32_t i = 0; i < moves->partitions->count; i++) {
+        p = moves->partitions->all[i];
+        if (p->led != 0 && p->info.id != CATALOG_GROUP && partition_holds(p, key))
+            return p;
+    }
+    return NULL;
+}
+
+/* ---- the end of a move ---- */
+
+static void move_end(struct shard_moves *moves, struct item_move *m, enum reply_code code,
+                     const char *text)
+{
+    struct shard_asker *asker;
+    m->step = SHARD_FREE;
+    moves->count--;
+    while ((asker = move_next_asker(m)) != NULL) {
+        const struct operation o = {.from = asker->from, .request.id = asker->request_id};
+        if (asker->piece != NULL)
+            piece_moved(moves, asker->piece, buffer_slice(&m->key), code == REPLY_OK);
+        else if (code == REPLY_OK)
+            env_reply(moves->env, &o, REPLY_OK);
+        else
+            env_refuse(moves->env, &o, code, "the item does not go to its shard now: %s", text);
+        free(asker);
+    }
+}
+
+void shard_moves_stop(struct shard_moves *moves, const char *why)
+{
+    calls_end_all(moves->calls, CALL_SHARD_MOVE);
+    struct shard_piece *piece;
+    LIST_FOREACH (piece, &moves->pieces, place)
+        piece->until = moves->env->now;
+    for (uint32_t i = 0; i < SHARD_MOVES_MAX; i++) {
+        if (moves->all[i].step != SHARD_FREE)
+            move_end(moves, &moves->all[i], REPLY_STOPPED, why);
+    }
+}
+
+/* ---- steps ---- */
+
+static void move_call(struct shard_moves *moves, const struct item_move *m,
+                      struct call_options *options, const struct request *request)
+{
+    options->kind = CALL_SHARD_MOVE;
+    options->subject = m->partition;
+    options->token = (uint32_t)(m - moves->all);
+    options->patience = duration_ms(PATIENCE_MS);
+    calls_begin(moves->calls, options, request);
+}
+
+/* Asks this node, once. False: it does not lead the partition any more. */
+static bool move_call_self(struct shard_moves *moves, const struct item_move *m,
+                           struct request *request)
+{
+    const struct partition *p = moves_partition(moves, m->partition, buffer_slice(&m->key));
+    struct call_options options = {
+        .candidate_count = 1, .candidates = {moves->env->id}, .once = true};
+    if (p == NULL)
+        return false;
+    request->partition = p->info.id;
+    request->epoch = p->info.epoch;
+    move_call(moves, m, &options, request);
+    return true;
+}
+
+static void move_append_part(const struct item_move *m, bool anchors, struct buffer *out)
+{
+    struct buffer keys = {0};
+    struct transaction_part part = {.id = m->id, .anchor = buffer_slice(&m->key)};
+    if (anchors)
+        buffer_append_sized(&keys, buffer_slice(&m->target));
+    part.keys = buffer_slice(&keys);
+    transaction_part_walk(&(struct codec){.out = out}, &part);
+    buffer_deinit(&keys);
+}
+
+static bool move_lock(struct shard_moves *moves, struct item_move *m)
+{
+    struct buffer part = {0};
+    move_append_part(m, true, &part);
+    struct request request = {
+        .op = REQUEST_DELETE,
+        .write = {.key = buffer_slice(&m->key), .transaction = buffer_slice(&part), .moves = true}};
+    m->step = SHARD_LOCKING;
+    const bool asked = move_call_self(moves, m, &request);
+    buffer_deinit(&part);
+    return asked;
+}
+
+/* Drops what was prepared. */
+static void move_abort(struct shard_moves *moves, struct item_move *m, enum reply_code code,
+                       const char *text)
+{
+    const struct partition *p = moves_partition(moves, m->partition, buffer_slice(&m->key));
+    PROBE("an item that goes to its shard is left where it is");
+    if (p != NULL) {
+        const struct request request = {
+            .op = REQUEST_TRANSACT_RESOLVE,
+            .partition = p->info.id,
+            .epoch = p->info.epoch,
+            .transaction = {.key = arena_copy(&moves->env->lent, buffer_slice(&m->key)),
+                            .id_high = m->id.high,
+                            .id_low = m->id.low}};
+        calls_tell(moves->calls, moves->env->id, &request);
+    }
+    move_end(moves, m, code, text);
+}
+
+/* The item is locked, so it stays as it is. */
+static void move_put(struct shard_moves *moves, struct item_move *m)
+{
+    struct slice item;
+    struct buffer part = {0};
+    const struct slice target = buffer_slice(&m->target);
+    const struct table *map = index_maps_find(moves->maps, storage_key_table(target));
+    if (map == NULL || moves_partition(moves, m->partition, buffer_slice(&m->key)) == NULL) {
+        move_abort(moves, m, REPLY_OVERLOADED, "the partition has another leader");
+        return;
+    }
+    if (store_get(moves->env->store, buffer_slice(&m->key), true, &item) != STATUS_OK ||
+        item_check(item) != STATUS_OK) {
+        move_abort(moves, m, REPLY_CORRUPT, "it cannot be read");
+        return;
+    }
+    const struct partition_info *p = table_partition_of(map, target);
+    struct call_options options = {.candidate_count = p->member_count};
+    for (uint32_t i = 0; i < p->member_count; i++)
+        options.candidates[i] = partition_node(p, i);
+    move_append_part(m, false, &part);
+    const struct request request = {
+        .op = REQUEST_PUT,
+        .partition = p->id,
+        .epoch = p->epoch,
+        .salted = m->salted,
+        .write = {.key = target, .item = item, .transaction = buffer_slice(&part), .moves = true}};
+    m->step = SHARD_PUTTING;
+    move_call(moves, m, &options, &request);
+    buffer_deinit(&part);
+}
+
+static void move_decide(struct shard_moves *moves, struct item_move *m)
+{
+    struct request request = {
+        .op = REQUEST_TRANSACT_DECIDE,
+        .transaction = {.key = buffer_slice(&m->key), .id_high = m->id.high, .id_low = m->id.low}};
+    m->step = SHARD_DECIDING;
+    if (!move_call_self(moves, m, &request))
+        move_end(moves, m, REPLY_OVERLOADED, "the partition has another leader");
+}
+
+/* ---- answers ---- */
+
+static void move_locked(struct shard_moves *moves, struct item_move *m, enum reply_code code)
+{
+    if (code == REPLY_OK)
+        move_put(moves, m);
+    else if (code == REPLY_LOCKED)
+        move_end(moves, m, code, "a transaction has it");
+    else if (code == REPLY_UNKNOWN)
+        move_abort(moves, m, REPLY_OVERLOADED, "it is not known whether it is locked");
+    else
+        move_end(moves, m, REPLY_OVERLOADED, "it cannot be locked");
+}
+
+static void move_was_put(struct shard_moves *moves, struct item_move *m, enum reply_code code)
+{
+    switch (code) {
+    case REPLY_OK:
+        move_decide(moves, m);
+        return;
+    case REPLY_LOCKED:
+        move_abort(moves, m, code, "a transaction has its new place");
+        return;
+    case REPLY_CONDITION_FAILED:
+        move_abort(moves, m, REPLY_CORRUPT, "there is an item at its new place already");
+        return;
+    case REPLY_OVERLOADED:
+    case REPLY_THROTTLED:
+        break;
+    default:
+        index_maps_refresh(moves->maps, storage_key_table(buffer_slice(&m->target)));
+    }
+    move_abort(moves, m, REPLY_OVERLOADED, "it cannot be put at its new place");
+}
+
+void shard_moves_answered(struct shard_moves *moves, const struct call_answer *answer)
+{
+    struct item_move *m = &moves->all[answer->token];
+    const enum reply_code code = answer->reply->code;
+    switch (m->step) {
+    case SHARD_LOCKING:
+        move_locked(moves, m, code);
+        break;
+    case SHARD_PUTTING:
+        move_was_put(moves, m, code);
+        break;
+    case SHARD_DECIDING:
+        if (code == REPLY_OK)
+            move_end(moves, m, REPLY_OK, "");
+        else
+            move_abort(moves, m, REPLY_OVERLOADED, "its move was not decided");
+        break;
+    case SHARD_FREE:
+        break;
+    }
+}
+
+/* ---- the beginning ---- */
+
+static struct item_move *move_of(struct shard_moves *moves, struct slice key)
+{
+    const uint64_t hash = memtable_hash(key);
+    for (uint32_t i = 0; moves->count > 0 && i < SHARD_MOVES_MAX; i++) {
+        struct item_move *m = &moves->all[i];
+        if (m->step != SHARD_FREE && m->hash == hash && slice_equal(buffer_slice(&m->key), key))
+            return m;
+    }
+    return NULL;
+}
+
+static void move_add_asker(struct item_move *m, uint64_t from, uint64_t request_id,
+                           struct shard_piece *piece)
+{
+    struct shard_asker *asker = must_calloc(1, sizeof *asker);
+    asker->from = from;
+    asker->request_id = request_id;
+    asker->piece = piece;
+    STAILQ_INSERT_TAIL(&m->askers, asker, place);
+}
+
+/* NULL: the node moves too many, or does not know where the home is. */
+static struct item_move *move_begin(struct shard_moves *moves, const struct partition *p,
+                                    struct slice key, uint32_t shards, uint64_t salted)
+{
+    struct item_move *m = moves->all;
+    if (moves->count == SHARD_MOVES_MAX ||
+        index_maps_find(moves->maps, storage_key_table(key)) == NULL)
+        return NULL;
+    while (m->step != SHARD_FREE)
+        m++;
+    struct prng *prng = &moves->env->prng;
+    m->partition = p->info.id;
+    m->hash = memtable_hash(key);
+    m->salted = salted;
+    buffer_set(&m->key, key);
+    buffer_set(&m->target, key);
+    shard_put(m->target.data, shard_bare_hash(key), shard_home(key, shards));
+    m->id.high = (uint64_t)moves->identity->generation << 32 | (uint32_t)prng_next(prng);
+    m->id.low = prng_next(prng);
+    STAILQ_INIT(&m->askers);
+    moves->count++;
+    must(move_lock(moves, m)); /* the caller knows that it leads */
+    return m;
+}
+
+bool shard_moves_join(struct shard_moves *moves, const struct operation *o, struct slice key)
+{
+    struct item_move *m = move_of(moves, key);
+    if (m == NULL)
+        return false;
+    PROBE("two who need an item share its move");
+    move_add_asker(m, o->from, o->request.id, NULL);
+    return true;
+}
+
+void shard_moves_item(struct shard_moves *moves, const struct partition *p,
+                      const struct operation *o)
+{
+    const struct request *q = &o->request;
+    struct item_move *m = move_begin(moves, p, q->move.key, q->move.shards, q->salted);
+    if (m != NULL)
+        move_add_asker(m, o->from, q->id, NULL);
+    else
+        env_refuse(moves->env, o, REPLY_OVERLOADED, "node %u cannot move the item yet",
+                   moves->env->id);
+}
+
+/* ---- pieces ---- */
+
+static void piece_is_stuck(struct shard_piece *piece, struct slice key)
+{
+    if (piece->stuck.size == 0 || slice_compare(key, buffer_slice(&piece->stuck)) < 0)
+        buffer_set(&piece->stuck, key);
+}
+
+/* Finds items that are not at home, from `key` on. */
+static enum status piece_scan(struct shard_moves *moves, struct shard_piece *piece,
+                              const struct partition *p, uint32_t items_max)
+{
+    struct items_cursor c;
+    struct slice key, item, first;
+    uint32_t found = 0;
+    size_t bytes = 0;
+    enum status status;
+    if (transactions_hold_moved(p, buffer_slice(&piece->key), buffer_slice(&piece->hi),
+                                piece->shards, &first))
+        piece_is_stuck(piece, first);
+    items_seek(p, moves->env->store, buffer_slice(&piece->key), buffer_slice(&piece->hi), false,
+               &c);
+    while ((status = items_next(&c, &key, &item)) == STATUS_OK) {
+        if (found == items_max || piece->scanned == SHARD_PIECE_SCANS ||
+            bytes >= SHARD_PIECE_BYTES) {
+            buffer_set(&piece->next, key);
+            return STATUS_OK;
+        }
+        piece->scanned++;
+        bytes += item.size;
+        if (shard_home(key, piece->shards) == shard_of(key))
+            continue;
+        buffer_append_sized(&piece->found, key);
+        found++;
+    }
+    buffer_set(&piece->next, buffer_slice(&piece->hi));
+    return status == STATUS_NOT_FOUND ? STATUS_OK : status;
+}
+
+/* The partition, if it is as it was. NULL: it is not. */
+static const struct partition *piece_partition(const struct shard_moves *moves,
+                                               const struct shard_piece *piece)
+{
+    const struct partition *p = partitions_find(moves->partitions, piece->partition);
+    return p != NULL && p->led != 0 && p->info.epoch == piece->epoch && !p->no_state ? p : NULL;
+}
+
+static void piece_end(struct shard_moves *moves, struct shard_piece *piece)
+{
+    const struct operation o = {.from = piece->from, .request.id = piece->request_id};
+    const struct partition *p = piece_partition(moves, piece);
+    struct slice first;
+    if (p == NULL) {
+        env_refuse(moves->env, &o, REPLY_OVERLOADED, "partition %u is not what it was",
+                   piece->partition);
+        piece_free(moves, piece);
+        return;
+    }
+    if (transactions_hold_moved(p, buffer_slice(&piece->key), buffer_slice(&piece->next),
+                                piece->shards, &first))
+        piece_is_stuck(piece, first);
+    const struct slice next = buffer_slice(&piece->next), stuck = buffer_slice(&piece->stuck);
+    struct reply *r = env_reply(moves->env, &o, REPLY_OK);
+    r->kind = ANSWER_RANGE;
+    r->range.count = piece->moved;
+    r->range.scanned = piece->scanned;
+    r->range.last = arena_copy(&moves->env->lent,
+                               stuck.size > 0 && slice_compare(stuck, next) < 0 ? stuck : next);
+    r->range.more = slice_compare(r->range.last, buffer_slice(&piece->hi)) < 0;
+    piece_free(moves, piece);
+}
+
+/* Begins moves, and answers once all are done. */
+static void piece_run(struct shard_moves *moves, struct shard_piece *piece)
+{
+    const struct partition *p = piece_partition(moves, piece);
+    while (p != NULL && piece->taken < piece->found.size && piece->out < SHARD_PIECE_MOVES &&
+           instant_before(moves->env->now, piece->until)) {
+        struct reader left = {
+            slice_make(piece->found.data + piece->taken, piece->found.size - piece->taken), false};
+        const struct slice key = reader_sized(&left);
+        struct item_move *m = move_of(moves, key);
+        if (m == NULL && (m = move_begin(moves, p, key, piece->shards, piece->salted)) == NULL) {
+            PROBE("a piece waits for room among the moves");
+            piece->until = moves->env->now;
+            break;
+        }
+        move_add_asker(m, 0, 0, piece);
+        piece->taken = piece->found.size - left.left.size;
+        piece->out++;
+    }
+    if (piece->out > 0)
+        return;
+    if (piece->taken < piece->found.size) {
+        struct reader left = {
+            slice_make(piece->found.data + piece->taken, piece->found.size - piece->taken), false};
+        piece_is_stuck(piece, reader_sized(&left));
+    }
+    piece_end(moves, piece);
+}
+
+static void piece_moved(struct shard_moves *moves, struct shard_piece *piece, struct slice key,
+                        bool done)
+{
+    piece->out--;
+    piece->moved += done;
+    if (!done)
+        piece_is_stuck(piece, key);
+    piece_run(moves, piece);
+}
+
+void shard_moves_piece(struct shard_moves *moves, const struct partition *p,
+                       const struct operation *o)
+{
+    const struct request *q = &o->request;
+    if (moves->piece_count == SHARD_PIECES_MAX) {
+        env_refuse(moves->env, o, REPLY_OVERLOADED, "node %u moves too many pieces",
+                   moves->env->id);
+        return;
+    }
+    struct shard_piece *piece = must_calloc(1, sizeof *piece);
+    LIST_INSERT_HEAD(&moves->pieces, piece, place);
+    moves->piece_count++;
+    piece->from = o->from;
+    piece->request_id = q->id;
+    piece->partition = p->info.id;
+    piece->epoch = p->info.epoch;
+    piece->shards = q->move.shards;
+    piece->salted = q->salted;
+    piece->until = instant_add_ms(moves->env->now, SHARD_PIECE_MS);
+    const bool whole = p->info.hi.size == 0 || slice_compare(q->move.hi, p->info.hi) <= 0;
+    buffer_set(&piece->key, q->move.key);
+    buffer_set(&piece->hi, whole ? q->move.hi : p->info.hi);
+    const uint32_t most = q->move.items_max != 0 ? q->move.items_max : SHARD_PIECE_ITEMS;
+    if (piece_scan(moves, piece, p, most) != STATUS_OK) {
+        env_refuse(moves->env, o, REPLY_CORRUPT, "partition %u cannot be read", p->info.id);
+        piece_free(moves, piece);
+        return;
+    }
+    piece_run(moves, piece);
+}

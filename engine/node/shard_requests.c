@@ -1,0 +1,96 @@
+/* shard_requests.c - REQUEST_SHARD_MOVE: items of a salted key go home (shard_moves.h). */
+#include "base/probe.h"
+#include "engine/item/storage_key.h"
+#include "engine/node/item_requests.h"
+#include "engine/sharding/salting.h"
+#include "replication/raft_mutation.h"
+
+/* Whether [key, hi) is within one shard of one partition key. */
+static bool move_is_in_one_shard(const struct request *q)
+{
+    const struct slice key = q->move.key, hi = q->move.hi;
+    if (hi.size > STORAGE_KEY_SIZE_MAX || slice_compare(key, hi) >= 0)
+        return false;
+    struct buffer end = {0};
+    buffer_set(&end, slice_make(key.data, storage_key_collection_size(key)));
+    storage_key_successor(&end);
+    const bool within = slice_compare(hi, buffer_slice(&end)) <= 0;
+    buffer_deinit(&end);
+    return within;
+}
+
+/* What is wrong with the request; NULL: nothing. */
+static const char *move_fault(const struct request *q)
+{
+    const struct slice key = q->move.key;
+    const bool piece = q->move.hi.size > 0;
+    if (key.size > STORAGE_KEY_SIZE_MAX || key.size <= STORAGE_KEY_BOUND_SIZE ||
+        storage_key_part_size(key, STORAGE_KEY_BOUND_SIZE) == 0 ||
+        (!piece && !storage_key_is_whole(key)))
+        return "the key is none that an item can have";
+    if (shard_of(key) == UINT64_MAX)
+        return "the key is in no shard";
+    if (piece && !move_is_in_one_shard(q))
+        return "the range is none of one shard";
+    return q->move.shards >= 1 && q->move.shards <= SHARDS_MAX ? NULL : "no key has so many shards";
+}
+
+/* Whether all that writers who know older salted keys have proposed is applied. If not, the request will
+ * run again. */
+static bool move_sees_all(struct requests *requests, struct partition *p, struct operation *o)
+{
+    if (raft_applied(p->raft) >= p->salted_from)
+        return true;
+    PROBE("a move waits for writes from before the fence");
+    waiters_add_read(requests->waiters, p, o, 0, p->salted_from);
+    return false;
+}
+
+static void move_item(struct requests *requests, struct partition *p, struct operation *o)
+{
+    const struct slice key = o->request.move.key;
+    struct slice item;
+    if (shard_home(key, o->request.move.shards) == shard_of(key)) {
+        env_reply(requests->env, o, REPLY_OK);
+        return;
+    }
+    if (shard_moves_join(requests->shard_moves, o, key) ||
+        !transactions_let_write(requests->transactions, p, o, key))
+        return;
+    if (proposals_shadow(requests->proposals, key, memtable_hash(key)) != NULL) {
+        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        return;
+    }
+    const enum status status =
+        store_get(requests->env->store, key, (o->touched & TOUCHED_ITEMS) != 0, &item);
+    if (status == STATUS_PENDING)
+        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, 0);
+    else if (status == STATUS_NOT_FOUND)
+        env_reply(requests->env, o, REPLY_OK);
+    else if (status != STATUS_OK)
+        items_refuse_corrupt(requests, o, status);
+    else
+        shard_moves_item(requests->shard_moves, p, o);
+}
+
+void requests_move_shard(struct requests *requests, struct operation *o)
+{
+    const struct request *q = &o->request;
+    const char *fault = move_fault(q);
+    if (fault != NULL) {
+        env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
+        return;
+    }
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !items_holds_key(requests, p, o) || !requests_leads_read(requests, p, o) ||
+        !transactions_are_known(requests->transactions, p, o) || !move_sees_all(requests, p, o))
+        return;
+    if (q->move.hi.size == 0 && MUTATED(RAFT_MUTATION_MOVE_BLIND))
+        env_reply(requests->env, o, REPLY_OK);
+    else if (q->move.hi.size == 0)
+        move_item(requests, p, o);
+    else if (store_needs_touch(requests->env->store) && o->touched == 0)
+        waiters_touch(requests->waiters, o, TOUCHED_ITEMS, SHARD_PIECE_BYTES);
+    else
+        shard_moves_piece(requests->shard_moves, p, o);
+}

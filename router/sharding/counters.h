@@ -1,0 +1,29 @@
+/* counters.h - counters: items of a hot key whose additions are spread over cells.
+ *
+ * A counter has a cell in each shard of its key: an item with the same key. Its numbers are the sums of the
+ * cells' numbers; any other attribute is that of the first cell that has it. An addition goes to one
+ * cell, which a token chooses. The token is that of the client's request, so a request that an SDK sends again
+ * finds the cell, and counts once. When the key has grown since, the token chooses another cell: then
+ * the cells that it chose before are asked first whether they know the token.
+ *
+ * While a key's items are counters, other writes are refused: they would have to change all cells at
+ * once. `weir unsalt` makes ordinary items of them. */
+#pragma once
+
+#include "engine/transaction/transaction.h"
+#include "router/plan/items.h"
+
+/* Whether one cell can take the write: an update of ADD with numbers, without condition and without
+ * returned values. The fault names what is in the way. */
+bool counter_takes(const struct item_request *q, struct fault *fault);
+
+/* The token of the call's request, for the item with this storage key. Without an invocation id of the
+ * client, no other request has it. */
+void counter_token(struct call *c, struct slice key, uint8_t out[TRANSACTION_TOKEN_SIZE]);
+/* The cell that the token chooses of so many. */
+uint32_t counter_cell(const uint8_t token[TRANSACTION_TOKEN_SIZE], uint32_t cells);
+
+/* Appends the counter that the cells are together: items with the same key. Anything but NUMBER_OK: a sum is
+ * no number, and nothing is appended. */
+enum number_error counter_sum(struct buffer *out, const struct table *t, const struct slice cells[],
+                              uint32_t count);
