@@ -9,7 +9,8 @@
 #include "workload/client_exchange.h"
 
 enum {
-    WAIT_NS = 500 * 1000 * 1000
+    WAIT_NS = 500 * 1000 * 1000,
+    TELL_EVERY = 10 /* answers */
 };
 
 static const char about[] =
@@ -120,6 +121,7 @@ static bool unsalt_wait(const struct unsalt *u, struct slice hash)
 {
     struct buffer request = {0}, answer = {0}, path = {0};
     bool done = true, moves = true;
+    uint32_t asked = 0;
     buffer_append_format(&path, "GET /weir/partitions?table=%s", u->table);
     buffer_append_u8(&path, 0);
     while (done && moves) {
@@ -132,6 +134,10 @@ static bool unsalt_wait(const struct unsalt *u, struct slice hash)
         if (moves) {
             const struct json_value moving = json_find(&key, "moving");
             moves = moving.type == JSON_BOOL && json_bool(&moving);
+        }
+        if (moves && asked++ % TELL_EVERY == 0) {
+            printf("items are still on their way\n");
+            fflush(stdout);
         }
         if (moves)
             nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
