@@ -75,7 +75,8 @@ struct options {
     "admin", "A:P", OPTION_CUSTOM,                                                                \
         .take = options_take_admin, .initial = "127.0.0.1 and the port 600 above the endpoint's", \
         .help =                                                                                   \
-            "Where requests are taken that change the cluster: POST /weir/drain and /weir/split."
+            "Where requests are taken that change the cluster: POST /weir/drain, /weir/split, "   \
+            "/weir/unsalt."
 #define OPTIONS_ADMIN_TOKEN                                                                     \
     "admin-token", "FILE", OPTION_TEXT, OPTIONS_MEMBER(admin_token),                            \
         .help =                                                                                 \

@@ -358,6 +358,7 @@ void subrequest_start_later(struct router *r, struct subrequest *s)
 /* Sends what comes next: to a former home of the item, or the request itself. */
 static void subrequest_go_on(struct router *r, struct subrequest *s)
 {
+    s->state = SUBREQUEST_WAITING;
     s->attempts = s->turn = 0;
     s->rested = s->hedged = false;
     if (!at_home_next(s)) {

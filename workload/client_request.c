@@ -81,3 +81,15 @@ void client_write_plain(struct buffer *out, const struct client_url *url,
         buffer_append_format(out, "Authorization: Bearer %s\r\n", bearer);
     buffer_append_text(out, "\r\n");
 }
+
+void client_write_posted(struct buffer *out, const struct client_url *url, const char *path,
+                         const char *bearer, struct slice body)
+{
+    buffer_append_format(out, "POST %s", path);
+    write_host(out, url->host, url->port);
+    buffer_append_text(out, "Content-Type: application/json\r\n");
+    if (bearer != NULL && *bearer != '\0')
+        buffer_append_format(out, "Authorization: Bearer %s\r\n", bearer);
+    buffer_append_format(out, "Content-Length: %zu\r\n\r\n", body.size);
+    buffer_append_slice(out, body);
+}

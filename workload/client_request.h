@@ -37,3 +37,7 @@ void client_write_operation(struct buffer *out, const struct client_url *url, co
  * of the admin listener; NULL or empty: none. */
 void client_write_plain(struct buffer *out, const struct client_url *url,
                         const char *method_and_path, const char *bearer);
+
+/* The same for a POST with a body of JSON. */
+void client_write_posted(struct buffer *out, const struct client_url *url, const char *path,
+                         const char *bearer, struct slice body);

@@ -9,6 +9,7 @@ extern const struct operation operation_gac;
 extern const struct operation operation_events;
 extern const struct operation operation_drain;
 extern const struct operation operation_split;
+extern const struct operation operation_unsalt;
 
 /* Reads the parameters of the page's address: values[i] gets the value of names[i]; data NULL:
  * absent. `names` ends in NULL. */

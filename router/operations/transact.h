@@ -68,6 +68,7 @@ bool transact_get_finish(struct call *c);
 /* ---- writes ---- */
 
 enum transact_step {
+    STEP_MOVE, /* items of salted keys leave their former homes */
     STEP_WHOLE,
     STEP_ADMIT,
     STEP_GIVE_BACK,
@@ -85,6 +86,8 @@ struct transact_write {
     struct slice first; /* struct transaction_part, for the anchor */
     struct slice other; /* the same for the other parts */
     uint64_t digest;
+    bool stale; /* a registry of salted keys has changed: homes must be found anew */
+    uint32_t attempts;
     bool want_collections;
     struct reply failure; /* of a step as a whole; REPLY_OK: none */
     struct subrequest *failed;

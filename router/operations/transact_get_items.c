@@ -9,6 +9,7 @@
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
 #include "router/partiql/statement.h"
+#include "router/sharding/transact_homes.h"
 
 enum {
     ATTEMPTS_MAX = 5
@@ -114,10 +115,15 @@ static bool transact_get_ready(struct call *c)
 bool transact_get_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct transact_get *t = c->state;
+    transact_take_route(c, s);
     if (!t->checks)
         part_take(c, &t->ends[s->index], s, r);
+    else if (r->code == REPLY_STALE_MAP)
+        t->ends[s->index].code = REPLY_LOCKED; /* the item may have gone to another shard */
     else if (r->code != REPLY_OK)
         t->ends[s->index].code = r->code;
+    if (r->code == REPLY_STALE_MAP)
+        return true;
     if (r->code == REPLY_OK || part_cancels(r->code) || t->failed != NULL)
         return true;
     t->failed = s;
@@ -154,7 +160,9 @@ bool transact_get_finish(struct call *c)
         conflicts |= t->ends[i].code == REPLY_LOCKED;
         cancels |= t->ends[i].code != REPLY_OK && t->ends[i].code != REPLY_LOCKED;
     }
-    if (cancels || (conflicts && ++t->attempts == ATTEMPTS_MAX))
+    const struct duration deadline = duration_ms(c->router->config->request_deadline_ms);
+    const bool late = instant_since(c->router->now, c->begun).ns >= deadline.ns;
+    if (cancels || (conflicts && (++t->attempts == ATTEMPTS_MAX || late)))
         return transact_cancel(c, t->ends, c->plan->count);
     if (conflicts || (!t->checks && c->plan->count > 1)) {
         get_send(c, !conflicts);

@@ -1,5 +1,6 @@
 /* transact_write_items.c - TransactWriteItems: many writes and checks, all or none.
  *
+ * Items of salted keys first leave their former homes (sharding/transact_homes.h).
  * If one partition has all items, it does all at once. Otherwise each item's partition is asked for
  * the units of its part. If one refuses, the others get theirs back. Then each prepares its part. Once
  * all have, the partition of the first item, the anchor, decides. It sees to it that the
@@ -17,6 +18,11 @@
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
 #include "router/operations/write.h"
+#include "router/sharding/transact_homes.h"
+
+enum {
+    ATTEMPTS_MAX = 5 /* to find the homes of items whose keys get more shards */
+};
 
 /* ---- the request alone ---- */
 
@@ -179,7 +185,7 @@ static bool transact_write_begin(struct call *c, const struct json_value m[])
 
 static void part_fill(struct call *c, const struct item_request *q, struct request *r)
 {
-    r->write.key = q->key;
+    r->write.key = q->home;
     r->write.condition = span_in(&c->bytes, q->condition);
     r->write.want_failed = q->want_failed;
     if (q->op == REQUEST_PUT || q->op == REQUEST_UPDATE)
@@ -192,14 +198,14 @@ static void parts_describe(struct call *c, struct transact_write *t)
 {
     struct buffer keys = {0}, bytes = {0};
     struct transaction_part part = {.id = t->id,
-                                    .anchor = c->plan->items[0].key,
+                                    .anchor = c->plan->items[0].home,
                                     .token = slice_make(t->token, sizeof t->token),
                                     .digest = t->digest};
     struct codec codec = {.out = &bytes};
     transaction_part_walk(&codec, &part);
     t->other = arena_copy(&c->arena, buffer_slice(&bytes));
     for (uint32_t i = 1; i < c->plan->count; i++)
-        buffer_append_sized(&keys, c->plan->items[i].key);
+        buffer_append_sized(&keys, c->plan->items[i].home);
     part.keys = buffer_slice(&keys);
     buffer_clear(&bytes);
     transaction_part_walk(&codec, &part);
@@ -216,7 +222,7 @@ static bool parts_are_together(const struct call *c)
     for (uint32_t i = 0; i < plan->count; i++) {
         const struct item_request *q = &plan->items[i];
         const struct partition_info *p =
-            table_partition_of(&plan->tables[q->table].route->table, q->key);
+            table_partition_of(&plan->tables[q->table].route->table, q->home);
         if (first != NULL && p->id != first->id)
             return false;
         first = p;
@@ -230,6 +236,15 @@ static int64_t part_least_mcu(const struct request *r)
            write_cost_mcu(r->write.item.size > 0 ? item_size(r->write.item) : 0);
 }
 
+/* A request about several items: their partition must have been told of all their keys. */
+static void request_know_salted(const struct call *c, const struct item_request *q,
+                                struct request *r)
+{
+    const uint64_t salted = transact_salted(c, q);
+    if (salted > r->salted)
+        r->salted = salted;
+}
+
 static void whole_send(struct call *c, struct transact_write *t)
 {
     const struct item_plan *plan = c->plan;
@@ -241,8 +256,9 @@ static void whole_send(struct call *c, struct transact_write *t)
         part_fill(c, &plan->items[i], &r);
         request_encode(&frames, &r);
         s->request.transact.least_mcu += part_least_mcu(&r);
+        request_know_salted(c, &plan->items[i], &s->request);
     }
-    s->request.transact.key = plan->items[0].key;
+    s->request.transact.key = plan->items[0].home;
     s->request.transact.parts = arena_copy(&c->arena, buffer_slice(&frames));
     s->request.transact.transaction = t->other;
     buffer_deinit(&frames);
@@ -256,7 +272,8 @@ static void parts_group(const struct call *c, struct transact_write *t)
     for (uint32_t i = 0; i < plan->count; i++) {
         const struct item_request *q = &plan->items[i];
         uint32_t first = 0;
-        t->ends[i].partition = table_partition_of(&plan->tables[q->table].route->table, q->key)->id;
+        t->ends[i].partition =
+            table_partition_of(&plan->tables[q->table].route->table, q->home)->id;
         while (t->ends[first].partition != t->ends[i].partition)
             first++;
         t->ends[i].first = first;
@@ -276,10 +293,11 @@ static void admit_send(struct call *c, const struct transact_write *t, uint32_t 
             continue;
         part_fill(c, &plan->items[i], &r);
         s->request.admit.mcu += part_least_mcu(&r);
-        buffer_append_sized(&keys, plan->items[i].key);
+        request_know_salted(c, &plan->items[i], &s->request);
+        buffer_append_sized(&keys, plan->items[i].home);
     }
     s->index = first;
-    s->request.admit.key = plan->items[first].key;
+    s->request.admit.key = plan->items[first].home;
     s->request.admit.keys = arena_copy(&c->arena, buffer_slice(&keys));
     s->request.admit.back = t->ends[first].admitted;
     buffer_deinit(&keys);
@@ -332,7 +350,7 @@ static struct subrequest *about(struct call *c, const struct transact_write *t, 
     const struct item_request *q = &c->plan->items[index];
     struct subrequest *s = call_request(c, c->plan->tables[q->table].route, op);
     s->index = index;
-    s->request.transaction.key = q->key;
+    s->request.transaction.key = q->home;
     s->request.transaction.id_high = t->id.high;
     s->request.transaction.id_low = t->id.low;
     s->request.transaction.token = slice_make(t->token, sizeof t->token);
@@ -359,17 +377,46 @@ static bool drop_send(struct call *c, struct transact_write *t)
     return any;
 }
 
+/* Once all items have left their former homes. */
+static void writes_go_on(struct call *c, struct transact_write *t)
+{
+    parts_describe(c, t);
+    if (parts_are_together(c))
+        whole_send(c, t);
+    else
+        admit_send_all(c, t);
+}
+
+static void writes_begin(struct call *c, struct transact_write *t)
+{
+    t->step = STEP_MOVE;
+    t->stale = false;
+    for (uint32_t i = 0; i < c->plan->count; i++)
+        t->ends[i] = (struct part_end){.refused = t->ends[i].refused, .why = t->ends[i].why};
+    transact_find_homes(c);
+    if (!transact_leave_former(c))
+        writes_go_on(c, t);
+}
+
+/* Whether nothing was prepared, and only other homes stand in the way. Then all begins anew. */
+static bool writes_begin_again(struct call *c, struct transact_write *t)
+{
+    bool again = t->stale && t->failed == NULL && t->step != STEP_DROP;
+    for (uint32_t i = 0; i < c->plan->count; i++)
+        again = again && (t->ends[i].code == REPLY_OK || t->ends[i].code == REPLY_STALE_MAP);
+    if (!again || ++t->attempts == ATTEMPTS_MAX)
+        return false;
+    writes_begin(c, t);
+    return true;
+}
+
 bool transact_writes_send(struct call *c)
 {
     struct transact_write *t = c->state;
     if (!transact_keys_differ(c, c->plan))
         return false;
     t->digest = parts_digest(c, c->plan);
-    parts_describe(c, t);
-    if (parts_are_together(c))
-        whole_send(c, t);
-    else
-        admit_send_all(c, t);
+    writes_begin(c, t);
     return true;
 }
 
@@ -448,10 +495,16 @@ static void whole_take(struct call *c, struct transact_write *t, struct subreque
         whole_take_collections(c, t, r->parts.collections);
     if (judged)
         capacity_add_write(&t->ends[0].consumed, &s->route->table, r, true);
-    else if (r->code == REPLY_THROTTLED)
+    else if (r->code == REPLY_THROTTLED || r->code == REPLY_STALE_MAP)
         parts_take_alike(c, t, s, r, 0);
     else if (r->code != REPLY_OK)
         write_keep_failure(c, t, s, r);
+}
+
+/* Whether the reply to one part tells of more than a reason to cancel. */
+static bool part_fails_all(enum reply_code code)
+{
+    return code != REPLY_OK && code != REPLY_STALE_MAP && !part_cancels(code);
 }
 
 /* The units of the parts of one partition were taken, or not. */
@@ -463,7 +516,7 @@ static void admit_take(struct call *c, struct transact_write *t, struct subreque
         parts_take(c, t, s, r, first);
     else
         parts_take_alike(c, t, s, r, first);
-    if (r->code != REPLY_OK && !part_cancels(r->code))
+    if (part_fails_all(r->code))
         write_keep_failure(c, t, s, r);
     for (uint32_t i = first; i < c->plan->count && r->code == REPLY_OK; i++) {
         if (t->ends[i].first == first)
@@ -474,7 +527,17 @@ static void admit_take(struct call *c, struct transact_write *t, struct subreque
 bool transact_write_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct transact_write *t = c->state;
+    if (r->code == REPLY_STALE_MAP) {
+        t->stale = true;
+        transact_take_route(c, s);
+    }
     switch (t->step) {
+    case STEP_MOVE:
+        t->ends[s->index].code = r->code;
+        t->stale |= transact_take_route(c, s);
+        if (part_fails_all(r->code))
+            write_keep_failure(c, t, s, r);
+        break;
     case STEP_WHOLE:
         whole_take(c, t, s, r);
         break;
@@ -484,7 +547,7 @@ bool transact_write_reply(struct call *c, struct subrequest *s, const struct rep
     case STEP_PREPARE:
         part_take(c, &t->ends[s->index], s, r);
         limit_correct(c->router, &s->route->table, ADMIT_WRITE, r->consumed_mcu);
-        if (r->code != REPLY_OK && !part_cancels(r->code))
+        if (part_fails_all(r->code))
             write_keep_failure(c, t, s, r);
         break;
     case STEP_DECIDE:
@@ -578,10 +641,22 @@ static bool write_end(struct call *c, const struct transact_write *t)
         return call_refuse(c, t->failed, &t->failure);
     }
     for (uint32_t i = 0; i < c->plan->count; i++) {
-        if (t->ends[i].code != REPLY_OK)
+        if (t->ends[i].code != REPLY_OK && t->ends[i].code != REPLY_STALE_MAP)
             return transact_cancel(c, t->ends, c->plan->count);
     }
+    if (t->stale)
+        return fault_set(f, FAULT_UNAVAILABLE,
+                         "A key has got more shards meanwhile: nothing was done, try again");
+    must(t->step == STEP_WHOLE || t->step == STEP_DECIDE);
     return write_succeed(c, t);
+}
+
+static bool writes_are_home(const struct call *c, const struct transact_write *t)
+{
+    bool home = true;
+    for (uint32_t i = 0; i < c->plan->count; i++)
+        home &= t->ends[i].code == REPLY_OK;
+    return home;
 }
 
 bool transact_write_finish(struct call *c)
@@ -594,13 +669,18 @@ bool transact_write_finish(struct call *c)
         admit_send_all(c, t);
         return true;
     }
+    if (t->step == STEP_MOVE && !t->stale && !fails && writes_are_home(c, t)) {
+        writes_go_on(c, t);
+        return true;
+    }
     if (t->step != STEP_ADMIT && t->step != STEP_PREPARE)
-        return write_end(c, t);
+        return writes_begin_again(c, t) || write_end(c, t);
     for (uint32_t i = 0; i < c->plan->count; i++)
         fails |= t->ends[i].code != REPLY_OK;
     const bool admits = t->step == STEP_ADMIT;
     if (fails)
-        return (admits ? give_back_send(c, t) : drop_send(c, t)) || write_end(c, t);
+        return (admits ? give_back_send(c, t) || writes_begin_again(c, t) : drop_send(c, t)) ||
+               write_end(c, t);
     if (admits)
         prepare_send(c, t);
     else

@@ -26,6 +26,7 @@ struct item_request {
     bool want_failed;             /* if the condition fails, the reply must have the item */
     bool inserts;                 /* PUT: the condition is that there is no such item */
     struct slice key;             /* the storage key; set by the plan */
+    struct slice home;            /* of a part of a transaction: where the item is */
 };
 
 struct item_plan {

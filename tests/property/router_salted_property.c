@@ -12,6 +12,18 @@ enum {
     CONNECTION = 7
 };
 
+static const char CREATE[] =
+    "{\"TableName\":\"tab\",\"BillingMode\":\"PAY_PER_REQUEST\","
+    "\"KeySchema\":[{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
+    "{\"AttributeName\":\"s\",\"KeyType\":\"RANGE\"}],\"AttributeDefinitions\":["
+    "{\"AttributeName\":\"k\",\"AttributeType\":\"S\"},"
+    "{\"AttributeName\":\"s\",\"AttributeType\":\"S\"},"
+    "{\"AttributeName\":\"v\",\"AttributeType\":\"S\"}],"
+    "\"LocalSecondaryIndexes\":[{\"IndexName\":\"by-v\",\"KeySchema\":["
+    "{\"AttributeName\":\"k\",\"KeyType\":\"HASH\"},"
+    "{\"AttributeName\":\"v\",\"KeyType\":\"RANGE\"}],"
+    "\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}}]}";
+
 static struct fake_cluster f;
 static struct table *table;
 static struct prng *p;
@@ -20,6 +32,7 @@ static struct prng *p;
 static struct {
     uint32_t key;
     char sort[8];
+    char other[8]; /* the sort key of the index */
     bool seen;
 } items[ITEMS_MAX];
 static uint32_t known;
@@ -115,21 +128,21 @@ static struct salted_key *key_of_stored(struct slice key)
     return NULL;
 }
 
-static int compare_items(const void *x, const void *y)
+static void go_home(struct slice key, const struct salted_key *k)
 {
-    const struct fake_item *a = x, *b = y;
-    return slice_compare(buffer_slice(&a->key), buffer_slice(&b->key));
+    uint8_t bytes[256];
+    must(key.size <= sizeof bytes);
+    memcpy(bytes, key.data, key.size);
+    fake_move_item(&f, slice_make(bytes, key.size), k->hash, salted_home(k, key));
 }
 
 /* Some stored item of a salted key goes home. */
 static void move_one(void)
 {
-    struct fake_item *at = &f.items[prng_below(p, f.item_count)];
-    const struct salted_key *k = key_of_stored(buffer_slice(&at->key));
-    if (k == NULL)
-        return;
-    shard_put(at->key.data, k->hash, salted_home(k, buffer_slice(&at->key)));
-    qsort(f.items, f.item_count, sizeof *f.items, compare_items);
+    const struct slice key = buffer_slice(&f.items[prng_below(p, f.item_count)].key);
+    const struct salted_key *k = key.data[0] == 0 ? key_of_stored(key) : NULL;
+    if (k != NULL && shard_of(key) != salted_home(k, key))
+        go_home(key, k);
 }
 
 /* All items of a key go home, and its former numbers are forgotten. */
@@ -137,13 +150,16 @@ static void settle(uint32_t key)
 {
     if (keys[key].before_count == 0)
         return;
-    for (size_t i = 0; i < f.item_count; i++) {
-        struct fake_item *at = &f.items[i];
-        if (key_of_stored(buffer_slice(&at->key)) == &keys[key])
-            shard_put(at->key.data, keys[key].hash,
-                      salted_home(&keys[key], buffer_slice(&at->key)));
+    for (size_t i = 0; i < f.item_count;) {
+        const struct slice at = buffer_slice(&f.items[i].key);
+        const struct salted_key *k = at.data[0] == 0 ? key_of_stored(at) : NULL;
+        if (k == &keys[key] && shard_of(at) != salted_home(k, at)) {
+            go_home(at, k);
+            i = 0; /* the others have other places now */
+        } else {
+            i++;
+        }
     }
-    qsort(f.items, f.item_count, sizeof *f.items, compare_items);
     keys[key].before_count = 0;
     keys[key].version = ++version;
     if (keys[key].shards == 1)
@@ -176,14 +192,16 @@ static void fill(void)
     for (uint32_t i = 0; i < known; i++) {
         items[i].key = prng_below(p, 2) == 0 ? 1 : (uint32_t)prng_below(p, KEYS);
         snprintf(items[i].sort, sizeof items[i].sort, "s%03u", i);
+        snprintf(items[i].other, sizeof items[i].other, "v%u", (unsigned)prng_below(p, 30));
         snprintf(request, sizeof request,
-                 "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"%s\"},\"s\":{\"S\":\"%s\"}}}",
-                 key_name(items[i].key), items[i].sort);
+                 "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"%s\"},\"s\":{\"S\":\"%s\"},"
+                 "\"v\":{\"S\":\"%s\"},\"w\":{\"S\":\"w\"}}}",
+                 key_name(items[i].key), items[i].sort, items[i].other);
         assert_int_equal(fake_call(&f, "PutItem", request).status, 200);
         if (prng_below(p, 20) == 0)
             something_changes();
     }
-    assert_int_equal(f.item_count, known);
+    assert_int_equal(f.item_count, 2 * known); /* each has a row */
 }
 
 /* ---- pages ---- */
@@ -222,29 +240,54 @@ static const char *find(struct slice in, const char *what)
     return memmem(in.data, in.size, what, strlen(what));
 }
 
-/* Marks the items of the page, which come in order. Returns how many. */
-static uint32_t take(struct slice body, uint32_t key, bool all, bool reverse, char *last)
+/* The order of two items by their sort keys, or by those of the index. */
+static int compare(uint32_t a, uint32_t b, bool by_index)
 {
-    uint32_t count = 0;
+    const int order = by_index ? strcmp(items[a].other, items[b].other) : 0;
+    return order != 0 ? order : strcmp(items[a].sort, items[b].sort);
+}
+
+/* What a client reads. */
+struct reading {
+    const char *operation;
+    char head[400];
+    uint32_t key; /* of a Query */
+    bool scan;
+    bool reverse;
+    bool by_index;
+    bool whole; /* items are fetched for the index's rows */
+    bool changes;
+    uint32_t last; /* item, and 1; 0: none yet */
+};
+
+/* Marks the items of the page, which come in order. Returns how many. */
+static uint32_t take(struct reading *r, struct slice body)
+{
+    uint32_t count = 0, whole = 0;
     const char *at = (const char *)body.data, *end = at + body.size;
     const char *stop = find(body, "],\"Count\"");
     assert_non_null(stop);
+    for (const char *w = at; (w = memmem(w, (size_t)(stop - w), "\"w\":", 4)) != NULL; w++)
+        whole++;
     while ((at = memmem(at, (size_t)(end - at), "\"s\":{\"S\":\"", 10)) != NULL && at < stop) {
         at += 10;
         char sort[8];
         snprintf(sort, sizeof sort, "%.4s", at);
         const uint32_t i = (uint32_t)atoi(sort + 1);
         assert_true(i < known);
-        if (!all) {
-            assert_int_equal(items[i].key, key);
-            if (last[0] != '\0')
-                assert_true(reverse ? strcmp(sort, last) < 0 : strcmp(sort, last) > 0);
-            strcpy(last, sort);
+        if (!r->scan) {
+            assert_int_equal(items[i].key, r->key);
+            if (r->last != 0) {
+                const int order = compare(i, r->last - 1, r->by_index);
+                assert_true(r->reverse ? order < 0 : order > 0);
+            }
+            r->last = i + 1;
         }
         assert_false(items[i].seen);
         items[i].seen = true;
         count++;
     }
+    assert_int_equal(whole, !r->by_index || r->whole ? count : 0);
     return count;
 }
 
@@ -259,25 +302,27 @@ static void append_start_key(struct buffer *request, struct slice body)
     buffer_append_format(request, ",\"ExclusiveStartKey\":%.*s", (int)(end - last), last);
 }
 
-static void read_pages(const char *operation, const char *head, uint32_t key, bool all,
-                       bool reverse, bool changes)
+static void read_pages(struct reading *r)
 {
-    const uint32_t limit = prng_below(p, 4) == 0 ? 0 : 1 + (uint32_t)prng_below(p, 40);
+    const uint32_t limit = prng_below(p, 4) == 0 ? 0 : 1 + (uint32_t)prng_below(p, 60);
     struct buffer request = {0}, next = {0};
-    char last[8] = "";
     bool more = true;
     while (more) {
         buffer_clear(&request);
-        buffer_append_text(&request, head);
+        buffer_append_text(&request, r->head);
+        if (r->by_index)
+            buffer_append_text(&request, ",\"IndexName\":\"by-v\"");
+        if (r->whole)
+            buffer_append_text(&request, ",\"Select\":\"ALL_ATTRIBUTES\"");
         if (limit > 0)
             buffer_append_format(&request, ",\"Limit\":%u", limit);
         buffer_append_slice(&request, buffer_slice(&next));
         buffer_append_text(&request, "}");
-        const struct fake_answer a = page(operation, &request, changes);
+        const struct fake_answer a = page(r->operation, &request, r->changes);
         if (a.status != 200)
             print_error("%.*s\n", TEXT_OF(a.body));
         assert_int_equal(a.status, 200);
-        const uint32_t taken = take(a.body, key, all, reverse, last);
+        const uint32_t taken = take(r, a.body);
         buffer_clear(&next);
         append_start_key(&next, a.body);
         more = next.size > 0;
@@ -304,39 +349,49 @@ static void begin(struct prng *prng)
     fake_init(&f);
     f.config.request_deadline_ms = 60000;
     fake_start(&f);
-    table =
-        fake_table(&f, "tab", "k", ATTR_STRING, "s", ATTR_STRING, 1 + (uint32_t)prng_below(p, 8));
+    assert_int_equal(fake_call(&f, "CreateTable", CREATE).status, 200);
+    table = &f.tables[0];
+    fake_repartition(&f, table, 1 + (uint32_t)prng_below(p, 8));
     if (prng_below(p, 2) == 0)
         f.looks_max = 1 + (uint32_t)prng_below(p, 20);
     fill();
 }
 
+static void read_index(struct reading *r)
+{
+    r->changes = prng_below(p, 4) > 0;
+    r->by_index = prng_below(p, 2);
+    r->whole = r->by_index && prng_below(p, 2);
+}
+
 static void query(struct prng *prng)
 {
-    char head[200];
     begin(prng);
-    const uint32_t key = 1 + (uint32_t)prng_below(p, KEYS - 1);
-    const bool reverse = prng_below(p, 2);
-    snprintf(head, sizeof head,
+    struct reading r = {.operation = "Query",
+                        .key = 1 + (uint32_t)prng_below(p, KEYS - 1),
+                        .reverse = prng_below(p, 2)};
+    read_index(&r);
+    snprintf(r.head, sizeof r.head,
              "{\"TableName\":\"tab\",\"ConsistentRead\":true,\"ScanIndexForward\":%s,"
              "\"KeyConditionExpression\":\"k=:k\",\"ExpressionAttributeValues\":{\":k\":{\"S\":"
              "\"%s\"}}",
-             reverse ? "false" : "true", key_name(key));
-    read_pages("Query", head, key, false, reverse, prng_below(p, 4) > 0);
-    expect_all_seen(key, false);
+             r.reverse ? "false" : "true", key_name(r.key));
+    read_pages(&r);
+    expect_all_seen(r.key, false);
     f.hold = false;
     fake_deinit(&f);
 }
 
 static void scan(struct prng *prng)
 {
-    char head[200];
     begin(prng);
     const uint32_t segments = 1 + (uint32_t)prng_below(p, 5);
+    struct reading r = {.operation = "Scan", .scan = true};
+    read_index(&r);
     for (uint32_t i = 0; i < segments; i++) {
-        snprintf(head, sizeof head, "{\"TableName\":\"tab\",\"TotalSegments\":%u,\"Segment\":%u",
-                 segments, i);
-        read_pages("Scan", head, 0, true, false, prng_below(p, 4) > 0);
+        snprintf(r.head, sizeof r.head,
+                 "{\"TableName\":\"tab\",\"TotalSegments\":%u,\"Segment\":%u", segments, i);
+        read_pages(&r);
     }
     expect_all_seen(0, true);
     f.hold = false;

@@ -66,6 +66,7 @@ void fake_deinit(struct fake_cluster *f)
     }
     for (size_t i = 0; i <= FAKE_CLIENTS_MAX; i++)
         buffer_deinit(&f->clients[i].received);
+    buffer_deinit(&f->last);
     buffer_deinit(&f->names);
     arena_deinit(&f->arena);
     free(f->items);

@@ -8,7 +8,7 @@
  * The double is no kinder than the cluster. A request needs a partition of the right epoch with a
  * replica on that node and a key inside its range. An item is checked. A request that the router
  * may not send fails a must.
- * The rows of global indexes change with their item. There are no rows of local indexes. */
+ * The rows of indexes change with their item. */
 #pragma once
 
 #include "engine/catalog/table.h"
@@ -61,8 +61,9 @@ struct fake_cluster {
     uint32_t table_count;
     uint32_t next_partition;
     struct fake_item *items; /* in key order */
-    size_t item_count;
+    size_t item_count;       /* and rows of local indexes */
     size_t item_room;
+    struct buffer last; /* the key that the last answer about a range lends */
     bool on_loopback;
     const char *admin_token;
     void (*answered)(void *context, const struct router_answer *a); /* the context is the cluster */
@@ -103,6 +104,8 @@ struct table *fake_table(struct fake_cluster *f, const char *name, const char *k
                          uint32_t partitions);
 /* Gives the table a registry of salted keys, whose nodes know it at once. */
 void fake_salt(struct fake_cluster *f, struct table *t, const struct salting *registry);
+/* The item with this storage key goes to another shard of its partition key. */
+void fake_move_item(struct fake_cluster *f, struct slice key, uint64_t bare, uint32_t shard);
 /* Cuts the table's ranges anew: the router's map is out of date then. */
 void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitions);
 

@@ -119,6 +119,47 @@ static void change_rows(struct fake_cluster *f, const struct table *t, struct sl
     buffer_deinit(&row);
 }
 
+/* Changes the rows in local indexes of an item that was `old`. */
+static void change_local_rows(struct fake_cluster *f, const struct table *t, struct slice key,
+                              struct slice old, struct slice now)
+{
+    for (uint8_t number = 1; number <= index_set_local(t->index_set); number++) {
+        const struct index *x = index_set_local_at(t->index_set, number);
+        struct buffer before = {0}, after = {0}, row = {0};
+        struct attr sort;
+        if (index_sort_of(x, old, &sort)) {
+            index_row_append_key(&before, x, key, &sort);
+            delete_item(f, buffer_slice(&before));
+        }
+        if (index_sort_of(x, now, &sort)) {
+            index_row_append_key(&after, x, key, &sort);
+            index_row_append(&row, t->index_set, x, now);
+            put_item(f, buffer_slice(&after), buffer_slice(&row));
+        }
+        buffer_deinit(&before);
+        buffer_deinit(&after);
+        buffer_deinit(&row);
+    }
+}
+
+void fake_move_item(struct fake_cluster *f, struct slice key, uint64_t bare, uint32_t shard)
+{
+    const struct slice none = {NULL, 0};
+    struct buffer from = {0}, to = {0}, item = {0};
+    const struct table *t = table_of(f, storage_key_table(key));
+    buffer_append_slice(&from, key);
+    buffer_append_slice(&to, key);
+    buffer_append_slice(&item, buffer_slice(&item_at(f, key)->item));
+    shard_put(to.data, bare, shard);
+    delete_item(f, buffer_slice(&from));
+    change_local_rows(f, t, buffer_slice(&from), buffer_slice(&item), none);
+    put_item(f, buffer_slice(&to), buffer_slice(&item));
+    change_local_rows(f, t, buffer_slice(&to), none, buffer_slice(&item));
+    buffer_deinit(&from);
+    buffer_deinit(&to);
+    buffer_deinit(&item);
+}
+
 /* ---- answers ---- */
 
 static void show_item(struct reply *r, const struct fake_item *there, struct buffer *body)
@@ -216,10 +257,15 @@ static void answer_point(struct fake_cluster *f, const struct request *q, const 
             buffer_append_slice(&old, buffer_slice(&there->item));
         answer_write(f, q, there, r, body);
         const struct fake_item *now = item_at(f, request_key(q));
+        struct buffer new = {0};
+        if (now != NULL)
+            buffer_append_slice(&new, buffer_slice(&now->item));
         if (r->code == REPLY_OK && index_set_global(t->index_set) > 0)
-            change_rows(f, t, request_key(q), buffer_slice(&old),
-                        now != NULL ? buffer_slice(&now->item) : slice_make(NULL, 0), r, costs);
+            change_rows(f, t, request_key(q), buffer_slice(&old), buffer_slice(&new), r, costs);
+        if (r->code == REPLY_OK)
+            change_local_rows(f, t, request_key(q), buffer_slice(&old), buffer_slice(&new));
         buffer_deinit(&old);
+        buffer_deinit(&new);
         return;
     }
     r->consumed_mcu = read_cost_mcu(size_at(there), q->get.consistent);
@@ -231,8 +277,11 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
 {
     struct slice lo = slice_compare(q->range.lo, p->lo) < 0 ? p->lo : q->range.lo;
     struct slice hi = p->hi.size > 0 && slice_compare(p->hi, q->range.hi) < 0 ? p->hi : q->range.hi;
+    struct buffer low_key = {0}, high_key = {0};
     must(q->range.hi.size > 0);
-    size_t low = find_item(f, lo), high = find_item(f, hi);
+    storage_key_append_in_space(&low_key, q->range.index, lo);
+    storage_key_append_in_space(&high_key, q->range.index, hi);
+    size_t low = find_item(f, buffer_slice(&low_key)), high = find_item(f, buffer_slice(&high_key));
     for (size_t i = 0; low + i < high; i++) {
         if ((q->range.items_max > 0 && r->range.scanned == q->range.items_max) ||
             r->range.read_bytes >= q->range.bytes_max) {
@@ -260,6 +309,13 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
             buffer_append_sized(body, item);
     }
     r->kind = ANSWER_RANGE;
+    if (r->range.last.size > 0) {
+        buffer_clear(&f->last);
+        storage_key_append_in_space(&f->last, 0, r->range.last);
+        r->range.last = buffer_slice(&f->last);
+    }
+    buffer_deinit(&low_key);
+    buffer_deinit(&high_key);
     r->range.items = buffer_slice(body);
     r->consumed_mcu = read_cost_mcu(r->range.read_bytes, q->range.consistent);
 }
@@ -276,15 +332,8 @@ static void answer_move(struct fake_cluster *f, const struct request *q, const s
     r->kind = ANSWER_RANGE;
     if (there == NULL)
         return;
-    struct buffer home = {0}, item = {0};
-    buffer_append_slice(&home, q->move.key);
-    buffer_append_slice(&item, buffer_slice(&there->item));
-    shard_put(home.data, k->hash, salted_home_by(k, q->move.key, q->move.shards));
-    delete_item(f, q->move.key);
-    put_item(f, buffer_slice(&home), buffer_slice(&item));
+    fake_move_item(f, q->move.key, k->hash, salted_home_by(k, q->move.key, q->move.shards));
     r->range.count = r->range.scanned = 1;
-    buffer_deinit(&home);
-    buffer_deinit(&item);
 }
 
 /* What a node refuses whose table has another registry than the sender knows. REPLY_OK: nothing. */

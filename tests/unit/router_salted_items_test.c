@@ -1,5 +1,6 @@
 /* router_salted_items_test.c - single items of salted keys: where their requests go, and that they
  * leave former homes first. */
+#include "engine/catalog/catalog.h"
 #include "engine/message/frames.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
@@ -353,6 +354,88 @@ static void an_older_registry_is_not_taken(void **state)
     assert_int_equal(copies(sort, &shard), 1);
 }
 
+/* ---- pages ---- */
+
+static struct fake_answer ask_admin(uint64_t connection, const char *head, const char *body)
+{
+    char whole[600];
+    snprintf(whole, sizeof whole,
+             "%s HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+             "Content-Length: %zu\r\n\r\n%s",
+             head, strlen(body), body);
+    if (!f.clients[connection].open)
+        fake_open_admin(&f, connection);
+    fake_send_text(&f, connection, whole);
+    return fake_take_answer(&f, connection);
+}
+
+#define HOT                                                                                        \
+    "\"key\":\"k=\\\"hot\\\"\",\"hash\":\"%016llx\",\"shards\":16,\"former\":[1,2,4],\"version\":" \
+    "9,"                                                                                           \
+    "\"counter\":false,\"moving\":true"
+
+static void the_page_of_partitions_shows_salted_keys(void **state)
+{
+    (void)state;
+    char expected[400];
+    grow(9, 16, 3, FORMER);
+    const struct fake_answer a = ask_admin(2, "GET /weir/partitions", "");
+    snprintf(expected, sizeof expected, "\"salting\":{\"version\":9,\"keys\":[{" HOT "}]}",
+             (unsigned long long)table->salted->keys[0].hash);
+    assert_int_equal(a.status, 200);
+    assert_non_null(memmem(a.body.data, a.body.size, expected, strlen(expected)));
+}
+
+static void a_key_is_given_fewer_shards_by_a_decision_of_the_catalog(void **state)
+{
+    (void)state;
+    char expected[400];
+    struct decision d;
+    grow(9, 16, 3, FORMER);
+    f.hold = true;
+    ask_admin(2, "POST /weir/unsalt",
+              "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"}},\"Shards\":2}");
+    fake_answer(&f, 0);
+    const struct request q = held(0);
+    assert_int_equal(q.op, REQUEST_DECIDE);
+    assert_int_equal(q.decide.op, CATALOG_SALT);
+    assert_int_equal(decision_decode(q.decide.decision, &d), STATUS_OK);
+    assert_int_equal(d.table_id, table->id);
+    assert_int_equal(d.salt.word, SALT_SHRINK);
+    assert_int_equal(d.salt.shards, 2);
+    assert_int_equal(d.salt.version, 9);
+    assert_ptr_equal(salting_find(table->salted, d.salt.key), &table->salted->keys[0]);
+    fake_answer_code(&f, 0, REPLY_OK);
+    fake_answer(&f, 0); /* the table */
+    snprintf(expected, sizeof expected, "{" HOT "}",
+             (unsigned long long)table->salted->keys[0].hash);
+    expect_answer(fake_take_answer(&f, 2), 200, expected);
+}
+
+static void shards_of_a_key_that_has_none_are_not_given_up(void **state)
+{
+    (void)state;
+    static const char *const BODIES[][2] = {
+        {"{\"k\":{\"S\":\"cold\"}}", "The key is not salted"},
+        {"{\"k\":{\"N\":\"1\"}}", "Key: the partition key of the table alone is expected"},
+        {"{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"a\"}}",
+         "Key: the partition key of the table alone is expected"},
+        {"{}", "Key: the partition key of the table alone is expected"},
+        {"{\"k\":{\"S\":\"\"}}", ""},
+        {"{\"k\":{\"S\":\"hot\"}},\"Shards\":129", ""},
+        {"{\"k\":{\"S\":\"hot\"}},\"Shards\":0", ""},
+    };
+    grow(9, 16, 3, FORMER);
+    for (size_t i = 0; i < COUNT_OF(BODIES); i++) {
+        char body[200];
+        snprintf(body, sizeof body, "{\"TableName\":\"tab\",\"Key\":%s}", BODIES[i][0]);
+        const struct fake_answer a = ask_admin(2, "POST /weir/unsalt", body);
+        assert_int_equal(a.status, 400);
+        assert_non_null(memmem(a.body.data, a.body.size, BODIES[i][1], strlen(BODIES[i][1])));
+    }
+    assert_int_equal(f.asked[REQUEST_DECIDE], 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +454,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_partition_that_was_not_told_of_the_key_is_asked_again,
                                         start, stop),
         cmocka_unit_test_setup_teardown(an_older_registry_is_not_taken, start, stop),
+        cmocka_unit_test_setup_teardown(the_page_of_partitions_shows_salted_keys, start, stop),
+        cmocka_unit_test_setup_teardown(a_key_is_given_fewer_shards_by_a_decision_of_the_catalog,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(shards_of_a_key_that_has_none_are_not_given_up, start,
+                                        stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

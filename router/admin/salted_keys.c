@@ -1,0 +1,45 @@
+/* salted_keys.c - shows salted keys in pages. */
+#include "router/admin/salted_keys.h"
+
+#include <stdio.h>
+
+#include "engine/catalog/key_text.h"
+#include "router/json/json_writer.h"
+
+void salted_key_write(struct buffer *out, const struct table *t, const struct salted_key *k)
+{
+    struct buffer key = {0}, text = {0};
+    char hash[17];
+    salted_append_prefix(&key, k, t->id, 0);
+    key_text_append(&text, t, buffer_slice(&key));
+    snprintf(hash, sizeof hash, "%016llx", (unsigned long long)k->hash);
+    json_member_string(out, "key", buffer_slice(&text));
+    json_member_text(out, "hash", hash);
+    json_member_integer(out, "shards", k->shards);
+    json_member_open(out, "former", '[');
+    for (uint32_t i = 0; i < k->before_count; i++)
+        buffer_append_format(out, "%s%u", i > 0 ? "," : "", k->before[i]);
+    json_write_close(out, ']');
+    json_member_integer(out, "version", (int64_t)k->version);
+    json_member_bool(out, "counter", k->counter);
+    json_member_bool(out, "moving", salted_moves(k));
+    buffer_deinit(&key);
+    buffer_deinit(&text);
+}
+
+void salting_write(struct buffer *out, const struct table *t)
+{
+    const struct salting *s = t->salted;
+    if (s == NULL)
+        return;
+    json_member_open(out, "salting", '{');
+    json_member_integer(out, "version", (int64_t)s->version);
+    json_member_open(out, "keys", '[');
+    for (uint32_t i = 0; i < s->count; i++) {
+        json_write_open(out, '{');
+        salted_key_write(out, t, &s->keys[i]);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+    json_write_close(out, '}');
+}

@@ -1,0 +1,54 @@
+/* transact_homes.c - the homes of a transaction's items. */
+#include "router/sharding/transact_homes.h"
+
+#include "router/sharding/at_home.h"
+
+static const struct salted_key *transact_key(const struct call *c, const struct item_request *q)
+{
+    return salting_find(c->plan->tables[q->table].route->table.salted, q->key);
+}
+
+void transact_find_homes(struct call *c)
+{
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        struct item_request *q = &c->plan->items[i];
+        const struct salted_key *k = transact_key(c, q);
+        q->home = q->key;
+        if (k != NULL && !k->counter)
+            q->home = salted_key_in(&c->arena, k, q->key, salted_home(k, q->key));
+    }
+}
+
+bool transact_leave_former(struct call *c)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < c->plan->count; i++) {
+        const struct item_request *q = &c->plan->items[i];
+        const struct salted_key *k = transact_key(c, q);
+        uint32_t former[SHARDS_BEFORE_MAX];
+        if (k == NULL || salted_former_homes(k, q->key, former) == 0)
+            continue;
+        struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_SHARD_MOVE);
+        s->index = i;
+        s->request.move.key = q->key;
+        s->request.move.shards = k->shards;
+        subrequest_start(c->router, s);
+        any = true;
+    }
+    return any;
+}
+
+uint64_t transact_salted(const struct call *c, const struct item_request *q)
+{
+    const struct salted_key *k = transact_key(c, q);
+    return k != NULL ? k->version : 0;
+}
+
+bool transact_take_route(struct call *c, const struct subrequest *s)
+{
+    struct route **known = &c->plan->tables[c->plan->items[s->index].table].route;
+    if (table_salting_version(&s->route->table) <= table_salting_version(&(*known)->table))
+        return false;
+    *known = s->route;
+    return true;
+}

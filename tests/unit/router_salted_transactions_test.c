@@ -1,0 +1,259 @@
+/* router_salted_transactions_test.c - transactions on items of salted keys, step by step. */
+#include "engine/item/item.h"
+#include "engine/message/frames.h"
+#include "engine/transaction/transaction.h"
+#include "tests/check.h"
+#include "tests/support/expect.h"
+#include "tests/support/salted.h"
+
+enum {
+    CONNECTION = 2
+};
+
+static struct fake_cluster f;
+static struct table *table;
+static const char *hot; /* a sort key that was at home in three shards */
+
+static const char WRITE[] =
+    "{\"TransactItems\":[{\"Put\":{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{"
+    "\"S\":\"%s\"}}}},{\"Put\":{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"%s\"},\"s\":{\"S\":"
+    "\"b\"}}}}]}";
+static const char READ[] =
+    "{\"TransactItems\":[{\"Get\":{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{"
+    "\"S\":\"%s\"}}}},{\"Get\":{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"%s\"},\"s\":{\"S\":"
+    "\"b\"}}}}]}";
+
+static uint32_t home_by(const char *sort, uint32_t shards)
+{
+    const struct salted_key k = salted_named(table, "hot", 1, shards, 0, NULL);
+    return salted_home(&k, salted_bare(table, "hot", sort));
+}
+
+static void grow(uint64_t version, uint32_t shards, uint32_t count, const uint32_t *before)
+{
+    const struct salted_key k = salted_named(table, "hot", version, shards, count, before);
+    fake_salt(&f, table, &(struct salting){version, 1, &k});
+}
+
+static int start(void **state)
+{
+    static char sort[16];
+    (void)state;
+    fake_init(&f);
+    fake_start(&f);
+    table = fake_table(&f, "tab", "k", ATTR_STRING, "s", ATTR_STRING, 8);
+    for (int i = 0; hot == NULL; i++) {
+        snprintf(sort, sizeof sort, "w%d", i);
+        if (home_by(sort, 2) == 1 && home_by(sort, 4) > 1 && home_by(sort, 16) > 3)
+            hot = sort;
+    }
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+static const struct partition_info *partition_of(struct slice key)
+{
+    return table_partition_of(table, key);
+}
+
+/* A partition key whose item with the sort key "b" is in another partition than the hot one. */
+static const char *other_key(uint32_t shards)
+{
+    static char name[16];
+    uint8_t bytes[256];
+    const struct slice bare = salted_bare(table, "hot", hot);
+    memcpy(bytes, bare.data, bare.size);
+    shard_put(bytes, shard_bare_hash(bare), home_by(hot, shards));
+    const uint32_t at = partition_of(slice_make(bytes, bare.size))->id;
+    for (int i = 0;; i++) {
+        snprintf(name, sizeof name, "c%d", i);
+        if (partition_of(salted_bare(table, name, "b"))->id != at)
+            return name;
+    }
+}
+
+static void send(const char *operation, const char *format, const char *other)
+{
+    char text[500];
+    struct buffer b = {0};
+    snprintf(text, sizeof text, format, hot, other);
+    if (!f.clients[CONNECTION].open)
+        fake_open(&f, CONNECTION);
+    f.hold = true;
+    fake_request_text(&b, operation, slice_of(text));
+    fake_send(&f, CONNECTION, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+static struct request held(size_t index)
+{
+    struct request q;
+    assert_true(index < f.held_count);
+    const struct slice frame = buffer_slice(&f.held[index].frame);
+    assert_int_equal(request_decode(slice_make(frame.data + 4, frame.size - 4), &q), STATUS_OK);
+    return q;
+}
+
+/* Answers all that is held, which must be `count` requests of that kind, with the code. */
+static void answer(uint32_t count, enum request_op op, enum reply_code code)
+{
+    assert_int_equal(f.held_count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(held(0).op, op);
+        fake_answer_code(&f, 0, code);
+    }
+}
+
+static void leave_former_homes(uint32_t shards, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(f.held_count, 1);
+        assert_int_equal(held(0).op, REQUEST_SHARD_MOVE);
+        assert_int_equal(held(0).move.shards, shards);
+        fake_answer(&f, 0);
+    }
+}
+
+static const uint32_t FORMER[] = {1, 2, 4};
+
+static void parts_are_prepared_at_home_after_former_homes_are_left(void **state)
+{
+    (void)state;
+    grow(9, 16, 3, FORMER);
+    send("TransactWriteItems", WRITE, other_key(16));
+    fake_answer(&f, 0); /* the table */
+    leave_former_homes(16, 3);
+    assert_int_equal(f.held_count, 2);
+    assert_int_equal(held(0).salted, 9);
+    assert_int_equal(shard_of(held(0).admit.key), home_by(hot, 16));
+    assert_int_equal(held(1).salted, 0);
+    answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
+    assert_int_equal(held(0).salted, 9);
+    assert_int_equal(shard_of(held(0).write.key), home_by(hot, 16));
+    answer(2, REQUEST_PUT, REPLY_OK);
+    assert_int_equal(shard_of(held(0).transaction.key), home_by(hot, 16));
+    answer(1, REQUEST_TRANSACT_DECIDE, REPLY_OK);
+    expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
+}
+
+static void a_partition_that_has_all_items_at_home_does_them_at_once(void **state)
+{
+    (void)state;
+    fake_repartition(&f, table, 1);
+    grow(9, 16, 3, FORMER);
+    send("TransactWriteItems", WRITE, "cold");
+    fake_answer(&f, 0);
+    leave_former_homes(16, 3);
+    assert_int_equal(shard_of(held(0).transact.key), home_by(hot, 16));
+    assert_int_equal(held(0).salted, 9);
+    answer(1, REQUEST_TRANSACT, REPLY_OK);
+    expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
+}
+
+static void an_item_that_another_transaction_has_cancels(void **state)
+{
+    (void)state;
+    grow(9, 16, 3, FORMER);
+    send("TransactWriteItems", WRITE, other_key(16));
+    fake_answer(&f, 0);
+    for (int i = 0; i < 1000; i++) {
+        if (f.held_count == 0)
+            fake_advance_ms(&f, 100);
+        else if (held(0).op == REQUEST_SHARD_MOVE)
+            fake_answer_code(&f, 0, REPLY_LOCKED);
+        else
+            fake_answer(&f, 0); /* the table */
+    }
+    const struct fake_answer a = fake_take_answer(&f, CONNECTION);
+    assert_int_equal(a.status, 400);
+    assert_non_null(memmem(a.body.data, a.body.size, "[TransactionConflict, None]", 27));
+    assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
+}
+
+/* Before anything is prepared. */
+static void a_key_that_grows_meanwhile_makes_it_begin_again(void **state)
+{
+    (void)state;
+    grow(1, 2, 0, NULL);
+    send("TransactWriteItems", WRITE, other_key(2));
+    fake_answer(&f, 0);
+    assert_int_equal(f.held_count, 2);
+    assert_int_equal(shard_of(held(0).admit.key), 1);
+    grow(2, 16, 1, (const uint32_t[]){2});
+    fake_answer_code(&f, 1, REPLY_OK);
+    fake_answer_code(&f, 0, REPLY_STALE_MAP);
+    assert_int_equal(held(0).op, REQUEST_TABLE_GET);
+    fake_answer(&f, 0);
+    assert_int_equal(held(0).admit.back, WRITE_ADMITTED);
+    answer(1, REQUEST_TRANSACT_ADMIT, REPLY_OK);
+    leave_former_homes(16, 1);
+    assert_int_equal(shard_of(held(0).admit.key), home_by(hot, 16));
+    assert_int_equal(held(0).salting, 2);
+    while (f.held_count > 0)
+        fake_answer_code(&f, 0, REPLY_OK);
+    expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
+}
+
+static void a_part_that_meets_a_newer_registry_drops_what_was_prepared(void **state)
+{
+    (void)state;
+    grow(1, 2, 0, NULL);
+    send("TransactWriteItems", WRITE, other_key(2));
+    fake_answer(&f, 0);
+    answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
+    assert_int_equal(f.held_count, 2);
+    grow(2, 16, 1, (const uint32_t[]){2});
+    fake_answer_code(&f, 1, REPLY_OK);
+    fake_answer_code(&f, 0, REPLY_STALE_MAP);
+    fake_answer(&f, 0); /* the table */
+    answer(1, REQUEST_TRANSACT_RESOLVE, REPLY_OK);
+    const struct fake_answer a = fake_take_answer(&f, CONNECTION);
+    assert_int_equal(a.status, 503);
+    assert_int_equal(f.held_count, 0);
+}
+
+static void reads_are_checked_where_the_items_are(void **state)
+{
+    (void)state;
+    grow(1, 2, 0, NULL);
+    send("TransactGetItems", READ, other_key(2));
+    fake_answer(&f, 0);
+    answer(2, REQUEST_GET, REPLY_OK);
+    assert_int_equal(f.held_count, 2);
+    assert_int_equal(shard_of(held(0).unchanged.key), 1);
+    grow(2, 16, 1, (const uint32_t[]){2});
+    fake_answer_code(&f, 1, REPLY_OK);
+    fake_answer_code(&f, 0, REPLY_STALE_MAP);
+    fake_answer(&f, 0);                /* the table */
+    assert_int_equal(f.held_count, 2); /* all is read again */
+    assert_int_equal(held(0).op, REQUEST_SHARD_MOVE);
+    assert_int_equal(held(1).op, REQUEST_GET);
+    fake_answer(&f, 0);
+    assert_int_equal(shard_of(held(1).get.key), home_by(hot, 16));
+    answer(2, REQUEST_GET, REPLY_OK);
+    answer(2, REQUEST_UNCHANGED, REPLY_OK);
+    expect_answer(fake_take_answer(&f, CONNECTION), 200, "{\"Responses\":[{},{}]}");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(parts_are_prepared_at_home_after_former_homes_are_left,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(a_partition_that_has_all_items_at_home_does_them_at_once,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(an_item_that_another_transaction_has_cancels, start, stop),
+        cmocka_unit_test_setup_teardown(a_key_that_grows_meanwhile_makes_it_begin_again, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_part_that_meets_a_newer_registry_drops_what_was_prepared,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(reads_are_checked_where_the_items_are, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
