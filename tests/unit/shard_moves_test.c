@@ -271,6 +271,31 @@ static void pieces_bring_all_items_of_a_shard_home(void **state)
     shards_close(&s);
 }
 
+static void cold_items_are_touched_before_they_move(void **state)
+{
+    enum {
+        ITEMS = 60
+    };
+    struct shards_scene s;
+    uint32_t away = 0, requests;
+    (void)state;
+    shards_init(&s);
+    s.w.resident_max = 1;
+    lone_open_table(&s.w, 100, 100);
+    shards_salt(&s, 0, VERSION);
+    for (uint32_t name = 0; name < ITEMS; name++) {
+        assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
+        away += shards_home(&s, name, SHARDS) != 0;
+    }
+    lone_checkpoint_all(&s.w);
+    shards_move_surely(&s, shards_mover(&s, SHARDS), 0, SHARDS);
+    lone_checkpoint_all(&s.w);
+    assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), away - 1);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+    shards_close(&s);
+}
+
 /* A lock of a transaction from before the fence. */
 static void a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked(void **state)
 {
@@ -498,6 +523,7 @@ int main(void)
         cmocka_unit_test(malformed_moves_are_refused),
         cmocka_unit_test(only_parts_of_transactions_say_that_they_move),
         cmocka_unit_test(pieces_bring_all_items_of_a_shard_home),
+        cmocka_unit_test(cold_items_are_touched_before_they_move),
         cmocka_unit_test(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked),
         cmocka_unit_test(a_move_costs_nothing_and_streams_are_not_told),
         cmocka_unit_test(a_new_leader_writes_a_row_again_before_its_item_leaves),
