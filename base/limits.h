@@ -73,6 +73,8 @@
       "expiry_bytes_s.")                                                                           \
     X(ttl_change_ms, 0, 0, 86400000,                                                               \
       "After a change of a table's time to live, the next one must wait for this time.")           \
+    X(control_salting, 1, 0, 1,                                                                    \
+      "1: the controller gives hot keys shards, in tables with the tag weir:salting. 0: never.")   \
     X(salting_shard_units, 800, 1, 1000000,                                                        \
       "A hot key of a table with the tag weir:salting gets a shard for each this many write units "\
       "per second.")                                                                               \

@@ -116,6 +116,7 @@ static void control_begin(struct controller *c, const struct control_view *view)
     c->unanswered = 0;
     c->adapted_at = c->balanced_at = c->peaks_at = c->peaks_quiet_until = c->now;
     c->spread_at = instant_add_ms(c->now, SPREAD_AFTER_MS);
+    memset(c->salting_notes, 0, sizeof c->salting_notes);
     for (uint32_t node = 0; node <= NODES_MAX; node++)
         c->nodes[node] = (struct watched_node){
             .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
@@ -147,6 +148,8 @@ void controller_look(struct controller *c, struct instant now, const struct cont
         control_on_demand(c);
     control_indexes(c);
     control_streams(c);
+    if (c->config->control_salting)
+        control_salting(c);
     if (c->config->control_split)
         control_split(c);
     if (c->config->control_merge)

@@ -15,6 +15,7 @@
  *   merge.c       merges neighbours that have long been cold
  *   balance.c     replicas leave overloaded nodes
  *   streams.c     the events of records that are trimmed early
+ *   salting.c     hot partition keys get more shards
  *   leaders.c     leadership is spread over the nodes */
 #pragma once
 
@@ -24,7 +25,15 @@
 enum {
     SAMPLES = 36,       /* samples kept of a used partition */
     DECISIONS_MAX = 16, /* requests of one look */
-    SPLIT_JOBS_MAX = 8  /* partitions being cut at once */
+    SPLIT_JOBS_MAX = 8, /* partitions being cut at once */
+    SALTING_NOTES_MAX = 64
+};
+
+/* What salting.c did lately, and does not do again before that time. */
+struct salting_note {
+    uint32_t table_id;
+    uint64_t hash; /* of a key; 0: of the table */
+    struct instant until;
 };
 
 /* A partition's totals. */
@@ -124,6 +133,8 @@ struct controller {
     struct instant peaks_at;    /* no look at peaks before this time */
     struct instant peaks_quiet_until;
     struct split_job splits[SPLIT_JOBS_MAX];
+    struct salting_note salting_notes[SALTING_NOTES_MAX]; /* a ring */
+    uint32_t salting_note_next;
     uint32_t unanswered; /* decisions */
     bool kept_waiting;   /* the last look waited for unanswered decisions */
     struct instant forget_at;
@@ -232,6 +243,11 @@ void control_indexes(struct controller *c);
 
 /* ---- streams.c ---- */
 void control_streams(struct controller *c);
+
+/* ---- salting.c ---- */
+void control_salting(struct controller *c);
+/* The shards that a key needs which is asked for so much per second: 1 to SHARDS_MAX. */
+uint32_t control_shards_for(int64_t mcu, int64_t shard_units);
 void control_balance(struct controller *c);
 /* Whether the node consumes more than its share, of either kind. */
 bool control_is_above(const struct controller *c, uint32_t node);

@@ -20,6 +20,16 @@ static void node_report_walk(struct codec *c, struct node_report *r)
 CODEC_ENCODE(node_report)
 CODEC_DECODE(node_report)
 
+static void heavy_key_walk(struct codec *c, uint32_t table_id, struct heavy_key *k)
+{
+    const size_t at = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
+    codec_sized(c, &k->key, STORAGE_KEY_SIZE_MAX);
+    codec_i64(c, &k->mcu, 1, total_max);
+    if (codec_reads(c) && !codec_failed(c))
+        codec_check(c, k->key.size > at && storage_key_part_size(k->key, at) == k->key.size - at &&
+                           storage_key_table(k->key) == table_id);
+}
+
 static void partition_report_walk(struct codec *c, struct partition_report *r)
 {
     codec_u32(c, &r->table_id);
@@ -43,6 +53,9 @@ static void partition_report_walk(struct codec *c, struct partition_report *r)
             codec_i64(c, &t->refused[reason], 0, total_max);
         codec_i64(c, &r->excess_ms[kind], 0, total_max);
     }
+    codec_count(c, &r->heavy_count, 0, HEAVY_KEYS_MAX);
+    for (uint32_t i = 0; i < r->heavy_count && !codec_failed(c); i++)
+        heavy_key_walk(c, r->table_id, &r->heavy[i]);
 }
 
 CODEC_ENCODE(partition_report)

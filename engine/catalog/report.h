@@ -6,6 +6,7 @@
  * mcu. The receiver computes rates, so a lost report does no harm. */
 #pragma once
 
+#include "engine/heat/heavy.h"
 #include "engine/index/index.h"
 #include "engine/message/message.h"
 
@@ -27,6 +28,8 @@ struct partition_report {
     struct index_refusal index_refusal;
     int64_t trimmed_early; /* records of streams, for their bytes, since the node started */
     int64_t excess_ms[ADMIT_KINDS]; /* how long more was asked for than the maximum: excess.h */
+    uint32_t heavy_count;
+    struct heavy_key heavy[HEAVY_KEYS_MAX]; /* by writes, offered; lends as long as the report */
 };
 
 void node_report_encode(struct buffer *out, const struct node_report *r);

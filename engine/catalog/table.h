@@ -52,7 +52,7 @@ enum {
     TTL_NAME_SIZE_MAX = 255
 };
 /* The tag that lets weir spread hot keys: salting_read_wish. */
-#define SALTING_TAG "weir:salting"
+#define SALTING_TAG     "weir:salting"
 #define TABLE_UNITS_MAX INT64_C(1000000000000) /* of anything per second */
 
 /* What CreateTable and UpdateTable ask for. Pairs are indexed by enum admit_kind. */

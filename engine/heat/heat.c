@@ -237,6 +237,21 @@ int64_t heat_error(struct heat *h, struct instant now, enum admit_kind kind)
     return (int64_t)((__int128)sketch_error(m->sketch) * rate / m->total_mcu);
 }
 
+int64_t heat_recent_mcu(const struct heat *h, struct instant now, enum admit_kind kind)
+{
+    const struct heat_state *s = h->state;
+    const bool recent = s != NULL && instant_since(now, s->slot_at).ns < h->recent_ms * NS_PER_MS;
+    return recent ? s->slot_mcu[kind] : 0;
+}
+
+uint32_t heat_items(struct heat *h, struct instant now, enum admit_kind kind,
+                    struct sketch_item *out)
+{
+    const struct heat_state *s = state_at(h, now);
+    return s == NULL || s->meters[kind].sketch == NULL ? 0
+                                                       : sketch_items(s->meters[kind].sketch, out);
+}
+
 enum sketch_direction heat_direction(const struct heat *h, enum admit_kind kind)
 {
     if (h->state == NULL || h->state->meters[kind].sketch == NULL)

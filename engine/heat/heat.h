@@ -82,6 +82,14 @@ enum sketch_direction heat_direction(const struct heat *h, enum admit_kind kind)
 /* Bytes on the heap. */
 size_t heat_memory(const struct heat *h);
 
+/* What is within the present stretch of heat_recent_ms: without a look at the keys, and exact. */
+int64_t heat_recent_mcu(const struct heat *h, struct instant now, enum admit_kind kind);
+
+/* The keys in the sketch of one kind, without the shared bytes, in no order: at most SKETCH_ENTRIES. They
+ * lend until the heat changes. */
+uint32_t heat_items(struct heat *h, struct instant now, enum admit_kind kind,
+                    struct sketch_item *out);
+
 /* A key in the sketches, and the decayed cost that was asked for it. */
 struct heat_point {
     struct slice key; /* without the shared bytes; lends until the heat changes */

@@ -25,6 +25,16 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
     reports_soon(heat->reports);
 }
 
+/* Reports a partition at once that has begun to be asked for what a key with one shard may be. */
+static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
+{
+    const int64_t most = heat->env->config->salting_shard_units * MCU_PER_UNIT;
+    if (p->heavy_told || heat_recent_mcu(&p->heat, heat->env->now, ADMIT_WRITE) < most)
+        return;
+    p->heavy_told = true;
+    reports_soon(heat->reports);
+}
+
 void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind kind,
                    struct slice key, int64_t cost_mcu)
 {
@@ -34,6 +44,8 @@ void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind 
         heat_init(&p->heat, p->info.lo, p->info.hi, p->info.id, heat->env->config);
     heat_add(&p->heat, heat->env->now, kind, key, cost_mcu);
     node_heat_count_excess(heat, p, kind, cost_mcu);
+    if (kind == ADMIT_WRITE)
+        node_heat_note_heavy(heat, p);
     if (heat->at.ns == INSTANT_NEVER.ns)
         heat->at = node_heat_cool_at(heat);
 }

@@ -58,9 +58,11 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
                              const struct operation *o)
 {
     const struct request *q = &o->request;
-    const bool moves = traits_of(q)->answer == ANSWER_ITEM && traits_of(q)->write && q->write.moves;
+    if ((q->salting >= p->info.salting && q->salted <= p->info.salting) || !items_are_asked_for(q))
+        return true;
+    const bool moves = (q->op == REQUEST_PUT || q->op == REQUEST_DELETE) && q->write.moves;
     const bool older = q->salting < p->info.salting && !moves && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
-    if ((!older && q->salted <= p->info.salting) || !items_are_asked_for(q))
+    if (!older && q->salted <= p->info.salting)
         return true;
     if (older)
         env_refuse(requests->env, o, REPLY_STALE_MAP, "partition %u knows of newer salted keys",

@@ -16,6 +16,7 @@ void loads_destroy(struct loads *l)
     size_t at = 0;
     for (struct partition_load *p; (p = id_map_next(&l->partitions, &at)) != NULL;) {
         free(p->counts);
+        buffer_deinit(&p->heavy_bytes);
         free(p);
     }
     id_map_deinit(&l->partitions);
@@ -84,6 +85,19 @@ static void loads_count(struct partition_load *p, const struct partition_report 
     memcpy(p->counts->reported, r->totals, sizeof r->totals);
 }
 
+static void loads_take_heavy(struct partition_load *p, const struct partition_report *r)
+{
+    buffer_clear(&p->heavy_bytes);
+    for (uint32_t i = 0; i < r->heavy_count; i++)
+        buffer_append_slice(&p->heavy_bytes, r->heavy[i].key);
+    const uint8_t *at = p->heavy_bytes.data;
+    for (uint32_t i = 0; i < r->heavy_count; i++) {
+        p->heavy[i] = (struct heavy_key){slice_make(at, r->heavy[i].key.size), r->heavy[i].mcu};
+        at += r->heavy[i].key.size;
+    }
+    p->heavy_count = r->heavy_count;
+}
+
 void loads_take_partition(struct loads *l, struct instant now, const struct partition_report *r)
 {
     struct partition_load *p = find_or_add(l, r->partition);
@@ -94,6 +108,7 @@ void loads_take_partition(struct loads *l, struct instant now, const struct part
     memcpy(p->excess_ms, r->excess_ms, sizeof p->excess_ms);
     p->index_refusal = r->index_refusal;
     p->trimmed_early = r->trimmed_early;
+    loads_take_heavy(p, r);
     p->heard_at = now;
     p->items = r->items;
     p->bytes = r->bytes;

@@ -99,8 +99,7 @@ static void node_compose_indexes(struct node *n)
     };
     n->index_builder = (struct index_builder){
         .env = env, .calls = &n->calls, .catalog = &n->catalog, .proposals = &n->proposals};
-    n->shard_mover =
-        (struct shard_mover){.env = env, .calls = &n->calls, .catalog = &n->catalog};
+    n->shard_mover = (struct shard_mover){.env = env, .calls = &n->calls, .catalog = &n->catalog};
 }
 
 /* The components that go over all items of a partition. */

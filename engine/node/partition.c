@@ -64,16 +64,17 @@ void partition_set(struct partition *p, const struct partition_info *info)
 {
     struct buffer bytes = {0};
     bool same_range = slice_equal(p->info.lo, info->lo) && slice_equal(p->info.hi, info->hi);
+    const bool same_shards = info->salting == p->info.salting;
     partition_info_encode(&bytes, info);
     buffer_deinit(&p->bytes);
     p->bytes = bytes;
     must(partition_info_decode(buffer_slice(&p->bytes), &p->info) == STATUS_OK);
     arena_reset(&p->index_arena);
     must(index_set_decode(p->info.indexes, &p->index_arena, &p->indexes) == STATUS_OK);
-    if (!same_range) {
+    if (!same_range || !same_shards)
         heat_deinit(&p->heat);
+    if (!same_range)
         memset(p->excess, 0, sizeof p->excess);
-    }
     p->stored = false;
 }
 

@@ -132,6 +132,7 @@ struct partition {
     struct heat heat; /* while it is led here */
     struct excess excess[ADMIT_KINDS];
     struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
+    bool heavy_told; /* that one key may be asked for too much was reported */
     struct partition_counts counts[ADMIT_KINDS];
     struct index_refusal index_refusal; /* while it is led here */
     /* Exact; while `counting`, of the keys before `counted_to` (counting.c). */
@@ -178,8 +179,9 @@ static inline uint64_t partition_led_term(const struct partition *p)
 struct partition *partition_create(const struct partition_info *info);
 void partition_destroy(struct partition *p);
 
-/* Takes over range, epoch, rates and intended members. A changed range clears the heat. The slices
- * of `info` may point into p->bytes. */
+/* Takes over range, epoch, rates and intended members. A changed range clears the heat. So do changed
+ * shards of the table's keys: what was asked for before may be asked for elsewhere now, and a cut
+ * there would be in vain. The slices of `info` may point into p->bytes. */
 void partition_set(struct partition *p, const struct partition_info *info);
 
 /* Frees the search and its result. NULL: does nothing. */

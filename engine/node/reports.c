@@ -9,7 +9,20 @@ enum {
     REPORT_GAP_MS = 20, /* at least between two reports */
 };
 
-static void reports_describe(const struct reports *reports, const struct partition *p, bool leads,
+/* The keys that may need more shards, or soon do: engine/sharding/salting.h. */
+static void reports_name_heavy(const struct reports *reports, struct partition *p,
+                               struct partition_report *out)
+{
+    const int64_t least = reports->env->config->salting_shard_units * MCU_PER_UNIT / 2;
+    if (!heat_is_init(&p->heat))
+        return;
+    p->heavy_told = heat_rate_now(&p->heat, reports->env->now, ADMIT_WRITE) >= least;
+    if (p->heavy_told)
+        out->heavy_count = heat_heavy_keys(&p->heat, reports->env->now, ADMIT_WRITE, p->info.lo,
+                                           least, &reports->env->lent, out->heavy);
+}
+
+static void reports_describe(const struct reports *reports, struct partition *p, bool leads,
                              struct partition_report *out)
 {
     *out = (struct partition_report){.table_id = p->info.table_id,
@@ -22,6 +35,8 @@ static void reports_describe(const struct reports *reports, const struct partiti
                                      .bytes = leads ? p->items.bytes : -1};
     if (leads)
         memcpy(out->rows, p->rows, sizeof out->rows);
+    if (leads)
+        reports_name_heavy(reports, p, out);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->totals[kind] = p->counts[kind].load;
         out->excess_ms[kind] = leads ? excess_ms(&p->excess[kind], reports->env->now) : 0;
@@ -41,11 +56,12 @@ static void reports_append(const struct reports *reports, struct buffer *b, stru
     if (leads && p->counting)
         return; /* its count is not known yet */
     reports_describe(reports, p, leads, &r);
-    uint64_t hash = XXH3_64bits(&r, sizeof r);
-    if (leads && !all && hash == p->reported && p->frozen.index == 0)
-        return;
+    const size_t size = b->size;
     partition_report_encode(b, &r);
-    if (leads)
+    const uint64_t hash = XXH3_64bits(b->data + size, b->size - size);
+    if (leads && !all && hash == p->reported && p->frozen.index == 0)
+        b->size = size;
+    else if (leads)
         p->reported = hash;
 }
 

@@ -7,8 +7,8 @@
 
 enum {
     LOOK_MS = 50,
-    PIECE_MAX = 64,  /* items that are moved by one request */
-    MOVES_MAX = 16,  /* keys whose items are moved at once */
+    PIECE_MAX = 64, /* items that are moved by one request */
+    MOVES_MAX = 16, /* keys whose items are moved at once */
     PATIENCE_MS = 10000
 };
 
@@ -16,17 +16,17 @@ struct shard_move {
     LIST_ENTRY(shard_move) place;
     uint32_t number; /* names its calls */
     uint32_t table_id;
-    struct buffer key; /* what the storage keys of its shard 0 begin with */
-    uint64_t version;  /* of the key */
-    uint32_t shard;    /* the one that is read */
-    uint32_t asked;    /* items that the last request may move */
+    struct buffer key;   /* what the storage keys of its shard 0 begin with */
+    uint64_t version;    /* of the key */
+    uint32_t shard;      /* the one that is read */
+    uint32_t asked;      /* items that the last request may move */
     struct buffer from;  /* everything before this key is done in that shard */
     struct buffer end;   /* of that shard */
     struct buffer until; /* of what the last request could read */
     struct instant since;
     int64_t moved;
-    bool found;  /* the pass has found items that are not at home */
-    bool again;  /* it is the pass that verifies */
+    bool found; /* the pass has found items that are not at home */
+    bool again; /* it is the pass that verifies */
     bool asking;
     bool done; /* the catalog is being told */
     bool told; /* in this look */
@@ -317,18 +317,17 @@ static void move_tell(struct shard_mover *mover, const struct shard_move *m, con
     else
         buffer_append_format(&mover->text, ": all items are in their shards, %lld were moved",
                              (long long)m->moved);
-    *out = (struct decision){.table_id = t->id,
-                             .salt = {.word = SALT_MOVED,
-                                      .key = buffer_slice(&m->key),
-                                      .version = m->version},
-                             .has_event = true,
-                             .event = {.kind = leaves ? EVENT_KEY_UNSALTED : EVENT_KEY_MOVED,
-                                       .table_id = t->id,
-                                       .table = t->name,
-                                       .reason = buffer_slice(&mover->text),
-                                       .figure = slice_of("shards"),
-                                       .before = k->before[0],
-                                       .after = k->shards}};
+    *out = (struct decision){
+        .table_id = t->id,
+        .salt = {.word = SALT_MOVED, .key = buffer_slice(&m->key), .version = m->version},
+        .has_event = true,
+        .event = {.kind = leaves ? EVENT_KEY_UNSALTED : EVENT_KEY_MOVED,
+                  .table_id = t->id,
+                  .table = t->name,
+                  .reason = buffer_slice(&mover->text),
+                  .figure = slice_of("shards"),
+                  .before = k->before[0],
+                  .after = k->shards}};
 }
 
 bool shard_mover_next(struct shard_mover *mover, struct decision *out)

@@ -28,10 +28,10 @@ struct shard_mover {
     LIST_HEAD(, shard_move) all; /* owns */
     uint32_t count;
     uint32_t last_number;
-    bool more; /* other keys wait */
+    bool more;     /* other keys wait */
     uint64_t seen; /* a hash of the registries at the last look */
     struct token_bucket moves;
-    struct instant at; /* when it looks next */
+    struct instant at;  /* when it looks next */
     struct buffer text; /* lent by a decision */
 };
 

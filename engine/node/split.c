@@ -319,7 +319,7 @@ bool split_take_range(struct applier *applier, struct partition *p,
                       const struct partition_info *told)
 {
     if (told->epoch == p->info.epoch) {
-        if (told->indexes_version != p->info.indexes_version)
+        if (told->indexes_version != p->info.indexes_version || told->salting != p->info.salting)
             split_take_info(p, told);
         return true;
     }

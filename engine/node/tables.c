@@ -95,6 +95,20 @@ static void tables_note_excess(struct requests *requests, const struct partition
     }
 }
 
+/* Makes the controller look at once if a key has just become a reason for more shards. */
+static void tables_note_heavy(struct requests *requests, const struct partition_report *r)
+{
+    const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
+    const struct table *t = catalog_find_id(requests->catalog->state, r->table_id);
+    const int64_t most = requests->env->config->salting_shard_units * MCU_PER_UNIT;
+    uint32_t fixed;
+    const bool heavy = r->heavy_count > 0 && r->heavy[0].mcu > most;
+    const bool known = before != NULL && before->epoch == r->epoch && before->heavy_count > 0 &&
+                       before->heavy[0].mcu > most;
+    if (heavy && !known && t != NULL && table_salting_wish(t, &fixed) != SALTING_OFF)
+        requests->catalog->urgent_at = requests->env->now;
+}
+
 /* Takes a report. The answer names its replicas that belong to no group any more. Their partition
  * is gone, or they know no leader and the catalog does not have them as members. */
 void requests_take_report(struct requests *requests, struct operation *o)
@@ -111,6 +125,7 @@ void requests_take_report(struct requests *requests, struct operation *o)
             catalog_has(requests->catalog->state, p.table_id, p.partition, p.member)) {
             catalog_report(requests->catalog->state, &p);
             tables_note_excess(requests, &p);
+            tables_note_heavy(requests, &p);
             loads_take_partition(requests->catalog->loads, requests->env->now, &p);
         } else if (gone || (p.items < 0 &&
                             !catalog_may_have(requests->catalog->state, p.partition, p.member))) {

@@ -196,8 +196,8 @@ enum reply_code catalog_world_salt(struct catalog_world *w, enum salt_word word,
     return catalog_world_salt_at(w, word, key, shards, version);
 }
 
-enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word,
-                                      const char *key, uint32_t shards, uint64_t version)
+enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word, const char *key,
+                                      uint32_t shards, uint64_t version)
 {
     uint32_t fixed;
     struct buffer b = {0};

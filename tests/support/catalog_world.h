@@ -58,8 +58,8 @@ void catalog_world_append_key(struct buffer *out, const struct catalog_world *w,
 /* A word about a key, as the decider would say it: with the key's version, or with another one. */
 enum reply_code catalog_world_salt(struct catalog_world *w, enum salt_word word, const char *key,
                                    uint32_t shards);
-enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word,
-                                      const char *key, uint32_t shards, uint64_t version);
+enum reply_code catalog_world_salt_at(struct catalog_world *w, enum salt_word word, const char *key,
+                                      uint32_t shards, uint64_t version);
 
 /* The table's partition `i`, in key order. */
 const struct partition_info *catalog_world_at(const struct catalog_world *w, uint32_t i);

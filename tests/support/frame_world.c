@@ -36,6 +36,7 @@ struct frame_world {
     struct reply answer; /* to the router's last request; its slices are in `answered` */
     bool has_answer;
     struct buffer answered;
+    struct buffer decided; /* the answer to a decision, which may come later */
     struct arena arena;
     struct buffer table_bytes;
     struct table table;
@@ -190,12 +191,11 @@ enum reply_code frame_world_ask_node(struct frame_world *w, uint32_t node, struc
 
 void frame_world_decide(struct frame_world *w, enum catalog_op op, const struct decision *d)
 {
-    struct buffer body = {0}, answer = {0};
+    struct buffer body = {0};
     decision_encode(&body, d);
     const struct request r = {.op = REQUEST_DECIDE, .decide = {buffer_slice(&body), (uint8_t)op}};
-    world_ask(&w->world, &r, &answer);
+    world_ask(&w->world, &r, &w->decided);
     buffer_deinit(&body);
-    buffer_deinit(&answer);
 }
 
 static bool fetch_table(struct frame_world *w)
@@ -475,6 +475,7 @@ void frame_world_destroy(struct frame_world *w)
             buffer_deinit(&w->classes[i].frames[k]);
     }
     buffer_deinit(&w->answered);
+    buffer_deinit(&w->decided);
     buffer_deinit(&w->table_bytes);
     arena_deinit(&w->arena);
     free(w);

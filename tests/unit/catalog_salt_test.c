@@ -154,9 +154,10 @@ static void only_keys_of_tables_with_a_sort_key_are_spread(void **state)
     c.spec.sort_key = (struct key_attr){0};
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_int_equal(catalog_world_settle(&w, 2, TABLE_CREATING), REPLY_OK);
-    assert_refused(&w, catalog_world_tag(&w, "auto"), REPLY_TABLE_INVALID,
-                   "The tag weir:salting is 'auto', which spreads the items of a partition key by "
-                   "their sort keys, and the table has no sort key. For counters there is 'counter'");
+    assert_refused(
+        &w, catalog_world_tag(&w, "auto"), REPLY_TABLE_INVALID,
+        "The tag weir:salting is 'auto', which spreads the items of a partition key by "
+        "their sort keys, and the table has no sort key. For counters there is 'counter'");
     assert_int_equal(catalog_world_tag(&w, "17"), REPLY_TABLE_INVALID);
     assert_int_equal(catalog_world_tag(&w, "off"), REPLY_OK);
     assert_int_equal(catalog_world_tag(&w, "counter"), REPLY_OK);

@@ -54,6 +54,57 @@ static void damaged_reports_are_refused(void **state)
     buffer_deinit(&b);
 }
 
+static void keys_of_a_report_are_whole_and_of_its_table(void **state)
+{
+    (void)state;
+    struct buffer key = {0}, b = {0};
+    struct partition_report out;
+    struct partition_report r = {.table_id = 7, .partition = 2, .member = raft_member_id(3, 1, 0)};
+    const struct attr a = {.type = ATTR_STRING, .body = slice_of("hot")};
+    storage_key_append_collection(&key, 7, &a);
+    const struct slice whole = buffer_slice(&key);
+    const struct slice keys[] = {slice_make(NULL, 0), slice_make(whole.data, 2),
+                                 slice_make(whole.data, 12), slice_make(whole.data, whole.size - 1),
+                                 whole};
+    r.heavy_count = 1;
+    for (size_t i = 0; i < 8; i++) {
+        const bool good = i == 4;
+        r.table_id = i == 5 ? 8 : 7;
+        r.heavy[0] = (struct heavy_key){keys[i < 4 ? i : 4], i == 6 ? 0 : 1000};
+        buffer_clear(&b);
+        partition_report_encode(&b, &r);
+        if (i == 7) /* more than there is room for */
+            b.data[b.size - 1 - 8 - 4 - whole.size] = HEAVY_KEYS_MAX + 1;
+        struct reader reader = {buffer_slice(&b), false};
+        assert_int_equal(partition_report_decode(&reader, &out),
+                         good ? STATUS_OK : STATUS_MALFORMED);
+    }
+    buffer_deinit(&b);
+    buffer_deinit(&key);
+}
+
+static void keys_of_the_last_report_are_kept(void **state)
+{
+    (void)state;
+    uint8_t bytes[] = "hot";
+    struct loads *l = loads_create();
+    struct partition_report r = {.table_id = 1,
+                                 .partition = 70,
+                                 .member = raft_member_id(1, 1, 0),
+                                 .heavy_count = 2,
+                                 .heavy = {{slice_make(bytes, 3), 5}, {slice_make(bytes, 1), 4}}};
+    loads_take_partition(l, (struct instant){1}, &r);
+    memset(bytes, 0, sizeof bytes);
+    const struct partition_load *p = loads_of(l, 70);
+    assert_int_equal(p->heavy_count, 2);
+    assert_true(slice_is(p->heavy[0].key, "hot") && slice_is(p->heavy[1].key, "h"));
+    assert_int_equal(p->heavy[1].mcu, 4);
+    r.heavy_count = 0;
+    loads_take_partition(l, (struct instant){2}, &r);
+    assert_int_equal(p->heavy_count, 0);
+    loads_destroy(l);
+}
+
 static void an_event_of_a_kind_that_is_not_in_use_is_refused(void **state)
 {
     (void)state;
@@ -111,6 +162,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_go_on_over_a_restart_and_a_change_of_leader),
         cmocka_unit_test(damaged_reports_are_refused),
+        cmocka_unit_test(keys_of_a_report_are_whole_and_of_its_table),
+        cmocka_unit_test(keys_of_the_last_report_are_kept),
         cmocka_unit_test(an_event_of_a_kind_that_is_not_in_use_is_refused),
         cmocka_unit_test(the_last_thousand_events_are_kept),
     };

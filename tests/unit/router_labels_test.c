@@ -134,8 +134,7 @@ static void what_asks_for_shards_is_a_word_or_a_number_from_2_to_128(void **stat
     static const char *const right[] = {"auto", "counter", "off", "2", "128"};
     static const char FORMAT[] = "The tag weir:salting is '%s' and may only be 'auto', 'counter', "
                                  "'off', or a whole number from 2 to 128";
-    static const char TAGS[] =
-        "{%s,\"Tags\":[{\"Key\":\"weir:salting\",\"Value\":\"%s\"}]}";
+    static const char TAGS[] = "{%s,\"Tags\":[{\"Key\":\"weir:salting\",\"Value\":\"%s\"}]}";
     char request[512], message[256];
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         snprintf(message, sizeof message, FORMAT, wrong[i]);

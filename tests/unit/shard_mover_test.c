@@ -25,8 +25,8 @@ static void scene_open(struct scene *s, const char *tag)
     *s = (struct scene){0};
     catalog_world_init(&s->world, 3);
     assert_int_equal(catalog_world_tag(&s->world, tag), REPLY_OK);
-    s->env = (struct node_env){
-        .id = 1, .node_count = 3, .started = true, .config = &s->world.config};
+    s->env =
+        (struct node_env){.id = 1, .node_count = 3, .started = true, .config = &s->world.config};
     calls_init(&s->calls, &s->env);
     const struct partition_info info = {
         .id = CATALOG_GROUP, .member_count = 1, .members = {raft_member_id(1, 1, 0)}};
@@ -35,8 +35,7 @@ static void scene_open(struct scene *s, const char *tag)
     partitions_add(&s->partitions, p);
     s->catalog = (struct catalog_replica){
         .env = &s->env, .partitions = &s->partitions, .state = s->world.catalog};
-    s->mover =
-        (struct shard_mover){.env = &s->env, .calls = &s->calls, .catalog = &s->catalog};
+    s->mover = (struct shard_mover){.env = &s->env, .calls = &s->calls, .catalog = &s->catalog};
     env_begin_event(&s->env, (struct instant){NS_PER_S});
 }
 
@@ -81,8 +80,8 @@ static void scene_reply(struct scene *s, struct reply r)
 /* The partition has been read to its end, or to that of the shard. */
 static void scene_read(struct scene *s, uint32_t moved, uint32_t scanned)
 {
-    scene_reply(s, (struct reply){.kind = ANSWER_RANGE,
-                                  .range = {.count = moved, .scanned = scanned}});
+    scene_reply(
+        s, (struct reply){.kind = ANSWER_RANGE, .range = {.count = moved, .scanned = scanned}});
 }
 
 /* The first bytes of a shard of the key. */

@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
+#include "engine/sharding/salting.h"
 #include "tests/check.h"
 
 enum {
@@ -95,6 +96,37 @@ static void nothing_is_said_of_a_partition_that_was_hardly_used(void **state)
         add(&s, ADMIT_WRITE, item(&s, "p", i));
     assert_int_equal(ask(&s), SPLIT_REFUSED_FEW_SAMPLES);
     assert_int_equal(s.advice.samples, SAMPLES_MIN - 1);
+    scene_deinit(&s);
+}
+
+/* An item of a shard of a partition key, whose sort keys ascend. */
+static struct slice sharded(struct scene *s, uint32_t shard, uint64_t sort)
+{
+    const struct slice key = item(s, "p", sort);
+    shard_put(s->key.data, shard_bare_hash(key), shard);
+    return key;
+}
+
+/* Each shard's load only moves forward, that of both does not. */
+static void two_shards_of_a_key_get_a_partition_each(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_init(&s);
+    sharded(&s, 0, 0);
+    struct buffer first = {0}, second = {0};
+    buffer_append_slice(&first, buffer_slice(&s.key));
+    buffer_append_slice(&second, sharded(&s, 5, 0));
+    const bool ascends = slice_compare(buffer_slice(&first), buffer_slice(&second)) < 0;
+    LOAD(&s, 1400, ADMIT_WRITE, sharded(&s, n_ % 2 == 0 ? 0 : 5, (uint64_t)n_));
+    assert_int_equal(ask(&s), SPLIT_ADVISED);
+    assert_int_equal(s.advice.cut_count, 1);
+    assert_in_range(s.advice.share_ppm[ADMIT_WRITE][0], 450000, 550000);
+    /* What is written from now on lies on both sides. */
+    assert_true(slice_compare(sharded(&s, ascends ? 0 : 5, 999999), s.advice.cuts[0]) < 0);
+    assert_true(slice_compare(sharded(&s, ascends ? 5 : 0, 999999), s.advice.cuts[0]) >= 0);
+    buffer_deinit(&first);
+    buffer_deinit(&second);
     scene_deinit(&s);
 }
 
@@ -511,6 +543,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_said_of_a_partition_that_was_hardly_used),
+        cmocka_unit_test(two_shards_of_a_key_get_a_partition_each),
         cmocka_unit_test(the_cut_is_the_shortest_key_that_divides),
         cmocka_unit_test(reads_and_writes_weigh_by_their_maxima),
         cmocka_unit_test(as_many_children_as_the_rate_needs),

@@ -1,0 +1,187 @@
+/* Keys that grow, shrink and are moved beside splits, merges, updates and changes of the tag, all at
+ * random: the registry is sound, no former number is lost, and partitions are told each change. */
+#include "tests/check.h"
+
+#include "tests/support/catalog_world.h"
+
+enum {
+    NODES = 4,
+    STEPS = 200,
+    KEYS = 5
+};
+
+static const char *const names[KEYS] = {"a", "b", "longer-than-the-others", "d", "e"};
+
+/* What the registry must have, by key. */
+struct expected {
+    uint64_t version; /* of the registry */
+    uint32_t indexes_version;
+    struct salted_key keys[KEYS]; /* shards 0: not there */
+};
+
+/* Over all runs. */
+static struct {
+    int grown;
+    int shrunk;
+    int moved;
+    int refused;
+    int left;
+} reached;
+
+static void check_key(const struct catalog_world *w, const struct expected *x, int i)
+{
+    const struct salted_key *k = catalog_world_salted(w, names[i]);
+    const struct salted_key *e = &x->keys[i];
+    assert_int_equal(k != NULL, e->shards != 0);
+    if (k == NULL)
+        return;
+    assert_int_equal(k->shards, e->shards);
+    assert_int_equal(k->version, e->version);
+    assert_int_equal(k->counter, e->counter);
+    assert_int_equal(k->before_count, e->before_count);
+    assert_memory_equal(k->before, e->before, e->before_count * sizeof e->before[0]);
+}
+
+static void check_all(const struct catalog_world *w, const struct expected *x)
+{
+    const struct table *t = catalog_world_table(w);
+    catalog_world_is_whole(t);
+    assert_int_equal(table_salting_version(t), x->version);
+    assert_true(t->indexes_version >= x->indexes_version);
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        assert_int_equal(t->partitions[i].salting, x->version);
+        assert_int_equal(t->partitions[i].indexes_version, t->indexes_version);
+    }
+    for (int i = 0; i < KEYS; i++)
+        check_key(w, x, i);
+    catalog_world_reloads(w);
+}
+
+/* The model's answer to a word that the catalog has taken. */
+static void expect(struct expected *x, int i, enum salt_word word, uint32_t shards, bool counter)
+{
+    struct salted_key *e = &x->keys[i];
+    x->version++;
+    if (word == SALT_MOVED) {
+        e->before_count = 0;
+        reached.moved++;
+        reached.left += e->shards == 1;
+        if (e->shards == 1)
+            *e = (struct salted_key){0};
+        return;
+    }
+    if (e->shards == 0)
+        *e = (struct salted_key){.shards = 1, .counter = counter};
+    assert_true(e->before_count < SHARDS_BEFORE_MAX);
+    assert_true(e->before_count == 0 || (word == SALT_GROW && e->before[0] < e->shards));
+    assert_true(word == SALT_GROW ? shards > e->shards : shards < e->shards && !e->counter);
+    e->before[e->before_count++] = e->shards;
+    e->shards = shards;
+    e->version = x->version;
+    reached.grown += word == SALT_GROW;
+    reached.shrunk += word == SALT_SHRINK;
+}
+
+static void salt_at_random(struct prng *p, struct catalog_world *w, struct expected *x)
+{
+    const int i = (int)prng_below(p, KEYS);
+    const struct table *t = catalog_world_table(w);
+    const enum salt_word word = SALT_GROW + (enum salt_word)prng_below(p, SALT_SHRINK);
+    const uint32_t now = x->keys[i].shards;
+    const uint32_t shards = word == SALT_MOVED  ? 0
+                            : word == SALT_GROW ? now + 1 + (uint32_t)prng_below(p, 3)
+                                                : 1 + (uint32_t)prng_below(p, now > 1 ? now : 1);
+    const bool late = prng_below(p, 8) == 0;
+    uint32_t fixed;
+    const bool counter = table_salting_wish(t, &fixed) == SALTING_COUNTER;
+    const enum reply_code code =
+        late ? catalog_world_salt_at(w, word, names[i], shards, prng_below(p, x->version + 1))
+             : catalog_world_salt(w, word, names[i], shards);
+    const bool changed = w->result.row_count > 0;
+    reached.refused += code != REPLY_OK;
+    if (!changed)
+        return;
+    assert_int_equal(catalog_world_table(w)->indexes_version, x->indexes_version + 1);
+    expect(x, i, word, shards, counter);
+}
+
+static void update_at_random(struct prng *p, struct catalog_world *w)
+{
+    struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
+    c.spec.wcu = prng_between(p, 1001, 1999);
+    catalog_world_apply(w, &c);
+}
+
+static void step_at_random(struct prng *p, struct catalog_world *w, struct expected *x)
+{
+    static const char *const TAGS[] = {"auto", "counter", "4", "off", NULL, "auto", "auto"};
+    const struct table *t = catalog_world_table(w);
+    const uint32_t i = (uint32_t)prng_below(p, t->partition_count);
+    switch (prng_below(p, 24)) {
+    case 0:
+        catalog_world_halve(w, catalog_world_at(w, i));
+        break;
+    case 1:
+    case 2:
+    case 3:
+        catalog_world_settle(w, t->partition_count, t->status);
+        break;
+    case 4:
+        update_at_random(p, w);
+        break;
+    case 5:
+        if (t->status == TABLE_ACTIVE)
+            catalog_world_tag(w, TAGS[prng_below(p, sizeof TAGS / sizeof TAGS[0])]);
+        break;
+    case 6:
+        if (i > 0)
+            catalog_world_say(w, MERGE_BEGIN, catalog_world_at(w, i));
+        break;
+    case 7:
+        for (uint32_t j = 0; j < t->partition_count; j++) {
+            if (t->partitions[j].merge != MERGE_NONE)
+                catalog_world_say(
+                    w, t->partitions[j].merge == MERGE_FREEZE ? MERGE_GIVE_UP : MERGE_THAWED,
+                    &t->partitions[j]);
+            t = catalog_world_table(w);
+        }
+        break;
+    default:
+        salt_at_random(p, w, x);
+    }
+    x->indexes_version = catalog_world_table(w)->indexes_version;
+}
+
+static void change_at_random(struct prng *p)
+{
+    struct catalog_world w;
+    struct expected x = {0};
+    catalog_world_init(&w, NODES);
+    assert_int_equal(catalog_world_tag(&w, "auto"), REPLY_OK);
+    x.indexes_version = catalog_world_table(&w)->indexes_version;
+    for (int step = 0; step < STEPS; step++) {
+        step_at_random(p, &w, &x);
+        check_all(&w, &x);
+    }
+    catalog_world_deinit(&w);
+}
+
+static void a_registry_that_changes_at_random_stays_sound(void **state)
+{
+    (void)state;
+    check_seeds(100, change_at_random);
+    if (getenv("SEED") == NULL && getenv("SEEDS") == NULL) {
+        print_message("grown: %d, shrunk: %d, moved: %d, left: %d, refused: %d\n", reached.grown,
+                      reached.shrunk, reached.moved, reached.left, reached.refused);
+        assert_true(reached.grown > 500 && reached.shrunk > 100 && reached.moved > 100);
+        assert_true(reached.left > 20 && reached.refused > 100);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_registry_that_changes_at_random_stays_sound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
