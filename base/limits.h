@@ -82,9 +82,9 @@
       "per second.")                                                                               \
     X(salting_counter_shards, 10, 2, 128,                                                          \
       "A hot counter gets this many shards at first.")                                             \
-    X(salting_counter_keep_ms, 600000, 1000, 86400000,                                             \
-      "For this time after a counter has grown, a repeated request finds the shard that it had "   \
-      "chosen before.")                                                                            \
+    X(salting_keep_ms, 600000, 600000, 86400000,                                                   \
+      "For this time after the shards of a key have changed, a request that is sent again is "     \
+      "recognized where it was done.")                                                                            \
     X(salting_moves_s, 2000, 1, 1000000,                                                           \
       "While keys grow or shrink, the cluster moves at most this many items per second to their "  \
       "new shards.")                                                                               \

@@ -31,13 +31,13 @@ static bool salt_key_is_sound(uint32_t table_id, struct slice key)
 
 static void decision_salt_walk(struct codec *c, uint32_t table_id, struct decision_salt *s)
 {
-    s->word = (enum salt_word)codec_choice(c, s->word, 0, SALT_SHRINK);
+    s->word = (enum salt_word)codec_choice(c, s->word, 0, SALT_FORGET);
     if (s->word == 0)
         return;
     codec_sized(c, &s->key, STORAGE_KEY_SIZE_MAX);
     codec_check(c, !codec_reads(c) || codec_failed(c) || salt_key_is_sound(table_id, s->key));
     codec_u64(c, &s->version);
-    if (s->word != SALT_MOVED)
+    if (s->word == SALT_GROW || s->word == SALT_SHRINK)
         codec_count(c, &s->shards, 1, SHARDS_MAX);
     if (s->word == SALT_GROW)
         codec_bool(c, &s->counter);

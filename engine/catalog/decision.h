@@ -29,7 +29,8 @@ enum merge_word {
 enum salt_word {
     SALT_GROW = 1, /* it gets more shards, or is salted from now on */
     SALT_MOVED,    /* all its items are at home: its former numbers of shards are forgotten */
-    SALT_SHRINK    /* it gets fewer shards; 1: it shall not be salted any more */
+    SALT_SHRINK,   /* it gets fewer shards; 1: it shall not be salted any more */
+    SALT_FORGET    /* no token is known any more where it had its shards before */
 };
 
 struct decision_salt {

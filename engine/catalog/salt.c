@@ -13,6 +13,8 @@
  *   SALT-4  A key's former numbers are forgotten by MOVED alone. The word names the version of the key
  *           whose items were moved: a key that has grown since keeps them all.
  *   SALT-5  A key that shrinks does not change until its items are at home.
+ *   SALT-7  A key that had more shards of late stays in the registry until FORGET: a transaction that is
+ *           sent again may have its token there.
  *   SALT-6  The registry of a table has at most SALTING_SIZE_MAX bytes. The tables have at most
  *           salted_keys_max salted keys together. */
 #include "engine/catalog/catalog_internal.h"
@@ -50,13 +52,14 @@ static void registry_read(const struct table *t, const struct decision_salt *d, 
     out->key = (struct salted_key){.hash = shard_bare_hash(d->key),
                                    .key = slice_make(d->key.data + head, d->key.size - head),
                                    .counter = d->counter,
-                                   .shards = 1};
+                                   .shards = 1,
+                                   .widest = 1};
 }
 
-/* Puts the changed key into its place, or takes it out if it has one shard and no former numbers. */
+/* Puts the changed key into its place, or takes it out if it has one shard, and had no more of late. */
 static void registry_put(struct registry *r)
 {
-    const bool stays = r->key.shards > 1 || r->key.before_count > 0;
+    const bool stays = r->key.shards > 1 || r->key.before_count > 0 || r->key.widest > 1;
     struct salted_key *place = r->keys + r->at;
     const uint32_t behind = r->all.count - r->at - r->has;
     memmove(place + stays, place + r->has, behind * sizeof *place);
@@ -148,11 +151,18 @@ static bool salt_change(struct catalog *c, const struct catalog_command *command
         k->before_count = 0;
         return moved;
     }
+    if (d->word == SALT_FORGET) {
+        const bool wider = salted_was_wider(k);
+        k->widest = wider ? k->shards : k->widest;
+        return wider;
+    }
     if (d->word == SALT_GROW ? grow_is_refused(c, command, t, d, k, out)
                              : shrink_is_refused(c, d, k, out))
         return false;
     k->before[k->before_count++] = k->shards;
     k->shards = d->shards;
+    if (k->widest < k->shards)
+        k->widest = k->shards;
     k->version = r->all.version + 1;
     return true;
 }

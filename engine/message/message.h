@@ -90,7 +90,9 @@ struct request {
             uint8_t admitted;         /* enum write_admitted: of a part */
             struct slice token; /* UPDATE of a counter's cell: TRANSACTION_TOKEN_SIZE bytes; an
                                    update whose token is known was done before: OK; empty: none */
-            bool token_only;    /* UPDATE with a token: nothing is done; ABORTED: it is not known */
+            bool
+                token_only; /* UPDATE with a token, CHECK of a transaction: nothing is done. ABORTED:
+                                   the token is not known */
             bool expiry; /* DELETE: of an item whose time is over: costs nothing; streams name the
                             service as its author. Only a node asks itself so */
             bool moves; /* PUT, DELETE, with `transaction`: the item goes from shard to shard: costs

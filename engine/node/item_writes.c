@@ -329,7 +329,7 @@ const char *write_fault_of(const struct request *q)
     if (q->write.token.size != 0 &&
         (q->write.token.size != TRANSACTION_TOKEN_SIZE || q->write.transaction.size > 0))
         return "the token is none";
-    if (q->write.token_only && q->write.token.size == 0)
+    if (q->write.token_only && q->write.token.size == 0 && q->op != REQUEST_CHECK)
         return "there is no token to ask for";
     if (q->write.admitted >= WRITE_ADMITTEDS)
         return "it is not told whether it was admitted";
@@ -483,6 +483,10 @@ void requests_write(struct requests *requests, struct operation *o)
     struct prepared prepared;
     struct write w;
     enum reply_code code = REPLY_OK;
+    if (p != NULL && q->op == REQUEST_CHECK && q->write.token_only && write_fault_of(q) == NULL) {
+        prepare_ask_token(requests, o);
+        return;
+    }
     if (p == NULL || !items_holds_key(requests, p, o) ||
         !write_may_begin(requests, p, o, &prepared))
         return;

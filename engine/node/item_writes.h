@@ -85,6 +85,8 @@ struct prepared {
     struct transaction_part part;
 };
 
+/* Answers a CHECK that only asks whether the client's token is known. */
+void prepare_ask_token(struct requests *requests, struct operation *o);
 /* Whether the write may be prepared. If not, it was refused, or will run again. */
 bool prepare_may_begin(struct requests *requests, struct partition *p, struct operation *o,
                        struct prepared *out);

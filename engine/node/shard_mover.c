@@ -25,6 +25,7 @@ struct shard_move {
     struct buffer until; /* of what the last request could read */
     struct instant since;
     int64_t moved;
+    bool waits; /* it only waits until something may be forgotten */
     bool found; /* the pass has found items that are not at home */
     bool again; /* it is the pass that verifies */
     bool asking;
@@ -36,7 +37,7 @@ static void move_free(struct shard_mover *mover, struct shard_move *m)
 {
     calls_end(mover->calls, CALL_SHARD_MOVER, m->number);
     LIST_REMOVE(m, place);
-    mover->count--;
+    mover->count -= !m->waits;
     buffer_deinit(&m->key);
     buffer_deinit(&m->from);
     buffer_deinit(&m->end);
@@ -60,6 +61,17 @@ void shard_mover_deinit(struct shard_mover *mover)
 
 /* ---- which keys ---- */
 
+static bool key_has_work(const struct salted_key *k)
+{
+    return salted_moves(k) || salted_was_wider(k);
+}
+
+/* Whether there is nothing to do for the key but to wait. */
+static bool key_waits(const struct salted_key *k)
+{
+    return k->counter || !salted_moves(k);
+}
+
 /* NULL: the table is gone, or the key has changed since. */
 static const struct salted_key *move_key(const struct shard_mover *mover,
                                          const struct shard_move *m, const struct table **t)
@@ -68,7 +80,7 @@ static const struct salted_key *move_key(const struct shard_mover *mover,
     if (*t == NULL || (*t)->status == TABLE_DELETING)
         return NULL;
     const struct salted_key *k = salting_find((*t)->salted, buffer_slice(&m->key));
-    return k != NULL && k->version == m->version && salted_moves(k) ? k : NULL;
+    return k != NULL && k->version == m->version && key_has_work(k) ? k : NULL;
 }
 
 static bool shrinks(const struct salted_key *k)
@@ -119,10 +131,11 @@ static void mover_take(struct shard_mover *mover, const struct table *t, const s
     m->version = k->version;
     m->since = mover->env->now;
     salted_append_prefix(&m->key, k, t->id, 0);
-    if (!k->counter)
+    m->waits = key_waits(k);
+    if (!m->waits)
         move_begin_shard(m, k, first_shard(k));
     LIST_INSERT_HEAD(&mover->all, m, place);
-    mover->count++;
+    mover->count += !m->waits;
 }
 
 static void mover_look_at(struct shard_mover *mover, const struct table *t)
@@ -130,10 +143,11 @@ static void mover_look_at(struct shard_mover *mover, const struct table *t)
     const uint32_t count = t->salted != NULL && t->status != TABLE_DELETING ? t->salted->count : 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct salted_key *k = &t->salted->keys[i];
-        if (!salted_moves(k) || mover_has(mover, t, k))
+        if (!key_has_work(k) || mover_has(mover, t, k))
             continue;
-        mover->more |= mover->count == MOVES_MAX;
-        if (mover->count < MOVES_MAX)
+        const bool may = key_waits(k) || mover->count < MOVES_MAX;
+        mover->more |= !may;
+        if (may)
             mover_take(mover, t, k);
     }
 }
@@ -157,8 +171,9 @@ static void mover_look(struct shard_mover *mover)
     struct shard_move *m = LIST_FIRST(&mover->all), *next;
     for (; m != NULL; m = next) {
         next = LIST_NEXT(m, place);
-        if (move_key(mover, m, &t) == NULL)
-            move_free(mover, m);
+        const struct salted_key *k = move_key(mover, m, &t);
+        if (k == NULL || (!m->waits && key_waits(k)))
+            move_free(mover, m); /* all items are at home: now it waits, from the beginning */
         else
             m->told = false;
     }
@@ -210,11 +225,10 @@ static void move_go_on(struct shard_mover *mover, struct shard_move *m)
 {
     const struct table *t;
     const struct salted_key *k = move_key(mover, m, &t);
-    const struct instant over =
-        instant_add_ms(m->since, mover->env->config->salting_counter_keep_ms);
+    const struct instant over = instant_add_ms(m->since, mover->env->config->salting_keep_ms);
     if (k == NULL || m->done || m->asking)
         return;
-    if (k->counter) /* MOVER-2 */
+    if (m->waits) /* MOVER-2, MOVER-4 */
         m->done = !instant_before(mover->env->now, over);
     else if (mover->moves.balance > 0)
         move_ask(mover, m, t, k);
@@ -306,6 +320,15 @@ void shard_mover_answered(struct shard_mover *mover, const struct call_answer *a
 
 /* ---- the end ---- */
 
+/* What is forgotten changes nothing that people see. */
+static void move_tell_forgotten(const struct shard_move *m, const struct table *t,
+                                struct decision *out)
+{
+    *out = (struct decision){
+        .table_id = t->id,
+        .salt = {.word = SALT_FORGET, .key = buffer_slice(&m->key), .version = m->version}};
+}
+
 static void move_tell(struct shard_mover *mover, const struct shard_move *m, const struct table *t,
                       const struct salted_key *k, struct decision *out)
 {
@@ -339,7 +362,10 @@ bool shard_mover_next(struct shard_mover *mover, struct decision *out)
         if (k == NULL)
             continue;
         m->told = true;
-        move_tell(mover, m, t, k, out);
+        if (salted_moves(k))
+            move_tell(mover, m, t, k, out);
+        else
+            move_tell_forgotten(m, t, out);
         return true;
     }
     return false;

@@ -9,7 +9,9 @@
  *   MOVER-1  A key that shrinks is read twice: its former numbers are forgotten only after all shards
  *            that it gives up were found empty, from beginning to end.
  *   MOVER-2  The cells of a counter do not move. Its former numbers are forgotten after
- *            salting_counter_keep_ms: until then a repeated request finds the cell that it chose.
+ *            salting_keep_ms: until then a repeated request finds the cell that it chose.
+ *   MOVER-4  How many shards a key had is forgotten after salting_keep_ms, too: until then the token of a
+ *            transaction is asked for where it may be known.
  *   MOVER-3  In T seconds, nodes are asked to move at most (T + 1) * salting_moves_s items. */
 #pragma once
 
@@ -26,7 +28,7 @@ struct shard_mover {
     struct calls *calls;
     struct catalog_replica *catalog;
     LIST_HEAD(, shard_move) all; /* owns */
-    uint32_t count;
+    uint32_t count;              /* of keys whose items are moved */
     uint32_t last_number;
     bool more;     /* other keys wait */
     uint64_t seen; /* a hash of the registries at the last look */

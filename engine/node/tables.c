@@ -228,7 +228,8 @@ void requests_decide(struct requests *requests, struct operation *o)
     if (op < CATALOG_EVENT || op > CATALOG_SALT || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
         decision_decode(bytes, &decision) != STATUS_OK ||
         (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN) ||
-        (op == CATALOG_SALT && decision.salt.word == SALT_MOVED))
+        (op == CATALOG_SALT && decision.salt.word != SALT_GROW &&
+         decision.salt.word != SALT_SHRINK))
         env_refuse(requests->env, o, REPLY_MALFORMED, "not a decision");
     else if (op == CATALOG_MERGE && !settling_rests(requests->settling, decision.table_id))
         env_refuse(requests->env, o, REPLY_OVERLOADED,

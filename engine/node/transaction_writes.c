@@ -77,9 +77,25 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     buffer_deinit(&row);
 }
 
-/* ---- admission, before anything is prepared ---- */
+/* ---- what is known of a token ---- */
 
 /* The partition that leads here and has the request's key. NULL: it was refused. */
+static struct partition *transaction_route(struct requests *requests, struct operation *o);
+
+void prepare_ask_token(struct requests *requests, struct operation *o)
+{
+    struct transaction_part part;
+    struct partition *p = transaction_route(requests, o);
+    if (p == NULL)
+        return;
+    if (!transaction_part_decode(o->request.write.transaction, false, &part))
+        env_refuse(requests->env, o, REPLY_MALFORMED, "the transaction is none");
+    else if (token_allows(requests, p, o, &part) && requests_leads_read(requests, p, o))
+        env_refuse(requests->env, o, REPLY_ABORTED, "the token is not known");
+}
+
+/* ---- admission, before anything is prepared ---- */
+
 static struct partition *transaction_route(struct requests *requests, struct operation *o)
 {
     struct partition *p = items_route(requests, o);

@@ -54,6 +54,7 @@ static void salted_key_walk(struct codec *c, struct salted_key *k)
     codec_count(c, &k->before_count, 0, SHARDS_BEFORE_MAX);
     for (uint32_t i = 0; i < k->before_count && !codec_failed(c); i++)
         codec_count(c, &k->before[i], 1, SHARDS_MAX);
+    codec_count(c, &k->widest, 1, SHARDS_MAX);
 }
 
 /* Whether all former numbers lie below the next one, or the key shrinks. */
@@ -66,7 +67,7 @@ static bool salted_numbers_are_sound(const struct salted_key *k)
         if (k->before[i] >= next)
             return false;
     }
-    return k->shards > 1 || k->before_count > 0;
+    return k->shards > 1 || k->before_count > 0 || k->widest > 1;
 }
 
 static int salted_compare(const struct salted_key *k, uint64_t hash, struct slice key)
@@ -79,7 +80,8 @@ static int salted_compare(const struct salted_key *k, uint64_t hash, struct slic
 static bool salted_is_sound(const struct salted_key *k)
 {
     const struct slice key = k->key;
-    return key.size > 2 && storage_key_part_size(key, 0) == key.size && salted_numbers_are_sound(k);
+    return key.size > 2 && storage_key_part_size(key, 0) == key.size &&
+           salted_numbers_are_sound(k) && k->widest >= salted_extent(k);
 }
 
 void salting_encode(struct buffer *out, const struct salting *s)
@@ -96,7 +98,7 @@ void salting_encode(struct buffer *out, const struct salting *s)
 }
 
 enum {
-    SALTED_KEY_SIZE_MIN = 26
+    SALTED_KEY_SIZE_MIN = 27
 };
 
 enum status salting_decode(struct slice bytes, struct arena *arena, const struct salting **out)
@@ -242,6 +244,19 @@ uint32_t salted_former_homes(const struct salted_key *k, struct slice storage_ke
     uint32_t count = 0;
     for (uint32_t i = 0; i < k->before_count && !k->counter; i++) {
         const uint32_t was = salted_home_by(k, storage_key, k->before[i]);
+        if (was != home && (count == 0 || out[count - 1] != was))
+            out[count++] = was;
+    }
+    return count;
+}
+
+uint32_t salted_recent_homes(const struct salted_key *k, struct slice storage_key,
+                             uint32_t out[SHARDS_MAX])
+{
+    const uint32_t home = salted_home(k, storage_key);
+    uint32_t count = 0;
+    for (uint32_t shards = 1; shards <= k->widest && !k->counter; shards++) {
+        const uint32_t was = salted_home_by(k, storage_key, shards);
         if (was != home && (count == 0 || out[count - 1] != was))
             out[count++] = was;
     }

@@ -59,6 +59,9 @@ struct salted_key {
     /* The former numbers of shards, oldest first: all items were at home by one of them. Either all are
      * smaller than the next one, or there is one that is larger than `shards`: the key shrinks. */
     uint32_t before[SHARDS_BEFORE_MAX];
+    /* The most shards that it has had of late. A client's token for a transaction is known where the first
+     * item was at home, so that is asked for at all homes by up to so many shards. */
+    uint32_t widest;
 };
 
 /* The registry of a table. */
@@ -106,6 +109,14 @@ static inline uint32_t salted_home(const struct salted_key *k, struct slice stor
  * many. A counter's cells stay where they are: none. */
 uint32_t salted_former_homes(const struct salted_key *k, struct slice storage_key,
                              uint32_t out[SHARDS_BEFORE_MAX]);
+/* The other homes that the item has had of late, each once. Returns how many. */
+uint32_t salted_recent_homes(const struct salted_key *k, struct slice storage_key,
+                             uint32_t out[SHARDS_MAX]);
+/* Whether it had more shards of late than it has now, or may still have items in. */
+static inline bool salted_was_wider(const struct salted_key *k)
+{
+    return k->before_count == 0 && k->widest > k->shards;
+}
 /* Items may be in the shards below this number. */
 uint32_t salted_extent(const struct salted_key *k);
 /* Whether not all items are known to be at home. */

@@ -85,6 +85,7 @@ struct transact_write {
     uint8_t token[TRANSACTION_TOKEN_SIZE];
     struct slice first; /* struct transaction_part, for the anchor */
     struct slice other; /* the same for the other parts */
+    bool named;         /* the client has given the token */
     uint64_t digest;
     bool stale; /* a registry of salted keys has changed: homes must be found anew */
     uint32_t attempts;

@@ -145,6 +145,7 @@ void transact_writes_init(struct call *c, struct transact_write *t, uint32_t cou
                                    ? XXH3_128bits(token.data, token.size)
                                    : (XXH128_hash_t){prng_next(&c->router->prng), t->id.high};
     memcpy(t->token, &name, sizeof name);
+    t->named = token.size > 0;
 }
 
 bool transact_writes_fit(struct call *c, const struct item_plan *plan)
@@ -380,7 +381,6 @@ static bool drop_send(struct call *c, struct transact_write *t)
 /* Once all items have left their former homes. */
 static void writes_go_on(struct call *c, struct transact_write *t)
 {
-    parts_describe(c, t);
     if (parts_are_together(c))
         whole_send(c, t);
     else
@@ -397,7 +397,10 @@ static bool writes_begin(struct call *c, struct transact_write *t)
         t->stale = true; /* perhaps it was ordinary before: the next attempt is told */
         return false;
     }
-    if (!transact_leave_former(c))
+    parts_describe(c, t);
+    const bool leave = transact_leave_former(c),
+               ask = t->named && transact_ask_tokens(c, t->token, t->digest);
+    if (!leave && !ask)
         writes_go_on(c, t);
     return true;
 }
@@ -535,8 +538,13 @@ bool transact_write_reply(struct call *c, struct subrequest *s, const struct rep
     }
     switch (t->step) {
     case STEP_MOVE:
-        t->ends[s->index].code = r->code;
         t->stale |= transact_take_route(c, s);
+        if (s->request.op == REQUEST_CHECK) { /* of the token: ABORTED is the good answer */
+            if (r->code != REPLY_ABORTED && r->code != REPLY_STALE_MAP)
+                write_keep_failure(c, t, s, r);
+            break;
+        }
+        t->ends[s->index].code = r->code;
         if (part_fails_all(r->code))
             write_keep_failure(c, t, s, r);
         break;

@@ -43,6 +43,30 @@ bool transact_leave_former(struct call *c)
     return any;
 }
 
+bool transact_ask_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_SIZE],
+                         uint64_t digest)
+{
+    const struct item_request *q = &c->plan->items[0];
+    const struct salted_key *k = transact_key(c, q);
+    uint32_t homes[SHARDS_MAX];
+    const uint32_t count = k != NULL ? salted_recent_homes(k, q->key, homes) : 0;
+    struct buffer bytes = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_CHECK);
+        struct transaction_part part = {.anchor = salted_key_in(&c->arena, k, q->key, homes[i]),
+                                        .token = slice_make(token, TRANSACTION_TOKEN_SIZE),
+                                        .digest = digest};
+        buffer_clear(&bytes);
+        transaction_part_walk(&(struct codec){.out = &bytes}, &part);
+        s->request.write.key = part.anchor;
+        s->request.write.transaction = arena_copy(&c->arena, buffer_slice(&bytes));
+        s->request.write.token_only = true;
+        subrequest_start(c->router, s);
+    }
+    buffer_deinit(&bytes);
+    return count > 0;
+}
+
 uint64_t transact_salted(const struct call *c, const struct item_request *q)
 {
     const struct salted_key *k = transact_key(c, q);

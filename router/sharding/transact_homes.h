@@ -5,6 +5,7 @@
  * prepared, its parts get REPLY_STALE_MAP. */
 #pragma once
 
+#include "engine/transaction/transaction.h"
 #include "router/plan/items.h"
 
 /* Finds the home of each item of the call's plan. False: one is a counter, which is refused. */
@@ -13,6 +14,12 @@ bool transact_find_homes(struct call *c);
 /* Sends REQUEST_SHARD_MOVE for each item that may be at a former home; the index is the item's. False:
  * there is none. */
 bool transact_leave_former(struct call *c);
+
+/* Asks for the client's token wherever else the first item, which has it, was at home of late: the
+ * transaction may have been done before. REPLY_ABORTED: it was not done there. False: there is no other
+ * home. */
+bool transact_ask_tokens(struct call *c, const uint8_t token[TRANSACTION_TOKEN_SIZE],
+                         uint64_t digest);
 
 /* The version of the item's salted key; 0: its key is not salted. */
 uint64_t transact_salted(const struct call *c, const struct item_request *q);

@@ -305,7 +305,7 @@ static void cells_of_a_counter_stay_and_its_former_number_for_a_time(void **stat
     scene_open(&s, "counter");
     assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "count", 10), REPLY_OK);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_counter_keep_ms - 1);
+    scene_pass(&s, s.world.config.salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     assert_false(scene_asks(&s));
