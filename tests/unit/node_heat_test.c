@@ -2,6 +2,7 @@
 #include "tests/check.h"
 
 #include "engine/heat/split_point.h"
+#include "engine/item/storage_key.h"
 #include "engine/node/node_internal.h"
 #include "tests/support/lone_node.h"
 
@@ -215,9 +216,43 @@ static void a_question_that_makes_no_sense_is_refused(void **state)
     lone_deinit(&w);
 }
 
+/* The catalog's leader, which is this node, hears of a key long before the next report is due. */
+static void a_key_that_needs_shards_is_reported_at_once(void **state)
+{
+    (void)state;
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    w.config.heat_start_percent = 0;
+    w.config.salting_shard_units = 40;
+    w.config.load_report_ms = 60000;
+    w.collections = 1;
+    lone_open_table(&w, 10, 1000);
+    lone_pass(&w, 60000);
+    for (uint32_t i = 0; i < 60; i++) {
+        lone_put_sized(&w, i, 1, 10);
+        lone_write_all(&w);
+        w.now.ns += NS_PER_MS;
+    }
+    lone_pass(&w, 30);
+    lone_key(&w, 0);
+    const struct slice key = buffer_slice(&w.key);
+    const struct partition_info *p = table_partition_of(&w.table, key);
+    const struct partition_load *l = loads_of(w.node->catalog.loads, p->id);
+    assert_non_null(l);
+    assert_int_equal(l->heavy_count, 1);
+    assert_true(
+        slice_equal(l->heavy[0].key, slice_make(key.data, storage_key_collection_size(key))));
+    assert_in_range(l->heavy[0].mcu, 40000, 70000);
+    lone_pass(&w, 60000); /* it has cooled down */
+    lone_pass(&w, 60000);
+    assert_int_equal(loads_of(w.node->catalog.loads, p->id)->heavy_count, 0);
+    lone_deinit(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_key_that_needs_shards_is_reported_at_once),
         cmocka_unit_test(refused_requests_count_as_heat),
         cmocka_unit_test(one_key_that_is_asked_for_is_named),
         cmocka_unit_test(a_key_that_has_only_just_grown_popular_is_named_too),
