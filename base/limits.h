@@ -75,6 +75,8 @@
       "After a change of a table's time to live, the next one must wait for this time.")           \
     X(control_salting, 1, 0, 1,                                                                    \
       "1: the controller gives hot keys shards, in tables with the tag weir:salting. 0: never.")   \
+    X(control_advice, 1, 0, 1,                                                                     \
+      "1: events tell when the design of a table's keys makes heat. 0: never.")                    \
     X(salting_shard_units, 800, 1, 1000000,                                                        \
       "A hot key of a table with the tag weir:salting gets a shard for each this many write units "\
       "per second.")                                                                               \

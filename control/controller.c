@@ -24,6 +24,7 @@ void controller_destroy(struct controller *c)
         return;
     control_forget(c);
     control_split_forget(c);
+    control_advice_forget(c);
     arena_deinit(&c->arena);
     free(c);
 }
@@ -117,6 +118,8 @@ static void control_begin(struct controller *c, const struct control_view *view)
     c->adapted_at = c->balanced_at = c->peaks_at = c->peaks_quiet_until = c->now;
     c->spread_at = instant_add_ms(c->now, SPREAD_AFTER_MS);
     memset(c->salting_notes, 0, sizeof c->salting_notes);
+    control_advice_forget(c);
+    c->advised_at = c->now;
     for (uint32_t node = 0; node <= NODES_MAX; node++)
         c->nodes[node] = (struct watched_node){
             .silent_since = INSTANT_NEVER, .quiet_until = c->now, .sampled_at = c->now};
@@ -150,6 +153,8 @@ void controller_look(struct controller *c, struct instant now, const struct cont
     control_streams(c);
     if (c->config->control_salting)
         control_salting(c);
+    if (c->config->control_advice)
+        control_advise(c);
     if (c->config->control_split)
         control_split(c);
     if (c->config->control_merge)

@@ -16,6 +16,7 @@
  *   balance.c     replicas leave overloaded nodes
  *   streams.c     the events of records that are trimmed early
  *   salting.c     hot partition keys get more shards
+ *   advice.c      what is told about the design of keys
  *   leaders.c     leadership is spread over the nodes */
 #pragma once
 
@@ -27,6 +28,20 @@ enum {
     DECISIONS_MAX = 16, /* requests of one look */
     SPLIT_JOBS_MAX = 8, /* partitions being cut at once */
     SALTING_NOTES_MAX = 64
+};
+
+enum control_advice {
+    ADVICE_SEQUENTIAL,
+    ADVICE_ONE_KEY,
+    ADVICE_FEW_KEYS,
+    ADVICE_IDLE_UNITS,
+    ADVICE_KINDS
+};
+
+/* What a table was told. */
+struct advised {
+    bool told[ADVICE_KINDS];
+    struct instant told_at[ADVICE_KINDS];
 };
 
 /* What salting.c did lately, and does not do again before that time. */
@@ -135,8 +150,10 @@ struct controller {
     struct split_job splits[SPLIT_JOBS_MAX];
     struct salting_note salting_notes[SALTING_NOTES_MAX]; /* a ring */
     uint32_t salting_note_next;
-    uint32_t unanswered; /* decisions */
-    bool kept_waiting;   /* the last look waited for unanswered decisions */
+    struct id_map advised;     /* owns struct advised, by table */
+    struct instant advised_at; /* no look for advice before this time */
+    uint32_t unanswered;       /* decisions */
+    bool kept_waiting;         /* the last look waited for unanswered decisions */
     struct instant forget_at;
     uint64_t next_id;
     struct control_request requests[DECISIONS_MAX];
@@ -248,6 +265,10 @@ void control_streams(struct controller *c);
 void control_salting(struct controller *c);
 /* The shards that a key needs which is asked for so much per second: 1 to SHARDS_MAX. */
 uint32_t control_shards_for(int64_t mcu, int64_t shard_units);
+
+/* ---- advice.c ---- */
+void control_advise(struct controller *c);
+void control_advice_forget(struct controller *c);
 void control_balance(struct controller *c);
 /* Whether the node consumes more than its share, of either kind. */
 bool control_is_above(const struct controller *c, uint32_t node);

@@ -24,6 +24,7 @@
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
 #include "router/sharding/at_home.h"
+#include "router/sharding/counter_reads.h"
 #include "router/shedding.h"
 #include "router/silence.h"
 
@@ -196,6 +197,8 @@ static void subrequest_send(struct router *r, struct subrequest *s)
 void subrequest_start(struct router *r, struct subrequest *s)
 {
     must(s->state == SUBREQUEST_IDLE);
+    if (counter_read_begins(s))
+        return;
     if (s->call != NULL)
         s->call->outstanding++;
     timer_start(&s->deadline, &r->deadlines, r->now);
@@ -204,7 +207,9 @@ void subrequest_start(struct router *r, struct subrequest *s)
         return;
     }
     at_home_place(s);
-    if (limit_take(r, s))
+    if (s->invalid != NULL)
+        subrequest_refuse_later(r, s);
+    else if (limit_take(r, s))
         subrequest_admitted(r, s);
     else
         s->state = SUBREQUEST_WAITING;
@@ -302,6 +307,12 @@ static void subrequest_finish(struct router *r, struct subrequest *s, const stru
     struct call *c = s->call;
     c->outstanding--;
     c->consumed_mcu += reply->consumed_mcu;
+    struct reply sum;
+    if (s->counter != NULL) {
+        if (!counter_read_takes(s, reply, &sum))
+            return;
+        reply = &sum;
+    }
     if (!c->operation->reply(c, s, reply)) {
         call_fail(c);
         return;
@@ -329,6 +340,11 @@ void subrequest_shed(struct router *r, struct subrequest *s)
                           .verdict.reason = ADMIT_REFUSED_OVERLOAD,
                           .text = slice_of(s->shed)};
     subrequest_finish(r, s, &reply);
+}
+
+void subrequest_is_invalid(struct router *r, struct subrequest *s)
+{
+    subrequest_give_up(r, s, REPLY_TABLE_INVALID, s->invalid);
 }
 
 /* ---- retries ---- */
@@ -377,7 +393,10 @@ static void subrequest_place_anew(struct router *r, struct subrequest *s)
         return;
     }
     at_home_place(s);
-    subrequest_go_on(r, s);
+    if (s->invalid != NULL)
+        subrequest_is_invalid(r, s);
+    else
+        subrequest_go_on(r, s);
 }
 
 /* Sends again by the cached map. `fresh`: not by a stale map. */
@@ -639,7 +658,10 @@ static bool subrequest_take_shards(struct router *r, struct subrequest *s,
                                    const struct reply *reply)
 {
     const bool moves = at_home_moves(s);
-    if (moves && reply->code == REPLY_OK) {
+    const bool counter = moves && s->home->counter;
+    if (counter && reply->code == REPLY_OK)
+        return false; /* the addition was done before */
+    if (moves && reply->code == (counter ? REPLY_ABORTED : REPLY_OK)) {
         subrequest_withdraw(r, s);
         at_home_left(s);
         subrequest_go_on(r, s);
@@ -649,7 +671,7 @@ static bool subrequest_take_shards(struct router *r, struct subrequest *s,
         s->home->locked = moves && reply->code == REPLY_LOCKED;
     const bool untold = reply->code == REPLY_OVERLOADED &&
                         reply->verdict.reason != ADMIT_REFUSED_OVERLOAD &&
-                        s->attempts < ATTEMPTS_UNTIL_TOLD;
+                        (moves || s->attempts < ATTEMPTS_UNTIL_TOLD);
     if (!untold && !(moves && (reply->code == REPLY_LOCKED || reply->code == REPLY_UNKNOWN)))
         return false;
     subrequest_wait_for_shards(r, s);

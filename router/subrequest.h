@@ -35,10 +35,12 @@ TAILQ_HEAD(subrequest_queue, subrequest);
 
 struct subrequest {
     struct request request;
-    struct call *call;         /* NULL: the route cache asks */
-    struct route_entry *fetch; /* the route cache asks for this table; else NULL */
-    struct route *route;       /* of a data request: the map in use; borrows */
-    struct at_home *home;      /* of an item of a salted key; NULL: the key is not salted */
+    struct call *call;            /* NULL: the route cache asks */
+    struct route_entry *fetch;    /* the route cache asks for this table; else NULL */
+    struct route *route;          /* of a data request: the map in use; borrows */
+    struct at_home *home;         /* of an item of a salted key; NULL: the key is not salted */
+    struct counter_read *counter; /* it reads a cell of a counter; or NULL */
+    const char *invalid;          /* the item takes no such request: the text; NULL: it does */
     enum subrequest_state state;
     uint32_t node;
     uint32_t slot;
@@ -68,10 +70,11 @@ void subrequest_start(struct router *r, struct subrequest *s);
 /* Starts after a pause that grows with s->attempts. 0 attempts: no pause. Not for data requests. */
 void subrequest_start_later(struct router *r, struct subrequest *s);
 void subrequest_cancel(struct router *r, struct subrequest *s);
-/* The router itself refuses the data request, at the end of this event: subrequest_refused or
- * subrequest_shed. */
+/* The router itself refuses the data request, at the end of this event: subrequest_refused,
+ * subrequest_shed or subrequest_is_invalid. */
 void subrequest_refuse_later(struct router *r, struct subrequest *s);
 void subrequest_shed(struct router *r, struct subrequest *s);
+void subrequest_is_invalid(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);
 /* The node is silent: requests that may be done twice are sent to other nodes. */

@@ -8,13 +8,13 @@
 #include "base/probe.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
+#include "engine/node/control_port.h"
 #include "sim/dynamo.h"
 #include "sim/table_churn.h"
 #include "sim/tallies.h"
 #include "sim/transacts.h"
 
 enum {
-    ANSWER_MS = 20,     /* from the question to the look at the answer */
     AGAIN_MS = 100,     /* at the end */
     SHARDS_MOST = 12,   /* more shards than partitions show nothing new */
     GROWTH_MOST = 3,    /* shards at once */
@@ -26,9 +26,8 @@ struct saltings {
     struct prng prng;
     bool on;
     bool ending;
-    uint64_t turn;        /* earlier questions are forgotten */
-    uint32_t at;          /* the table of the last question: the workload's, then OTHER_TABLES */
-    struct buffer table;  /* the catalog's last answer */
+    uint64_t turn;        /* earlier turns are forgotten */
+    uint32_t at;          /* the table: the workload's, then OTHER_TABLES */
     struct buffer answer; /* ignored */
     struct buffer body;
     struct buffer key;
@@ -125,21 +124,32 @@ static bool any_moves(const struct table *t)
     return false;
 }
 
-static void saltings_look(void *context, uint64_t argument)
+/* As a node that leads the catalog has it. NULL: none leads it, or has it. */
+static const struct table *find_table(const struct saltings *s, const char *name)
+{
+    const struct world *w = &s->run->world;
+    for (uint32_t id = 1; id <= w->plan.nodes; id++) {
+        const struct node *n = node_process_node(w->nodes[id]);
+        if (n != NULL && node_control_term(n) != 0)
+            return catalog_find(node_catalog(n), slice_of(name));
+    }
+    return NULL;
+}
+
+static void saltings_run(void *context, uint64_t argument)
 {
     struct saltings *s = context;
-    struct arena arena = {0};
-    struct table t;
     if (argument != s->turn)
         return;
-    const bool known = s->table.size > 0;
-    if (known)
-        must(table_decode(buffer_slice(&s->table), &arena, &t) == STATUS_OK);
-    if (known && s->on)
-        saltings_change(s, &t);
-    if (known && s->ending && !any_moves(&t))
+    do
+        s->at = s->on ? (uint32_t)prng_below(&s->prng, table_count(s)) : s->at;
+    while (s->on && table_name(s) == NULL);
+    const char *name = table_name(s);
+    const struct table *t = name != NULL ? find_table(s, name) : NULL;
+    if (t != NULL && s->on)
+        saltings_change(s, t);
+    if (s->ending && (name == NULL || (t != NULL && !any_moves(t))))
         s->at++;
-    arena_deinit(&arena);
     s->ending = s->ending && s->at < table_count(s);
     if (s->on)
         saltings_later(s, prng_between(&s->prng, 0, 2 * s->run->plan.salt_ns));
@@ -147,28 +157,9 @@ static void saltings_look(void *context, uint64_t argument)
         saltings_later(s, AGAIN_MS * NS_PER_MS);
 }
 
-static void saltings_ask(void *context, uint64_t argument)
-{
-    struct saltings *s = context;
-    struct request r = {.op = REQUEST_TABLE_GET};
-    if (argument != s->turn)
-        return;
-    if (s->on)
-        s->at = (uint32_t)prng_below(&s->prng, table_count(s));
-    const char *name = table_name(s);
-    buffer_clear(&s->table);
-    if (name != NULL) {
-        r.table.name = slice_of(name);
-        world_ask(&s->run->world, &r, &s->table);
-    } else {
-        s->at += s->ending;
-    }
-    scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), saltings_look, s, argument);
-}
-
 static void saltings_later(struct saltings *s, int64_t ns)
 {
-    scheduler_in(&s->run->world.scheduler, (struct duration){ns}, saltings_ask, s, s->turn);
+    scheduler_in(&s->run->world.scheduler, (struct duration){ns}, saltings_run, s, s->turn);
 }
 
 void saltings_begin(struct saltings *s)
@@ -204,7 +195,6 @@ struct saltings *saltings_create(struct run *run)
 
 void saltings_destroy(struct saltings *s)
 {
-    buffer_deinit(&s->table);
     buffer_deinit(&s->answer);
     buffer_deinit(&s->body);
     buffer_deinit(&s->key);

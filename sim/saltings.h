@@ -1,9 +1,9 @@
 /* saltings.h - spreads random partition keys over more shards, and over fewer, at random moments of a
  * run.
  *
- * Each time it asks the catalog for a table, and then to change the shards of one of the clients' keys. Many
- * requests come to nothing: the key's items are on their way still, the catalog has no leader, or the
- * version has passed. At the end all items must come home. */
+ * Each time it asks the catalog to change the shards of one of the clients' keys. Many requests come to
+ * nothing: the key's items are on their way still, the catalog has no leader, or the version has passed.
+ * At the end all items must come home. */
 #pragma once
 
 #include "sim/run.h"

@@ -35,7 +35,8 @@ enum {
     X(EVENT_KEY_MOVED, 20, "key-moved")                  \
     X(EVENT_KEY_SHRINKS, 21, "key-shrinks")              \
     X(EVENT_KEY_UNSALTED, 22, "key-unsalted")            \
-    X(EVENT_SALTING_FULL, 23, "salting-full")
+    X(EVENT_SALTING_FULL, 23, "salting-full")            \
+    X(EVENT_ADVICE, 24, "advice")
 
 enum event_kind {
 #define X(code, number, name) code = number,

@@ -53,6 +53,7 @@ static void partition_report_walk(struct codec *c, struct partition_report *r)
             codec_i64(c, &t->refused[reason], 0, total_max);
         codec_i64(c, &r->excess_ms[kind], 0, total_max);
     }
+    r->write_direction = codec_choice(c, r->write_direction, SKETCH_UNKNOWN, SKETCH_BACKWARD);
     codec_count(c, &r->heavy_count, 0, HEAVY_KEYS_MAX);
     for (uint32_t i = 0; i < r->heavy_count && !codec_failed(c); i++)
         heavy_key_walk(c, r->table_id, &r->heavy[i]);

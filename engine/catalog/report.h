@@ -28,6 +28,7 @@ struct partition_report {
     struct index_refusal index_refusal;
     int64_t trimmed_early; /* records of streams, for their bytes, since the node started */
     int64_t excess_ms[ADMIT_KINDS]; /* how long more was asked for than the maximum: excess.h */
+    uint8_t write_direction;        /* enum sketch_direction; SKETCH_UNKNOWN without heavy keys */
     uint32_t heavy_count;
     struct heavy_key heavy[HEAVY_KEYS_MAX]; /* by writes, offered; lends as long as the report */
 };

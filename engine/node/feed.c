@@ -24,8 +24,7 @@ static struct feed *feed_of(const struct feeds *feeds, uint32_t partition)
     return NULL;
 }
 
-/* The feed of a partition that leads here. NULL: it has none. */
-static struct feed *feed_live(const struct feeds *feeds, const struct partition *p)
+struct feed *feed_live(const struct feeds *feeds, const struct partition *p)
 {
     struct feed *f = feed_of(feeds, p->info.id);
     return f != NULL && p->led != 0 && f->term == p->led ? f : NULL;
@@ -91,8 +90,8 @@ static struct feed_item *item_of(struct feed *f, struct slice key)
     return item;
 }
 
-void feed_note(struct feed *f, struct instant now, struct slice key, struct slice suffix,
-               struct slice value, bool fills)
+struct feed_note *feed_note(struct feed *f, struct instant now, struct slice key,
+                            struct slice suffix, struct slice value, bool fills)
 {
     struct feed_item *item = item_of(f, key);
     item->notes =
@@ -107,6 +106,7 @@ void feed_note(struct feed *f, struct instant now, struct slice key, struct slic
     feed_change_open(&n->parts);
     n->row_bytes = fills ? 0 : key.size + suffix.size + value.size;
     f->bytes += n->row_bytes;
+    return n;
 }
 
 static void feed_take(struct feeds *feeds, struct feed *f, struct slice row_key, struct slice value)
@@ -254,13 +254,8 @@ static uint32_t feed_index_behind(const struct feeds *feeds, const struct partit
     return feed_change_next(&parts, &part) ? part.table_id : 0;
 }
 
-bool feeds_hold(struct feeds *feeds, const struct partition *p, struct slice key)
+bool feed_has(struct feeds *feeds, const struct feed *f, struct slice key)
 {
-    const struct feed *f = feed_live(feeds, p);
-    if (index_set_global(p->indexes) == 0)
-        return false;
-    if (f == NULL || f->lost)
-        return true;
     const struct slice twin = key_in_space(key, SPACE_FEED_KEYS, &feeds->env->lent);
     return feed_item_find(f, memtable_hash(twin) | 1, twin) != NULL;
 }
@@ -323,7 +318,8 @@ static void item_append_acks(struct feeds *feeds, struct feed *f, struct feed_it
         struct feed_note *n = &item->notes[count];
         if (n->fills) {
             free(n->bytes);
-            feed_filled(feeds, f);
+            if (n->of_piece)
+                feed_filled(feeds, f);
             continue;
         }
         buffer_clear(&f->scratch);

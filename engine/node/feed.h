@@ -45,8 +45,12 @@ void feeds_deinit(struct feeds *feeds);
  * in the same term once what is proposed is applied. */
 void feeds_begin(struct feeds *feeds, struct partition *p);
 
-/* Whether the feed has, or may have, changes of the item that indexes lack. */
-bool feeds_hold(struct feeds *feeds, const struct partition *p, struct slice key);
+/* Whether the item may leave the partition: nothing that this leader, or a former one, has sent about it
+ * will come to an index later. So no change is left, and each index partition with a row of the item
+ * has given this leader a session, which closes the former leaders' (FEED-3). If not, the feed does what
+ * is needed: ask again later. */
+bool feeds_let_go(struct feeds *feeds, const struct partition *p, struct slice key,
+                  struct slice item);
 /* Whether a write may add a change of so many bytes. If not, `verdict` says which index holds it up. */
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
                    struct admit_verdict *verdict);

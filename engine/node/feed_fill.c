@@ -1,4 +1,5 @@
 /* feed_fill.c - brings a new index the rows of items that were there before it. */
+#include "base/probe.h"
 #include "engine/index/row.h"
 #include "engine/node/feed_internal.h"
 #include "engine/node/owned_keys.h"
@@ -18,25 +19,59 @@ void feed_filled(struct feeds *feeds, struct feed *f)
     f->fill.on = false;
 }
 
-/* Notes that the index lacks the item. False: the item has no row. */
-static bool fill_note(struct feeds *feeds, struct feed *f, const struct index *x, struct slice key,
-                      struct slice item)
+/* Notes that the index may lack the item. NULL: the item has no row. */
+static struct feed_note *fill_note(struct feeds *feeds, struct feed *f, const struct index *x,
+                                   struct slice key, struct slice item)
 {
     static const uint8_t no_suffix[FEED_SUFFIX_SIZE];
     struct buffer *value = &f->scratch;
     buffer_clear(value);
-    if (item_check(item) != STATUS_OK || MUTATED(RAFT_MUTATION_SKIP_FILL) ||
-        !index_global_append_key(value, x, key, item))
-        return false;
+    if (item_check(item) != STATUS_OK || !index_global_append_key(value, x, key, item))
+        return NULL;
     buffer_clear(value);
     buffer_append_u64(value, 0);
     buffer_append_u32(value, x->table_id);
     buffer_append_u32(value, 0);
     buffer_append_sized(value, slice_make(NULL, 0));
-    feed_note(f, feeds->env->now, key_in_space(key, SPACE_FEED_KEYS, &feeds->env->lent),
-              slice_make(no_suffix, sizeof no_suffix), buffer_slice(value), true);
-    return true;
+    return feed_note(f, feeds->env->now, key_in_space(key, SPACE_FEED_KEYS, &feeds->env->lent),
+                     slice_make(no_suffix, sizeof no_suffix), buffer_slice(value), true);
 }
+
+/* ---- items that leave ---- */
+
+/* Whether the partition of the index that has the item's row has given a session. */
+static bool row_has_session(struct feeds *feeds, struct feed *f, const struct index *x,
+                            struct slice key, struct slice item)
+{
+    const struct table *map = index_maps_find(feeds->maps, x->table_id);
+    buffer_clear(&f->scratch);
+    if (!index_global_append_key(&f->scratch, x, key, item))
+        return true;
+    return map != NULL &&
+           feed_has_session(f, table_partition_of(map, buffer_slice(&f->scratch))->id);
+}
+
+bool feeds_let_go(struct feeds *feeds, const struct partition *p, struct slice key,
+                  struct slice item)
+{
+    struct feed *f = feed_live(feeds, p);
+    bool free = true;
+    if (index_set_global(p->indexes) == 0)
+        return true;
+    if (f == NULL || f->lost || feed_has(feeds, f, key))
+        return false;
+    for (uint32_t i = 0; i < index_set_global(p->indexes); i++) {
+        const struct index *x = index_set_global_at(p->indexes, i);
+        if (row_has_session(feeds, f, x, key, item))
+            continue;
+        PROBE("the row of an item that leaves is written again");
+        fill_note(feeds, f, x, key, item);
+        free = false;
+    }
+    return free;
+}
+
+/* ---- pieces ---- */
 
 /* The first key that is not in the piece, and the number of items that the index needs. */
 static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partition *p,
@@ -56,7 +91,12 @@ static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partit
             return STATUS_OK;
         }
         bytes += item.size;
-        f->fill.left += fill_note(feeds, f, x, key, item);
+        struct feed_note *n =
+            MUTATED(RAFT_MUTATION_SKIP_FILL) ? NULL : fill_note(feeds, f, x, key, item);
+        if (n == NULL)
+            continue;
+        n->of_piece = true;
+        f->fill.left++;
     }
     buffer_set(&f->fill.next, p->info.hi);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;

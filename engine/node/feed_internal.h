@@ -11,7 +11,10 @@ enum {
 };
 
 struct feed_note {
-    bool fills; /* no change, and no row in the store: the item is there since before the index */
+    bool
+        fills; /* no change, and no row in the store: the item is there since before the index, or is
+                   to leave the partition */
+    bool of_piece;       /* `fill` waits for it */
     struct slice suffix; /* FEED_SUFFIX_SIZE bytes of the row's key; lends from `bytes` */
     struct slice parts;
     size_t row_bytes;     /* key and value of the row in the store */
@@ -107,12 +110,17 @@ struct feed {
 /* ---- feed.c ---- */
 
 /* Adds a note of the item with this key in the key space of feeds. */
-void feed_note(struct feed *f, struct instant now, struct slice key, struct slice suffix,
-               struct slice value, bool fills);
+struct feed_note *feed_note(struct feed *f, struct instant now, struct slice key,
+                            struct slice suffix, struct slice value, bool fills);
+
+/* The feed of a partition that leads here. NULL: it has none. */
+struct feed *feed_live(const struct feeds *feeds, const struct partition *p);
+/* Whether there are notes of the item. */
+bool feed_has(struct feeds *feeds, const struct feed *f, struct slice key);
 
 /* ---- feed_fill.c ---- */
 
-/* A note that fills is done. */
+/* A note of the piece is done. */
 void feed_filled(struct feeds *feeds, struct feed *f);
 
 /* ---- feed_round.c ---- */
@@ -129,4 +137,6 @@ void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition
 /* True: the round of `*item` is over. */
 bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
                        const struct call_answer *answer, struct feed_item **item);
+/* Whether the feed writes to the partition in a session of this term. */
+bool feed_has_session(const struct feed *f, uint32_t partition);
 void feed_targets_free(struct feed *f);

@@ -60,6 +60,12 @@ static struct feed_target *target_find(const struct feed *f, uint32_t partition)
     return NULL;
 }
 
+bool feed_has_session(const struct feed *f, uint32_t partition)
+{
+    const struct feed_target *t = target_find(f, partition);
+    return t != NULL && t->state == TARGET_READY;
+}
+
 static struct feed_target *target_numbered(const struct feed *f, uint32_t number)
 {
     struct feed_target *t;

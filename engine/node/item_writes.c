@@ -466,7 +466,10 @@ static bool write_may_leave(struct requests *requests, const struct partition *p
                             const struct operation *o, const struct write *w)
 {
     const struct request *q = &o->request;
-    if (q->op != REQUEST_DELETE || (!w->in_flight && !feeds_hold(requests->feeds, p, q->write.key)))
+    struct slice item;
+    if (q->op != REQUEST_DELETE ||
+        (!w->in_flight && write_applied_item(requests, p, o, &item) == STATUS_OK &&
+         feeds_let_go(requests->feeds, p, q->write.key, item)))
         return true;
     PROBE("an item waits with its move for indexes");
     env_refuse(requests->env, o, REPLY_OVERLOADED, "the item is being written, or indexes lack it");

@@ -108,6 +108,7 @@ void loads_take_partition(struct loads *l, struct instant now, const struct part
     memcpy(p->excess_ms, r->excess_ms, sizeof p->excess_ms);
     p->index_refusal = r->index_refusal;
     p->trimmed_early = r->trimmed_early;
+    p->write_direction = r->write_direction;
     loads_take_heavy(p, r);
     p->heard_at = now;
     p->items = r->items;

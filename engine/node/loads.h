@@ -25,8 +25,9 @@ struct partition_load {
     int64_t bytes;
     int64_t excess_ms[ADMIT_KINDS]; /* at heard_at */
     struct index_refusal index_refusal;
-    int64_t trimmed_early; /* as in the report */
-    uint32_t heavy_count;  /* the same */
+    int64_t trimmed_early;   /* as in the report */
+    uint8_t write_direction; /* the same */
+    uint32_t heavy_count;
     struct heavy_key heavy[HEAVY_KEYS_MAX];
     struct buffer heavy_bytes;  /* owns; lent by `heavy` */
     struct load_counts *counts; /* owns; NULL: no totals yet, see loads_totals */

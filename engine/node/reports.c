@@ -17,9 +17,12 @@ static void reports_name_heavy(const struct reports *reports, struct partition *
     if (!heat_is_init(&p->heat))
         return;
     p->heavy_told = heat_rate_now(&p->heat, reports->env->now, ADMIT_WRITE) >= least;
-    if (p->heavy_told)
-        out->heavy_count = heat_heavy_keys(&p->heat, reports->env->now, ADMIT_WRITE, p->info.lo,
-                                           least, &reports->env->lent, out->heavy);
+    if (!p->heavy_told)
+        return;
+    out->heavy_count = heat_heavy_keys(&p->heat, reports->env->now, ADMIT_WRITE, p->info.lo, least,
+                                       &reports->env->lent, out->heavy);
+    if (out->heavy_count > 0)
+        out->write_direction = (uint8_t)heat_direction(&p->heat, ADMIT_WRITE);
 }
 
 static void reports_describe(const struct reports *reports, struct partition *p, bool leads,

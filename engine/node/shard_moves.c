@@ -441,7 +441,7 @@ static void piece_run(struct shard_moves *moves, struct shard_piece *piece)
         const struct slice key = reader_sized(&left);
         struct item_move *m = move_of(moves, key);
         if (m == NULL && (m = move_begin(moves, p, key, piece->shards, piece->salted)) == NULL) {
-            PROBE("a piece waits for room among the moves");
+            PROBE("a piece waits for room among the moves, or for a map");
             piece->until = moves->env->now;
             break;
         }

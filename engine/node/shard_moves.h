@@ -15,9 +15,9 @@
  *   MOVE-1  An item is at one place before the move and after it, whatever crashes. The put is refused
  *           if there is an item, so a fault never overwrites one.
  *   MOVE-2  A move costs no units, and streams are not told. Rows of local indexes go with the item.
- *           Global indexes hear of it at the new place, which may have an index to fill. An item whose
- *           changes the feed of the old place has not carried to them does not move (feed.h); while
- *           items move, no piece of an index is filled there.
+ *           Global indexes hear of it at the new place, which may have an index to fill. An item
+ *           moves only if nothing that was sent about it from its old place can come to an index later
+ *           (feeds_let_go). While items move, no piece of an index is filled there.
  *   MOVE-3  Requests about the same item share one move. A node moves at most SHARD_MOVES_MAX items at
  *           a time, SHARD_PIECE_MOVES of a piece.
  *   MOVE-4  The answer to a piece names a place before which no item is left that is not at home, no lock

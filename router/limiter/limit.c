@@ -256,6 +256,10 @@ bool limit_run(struct router *r)
     bool any = !TAILQ_EMPTY(&r->refused);
     while ((s = TAILQ_FIRST(&r->refused)) != NULL) {
         struct gac_holding holding = {0};
+        if (s->invalid != NULL) {
+            subrequest_is_invalid(r, s);
+            continue;
+        }
         if (s->shed != NULL) {
             subrequest_shed(r, s);
             continue;

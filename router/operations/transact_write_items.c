@@ -387,15 +387,19 @@ static void writes_go_on(struct call *c, struct transact_write *t)
         admit_send_all(c, t);
 }
 
-static void writes_begin(struct call *c, struct transact_write *t)
+static bool writes_begin(struct call *c, struct transact_write *t)
 {
     t->step = STEP_MOVE;
     t->stale = false;
     for (uint32_t i = 0; i < c->plan->count; i++)
         t->ends[i] = (struct part_end){.refused = t->ends[i].refused, .why = t->ends[i].why};
-    transact_find_homes(c);
+    if (!transact_find_homes(c)) {
+        t->stale = true; /* perhaps it was ordinary before: the next attempt is told */
+        return false;
+    }
     if (!transact_leave_former(c))
         writes_go_on(c, t);
+    return true;
 }
 
 /* Whether nothing was prepared, and only other homes stand in the way. Then all begins anew. */
@@ -406,8 +410,7 @@ static bool writes_begin_again(struct call *c, struct transact_write *t)
         again = again && (t->ends[i].code == REPLY_OK || t->ends[i].code == REPLY_STALE_MAP);
     if (!again || ++t->attempts == ATTEMPTS_MAX)
         return false;
-    writes_begin(c, t);
-    return true;
+    return writes_begin(c, t);
 }
 
 bool transact_writes_send(struct call *c)
@@ -416,8 +419,7 @@ bool transact_writes_send(struct call *c)
     if (!transact_keys_differ(c, c->plan))
         return false;
     t->digest = parts_digest(c, c->plan);
-    writes_begin(c, t);
-    return true;
+    return writes_begin(c, t);
 }
 
 static bool transact_write_ready(struct call *c)

@@ -2,6 +2,7 @@
 #include "router/plan/items.h"
 
 #include "router/expression/key_schema.h"
+#include "router/sharding/counters.h"
 
 struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t items)
 {
@@ -53,6 +54,8 @@ void items_send(struct call *c, uint32_t index)
         s->request.write.item = span_in(&c->bytes, q->item);
     if (q->op == REQUEST_UPDATE)
         s->request.write.update = span_in(&c->bytes, q->update);
+    if (q->op == REQUEST_UPDATE)
+        counter_name_update(c, &p->tables[q->table].route->table, q, &s->request);
     subrequest_start(c->router, s);
 }
 

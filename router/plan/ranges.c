@@ -4,6 +4,7 @@
 #include "engine/expression/program.h"
 #include "router/operations/throttle.h"
 #include "router/sharding/at_home.h"
+#include "router/sharding/counters.h"
 
 enum {
     SHARE_BYTES_MIN = 16 * 1024
@@ -82,7 +83,7 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
 {
     struct subrequest *s = call_request(c, p->rows != NULL ? p->rows : p->route, REQUEST_RANGE);
     const struct plan_range *range = &p->ranges[index];
-    const bool moves = p->key != NULL && salted_moves(p->key);
+    const bool moves = p->key != NULL && salted_moves(p->key) && !p->key->counter;
     s->index = index;
     s->request.salted = p->key != NULL ? p->key->version : 0;
     s->request.range.lo = p->reverse ? range->until : range->lo;
@@ -275,6 +276,32 @@ static bool ranges_drop_copies(struct call *c, struct ranges_plan *p,
     return true;
 }
 
+/* The next item of the range; of a counter: the sum of all its cells. */
+static bool ranges_next_item(struct call *c, struct ranges_plan *p, struct plan_range *range,
+                             struct slice *item)
+{
+    struct slice cells[SHARDS_MAX];
+    uint32_t count = 0;
+    if (p->key == NULL || !p->key->counter) {
+        *item = reader_sized(&range->unread);
+        return true;
+    }
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct plan_range *cell = &p->ranges[i];
+        struct reader items = cell->unread;
+        if (items.left.size > 0 && ranges_compare(cell, cell->next, range, range->next) == 0)
+            cells[count++] = reader_sized(&items);
+    }
+    struct buffer sum = {0};
+    const bool fits =
+        counter_sum(&sum, &p->route->table, cells, count) == NUMBER_OK ||
+        call_invalid(c, "The sum of the counter's cells is no number that an item can have");
+    *item = arena_copy(&c->arena, buffer_slice(&sum));
+    buffer_deinit(&sum);
+    reader_sized(&range->unread);
+    return fits;
+}
+
 /* Takes an item that the nodes have not filtered. */
 static void ranges_take(struct call *c, struct ranges_plan *p, struct slice item)
 {
@@ -293,9 +320,8 @@ static bool ranges_merge(struct call *c, struct ranges_plan *p)
     uint32_t count = 0;
     while (!p->truncated && (p->step == 0 || count < p->step) &&
            (range = ranges_first(p)) != NULL) {
-        if (!ranges_drop_copies(c, p, range))
+        if (!ranges_next_item(c, p, range, &last) || !ranges_drop_copies(c, p, range))
             return false;
-        last = reader_sized(&range->unread);
         ranges_take(c, p, last);
         count++;
         p->taken_key = range->next;

@@ -16,6 +16,8 @@
  *   RANGES-2  an item is taken only if it lies before all that is still to be read;
  *   RANGES-3  of an item that was met in two ranges, only the copy in the higher rank is taken.
  *
+ * Items of a counter's shards with the same key are its cells: their sum is taken (sharding/counters.h).
+ *
  * If the registry of salted keys changes, the ranges are not those to read any more: `stale`. */
 #pragma once
 

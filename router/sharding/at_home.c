@@ -3,6 +3,8 @@
 
 #include "engine/message/request_traits.h"
 #include "router/call.h"
+#include "router/sharding/counter_reads.h"
+#include "router/sharding/counters.h"
 
 struct slice salted_key_in(struct arena *arena, const struct salted_key *k, struct slice key,
                            uint32_t shard)
@@ -65,7 +67,24 @@ static void at_home_restore(struct subrequest *s)
     s->request.salted = now.salted;
 }
 
-/* Counters have a cell in every shard: their items are not placed here. */
+/* Chooses the cell of an addition. Other requests about a counter's item are refused, but for reads. */
+static void at_home_choose_cell(struct subrequest *s, const struct salted_key *k, struct slice *key)
+{
+    struct arena *arena = &s->call->arena;
+    const struct slice token =
+        s->request.op == REQUEST_UPDATE ? s->request.write.token : slice_make(NULL, 0);
+    if (token.size == 0) {
+        s->invalid = counter_takes_only;
+        return;
+    }
+    struct at_home *h = s->home = arena_zalloc(arena, sizeof *h);
+    *key = salted_key_in(arena, k, *key, 0);
+    *h = (struct at_home){.asked = s->request, .shards = k->shards, .counter = true};
+    h->home = salted_key_in(arena, k, *key, counter_cell(token, k->shards));
+    h->former_count = counter_former_cells(k, token, h->former);
+    *key = h->home;
+}
+
 static void at_home_find(struct subrequest *s)
 {
     if (s->home != NULL)
@@ -77,6 +96,8 @@ static void at_home_find(struct subrequest *s)
     const struct salted_key *k = salting_find(s->route->table.salted, *key);
     s->home = NULL;
     s->request.salted = k != NULL ? k->version : 0;
+    if (k != NULL && k->counter)
+        at_home_choose_cell(s, k, key);
     if (k == NULL || k->counter || at_home_is_part(&s->request))
         return;
     struct arena *arena = &s->call->arena;
@@ -97,7 +118,9 @@ void at_home_place(struct subrequest *s)
 {
     const struct table *t = &s->route->table;
     s->request.salting = table_salting_version(t);
-    if (t->salted != NULL || s->home != NULL)
+    if (s->counter != NULL)
+        counter_read_place(s);
+    else if (t->salted != NULL || s->home != NULL)
         at_home_find(s);
 }
 
@@ -111,6 +134,11 @@ bool at_home_next(struct subrequest *s)
         const struct salted_key *k = salting_find(s->route->table.salted, h->home);
         must(k != NULL && k->version == s->request.salted);
         const uint32_t from = h->former[h->left];
+        if (h->counter) {
+            s->request.write.key = salted_key_in(&s->call->arena, k, h->home, from);
+            s->request.write.token_only = true;
+            return true;
+        }
         s->request.op = REQUEST_SHARD_MOVE;
         memset(&s->request.move, 0, sizeof s->request.move);
         s->request.move.key = salted_key_in(&s->call->arena, k, h->home, from);

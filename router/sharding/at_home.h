@@ -13,6 +13,9 @@
  * An operation may send REQUEST_SHARD_MOVE itself, with the item's key and no end: then the subrequest
  * ends when the item has left all former homes.
  *
+ * Counters (counters.h) have no home. An addition goes to a cell; reads are of all cells
+ * (counter_reads.h); all else is refused: s->invalid.
+ *
  * Not here: ranges (plan/ranges.h). Ranges and parts of transactions have chosen their shards
  * themselves. If the registry changes, they end with REPLY_STALE_MAP, and s->route is the new one. */
 #pragma once
@@ -27,6 +30,8 @@ struct at_home {
     uint32_t former[SHARDS_BEFORE_MAX]; /* shards that the item must leave first */
     uint32_t former_count;
     uint32_t left; /* so many of them were left */
+    bool counter;  /* an update of a counter: `home` is in the cell that its token chooses. Former
+                      cells are not left, but asked whether they know the token */
     bool locked;   /* a transaction had the item when a former home was asked last */
 };
 

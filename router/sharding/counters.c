@@ -7,7 +7,11 @@
 #include "engine/expression/update.h"
 #include "router/client.h"
 
-#define ONLY "While the item's partition key is a sharded counter, "
+const char counter_takes_only[] = "While the item's partition key is a sharded counter, the item "
+                                  "takes only UpdateItem with ADD of "
+                                  "numbers, without a condition, and with ReturnValues NONE; "
+                                  "GetItem returns the sum. `weir unsalt` "
+                                  "makes an ordinary item of it";
 
 /* ---- writes ---- */
 
@@ -17,32 +21,29 @@ static bool action_adds_number(const struct update_action *a)
            a->value->value.type == ATTR_NUMBER;
 }
 
-bool counter_takes(const struct item_request *q, struct fault *fault)
+bool counter_takes(const struct item_request *q)
 {
-    if (q->op != REQUEST_UPDATE || q->updated == NULL || q->updated->count == 0)
-        return fault_invalid(fault, ONLY "it takes only UpdateItem with ADD of numbers. Run "
-                                         "`weir unsalt` to make an ordinary item of it");
+    if (q->op != REQUEST_UPDATE || q->updated == NULL || q->updated->count == 0 ||
+        q->condition.size > 0 || q->want != WANT_NOTHING)
+        return false;
     for (const struct update_action *a = q->updated->actions; a != NULL; a = a->next) {
         if (!action_adds_number(a))
-            return fault_invalid(fault, ONLY "UpdateExpression may only ADD numbers to attributes");
+            return false;
     }
-    if (q->condition.size > 0)
-        return fault_invalid(fault, ONLY "an update may have no condition");
-    if (q->want != WANT_NOTHING)
-        return fault_invalid(fault, ONLY "ReturnValues must be NONE: GetItem returns the sum");
     return true;
 }
 
-void counter_token(struct call *c, struct slice key, uint8_t out[TRANSACTION_TOKEN_SIZE])
+/* A client that sends its request again names it as before. A request without a name is like no other. */
+static void token_of(const struct call *c, struct slice key, uint8_t out[TRANSACTION_TOKEN_SIZE])
 {
     XXH3_state_t hash;
     /* The head of a client's request stays until the request is answered. */
-    struct slice client = {NULL, 0};
+    struct slice named = {NULL, 0};
     if (c->client != NULL)
-        client = http_find(&c->client->http.head, "amz-sdk-invocation-id");
+        named = http_find(&c->client->http.head, "amz-sdk-invocation-id");
     XXH3_128bits_reset(&hash);
-    if (client.size > 0)
-        XXH3_128bits_update(&hash, client.data, client.size);
+    if (named.size > 0)
+        XXH3_128bits_update(&hash, named.data, named.size);
     else
         XXH3_128bits_update(&hash, c->request_id, sizeof c->request_id);
     XXH3_128bits_update(&hash, key.data, key.size);
@@ -50,11 +51,42 @@ void counter_token(struct call *c, struct slice key, uint8_t out[TRANSACTION_TOK
     memcpy(out, &digest, TRANSACTION_TOKEN_SIZE);
 }
 
-uint32_t counter_cell(const uint8_t token[TRANSACTION_TOKEN_SIZE], uint32_t cells)
+/* Also before the key is salted: the request may be sent again after that. */
+static bool may_be_counter(const struct table *t, struct slice key)
 {
-    uint64_t hash;
-    memcpy(&hash, token, sizeof hash);
-    return shard_jump(hash, cells);
+    uint32_t fixed;
+    const struct salted_key *k = salting_find(t->salted, key);
+    if (k != NULL)
+        return k->counter;
+    return t->tags.size > 0 && table_salting_wish(t, &fixed) == SALTING_COUNTER;
+}
+
+void counter_name_update(struct call *c, const struct table *t, const struct item_request *q,
+                         struct request *update)
+{
+    if (!counter_takes(q) || !may_be_counter(t, q->key))
+        return;
+    uint8_t *token = arena_alloc(&c->arena, TRANSACTION_TOKEN_SIZE);
+    token_of(c, q->key, token);
+    update->write.token = slice_make(token, TRANSACTION_TOKEN_SIZE);
+}
+
+uint32_t counter_cell(struct slice token, uint32_t cells)
+{
+    return shard_jump(slice_head(token), cells);
+}
+
+uint32_t counter_former_cells(const struct salted_key *k, struct slice token,
+                              uint32_t out[SHARDS_BEFORE_MAX])
+{
+    const uint32_t cell = counter_cell(token, k->shards);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < k->before_count; i++) {
+        const uint32_t was = counter_cell(token, k->before[i]);
+        if (was != cell && (count == 0 || out[count - 1] != was))
+            out[count++] = was;
+    }
+    return count;
 }
 
 /* ---- sums ---- */

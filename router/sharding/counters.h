@@ -14,14 +14,20 @@
 #include "router/plan/items.h"
 
 /* Whether one cell can take the write: an update of ADD with numbers, without condition and without
- * returned values. The fault names what is in the way. */
-bool counter_takes(const struct item_request *q, struct fault *fault);
+ * returned values. */
+bool counter_takes(const struct item_request *q);
+/* What is said of all other writes. */
+extern const char counter_takes_only[];
 
-/* The token of the call's request, for the item with this storage key. Without an invocation id of the
- * client, no other request has it. */
-void counter_token(struct call *c, struct slice key, uint8_t out[TRANSACTION_TOKEN_SIZE]);
+/* Gives the update a token, if a cell can take it, and if the item may be a counter, now or soon. */
+void counter_name_update(struct call *c, const struct table *t, const struct item_request *q,
+                         struct request *update);
+
 /* The cell that the token chooses of so many. */
-uint32_t counter_cell(const uint8_t token[TRANSACTION_TOKEN_SIZE], uint32_t cells);
+uint32_t counter_cell(struct slice token, uint32_t cells);
+/* The other cells that it chose when there were fewer, each once. Returns how many. */
+uint32_t counter_former_cells(const struct salted_key *k, struct slice token,
+                              uint32_t out[SHARDS_BEFORE_MAX]);
 
 /* Appends the counter that the cells are together: items with the same key. Anything but NUMBER_OK: a sum is
  * no number, and nothing is appended. */

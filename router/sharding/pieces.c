@@ -10,21 +10,18 @@ struct place {
     struct slice hi;
 };
 
-/* The first place that ends after the storage key. The cells of counters' items are not merged. */
+/* The first place that ends after the storage key. */
 static struct place pieces_find(struct call *c, const struct table *t, struct slice from)
 {
     struct place at = {.key = salting_from(t->salted, from)};
     struct buffer *scratch = &c->router->scratch;
-    while (at.key != NULL) {
-        buffer_clear(scratch);
-        salted_append_prefix(scratch, at.key, t->id, 0);
-        at.lo = arena_copy(&c->arena, buffer_slice(scratch));
-        storage_key_successor(scratch);
-        at.hi = arena_copy(&c->arena, buffer_slice(scratch));
-        if (!at.key->counter)
-            break;
-        at.key = salting_from(t->salted, at.hi);
-    }
+    if (at.key == NULL)
+        return at;
+    buffer_clear(scratch);
+    salted_append_prefix(scratch, at.key, t->id, 0);
+    at.lo = arena_copy(&c->arena, buffer_slice(scratch));
+    storage_key_successor(scratch);
+    at.hi = arena_copy(&c->arena, buffer_slice(scratch));
     return at;
 }
 

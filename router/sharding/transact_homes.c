@@ -1,22 +1,27 @@
 /* transact_homes.c - the homes of a transaction's items. */
 #include "router/sharding/transact_homes.h"
 
+#include "router/operations/operation.h"
 #include "router/sharding/at_home.h"
+#include "router/sharding/counters.h"
 
 static const struct salted_key *transact_key(const struct call *c, const struct item_request *q)
 {
     return salting_find(c->plan->tables[q->table].route->table.salted, q->key);
 }
 
-void transact_find_homes(struct call *c)
+bool transact_find_homes(struct call *c)
 {
     for (uint32_t i = 0; i < c->plan->count; i++) {
         struct item_request *q = &c->plan->items[i];
         const struct salted_key *k = transact_key(c, q);
         q->home = q->key;
-        if (k != NULL && !k->counter)
+        if (k != NULL && k->counter)
+            return call_invalid(c, "%s", counter_takes_only);
+        if (k != NULL)
             q->home = salted_key_in(&c->arena, k, q->key, salted_home(k, q->key));
     }
+    return true;
 }
 
 bool transact_leave_former(struct call *c)

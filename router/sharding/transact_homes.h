@@ -7,8 +7,8 @@
 
 #include "router/plan/items.h"
 
-/* Finds the home of each item of the call's plan. */
-void transact_find_homes(struct call *c);
+/* Finds the home of each item of the call's plan. False: one is a counter, which is refused. */
+bool transact_find_homes(struct call *c);
 
 /* Sends REQUEST_SHARD_MOVE for each item that may be at a former home; the index is the item's. False:
  * there is none. */

@@ -464,6 +464,7 @@ struct frame_world *frame_world_create(void)
     merge_table(w);
     split_table(w);
     w->recording = false;
+    must(w->class_count < CLASSES_MAX); /* there was room for frames of every kind */
     return w;
 }
 

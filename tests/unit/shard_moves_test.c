@@ -271,6 +271,31 @@ static void pieces_bring_all_items_of_a_shard_home(void **state)
     shards_close(&s);
 }
 
+static void cold_items_are_touched_before_they_move(void **state)
+{
+    enum {
+        ITEMS = 60
+    };
+    struct shards_scene s;
+    uint32_t away = 0, requests;
+    (void)state;
+    shards_init(&s);
+    s.w.resident_max = 1;
+    lone_open_table(&s.w, 100, 100);
+    shards_salt(&s, 0, VERSION);
+    for (uint32_t name = 0; name < ITEMS; name++) {
+        assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
+        away += shards_home(&s, name, SHARDS) != 0;
+    }
+    lone_checkpoint_all(&s.w);
+    shards_move_surely(&s, shards_mover(&s, SHARDS), 0, SHARDS);
+    lone_checkpoint_all(&s.w);
+    assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), away - 1);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+    shards_close(&s);
+}
+
 /* A lock of a transaction from before the fence. */
 static void a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked(void **state)
 {
@@ -365,22 +390,57 @@ static int64_t scene_rows(struct shards_scene *s)
     return v.items;
 }
 
-static void an_item_waits_with_its_move_until_global_indexes_have_it(void **state)
+/* A table with a global index by `v`. */
+static void scene_open_indexed(struct shards_scene *s)
 {
-    struct shards_scene s;
     struct buffer spec = {0};
-    (void)state;
-    shards_init(&s);
-    shards_index_by_version(&s, false);
-    const struct table_spec throughput = {.name = s.all[0].name,
-                                          .partition_key = s.all[0].keys[0],
+    shards_init(s);
+    shards_index_by_version(s, false);
+    const struct table_spec throughput = {.name = s->all[0].name,
+                                          .partition_key = s->all[0].keys[0],
                                           .billing = BILLING_PROVISIONED,
                                           .rcu = 10,
                                           .wcu = 10};
     table_spec_encode(&spec, &throughput);
-    buffer_append_sized(&s.globals, buffer_slice(&spec));
-    s.w.globals = buffer_slice(&s.globals);
-    lone_open_table(&s.w, 100, 100);
+    buffer_append_sized(&s->globals, buffer_slice(&spec));
+    s->w.globals = buffer_slice(&s->globals);
+    lone_open_table(&s->w, 100, 100);
+    buffer_deinit(&spec);
+}
+
+/* What a former leader has sent may come to the index late: not after the new place has told it more. */
+static void a_new_leader_writes_a_row_again_before_its_item_leaves(void **state)
+{
+    struct shards_scene s;
+    (void)state;
+    scene_open_indexed(&s);
+    s.salting = 0;
+    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    shards_pass(&s, 500);
+    lone_crash(&s.w);
+    shards_pass(&s, 100);
+    shards_salt(&s, 0, s.salting = VERSION);
+    const struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(&s, 10);
+    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 0);
+    struct request r = shards_moving(&s, name, 0, SHARDS);
+    lone_ask(&s.w, &r);
+    assert_int_equal(lone_answer(&s.w)->code, REPLY_OVERLOADED);
+    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 1);
+    shards_move_surely(&s, name, 0, SHARDS);
+    shards_pass(&s, 500);
+    assert_int_equal(shards_get(&s, name, home), OLD);
+    assert_int_equal(scene_rows(&s), 2);
+    shards_close(&s);
+}
+
+static void an_item_waits_with_its_move_until_global_indexes_have_it(void **state)
+{
+    struct shards_scene s;
+    (void)state;
+    scene_open_indexed(&s);
     s.salting = 0;
     const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
     assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
@@ -398,7 +458,7 @@ static void an_item_waits_with_its_move_until_global_indexes_have_it(void **stat
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0);
     lone_assert_answer(&s.w, REPLY_OK);
-    assert_true(feeds_hold(&s.w.node->feeds, p, shards_key(&s, name, 0)));
+    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 1);
     struct request r = shards_moving(&s, name, 0, SHARDS);
     lone_ask(&s.w, &r);
     assert_int_equal(shards_finish(&s), REPLY_OVERLOADED);
@@ -410,7 +470,6 @@ static void an_item_waits_with_its_move_until_global_indexes_have_it(void **stat
     assert_int_equal(shards_put(&s, name, home, OLD + 1), REPLY_OK);
     shards_pass(&s, 500);
     assert_int_equal(scene_rows(&s), 4);
-    buffer_deinit(&spec);
     shards_close(&s);
 }
 
@@ -464,8 +523,10 @@ int main(void)
         cmocka_unit_test(malformed_moves_are_refused),
         cmocka_unit_test(only_parts_of_transactions_say_that_they_move),
         cmocka_unit_test(pieces_bring_all_items_of_a_shard_home),
+        cmocka_unit_test(cold_items_are_touched_before_they_move),
         cmocka_unit_test(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked),
         cmocka_unit_test(a_move_costs_nothing_and_streams_are_not_told),
+        cmocka_unit_test(a_new_leader_writes_a_row_again_before_its_item_leaves),
         cmocka_unit_test(an_item_waits_with_its_move_until_global_indexes_have_it),
         cmocka_unit_test(mistakes_with_moves_and_the_fence_show),
     };

@@ -256,6 +256,32 @@ static void rows_of_a_local_index_are_in_the_shards_of_their_items(void **state)
     shards_close(&s);
 }
 
+/* Behind each skip the pages were not touched: then the next request goes on. */
+static void a_range_of_cold_items_goes_on_behind_each_skip(void **state)
+{
+    enum {
+        KEYS = 12
+    };
+    struct shards_scene s;
+    uint32_t items;
+    (void)state;
+    shards_init(&s);
+    s.w.resident_max = 1;
+    lone_open_table(&s.w, 100, 100);
+    shards_salt(&s, 0, VERSION);
+    for (uint32_t name = 0; name < KEYS; name++) {
+        s.w.collections = KEYS;
+        assert_int_equal(shards_put(&s, name, name % 2, OLD), REPLY_OK);
+    }
+    lone_checkpoint_all(&s.w);
+    for (int reverse = 0; reverse < 2; reverse++) {
+        const struct request r = scene_range(&s, 1, reverse);
+        assert_in_range(scene_read(&s, r, &items), 2, 2 * KEYS);
+        assert_int_equal(items, KEYS / 2);
+    }
+    shards_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +291,7 @@ int main(void)
         cmocka_unit_test(a_merge_keeps_the_newer_version),
         cmocka_unit_test(a_range_has_the_items_of_one_shard),
         cmocka_unit_test(a_range_goes_on_behind_many_items_of_other_shards),
+        cmocka_unit_test(a_range_of_cold_items_goes_on_behind_each_skip),
         cmocka_unit_test(rows_of_a_local_index_are_in_the_shards_of_their_items),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,128 @@
+/* counter_reads.c - reads the cells of a counter. */
+#include "router/sharding/counter_reads.h"
+
+#include "router/operations/operation.h"
+#include "router/sharding/at_home.h"
+#include "router/sharding/counters.h"
+
+enum {
+    TURNS_MAX = 8 /* a key grows at most so often while it is read, or the read fails */
+};
+
+/* In the call's arena. */
+struct counter_read {
+    struct request asked; /* as the operation made it */
+    uint32_t index;       /* the operation's own */
+    uint64_t version;     /* of the salted key; 0: it is not salted any more */
+    uint32_t left;        /* cells without a reply */
+    uint32_t turns;
+    bool stale; /* the cells are not those any more */
+    bool refused;
+    struct reply refusal; /* of the first cell that was refused */
+    int64_t consumed_mcu;
+    uint32_t found;
+    struct slice cells[SHARDS_MAX]; /* those that are there */
+};
+
+static const struct salted_key *counter_key(const struct subrequest *s, struct slice key)
+{
+    return salting_find(s->route->table.salted, key);
+}
+
+/* Starts the reads of all cells. `first`: the subrequest for the first one. */
+static void counter_read_start(struct counter_read *read, struct subrequest *first)
+{
+    struct call *c = first->call;
+    struct route *route = first->route;
+    const struct salted_key *k = counter_key(first, read->asked.get.key);
+    read->version = k != NULL ? k->version : 0;
+    read->left = k != NULL ? salted_extent(k) : 1;
+    read->stale = false;
+    read->found = 0;
+    read->turns++;
+    const uint32_t count = read->left;
+    for (uint32_t i = 0; i < count; i++) {
+        struct subrequest *s = i == 0 ? first : call_request(c, route, REQUEST_GET);
+        s->counter = read;
+        s->index = read->index;
+        s->request.get = read->asked.get;
+        if (k != NULL)
+            s->request.get.key = salted_key_in(&c->arena, k, read->asked.get.key, i);
+        subrequest_start(c->router, s);
+    }
+}
+
+bool counter_read_begins(struct subrequest *s)
+{
+    if (s->counter != NULL || s->request.op != REQUEST_GET || s->request.get.transacts ||
+        s->route->table.salted == NULL)
+        return false;
+    const struct salted_key *k = counter_key(s, s->request.get.key);
+    if (k == NULL || !k->counter)
+        return false;
+    struct counter_read *read = arena_zalloc(&s->call->arena, sizeof *read);
+    read->asked = s->request;
+    read->index = s->index;
+    counter_read_start(read, s);
+    return true;
+}
+
+void counter_read_place(struct subrequest *s)
+{
+    const struct salted_key *k = counter_key(s, s->request.get.key);
+    const uint64_t version = k != NULL ? k->version : 0;
+    s->request.salted = version;
+    s->counter->stale |= version != s->counter->version;
+}
+
+static void counter_read_keep(struct counter_read *read, struct call *c, const struct reply *reply)
+{
+    read->consumed_mcu += reply->consumed_mcu;
+    if (reply->code == REPLY_OK && reply->kind == ANSWER_ITEM && reply->item.found)
+        read->cells[read->found++] = arena_copy(&c->arena, reply->item.bytes);
+    if (reply->code == REPLY_OK || read->refused)
+        return;
+    read->refused = true;
+    read->refusal = *reply;
+    read->refusal.kind = ANSWER_NONE;
+    read->refusal.text = arena_copy(&c->arena, reply->text);
+}
+
+static struct reply counter_read_sum(struct counter_read *read, const struct subrequest *s)
+{
+    struct reply sum = {.code = REPLY_OK, .consumed_mcu = read->consumed_mcu, .kind = ANSWER_ITEM};
+    struct call *c = s->call;
+    struct buffer item = {0};
+    if (read->refused)
+        return read->refusal;
+    if (read->stale)
+        return (struct reply){.code = REPLY_OVERLOADED,
+                              .text = slice_of("the counter's cells have changed again and again")};
+    if (read->found > 0 &&
+        counter_sum(&item, &s->route->table, read->cells, read->found) == NUMBER_OK) {
+        sum.item.found = true;
+        sum.item.bytes = arena_copy(&c->arena, buffer_slice(&item));
+    } else if (read->found > 0) {
+        sum = (struct reply){.code = REPLY_TABLE_INVALID,
+                             .text = slice_of("The sum of the counter's cells is no number that an "
+                                              "item can have")};
+    }
+    buffer_deinit(&item);
+    return sum;
+}
+
+bool counter_read_takes(struct subrequest *s, const struct reply *reply, struct reply *sum)
+{
+    struct counter_read *read = s->counter;
+    struct call *c = s->call;
+    counter_read_keep(read, c, reply);
+    if (--read->left > 0)
+        return false;
+    if (!read->refused && read->stale && read->turns < TURNS_MAX) {
+        struct subrequest *first = call_request(c, s->route, REQUEST_GET);
+        counter_read_start(read, first);
+        return false;
+    }
+    *sum = counter_read_sum(read, s);
+    return true;
+}
