@@ -671,7 +671,7 @@ static bool subrequest_take_shards(struct router *r, struct subrequest *s,
         s->home->locked = moves && reply->code == REPLY_LOCKED;
     const bool untold = reply->code == REPLY_OVERLOADED &&
                         reply->verdict.reason != ADMIT_REFUSED_OVERLOAD &&
-                        s->attempts < ATTEMPTS_UNTIL_TOLD;
+                        (moves || s->attempts < ATTEMPTS_UNTIL_TOLD);
     if (!untold && !(moves && (reply->code == REPLY_LOCKED || reply->code == REPLY_UNKNOWN)))
         return false;
     subrequest_wait_for_shards(r, s);
