@@ -94,6 +94,7 @@ void salting_encode(struct buffer *out, const struct salting *s)
     codec_u32(&c, &count);
     for (uint32_t i = 0; i < s->count; i++) {
         struct salted_key k = s->keys[i];
+        k.widest = k.widest > salted_extent(&k) ? k.widest : salted_extent(&k);
         salted_key_walk(&c, &k);
     }
 }
