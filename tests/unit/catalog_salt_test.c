@@ -83,10 +83,14 @@ static void a_key_leaves_once_its_items_are_back(void **state)
     assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "hot", 1), REPLY_OK);
     assert_key(&w, "hot", 1, 5, 1, (const uint32_t[]){3});
     assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_key(&w, "hot", 1, 5, 0, NULL); /* tokens may be known where its shards were */
+    assert_int_equal(catalog_world_salted(&w, "hot")->widest, 8);
+    assert_int_equal(catalog_world_salted(&w, "hot")->settled, 6);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
     assert_null(catalog_world_salted(&w, "hot"));
-    assert_told(&w, 6); /* the numbers go on: no version means two things */
+    assert_told(&w, 7); /* the numbers go on: no version means two things */
     assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
-    assert_key(&w, "hot", 2, 7, 1, (const uint32_t[]){1});
+    assert_key(&w, "hot", 2, 8, 1, (const uint32_t[]){1});
     catalog_world_deinit(&w);
 }
 
