@@ -120,6 +120,46 @@ static void a_table_of_counters_has_no_stream(void **state)
     catalog_world_deinit(&w);
 }
 
+static void assert_widest(const struct catalog_world *w, uint32_t widest)
+{
+    assert_non_null(catalog_world_salted(w, "hot"));
+    assert_int_equal(catalog_world_salted(w, "hot")->widest, widest);
+}
+
+/* Only FORGET makes it smaller, and never below what the key has. */
+static void the_most_shards_are_remembered_until_they_are_forgotten(void **state)
+{
+    struct catalog_world w;
+    (void)state;
+    begin(&w, "auto");
+    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 8), REPLY_OK);
+    assert_widest(&w, 8);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK); /* its items move */
+    assert_told(&w, 1);
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK); /* it has so many */
+    assert_told(&w, 2);
+    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
+    assert_widest(&w, 8);
+    assert_told(&w, 3);
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_widest(&w, 8);
+    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 5), REPLY_OK); /* not so many */
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_widest(&w, 8);
+    assert_refused(&w, catalog_world_salt_at(&w, SALT_FORGET, "hot", 0, 3), REPLY_WRONG_PARTITION,
+                   "the key is not as the decision saw it"); /* said before it grew */
+    assert_widest(&w, 8);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
+    assert_widest(&w, 5);
+    assert_key(&w, "hot", 5, 5, 0, NULL); /* no request must wait */
+    assert_told(&w, 7);
+    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 9), REPLY_OK);
+    assert_widest(&w, 9);
+    catalog_world_deinit(&w);
+}
+
 static void what_rests_on_an_older_view_is_refused(void **state)
 {
     static const char *const TEXT = "the key is not as the decision saw it";
@@ -330,6 +370,7 @@ int main(void)
         cmocka_unit_test(a_key_grows_and_keeps_its_former_numbers_until_all_has_moved),
         cmocka_unit_test(a_key_leaves_once_its_items_are_back),
         cmocka_unit_test(a_table_of_counters_has_no_stream),
+        cmocka_unit_test(the_most_shards_are_remembered_until_they_are_forgotten),
         cmocka_unit_test(what_rests_on_an_older_view_is_refused),
         cmocka_unit_test(no_key_grows_unless_the_tag_asks_for_it),
         cmocka_unit_test(only_keys_of_tables_with_a_sort_key_are_spread),
