@@ -6,8 +6,8 @@
  *
  * Each change has the registry's next version, MOVED too: partitions refuse routers that know an older
  * one, and so routers learn that the former numbers of shards are forgotten. Until then they only do
- * needless work. So MOVED leaves the key's own version as it is: no request has to wait until
- * partitions were told.
+ * needless work. So MOVED leaves the key's own version as it is: no write has to wait until
+ * partitions were told. An eventual read waits (salted_told): a replica that lags may lack what has come.
  *
  * Invariants
  *   SALT-4  A key's former numbers are forgotten by MOVED alone. The word names the version of the key
@@ -149,6 +149,7 @@ static bool salt_change(struct catalog *c, const struct catalog_command *command
     if (d->word == SALT_MOVED) {
         const bool moved = k->before_count > 0;
         k->before_count = 0;
+        k->settled = r->all.version + 1;
         return moved;
     }
     if (d->word == SALT_FORGET) {

@@ -55,6 +55,7 @@ static void salted_key_walk(struct codec *c, struct salted_key *k)
     for (uint32_t i = 0; i < k->before_count && !codec_failed(c); i++)
         codec_count(c, &k->before[i], 1, SHARDS_MAX);
     codec_count(c, &k->widest, 1, SHARDS_MAX);
+    codec_u64(c, &k->settled);
 }
 
 /* Whether all former numbers lie below the next one, or the key shrinks. */
@@ -93,12 +94,13 @@ void salting_encode(struct buffer *out, const struct salting *s)
     codec_u32(&c, &count);
     for (uint32_t i = 0; i < s->count; i++) {
         struct salted_key k = s->keys[i];
+        k.widest = k.widest > salted_extent(&k) ? k.widest : salted_extent(&k);
         salted_key_walk(&c, &k);
     }
 }
 
 enum {
-    SALTED_KEY_SIZE_MIN = 27
+    SALTED_KEY_SIZE_MIN = 35
 };
 
 enum status salting_decode(struct slice bytes, struct arena *arena, const struct salting **out)
@@ -119,6 +121,7 @@ enum status salting_decode(struct slice bytes, struct arena *arena, const struct
         salted_key_walk(&c, &keys[i]);
         codec_check(&c,
                     salted_is_sound(&keys[i]) && keys[i].version <= s->version &&
+                        keys[i].settled <= s->version &&
                         (i == 0 || salted_compare(&keys[i - 1], keys[i].hash, keys[i].key) < 0));
         if (codec_failed(&c))
             return STATUS_MALFORMED;

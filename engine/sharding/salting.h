@@ -62,6 +62,9 @@ struct salted_key {
     /* The most shards that it has had of late. A client's token for a transaction is known where the first
      * item was at home, so that is asked for at all homes by up to so many shards. */
     uint32_t widest;
+    /* The version at which all items were known to be at home, after they had moved; 0: they never had to. A
+     * replica that was told of it has the items that came to it. */
+    uint64_t settled;
 };
 
 /* The registry of a table. */
@@ -104,6 +107,12 @@ uint32_t salted_home_by(const struct salted_key *k, struct slice storage_key, ui
 static inline uint32_t salted_home(const struct salted_key *k, struct slice storage_key)
 {
     return salted_home_by(k, storage_key, k->shards);
+}
+/* The version that a partition must have been told before it serves a request about the key. `eventual`: a
+ * read by any replica. */
+static inline uint64_t salted_told(const struct salted_key *k, bool eventual)
+{
+    return eventual && k->settled > k->version ? k->settled : k->version;
 }
 /* The places where the item may still be, other than its home, oldest first, each once. Returns how
  * many. A counter's cells stay where they are: none. */

@@ -36,6 +36,8 @@ void salting_write(struct buffer *out, const struct table *t)
     json_member_integer(out, "version", (int64_t)s->version);
     json_member_open(out, "keys", '[');
     for (uint32_t i = 0; i < s->count; i++) {
+        if (s->keys[i].shards == 1 && !salted_moves(&s->keys[i]))
+            continue; /* it is not salted any more, but for what is remembered of it */
         json_write_open(out, '{');
         salted_key_write(out, t, &s->keys[i]);
         json_write_close(out, '}');

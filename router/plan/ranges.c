@@ -85,7 +85,7 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
     const struct plan_range *range = &p->ranges[index];
     const bool moves = p->key != NULL && salted_moves(p->key) && !p->key->counter;
     s->index = index;
-    s->request.salted = p->key != NULL ? p->key->version : 0;
+    s->request.salted = p->key != NULL ? salted_told(p->key, !p->consistent && !moves) : 0;
     s->request.range.lo = p->reverse ? range->until : range->lo;
     s->request.range.hi = p->reverse ? range->hi : range->until;
     s->request.range.reverse = p->reverse;

@@ -112,6 +112,8 @@ static void at_home_find(struct subrequest *s)
         h->former_count = salted_former_homes(k, *key, h->former);
     if (s->request.op == REQUEST_GET && h->former_count > 0)
         s->request.get.consistent = true;
+    if (s->request.op == REQUEST_GET)
+        s->request.salted = salted_told(k, !s->request.get.consistent);
     *key = h->home;
 }
 

@@ -626,3 +626,49 @@ test("a stream is followed", async () => {
   await call("UpdateTable", { TableName: Table, StreamSpecification: { StreamEnabled: true, StreamViewType: "KEYS_ONLY" } });
   await call("DeleteTable", { TableName: Table });
 });
+
+// A key's first 800 units a second make it hot: a failed condition of a large item costs them, and changes nothing.
+test("a key that has shards is for clients what it was", async () => {
+  const Table = await newTable({ Tags: [{ Key: "weir:salting", Value: "3" }] });
+  const ResourceArn = (await call("DescribeTable", { TableName: Table })).Table.TableArn;
+  assert.deepEqual((await call("ListTagsOfResource", { ResourceArn })).Tags, [{ Key: "weir:salting", Value: "3" }]);
+  await refused(call("TagResource", { ResourceArn, Tags: [{ Key: "weir:salting", Value: "1" }] }), "ValidationException",
+    "The tag weir:salting is '1' and may only be 'auto', 'counter', 'off', or a whole number from 2 to 128");
+  const keys = Array.from({ length: 60 }, (_, s) => ({ p: "hot", s }));
+  const patient = async (command) => {
+    for (;;) {
+      try {
+        return await db.send(command);
+      } catch (error) {
+        if (error.name !== "ThrottlingException") throw error;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  };
+  const put = (key) => patient(new lib.PutCommand({ TableName: Table, Item: { ...key, text: "t" + key.s } }));
+  const heat = () =>
+    db.send(new lib.PutCommand({ TableName: Table, Item: { p: "hot", s: -1, text: "x".repeat(390000) },
+      ConditionExpression: "attribute_exists(nothing)" })).catch((error) => assert.notEqual(error.name, "ValidationException"));
+  const shards = async () => {
+    const page = await (await fetch(process.env.WEIR_URL + "/weir/partitions?table=" + Table)).json();
+    return page.tables[0].salting?.keys[0].shards ?? 1;
+  };
+  for (const key of keys.slice(0, 30)) await put(key);
+  const end = Date.now() + 30000;
+  while ((await shards()) !== 3) {
+    assert.ok(Date.now() < end, "the key gets no shards");
+    await Promise.all(Array.from({ length: 4 }, heat));
+  }
+  for (const key of keys.slice(30)) await put(key);
+  for (const ScanIndexForward of [true, false]) {
+    const pages = lib.paginateQuery({ client: db, pageSize: 7 }, { TableName: Table, KeyConditionExpression: "p = :p",
+      ExpressionAttributeValues: { ":p": "hot" }, ScanIndexForward, ConsistentRead: true });
+    const found = [];
+    for await (const page of pages) found.push(...page.Items.map(({ s }) => s));
+    assert.deepEqual(found, (ScanIndexForward ? keys : keys.toReversed()).map(({ s }) => s));
+  }
+  const query = new lib.QueryCommand({ TableName: Table, KeyConditionExpression: "p = :p", ConsistentRead: true,
+    ExpressionAttributeValues: { ":p": "hot" }, ReturnConsumedCapacity: "TOTAL" });
+  assert.equal((await patient(query)).ConsumedCapacity.CapacityUnits, 3);
+  await call("DeleteTable", { TableName: Table });
+});

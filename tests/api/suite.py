@@ -62,11 +62,12 @@ def boto(service="dynamodb", **config):
                                  config=botocore.config.Config(**settings)))
 
 
-def send(operation, body):
-    """(status, answer) of one request, whose body may be anything."""
+def send(operation, body, **lines):
+    """(status, answer) of one request, whose body may be anything. lines: header lines, with _ for -."""
     global connection
     target = "DynamoDBStreams_20120810." if operation in STREAMS else "DynamoDB_20120810."
     headers = {**HEADERS, "X-Amz-Target": target + operation}
+    headers.update({name.replace("_", "-"): value for name, value in lines.items()})
     value = body
     if not isinstance(body, (bytes, str)):
         body = json.dumps(body)

@@ -52,6 +52,7 @@ void fake_deinit(struct fake_cluster *f)
     for (size_t i = 0; i < f->frame_count; i++)
         buffer_deinit(&f->frames[i].bytes);
     free(f->frames);
+    buffer_deinit(&f->tokens);
     for (size_t i = 0; i < f->table_count; i++) {
         for (size_t j = 0; j < 8; j++) {
             free((void *)(uintptr_t)f->partitions[i][j].lo.data);

@@ -63,7 +63,8 @@ struct fake_cluster {
     struct fake_item *items; /* in key order */
     size_t item_count;       /* and rows of local indexes */
     size_t item_room;
-    struct buffer last; /* the key that the last answer about a range lends */
+    struct buffer tokens; /* of updates that were done: each sized key, sized token */
+    struct buffer last;   /* the key that the last answer about a range lends */
     bool on_loopback;
     const char *admin_token;
     void (*answered)(void *context, const struct router_answer *a); /* the context is the cluster */

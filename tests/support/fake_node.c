@@ -218,6 +218,35 @@ static void answer_item_update(struct fake_cluster *f, const struct request *q,
     buffer_deinit(&new);
 }
 
+/* Whether an update with the same token was done before. */
+static bool token_is_known(const struct fake_cluster *f, const struct request *q)
+{
+    struct reader r = {buffer_slice(&f->tokens), false};
+    while (r.left.size > 0) {
+        const struct slice key = reader_sized(&r), token = reader_sized(&r);
+        if (slice_equal(key, q->write.key) && slice_equal(token, q->write.token))
+            return true;
+    }
+    return false;
+}
+
+/* An update with a token is done once. True: there is nothing to do. */
+static bool token_ends(struct fake_cluster *f, const struct request *q, struct reply *r)
+{
+    must(q->write.token.size > 0 || !q->write.token_only);
+    if (q->write.token.size == 0)
+        return false;
+    if (token_is_known(f, q))
+        return true;
+    if (q->write.token_only) {
+        r->code = REPLY_ABORTED;
+        return true;
+    }
+    buffer_append_sized(&f->tokens, q->write.key);
+    buffer_append_sized(&f->tokens, q->write.token);
+    return false;
+}
+
 static void answer_write(struct fake_cluster *f, const struct request *q, struct fake_item *there,
                          struct reply *r, struct buffer *body)
 {
@@ -251,6 +280,8 @@ static void answer_point(struct fake_cluster *f, const struct request *q, const 
 {
     struct fake_item *there = item_at(f, request_key(q));
     r->kind = ANSWER_ITEM;
+    if (q->op == REQUEST_UPDATE && token_ends(f, q, r))
+        return;
     if (q->op != REQUEST_GET) {
         struct buffer old = {0};
         if (there != NULL)

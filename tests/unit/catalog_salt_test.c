@@ -83,10 +83,80 @@ static void a_key_leaves_once_its_items_are_back(void **state)
     assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "hot", 1), REPLY_OK);
     assert_key(&w, "hot", 1, 5, 1, (const uint32_t[]){3});
     assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_key(&w, "hot", 1, 5, 0, NULL); /* tokens may be known where its shards were */
+    assert_int_equal(catalog_world_salted(&w, "hot")->widest, 8);
+    assert_int_equal(catalog_world_salted(&w, "hot")->settled, 6);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
     assert_null(catalog_world_salted(&w, "hot"));
-    assert_told(&w, 6); /* the numbers go on: no version means two things */
+    assert_told(&w, 7); /* the numbers go on: no version means two things */
     assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 2), REPLY_OK);
-    assert_key(&w, "hot", 2, 7, 1, (const uint32_t[]){1});
+    assert_key(&w, "hot", 2, 8, 1, (const uint32_t[]){1});
+    catalog_world_deinit(&w);
+}
+
+/* They would show cells. */
+static void a_table_of_counters_has_no_stream(void **state)
+{
+    struct catalog_world w;
+    (void)state;
+    begin(&w, "counter");
+    struct catalog_command c = catalog_world_command(&w, CATALOG_UPDATE);
+    c.spec.billing = BILLING_AS_IT_IS;
+    c.spec.stream = 1 + STREAM_BOTH_IMAGES;
+    assert_refused(&w, catalog_world_apply(&w, &c), REPLY_TABLE_INVALID,
+                   "The table's tag weir:salting makes counters of items, whose parts a stream "
+                   "would show: TableName: t");
+    assert_int_equal(catalog_world_tag(&w, NULL), REPLY_OK);
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    c = catalog_world_command(&w, CATALOG_SETTLE);
+    c.table_id = catalog_world_table(&w)->id;
+    c.partition_count = catalog_world_table(&w)->partition_count;
+    c.status = TABLE_UPDATING;
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    assert_refused(
+        &w, catalog_world_tag(&w, "counter"), REPLY_TABLE_INVALID,
+        "The tag weir:salting is 'counter', and the table has a stream: the items of such "
+        "a table may be in parts, which it would show");
+    catalog_world_deinit(&w);
+}
+
+static void assert_widest(const struct catalog_world *w, uint32_t widest)
+{
+    assert_non_null(catalog_world_salted(w, "hot"));
+    assert_int_equal(catalog_world_salted(w, "hot")->widest, widest);
+}
+
+/* Only FORGET makes it smaller, and never below what the key has. */
+static void the_most_shards_are_remembered_until_they_are_forgotten(void **state)
+{
+    struct catalog_world w;
+    (void)state;
+    begin(&w, "auto");
+    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 8), REPLY_OK);
+    assert_widest(&w, 8);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK); /* its items move */
+    assert_told(&w, 1);
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK); /* it has so many */
+    assert_told(&w, 2);
+    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "hot", 2), REPLY_OK);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
+    assert_widest(&w, 8);
+    assert_told(&w, 3);
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_widest(&w, 8);
+    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 5), REPLY_OK); /* not so many */
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "hot", 0), REPLY_OK);
+    assert_widest(&w, 8);
+    assert_refused(&w, catalog_world_salt_at(&w, SALT_FORGET, "hot", 0, 3), REPLY_WRONG_PARTITION,
+                   "the key is not as the decision saw it"); /* said before it grew */
+    assert_widest(&w, 8);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "hot", 0), REPLY_OK);
+    assert_widest(&w, 5);
+    assert_key(&w, "hot", 5, 5, 0, NULL); /* no request must wait */
+    assert_told(&w, 7);
+    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 9), REPLY_OK);
+    assert_widest(&w, 9);
     catalog_world_deinit(&w);
 }
 
@@ -299,6 +369,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_grows_and_keeps_its_former_numbers_until_all_has_moved),
         cmocka_unit_test(a_key_leaves_once_its_items_are_back),
+        cmocka_unit_test(a_table_of_counters_has_no_stream),
+        cmocka_unit_test(the_most_shards_are_remembered_until_they_are_forgotten),
         cmocka_unit_test(what_rests_on_an_older_view_is_refused),
         cmocka_unit_test(no_key_grows_unless_the_tag_asks_for_it),
         cmocka_unit_test(only_keys_of_tables_with_a_sort_key_are_spread),

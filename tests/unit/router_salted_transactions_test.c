@@ -241,6 +241,135 @@ static void reads_are_checked_where_the_items_are(void **state)
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{\"Responses\":[{},{}]}");
 }
 
+/* ---- tokens ---- */
+
+static const char NAMED[] =
+    "{\"ClientRequestToken\":\"t\",\"TransactItems\":[{\"Put\":{\"TableName\":\"tab\",\"Item\":{"
+    "\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}},{\"Put\":{\"TableName\":\"tab\",\"Item\":{"
+    "\"k\":{\"S\":\"%s\"},\"s\":{\"S\":\"b\"}}}}]}";
+
+/* All items are at home, but the key had other numbers of shards of late. */
+static uint32_t remember(uint32_t shards, uint32_t widest, uint32_t homes[SHARDS_MAX])
+{
+    struct salted_key k = salted_named(table, "hot", 9, shards, 0, NULL);
+    k.widest = widest;
+    fake_salt(&f, table, &(struct salting){9, 1, &k});
+    return salted_recent_homes(&k, salted_bare(table, "hot", hot), homes);
+}
+
+/* Sends the transaction up to the questions about its token, which are held. */
+static uint32_t ask_for_token(uint32_t shards, uint32_t widest)
+{
+    uint32_t homes[SHARDS_MAX];
+    const uint32_t count = remember(shards, widest, homes);
+    assert_true(count > 1);
+    send("TransactWriteItems", NAMED, other_key(shards));
+    if (held(0).op == REQUEST_TABLE_GET)
+        fake_answer(&f, 0);
+    assert_int_equal(f.held_count, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct transaction_part part = {0};
+        const struct request q = held(i);
+        assert_int_equal(q.op, REQUEST_CHECK);
+        assert_int_equal(shard_of(q.write.key), homes[i]);
+        assert_int_equal(q.salted, 9);
+        assert_true(q.write.token_only);
+        struct reader r = {q.write.transaction, false};
+        transaction_part_walk(&(struct codec){.in = &r}, &part);
+        assert_false(r.failed);
+        assert_int_equal(part.token.size, TRANSACTION_TOKEN_SIZE);
+        assert_true(slice_equal(part.anchor, q.write.key));
+    }
+    return count;
+}
+
+static void a_token_is_asked_for_where_the_first_item_was(void **state)
+{
+    (void)state;
+    const uint32_t count = ask_for_token(16, 16);
+    answer(count, REQUEST_CHECK, REPLY_ABORTED);
+    answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
+    answer(2, REQUEST_PUT, REPLY_OK);
+    answer(1, REQUEST_TRANSACT_DECIDE, REPLY_OK);
+    expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
+    assert_int_equal(f.asked[REQUEST_SHARD_MOVE], 0);
+}
+
+/* After it shrank: at homes that it does not have any more. */
+static void a_token_is_asked_for_in_shards_that_were_given_up(void **state)
+{
+    (void)state;
+    const uint32_t count = ask_for_token(2, 16);
+    bool given_up = false;
+    for (uint32_t i = 0; i < count; i++)
+        given_up |= shard_of(held(i).write.key) >= 2;
+    assert_true(given_up);
+    answer(count, REQUEST_CHECK, REPLY_ABORTED);
+    assert_int_equal(held(0).op, REQUEST_TRANSACT_ADMIT);
+}
+
+static void what_another_home_says_of_the_token_is_the_answer(void **state)
+{
+    static const struct {
+        enum reply_code code;
+        int status;
+        const char *type;
+    } CASES[] = {{REPLY_TOKEN_DONE, 200, "{}"},
+                 {REPLY_TOKEN_RUNS, 400, "TransactionInProgressException"},
+                 {REPLY_TOKEN_MISMATCH, 400, "IdempotentParameterMismatchException"},
+                 {REPLY_CORRUPT, 500, "InternalServerError"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        const uint32_t count = ask_for_token(16, 16);
+        fake_answer_code(&f, count - 1, CASES[i].code);
+        answer(count - 1, REQUEST_CHECK, REPLY_ABORTED);
+        const struct fake_answer a = fake_take_answer(&f, CONNECTION);
+        assert_int_equal(a.status, CASES[i].status);
+        assert_non_null(memmem(a.body.data, a.body.size, CASES[i].type, strlen(CASES[i].type)));
+        assert_int_equal(f.held_count, 0);
+    }
+    assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
+    assert_int_equal(f.asked[REQUEST_PUT], 0);
+}
+
+static void a_home_that_does_not_answer_keeps_the_transaction_from_being_done(void **state)
+{
+    (void)state;
+    const uint32_t count = ask_for_token(16, 16);
+    for (uint32_t i = 1; i < count; i++)
+        fake_answer_code(&f, 1, REPLY_ABORTED);
+    fake_advance_ms(&f, f.config.request_deadline_ms);
+    assert_true(fake_take_answer(&f, CONNECTION).status >= 500);
+    assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
+}
+
+static void a_key_that_grows_while_the_token_is_asked_for_makes_it_begin_again(void **state)
+{
+    (void)state;
+    const uint32_t count = ask_for_token(8, 8);
+    grow(10, 16, 1, (const uint32_t[]){8});
+    for (uint32_t i = 1; i < count; i++)
+        fake_answer_code(&f, 1, REPLY_ABORTED);
+    fake_answer_code(&f, 0, REPLY_STALE_MAP);
+    fake_answer(&f, 0); /* the table */
+    assert_true(f.held_count > 0);
+    bool asks = false;
+    for (size_t i = 0; i < f.held_count; i++)
+        asks |= held(i).op == REQUEST_CHECK && held(i).salted == 10;
+    assert_true(asks);
+    assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
+}
+
+static void a_transaction_without_a_token_asks_for_none(void **state)
+{
+    (void)state;
+    uint32_t homes[SHARDS_MAX];
+    remember(16, 16, homes);
+    send("TransactWriteItems", WRITE, other_key(16));
+    fake_answer(&f, 0); /* the table */
+    answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +383,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_part_that_meets_a_newer_registry_drops_what_was_prepared,
                                         start, stop),
         cmocka_unit_test_setup_teardown(reads_are_checked_where_the_items_are, start, stop),
+        cmocka_unit_test_setup_teardown(a_token_is_asked_for_where_the_first_item_was, start, stop),
+        cmocka_unit_test_setup_teardown(a_token_is_asked_for_in_shards_that_were_given_up, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(what_another_home_says_of_the_token_is_the_answer, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(
+            a_home_that_does_not_answer_keeps_the_transaction_from_being_done, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_key_that_grows_while_the_token_is_asked_for_makes_it_begin_again, start, stop),
+        cmocka_unit_test_setup_teardown(a_transaction_without_a_token_asks_for_none, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,15 +112,22 @@ static void scene_assert_asks(struct scene *s, const char *key, uint32_t shard)
     buffer_deinit(&end);
 }
 
-/* The catalog takes what the mover says. */
-static void scene_decides(struct scene *s, enum event_kind event)
+/* The catalog takes one thing that the mover says. `event` 0: of what nobody is told. */
+static void scene_decides_one(struct scene *s, enum event_kind event)
 {
     struct decision d;
     assert_true(shard_mover_next(&s->mover, &d));
-    assert_int_equal(d.salt.word, SALT_MOVED);
+    assert_int_equal(d.salt.word, event != 0 ? SALT_MOVED : SALT_FORGET);
     assert_int_equal(d.event.kind, event);
     assert_int_equal(catalog_world_decide(&s->world, CATALOG_SALT, &d), REPLY_OK);
-    assert_int_equal(s->world.result.row_count, 2);
+    assert_int_equal(s->world.result.row_count, event != 0 ? 2 : 1);
+}
+
+/* It is all that the mover says. */
+static void scene_decides(struct scene *s, enum event_kind event)
+{
+    struct decision d;
+    scene_decides_one(s, event);
     assert_false(shard_mover_next(&s->mover, &d));
 }
 
@@ -250,6 +257,13 @@ static void a_key_that_shrinks_is_verified(void **state)
     }
     assert_false(scene_asks(&s));
     scene_decides(&s, EVENT_KEY_UNSALTED);
+    assert_int_equal(catalog_world_salted(&s.world, "hot")->widest, 4);
+    scene_pass(&s, 50);
+    assert_int_equal(s.mover.count, 0); /* it takes the place of no other key */
+    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    assert_says_nothing(&s);
+    scene_pass(&s, 51);
+    scene_decides(&s, 0);
     assert_null(catalog_world_salted(&s.world, "hot"));
     scene_close(&s);
 }
@@ -311,6 +325,82 @@ static void cells_of_a_counter_stay_and_its_former_number_for_a_time(void **stat
     assert_false(scene_asks(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
     assert_int_equal(catalog_world_salted(&s.world, "count")->shards, 10);
+    scene_close(&s);
+}
+
+/* The key gets so many shards, at once: all its items are moved. */
+static void scene_reach(struct scene *s, const char *key, enum salt_word word, uint32_t shards)
+{
+    assert_int_equal(catalog_world_salt(&s->world, word, key, shards), REPLY_OK);
+    assert_int_equal(catalog_world_salt(&s->world, SALT_MOVED, key, 0), REPLY_OK);
+}
+
+static void what_is_remembered_is_forgotten_after_a_time(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, "auto");
+    scene_reach(&s, "hot", SALT_GROW, 6);
+    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    assert_says_nothing(&s); /* it has as many as it had */
+    scene_reach(&s, "hot", SALT_SHRINK, 4);
+    scene_pass(&s, 100);
+    scene_pass(&s, s.world.config.salting_keep_ms / 2);
+    scene_reach(&s, "hot", SALT_SHRINK, 3); /* the time begins anew */
+    scene_pass(&s, 100);
+    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    assert_says_nothing(&s);
+    scene_pass(&s, 51);
+    scene_decides(&s, 0);
+    assert_int_equal(catalog_world_salted(&s.world, "hot")->widest, 3);
+    assert_int_equal(catalog_world_salted(&s.world, "hot")->shards, 3);
+    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    assert_says_nothing(&s);
+    scene_close(&s);
+}
+
+/* The new one does not know since when the time runs. */
+static void a_new_leader_waits_for_the_whole_time(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, "auto");
+    scene_reach(&s, "hot", SALT_GROW, 6);
+    scene_reach(&s, "hot", SALT_SHRINK, 1);
+    scene_pass(&s, 100);
+    scene_pass(&s, s.world.config.salting_keep_ms - 100);
+    shard_mover_end(&s.mover);
+    scene_pass(&s, 100);
+    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    assert_says_nothing(&s);
+    scene_pass(&s, 51);
+    scene_decides(&s, 0);
+    assert_null(catalog_world_salted(&s.world, "hot"));
+    scene_close(&s);
+}
+
+/* However many only wait. */
+static void keys_that_wait_take_no_place_of_those_that_move(void **state)
+{
+    struct scene s;
+    char name[8];
+    (void)state;
+    scene_open(&s, "auto");
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof name, "%d", i);
+        scene_reach(&s, name, SALT_GROW, 3);
+        scene_reach(&s, name, SALT_SHRINK, 1);
+    }
+    scene_pass(&s, 100);
+    assert_int_equal(s.mover.count, 0);
+    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "hot", 2), REPLY_OK);
+    scene_pass(&s, 100);
+    scene_assert_asks(&s, "hot", 0);
+    assert_int_equal(s.mover.count, 1);
+    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    for (int i = 0; i < 40; i++)
+        scene_decides_one(&s, 0);
+    assert_int_equal(catalog_world_table(&s.world)->salted->count, 1);
     scene_close(&s);
 }
 
@@ -377,6 +467,9 @@ int main(void)
         cmocka_unit_test(a_key_that_grows_meanwhile_begins_anew),
         cmocka_unit_test(what_the_catalog_does_not_take_is_said_again),
         cmocka_unit_test(cells_of_a_counter_stay_and_its_former_number_for_a_time),
+        cmocka_unit_test(what_is_remembered_is_forgotten_after_a_time),
+        cmocka_unit_test(a_new_leader_waits_for_the_whole_time),
+        cmocka_unit_test(keys_that_wait_take_no_place_of_those_that_move),
         cmocka_unit_test(no_more_items_are_moved_than_the_setting_says),
         cmocka_unit_test(a_table_that_is_deleted_is_forgotten_and_so_is_all_without_the_lead),
     };
