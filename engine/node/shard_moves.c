@@ -131,6 +131,7 @@ static void move_call(struct shard_moves *moves, const struct item_move *m,
     options->kind = CALL_SHARD_MOVE;
     options->subject = m->partition;
     options->token = (uint32_t)(m - moves->all);
+    options->insists = m->step != SHARD_LOCKING; /* what was prepared is not given up at once */
     options->patience = duration_ms(PATIENCE_MS);
     calls_begin(moves->calls, options, request);
 }
