@@ -54,6 +54,8 @@ struct shard_asker {
     struct shard_piece *piece; /* NULL: a request about the item */
 };
 
+STAILQ_HEAD(shard_askers, shard_asker);
+
 enum shard_step {
     SHARD_FREE,
     SHARD_LOCKING,
@@ -69,7 +71,7 @@ struct item_move {
     struct buffer key;    /* where the item was */
     struct buffer target; /* its home */
     struct transaction_id id;
-    STAILQ_HEAD(, shard_asker) askers; /* owns */
+    struct shard_askers askers; /* owns */
 };
 
 struct shard_moves {
