@@ -49,8 +49,10 @@ static struct refusal split_event_explain(bool for_size, enum split_verdict v)
     case SPLIT_REFUSED_POPULAR_KEY:
         return (struct refusal){"for one item", "Spread it over several keys (add a suffix)"};
     case SPLIT_REFUSED_SEQUENTIAL:
-        return (struct refusal){"access that only moves forward",
-                                "Put something that varies before the time or number in the key"};
+        return (struct refusal){
+            "access that only moves forward",
+            "Put something that varies before the time or number in the key, or "
+            "tag the table with weir:salting=auto"};
     case SPLIT_REFUSED_COLLECTION:
         return (struct refusal){"in one item collection that must stay whole",
                                 for_size ? NULL : "Use more partition keys"};
@@ -60,11 +62,28 @@ static struct refusal split_event_explain(bool for_size, enum split_verdict v)
     }
 }
 
+/* Whether salting helps where no cut does (salting.c): then people need not do anything. */
+static bool salting_helps(const struct table *t, enum split_verdict v)
+{
+    uint32_t fixed;
+    switch (table_salting_wish(t, &fixed)) {
+    case SALTING_AUTO:
+    case SALTING_FIXED:
+        return v == SPLIT_REFUSED_SEQUENTIAL;
+    case SALTING_COUNTER:
+        return v == SPLIT_REFUSED_POPULAR_KEY;
+    default:
+        return false;
+    }
+}
+
 void control_split_tell_refusal(struct controller *c, const struct table *t,
                                 const struct split_job *j, const struct split_advice *a)
 {
     struct refusal r = split_event_explain(j->for_size, a->verdict);
     struct buffer what = {0};
+    if (salting_helps(t, a->verdict))
+        return;
     buffer_append_text(&what, "not split: ");
     if (a->key.size > 0)
         buffer_append_format(&what, "%u %% of ", a->key_share_ppm / (SPLIT_WHOLE_PPM / 100));

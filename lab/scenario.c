@@ -1,5 +1,5 @@
 /* scenario.c - reads a scenario from a document. */
-#include "lab/scenario.h"
+#include "lab/scenario_table.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -102,83 +102,11 @@ static const struct field cluster_fields[] = {
 
 /* ---- tables and tenants ---- */
 
-/* Of a table's name, as in the service. */
-#define NAME_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-
-static const char *const gac_choices[] = {"as-configured", "off",   "static",
-                                          "periodic",      "lease", NULL};
-
-static const struct field table_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_table, name), true,
-     .help = "Name of the table, or the beginning of the names of its copies."},
-    {"copies", FIELD_INTEGER, AT(scenario_table, copies), .least = 1, .most = SCENARIO_COPIES_MAX,
-     .help = "Number of such tables: NAME-1, NAME-2 and so on. Default: 1."},
-    {"rcu", FIELD_INTEGER, AT(scenario_table, rcu), .least = 0, .most = 100000000,
-     .help = "Provisioned read units per second. Default: 1000."},
-    {"wcu", FIELD_INTEGER, AT(scenario_table, wcu), .least = 0, .most = 100000000,
-     .help = "Provisioned write units per second. Default: 1000."},
-    {"unlimited", FIELD_FLAG, AT(scenario_table, unlimited),
-     .help = "The measures know no limit of the table: nobody is to keep it. Default: false."},
-    {"on_demand", FIELD_FLAG, AT(scenario_table, on_demand),
-     .help = "The table has no provisioned throughput. Default: false."},
-    {"partitions", FIELD_INTEGER, AT(scenario_table, partitions), .least = 0, .most = 100000,
-     .help = "Partitions at the start, at least as many as its throughput needs. Default: 0."},
-    {"max_rcu", FIELD_INTEGER, AT(scenario_table, max_rcu), .least = 0, .most = 100000000,
-     .help = "On demand: the most read units per second; 0: no maximum. Default: 0."},
-    {"max_wcu", FIELD_INTEGER, AT(scenario_table, max_wcu), .least = 0, .most = 100000000,
-     .help = "On demand: the most write units per second; 0: no maximum. Default: 0."},
-    {"gac", FIELD_CHOICE, AT(scenario_table, gac), .choices = gac_choices,
-     .help = "Policy of global admission control of this table. Default: as-configured."},
-    {"bytes", FIELD_INTEGER, AT(scenario_table, bytes), .least = 0, .most = INT64_MAX / 4,
-     .help = "Bytes stored at the start. `full` and `real` store at most 64 MiB in all tables. "
-             "Default: 0."},
-    {"weight", FIELD_INTEGER, AT(scenario_table, weight), .least = 1, .most = TABLE_WEIGHT_MAX,
-     .help =
-         "The tag weir:weight: nodes share what allocations leave in proportion to it. Default: "
-         "1."},
-    {"whole_collections", FIELD_FLAG, AT(scenario_table, whole_collections),
-     .help = "No split divides an item collection, as with a local index. Default: false."},
-    {"salting", FIELD_TEXT, AT(scenario_table, salting),
-     .help = "The tag weir:salting: auto, counter, or a number of shards for hot keys. Not at the "
-             "fidelity `admission`. Default: none."},
-    {"autoscaling", FIELD_NODE, AT(scenario_table, autoscaling), .read = autoscaling_read,
-     .help = "A client changes the throughput by what is consumed. Default: nobody does."},
-    {"indexes", FIELD_NODE, AT(scenario_table, indexes), .read = indexes_read,
-     .help = "A list of global indexes. Only at the fidelity `full`. Default: none."},
-    FIELDS_END};
-
-static bool read_table(struct reading *r, const struct document_node *n, void *target)
-{
-    struct scenario_table *t = target;
-    *t = (struct scenario_table){.copies = 1, .rcu = 1000, .wcu = 1000, .weight = 1};
-    if (!fields_read(r, n, table_fields, t))
-        return false;
-    size_t size = strlen(t->name);
-    if (size > SCENARIO_NAME_SIZE_MAX || size < TABLE_NAME_SIZE_MIN ||
-        strspn(t->name, NAME_LETTERS) < size)
-        return reading_fail(
-            r, n, "the name of a table has %d to %d letters, digits, _, - and ., not `%s`",
-            TABLE_NAME_SIZE_MIN, SCENARIO_NAME_SIZE_MAX, t->name);
-    if (!t->on_demand && (t->rcu == 0 || t->wcu == 0))
-        return reading_fail(r, n, "table %s needs at least 1 rcu and 1 wcu, or on_demand: true",
-                            t->name);
-    enum salting_wish wish;
-    uint32_t shards;
-    if (t->salting != NULL && !salting_read_wish(slice_of(t->salting), &wish, &shards))
-        return reading_fail(
-            r, n, "table %s: salting is auto, counter, off, or a number from 2 to %d, not `%s`",
-            t->name, SHARDS_MAX, t->salting);
-    const char *fault =
-        autoscaling_check(&t->autoscaling, t->on_demand, (int64_t[]){t->rcu, t->wcu});
-    return indexes_check(r, n, &t->indexes, t->on_demand) &&
-           (fault == NULL || reading_fail(r, n, "table %s: %s", t->name, fault));
-}
-
 static bool read_tables(struct reading *r, const struct document_node *n, void *target)
 {
     struct scenario *s = scenario_of(r);
     (void)target;
-    return fields_read_list(r, n, "tables", read_table, s->tables, sizeof s->tables[0],
+    return fields_read_list(r, n, "tables", scenario_table_read, s->tables, sizeof s->tables[0],
                             SCENARIO_TABLES_MAX, &s->table_count);
 }
 
@@ -790,7 +718,7 @@ void scenario_describe_format(struct buffer *out)
         const char *title;
         const struct field *fields;
     } parts[] = {{"a scenario", scenario_fields},
-                 {"tables", table_fields},
+                 {"tables", scenario_table_fields},
                  {"autoscaling", autoscaling_fields},
                  {"indexes", index_fields},
                  {"tenants", tenant_fields},

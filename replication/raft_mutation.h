@@ -52,6 +52,10 @@ enum raft_mutation {
     RAFT_MUTATION_SKIP_FENCE,       /* who knows fewer salted keys is served all the same */
     RAFT_MUTATION_MOVE_COPIES,      /* an item that goes to its home stays where it was, too */
     RAFT_MUTATION_MOVE_BLIND,       /* an item is said to be at home, and was not moved */
+    RAFT_MUTATION_READ_FEWER_CELLS, /* a counter's sum lacks a cell */
+    RAFT_MUTATION_ADD_TWICE,        /* a cell does not heed tokens */
+    RAFT_MUTATION_OLDER_SHARDS,     /* a request goes where an older registry of salted keys says */
+    RAFT_MUTATION_NO_RANKS,         /* shards whose items move are read in any order */
     RAFT_MUTATIONS,
 };
 

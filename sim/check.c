@@ -68,16 +68,21 @@ struct contents {
     uint64_t items;
 };
 
+static void seek_items(struct node *n, const struct partition_info *p, struct store_cursor *c)
+{
+    uint8_t next_table[4];
+    be32_put(next_table, p->table_id + 1);
+    const struct slice hi = p->hi.size > 0 ? p->hi : slice_make(next_table, sizeof next_table);
+    store_seek(node_store(n), p->lo, hi, false, c);
+}
+
 static bool check_range_read(struct node *n, const struct partition_info *p, struct contents *out)
 {
     struct store_cursor c;
     struct slice key, value;
-    uint8_t next_table[4];
-    be32_put(next_table, p->table_id + 1);
-    struct slice hi = p->hi.size > 0 ? p->hi : slice_make(next_table, sizeof next_table);
     enum status status;
     *out = (struct contents){0};
-    store_seek(node_store(n), p->lo, hi, false, &c);
+    seek_items(n, p, &c);
     while ((status = store_next(&c, &key, &value)) == STATUS_OK) {
         out->items++;
         out->hash = XXH3_64bits_withSeed(key.data, key.size, out->hash);
@@ -138,6 +143,32 @@ static bool check_partition(struct node_process *const *nodes, const struct part
     return true;
 }
 
+/* Whether the item is where its partition key has its items. A counter's item has cells, and while items
+ * move they may be elsewhere. */
+static bool item_is_at_home(const struct table *t, struct slice key)
+{
+    const struct salted_key *k = salting_find(t->salted, key);
+    if (k == NULL)
+        return shard_of(key) == 0;
+    return salted_moves(k) || shard_of(key) == (k->counter ? shard_of(key) : salted_home(k, key));
+}
+
+static bool check_homes(struct node_process *const *nodes, const struct table *t,
+                        const struct partition_info *p, struct buffer *why)
+{
+    struct node *n = node_process_node(nodes[partition_node(p, 0)]);
+    struct store_cursor c;
+    struct slice key, value;
+    uint64_t astray = 0;
+    seek_items(n, p, &c);
+    while (t->index_of == 0 && store_next(&c, &key, &value) == STATUS_OK)
+        astray += !(t->whole_collections && collection_is_row(key)) && !item_is_at_home(t, key);
+    if (astray > 0)
+        buffer_append_format(why, "%llu items of partition %u are not at home\n",
+                             (unsigned long long)astray, p->id);
+    return astray == 0;
+}
+
 bool check_replicas(struct node_process *const *nodes, struct slice table, uint32_t replicas,
                     struct buffer *why)
 {
@@ -148,7 +179,8 @@ bool check_replicas(struct node_process *const *nodes, struct slice table, uint3
         buffer_append_text(why, "no node answers for the table\n");
     good = good && check_ranges(&t, why);
     for (uint32_t i = 0; good && i < t.partition_count; i++)
-        good = check_partition(nodes, &t.partitions[i], replicas, why);
+        good = check_partition(nodes, &t.partitions[i], replicas, why) &&
+               check_homes(nodes, &t, &t.partitions[i], why);
     arena_deinit(&arena);
     return good;
 }

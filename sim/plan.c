@@ -303,8 +303,8 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     const int64_t indexes =
         w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
     const int64_t lists = plan->transacts > 0 ? TRANSACT_TABLES + indexes : 0;
-    const int64_t timed = plan->expiries > 0, followed = plan->follows > 0;
-    int64_t promised = units * (w->partitions * (1 + indexes + lists + timed + followed) +
+    const int64_t others = (plan->expiries > 0) + (plan->follows > 0) + (plan->tallies > 0);
+    int64_t promised = units * (w->partitions * (1 + indexes + lists + others) +
                                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }

@@ -49,6 +49,7 @@ struct sim {
     struct tallies *tallies;     /* owns */
     struct follows *follows;     /* owns */
     struct buffer told_followed;
+    struct buffer told_counters;
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
@@ -279,6 +280,7 @@ void sim_destroy(struct sim *s)
     tallies_destroy(s->tallies);
     follows_destroy(s->follows);
     buffer_deinit(&s->told_followed);
+    buffer_deinit(&s->told_counters);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     world_deinit(&s->run.world);
@@ -425,6 +427,8 @@ static void sim_tables_ask(struct sim *s)
     }
     if (s->run.plan.follows > 0)
         sim_table_ask(s, follows_table, &s->told_followed);
+    if (s->run.plan.tallies > 0)
+        sim_table_ask(s, tallies_table, &s->told_counters);
 }
 
 static bool check_indexes(struct sim *s, const struct buffer *table, const struct buffer *indexes,
@@ -461,6 +465,9 @@ static bool check_tables(struct sim *s, struct buffer *why)
     return check_lists(s, why) &&
            (s->run.plan.follows == 0 ||
             check_replicas(s->run.world.nodes, buffer_slice(&s->told_followed),
+                           s->run.plan.replicas, why)) &&
+           (s->run.plan.tallies == 0 ||
+            check_replicas(s->run.world.nodes, buffer_slice(&s->told_counters),
                            s->run.plan.replicas, why));
 }
 

@@ -20,16 +20,32 @@ static bool labels_salt_in_vain(struct catalog *c, const struct table *t)
     return true;
 }
 
-static bool labels_tag(struct catalog *c, struct slice change, struct table *t, struct arena *arena)
+/* Whether an index or a stream would show the cells of counters. */
+static bool labels_show_cells(struct catalog *c, const struct catalog_command *command,
+                              const struct table *t)
+{
+    const bool streams =
+        table_streams_enabled(t->stream_set) != NULL || command->spec.stream > 1 + STREAM_OFF;
+    if (!table_counts(t) || (t->indexes.size == 0 && command->spec.indexes.size == 0 && !streams))
+        return false;
+    buffer_append_format(&c->text,
+                         "The tag " SALTING_TAG " is 'counter', and the table has %s: the items of "
+                         "such a table may be in parts, which %s would show",
+                         streams ? "a stream" : "secondary indexes", streams ? "it" : "they");
+    return true;
+}
+
+static bool labels_tag(struct catalog *c, const struct catalog_command *command, struct table *t,
+                       struct arena *arena)
 {
     struct buffer merged = {0};
-    uint32_t count = tags_merge(&merged, t->tags, change);
+    uint32_t count = tags_merge(&merged, t->tags, command->spec.tags);
     t->tags = arena_copy(arena, buffer_slice(&merged));
     buffer_deinit(&merged);
     if (count > TAGS_MAX) /* the service's words */
         buffer_append_text(&c->text, "Number of Tags exceed the current limit for the provided "
                                      "ResourceArn");
-    return count <= TAGS_MAX && !labels_salt_in_vain(c, t);
+    return count <= TAGS_MAX && !labels_salt_in_vain(c, t) && !labels_show_cells(c, command, t);
 }
 
 bool catalog_change_labels(struct catalog *c, const struct catalog_command *command,
@@ -44,5 +60,5 @@ bool catalog_change_labels(struct catalog *c, const struct catalog_command *comm
         t->encryption = spec->encryption;
         t->encryption_key = spec->encryption_key;
     }
-    return spec->tags.size == 0 || labels_tag(c, spec->tags, t, arena);
+    return spec->tags.size == 0 || labels_tag(c, command, t, arena);
 }

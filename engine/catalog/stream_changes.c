@@ -102,6 +102,10 @@ static const char *why_not_change(const struct table *t, bool enable,
         return "Table already has an enabled stream: TableName: ";
     if (!enable && !enabled)
         return "Table has no stream to disable: TableName: ";
+    if (enable && table_counts(t))
+        return "The table's tag weir:salting makes counters of items, whose parts a stream would "
+               "show: "
+               "TableName: ";
     return enable && pruned->count == TABLE_STREAMS_MAX
                ? "The streams that were enabled before must first be older than the retention of "
                  "streams: TableName: "

@@ -356,6 +356,15 @@ enum salting_wish table_salting_wish(const struct table *t, uint32_t *fixed)
     return wish;
 }
 
+bool table_counts(const struct table *t)
+{
+    uint32_t fixed;
+    bool counts = table_salting_wish(t, &fixed) == SALTING_COUNTER;
+    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++)
+        counts |= t->salted->keys[i].counter;
+    return counts;
+}
+
 struct partition_info *table_find_partition(const struct table *t, uint32_t id)
 {
     struct partition_info *p = t->partitions, *end = p + t->partition_count;

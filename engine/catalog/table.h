@@ -269,6 +269,9 @@ static inline uint64_t table_salting_version(const struct table *t)
     return t->salted != NULL ? t->salted->version : 0;
 }
 
+/* Whether items of the table are, or may become, sharded counters. Such a table has no index and no stream:
+ * these would show cells. */
+bool table_counts(const struct table *t);
 /* What the table's tag SALTING_TAG asks for. `fixed`: the number of shards. */
 enum salting_wish table_salting_wish(const struct table *t, uint32_t *fixed);
 

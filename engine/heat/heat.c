@@ -1,4 +1,4 @@
-/* heat.c - two sketches, and exact sums beside them.
+/* heat.c - two sketches, exact sums beside them, and counters of the last seconds' keys.
  *
  * Invariants
  *   METER-1  A meter without a sketch has no weight and no samples.
@@ -13,10 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/big_endian.h"
+#include "engine/heat/recent.h"
+#include "engine/item/storage_key.h"
+
 struct heat_meter {
-    struct sketch *sketch; /* owns; NULL: nothing was asked for */
-    int64_t total_mcu;     /* decayed; exact, except for the rounding of halves */
-    int64_t samples;       /* decayed */
+    struct sketch *sketch;              /* owns; NULL: nothing was asked for */
+    int64_t total_mcu;                  /* decayed; exact, except for the rounding of halves */
+    int64_t samples;                    /* decayed */
+    struct recent_keys slot, last_slot; /* of slot_mcu and last_slot_mcu: which keys */
 };
 
 struct heat_state {
@@ -28,7 +33,7 @@ struct heat_state {
     int64_t last_slot_mcu[ADMIT_KINDS];
     bool has_last; /* last_slot_mcu covers a whole stretch */
 };
-_Static_assert(sizeof(struct heat_state) <= 256, "HEAT_MEMORY_MAX");
+_Static_assert(sizeof(struct heat_state) <= 1024, "HEAT_MEMORY_MAX");
 
 /* The least cost of a request: whole units are not sampled until there are too many. */
 static const int64_t unit_mcu[ADMIT_KINDS] = {[ADMIT_READ] = 500, [ADMIT_WRITE] = 1000};
@@ -143,6 +148,9 @@ static void turn_slot(struct heat_state *s, struct instant now, int64_t slot_ns)
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         s->last_slot_mcu[kind] = next ? s->slot_mcu[kind] : 0;
         s->slot_mcu[kind] = 0;
+        struct heat_meter *m = &s->meters[kind];
+        m->last_slot = next ? m->slot : (struct recent_keys){0};
+        m->slot = (struct recent_keys){0};
     }
     s->has_last = true;
     s->slot_at = next ? (struct instant){s->slot_at.ns + slot_ns} : now;
@@ -177,6 +185,8 @@ void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct s
     turn_slot(s, now, h->recent_ms * NS_PER_MS);
     s->slot_mcu[kind] += cost_mcu;
     m->total_mcu += cost_mcu;
+    if (key.size >= STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE)
+        recent_add(&m->slot, be64_get(key.data + STORAGE_KEY_TABLE_SIZE), cost_mcu);
     key = slice_make(key.data + h->shared, key.size - h->shared);
     m->samples += sketch_add(m->sketch, key, cost_mcu);
 }
@@ -220,6 +230,25 @@ int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind)
     int64_t recent = (int64_t)((__int128)sum * NS_PER_S / took_ns);
     bool by_chance = difference <= chance_mcu(sum > expected ? sum : expected);
     return by_chance && mean < recent ? mean : recent;
+}
+
+int64_t heat_key_rate(struct heat *h, struct instant now, enum admit_kind kind, uint64_t hash,
+                      int64_t mcu)
+{
+    const int64_t rate = heat_rate_now(h, now, kind);
+    const struct heat_state *s = h->state;
+    const int64_t sum = s == NULL ? 0 : s->slot_mcu[kind] + s->last_slot_mcu[kind];
+    if (rate == 0 || sum == 0)
+        return 0;
+    const struct heat_meter *m = &s->meters[kind];
+    int64_t part = (int64_t)((__int128)mcu * sum / rate);
+    const int64_t least = recent_mcu(&m->slot, hash) + recent_mcu(&m->last_slot, hash);
+    const int64_t most = least + m->slot.lost_mcu + m->last_slot.lost_mcu;
+    if (least - part > chance_mcu(least))
+        part = least;
+    else if (part - most > chance_mcu(part))
+        part = most;
+    return (int64_t)((__int128)part * rate / sum);
 }
 
 int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind)

@@ -17,7 +17,8 @@
  *
  * Why heavy keys come from the sketch too: a key's weight is the weight of an interval, within three
  * times heat_error. In the same memory Space-Saving promises only a larger error (a sixty-fourth of
- * everything with 64 counters), and this way heat_add costs nothing more.
+ * everything with 64 counters). Only for the last two heat_recent_ms there are counters beside it
+ * (recent.h): the sketch cannot tell when a key was asked for.
  *
  * `now` must not move back. Units: mcu = 1/1000 capacity unit. */
 #pragma once
@@ -28,7 +29,7 @@
 
 enum {
     HEAT_POINTS_MAX = ADMIT_KINDS * SKETCH_ENTRIES,
-    HEAT_MEMORY_MAX = ADMIT_KINDS * (int)sizeof(struct sketch) + 256,
+    HEAT_MEMORY_MAX = ADMIT_KINDS * (int)sizeof(struct sketch) + 1024,
 };
 
 struct heat_state;
@@ -69,6 +70,13 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind);
  * heat_rate is lower, and the difference may be chance: heat_rate. After a machine has halted,
  * delayed and repeated requests come on top of a load. */
 int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind);
+
+/* What a partition key is asked for in mcu per second, as part of heat_rate_now. `hash`: of the key in storage
+ * keys. `mcu`: the same by the decayed weights of heat_items. If more or less than that was asked for in
+ * the time of heat_rate_now, and the difference cannot be chance, that counts instead: a key that has
+ * turned hot or cold is seen at once. */
+int64_t heat_key_rate(struct heat *h, struct instant now, enum admit_kind kind, uint64_t hash,
+                      int64_t mcu);
 
 /* Observations, decayed. */
 int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind);

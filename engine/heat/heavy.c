@@ -4,6 +4,7 @@
  * CANDIDATES of the heat is among them. Then their weights are counted. */
 #include "engine/heat/heavy.h"
 
+#include "base/big_endian.h"
 #include "engine/item/storage_key.h"
 
 #define XXH_INLINE_ALL
@@ -100,6 +101,21 @@ static int64_t heavy_count(struct heavy_scan *s)
     return total;
 }
 
+/* Replaces the weights of the candidates by what they are asked for. */
+static void heavy_to_rates(struct heavy_scan *s, struct heat *h, struct instant now,
+                           enum admit_kind kind, int64_t rate)
+{
+    const int64_t total = heavy_count(s);
+    for (uint32_t i = 0; i < CANDIDATES; i++) {
+        struct candidate *c = &s->candidates[i];
+        if (c->mcu == 0)
+            continue;
+        must(heavy_prefix(s, &s->items[c->item]) > 0);
+        const uint64_t hash = be64_get(s->key + STORAGE_KEY_TABLE_SIZE);
+        c->mcu = heat_key_rate(h, now, kind, hash, (int64_t)((__int128)c->mcu * rate / total));
+    }
+}
+
 static bool heavy_scan_begin(struct heavy_scan *s, struct heat *h, struct instant now,
                              enum admit_kind kind, struct slice lo, struct arena *arena)
 {
@@ -132,17 +148,16 @@ uint32_t heat_heavy_keys(struct heat *h, struct instant now, enum admit_kind kin
         if (s.hashes[i] != 0)
             heavy_vote(&s, i);
     }
-    const int64_t total = heavy_count(&s);
+    heavy_to_rates(&s, h, now, kind, rate);
     while (found < HEAVY_KEYS_MAX) {
         struct candidate *most = &s.candidates[0];
         for (uint32_t i = 1; i < CANDIDATES; i++)
             most = s.candidates[i].mcu > most->mcu ? &s.candidates[i] : most;
-        const int64_t mcu = total > 0 ? (int64_t)((__int128)most->mcu * rate / total) : 0;
-        if (mcu == 0 || mcu < least_mcu)
+        if (most->mcu == 0 || most->mcu < least_mcu)
             return found;
         const size_t size = heavy_prefix(&s, &s.items[most->item]);
         out[found++] =
-            (struct heavy_key){.key = arena_copy(arena, slice_make(s.key, size)), .mcu = mcu};
+            (struct heavy_key){.key = arena_copy(arena, slice_make(s.key, size)), .mcu = most->mcu};
         *most = (struct candidate){0};
     }
     return found;

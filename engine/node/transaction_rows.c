@@ -4,6 +4,7 @@
 #include "base/probe.h"
 #include "engine/node/item_requests.h"
 #include "engine/node/token_sweep.h"
+#include "replication/raft_mutation.h"
 
 /* ---- rows ---- */
 
@@ -148,7 +149,8 @@ bool token_allows_update(struct requests *requests, struct partition *p, struct 
         token_find(requests, o, q->write.key, q->write.token, &t, &in_flight);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return false;
-    const bool known = status == STATUS_OK && token_judge(requests, p, &t, &part) != REPLY_OK;
+    const bool known = status == STATUS_OK && !MUTATED(RAFT_MUTATION_ADD_TWICE) &&
+                       token_judge(requests, p, &t, &part) != REPLY_OK;
     if (!known && !q->write.token_only)
         return true;
     if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */

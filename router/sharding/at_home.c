@@ -2,6 +2,7 @@
 #include "router/sharding/at_home.h"
 
 #include "engine/message/request_traits.h"
+#include "replication/raft_mutation.h"
 #include "router/call.h"
 #include "router/sharding/counter_reads.h"
 #include "router/sharding/counters.h"
@@ -119,7 +120,10 @@ static void at_home_find(struct subrequest *s)
 void at_home_place(struct subrequest *s)
 {
     const struct table *t = &s->route->table;
+    const bool placed = s->request.salting > 0;
     s->request.salting = table_salting_version(t);
+    if (MUTATED(RAFT_MUTATION_OLDER_SHARDS) && placed && !at_home_moves(s))
+        return;
     if (s->counter != NULL)
         counter_read_place(s);
     else if (t->salted != NULL || s->home != NULL)

@@ -1,16 +1,26 @@
 /* counter_reads.c - reads the cells of a counter. */
 #include "router/sharding/counter_reads.h"
 
+#include "replication/raft_mutation.h"
 #include "router/operations/operation.h"
 #include "router/sharding/at_home.h"
+#include "router/sharding/counter_totals.h"
 #include "router/sharding/counters.h"
 
 enum {
     TURNS_MAX = 8 /* a key grows at most so often while it is read, or the read fails */
 };
 
+enum counter_step {
+    COUNTER_CELLS,
+    COUNTER_TOTAL, /* the kept total is asked for */
+    COUNTER_KEEP   /* the sum is being kept */
+};
+
 /* In the call's arena. */
 struct counter_read {
+    enum counter_step step;
+    bool keeps;           /* the kept total is too old, or missing */
     struct request asked; /* as the operation made it */
     uint32_t index;       /* the operation's own */
     uint64_t version;     /* of the salted key; 0: it is not salted any more */
@@ -22,6 +32,7 @@ struct counter_read {
     int64_t consumed_mcu;
     uint32_t found;
     struct slice cells[SHARDS_MAX]; /* those that are there */
+    struct reply sum;               /* while it is being kept */
 };
 
 static const struct salted_key *counter_key(const struct subrequest *s, struct slice key)
@@ -35,6 +46,7 @@ static void counter_read_start(struct counter_read *read, struct subrequest *fir
     struct call *c = first->call;
     struct route *route = first->route;
     const struct salted_key *k = counter_key(first, read->asked.get.key);
+    read->step = COUNTER_CELLS;
     read->version = k != NULL ? k->version : 0;
     read->left = k != NULL ? salted_extent(k) : 1;
     read->stale = false;
@@ -63,13 +75,22 @@ bool counter_read_begins(struct subrequest *s)
     struct counter_read *read = arena_zalloc(&s->call->arena, sizeof *read);
     read->asked = s->request;
     read->index = s->index;
-    counter_read_start(read, s);
+    if (!counter_total_serves(s->call->router, &s->request)) {
+        counter_read_start(read, s);
+        return true;
+    }
+    read->step = COUNTER_TOTAL;
+    read->version = k->version;
+    read->left = 1;
+    s->counter = read;
+    counter_total_ask(s, k, read->asked.get.key);
+    subrequest_start(s->call->router, s);
     return true;
 }
 
 void counter_read_place(struct subrequest *s)
 {
-    const struct salted_key *k = counter_key(s, s->request.get.key);
+    const struct salted_key *k = counter_key(s, s->counter->asked.get.key);
     const uint64_t version = k != NULL ? k->version : 0;
     s->request.salted = version;
     s->counter->stale |= version != s->counter->version;
@@ -93,6 +114,7 @@ static struct reply counter_read_sum(struct counter_read *read, const struct sub
     struct reply sum = {.code = REPLY_OK, .consumed_mcu = read->consumed_mcu, .kind = ANSWER_ITEM};
     struct call *c = s->call;
     struct buffer item = {0};
+    read->found -= MUTATED(RAFT_MUTATION_READ_FEWER_CELLS) && read->found > 1;
     if (read->refused)
         return read->refusal;
     if (read->stale)
@@ -111,10 +133,53 @@ static struct reply counter_read_sum(struct counter_read *read, const struct sub
     return sum;
 }
 
-bool counter_read_takes(struct subrequest *s, const struct reply *reply, struct reply *sum)
+/* The kept total, if it is fresh. Otherwise the cells are read. */
+static bool counter_read_takes_total(struct counter_read *read, struct subrequest *s,
+                                     const struct reply *reply, struct reply *sum)
+{
+    struct call *c = s->call;
+    const struct slice item = counter_total_take(c, reply);
+    read->consumed_mcu += reply->consumed_mcu;
+    if (item.size == 0) {
+        read->keeps = true;
+        counter_read_start(read, call_request(c, s->route, REQUEST_GET));
+        return false;
+    }
+    *sum =
+        (struct reply){.code = REPLY_OK, .consumed_mcu = read->consumed_mcu, .kind = ANSWER_ITEM};
+    sum->item.found = true;
+    sum->item.bytes = item;
+    return true;
+}
+
+/* Has the sum kept. False: there is none, or nothing to keep it for. */
+static bool counter_read_keeps(struct counter_read *read, struct subrequest *s,
+                               const struct reply *sum)
+{
+    struct call *c = s->call;
+    const struct salted_key *k = counter_key(s, read->asked.get.key);
+    if (!read->keeps || sum->code != REPLY_OK || !sum->item.found || k == NULL)
+        return false;
+    struct subrequest *put = call_request(c, s->route, REQUEST_PUT);
+    read->step = COUNTER_KEEP;
+    read->sum = *sum;
+    put->counter = read;
+    put->index = read->index;
+    counter_total_keep(put, k, read->asked.get.key, sum->item.bytes);
+    subrequest_start(c->router, put);
+    return true;
+}
+
+static bool counter_read_ends(struct subrequest *s, const struct reply *reply, struct reply *sum)
 {
     struct counter_read *read = s->counter;
     struct call *c = s->call;
+    if (read->step == COUNTER_TOTAL)
+        return counter_read_takes_total(read, s, reply, sum);
+    if (read->step == COUNTER_KEEP) { /* whether it was kept or not */
+        *sum = read->sum;
+        return true;
+    }
     counter_read_keep(read, c, reply);
     if (--read->left > 0)
         return false;
@@ -124,5 +189,13 @@ bool counter_read_takes(struct subrequest *s, const struct reply *reply, struct 
         return false;
     }
     *sum = counter_read_sum(read, s);
+    return !counter_read_keeps(read, s, sum);
+}
+
+bool counter_read_takes(struct subrequest *s, const struct reply *reply, struct reply *sum)
+{
+    if (!counter_read_ends(s, reply, sum))
+        return false;
+    s->request = s->counter->asked; /* as the operation made it */
     return true;
 }

@@ -1,6 +1,7 @@
 /* pieces.c - cuts ranges at salted keys, and makes ranges of their shards. */
 #include "router/sharding/pieces.h"
 
+#include "replication/raft_mutation.h"
 #include "router/sharding/at_home.h"
 
 /* A salted key's place: [lo, hi) has its items as if it were not salted. */
@@ -33,11 +34,12 @@ static void pieces_use_shards(struct call *c, struct ranges_plan *p, const struc
     p->count = salted_extent(k);
     p->ranges = arena_zalloc(arena, p->count * sizeof *p->ranges);
     for (uint32_t i = 0; i < p->count; i++)
-        p->ranges[i] = (struct plan_range){.lo = salted_key_in(arena, k, lo, i),
-                                           .hi = salted_key_in(arena, k, hi, i),
-                                           .prefix = STORAGE_KEY_BOUND_SIZE,
-                                           .shard = i,
-                                           .rank = salted_rank(k, i)};
+        p->ranges[i] =
+            (struct plan_range){.lo = salted_key_in(arena, k, lo, i),
+                                .hi = salted_key_in(arena, k, hi, i),
+                                .prefix = STORAGE_KEY_BOUND_SIZE,
+                                .shard = i,
+                                .rank = MUTATED(RAFT_MUTATION_NO_RANKS) ? 0 : salted_rank(k, i)};
 }
 
 static void pieces_use_plain(struct call *c, struct ranges_plan *p, struct slice lo,

@@ -37,6 +37,10 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
         o.expiries = SIM_EXPIRIES_NONE;
     if (o.follows == 0)
         o.follows = SIM_FOLLOWS_NONE;
+    if (o.saltings_ms == 0)
+        o.saltings_ms = SIM_SALTINGS_NONE;
+    if (o.tallies == 0)
+        o.tallies = SIM_TALLIES_NONE;
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
         o.mistake = mistake;
         raft_mutation = mutation;
@@ -321,6 +325,52 @@ static void mistakes_with_streams_are_found(void **state)
     assert_stream_mistake_found(RAFT_MUTATION_FORGET_STREAM, SIM_FAULT_BIT(SIM_WIPE));
 }
 
+/* An item of a salted key is at one place, and all who look find it there. */
+static void assert_salting_mistake_found(enum raft_mutation mutation)
+{
+    assert_found((struct sim_options){.faults = 0,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .routers = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .saltings_ms = 100,
+                                      .length_ms = 3000},
+                 mutation, 1, SEEDS);
+}
+
+static void mistakes_with_salted_keys_are_found(void **state)
+{
+    (void)state;
+    assert_salting_mistake_found(RAFT_MUTATION_SKIP_FENCE);
+    assert_salting_mistake_found(RAFT_MUTATION_MOVE_COPIES);
+    assert_salting_mistake_found(RAFT_MUTATION_MOVE_BLIND);
+    assert_salting_mistake_found(RAFT_MUTATION_OLDER_SHARDS);
+    assert_salting_mistake_found(RAFT_MUTATION_NO_RANKS);
+}
+
+/* Each addition counts once, whatever cell it went to. */
+static void assert_counter_mistake_found(enum raft_mutation mutation, uint32_t faults)
+{
+    assert_found((struct sim_options){.faults = faults,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .routers = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .saltings_ms = 150,
+                                      .tallies = 6,
+                                      .length_ms = 3000},
+                 mutation, 1, SEEDS);
+}
+
+static void mistakes_with_counters_are_found(void **state)
+{
+    (void)state;
+    assert_counter_mistake_found(RAFT_MUTATION_READ_FEWER_CELLS, 0);
+    assert_counter_mistake_found(RAFT_MUTATION_ADD_TWICE,
+                                 SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_RESET));
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -339,6 +389,8 @@ int main(void)
         cmocka_unit_test(mistakes_with_locks_are_found),
         cmocka_unit_test(expiries_that_do_not_see_the_newest_item_are_found),
         cmocka_unit_test(mistakes_with_streams_are_found),
+        cmocka_unit_test(mistakes_with_salted_keys_are_found),
+        cmocka_unit_test(mistakes_with_counters_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };

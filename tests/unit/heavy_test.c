@@ -158,12 +158,67 @@ static void a_key_that_the_sketch_cuts_off_is_not_named(void **state)
     scene_close(&s);
 }
 
+/* Seconds of `hot` writes of one key and `others` writes of a thousand. */
+static void scene_mix(struct scene *s, const char *key, int seconds, int hot, int others)
+{
+    char text[24];
+    for (int i = 0; i < seconds * (hot + others); i++) {
+        snprintf(text, sizeof text, "k%d", (int)prng_below(&s->prng, 1000));
+        scene_write(s, (int)prng_below(&s->prng, (uint64_t)(hot + others)) < hot ? key : text);
+        s->now.ns += NS_PER_S / (hot + others);
+    }
+}
+
+static void a_key_that_turns_hot_in_a_busy_partition_is_seen_in_full(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    scene_mix(&s, "hot", 60, 0, 800);
+    scene_mix(&s, "hot", 2, 2200, 800);
+    scene_find(&s, 400);
+    assert_int_equal(s.count, 1);
+    assert_heavy(&s, 0, "hot", 2200);
+    scene_close(&s);
+}
+
+static void a_key_that_was_hot_is_not_blamed_for_the_next_one(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    scene_mix(&s, "old", 60, 700, 100);
+    scene_mix(&s, "new", 2, 3000, 100);
+    scene_find(&s, 100);
+    assert_int_equal(s.count, 1);
+    assert_heavy(&s, 0, "new", 3000);
+    scene_close(&s);
+}
+
+static void chance_does_not_move_a_key_that_is_steady(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s);
+    scene_mix(&s, "hot", 20, 500, 500);
+    for (int i = 0; i < 60; i++) {
+        scene_mix(&s, "hot", 1, 500, 500);
+        scene_find(&s, 300);
+        assert_int_equal(s.count, 1);
+        assert_heavy(&s, 0, "hot", 500);
+    }
+    scene_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_heaviest_keys_are_named_with_their_rates),
         cmocka_unit_test(a_partition_inside_a_collection_names_it),
         cmocka_unit_test(a_key_that_the_sketch_cuts_off_is_not_named),
+        cmocka_unit_test(a_key_that_turns_hot_in_a_busy_partition_is_seen_in_full),
+        cmocka_unit_test(a_key_that_was_hot_is_not_blamed_for_the_next_one),
+        cmocka_unit_test(chance_does_not_move_a_key_that_is_steady),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
