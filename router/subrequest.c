@@ -347,8 +347,10 @@ void subrequest_is_invalid(struct router *r, struct subrequest *s)
     subrequest_give_up(r, s, REPLY_TABLE_INVALID, s->invalid);
 }
 
+/* The next request asks the catalog whether that holds: no node is asked that would know. */
 void subrequest_is_busy(struct router *r, struct subrequest *s)
 {
+    route_drop(r, s->route);
     subrequest_give_up(r, s, REPLY_OVERLOADED, s->busy);
 }
 

@@ -435,9 +435,10 @@ static void page_start_piece(struct call *c, struct page *p)
         ranges_start(c, &p->plan);
 }
 
-/* The sums of the counter cannot be read now. */
-static bool page_refuse_shrinking(struct call *c)
+/* The sums of the counter cannot be read now. The next request asks the catalog whether that holds. */
+static bool page_refuse_shrinking(struct call *c, const struct page *p)
 {
+    route_drop(c->router, p->plan.route);
     return fault_set(call_fault(c), FAULT_UNAVAILABLE, "Nothing was read: %s", counter_shrinks);
 }
 
@@ -487,7 +488,7 @@ bool page_finish(struct call *c)
 {
     struct page *p = c->state;
     if (p->meets_shrinking)
-        return page_refuse_shrinking(c);
+        return page_refuse_shrinking(c, p);
     if (p->row_count > 0 && !p->fetching) {
         page_fetch(c, p);
         return true;
@@ -504,7 +505,7 @@ bool page_finish(struct call *c)
     }
     page_next_piece(c, p);
     if (p->meets_shrinking)
-        return page_refuse_shrinking(c);
+        return page_refuse_shrinking(c, p);
     if (p->plan.ended)
         p->write_end(c, p);
     return true;

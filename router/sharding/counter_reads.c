@@ -185,9 +185,10 @@ static bool counter_read_ends(struct subrequest *s, const struct reply *reply, s
     if (--read->left > 0)
         return false;
     const struct salted_key *k = counter_key(s, read->asked.get.key);
-    if (!read->refused && read->stale && k != NULL && salted_shrinks(k))
+    if (!read->refused && read->stale && k != NULL && salted_shrinks(k)) {
+        route_drop(c->router, s->route);
         s->busy = counter_shrinks;
-    else if (!read->refused && read->stale && read->turns < TURNS_MAX) {
+    } else if (!read->refused && read->stale && read->turns < TURNS_MAX) {
         struct subrequest *first = call_request(c, s->route, REQUEST_GET);
         counter_read_start(read, first);
         return false;
