@@ -303,9 +303,11 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     const int64_t indexes =
         w->global_indexes ? DYNAMO_GLOBALS : 0; /* each with as much as the table */
     const int64_t lists = plan->transacts > 0 ? TRANSACT_TABLES + indexes : 0;
-    const int64_t others = (plan->expiries > 0) + (plan->follows > 0) + (plan->tallies > 0);
+    const int64_t others = (plan->expiries > 0) + (plan->follows > 0);
     int64_t promised = units * (w->partitions * (1 + indexes + lists + others) +
                                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
+    if (plan->tallies > 0)
+        promised += plan_tally_units(plan);
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 
@@ -458,6 +460,9 @@ static void plan_transacts(struct plan *plan, const struct sim_options *o)
 /* Draws from its own stream. */
 static void plan_saltings(struct plan *plan, const struct sim_options *o)
 {
+    enum {
+        COUNTER_SHARD_UNITS = 50 /* a read takes units of all cells: there must not be too many */
+    };
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x73616c7473000000));
     const bool some = often(&p, 40) && !o->plain && o->saltings_ms == 0;
     const int64_t ms = spread(&p, 50, 3000);
@@ -468,6 +473,8 @@ static void plan_saltings(struct plan *plan, const struct sim_options *o)
     const bool counts = often(&p, 40) && !o->plain && o->tallies == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
     plan->tallies = o->tallies > 0 ? (uint32_t)o->tallies : counts ? clients : 0;
+    if (plan->tallies > 0 && plan->config.salting_shard_units < COUNTER_SHARD_UNITS)
+        plan->config.salting_shard_units = COUNTER_SHARD_UNITS;
 }
 
 /* Draws from its own stream. With few deletions a second, an item may change after it was found. */
@@ -577,6 +584,12 @@ uint32_t plan_side_units(const struct plan *plan)
     };
     const uint32_t units = plan->workload.partitions * plan->workload.units;
     return plan->limits || units < FREE_MAX ? units : FREE_MAX;
+}
+
+uint32_t plan_tally_units(const struct plan *plan)
+{
+    const uint32_t units = plan_side_units(plan), least = plan->limits ? 200 : 1000;
+    return units > least ? units : least;
 }
 
 void plan_make(const struct sim_options *o, struct plan *out)

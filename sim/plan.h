@@ -164,6 +164,9 @@ struct plan {
  * counts on those of the first table. */
 uint32_t plan_side_units(const struct plan *plan);
 
+/* The same of the table of counters, whose reads take units of all cells at once. */
+uint32_t plan_tally_units(const struct plan *plan);
+
 void plan_make(const struct sim_options *options, struct plan *out);
 /* Draws other settings for one node of a cluster with these: what a rolling restart may change.
  * heartbeat_ms stays below the support_ms of all nodes. */

@@ -190,7 +190,7 @@ static void create_tallies(struct sim *s)
                                             .http = tally_http,
                                             .context = s,
                                             .clients = p->tallies,
-                                            .units = plan_side_units(p),
+                                            .units = plan_tally_units(p),
                                             .think_ns = p->workload.think_ns,
                                             .seed = world_seed(&s->run.world, WORLD_TALLIES, 0)};
     s->tallies = tallies_create(&tallies);

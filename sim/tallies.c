@@ -11,7 +11,8 @@ const char tallies_table[] = "tallies";
 
 enum {
     CALL_TIMEOUT_MS = 6000,
-    RETRY_MS = 100,
+    RETRY_MS = 100, /* doubles with each refusal */
+    RETRY_DOUBLES = 5,
     LOOK_MS = 200,
     READ_PERCENT = 25,
     QUERY_PERCENT = 40 /* of reads */
@@ -38,6 +39,7 @@ struct tally_client {
     uint64_t least; /* that a read may find */
     bool queries;
     uint32_t last_read; /* at last: counters that were read */
+    uint32_t refusals;  /* one after the other */
     int last_status;
     struct buffer body;
     struct buffer last_error;
@@ -148,8 +150,13 @@ static void client_done(void *context, int status, struct slice body)
         client_end_read(c, body);
     if (status == 200 && (c->work == TALLY_ADD || c->work == TALLY_READ))
         c->work = TALLY_IDLE;
+    const int64_t pause = (RETRY_MS * NS_PER_MS) << c->refusals;
     const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
-    client_next(c, status == 200 ? think : RETRY_MS * NS_PER_MS);
+    client_next(c, status == 200 ? think : prng_between(&c->prng, pause / 2, pause));
+    if (status == 200)
+        c->refusals = 0;
+    else if (c->refusals < RETRY_DOUBLES)
+        c->refusals++;
 }
 
 /* ---- what to do ---- */

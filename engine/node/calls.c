@@ -150,9 +150,11 @@ void calls_end_all(struct calls *calls, enum call_kind kind)
     calls_end_some(calls, kind, NULL);
 }
 
-/* Whether another node may do what this node cannot. */
+/* Whether another node may do what this node cannot, or this node may do it later. */
 static bool call_goes_on(const struct call *c, enum reply_code code)
 {
+    if (c->options.insists && code == REPLY_OVERLOADED)
+        return true;
     return c->options.candidate_count != 1 &&
            (code == REPLY_NOT_LEADER || code == REPLY_WRONG_PARTITION || code == REPLY_STOPPED);
 }

@@ -49,7 +49,8 @@ struct call_options {
      * is for that node, and each answer of that node ends the call. */
     uint32_t candidate_count;
     uint32_t candidates[CALL_CANDIDATES_MAX];
-    bool once; /* one candidate is asked once: no answer until the deadline ends the call */
+    bool once;    /* one candidate is asked once: no answer until the deadline ends the call */
+    bool insists; /* REPLY_OVERLOADED does not end the call: it is asked again until the deadline */
     struct duration patience; /* from now to the deadline */
 };
 

@@ -52,11 +52,11 @@ static void piece_free(struct shard_moves *moves, struct shard_piece *piece)
     free(piece);
 }
 
-static struct shard_asker *move_next_asker(struct item_move *m)
+static struct shard_asker *next_asker(struct shard_askers *askers)
 {
-    struct shard_asker *asker = STAILQ_FIRST(&m->askers);
+    struct shard_asker *asker = STAILQ_FIRST(askers);
     if (asker != NULL)
-        STAILQ_REMOVE_HEAD(&m->askers, place);
+        STAILQ_REMOVE_HEAD(askers, place);
     return asker;
 }
 
@@ -65,7 +65,7 @@ void shard_moves_deinit(struct shard_moves *moves)
     for (uint32_t i = 0; i < SHARD_MOVES_MAX; i++) {
         struct item_move *m = &moves->all[i];
         struct shard_asker *asker;
-        while (m->step != SHARD_FREE && (asker = move_next_asker(m)) != NULL)
+        while (m->step != SHARD_FREE && (asker = next_asker(&m->askers)) != NULL)
             free(asker);
         buffer_deinit(&m->key);
         buffer_deinit(&m->target);
@@ -91,16 +91,20 @@ static struct partition *moves_partition(const struct shard_moves *moves, uint32
 
 /* ---- the end of a move ---- */
 
+/* A piece that is told begins its next move, which may take this one's place. */
 static void move_end(struct shard_moves *moves, struct item_move *m, enum reply_code code,
                      const char *text)
 {
+    const struct slice key = arena_copy(&moves->env->lent, buffer_slice(&m->key));
+    struct shard_askers askers = STAILQ_HEAD_INITIALIZER(askers);
     struct shard_asker *asker;
+    STAILQ_CONCAT(&askers, &m->askers);
     m->step = SHARD_FREE;
     moves->count--;
-    while ((asker = move_next_asker(m)) != NULL) {
+    while ((asker = next_asker(&askers)) != NULL) {
         const struct operation o = {.from = asker->from, .request.id = asker->request_id};
         if (asker->piece != NULL)
-            piece_moved(moves, asker->piece, buffer_slice(&m->key), code == REPLY_OK);
+            piece_moved(moves, asker->piece, key, code == REPLY_OK);
         else if (code == REPLY_OK)
             env_reply(moves->env, &o, REPLY_OK);
         else
@@ -129,6 +133,7 @@ static void move_call(struct shard_moves *moves, const struct item_move *m,
     options->kind = CALL_SHARD_MOVE;
     options->subject = m->partition;
     options->token = (uint32_t)(m - moves->all);
+    options->insists = m->step != SHARD_LOCKING; /* what was prepared is not given up at once */
     options->patience = duration_ms(PATIENCE_MS);
     calls_begin(moves->calls, options, request);
 }

@@ -57,6 +57,8 @@ struct shard_asker {
     struct shard_piece *piece; /* NULL: a request about the item */
 };
 
+STAILQ_HEAD(shard_askers, shard_asker);
+
 enum shard_step {
     SHARD_FREE,
     SHARD_LOCKING,
@@ -73,7 +75,7 @@ struct item_move {
     struct buffer target; /* its home; of a cell: cell 0 */
     bool fold;            /* it is a cell */
     struct transaction_id id;
-    STAILQ_HEAD(, shard_asker) askers; /* owns */
+    struct shard_askers askers; /* owns */
 };
 
 struct shard_moves {

@@ -249,6 +249,36 @@ static void a_call_to_one_replica_stays_with_its_node(void **state)
     scene_close(&s);
 }
 
+/* A node that has no room just now is asked again, though the call is for it alone, and once. */
+static void a_call_that_insists_waits_for_a_node_without_room(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct request r;
+    struct call_options options = {.kind = CALL_SHARD_MOVE,
+                                   .candidate_count = 1,
+                                   .candidates = {2},
+                                   .once = true,
+                                   .insists = true,
+                                   .patience = duration_ms(1000)};
+    const struct request request = {.op = REQUEST_PARTITION_OPEN, .replica.info = slice_of("open")};
+    scene_open(&s);
+    calls_begin(&s.calls, &options, &request);
+    for (int64_t ms = 10; ms <= 40; ms *= 2) {
+        assert_int_equal(scene_sent(&s, &r), 2);
+        assert_false(scene_reply(&s, r.id, REPLY_OVERLOADED, 0));
+        assert_int_equal(scene_sent(&s, &r), 0);
+        assert_false(scene_pass(&s, ms));
+    }
+    assert_int_equal(scene_sent(&s, &r), 2);
+    assert_true(scene_reply(&s, r.id, REPLY_LOCKED, 0));
+    options.insists = false;
+    calls_begin(&s.calls, &options, &request);
+    assert_int_equal(scene_sent(&s, &r), 2);
+    assert_true(scene_reply(&s, r.id, REPLY_OVERLOADED, 0));
+    scene_close(&s);
+}
+
 static void a_call_to_the_catalog_may_ask_every_node(void **state)
 {
     (void)state;
@@ -282,6 +312,7 @@ int main(void)
         cmocka_unit_test(an_answer_to_another_kind_of_request_is_none),
         cmocka_unit_test(a_call_ends_at_its_deadline),
         cmocka_unit_test(a_call_to_one_replica_stays_with_its_node),
+        cmocka_unit_test(a_call_that_insists_waits_for_a_node_without_room),
         cmocka_unit_test(a_call_to_the_catalog_may_ask_every_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -297,6 +297,54 @@ static void cold_items_are_touched_before_they_move(void **state)
 }
 
 /* A lock of a transaction from before the fence. */
+/* A piece's next move takes the place of the one that has ended. Who else waited for that one is answered,
+ * and the new move is not taken for done. */
+static void a_move_in_the_place_of_another_one_has_nothing_of_it(void **state)
+{
+    enum {
+        ITEMS = 60
+    };
+    struct shards_scene s;
+    struct buffer from = {0}, hi = {0}, keys[SHARD_PIECE_MOVES] = {0};
+    (void)state;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
+    assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);
+    shards_pass(&s, 10); /* the map has come */
+    buffer_set(&from, shards_key(&s, 0, 0));
+    from.size = storage_key_collection_size(buffer_slice(&from));
+    struct request r = scene_piece(&s, buffer_slice(&from), &hi, SHARDS);
+    lone_ask(&s.w, &r);
+    assert_int_equal(s.w.node->shard_moves.count, SHARD_PIECE_MOVES);
+    for (uint32_t i = 0; i < SHARD_PIECE_MOVES; i++) {
+        buffer_set(&keys[i], buffer_slice(&s.w.node->shard_moves.all[i].key));
+        r = shards_request(&s, REQUEST_SHARD_MOVE, buffer_slice(&keys[i]));
+        r.move.key = buffer_slice(&keys[i]);
+        r.move.shards = SHARDS;
+        r.id = s.w.next_id++;
+        node_request(s.w.node, s.w.now, s.w.waited, ROUTER, &r);
+        lone_take_effects(&s.w);
+    }
+    for (int ms = 0; s.w.answer_count < 1 + SHARD_PIECE_MOVES; ms++) {
+        assert_true(ms < 1000);
+        shards_pass(&s, 1);
+    }
+    for (size_t i = 0; i < s.w.answer_count; i++)
+        assert_int_equal(s.w.answers[i].code, REPLY_OK);
+    assert_int_equal(s.w.node->shard_moves.count, 0);
+    for (uint32_t name = 0; name < ITEMS; name++) {
+        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+        assert_int_equal(shards_places(&s, name), 1);
+    }
+    for (uint32_t i = 0; i < SHARD_PIECE_MOVES; i++)
+        buffer_deinit(&keys[i]);
+    buffer_deinit(&from);
+    buffer_deinit(&hi);
+    shards_close(&s);
+}
+
 static void a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked(void **state)
 {
     struct shards_scene s;
@@ -524,6 +572,7 @@ int main(void)
         cmocka_unit_test(only_parts_of_transactions_say_that_they_move),
         cmocka_unit_test(pieces_bring_all_items_of_a_shard_home),
         cmocka_unit_test(cold_items_are_touched_before_they_move),
+        cmocka_unit_test(a_move_in_the_place_of_another_one_has_nothing_of_it),
         cmocka_unit_test(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked),
         cmocka_unit_test(a_move_costs_nothing_and_streams_are_not_told),
         cmocka_unit_test(a_new_leader_writes_a_row_again_before_its_item_leaves),
