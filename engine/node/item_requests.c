@@ -60,7 +60,9 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
     const struct request *q = &o->request;
     if ((q->salting >= p->info.salting && q->salted <= p->info.salting) || !items_are_asked_for(q))
         return true;
-    const bool moves = (q->op == REQUEST_PUT || q->op == REQUEST_DELETE) && q->write.moves;
+    const bool moves =
+        (q->op == REQUEST_PUT || q->op == REQUEST_DELETE || q->op == REQUEST_UPDATE) &&
+        q->write.moves;
     const bool older = q->salting < p->info.salting && !moves && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
     if (!older && q->salted <= p->info.salting)
         return true;
