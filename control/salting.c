@@ -4,8 +4,8 @@
  * there: their rates are added up. Only reports of the present range of a partition count, and no old
  * ones. So a shard that goes to another partition counts once: heat does not go with it.
  *
- * A key gets N = ceil(units per second / salting_shard_units) shards, at once, if its present shards are
- * for less by GROW_PERCENT. The number never falls here. All who ask count, also those who were refused: so N
+ * A key gets N = ceil(units per second / salting_shard_units) shards, at once. Of the units GROW_PERCENT are
+ * left out: so much may be chance. The number never falls here. All who ask count, also those who were refused: so N
  * is never above what the table may be asked for.
  *
  * A counter begins with salting_counter_shards when its partition refuses requests, and doubles while
@@ -17,7 +17,7 @@
 
 enum {
     KEYS_MAX = 512,   /* looked at in one look: the first that reports name */
-    GROW_PERCENT = 5, /* what is measured may be wrong by this */
+    GROW_PERCENT = 2, /* what is measured may be wrong by this */
     GROWTHS_MAX = 8,  /* of one look: other decisions need room too */
     REPORTS_KEPT = 4, /* a report holds for so many intervals */
     CALM_MS = 10000,  /* from one doubling of a counter to the next: by then the load is spread */
@@ -149,7 +149,8 @@ static uint32_t salting_wanted(const struct controller *c, const struct hot_key 
         return shards;
     if (wish == SALTING_FIXED)
         return fixed > shards ? fixed : shards;
-    const uint32_t wanted = control_shards_for(k->mcu, c->config->salting_shard_units);
+    const int64_t surely = k->mcu / (100 + GROW_PERCENT) * 100;
+    const uint32_t wanted = control_shards_for(surely, c->config->salting_shard_units);
     return wanted < most ? wanted : most;
 }
 

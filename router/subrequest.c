@@ -207,7 +207,7 @@ void subrequest_start(struct router *r, struct subrequest *s)
         return;
     }
     at_home_place(s);
-    if (s->invalid != NULL)
+    if (s->invalid != NULL || s->busy != NULL)
         subrequest_refuse_later(r, s);
     else if (limit_take(r, s))
         subrequest_admitted(r, s);
@@ -347,6 +347,13 @@ void subrequest_is_invalid(struct router *r, struct subrequest *s)
     subrequest_give_up(r, s, REPLY_TABLE_INVALID, s->invalid);
 }
 
+/* The next request asks the catalog whether that holds: no node is asked that would know. */
+void subrequest_is_busy(struct router *r, struct subrequest *s)
+{
+    route_drop(r, s->route);
+    subrequest_give_up(r, s, REPLY_OVERLOADED, s->busy);
+}
+
 /* ---- retries ---- */
 
 static void subrequest_back_off(struct router *r, struct subrequest *s)
@@ -395,6 +402,8 @@ static void subrequest_place_anew(struct router *r, struct subrequest *s)
     at_home_place(s);
     if (s->invalid != NULL)
         subrequest_is_invalid(r, s);
+    else if (s->busy != NULL)
+        subrequest_is_busy(r, s);
     else
         subrequest_go_on(r, s);
 }
@@ -667,12 +676,14 @@ static bool subrequest_take_shards(struct router *r, struct subrequest *s,
         subrequest_go_on(r, s);
         return true;
     }
+    const bool waits = moves || (s->home != NULL && s->home->counter);
     if (s->home != NULL)
-        s->home->locked = moves && reply->code == REPLY_LOCKED;
+        s->home->locked = waits && reply->code == REPLY_LOCKED;
     const bool untold = reply->code == REPLY_OVERLOADED &&
                         reply->verdict.reason != ADMIT_REFUSED_OVERLOAD &&
                         (moves || s->attempts < ATTEMPTS_UNTIL_TOLD);
-    if (!untold && !(moves && (reply->code == REPLY_LOCKED || reply->code == REPLY_UNKNOWN)))
+    if (!untold && !(waits && reply->code == REPLY_LOCKED) &&
+        !(moves && reply->code == REPLY_UNKNOWN))
         return false;
     subrequest_wait_for_shards(r, s);
     return true;

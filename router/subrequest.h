@@ -41,6 +41,7 @@ struct subrequest {
     struct at_home *home;         /* of an item of a salted key; NULL: the key is not salted */
     struct counter_read *counter; /* it reads a cell of a counter; or NULL */
     const char *invalid;          /* the item takes no such request: the text; NULL: it does */
+    const char *busy;             /* the item takes no such request now: the text; NULL: it does */
     enum subrequest_state state;
     uint32_t node;
     uint32_t slot;
@@ -71,10 +72,11 @@ void subrequest_start(struct router *r, struct subrequest *s);
 void subrequest_start_later(struct router *r, struct subrequest *s);
 void subrequest_cancel(struct router *r, struct subrequest *s);
 /* The router itself refuses the data request, at the end of this event: subrequest_refused,
- * subrequest_shed or subrequest_is_invalid. */
+ * subrequest_shed, subrequest_is_invalid or subrequest_is_busy. */
 void subrequest_refuse_later(struct router *r, struct subrequest *s);
 void subrequest_shed(struct router *r, struct subrequest *s);
 void subrequest_is_invalid(struct router *r, struct subrequest *s);
+void subrequest_is_busy(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);
 /* The node is silent: requests that may be done twice are sent to other nodes. */

@@ -42,6 +42,8 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
         return "sent an item to its shard, and is no node";
     if (row && !q->write.moves && (from->kind == PEER_NODE) != (q->write.session != 0))
         return "sent an item as a node, or a row of an index as another";
+    if (q->op == REQUEST_UPDATE && (from->kind == PEER_NODE) != q->write.moves)
+        return "sent an update as a node, or a counter's cell as another";
     if (q->op == REQUEST_DELETE && q->write.expiry)
         return "sent a deletion that a node asks of itself alone";
     if (q->op == REQUEST_DECIDE && !is_administrators(q))

@@ -92,9 +92,9 @@ static void saltings_change(struct saltings *s, const struct table *t)
     choose_key(s, t->id);
     const struct salted_key *k = salting_find(t->salted, buffer_slice(&s->key));
     const bool counts = is_of(s, COUNTERS);
-    const bool shrinks =
-        k != NULL && !salted_moves(k) && !counts && prng_below(&s->prng, 100) < SHRINK_PERCENT;
     const uint32_t shards = k != NULL ? k->shards : 1;
+    const bool shrinks =
+        shards > 1 && (counts || !salted_moves(k)) && prng_below(&s->prng, 100) < SHRINK_PERCENT;
     struct decision d = {.table_id = t->id,
                          .salt = {.word = shrinks ? SALT_SHRINK : SALT_GROW,
                                   .key = buffer_slice(&s->key),
@@ -118,7 +118,9 @@ static void saltings_change(struct saltings *s, const struct table *t)
 static bool any_moves(const struct table *t)
 {
     for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
-        if (salted_moves(&t->salted->keys[i]) && !t->salted->keys[i].counter)
+        const struct salted_key *k = &t->salted->keys[i];
+        if (k->counter ? salted_shrinks(k)
+                       : salted_moves(k)) /* cells that stay need not be moved */
             return true;
     }
     return false;

@@ -12,7 +12,7 @@
  * Invariants
  *   SALT-4  A key's former numbers are forgotten by MOVED alone. The word names the version of the key
  *           whose items were moved: a key that has grown since keeps them all.
- *   SALT-5  A key that shrinks does not change until its items are at home.
+ *   SALT-5  A key that shrinks does not change until its items are at home, or its cells are added up.
  *   SALT-7  A key that had more shards of late stays in the registry until FORGET: a transaction that is
  *           sent again may have its token there.
  *   SALT-6  The registry of a table has at most SALTING_SIZE_MAX bytes. The tables have at most
@@ -106,7 +106,7 @@ static bool grow_is_refused(struct catalog *c, const struct catalog_command *com
                            "the table's tag " SALTING_TAG " does not ask for it");
     if (d->shards <= k->shards)
         return salt_refuse(c, out, REPLY_WRONG_PARTITION, "the key has as many shards");
-    if (k->before_count > 0 && k->before[0] > k->shards)
+    if (salted_shrinks(k))
         return salt_refuse(c, out, REPLY_TABLE_BUSY,
                            "The key shrinks: its items must be at home before it grows again");
     if (k->before_count == SHARDS_BEFORE_MAX)
@@ -125,10 +125,8 @@ static bool grow_is_refused(struct catalog *c, const struct catalog_command *com
 static bool shrink_is_refused(struct catalog *c, const struct decision_salt *d,
                               const struct salted_key *k, struct catalog_result *out)
 {
-    if (k->counter)
-        return salt_refuse(c, out, REPLY_TABLE_INVALID,
-                           "The key is a counter, whose shards cannot be given up");
-    if (k->before_count > 0)
+    const bool ready = k->before_count == 0 || (k->counter && !salted_shrinks(k));
+    if (!ready)
         return salt_refuse(c, out, REPLY_TABLE_BUSY,
                            "Items of the key are still on their way to their shards: try again");
     if (d->shards < k->shards)
@@ -148,6 +146,8 @@ static bool salt_change(struct catalog *c, const struct catalog_command *command
     struct salted_key *k = &r->key;
     if (d->word == SALT_MOVED) {
         const bool moved = k->before_count > 0;
+        k->shrank =
+            k->shrank && salted_shrinks(k); /* otherwise all tokens are where it has grown */
         k->before_count = 0;
         k->settled = r->all.version + 1;
         return moved;
@@ -155,11 +155,16 @@ static bool salt_change(struct catalog *c, const struct catalog_command *command
     if (d->word == SALT_FORGET) {
         const bool wider = salted_was_wider(k);
         k->widest = wider ? k->shards : k->widest;
+        k->shrank = k->shrank && !wider;
         return wider;
     }
     if (d->word == SALT_GROW ? grow_is_refused(c, command, t, d, k, out)
                              : shrink_is_refused(c, d, k, out))
         return false;
+    if (d->word == SALT_SHRINK) {
+        k->shrank = true; /* so the former numbers of a counter that has grown need not be kept */
+        k->before_count = 0;
+    }
     k->before[k->before_count++] = k->shards;
     k->shards = d->shards;
     if (k->widest < k->shards)

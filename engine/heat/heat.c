@@ -18,10 +18,10 @@
 #include "engine/item/storage_key.h"
 
 struct heat_meter {
-    struct sketch *sketch;              /* owns; NULL: nothing was asked for */
-    int64_t total_mcu;                  /* decayed; exact, except for the rounding of halves */
-    int64_t samples;                    /* decayed */
-    struct recent_keys slot, last_slot; /* of slot_mcu and last_slot_mcu: which keys */
+    struct sketch *sketch; /* owns; NULL: nothing was asked for */
+    int64_t total_mcu;     /* decayed; exact, except for the rounding of halves */
+    int64_t samples;       /* decayed */
+    struct recent recent;
 };
 
 struct heat_state {
@@ -148,9 +148,6 @@ static void turn_slot(struct heat_state *s, struct instant now, int64_t slot_ns)
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         s->last_slot_mcu[kind] = next ? s->slot_mcu[kind] : 0;
         s->slot_mcu[kind] = 0;
-        struct heat_meter *m = &s->meters[kind];
-        m->last_slot = next ? m->slot : (struct recent_keys){0};
-        m->slot = (struct recent_keys){0};
     }
     s->has_last = true;
     s->slot_at = next ? (struct instant){s->slot_at.ns + slot_ns} : now;
@@ -186,7 +183,8 @@ void heat_add(struct heat *h, struct instant now, enum admit_kind kind, struct s
     s->slot_mcu[kind] += cost_mcu;
     m->total_mcu += cost_mcu;
     if (key.size >= STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE)
-        recent_add(&m->slot, be64_get(key.data + STORAGE_KEY_TABLE_SIZE), cost_mcu);
+        recent_add(&m->recent, now, h->recent_ms * NS_PER_MS,
+                   be64_get(key.data + STORAGE_KEY_TABLE_SIZE), cost_mcu);
     key = slice_make(key.data + h->shared, key.size - h->shared);
     m->samples += sketch_add(m->sketch, key, cost_mcu);
 }
@@ -235,20 +233,21 @@ int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind)
 int64_t heat_key_rate(struct heat *h, struct instant now, enum admit_kind kind, uint64_t hash,
                       int64_t mcu)
 {
-    const int64_t rate = heat_rate_now(h, now, kind);
-    const struct heat_state *s = h->state;
-    const int64_t sum = s == NULL ? 0 : s->slot_mcu[kind] + s->last_slot_mcu[kind];
-    if (rate == 0 || sum == 0)
+    struct heat_state *s = state_at(h, now);
+    const int64_t stretch_ns = h->recent_ms * NS_PER_MS;
+    if (s == NULL || s->meters[kind].sketch == NULL)
         return 0;
-    const struct heat_meter *m = &s->meters[kind];
-    int64_t part = (int64_t)((__int128)mcu * sum / rate);
-    const int64_t least = recent_mcu(&m->slot, hash) + recent_mcu(&m->last_slot, hash);
-    const int64_t most = least + m->slot.lost_mcu + m->last_slot.lost_mcu;
+    struct recent *r = &s->meters[kind].recent;
+    const int64_t took_ns = recent_took_ns(r, now, stretch_ns);
+    if (took_ns < stretch_ns)
+        return 0;
+    int64_t part = (int64_t)((__int128)mcu * took_ns / NS_PER_S);
+    const int64_t least = recent_least(r, hash), most = recent_most(r, hash);
     if (least - part > chance_mcu(least))
         part = least;
     else if (part - most > chance_mcu(part))
         part = most;
-    return (int64_t)((__int128)part * rate / sum);
+    return (int64_t)((__int128)part * NS_PER_S / took_ns);
 }
 
 int64_t heat_samples(struct heat *h, struct instant now, enum admit_kind kind)
@@ -266,11 +265,15 @@ int64_t heat_error(struct heat *h, struct instant now, enum admit_kind kind)
     return (int64_t)((__int128)sketch_error(m->sketch) * rate / m->total_mcu);
 }
 
-int64_t heat_recent_mcu(const struct heat *h, struct instant now, enum admit_kind kind)
+bool heat_is_recently(struct heat *h, struct instant now, enum admit_kind kind, int64_t mcu)
 {
-    const struct heat_state *s = h->state;
-    const bool recent = s != NULL && instant_since(now, s->slot_at).ns < h->recent_ms * NS_PER_MS;
-    return recent ? s->slot_mcu[kind] : 0;
+    struct heat_state *s = state_at(h, now);
+    const int64_t stretch_ns = h->recent_ms * NS_PER_MS;
+    if (s == NULL || s->meters[kind].sketch == NULL)
+        return false;
+    struct recent *r = &s->meters[kind].recent;
+    const int64_t took_ns = recent_took_ns(r, now, stretch_ns);
+    return took_ns >= stretch_ns && (__int128)recent_sum(r) * NS_PER_S >= (__int128)mcu * took_ns;
 }
 
 uint32_t heat_items(struct heat *h, struct instant now, enum admit_kind kind,

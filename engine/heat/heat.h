@@ -17,8 +17,8 @@
  *
  * Why heavy keys come from the sketch too: a key's weight is the weight of an interval, within three
  * times heat_error. In the same memory Space-Saving promises only a larger error (a sixty-fourth of
- * everything with 64 counters). Only for the last two heat_recent_ms there are counters beside it
- * (recent.h): the sketch cannot tell when a key was asked for.
+ * everything with 64 counters). Only for the last seconds there are counters beside it (recent.h):
+ * the sketch cannot tell when a key was asked for.
  *
  * `now` must not move back. Units: mcu = 1/1000 capacity unit. */
 #pragma once
@@ -71,10 +71,10 @@ int64_t heat_rate(struct heat *h, struct instant now, enum admit_kind kind);
  * delayed and repeated requests come on top of a load. */
 int64_t heat_rate_now(struct heat *h, struct instant now, enum admit_kind kind);
 
-/* What a partition key is asked for in mcu per second, as part of heat_rate_now. `hash`: of the key in storage
- * keys. `mcu`: the same by the decayed weights of heat_items. If more or less than that was asked for in
- * the time of heat_rate_now, and the difference cannot be chance, that counts instead: a key that has
- * turned hot or cold is seen at once. */
+/* What a partition key is asked for in mcu per second. `hash`: of the key in storage keys. `mcu`: the same by
+ * the decayed weights of heat_items, as part of heat_rate_now. If more or less than that was asked for of
+ * late (recent.h), and the difference cannot be chance, that counts instead: a key that has turned hot or
+ * cold is seen at once. 0 for the first heat_recent_ms of a load: it is not known yet. */
 int64_t heat_key_rate(struct heat *h, struct instant now, enum admit_kind kind, uint64_t hash,
                       int64_t mcu);
 
@@ -90,8 +90,9 @@ enum sketch_direction heat_direction(const struct heat *h, enum admit_kind kind)
 /* Bytes on the heap. */
 size_t heat_memory(const struct heat *h);
 
-/* What is within the present stretch of heat_recent_ms: without a look at the keys, and exact. */
-int64_t heat_recent_mcu(const struct heat *h, struct instant now, enum admit_kind kind);
+/* Whether at least `mcu` a second are asked for of late (recent.h): without a look at the keys, and exact. False
+ * for the first heat_recent_ms of a load. */
+bool heat_is_recently(struct heat *h, struct instant now, enum admit_kind kind, int64_t mcu);
 
 /* The keys in the sketch of one kind, without the shared bytes, in no order: at most SKETCH_ENTRIES. They
  * lend until the heat changes. */

@@ -1,6 +1,9 @@
-/* recent.h - which partition keys were asked for most in a short time, by the rule of Misra and Gries.
+/* recent.h - which partition keys were asked for most in the last seconds, by the rule of Misra and Gries.
  *
- * Partition keys are told apart by their hashes in storage keys.
+ * Time is cut into stretches. What counts is the present stretch and the whole one before it. When the
+ * present one already has more than the whole one before, and not by chance, a load has begun: then what
+ * was before is forgotten, so that a new load is seen in full. Partition keys are told apart by their
+ * hashes in storage keys.
  *
  * Promises
  *   RECENT-1  What is counted of a key was asked for it. At most `lost_mcu` is missing.
@@ -11,7 +14,7 @@
  * Source: J. Misra and D. Gries, "Finding repeated elements", 1982. */
 #pragma once
 
-#include <stdint.h>
+#include "base/instant.h"
 
 enum {
     RECENT_KEYS = 8
@@ -22,12 +25,27 @@ struct recent_key {
     int64_t mcu; /* 0: the place is free */
 };
 
-struct recent_keys {
+struct recent_stretch {
     struct recent_key keys[RECENT_KEYS];
     int64_t lost_mcu;
+    int64_t sum_mcu; /* of all keys */
 };
 
-/* Cost > 0. */
-void recent_add(struct recent_keys *r, uint64_t hash, int64_t mcu);
-/* What is counted of a key. */
-int64_t recent_mcu(const struct recent_keys *r, uint64_t hash);
+/* All zero: nothing was asked for yet. */
+struct recent {
+    struct instant from; /* of the present stretch; 0: none has begun */
+    int64_t step_mcu;    /* a stretch with more is the begin of a load */
+    struct recent_stretch now, last;
+    bool has_last;
+};
+
+/* Cost > 0. `stretch_ns`: always the same. */
+void recent_add(struct recent *r, struct instant now, int64_t stretch_ns, uint64_t hash,
+                int64_t mcu);
+
+/* The time that is counted. Less than a stretch: too little is known. */
+int64_t recent_took_ns(struct recent *r, struct instant now, int64_t stretch_ns);
+/* What was asked for in that time: of all keys; of a key at least, and at most. */
+int64_t recent_sum(const struct recent *r);
+int64_t recent_least(const struct recent *r, uint64_t hash);
+int64_t recent_most(const struct recent *r, uint64_t hash);

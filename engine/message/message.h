@@ -95,9 +95,11 @@ struct request {
                                    the token is not known */
             bool expiry; /* DELETE: of an item whose time is over: costs nothing; streams name the
                             service as its author. Only a node asks itself so */
-            bool moves; /* PUT, DELETE, with `transaction`: the item goes from shard to shard: costs
-                            nothing, and streams are not told. Only nodes ask so */
-        } write;        /* PUT, DELETE, UPDATE, CHECK */
+            bool
+                moves; /* PUT, DELETE, UPDATE, with `transaction`: the item goes from shard to shard,
+                            or is a cell that is added to another: costs nothing, and streams are
+                            not told. Only nodes ask so */
+        } write;       /* PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice key;
             struct read_stamp since;
@@ -167,6 +169,8 @@ struct request {
             struct slice hi;    /* where to end; empty: only the item `key` */
             uint32_t shards;    /* homes are chosen by this number */
             uint32_t items_max; /* to move; 0: one piece */
+            bool fold;          /* a piece of a counter: cells of shards that it gives up are added
+                                   to those of shard 0 */
         } move; /* SHARD_MOVE: the answer is a range without items: `count` were moved
                                   of `scanned`, `last` is where to go on, `more`: not at `hi` */
         struct {

@@ -25,11 +25,12 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
     reports_soon(heat->reports);
 }
 
-/* Reports a partition at once that has begun to be asked for what a key with one shard may be. */
+/* Reports a partition that has begun to be asked for what a key with one shard may be, once it is known how
+ * much that is. */
 static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 {
     const int64_t most = heat->env->config->salting_shard_units * MCU_PER_UNIT;
-    if (p->heavy_told || heat_recent_mcu(&p->heat, heat->env->now, ADMIT_WRITE) < most)
+    if (p->heavy_told || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, most))
         return;
     p->heavy_told = true;
     reports_soon(heat->reports);

@@ -60,7 +60,9 @@ static bool items_fence_lets(struct requests *requests, const struct partition *
     const struct request *q = &o->request;
     if ((q->salting >= p->info.salting && q->salted <= p->info.salting) || !items_are_asked_for(q))
         return true;
-    const bool moves = (q->op == REQUEST_PUT || q->op == REQUEST_DELETE) && q->write.moves;
+    const bool moves =
+        (q->op == REQUEST_PUT || q->op == REQUEST_DELETE || q->op == REQUEST_UPDATE) &&
+        q->write.moves;
     const bool older = q->salting < p->info.salting && !moves && !MUTATED(RAFT_MUTATION_SKIP_FENCE);
     if (!older && q->salted <= p->info.salting)
         return true;
@@ -337,6 +339,25 @@ static const char *items_range_fault(const struct partition *p, const struct req
     return q->range.index <= index_set_local(p->indexes) ? NULL : "the table has no such index";
 }
 
+/* The keys of the items whose rows may lie in the range: an index has a collection's rows in another
+ * order. */
+static void items_of_rows(struct node_env *env, const struct request *q, struct slice *lo,
+                          struct slice *hi)
+{
+    *lo = q->range.lo;
+    *hi = q->range.hi;
+    if (q->range.index == 0)
+        return;
+    lo->size = storage_key_collection_size(*lo);
+    const size_t size = storage_key_collection_size(*hi);
+    if (size == hi->size)
+        return; /* no collection has the bound inside */
+    buffer_clear(&env->scratch);
+    buffer_append(&env->scratch, hi->data, size);
+    storage_key_successor(&env->scratch);
+    *hi = arena_copy(&env->lent, buffer_slice(&env->scratch));
+}
+
 void requests_range(struct requests *requests, struct operation *o)
 {
     struct request *q = &o->request;
@@ -349,8 +370,9 @@ void requests_range(struct requests *requests, struct operation *o)
         env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
         return;
     }
-    if (q->range.consistent &&
-        !transactions_let_range(requests->transactions, p, o, q->range.lo, q->range.hi))
+    struct slice lo, hi;
+    items_of_rows(requests->env, q, &lo, &hi);
+    if (q->range.consistent && !transactions_let_range(requests->transactions, p, o, lo, hi))
         return;
     if (slice_compare(q->range.lo, p->info.lo) < 0)
         q->range.lo = p->info.lo;

@@ -88,7 +88,7 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
     w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
     if ((q->write.condition.size > 0 && !program_holds(q->write.condition, old)) ||
         (q->write.expiry && !write_expires(requests, p, old)) ||
-        (q->write.moves && (old.size > 0) != (q->op == REQUEST_DELETE)))
+        (q->write.moves && q->op != REQUEST_UPDATE && (old.size > 0) != (q->op == REQUEST_DELETE)))
         return REPLY_CONDITION_FAILED; /* an item that moves is here, and not there */
     if (q->op == REQUEST_CHECK) {
         w->item = old;
@@ -317,9 +317,9 @@ const char *write_fault_of(const struct request *q)
         return "the item fails its checksum";
     if (q->write.expiry && (q->op != REQUEST_DELETE || q->write.transaction.size > 0))
         return "an expiry is a deletion, and no part of a transaction";
-    if (q->write.moves && ((q->op != REQUEST_PUT && q->op != REQUEST_DELETE) ||
-                           q->write.transaction.size == 0 || q->write.condition.size > 0))
-        return "an item moves by a transaction that puts and deletes";
+    if (q->write.moves &&
+        (q->op == REQUEST_CHECK || q->write.transaction.size == 0 || q->write.condition.size > 0))
+        return "an item moves by a transaction that puts or updates, and deletes";
     if (q->op == REQUEST_CHECK && q->write.transaction.size == 0)
         return "a check is a part of a transaction";
     if (q->write.condition.size > 0 && program_check(q->write.condition) != STATUS_OK)

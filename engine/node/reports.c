@@ -16,7 +16,7 @@ static void reports_name_heavy(const struct reports *reports, struct partition *
     const int64_t least = reports->env->config->salting_shard_units * MCU_PER_UNIT / 2;
     if (!heat_is_init(&p->heat))
         return;
-    p->heavy_told = heat_rate_now(&p->heat, reports->env->now, ADMIT_WRITE) >= least;
+    p->heavy_told = heat_is_recently(&p->heat, reports->env->now, ADMIT_WRITE, least);
     if (!p->heavy_told)
         return;
     out->heavy_count = heat_heavy_keys(&p->heat, reports->env->now, ADMIT_WRITE, p->info.lo, least,

@@ -69,7 +69,7 @@ static bool key_has_work(const struct salted_key *k)
 /* Whether there is nothing to do for the key but to wait. */
 static bool key_waits(const struct salted_key *k)
 {
-    return k->counter || !salted_moves(k);
+    return !salted_moves(k) || (k->counter && !salted_shrinks(k));
 }
 
 /* NULL: the table is gone, or the key has changed since. */
@@ -83,16 +83,11 @@ static const struct salted_key *move_key(const struct shard_mover *mover,
     return k != NULL && k->version == m->version && key_has_work(k) ? k : NULL;
 }
 
-static bool shrinks(const struct salted_key *k)
-{
-    return k->before[0] > k->shards;
-}
-
 /* The shards [first, behind) have items that are not at home. Jump hashing moves items of a key that
  * shrinks only out of those that it gives up. */
 static uint32_t first_shard(const struct salted_key *k)
 {
-    return shrinks(k) ? k->shards : 0;
+    return salted_shrinks(k) ? k->shards : 0;
 }
 
 static uint32_t behind_last_shard(const struct salted_key *k)
@@ -217,7 +212,8 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
                                     .move = {.key = buffer_slice(&m->from),
                                              .hi = buffer_slice(&m->end),
                                              .shards = k->shards,
-                                             .items_max = m->asked}};
+                                             .items_max = m->asked,
+                                             .fold = k->counter}};
     calls_begin(mover->calls, &options, &request);
 }
 
@@ -271,7 +267,7 @@ static void move_end_shard(struct shard_move *m, const struct salted_key *k)
         move_begin_shard(m, k, m->shard + 1);
         return;
     }
-    if (shrinks(k) && (!m->again || m->found)) { /* MOVER-1 */
+    if (salted_shrinks(k) && (!m->again || m->found)) { /* MOVER-1 */
         m->again = true;
         m->found = false;
         move_begin_shard(m, k, first_shard(k));
@@ -335,7 +331,10 @@ static void move_tell(struct shard_mover *mover, const struct shard_move *m, con
     const bool leaves = k->shards == 1;
     buffer_clear(&mover->text);
     key_text_append(&mover->text, t, buffer_slice(&m->key));
-    if (k->counter)
+    if (k->counter && salted_shrinks(k))
+        buffer_append_format(&mover->text, ": %lld cells were added up, no other is left",
+                             (long long)m->moved);
+    else if (k->counter)
         buffer_append_text(&mover->text, ": its former number of shards is forgotten");
     else
         buffer_append_format(&mover->text, ": all items are in their shards, %lld were moved",

@@ -8,8 +8,9 @@
  *
  *   MOVER-1  A key that shrinks is read twice: its former numbers are forgotten only after all shards
  *            that it gives up were found empty, from beginning to end.
- *   MOVER-2  The cells of a counter do not move. Its former numbers are forgotten after
- *            salting_keep_ms: until then a repeated request finds the cell that it chose.
+ *   MOVER-2  The cells of a counter that grows do not move. Its former numbers are forgotten after
+ *            salting_keep_ms: until then a repeated request finds the cell that it chose. The cells
+ *            that a counter gives up are added to its cells 0 (shard_moves.h), and verified: MOVER-1.
  *   MOVER-4  How many shards a key had is forgotten after salting_keep_ms, too: until then the token of a
  *            transaction is asked for where it may be known.
  *   MOVER-3  In T seconds, nodes are asked to move at most (T + 1) * salting_moves_s items. */

@@ -6,6 +6,7 @@
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/shard_fold.h"
 #include "engine/sharding/salting.h"
 
 enum {
@@ -20,6 +21,7 @@ struct shard_piece {
     uint32_t partition;
     uint64_t epoch;
     uint32_t shards;
+    bool fold;           /* the items are cells */
     uint64_t salted;     /* as in struct request */
     struct buffer key;   /* it begins there */
     struct buffer next;  /* what follows was not looked at */
@@ -215,12 +217,16 @@ static void move_put(struct shard_moves *moves, struct item_move *m)
     for (uint32_t i = 0; i < p->member_count; i++)
         options.candidates[i] = partition_node(p, i);
     move_append_part(m, false, &part);
-    const struct request request = {
-        .op = REQUEST_PUT,
+    struct request request = {
+        .op = m->fold ? REQUEST_UPDATE : REQUEST_PUT,
         .partition = p->id,
         .epoch = p->epoch,
         .salted = m->salted,
         .write = {.key = target, .item = item, .transaction = buffer_slice(&part), .moves = true}};
+    if (m->fold) {
+        PROBE("a counter's cell is added to another");
+        shard_fold(map, item, &moves->env->lent, &request.write.item, &request.write.update);
+    }
     m->step = SHARD_PUTTING;
     move_call(moves, m, &options, &request);
     buffer_deinit(&part);
@@ -261,6 +267,10 @@ static void move_was_put(struct shard_moves *moves, struct item_move *m, enum re
         return;
     case REPLY_CONDITION_FAILED:
         move_abort(moves, m, REPLY_CORRUPT, "there is an item at its new place already");
+        return;
+    case REPLY_UPDATE_FAILED:
+        PROBE("a cell cannot be added to another");
+        move_abort(moves, m, REPLY_OVERLOADED, "the sum is none that an item can have");
         return;
     case REPLY_OVERLOADED:
     case REPLY_THROTTLED:
@@ -318,7 +328,7 @@ static void move_add_asker(struct item_move *m, uint64_t from, uint64_t request_
 
 /* NULL: the node moves too many, or does not know where the home is. */
 static struct item_move *move_begin(struct shard_moves *moves, const struct partition *p,
-                                    struct slice key, uint32_t shards, uint64_t salted)
+                                    struct slice key, uint32_t shards, bool fold, uint64_t salted)
 {
     struct item_move *m = moves->all;
     if (moves->count == SHARD_MOVES_MAX ||
@@ -332,7 +342,8 @@ static struct item_move *move_begin(struct shard_moves *moves, const struct part
     m->salted = salted;
     buffer_set(&m->key, key);
     buffer_set(&m->target, key);
-    shard_put(m->target.data, shard_bare_hash(key), shard_home(key, shards));
+    shard_put(m->target.data, shard_bare_hash(key), fold ? 0 : shard_home(key, shards));
+    m->fold = fold;
     m->id.high = (uint64_t)moves->identity->generation << 32 | (uint32_t)prng_next(prng);
     m->id.low = prng_next(prng);
     STAILQ_INIT(&m->askers);
@@ -355,7 +366,7 @@ void shard_moves_item(struct shard_moves *moves, const struct partition *p,
                       const struct operation *o)
 {
     const struct request *q = &o->request;
-    struct item_move *m = move_begin(moves, p, q->move.key, q->move.shards, q->salted);
+    struct item_move *m = move_begin(moves, p, q->move.key, q->move.shards, false, q->salted);
     if (m != NULL)
         move_add_asker(m, o->from, q->id, NULL);
     else
@@ -381,7 +392,7 @@ static enum status piece_scan(struct shard_moves *moves, struct shard_piece *pie
     size_t bytes = 0;
     enum status status;
     if (transactions_hold_moved(p, buffer_slice(&piece->key), buffer_slice(&piece->hi),
-                                piece->shards, &first))
+                                piece->shards, piece->fold, &first))
         piece_is_stuck(piece, first);
     items_seek(p, moves->env->store, buffer_slice(&piece->key), buffer_slice(&piece->hi), false,
                &c);
@@ -393,7 +404,7 @@ static enum status piece_scan(struct shard_moves *moves, struct shard_piece *pie
         }
         piece->scanned++;
         bytes += item.size;
-        if (shard_home(key, piece->shards) == shard_of(key))
+        if (shard_stays(key, piece->shards, piece->fold))
             continue;
         buffer_append_sized(&piece->found, key);
         found++;
@@ -422,7 +433,7 @@ static void piece_end(struct shard_moves *moves, struct shard_piece *piece)
         return;
     }
     if (transactions_hold_moved(p, buffer_slice(&piece->key), buffer_slice(&piece->next),
-                                piece->shards, &first))
+                                piece->shards, piece->fold, &first))
         piece_is_stuck(piece, first);
     const struct slice next = buffer_slice(&piece->next), stuck = buffer_slice(&piece->stuck);
     struct reply *r = env_reply(moves->env, &o, REPLY_OK);
@@ -445,7 +456,8 @@ static void piece_run(struct shard_moves *moves, struct shard_piece *piece)
             slice_make(piece->found.data + piece->taken, piece->found.size - piece->taken), false};
         const struct slice key = reader_sized(&left);
         struct item_move *m = move_of(moves, key);
-        if (m == NULL && (m = move_begin(moves, p, key, piece->shards, piece->salted)) == NULL) {
+        if (m == NULL &&
+            (m = move_begin(moves, p, key, piece->shards, piece->fold, piece->salted)) == NULL) {
             PROBE("a piece waits for room among the moves, or for a map");
             piece->until = moves->env->now;
             break;
@@ -491,6 +503,7 @@ void shard_moves_piece(struct shard_moves *moves, const struct partition *p,
     piece->partition = p->info.id;
     piece->epoch = p->info.epoch;
     piece->shards = q->move.shards;
+    piece->fold = q->move.fold;
     piece->salted = q->salted;
     piece->until = instant_add_ms(moves->env->now, SHARD_PIECE_MS);
     const bool whole = p->info.hi.size == 0 || slice_compare(q->move.hi, p->info.hi) <= 0;

@@ -7,13 +7,16 @@
  *   2. It puts the item at its home, at the leader there.
  *   3. It decides. Then the anchor's leader has the other part done.
  *
+ * A cell of a counter that gives up its shard (request.move.fold) is added to cell 0 instead: step 2 is
+ * an update of the item there, whether it is there or not (shard_fold.h).
+ *
  * If a step fails, the parts are dropped. If this node dies, the leaders end what was begun: the anchor's
  * leader gives up what nobody decides. Who asked for the move asks again, and finds the item here, or
  * not.
  *
  * Promises
  *   MOVE-1  An item is at one place before the move and after it, whatever crashes. The put is refused
- *           if there is an item, so a fault never overwrites one.
+ *           if there is an item, so a fault never overwrites one. A cell is in the sum of cells once.
  *   MOVE-2  A move costs no units, and streams are not told. Rows of local indexes go with the item.
  *           Global indexes hear of it at the new place, which may have an index to fill. An item
  *           moves only if nothing that was sent about it from its old place can come to an index later
@@ -69,7 +72,8 @@ struct item_move {
     uint64_t hash;        /* of the key */
     uint64_t salted;      /* as in struct request: its home's partition must know the key */
     struct buffer key;    /* where the item was */
-    struct buffer target; /* its home */
+    struct buffer target; /* its home; of a cell: cell 0 */
+    bool fold;            /* it is a cell */
     struct transaction_id id;
     struct shard_askers askers; /* owns */
 };

@@ -32,6 +32,8 @@ static const char *move_fault(const struct request *q)
         return "the key is in no shard";
     if (piece && !move_is_in_one_shard(q))
         return "the range is none of one shard";
+    if (!piece && q->move.fold)
+        return "only pieces of counters are added up";
     return q->move.shards >= 1 && q->move.shards <= SHARDS_MAX ? NULL : "no key has so many shards";
 }
 

@@ -426,7 +426,7 @@ static bool lock_is_in(const struct lock *l, struct slice lo, struct slice hi)
 }
 
 bool transactions_hold_moved(const struct partition *p, struct slice lo, struct slice hi,
-                             uint32_t shards, struct slice *first)
+                             uint32_t shards, bool cells, struct slice *first)
 {
     const struct lock *l;
     const struct record *r;
@@ -435,14 +435,13 @@ bool transactions_hold_moved(const struct partition *p, struct slice lo, struct 
         return false;
     LIST_FOREACH (l, &p->locks->locks, place) {
         const struct slice key = buffer_slice(&l->key);
-        if (lock_is_in(l, lo, hi) && shard_home(key, shards) != shard_of(key) &&
+        if (lock_is_in(l, lo, hi) && !shard_stays(key, shards, cells) &&
             (first->size == 0 || slice_compare(key, *first) < 0))
             *first = key;
     }
     LIST_FOREACH (r, &p->locks->records, place) {
         const struct slice key = buffer_slice(&r->anchor);
-        if (r->row.keys.size > 0 && key_is_in(key, lo, hi) &&
-            shard_home(key, shards) != shard_of(key) &&
+        if (r->row.keys.size > 0 && key_is_in(key, lo, hi) && !shard_stays(key, shards, cells) &&
             (first->size == 0 || slice_compare(key, *first) < 0))
             *first = key;
     }

@@ -118,11 +118,11 @@ void transactions_lock_proposed(struct transactions *transactions, struct partit
                                 struct slice key, const struct transaction_part *part, bool moves);
 /* Whether items go to other shards, or come from them. */
 bool transactions_move(const struct partition *p);
-/* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and not at home in its shard, by so
- * many shards (engine/sharding/salting.h). All have the same partition key. `first`: the least such key;
- * lends until the next change. */
+/* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and may not stay in its shard, by so
+ * many shards (shard_stays). All have the same partition key. `first`: the least such key; lends until
+ * the next change. */
 bool transactions_hold_moved(const struct partition *p, struct slice lo, struct slice hi,
-                             uint32_t shards, struct slice *first);
+                             uint32_t shards, bool cells, struct slice *first);
 /* Whether a strong read of an item, or of the items in [lo, hi), may be answered from what is applied
  * (TRANSACT-4). If not, it waits, and is run again; or it was refused. */
 bool transactions_let_get(struct transactions *transactions, struct partition *p,

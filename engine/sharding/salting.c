@@ -56,6 +56,7 @@ static void salted_key_walk(struct codec *c, struct salted_key *k)
         codec_count(c, &k->before[i], 1, SHARDS_MAX);
     codec_count(c, &k->widest, 1, SHARDS_MAX);
     codec_u64(c, &k->settled);
+    codec_bool(c, &k->shrank);
 }
 
 /* Whether all former numbers lie below the next one, or the key shrinks. */
@@ -100,7 +101,7 @@ void salting_encode(struct buffer *out, const struct salting *s)
 }
 
 enum {
-    SALTED_KEY_SIZE_MIN = 35
+    SALTED_KEY_SIZE_MIN = 36
 };
 
 enum status salting_decode(struct slice bytes, struct arena *arena, const struct salting **out)
@@ -179,6 +180,12 @@ uint32_t shard_home(struct slice storage_key, uint32_t shards)
 {
     const size_t at = storage_key_collection_size(storage_key);
     return shard_jump(XXH3_64bits(storage_key.data + at, storage_key.size - at), shards);
+}
+
+bool shard_stays(struct slice storage_key, uint32_t shards, bool cell)
+{
+    const uint64_t shard = shard_of(storage_key);
+    return cell ? shard < shards : shard_home(storage_key, shards) == shard;
 }
 
 void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard)

@@ -20,6 +20,10 @@
  *   SALT-3  Before it is written at its home, it has left each former home; and nothing is
  *           written there after the partition was told of the change.
  *
+ * Counters (`counter`): an item has a cell in each shard, an item with the same key, and is their sum
+ * (router/sharding/counters.h). Cells have no home, and stay where they are. Only when a counter
+ * shrinks, a cell that is given up is added to cell 0, by one transaction.
+ *
  * Sources: J. Lamping and E. Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014 (jump
  * hashing); docs/decisions/0038. */
 #pragma once
@@ -65,6 +69,9 @@ struct salted_key {
     /* The version at which all items were known to be at home, after they had moved; 0: they never had to. A
      * replica that was told of it has the items that came to it. */
     uint64_t settled;
+    /* It has had fewer shards of late: a counter's token may be known in any cell that it chose by up to
+     * `widest` cells. */
+    bool shrank;
 };
 
 /* The registry of a table. */
@@ -90,6 +97,8 @@ uint64_t shard_bare_hash(struct slice storage_key);
 uint64_t shard_of(struct slice storage_key);
 /* The shard of so many that is the home of the item with this whole storage key. */
 uint32_t shard_home(struct slice storage_key, uint32_t shards);
+/* Whether the item may stay in its shard, if there are so many. `cell`: it is a counter's. */
+bool shard_stays(struct slice storage_key, uint32_t shards, bool cell);
 /* Writes the hash of the shard into a storage key whose partition key has `bare` as its hash. */
 void shard_put(uint8_t *storage_key, uint64_t bare, uint32_t shard);
 
@@ -125,6 +134,16 @@ uint32_t salted_recent_homes(const struct salted_key *k, struct slice storage_ke
 static inline bool salted_was_wider(const struct salted_key *k)
 {
     return k->before_count == 0 && k->widest > k->shards;
+}
+/* Whether it gives up shards, which are not all empty yet. */
+static inline bool salted_shrinks(const struct salted_key *k)
+{
+    return k->before_count > 0 && k->before[0] > k->shards;
+}
+/* Whether its items are in cells: each is the sum of several. */
+static inline bool salted_counts(const struct salted_key *k)
+{
+    return k->counter && (k->shards > 1 || k->before_count > 0);
 }
 /* Items may be in the shards below this number. */
 uint32_t salted_extent(const struct salted_key *k);

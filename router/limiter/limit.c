@@ -260,6 +260,10 @@ bool limit_run(struct router *r)
             subrequest_is_invalid(r, s);
             continue;
         }
+        if (s->busy != NULL) {
+            subrequest_is_busy(r, s);
+            continue;
+        }
         if (s->shed != NULL) {
             subrequest_shed(r, s);
             continue;

@@ -226,6 +226,8 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
             break; /* the catalog does not throttle */
         return throttle_refuse(c, s, &reply->verdict);
     case REPLY_OVERLOADED:
+        if (s->busy != NULL)
+            return fault_set(call_fault(c), FAULT_UNAVAILABLE, "Nothing was read: %s", s->busy);
         return refuse_explain(c, FAULT_UNAVAILABLE,
                               s->shed != NULL ? "The router is overloaded and did nothing"
                                               : "The node is overloaded and did nothing",

@@ -5,6 +5,7 @@
 #include "engine/index/row.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
+#include "router/sharding/counters.h"
 
 /* A projection goes with SPECIFIC_ATTRIBUTES, or with no Select at all. */
 static bool page_check_select(struct call *c, const struct page *p, struct slice select,
@@ -425,8 +426,20 @@ static void page_write_end(struct call *c, const struct page *p)
 static void page_start_piece(struct call *c, struct page *p)
 {
     pieces_next(c, &p->plan, &p->range);
-    p->by_partition |= p->plan.key != NULL;
-    ranges_start(c, &p->plan);
+    const struct salted_key *k = p->plan.key;
+    p->by_partition |= k != NULL;
+    p->meets_shrinking = k != NULL && k->counter && salted_shrinks(k);
+    if (p->meets_shrinking)
+        p->plan.ended = p->plan.truncated = true;
+    else
+        ranges_start(c, &p->plan);
+}
+
+/* The sums of the counter cannot be read now. The next request asks the catalog whether that holds. */
+static bool page_refuse_shrinking(struct call *c, const struct page *p)
+{
+    route_drop(c->router, p->plan.route);
+    return fault_set(call_fault(c), FAULT_UNAVAILABLE, "Nothing was read: %s", counter_shrinks);
 }
 
 void page_start(struct call *c, struct page *p)
@@ -474,6 +487,8 @@ static void page_fetch(struct call *c, struct page *p)
 bool page_finish(struct call *c)
 {
     struct page *p = c->state;
+    if (p->meets_shrinking)
+        return page_refuse_shrinking(c, p);
     if (p->row_count > 0 && !p->fetching) {
         page_fetch(c, p);
         return true;
@@ -489,6 +504,8 @@ bool page_finish(struct call *c)
         return true;
     }
     page_next_piece(c, p);
+    if (p->meets_shrinking)
+        return page_refuse_shrinking(c, p);
     if (p->plan.ended)
         p->write_end(c, p);
     return true;

@@ -36,8 +36,9 @@ struct page {
     bool
         by_partition; /* Scan rounds the capacity up for each partition, Query once for all, but not
                           if a key is salted */
-    bool all;         /* Select is ALL_ATTRIBUTES */
-    bool statement;   /* of PartiQL: some texts differ */
+    bool meets_shrinking; /* a counter that shrinks is in the way: the page is refused */
+    bool all;             /* Select is ALL_ATTRIBUTES */
+    bool statement;       /* of PartiQL: some texts differ */
     /* Writes an item of the answer; NULL: what the projection shows. */
     void (*take)(struct call *c, struct slice item);
     /* Completes the answer; NULL: as Query and Scan do. */

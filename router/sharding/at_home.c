@@ -68,16 +68,16 @@ static void at_home_restore(struct subrequest *s)
     s->request.salted = now.salted;
 }
 
-/* Chooses the cell of an addition. Other requests about a counter's item are refused, but for reads. */
+static bool at_home_is_addition(const struct request *q)
+{
+    return q->op == REQUEST_UPDATE && q->write.token.size > 0;
+}
+
+/* Chooses the cell of an addition. */
 static void at_home_choose_cell(struct subrequest *s, const struct salted_key *k, struct slice *key)
 {
     struct arena *arena = &s->call->arena;
-    const struct slice token =
-        s->request.op == REQUEST_UPDATE ? s->request.write.token : slice_make(NULL, 0);
-    if (token.size == 0) {
-        s->invalid = counter_takes_only;
-        return;
-    }
+    const struct slice token = s->request.write.token;
     struct at_home *h = s->home = arena_zalloc(arena, sizeof *h);
     *key = salted_key_in(arena, k, *key, 0);
     *h = (struct at_home){.asked = s->request, .shards = k->shards, .counter = true};
@@ -97,10 +97,17 @@ static void at_home_find(struct subrequest *s)
     const struct salted_key *k = salting_find(s->route->table.salted, *key);
     s->home = NULL;
     s->request.salted = k != NULL ? k->version : 0;
-    if (k != NULL && k->counter)
-        at_home_choose_cell(s, k, key);
-    if (k == NULL || k->counter || at_home_is_part(&s->request))
+    if (k == NULL || at_home_is_part(&s->request))
         return;
+    if (k->counter && at_home_is_addition(&s->request)) {
+        at_home_choose_cell(s, k, key);
+        return;
+    }
+    if (salted_counts(k)) { /* other reads are counter_reads.h's */
+        const bool reads = s->request.op == REQUEST_GET && !s->request.get.transacts;
+        *(reads ? &s->busy : &s->invalid) = reads ? counter_shrinks : counter_takes_only;
+        return;
+    }
     struct arena *arena = &s->call->arena;
     if (h == NULL)
         h = arena_zalloc(arena, sizeof *h);
@@ -177,9 +184,10 @@ struct reply at_home_end(struct subrequest *s, const struct reply *reply)
 {
     struct reply told = *reply;
     const bool moves = at_home_moves(s);
-    const bool late = reply->code == REPLY_UNKNOWN || reply->code == REPLY_NOT_LEADER;
+    const bool waited = reply->code == REPLY_NOT_LEADER,
+               late = waited || reply->code == REPLY_UNKNOWN;
     at_home_restore(s);
-    if (!moves || !(late || reply->code == REPLY_LOCKED))
+    if (moves ? !late && reply->code != REPLY_LOCKED : !waited || !s->home->locked)
         return told;
     /* The request itself was not sent. */
     if (s->home->locked)

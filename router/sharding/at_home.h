@@ -14,7 +14,9 @@
  * ends when the item has left all former homes.
  *
  * Counters (counters.h) have no home. An addition goes to a cell; reads are of all cells
- * (counter_reads.h); all else is refused: s->invalid.
+ * (counter_reads.h); all else is refused: s->invalid. So are reads of one that shrinks: s->busy. A counter that has one cell again is an ordinary
+ * item, but additions ask for their tokens where that may be known. An addition that meets a cell to which
+ * another is being added waits.
  *
  * Not here: ranges (plan/ranges.h). Ranges and parts of transactions have chosen their shards
  * themselves. If the registry changes, they end with REPLY_STALE_MAP, and s->route is the new one. */
@@ -27,12 +29,12 @@ struct at_home {
     struct request asked; /* as the operation made it, with the key of shard 0 */
     struct slice home;    /* the key at home */
     uint32_t shards;
-    uint32_t former[SHARDS_BEFORE_MAX]; /* shards that the item must leave first */
+    uint32_t former[SHARDS_MAX]; /* shards that the item must leave first */
     uint32_t former_count;
     uint32_t left; /* so many of them were left */
     bool counter;  /* an update of a counter: `home` is in the cell that its token chooses. Former
                       cells are not left, but asked whether they know the token */
-    bool locked;   /* a transaction had the item when a former home was asked last */
+    bool locked;   /* a transaction had the item when a former home was asked last, or the cell */
 };
 
 /* Finds the item's shards by s->route. Sets what the request tells of the registry. */

@@ -70,7 +70,7 @@ bool counter_read_begins(struct subrequest *s)
         s->route->table.salted == NULL)
         return false;
     const struct salted_key *k = counter_key(s, s->request.get.key);
-    if (k == NULL || !k->counter)
+    if (k == NULL || !salted_counts(k) || salted_shrinks(k))
         return false;
     struct counter_read *read = arena_zalloc(&s->call->arena, sizeof *read);
     read->asked = s->request;
@@ -92,7 +92,8 @@ void counter_read_place(struct subrequest *s)
 {
     const struct salted_key *k = counter_key(s, s->counter->asked.get.key);
     const uint64_t version = k != NULL ? k->version : 0;
-    s->request.salted = version;
+    const bool eventual = s->request.op == REQUEST_GET && !s->request.get.consistent;
+    s->request.salted = k != NULL ? salted_told(k, eventual) : 0;
     s->counter->stale |= version != s->counter->version;
 }
 
@@ -183,7 +184,11 @@ static bool counter_read_ends(struct subrequest *s, const struct reply *reply, s
     counter_read_keep(read, c, reply);
     if (--read->left > 0)
         return false;
-    if (!read->refused && read->stale && read->turns < TURNS_MAX) {
+    const struct salted_key *k = counter_key(s, read->asked.get.key);
+    if (!read->refused && read->stale && k != NULL && salted_shrinks(k)) {
+        route_drop(c->router, s->route);
+        s->busy = counter_shrinks;
+    } else if (!read->refused && read->stale && read->turns < TURNS_MAX) {
         struct subrequest *first = call_request(c, s->route, REQUEST_GET);
         counter_read_start(read, first);
         return false;

@@ -2,7 +2,7 @@
  * (counters.h).
  *
  * The operation makes one request, and gets one reply. If the number of cells has changed meanwhile, all
- * are read again. The cells are not read at one moment: a sum has every addition that was acknowledged
+ * are read again. A counter that shrinks is not read: s->busy. The cells are not read at one moment: a sum has every addition that was acknowledged
  * before the read began, and none that began after it ended. */
 #pragma once
 

@@ -13,6 +13,10 @@ const char counter_takes_only[] = "While the item's partition key is a sharded c
                                   "GetItem returns the sum. `weir unsalt` "
                                   "makes an ordinary item of it";
 
+const char counter_shrinks[] =
+    "the item's partition key is a sharded counter whose cells are being "
+    "added up, which takes seconds: try again";
+
 /* ---- writes ---- */
 
 static bool action_adds_number(const struct update_action *a)
@@ -76,13 +80,15 @@ uint32_t counter_cell(struct slice token, uint32_t cells)
     return shard_jump(slice_head(token), cells);
 }
 
+/* Of a key that only grew, the former numbers are known. Of one that shrank, only the largest. */
 uint32_t counter_former_cells(const struct salted_key *k, struct slice token,
-                              uint32_t out[SHARDS_BEFORE_MAX])
+                              uint32_t out[SHARDS_MAX])
 {
     const uint32_t cell = counter_cell(token, k->shards);
+    const uint32_t numbers = k->shrank ? k->widest : k->before_count;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < k->before_count; i++) {
-        const uint32_t was = counter_cell(token, k->before[i]);
+    for (uint32_t i = 0; i < numbers; i++) {
+        const uint32_t was = counter_cell(token, k->shrank ? i + 1 : k->before[i]);
         if (was != cell && (count == 0 || out[count - 1] != was))
             out[count++] = was;
     }

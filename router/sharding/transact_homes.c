@@ -16,7 +16,7 @@ bool transact_find_homes(struct call *c)
         struct item_request *q = &c->plan->items[i];
         const struct salted_key *k = transact_key(c, q);
         q->home = q->key;
-        if (k != NULL && k->counter)
+        if (k != NULL && salted_counts(k))
             return call_invalid(c, "%s", counter_takes_only);
         if (k != NULL)
             q->home = salted_key_in(&c->arena, k, q->key, salted_home(k, q->key));

@@ -34,7 +34,7 @@ WRITERS = 64
 BATCH = 25
 PAGE = 100  # of the reader
 ROOM, HALL = "room", "hall"  # the salted conversation; one of one shard, in a table without the tag
-QUERIES = 1000
+QUERIES = 500
 
 
 def say(text):
@@ -322,7 +322,7 @@ def run(options, directory):
 def main():
     parser = servers.parser(__doc__)
     parser.add_argument("--scale", type=float, default=0.1, help="of the rates and limits (0.1)")
-    parser.add_argument("--messages", type=int, default=14000, help="(14000)")
+    parser.add_argument("--messages", type=int, default=9000, help="(9000)")
     parser.add_argument("--kill-s", type=float, default=8, help="between two kills of routers (8)")
     parser.add_argument("--salting", default="auto", help="the table's tag; off: the same without (auto)")
     parser.add_argument("--least-shards", type=int, default=4, help="that the key must get (4)")

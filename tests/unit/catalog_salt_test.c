@@ -94,32 +94,6 @@ static void a_key_leaves_once_its_items_are_back(void **state)
     catalog_world_deinit(&w);
 }
 
-/* They would show cells. */
-static void a_table_of_counters_has_no_stream(void **state)
-{
-    struct catalog_world w;
-    (void)state;
-    begin(&w, "counter");
-    struct catalog_command c = catalog_world_command(&w, CATALOG_UPDATE);
-    c.spec.billing = BILLING_AS_IT_IS;
-    c.spec.stream = 1 + STREAM_BOTH_IMAGES;
-    assert_refused(&w, catalog_world_apply(&w, &c), REPLY_TABLE_INVALID,
-                   "The table's tag weir:salting makes counters of items, whose parts a stream "
-                   "would show: TableName: t");
-    assert_int_equal(catalog_world_tag(&w, NULL), REPLY_OK);
-    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    c = catalog_world_command(&w, CATALOG_SETTLE);
-    c.table_id = catalog_world_table(&w)->id;
-    c.partition_count = catalog_world_table(&w)->partition_count;
-    c.status = TABLE_UPDATING;
-    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
-    assert_refused(
-        &w, catalog_world_tag(&w, "counter"), REPLY_TABLE_INVALID,
-        "The tag weir:salting is 'counter', and the table has a stream: the items of such "
-        "a table may be in parts, which it would show");
-    catalog_world_deinit(&w);
-}
-
 static void assert_widest(const struct catalog_world *w, uint32_t widest)
 {
     assert_non_null(catalog_world_salted(w, "hot"));
@@ -157,6 +131,75 @@ static void the_most_shards_are_remembered_until_they_are_forgotten(void **state
     assert_told(&w, 7);
     assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 9), REPLY_OK);
     assert_widest(&w, 9);
+    catalog_world_deinit(&w);
+}
+
+static void assert_counter(const struct catalog_world *w, uint32_t before, uint32_t shards,
+                           uint32_t widest, bool shrank)
+{
+    const struct salted_key *k = catalog_world_salted(w, "count");
+    assert_non_null(k);
+    assert_true(k->counter);
+    assert_int_equal(k->before_count, before > 0);
+    if (before > 0)
+        assert_int_equal(k->before[0], before);
+    assert_int_equal(k->shards, shards);
+    assert_int_equal(k->widest, widest);
+    assert_int_equal(k->shrank, shrank);
+    catalog_world_reloads(w);
+}
+
+/* Also while it remembers from how many it has grown: it remembers the most. */
+static void a_counter_gives_up_cells(void **state)
+{
+    struct catalog_world w;
+    (void)state;
+    begin(&w, "counter");
+    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "count", 10), REPLY_OK);
+    assert_counter(&w, 1, 10, 10, false);
+    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "count", 4), REPLY_OK);
+    assert_counter(&w, 10, 4, 10, true);
+    assert_refused(&w, catalog_world_salt(&w, SALT_SHRINK, "count", 2), REPLY_TABLE_BUSY,
+                   "Items of the key are still on their way to their shards: try again");
+    assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "count", 12), REPLY_TABLE_BUSY,
+                   "The key shrinks: its items must be at home before it grows again");
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "count", 0), REPLY_OK);
+    assert_counter(&w, 0, 4, 10, true);
+    assert_int_equal(catalog_world_salt(&w, SALT_GROW, "count", 12), REPLY_OK);
+    assert_counter(&w, 4, 12, 12, true); /* tokens may be where ten cells were */
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "count", 0), REPLY_OK);
+    assert_counter(&w, 0, 12, 12, false); /* that comes when no token is known from before */
+    assert_int_equal(catalog_world_salt(&w, SALT_SHRINK, "count", 1), REPLY_OK);
+    assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "count", 0), REPLY_OK);
+    assert_counter(&w, 0, 1, 12, true);
+    assert_int_equal(catalog_world_salt(&w, SALT_FORGET, "count", 0), REPLY_OK);
+    assert_null(catalog_world_salted(&w, "count"));
+    catalog_world_deinit(&w);
+}
+
+/* They would show cells. */
+static void a_table_of_counters_has_no_stream(void **state)
+{
+    struct catalog_world w;
+    (void)state;
+    begin(&w, "counter");
+    struct catalog_command c = catalog_world_command(&w, CATALOG_UPDATE);
+    c.spec.billing = BILLING_AS_IT_IS;
+    c.spec.stream = 1 + STREAM_BOTH_IMAGES;
+    assert_refused(&w, catalog_world_apply(&w, &c), REPLY_TABLE_INVALID,
+                   "The table's tag weir:salting makes counters of items, whose parts a stream "
+                   "would show: TableName: t");
+    assert_int_equal(catalog_world_tag(&w, NULL), REPLY_OK);
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    c = catalog_world_command(&w, CATALOG_SETTLE);
+    c.table_id = catalog_world_table(&w)->id;
+    c.partition_count = catalog_world_table(&w)->partition_count;
+    c.status = TABLE_UPDATING;
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    assert_refused(
+        &w, catalog_world_tag(&w, "counter"), REPLY_TABLE_INVALID,
+        "The tag weir:salting is 'counter', and the table has a stream: the items of such "
+        "a table may be in parts, which it would show");
     catalog_world_deinit(&w);
 }
 
@@ -204,8 +247,6 @@ static void no_key_grows_unless_the_tag_asks_for_it(void **state)
     assert_int_equal(catalog_world_salt(&w, SALT_GROW, "count", 10), REPLY_OK);
     assert_true(catalog_world_salted(&w, "count")->counter);
     assert_int_equal(catalog_world_salt(&w, SALT_MOVED, "count", 0), REPLY_OK);
-    assert_refused(&w, catalog_world_salt(&w, SALT_SHRINK, "count", 1), REPLY_TABLE_INVALID,
-                   "The key is a counter, whose shards cannot be given up");
     assert_int_equal(catalog_world_tag(&w, "128"), REPLY_OK);
     assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", 128), REPLY_OK);
     catalog_world_deinit(&w);
@@ -369,8 +410,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_grows_and_keeps_its_former_numbers_until_all_has_moved),
         cmocka_unit_test(a_key_leaves_once_its_items_are_back),
-        cmocka_unit_test(a_table_of_counters_has_no_stream),
         cmocka_unit_test(the_most_shards_are_remembered_until_they_are_forgotten),
+        cmocka_unit_test(a_counter_gives_up_cells),
+        cmocka_unit_test(a_table_of_counters_has_no_stream),
         cmocka_unit_test(what_rests_on_an_older_view_is_refused),
         cmocka_unit_test(no_key_grows_unless_the_tag_asks_for_it),
         cmocka_unit_test(only_keys_of_tables_with_a_sort_key_are_spread),

@@ -155,7 +155,7 @@ static void it_grows_once_and_never_shrinks_by_itself(void **state)
     world_look(&w);
     assert_int_equal(world_shards(&w, "hot"), 5);
     for (int i = 0; i < 10; i++) {
-        world_ask(&w, 0, "hot", 0, i < 5 ? 4190 : 300); /* within what may be measured wrong */
+        world_ask(&w, 0, "hot", 0, i < 5 ? 4070 : 300); /* within what may be measured wrong */
         world_look(&w);
         assert_int_equal(w.s.decision_count, 0);
     }

@@ -53,20 +53,24 @@ static void refusals_are_counted_by_the_index_that_they_name(void **state)
     assert_about(value("index_unnamed"), 1);
 }
 
-static void lags_are_the_greatest_of_a_table(void **state)
+static void states_are_the_greatest_of_a_table(void **state)
 {
     (void)state;
     measured_begin(&(struct measure_options){.no_optimum = true, .slots_max = 4});
-    measure_tell_state(measured, 500000000, 3, &(struct measure_state){2000000000, 100});
-    measure_tell_state(measured, 600000000, 3, &(struct measure_state){1000000000, 300});
-    measure_tell_state(measured, 1500000000, 4, &(struct measure_state){5000000000, 50});
-    measure_tell_state(measured, 7500000000, 3, &(struct measure_state){500000000, 10});
+    measure_tell_state(measured, 500000000, 3, &(struct measure_state){2000000000, 100, 2});
+    measure_tell_state(measured, 600000000, 3, &(struct measure_state){1000000000, 300, 3});
+    measure_tell_state(measured, 1500000000, 4, &(struct measure_state){5000000000, 50, 1});
+    measure_tell_state(measured, 7500000000, 3, &(struct measure_state){500000000, 10, 5});
     end_at(7.9); /* slots of 2 s by now */
     struct measure_selector q = MEASURE_ALL;
     assert_about(value("index_lag"), 5);
     q.table = 3;
     assert_about(value_with("index_lag", q), 2);
     assert_about(value_with("index_backlog", q), 300);
+    assert_about(value_with("shards", q), 5);
+    q.to_ns = 2000000000;
+    assert_about(value_with("shards", q), 3);
+    q.to_ns = MEASURE_ALL.to_ns;
     q.from_ns = 2000000000;
     assert_about(value_with("index_lag", q), 0.5);
     q.table = 5;
@@ -105,7 +109,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(refusals_are_counted_by_the_index_that_they_name),
-        TEST(lags_are_the_greatest_of_a_table),
+        TEST(states_are_the_greatest_of_a_table),
         TEST(refusals_end_with_the_last_second_that_refuses_a_hundredth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

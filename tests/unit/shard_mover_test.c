@@ -105,6 +105,7 @@ static void scene_assert_asks(struct scene *s, const char *key, uint32_t shard)
     assert_true(slice_equal(s->asked.move.hi, buffer_slice(&end)));
     assert_int_equal(s->asked.move.shards, k->shards);
     assert_int_equal(s->asked.salted, k->version);
+    assert_int_equal(s->asked.move.fold, k->counter);
     assert_int_equal(s->asked.salting, table_salting_version(catalog_world_table(&s->world)));
     assert_int_equal(s->asked.partition,
                      table_partition_of(catalog_world_table(&s->world), s->asked.move.key)->id);
@@ -328,6 +329,35 @@ static void cells_of_a_counter_stay_and_its_former_number_for_a_time(void **stat
     scene_close(&s);
 }
 
+static void cells_that_a_counter_gives_up_are_added_up_and_verified(void **state)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, "counter");
+    assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "count", 5), REPLY_OK);
+    scene_pass(&s, 100);
+    assert_says_nothing(&s);
+    assert_int_equal(catalog_world_salt(&s.world, SALT_SHRINK, "count", 2), REPLY_OK);
+    scene_pass(&s, 100);
+    for (int pass = 0; pass < 2; pass++) {
+        for (uint32_t shard = 2; shard < 5; shard++) {
+            scene_assert_asks(&s, "count", shard);
+            assert_true(s.asked.move.fold);
+            assert_says_nothing(&s);
+            scene_read(&s, pass == 0, pass == 0);
+        }
+    }
+    assert_false(scene_asks(&s));
+    scene_decides(&s, EVENT_KEY_MOVED);
+    scene_pass(&s, 50);
+    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    assert_says_nothing(&s);
+    scene_pass(&s, 51);
+    scene_decides(&s, 0);
+    assert_int_equal(catalog_world_salted(&s.world, "count")->widest, 2);
+    scene_close(&s);
+}
+
 /* The key gets so many shards, at once: all its items are moved. */
 static void scene_reach(struct scene *s, const char *key, enum salt_word word, uint32_t shards)
 {
@@ -467,6 +497,7 @@ int main(void)
         cmocka_unit_test(a_key_that_grows_meanwhile_begins_anew),
         cmocka_unit_test(what_the_catalog_does_not_take_is_said_again),
         cmocka_unit_test(cells_of_a_counter_stay_and_its_former_number_for_a_time),
+        cmocka_unit_test(cells_that_a_counter_gives_up_are_added_up_and_verified),
         cmocka_unit_test(what_is_remembered_is_forgotten_after_a_time),
         cmocka_unit_test(a_new_leader_waits_for_the_whole_time),
         cmocka_unit_test(keys_that_wait_take_no_place_of_those_that_move),

@@ -2,6 +2,7 @@
  * when somebody dies. */
 #include "tests/check.h"
 
+#include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/transactions.h"
@@ -175,6 +176,57 @@ static void what_is_prepared_is_locked_until_it_is_decided_and_done(void **state
     assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
     scene_expect(&s, NEW, OLD + 1);
     lone_assert_verified(&s.w, 2);
+    scene_close(&s);
+}
+
+/* The rows of an index lie in another order than the items, whose keys are locked. */
+static void a_read_by_an_index_waits_for_what_is_decided(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_open(&s);
+    lone_deinit(&s.w);
+    struct index x = {.number = 1,
+                      .name = slice_of("by-v"),
+                      .partition_count = 1,
+                      .sort_count = 1,
+                      .keys = {{slice_of("id"), ATTR_STRING}, {slice_of("v"), ATTR_BINARY}},
+                      .projection = PROJECT_ALL};
+    const struct index_set set = {
+        {slice_of("id"), ATTR_STRING}, {slice_of("n"), ATTR_STRING}, 1, 1, &x};
+    struct buffer indexes = {0};
+    index_set_encode(&indexes, &set);
+    lone_init(&s.w, PROFILE_OFF);
+    s.w.collections = 1;
+    s.w.indexes = buffer_slice(&indexes);
+    lone_open_table(&s.w, 100, 100);
+    scene_put(&s, FIRST, OLD);
+    scene_put(&s, SECOND, OLD);
+    scene_part(&s, 1, 1);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    const uint32_t version = NEW;
+    const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
+    struct buffer lo = {0}, hi = {0};
+    lone_key(&s.w, FIRST);
+    buffer_append(&lo, s.w.key.data, storage_key_collection_size(buffer_slice(&s.w.key)));
+    storage_key_append_sort(&lo, &v, true);
+    buffer_set(&hi, buffer_slice(&lo));
+    storage_key_successor(&hi);
+    struct request r = lone_request(&s.w, REQUEST_GET, FIRST);
+    r.op = REQUEST_RANGE;
+    memset(&r.range, 0, sizeof r.range);
+    r.range.lo = buffer_slice(&lo);
+    r.range.hi = buffer_slice(&hi);
+    r.range.index = 1;
+    r.range.bytes_max = PAGE_SIZE_MAX;
+    r.range.consistent = true;
+    assert_int_equal(scene_ask(&s, &r), REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->count, 2);
+    buffer_deinit(&lo);
+    buffer_deinit(&hi);
+    buffer_deinit(&indexes);
     scene_close(&s);
 }
 
@@ -487,6 +539,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_prepared_is_locked_until_it_is_decided_and_done),
+        cmocka_unit_test(a_read_by_an_index_waits_for_what_is_decided),
         cmocka_unit_test(a_part_that_was_admitted_is_not_charged_again),
         cmocka_unit_test(locks_of_a_table_that_is_gone_are_dropped),
         cmocka_unit_test(parts_of_a_table_that_is_gone_are_not_waited_for),
