@@ -779,8 +779,7 @@ void subrequest_node_given_up(struct router *r, uint32_t node)
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
-        bool waits = traits_of(&s->request)->once;
-        if (waits && subrequest_has_other_node(r, s))
+        if (traits_of(&s->request)->once && subrequest_has_other_node(r, s))
             subrequest_give_up(r, s, REPLY_UNKNOWN, "the node does not answer");
     }
 }
