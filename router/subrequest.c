@@ -23,6 +23,7 @@
 #include "engine/message/request_traits.h"
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
+#include "router/readable.h"
 #include "router/sharding/at_home.h"
 #include "router/sharding/counter_reads.h"
 #include "router/shedding.h"
@@ -623,38 +624,6 @@ static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct
            subrequest_partition(s)->member_count > 1;
 }
 
-static bool subrequest_records_are_readable(struct slice records)
-{
-    struct reader r = {records, false};
-    while (r.left.size > 0) {
-        struct reader row = {reader_sized(&r), false};
-        struct stream_record record;
-        reader_u64(&row);
-        reader_u32(&row);
-        if (r.failed || row.failed || stream_record_decode(row.left, &record) != STATUS_OK ||
-            (record.old.size > 0 && !item_is_readable(record.old)) ||
-            (record.now.size > 0 && !item_is_readable(record.now)))
-            return false;
-    }
-    return true;
-}
-
-/* The readers of items trust their structure, and a faulty node may send anything. */
-static bool subrequest_items_are_readable(const struct reply *reply)
-{
-    struct reader items = {reply->range.items, false};
-    if (reply->kind == ANSWER_ITEM)
-        return !reply->item.found || item_is_readable(reply->item.bytes);
-    if (reply->kind == ANSWER_RECORDS)
-        return subrequest_records_are_readable(reply->records.records);
-    while (reply->kind == ANSWER_RANGE && items.left.size > 0) {
-        struct slice item = reader_sized(&items);
-        if (items.failed || !item_is_readable(item))
-            return false;
-    }
-    return true;
-}
-
 /* A reply to a request about a salted key: the item has left a former home, or cannot do so now, or the
  * partition was not told of the key yet. False: it is like others. */
 static bool subrequest_take_shards(struct router *r, struct subrequest *s,
@@ -693,7 +662,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
         return;
     }
-    if (!subrequest_items_are_readable(reply)) {
+    if (!reply_is_readable(reply)) {
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer has a damaged item");
         return;
     }
