@@ -325,14 +325,12 @@ static void subrequest_finish(struct router *r, struct subrequest *s, const stru
 static void subrequest_give_up(struct router *r, struct subrequest *s, enum reply_code code,
                                const char *text)
 {
-    struct reply reply = {.code = code, .text = slice_of(text)};
-    subrequest_finish(r, s, &reply);
+    subrequest_finish(r, s, &(struct reply){.code = code, .text = slice_of(text)});
 }
 
 void subrequest_refused(struct router *r, struct subrequest *s, const struct admit_verdict *verdict)
 {
-    struct reply reply = {.code = REPLY_THROTTLED, .verdict = *verdict};
-    subrequest_finish(r, s, &reply);
+    subrequest_finish(r, s, &(struct reply){.code = REPLY_THROTTLED, .verdict = *verdict});
 }
 
 void subrequest_shed(struct router *r, struct subrequest *s)
@@ -343,16 +341,14 @@ void subrequest_shed(struct router *r, struct subrequest *s)
     subrequest_finish(r, s, &reply);
 }
 
-void subrequest_is_invalid(struct router *r, struct subrequest *s)
+/* If it is busy, the catalog is asked whether that holds for the next request. */
+void subrequest_refuse_item(struct router *r, struct subrequest *s)
 {
-    subrequest_give_up(r, s, REPLY_TABLE_INVALID, s->invalid);
-}
-
-/* The next request asks the catalog whether that holds: no node is asked that would know. */
-void subrequest_is_busy(struct router *r, struct subrequest *s)
-{
-    route_drop(r, s->route);
-    subrequest_give_up(r, s, REPLY_OVERLOADED, s->busy);
+    const bool busy = s->busy != NULL;
+    if (busy)
+        route_renew(r, s->route);
+    subrequest_give_up(r, s, busy ? REPLY_OVERLOADED : REPLY_TABLE_INVALID,
+                       busy ? s->busy : s->invalid);
 }
 
 /* ---- retries ---- */
@@ -401,10 +397,8 @@ static void subrequest_place_anew(struct router *r, struct subrequest *s)
         return;
     }
     at_home_place(s);
-    if (s->invalid != NULL)
-        subrequest_is_invalid(r, s);
-    else if (s->busy != NULL)
-        subrequest_is_busy(r, s);
+    if (s->invalid != NULL || s->busy != NULL)
+        subrequest_refuse_item(r, s);
     else
         subrequest_go_on(r, s);
 }
@@ -754,8 +748,7 @@ void subrequest_node_given_up(struct router *r, uint32_t node)
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
-        bool waits = traits_of(&s->request)->once;
-        if (waits && subrequest_has_other_node(r, s))
+        if (traits_of(&s->request)->once && subrequest_has_other_node(r, s))
             subrequest_give_up(r, s, REPLY_UNKNOWN, "the node does not answer");
     }
 }
@@ -772,6 +765,5 @@ void subrequest_deadline(struct router *r, struct subrequest *s)
         return;
     }
     subrequest_note_silent_members(r, s);
-    const struct reply refused = {.code = REPLY_NOT_LEADER, .text = s->why};
-    subrequest_finish(r, s, &refused);
+    subrequest_finish(r, s, &(struct reply){.code = REPLY_NOT_LEADER, .text = s->why});
 }
