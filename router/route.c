@@ -140,6 +140,14 @@ void route_drop(struct router *r, const struct route *route)
         e->stale = true;
 }
 
+void route_renew(struct router *r, const struct route *route)
+{
+    struct route_entry *e = route_entry_find(r, route->table.name);
+    route_drop(r, route);
+    if (e != NULL && e->stale && !e->fetching)
+        route_fetch(r, e);
+}
+
 void route_forget(struct router *r, struct slice name)
 {
     struct route_entry *e = route_entry_find(r, name);

@@ -50,6 +50,8 @@ void route_release(struct route *route);
  * the catalog. Until the catalog answers, other requests use the stale route, because it may be
  * wrong about one partition only, or the catalog may be out of reach. */
 void route_drop(struct router *r, const struct route *route);
+/* The same, but the catalog is asked at once: no node is asked that would refuse the request. */
+void route_renew(struct router *r, const struct route *route);
 /* The table has changed: the cache forgets its route at once. */
 void route_forget(struct router *r, struct slice name);
 

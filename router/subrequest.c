@@ -23,6 +23,7 @@
 #include "engine/message/request_traits.h"
 #include "router/limiter/limit.h"
 #include "router/operations/operation.h"
+#include "router/readable.h"
 #include "router/sharding/at_home.h"
 #include "router/sharding/counter_reads.h"
 #include "router/shedding.h"
@@ -324,14 +325,12 @@ static void subrequest_finish(struct router *r, struct subrequest *s, const stru
 static void subrequest_give_up(struct router *r, struct subrequest *s, enum reply_code code,
                                const char *text)
 {
-    struct reply reply = {.code = code, .text = slice_of(text)};
-    subrequest_finish(r, s, &reply);
+    subrequest_finish(r, s, &(struct reply){.code = code, .text = slice_of(text)});
 }
 
 void subrequest_refused(struct router *r, struct subrequest *s, const struct admit_verdict *verdict)
 {
-    struct reply reply = {.code = REPLY_THROTTLED, .verdict = *verdict};
-    subrequest_finish(r, s, &reply);
+    subrequest_finish(r, s, &(struct reply){.code = REPLY_THROTTLED, .verdict = *verdict});
 }
 
 void subrequest_shed(struct router *r, struct subrequest *s)
@@ -342,16 +341,14 @@ void subrequest_shed(struct router *r, struct subrequest *s)
     subrequest_finish(r, s, &reply);
 }
 
-void subrequest_is_invalid(struct router *r, struct subrequest *s)
+/* If it is busy, the catalog is asked whether that holds for the next request. */
+void subrequest_refuse_item(struct router *r, struct subrequest *s)
 {
-    subrequest_give_up(r, s, REPLY_TABLE_INVALID, s->invalid);
-}
-
-/* The next request asks the catalog whether that holds: no node is asked that would know. */
-void subrequest_is_busy(struct router *r, struct subrequest *s)
-{
-    route_drop(r, s->route);
-    subrequest_give_up(r, s, REPLY_OVERLOADED, s->busy);
+    const bool busy = s->busy != NULL;
+    if (busy)
+        route_renew(r, s->route);
+    subrequest_give_up(r, s, busy ? REPLY_OVERLOADED : REPLY_TABLE_INVALID,
+                       busy ? s->busy : s->invalid);
 }
 
 /* ---- retries ---- */
@@ -400,10 +397,8 @@ static void subrequest_place_anew(struct router *r, struct subrequest *s)
         return;
     }
     at_home_place(s);
-    if (s->invalid != NULL)
-        subrequest_is_invalid(r, s);
-    else if (s->busy != NULL)
-        subrequest_is_busy(r, s);
+    if (s->invalid != NULL || s->busy != NULL)
+        subrequest_refuse_item(r, s);
     else
         subrequest_go_on(r, s);
 }
@@ -629,38 +624,6 @@ static bool subrequest_is_led_elsewhere(const struct subrequest *s, const struct
            subrequest_partition(s)->member_count > 1;
 }
 
-static bool subrequest_records_are_readable(struct slice records)
-{
-    struct reader r = {records, false};
-    while (r.left.size > 0) {
-        struct reader row = {reader_sized(&r), false};
-        struct stream_record record;
-        reader_u64(&row);
-        reader_u32(&row);
-        if (r.failed || row.failed || stream_record_decode(row.left, &record) != STATUS_OK ||
-            (record.old.size > 0 && !item_is_readable(record.old)) ||
-            (record.now.size > 0 && !item_is_readable(record.now)))
-            return false;
-    }
-    return true;
-}
-
-/* The readers of items trust their structure, and a faulty node may send anything. */
-static bool subrequest_items_are_readable(const struct reply *reply)
-{
-    struct reader items = {reply->range.items, false};
-    if (reply->kind == ANSWER_ITEM)
-        return !reply->item.found || item_is_readable(reply->item.bytes);
-    if (reply->kind == ANSWER_RECORDS)
-        return subrequest_records_are_readable(reply->records.records);
-    while (reply->kind == ANSWER_RANGE && items.left.size > 0) {
-        struct slice item = reader_sized(&items);
-        if (items.failed || !item_is_readable(item))
-            return false;
-    }
-    return true;
-}
-
 /* A reply to a request about a salted key: the item has left a former home, or cannot do so now, or the
  * partition was not told of the key yet. False: it is like others. */
 static bool subrequest_take_shards(struct router *r, struct subrequest *s,
@@ -699,7 +662,7 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer is to another kind of request");
         return;
     }
-    if (!subrequest_items_are_readable(reply)) {
+    if (!reply_is_readable(reply)) {
         subrequest_give_up(r, s, REPLY_UNKNOWN, "the node's answer has a damaged item");
         return;
     }
@@ -785,8 +748,7 @@ void subrequest_node_given_up(struct router *r, uint32_t node)
         struct subrequest *s = r->slots[i].subrequest;
         if (s == NULL || s->state != SUBREQUEST_SENT || s->node != node)
             continue;
-        bool waits = traits_of(&s->request)->once;
-        if (waits && subrequest_has_other_node(r, s))
+        if (traits_of(&s->request)->once && subrequest_has_other_node(r, s))
             subrequest_give_up(r, s, REPLY_UNKNOWN, "the node does not answer");
     }
 }
@@ -803,6 +765,5 @@ void subrequest_deadline(struct router *r, struct subrequest *s)
         return;
     }
     subrequest_note_silent_members(r, s);
-    const struct reply refused = {.code = REPLY_NOT_LEADER, .text = s->why};
-    subrequest_finish(r, s, &refused);
+    subrequest_finish(r, s, &(struct reply){.code = REPLY_NOT_LEADER, .text = s->why});
 }

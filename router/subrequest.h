@@ -72,11 +72,10 @@ void subrequest_start(struct router *r, struct subrequest *s);
 void subrequest_start_later(struct router *r, struct subrequest *s);
 void subrequest_cancel(struct router *r, struct subrequest *s);
 /* The router itself refuses the data request, at the end of this event: subrequest_refused,
- * subrequest_shed, subrequest_is_invalid or subrequest_is_busy. */
+ * subrequest_shed or subrequest_refuse_item. */
 void subrequest_refuse_later(struct router *r, struct subrequest *s);
 void subrequest_shed(struct router *r, struct subrequest *s);
-void subrequest_is_invalid(struct router *r, struct subrequest *s);
-void subrequest_is_busy(struct router *r, struct subrequest *s);
+void subrequest_refuse_item(struct router *r, struct subrequest *s);
 void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply);
 void subrequest_node_lost(struct router *r, uint32_t node);
 /* The node is silent: requests that may be done twice are sent to other nodes. */

@@ -78,7 +78,7 @@ static bool unsalt_decide(struct call *c, const struct subrequest *asked, const 
     if (!table_take_reply(c, asked, r, &t) || !unsalt_find_key(c, u, &t))
         return false;
     const struct salted_key *k = salting_find(t.salted, u->key);
-    if (k == NULL)
+    if (k == NULL || (k->shards == 1 && !salted_moves(k))) /* or not any more */
         return call_invalid(c, "The key is not salted");
     snprintf(reason, sizeof reason, "somebody asked that a key with %u shards gets %u", k->shards,
              u->shards);

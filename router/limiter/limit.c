@@ -256,12 +256,8 @@ bool limit_run(struct router *r)
     bool any = !TAILQ_EMPTY(&r->refused);
     while ((s = TAILQ_FIRST(&r->refused)) != NULL) {
         struct gac_holding holding = {0};
-        if (s->invalid != NULL) {
-            subrequest_is_invalid(r, s);
-            continue;
-        }
-        if (s->busy != NULL) {
-            subrequest_is_busy(r, s);
+        if (s->invalid != NULL || s->busy != NULL) {
+            subrequest_refuse_item(r, s);
             continue;
         }
         if (s->shed != NULL) {

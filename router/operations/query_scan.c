@@ -435,10 +435,10 @@ static void page_start_piece(struct call *c, struct page *p)
         ranges_start(c, &p->plan);
 }
 
-/* The sums of the counter cannot be read now. The next request asks the catalog whether that holds. */
+/* The sums of the counter cannot be read now. The catalog is asked whether that holds for the next request. */
 static bool page_refuse_shrinking(struct call *c, const struct page *p)
 {
-    route_drop(c->router, p->plan.route);
+    route_renew(c->router, p->plan.route);
     return fault_set(call_fault(c), FAULT_UNAVAILABLE, "Nothing was read: %s", counter_shrinks);
 }
 

@@ -186,7 +186,7 @@ static bool counter_read_ends(struct subrequest *s, const struct reply *reply, s
         return false;
     const struct salted_key *k = counter_key(s, read->asked.get.key);
     if (!read->refused && read->stale && k != NULL && salted_shrinks(k)) {
-        route_drop(c->router, s->route);
+        route_renew(c->router, s->route);
         s->busy = counter_shrinks;
     } else if (!read->refused && read->stale && read->turns < TURNS_MAX) {
         struct subrequest *first = call_request(c, s->route, REQUEST_GET);

@@ -615,6 +615,50 @@ class CounterTest(Counters):
         self.assertEqual(got, {**key, "v": n(sum(done))})
 
 
+class UnsaltCounterTest(Counters):
+    """Cells are added up while additions go on; reads wait for seconds."""
+
+    def patient(self, operation, **members):
+        def answered():
+            status, answer = send(operation, {"TableName": self.table, **members})
+            if status == 503:
+                self.assertTrue(answer["message"].startswith("Nothing was read: "), answer)
+            return answer if status == 200 else None
+        return until(self, answered, "the cells are added up")
+
+    def test_a_counter_becomes_an_ordinary_item(self):
+        p = "leaves"
+        counters = [Counter(self, self.table, p, "n%d" % i) for i in range(30)]
+        self.hot(p)
+        names = [(c, c.add(i + 1), i + 1) for i, c in enumerate(counters) for _ in range(4)]
+        self.ok("TagResource", **arn(self.table), **tags("off"))
+        status, answer = unsalt(ADMIN, TableName=self.table, Key={"p": s(p)}, Shards=4)
+        self.assertEqual((status, answer["shards"], answer["former"], answer["counter"]), (200, 4, [10], True), answer)
+        for c, name, by in names[::3]:  # sent again while cells are given up
+            c.again(name, by)
+        for c in counters:
+            names.append((c, c.add(), 1))
+        settled(self, self.table, p)
+        found = self.patient("Query", KeyConditionExpression="p = :p", ExpressionAttributeValues={":p": s(p)},
+                             ConsistentRead=True)["Items"]
+        self.assertEqual({i["s"]["S"]: int(i["v"]["N"]) for i in found}, {c.key["s"]["S"]: c.sum for c in counters})
+        run = subprocess.run([WEIR, "unsalt", "--admin", ADMIN, "--wait", self.table, json.dumps({"p": s(p)})],
+                             capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        for c, name, by in names:  # no cell is left, but what was done is known
+            c.again(name, by)
+        for c in counters:
+            self.assertEqual(self.patient("GetItem", Key=c.key, ConsistentRead=True)["Item"], {**c.key, "v": n(c.sum)})
+        key = counters[0].key
+        self.ok("PutItem", Item={**key, "v": n(5)})
+        got = self.ok("UpdateItem", Key=key, UpdateExpression="SET v = v + :n", ReturnValues="UPDATED_NEW",
+                      ConditionExpression="v = :five", ExpressionAttributeValues={":n": n(1), ":five": n(5)})
+        self.assertEqual(got["Attributes"], {"v": n(6)})
+        self.ok("TransactWriteItems", TransactItems=[{"Delete": {"TableName": self.table, "Key": key}}])
+        status, answer = unsalt(ADMIN, TableName=self.table, Key={"p": s(p)})
+        self.assertEqual((status, answer["message"]), (400, "The key is not salted"))
+
+
 class OverflowTest(Counters):
     def test_a_sum_that_is_no_number_is_told(self):
         self.hot("large")

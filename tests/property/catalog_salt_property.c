@@ -38,6 +38,7 @@ static void check_key(const struct catalog_world *w, const struct expected *x, i
     assert_int_equal(k->shards, e->shards);
     assert_int_equal(k->version, e->version);
     assert_int_equal(k->counter, e->counter);
+    assert_int_equal(k->shrank, e->shrank);
     assert_int_equal(k->before_count, e->before_count);
     assert_memory_equal(k->before, e->before, e->before_count * sizeof e->before[0]);
     assert_int_equal(k->widest, e->widest);
@@ -65,6 +66,7 @@ static void expect(struct expected *x, int i, enum salt_word word, uint32_t shar
     struct salted_key *e = &x->keys[i];
     x->version++;
     if (word == SALT_MOVED) {
+        e->shrank &= salted_shrinks(e);
         e->before_count = 0;
         e->settled = x->version;
         reached.moved++;
@@ -73,6 +75,7 @@ static void expect(struct expected *x, int i, enum salt_word word, uint32_t shar
     if (word == SALT_FORGET) {
         assert_true(e->before_count == 0 && e->widest > e->shards);
         e->widest = e->shards;
+        e->shrank = false;
         reached.left += e->shards == 1;
         if (e->shards == 1)
             *e = (struct salted_key){0};
@@ -81,8 +84,13 @@ static void expect(struct expected *x, int i, enum salt_word word, uint32_t shar
     if (e->shards == 0)
         *e = (struct salted_key){.shards = 1, .widest = 1, .counter = counter};
     assert_true(e->before_count < SHARDS_BEFORE_MAX);
-    assert_true(e->before_count == 0 || (word == SALT_GROW && e->before[0] < e->shards));
-    assert_true(word == SALT_GROW ? shards > e->shards : shards < e->shards && !e->counter);
+    assert_true(e->before_count == 0 ||
+                ((word == SALT_GROW || e->counter) && e->before[0] < e->shards));
+    assert_true(word == SALT_GROW ? shards > e->shards : shards < e->shards);
+    if (word == SALT_SHRINK) {
+        e->shrank = true;
+        e->before_count = 0;
+    }
     e->before[e->before_count++] = e->shards;
     e->shards = shards;
     e->widest = e->widest > shards ? e->widest : shards;

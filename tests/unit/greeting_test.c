@@ -220,6 +220,10 @@ static void only_nodes_put_items_into_their_shards(void **state)
         assert_int_equal(link_rights_request(&from, &q) == NULL, kind == PEER_NODE);
         q.op = REQUEST_DELETE; /* a node asks that of itself alone */
         assert_non_null(link_rights_request(&from, &q));
+        q.op = REQUEST_UPDATE; /* of a counter's cell */
+        assert_int_equal(link_rights_request(&from, &q) == NULL, kind == PEER_NODE);
+        q.write.moves = false;
+        assert_int_equal(link_rights_request(&from, &q) == NULL, kind != PEER_NODE);
     }
 }
 

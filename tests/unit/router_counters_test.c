@@ -490,90 +490,176 @@ static void queries_and_scans_find_the_sum(void **state)
                 200, "{\"Count\":1,\"ScannedCount\":2}");
 }
 
-/* ---- sums ---- */
+/* ---- cells that are given up ---- */
 
-static struct slice sum_item(struct buffer *out, const char *const numbers[], size_t count)
+/* The key has fewer cells. While it shrinks, `before` is how many it had. */
+static struct salted_key shrink(uint64_t version, uint32_t cells, uint32_t before, uint32_t widest)
 {
-    struct item_writer w;
-    char name[2] = "a";
-    buffer_clear(out);
-    item_begin(&w, out);
-    item_name(&w, slice_of("k"));
-    item_string(&w, slice_of("hot"));
-    for (size_t i = 0; i < count; i++) {
-        struct number n;
-        name[0] = (char)('a' + i);
-        if (numbers[i] == NULL)
-            continue;
-        item_name(&w, slice_of(name));
-        if (number_parse(slice_of(numbers[i]), &n) == NUMBER_OK)
-            item_number(&w, &n);
-        else
-            item_string(&w, slice_of(numbers[i]));
-    }
-    item_end(&w);
-    return buffer_slice(out);
+    struct salted_key k = salted_named(table, "hot", version, cells, before > 0, &before);
+    k.counter = k.shrank = true;
+    k.widest = widest;
+    fake_salt(&f, table, &(struct salting){version, 1, &k});
+    return k;
 }
 
-static void sums_are_exact_or_refused(void **state)
+/* Whatever numbers of cells it had. */
+static void after_a_key_shrank_all_cells_that_a_token_chose_are_asked(void **state)
 {
-#define NINES "99999999999999999999999999999999999999"
+    (void)state;
+    struct slice token;
+    const char *name = wanderer(&token);
+    uint8_t kept[TRANSACTION_TOKEN_SIZE];
+    memcpy(kept, token.data, sizeof kept);
+    for (uint32_t before = 0; before <= CELLS; before += CELLS) {
+        struct salted_key k = shrink(2 + before, 2, before, CELLS);
+        uint32_t cells[SHARDS_MAX];
+        token = slice_make(kept, sizeof kept);
+        const uint32_t count = counter_former_cells(&k, token, cells),
+                       cell = counter_cell(token, 2);
+        bool has_last = false;
+        for (uint32_t i = 0; i < count; i++) {
+            assert_int_not_equal(cells[i], cell);
+            assert_true(i == 0 || cells[i] > cells[i - 1]);
+            has_last |= cells[i] == counter_cell(token, CELLS);
+        }
+        assert_true(has_last);
+        f.hold = false;
+        add("first"); /* the router hears of it */
+        expect_done();
+        f.hold = true;
+        add(name);
+        for (uint32_t i = 0; i < count; i++) {
+            expect_update(cells[i], true);
+            fake_answer_code(&f, 0, REPLY_ABORTED);
+        }
+        expect_update(cell, false);
+        fake_answer_code(&f, 0, REPLY_OK);
+        expect_done();
+    }
+}
+
+static void what_a_cell_knows_that_was_given_up_is_not_done_again(void **state)
+{
+    (void)state;
+    struct slice token;
+    const char *name = wanderer(&token);
+    add(name);
+    expect_done();
+    const uint32_t cell = counter_cell(token, CELLS);
+    shrink(2, 1, CELLS, CELLS);
+    struct buffer from = {0};
+    buffer_append_slice(&from, buffer_slice(&f.items[0].key));
+    assert_int_equal(shard_of(buffer_slice(&from)), cell);
+    fake_move_item(&f, buffer_slice(&from), shard_bare_hash(buffer_slice(&from)), 0);
+    buffer_deinit(&from);
+    for (uint32_t before = CELLS;; before = 0) {
+        shrink(3 - before / CELLS, 1, before, CELLS);
+        add(name);
+        expect_done();
+        assert_int_equal(f.item_count, 1);
+        if (before == 0)
+            break;
+    }
+    expect_call(&f, "GetItem", GET, 200, IS("1"));
+}
+
+#define SHRINKS                                                                              \
+    "{\"__type\":\"com.amazon.coral.service#ServiceUnavailable\",\"message\":\"Nothing was " \
+    "read: the item's partition key is a sharded counter whose cells are being added up, "   \
+    "which takes seconds: try again\"}"
+
+static void reads_wait_until_cells_are_added_up(void **state)
+{
     static const struct {
-        const char *cells[3]; /* NULL: the cell has no such number */
-        const char *sum;
-        enum number_error error;
+        const char *operation, *body;
     } CASES[] = {
-        {{"1", "2", "3"}, "6", NUMBER_OK},
-        {{NULL, "2", NULL}, "2", NUMBER_OK},
-        {{"1", "-1", NULL}, "0", NUMBER_OK},
-        {{NINES, "1", NULL}, "100000000000000000000000000000000000000", NUMBER_OK},
-        {{NINES, "2", NULL}, NULL, NUMBER_TOO_MANY_DIGITS},
-        {{NINES, "0.1", NULL}, NULL, NUMBER_TOO_MANY_DIGITS},
-        {{"1E-40", "1", NULL}, NULL, NUMBER_TOO_MANY_DIGITS},
-        {{"9E+125", "9E+125", NULL}, NULL, NUMBER_OVERFLOW},
-        {{"9E+125", "1", "-9E+125"}, NULL, NUMBER_TOO_MANY_DIGITS},
-        {{"-9E+125", "-9E+125", NULL}, NULL, NUMBER_OVERFLOW},
-        {{"text", "1", "2"}, "text", NUMBER_OK}, /* the first cell that has the attribute */
-        {{NULL, "text", "2"}, "text", NUMBER_OK},
-        {{"1", "text", "2"}, "3", NUMBER_OK},
+        {"GetItem", GET},
+        {"GetItem", "{" KEY "}"},
+        {"Query", QUERY "}"},
+        {"Query", QUERY ",\"ScanIndexForward\":false}"},
+        {"Scan", "{\"TableName\":\"tab\"}"},
+        {"ExecuteStatement", "{\"Statement\":\"SELECT * FROM tab WHERE k='hot'\"}"},
     };
     (void)state;
-    struct buffer cells[3] = {0}, wanted = {0}, out = {0};
+    grow(1, CELLS, 0, NULL);
+    fill(5);
+    shrink(2, 3, CELLS, CELLS);
+    fill(5); /* additions go on */
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
-        struct slice items[3];
-        for (size_t k = 0; k < 3; k++)
-            items[k] = sum_item(&cells[k], &CASES[i].cells[k], 1);
-        buffer_clear(&out);
-        buffer_append_text(&out, "before");
-        assert_int_equal(counter_sum(&out, table, items, 3), CASES[i].error);
-        const struct slice sum = slice_make(out.data + 6, out.size - 6);
-        if (CASES[i].error != NUMBER_OK)
-            assert_int_equal(sum.size, 0);
-        else
-            assert_true(slice_equal(sum, sum_item(&wanted, &CASES[i].sum, 1)));
+        expect_call(&f, CASES[i].operation, CASES[i].body, 503, SHRINKS);
+        const int64_t asked = f.asked[REQUEST_TABLE_GET];
+        expect_call(&f, CASES[i].operation, CASES[i].body, 503, SHRINKS);
+        assert_true(f.asked[REQUEST_TABLE_GET] > asked); /* whether that holds still */
     }
-    for (size_t k = 0; k < 3; k++)
-        buffer_deinit(&cells[k]);
-    buffer_deinit(&wanted);
-    buffer_deinit(&out);
+    assert_int_equal(f.asked[REQUEST_GET], 0);
+    shrink(3, 3, 0, CELLS);
+    fake_call(&f, "GetItem", GET); /* it may still think so */
+    assert_int_equal(fake_call(&f, "GetItem", GET).status, 200);
 }
 
-/* Attributes that only some cells have, each in the order in which it is met. */
-static void each_attribute_is_in_the_sum_once(void **state)
+static void a_key_that_shrinks_while_it_is_read_is_not_added_up(void **state)
 {
-    static const char *const CELL[3][3] = {{"1", NULL, NULL}, {"2", "5", NULL}, {NULL, "6", "z"}};
-    static const char *const SUM[3] = {"3", "11", "z"};
     (void)state;
-    struct buffer cells[3] = {0}, wanted = {0}, out = {0};
-    struct slice items[3];
-    for (size_t k = 0; k < 3; k++)
-        items[k] = sum_item(&cells[k], CELL[k], 3);
-    assert_int_equal(counter_sum(&out, table, items, 3), NUMBER_OK);
-    assert_true(slice_equal(buffer_slice(&out), sum_item(&wanted, SUM, 3)));
-    for (size_t k = 0; k < 3; k++)
-        buffer_deinit(&cells[k]);
-    buffer_deinit(&wanted);
-    buffer_deinit(&out);
+    grow(1, 4, 0, NULL);
+    fill(40);
+    begin_read(4);
+    fake_answer(&f, 0);
+    fake_answer(&f, 0);
+    shrink(2, 1, 4, 4);
+    fake_answer(&f, 0); /* STALE_MAP */
+    while (f.held_count > 0)
+        fake_answer(&f, 0);
+    expect_answer(fake_take_answer(&f, CONNECTION), 503, SHRINKS);
+}
+
+static void an_addition_waits_for_a_cell_that_another_is_added_to(void **state)
+{
+    (void)state;
+    grow(1, CELLS, 0, NULL);
+    f.hold = true;
+    add("a");
+    fake_answer(&f, 0); /* the table */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(held(0).op, REQUEST_UPDATE);
+        fake_answer_code(&f, 0, REPLY_LOCKED);
+        fake_advance_ms(&f, 100);
+    }
+    fake_answer(&f, 0);
+    expect_done();
+    add("b");
+    for (int i = 0; i < 1000 && f.clients[CONNECTION].received.size == 0; i++) {
+        if (f.held_count > 0 && held(0).op == REQUEST_UPDATE)
+            fake_answer_code(&f, 0, REPLY_LOCKED);
+        else if (f.held_count > 0)
+            fake_answer(&f, 0);
+        else
+            fake_advance_ms(&f, 50);
+    }
+    const struct fake_answer a = fake_take_answer(&f, CONNECTION);
+    assert_int_equal(a.status, 400); /* nothing was done */
+    assert_non_null(memmem(a.body.data, a.body.size, "TransactionConflictException", 28));
+}
+
+/* Only additions still ask where their tokens may be known. */
+static void a_counter_with_one_cell_is_an_ordinary_item(void **state)
+{
+    (void)state;
+    shrink(3, 1, 0, CELLS);
+    expect_call(&f, "PutItem",
+                "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"x\"},\"n\":{"
+                "\"N\":\"5\"}}}",
+                200, "{}");
+    fill(3);
+    expect_call(&f, "UpdateItem",
+                "{" KEY ",\"UpdateExpression\":\"SET n=n+:n\"," ONE
+                ",\"ReturnValues\":\"UPDATED_NEW\"}",
+                200, "{\"Attributes\":{\"n\":{\"N\":\"9\"}}}");
+    expect_call(&f, "GetItem", GET, 200, IS("9"));
+    expect_call(&f, "Query", QUERY "}", 200, "{\"Items\":[],\"Count\":0,\"ScannedCount\":1}");
+    expect_call(&f, "TransactGetItems", "{\"TransactItems\":[{\"Get\":{" KEY "}}]}", 200,
+                "{\"Responses\":[" IS("9") "]}");
+    expect_call(&f, "DeleteItem", "{" KEY "}", 200, "{}");
+    assert_int_equal(f.item_count, 0);
 }
 
 static void numbers_of_the_key_are_not_added_up(void **state)
@@ -623,8 +709,12 @@ int main(void)
         T(a_key_that_grows_meanwhile_is_read_anew),
         T(a_cell_that_cannot_be_read_fails_the_read),
         T(queries_and_scans_find_the_sum),
-        T(sums_are_exact_or_refused),
-        T(each_attribute_is_in_the_sum_once),
+        T(after_a_key_shrank_all_cells_that_a_token_chose_are_asked),
+        T(what_a_cell_knows_that_was_given_up_is_not_done_again),
+        T(reads_wait_until_cells_are_added_up),
+        T(a_key_that_shrinks_while_it_is_read_is_not_added_up),
+        T(an_addition_waits_for_a_cell_that_another_is_added_to),
+        T(a_counter_with_one_cell_is_an_ordinary_item),
         T(numbers_of_the_key_are_not_added_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

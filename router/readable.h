@@ -1,0 +1,8 @@
+/* readable.h - whether what a node has answered can be read.
+ *
+ * The readers of items trust their structure, and a faulty node may send anything. */
+#pragma once
+
+#include "engine/message/message.h"
+
+bool reply_is_readable(const struct reply *reply);
