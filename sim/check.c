@@ -143,14 +143,17 @@ static bool check_partition(struct node_process *const *nodes, const struct part
     return true;
 }
 
-/* Whether the item is where its partition key has its items. A counter's item has cells, and while items
- * move they may be elsewhere. */
+/* Whether the item is where its partition key has its items. While items move they may be elsewhere. A
+ * counter's item has cells, and a kept total, which is in no shard. */
 static bool item_is_at_home(const struct table *t, struct slice key)
 {
     const struct salted_key *k = salting_find(t->salted, key);
     if (k == NULL)
         return shard_of(key) == 0;
-    return salted_moves(k) || shard_of(key) == (k->counter ? shard_of(key) : salted_home(k, key));
+    const uint64_t shard = shard_of(key);
+    if (k->counter)
+        return salted_moves(k) || shard < k->shards || shard == UINT64_MAX;
+    return salted_moves(k) || shard == salted_home(k, key);
 }
 
 static bool check_homes(struct node_process *const *nodes, const struct table *t,

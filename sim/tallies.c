@@ -11,8 +11,8 @@ const char tallies_table[] = "tallies";
 
 enum {
     CALL_TIMEOUT_MS = 6000,
-    RETRY_MS = 100, /* doubles with each refusal */
-    RETRY_DOUBLES = 5,
+    RETRY_MS = 100,
+    REFUSALS_MOST = 5, /* then pauses do not double any more */
     LOOK_MS = 200,
     READ_PERCENT = 25,
     QUERY_PERCENT = 40 /* of reads */
@@ -134,6 +134,14 @@ static void client_made(struct tally_client *c, int status, struct slice body)
         c->work = TALLY_IDLE;
 }
 
+/* After a refusal: longer and longer, so that units for all cells are saved meanwhile; but tokens that
+ * a router has asked for must be used soon, so each second pause is short. */
+static int64_t client_pause(struct tally_client *c)
+{
+    const uint32_t doubles = c->refusals < REFUSALS_MOST ? c->refusals : REFUSALS_MOST;
+    return (RETRY_MS * NS_PER_MS) << (c->refusals++ % 2 == 0 ? 0 : doubles);
+}
+
 static void client_done(void *context, int status, struct slice body)
 {
     struct tally_client *c = context;
@@ -150,13 +158,10 @@ static void client_done(void *context, int status, struct slice body)
         client_end_read(c, body);
     if (status == 200 && (c->work == TALLY_ADD || c->work == TALLY_READ))
         c->work = TALLY_IDLE;
-    const int64_t pause = (RETRY_MS * NS_PER_MS) << c->refusals;
     const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
-    client_next(c, status == 200 ? think : prng_between(&c->prng, pause / 2, pause));
+    client_next(c, status == 200 ? think : client_pause(c));
     if (status == 200)
         c->refusals = 0;
-    else if (c->refusals < RETRY_DOUBLES)
-        c->refusals++;
 }
 
 /* ---- what to do ---- */

@@ -5,39 +5,37 @@
 
 /* ---- counters ---- */
 
-static void recent_lower(struct recent_stretch *s, int64_t mcu)
+static uint32_t recent_find(const struct recent_stretch *s, uint64_t hash)
 {
-    for (uint32_t i = 0; i < RECENT_KEYS; i++)
-        s->keys[i].mcu -= mcu;
-    s->lost_mcu += mcu;
+    uint32_t at = 0;
+    while (at < RECENT_KEYS && s->hashes[at] != hash)
+        at++;
+    return at;
 }
 
 static void recent_count(struct recent_stretch *s, uint64_t hash, int64_t mcu)
 {
-    struct recent_key *least = &s->keys[0];
+    uint32_t at = recent_find(s, hash);
     s->sum_mcu += mcu;
-    for (uint32_t i = 0; i < RECENT_KEYS; i++) {
-        struct recent_key *k = &s->keys[i];
-        if (k->hash == hash && k->mcu > 0) {
-            k->mcu += mcu;
+    if (at == RECENT_KEYS) { /* takes the place of the least, if more is left than that has */
+        at = 0;
+        for (uint32_t i = 1; i < RECENT_KEYS; i++)
+            at = s->above[i] < s->above[at] ? i : at;
+        const int64_t least = s->above[at] - s->lost_mcu;
+        const int64_t lower = least <= 0 ? 0 : mcu < least ? mcu : least;
+        s->lost_mcu += lower;
+        if (mcu == lower)
             return;
-        }
-        least = k->mcu < least->mcu ? k : least;
+        s->hashes[at] = hash;
+        mcu -= lower;
     }
-    const int64_t lower = mcu < least->mcu ? mcu : least->mcu;
-    if (lower > 0)
-        recent_lower(s, lower);
-    if (mcu > lower)
-        *least = (struct recent_key){hash, mcu - lower};
+    s->above[at] = (s->above[at] > s->lost_mcu ? s->above[at] : s->lost_mcu) + mcu;
 }
 
 static int64_t recent_counted(const struct recent_stretch *s, uint64_t hash)
 {
-    for (uint32_t i = 0; i < RECENT_KEYS; i++) {
-        if (s->keys[i].hash == hash && s->keys[i].mcu > 0)
-            return s->keys[i].mcu;
-    }
-    return 0;
+    const uint32_t at = recent_find(s, hash);
+    return at < RECENT_KEYS && s->above[at] > s->lost_mcu ? s->above[at] - s->lost_mcu : 0;
 }
 
 /* ---- time ---- */

@@ -20,13 +20,10 @@ enum {
     RECENT_KEYS = 8
 };
 
-struct recent_key {
-    uint64_t hash;
-    int64_t mcu; /* 0: the place is free */
-};
-
+/* A key's count is what its `above` is above lost_mcu. The place is free if that is nothing. */
 struct recent_stretch {
-    struct recent_key keys[RECENT_KEYS];
+    uint64_t hashes[RECENT_KEYS];
+    int64_t above[RECENT_KEYS];
     int64_t lost_mcu;
     int64_t sum_mcu; /* of all keys */
 };

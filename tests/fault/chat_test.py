@@ -161,10 +161,13 @@ class Reader(Worker):
             found = [int(item["m"]["S"]) for item in page["Items"]]
             if any(a <= b for a, b in zip(found, found[1:])):
                 raise AssertionError(f"a page is out of order, or names a message twice: {found}")
-            least = found[-1] if len(found) == PAGE else -1
+            least = found[-1] if "LastEvaluatedKey" in page and found else -1
+            if len(found) < PAGE and least >= 0:
+                self.test.short_pages += 1
             missing = [n for n in sure if n > least and n not in set(found)]
             if missing:
-                raise AssertionError(f"acknowledged messages are missing: {missing[:5]} of a page from {found[:1]} on")
+                raise AssertionError(f"acknowledged messages are missing: {missing[:5]} of a page of {len(found)} messages from "
+                                     f"{found[:1]} on, which goes on: {least >= 0}")
             self.test.pages += 1
 
 
@@ -179,7 +182,7 @@ class Test:
         self.acknowledged = 0
         self.newest = []  # the last acknowledged ones
         self.throttled = {}  # by second
-        self.pages = 0
+        self.pages = self.short_pages = 0
 
     def second(self):
         return int(time.monotonic() - self.schedule.begun)
@@ -306,7 +309,8 @@ def run(options, directory):
                 raise AssertionError(f"of {options.messages} messages {len(found)} came back, {len(set(found))} of them "
                                      f"different, in order: {found == sorted(found, reverse=not forward)}")
         figures = {"messages": options.messages, "seconds": round(taken, 1), "routers_killed": kills,
-                   "pages_read_meanwhile": test.pages, "throttled": sum(test.throttled.values()),
+                   "pages_read_meanwhile": test.pages,
+                   "shorter_than_asked_for": test.short_pages, "throttled": sum(test.throttled.values()),
                    "relief_s": test.relief(), "shards": [[e["kind"], e["after"]] for e in events],
                    "query": test.compare()}
         if options.salting == "auto" and max((e["after"] for e in events), default=1) < options.least_shards:

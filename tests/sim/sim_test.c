@@ -233,6 +233,8 @@ static void tables_that_once_failed_pass(void **state)
         o.transacts = SIM_TRANSACTS_NONE;
         o.expiries = SIM_EXPIRIES_NONE;
         o.follows = SIM_FOLLOWS_NONE;
+        o.saltings_ms = SIM_SALTINGS_NONE;
+        o.tallies = SIM_TALLIES_NONE;
         printf("SEED=%llu\n", (unsigned long long)o.seed);
         assert_false(violates(&o, &hash));
     }
@@ -245,6 +247,8 @@ static void time_to_live_that_once_failed_passes(void **state)
                                   .faults = SIM_FAULTS_ALL,
                                   .expiries = 5,
                                   .follows = SIM_FOLLOWS_NONE,
+                                  .tallies = SIM_TALLIES_NONE,
+                                  .saltings_ms = SIM_SALTINGS_NONE,
                                   .length_ms = 8000};
     uint64_t hash;
     (void)state;
@@ -274,6 +278,8 @@ static void merges_that_once_failed_pass(void **state)
                                 .transacts = SIM_TRANSACTS_NONE,
                                 .expiries = SIM_EXPIRIES_NONE,
                                 .follows = SIM_FOLLOWS_NONE,
+                                .tallies = SIM_TALLIES_NONE,
+                                .saltings_ms = SIM_SALTINGS_NONE,
                                 .length_ms = 6000};
         uint64_t hash;
         if (runs[i].slow_disk)
@@ -298,6 +304,8 @@ static void backlogs_that_once_grew_too_large_pass(void **state)
                                       .gac = SIM_GAC_NONE,
                                       .clients = 24,
                                       .merges = SIM_MERGES_NONE,
+                                      .tallies = SIM_TALLIES_NONE,
+                                      .saltings_ms = SIM_SALTINGS_NONE,
                                       .length_ms = 4000};
         uint64_t hash;
         printf("SEED=%llu\n", (unsigned long long)o.seed);
@@ -328,6 +336,8 @@ static void policies_that_once_failed_pass(void **state)
 {
     const struct sim_options o = {.seed = 5,
                                   .faults = SIM_FAULTS_ALL,
+                                  .tallies = SIM_TALLIES_NONE,
+                                  .saltings_ms = SIM_SALTINGS_NONE,
                                   .partition_policy = "always-burst",
                                   .node_policy = "drr"};
     uint64_t hash;
