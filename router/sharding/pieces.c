@@ -74,12 +74,13 @@ void pieces_next(struct call *c, struct ranges_plan *p, struct plan_range *rest)
 void pieces_give_back(struct call *c, struct ranges_plan *p, struct plan_range *rest)
 {
     const struct plan_range *first = &p->ranges[0];
-    const bool plain = p->key == NULL;
+    const bool alone =
+        p->count == 1; /* it tells how far it was read; its place is that of shard 0 */
     if (p->reverse)
-        rest->hi = plain ? first->hi : p->begun;
+        rest->hi = alone ? first->hi : p->begun;
     else
-        rest->lo = plain ? first->lo : p->begun;
-    if (!plain && p->taken_key.size > 0)
+        rest->lo = alone ? first->lo : p->begun;
+    if (!alone && p->taken_key.size > 0)
         plan_range_skip_past(c, rest, p->reverse,
                              salted_key_in(&c->arena, p->key, p->taken_key, 0));
     p->route = p->newer;

@@ -27,7 +27,8 @@ static void put(const char *key, const char *sort)
 
 static void grow(uint64_t version, uint32_t shards, uint32_t count, const uint32_t *before)
 {
-    const struct salted_key k = salted_named(table, "hot", version, shards, count, before);
+    struct salted_key k = salted_named(table, "hot", version, shards, count, before);
+    k.widest = shards > 2 ? shards : 2; /* a key with one shard had two of late */
     fake_salt(&f, table, &(struct salting){version, 1, &k});
 }
 
@@ -221,6 +222,38 @@ static void a_key_that_grows_while_it_is_read_is_read_on_by_the_new_registry(voi
     assert_string_equal(sorts_of(fake_take_answer(&f, 2)), ALL_HOT);
 }
 
+/* It had more shards of late. */
+static void a_key_with_one_shard_left_is_read_on_where_it_was(void **state)
+{
+    char forward[ITEMS * 3 + 1], backward[ITEMS * 3 + 1];
+    (void)state;
+    stop(NULL);
+    fake_init(&f);
+    fake_start(&f);
+    table = fake_table(&f, "tab", "k", ATTR_STRING, "s", ATTR_STRING, 4);
+    grow(1, 1, 0, NULL);
+    for (int i = 0; i < ITEMS; i++) {
+        char sort[8];
+        snprintf(sort, sizeof sort, "%02d", i);
+        snprintf(forward + 3 * i, 4, "%02d ", i);
+        snprintf(backward + 3 * i, 4, "%02d ", ITEMS - 1 - i);
+        put("hot", sort);
+    }
+    forward[ITEMS * 3 - 1] = backward[ITEMS * 3 - 1] = '\0';
+    f.looks_max = 3;
+    for (int way = 0; way < 2; way++) {
+        f.hold = true;
+        send_call(2, "Query", way == 0 ? HEAD "}" : HEAD ",\"ScanIndexForward\":false}");
+        fake_answer(&f, 0);
+        assert_int_equal(f.held_count, 1);
+        assert_int_equal(held(0).op, REQUEST_RANGE);
+        grow(2 + (uint64_t)way, 1, 0, NULL);
+        f.hold = false;
+        fake_answer_all(&f);
+        assert_string_equal(sorts_of(fake_take_answer(&f, 2)), way == 0 ? forward : backward);
+    }
+}
+
 static void a_statement_reads_all_shards_of_all_its_keys(void **state)
 {
     (void)state;
@@ -281,6 +314,7 @@ int main(void)
         T(a_shard_that_cannot_be_read_fails_the_query),
         T(while_items_move_younger_shards_are_read_later_and_no_further),
         T(a_key_that_grows_while_it_is_read_is_read_on_by_the_new_registry),
+        T(a_key_with_one_shard_left_is_read_on_where_it_was),
         T(a_statement_reads_all_shards_of_all_its_keys),
         T(a_scan_sees_each_item_once_at_its_ordinary_place),
         T(a_node_that_has_more_but_does_not_go_on_is_at_fault),
