@@ -13,6 +13,7 @@ enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 100,
     REFUSALS_MOST = 5, /* then pauses do not double any more */
+    SHORT_PAUSES = 8,  /* one after the other */
     LOOK_MS = 200,
     READ_PERCENT = 25,
     QUERY_PERCENT = 40 /* of reads */
@@ -134,12 +135,14 @@ static void client_made(struct tally_client *c, int status, struct slice body)
         c->work = TALLY_IDLE;
 }
 
-/* After a refusal: longer and longer, so that units for all cells are saved meanwhile; but tokens that
- * a router has asked for must be used soon, so each second pause is short. */
+/* After a refusal. Now and then it is long, and longer each time, so that units for all cells are saved
+ * meanwhile. Between, pauses are short: tokens that a router has asked for must be used soon, and the policy
+ * `periodic` gives it as many as it was asked for in a period, which must be a whole one. */
 static int64_t client_pause(struct tally_client *c)
 {
-    const uint32_t doubles = c->refusals < REFUSALS_MOST ? c->refusals : REFUSALS_MOST;
-    return (RETRY_MS * NS_PER_MS) << (c->refusals++ % 2 == 0 ? 0 : doubles);
+    const uint32_t rounds = ++c->refusals / SHORT_PAUSES;
+    const uint32_t doubles = rounds < REFUSALS_MOST ? rounds : REFUSALS_MOST;
+    return (RETRY_MS * NS_PER_MS) << (c->refusals % SHORT_PAUSES != 0 ? 0 : doubles);
 }
 
 static void client_done(void *context, int status, struct slice body)
