@@ -302,6 +302,16 @@ static bool ranges_next_item(struct call *c, struct ranges_plan *p, struct plan_
     return fits;
 }
 
+/* Whether the row is of an item that was taken before. */
+static bool ranges_were_taken(struct call *c, struct ranges_plan *p, struct slice row)
+{
+    struct key key;
+    if (p->key == NULL || p->index == NULL)
+        return false;
+    key_find(&p->route->table, p->index, row, &key);
+    return !seen_items_add(&p->seen, &c->arena, call_storage_key(c, &p->route->table, &key));
+}
+
 /* Takes an item that the nodes have not filtered. */
 static void ranges_take(struct call *c, struct ranges_plan *p, struct slice item)
 {
@@ -322,11 +332,13 @@ static bool ranges_merge(struct call *c, struct ranges_plan *p)
            (range = ranges_first(p)) != NULL) {
         if (!ranges_next_item(c, p, range, &last) || !ranges_drop_copies(c, p, range))
             return false;
-        ranges_take(c, p, last);
-        count++;
+        if (!ranges_were_taken(c, p, last)) {
+            ranges_take(c, p, last);
+            count++;
+            p->scanned++;
+            p->read_bytes += item_size(last);
+        }
         p->taken_key = range->next;
-        p->scanned++;
-        p->read_bytes += item_size(last);
         p->truncated = ranges_is_full(p);
         if (!ranges_peek(c, p, range))
             return false;

@@ -15,6 +15,8 @@
  *   RANGES-1  a range is read only as far as all ranges of lower rank have been read;
  *   RANGES-2  an item is taken only if it lies before all that is still to be read;
  *   RANGES-3  of an item that was met in two ranges, only the copy in the higher rank is taken.
+ *   RANGES-4  by an index, an item that was written meanwhile may be met at two places: it is taken at the
+ *             first one.
  *
  * Items of a counter's shards with the same key are its cells: their sum is taken (sharding/counters.h).
  *
@@ -22,6 +24,7 @@
 #pragma once
 
 #include "router/operations/operation.h"
+#include "router/plan/seen_items.h"
 
 struct plan_range {
     struct slice lo; /* [lo, hi) is still to be read */
@@ -62,6 +65,7 @@ struct ranges_plan {
     struct key last;        /* the key of the last item scanned; lends from the call's arena */
     struct slice begun;     /* where the ranges began, as if no key were salted; set with them */
     struct slice taken_key; /* with several ranges: its storage key in its range */
+    struct seen_items seen; /* of several ranges by an index: the items that were taken */
     struct route *newer;    /* `stale`: the map with the new registry */
     bool stale; /* with `ended`: the registry of salted keys has changed. What was not taken must be
                    read by new ranges */
