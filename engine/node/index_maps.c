@@ -71,6 +71,12 @@ bool index_maps_gone(struct index_maps *maps, uint32_t table_id)
     return map_of(maps, table_id)->gone;
 }
 
+bool index_maps_leaves(struct index_maps *maps, uint32_t table_id)
+{
+    const struct index_map *m = map_of(maps, table_id);
+    return m->gone || m->table.status == TABLE_DELETING;
+}
+
 void index_maps_refresh(struct index_maps *maps, uint32_t table_id)
 {
     map_ask(maps, map_of(maps, table_id));

@@ -20,6 +20,8 @@ void index_maps_deinit(struct index_maps *maps);
 const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id);
 /* Whether the catalog has said that there is no such table. Numbers of tables are never used again. */
 bool index_maps_gone(struct index_maps *maps, uint32_t table_id);
+/* Whether it is gone, or DELETING, as the catalog said last. */
+bool index_maps_leaves(struct index_maps *maps, uint32_t table_id);
 /* The map is wrong: the catalog is asked again. The present one stays until there is an answer. */
 void index_maps_refresh(struct index_maps *maps, uint32_t table_id);
 /* The catalog has answered. */

@@ -182,13 +182,24 @@ struct record *transactions_record_of(const struct partition *p, struct slice an
     return p->locks == NULL ? NULL : record_find(p->locks, anchor, id);
 }
 
+static bool record_owes_another_table(const struct record *r)
+{
+    const uint32_t table_id = storage_key_table(buffer_slice(&r->anchor));
+    struct reader keys = {r->row.keys, false};
+    while (keys.left.size > 0) {
+        if (storage_key_table(reader_sized(&keys)) != table_id)
+            return true;
+    }
+    return false;
+}
+
 bool transactions_owe(const struct partition *p)
 {
     const struct record *r;
     if (p->locks == NULL)
         return false;
     LIST_FOREACH (r, &p->locks->records, place) {
-        if (r->row.state == TRANSACTION_COMMITTED && r->row.keys.size > 0)
+        if (r->row.state == TRANSACTION_COMMITTED && record_owes_another_table(r))
             return true;
     }
     return false;

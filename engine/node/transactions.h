@@ -148,7 +148,8 @@ struct record *transactions_record_of(const struct partition *p, struct slice an
 void transactions_record_proposed(struct transactions *transactions, struct partition *p,
                                   struct slice anchor, struct transaction_id id,
                                   struct slice value);
-/* Whether a transaction is committed here, and not all of its parts are known to be done. */
+/* Whether a transaction is committed here, and has parts in other tables that are not all known to be
+ * done. */
 bool transactions_owe(const struct partition *p);
 
 /* ---- events ---- */

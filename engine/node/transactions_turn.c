@@ -138,8 +138,8 @@ static bool record_tell(struct transactions *transactions, const struct lock_tab
     const bool again = !instant_before(transactions->env->now, r->again_at);
     for (uint32_t i = 0; keys.left.size > 0; i++) {
         const struct slice key = reader_sized(&keys);
-        if (index_maps_gone(transactions->maps, storage_key_table(key)))
-            bit_set(r->told, i, true); /* its table was deleted */
+        if (index_maps_leaves(transactions->maps, storage_key_table(key)))
+            bit_set(r->told, i, true);
         if (bit_of(r->told, i))
             continue;
         all = false;

@@ -297,47 +297,71 @@ static void locks_of_a_table_that_is_gone_are_dropped(void **state)
     scene_close(&s);
 }
 
+/* The second part is of a table that is gone. */
+static void scene_part_elsewhere(struct scene *s)
+{
+    struct buffer gone = {0};
+    buffer_set(&gone, slice_make(s->keys.data + 4, s->keys.size - 4));
+    no_table(&gone);
+    buffer_clear(&s->keys);
+    buffer_append_sized(&s->keys, buffer_slice(&gone));
+    s->part.keys = buffer_slice(&s->keys);
+    buffer_clear(&s->first);
+    transaction_part_walk(&(struct codec){.out = &s->first}, &s->part);
+    buffer_deinit(&gone);
+}
+
 static void parts_of_a_table_that_is_gone_are_not_waited_for(void **state)
 {
     (void)state;
     struct scene s;
     scene_open(&s);
-    struct buffer gone = {0};
-    buffer_set(&gone, slice_make(s.keys.data + 4, s.keys.size - 4));
-    no_table(&gone);
-    buffer_clear(&s.keys);
-    buffer_append_sized(&s.keys, buffer_slice(&gone));
-    s.part.keys = buffer_slice(&s.keys);
-    buffer_clear(&s.first);
-    transaction_part_walk(&(struct codec){.out = &s.first}, &s.part);
+    scene_part_elsewhere(&s);
     assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     assert_true(transactions_owe(scene_partition(&s)));
     scene_pass(&s, 1000);
     assert_false(transactions_owe(scene_partition(&s)));
     scene_expect(&s, NEW, OLD);
-    buffer_deinit(&gone);
     scene_close(&s);
 }
 
+static enum reply_code scene_delete_table(struct scene *s)
+{
+    struct buffer info = {0};
+    partition_info_encode(&info, &scene_partition(s)->info);
+    const struct request close = {.op = REQUEST_PARTITION_CLOSE,
+                                  .partition = scene_partition(s)->info.id,
+                                  .replica = {.info = buffer_slice(&info), .table_deleted = true}};
+    const enum reply_code code = scene_ask(s, &close);
+    buffer_deinit(&info);
+    return code;
+}
+
 /* Else the other part would be asked about at a table that is gone. */
-static void a_table_goes_when_its_transactions_are_done(void **state)
+static void a_table_goes_when_its_parts_in_other_tables_are_done(void **state)
+{
+    (void)state;
+    struct scene s;
+    scene_open(&s);
+    scene_part_elsewhere(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_int_equal(scene_delete_table(&s), REPLY_OVERLOADED);
+    scene_pass(&s, 1000);
+    assert_int_equal(scene_delete_table(&s), REPLY_OK);
+    scene_close(&s);
+}
+
+/* Other partitions of the table may be gone already: their parts can never be done. */
+static void a_table_goes_with_its_own_parts(void **state)
 {
     (void)state;
     struct scene s;
     scene_open(&s);
     assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
     assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    struct buffer info = {0};
-    partition_info_encode(&info, &scene_partition(&s)->info);
-    const struct request close = {.op = REQUEST_PARTITION_CLOSE,
-                                  .partition = scene_partition(&s)->info.id,
-                                  .replica = {.info = buffer_slice(&info), .table_deleted = true}};
-    assert_int_equal(scene_ask(&s, &close), REPLY_OVERLOADED);
-    scene_pass(&s, 100);
-    assert_int_equal(scene_ask(&s, &close), REPLY_OK);
-    buffer_deinit(&info);
+    assert_int_equal(scene_delete_table(&s), REPLY_OK);
     scene_close(&s);
 }
 
@@ -543,7 +567,8 @@ int main(void)
         cmocka_unit_test(a_part_that_was_admitted_is_not_charged_again),
         cmocka_unit_test(locks_of_a_table_that_is_gone_are_dropped),
         cmocka_unit_test(parts_of_a_table_that_is_gone_are_not_waited_for),
-        cmocka_unit_test(a_table_goes_when_its_transactions_are_done),
+        cmocka_unit_test(a_table_goes_when_its_parts_in_other_tables_are_done),
+        cmocka_unit_test(a_table_goes_with_its_own_parts),
         cmocka_unit_test(what_is_deleted_is_gone_once_it_is_decided),
         cmocka_unit_test(what_a_router_drops_is_as_before),
         cmocka_unit_test(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides),
