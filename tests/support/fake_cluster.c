@@ -724,6 +724,26 @@ void fake_request_text(struct buffer *out, const char *operation, struct slice b
     buffer_append_slice(out, body);
 }
 
+void fake_send_call(struct fake_cluster *f, uint64_t connection, const char *operation,
+                    const char *body)
+{
+    struct buffer b = {0};
+    if (!f->clients[connection].open)
+        fake_open(f, connection);
+    fake_request_text(&b, operation, slice_of(body));
+    fake_send(f, connection, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+struct request fake_held(const struct fake_cluster *f, size_t index)
+{
+    struct request q;
+    must(index < f->held_count);
+    const struct slice frame = buffer_slice(&f->held[index].frame);
+    must(request_decode(slice_make(frame.data + 4, frame.size - 4), &q) == STATUS_OK);
+    return q;
+}
+
 struct fake_answer fake_call(struct fake_cluster *f, const char *operation, const char *body)
 {
     struct buffer request = {0};

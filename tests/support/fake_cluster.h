@@ -114,6 +114,9 @@ void fake_repartition(struct fake_cluster *f, struct table *t, uint32_t partitio
 
 void fake_open(struct fake_cluster *f, uint64_t connection);
 void fake_send(struct fake_cluster *f, uint64_t connection, struct slice bytes);
+/* Sends a whole request, on a connection that is opened if it is not open. */
+void fake_send_call(struct fake_cluster *f, uint64_t connection, const char *operation,
+                    const char *body);
 void fake_open_admin(struct fake_cluster *f, uint64_t connection);
 /* A client with `unread` has now taken all but `left` bytes. */
 void fake_read(struct fake_cluster *f, uint64_t connection, size_t left);
@@ -125,6 +128,8 @@ void fake_advance_ms(struct fake_cluster *f, int64_t ms);
 /* Takes the router's effects until there are none. */
 void fake_pump(struct fake_cluster *f);
 
+/* A held request; its slices lend from the frame while that is held. */
+struct request fake_held(const struct fake_cluster *f, size_t index);
 /* Answers held requests: the one at `index`, all, with a reply (its id is set), or with a code. */
 void fake_answer(struct fake_cluster *f, size_t index);
 void fake_answer_all(struct fake_cluster *f);

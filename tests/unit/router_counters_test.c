@@ -80,21 +80,12 @@ static void expect_done(void)
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
 }
 
-static struct request held(size_t index)
-{
-    struct request q;
-    assert_true(index < f.held_count);
-    const struct slice frame = buffer_slice(&f.held[index].frame);
-    assert_int_equal(request_decode(slice_make(frame.data + 4, frame.size - 4), &q), STATUS_OK);
-    return q;
-}
-
 /* The token of the only held request, which must be an update of that cell. */
 static struct slice expect_update(uint32_t cell, bool token_only)
 {
     static uint8_t token[TRANSACTION_TOKEN_SIZE];
     assert_int_equal(f.held_count, 1);
-    const struct request q = held(0);
+    const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_UPDATE);
     assert_int_equal(shard_of(q.write.key), cell);
     assert_int_equal(q.write.token_only, token_only);
@@ -110,9 +101,9 @@ static struct slice token_of(const char *invocation)
     const bool hold = f.hold;
     f.hold = true;
     add(invocation);
-    if (f.held_count == 1 && held(0).op == REQUEST_TABLE_GET)
+    if (f.held_count == 1 && fake_held(&f, 0).op == REQUEST_TABLE_GET)
         fake_answer(&f, 0);
-    const struct request q = held(0);
+    const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_UPDATE);
     assert_int_equal(q.write.token.size, sizeof token);
     memcpy(token, q.write.token.data, sizeof token);
@@ -179,7 +170,7 @@ static void a_request_that_is_sent_again_has_the_same_token(void **state)
                "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"y\"}},"
                "\"UpdateExpression\":\"ADD n :n\"," ONE "}",
                "a");
-    const struct request q = held(0);
+    const struct request q = fake_held(&f, 0);
     f.hold = false;
     uint8_t other[TRANSACTION_TOKEN_SIZE];
     memcpy(other, q.write.token.data, sizeof other);
@@ -196,7 +187,7 @@ static void what_may_become_a_counter_has_a_token_already(void **state)
     f.hold = true;
     add("a");
     fake_answer(&f, 0); /* the table */
-    assert_int_equal(held(0).write.token.size, 0);
+    assert_int_equal(fake_held(&f, 0).write.token.size, 0);
     fake_answer(&f, 0);
     expect_done();
     f.hold = false;
@@ -213,10 +204,10 @@ static void what_may_become_a_counter_has_a_token_already(void **state)
                  "\"UpdateExpression\":\"%s\"," ONE "}",
                  UPDATES[i]);
         send_named(CONNECTION, "UpdateItem", body, "a");
-        if (held(0).op == REQUEST_TABLE_GET)
+        if (fake_held(&f, 0).op == REQUEST_TABLE_GET)
             fake_answer(&f, 0);
-        assert_int_equal(held(0).write.token.size, i < 2 ? TRANSACTION_TOKEN_SIZE : 0);
-        assert_int_equal(shard_of(held(0).write.key), 0);
+        assert_int_equal(fake_held(&f, 0).write.token.size, i < 2 ? TRANSACTION_TOKEN_SIZE : 0);
+        assert_int_equal(shard_of(fake_held(&f, 0).write.key), 0);
         fake_answer(&f, 0);
         expect_done();
     }
@@ -235,7 +226,7 @@ static void former_cells_are_asked_for_the_token_first(void **state)
     add(name);
     token = expect_update(0, true);
     assert_int_equal(counter_cell(token, CELLS), cell);
-    assert_int_equal(held(0).salted, 2);
+    assert_int_equal(fake_held(&f, 0).salted, 2);
     fake_answer(&f, 0);
     expect_update(former, true);
     fake_answer(&f, 0);
@@ -316,7 +307,7 @@ static void a_key_that_grows_meanwhile_gives_another_cell(void **state)
     fake_answer(&f, 0); /* STALE_MAP */
     fake_answer(&f, 0); /* the table */
     expect_update(former, true);
-    assert_int_equal(held(0).salted, 2);
+    assert_int_equal(fake_held(&f, 0).salted, 2);
     fake_answer(&f, 0);
     expect_update(cell, false);
     fake_answer(&f, 0);
@@ -369,13 +360,13 @@ static void begin_read(uint32_t cells)
 {
     f.hold = true;
     send_named(CONNECTION, "GetItem", GET, NULL);
-    if (f.held_count == 1 && held(0).op == REQUEST_TABLE_GET)
+    if (f.held_count == 1 && fake_held(&f, 0).op == REQUEST_TABLE_GET)
         fake_answer(&f, 0);
     assert_int_equal(f.held_count, cells);
     for (uint32_t i = 0; i < cells; i++) {
-        assert_int_equal(held(i).op, REQUEST_GET);
-        assert_int_equal(shard_of(held(i).get.key), i);
-        assert_true(held(i).get.consistent);
+        assert_int_equal(fake_held(&f, i).op, REQUEST_GET);
+        assert_int_equal(shard_of(fake_held(&f, i).get.key), i);
+        assert_true(fake_held(&f, i).get.consistent);
     }
 }
 
@@ -392,7 +383,7 @@ static void all_cells_are_read_and_added_up(void **state)
     expect_call(&f, "GetItem", GET, 200, "{}");
     fill(50);
     begin_read(CELLS);
-    assert_int_equal(held(0).salted, 3);
+    assert_int_equal(fake_held(&f, 0).salted, 3);
     while (f.held_count > 1)
         fake_answer(&f, f.held_count / 2); /* in any order */
     assert_int_equal(fake_take_answer(&f, CONNECTION).status, 0);
@@ -620,7 +611,7 @@ static void an_addition_waits_for_a_cell_that_another_is_added_to(void **state)
     add("a");
     fake_answer(&f, 0); /* the table */
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(held(0).op, REQUEST_UPDATE);
+        assert_int_equal(fake_held(&f, 0).op, REQUEST_UPDATE);
         fake_answer_code(&f, 0, REPLY_LOCKED);
         fake_advance_ms(&f, 100);
     }
@@ -628,7 +619,7 @@ static void an_addition_waits_for_a_cell_that_another_is_added_to(void **state)
     expect_done();
     add("b");
     for (int i = 0; i < 1000 && f.clients[CONNECTION].received.size == 0; i++) {
-        if (f.held_count > 0 && held(0).op == REQUEST_UPDATE)
+        if (f.held_count > 0 && fake_held(&f, 0).op == REQUEST_UPDATE)
             fake_answer_code(&f, 0, REPLY_LOCKED);
         else if (f.held_count > 0)
             fake_answer(&f, 0);

@@ -26,17 +26,6 @@ static int stop(void **state)
     return 0;
 }
 
-/* Sends on `connection`; the answer is due later. */
-static void send_call(uint64_t connection, const char *operation, const char *body)
-{
-    struct buffer b = {0};
-    if (!f.clients[connection].open)
-        fake_open(&f, connection);
-    fake_request_text(&b, operation, slice_of(body));
-    fake_send(&f, connection, buffer_slice(&b));
-    buffer_deinit(&b);
-}
-
 static bool says(struct fake_answer a, const char *text)
 {
     return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
@@ -55,7 +44,7 @@ static void those_who_want_a_table_at_once_share_one_lookup(void **state)
     (void)state;
     f.hold = true;
     for (uint64_t i = 1; i <= 5; i++)
-        send_call(i, "GetItem", GET);
+        fake_send_call(&f, i, "GetItem", GET);
     assert_int_equal(f.held_count, 1);
     fake_answer(&f, 0);
     assert_int_equal(f.held_count, 5);
@@ -70,8 +59,8 @@ static void a_look_up_that_began_earlier_tells_nobody_that_a_table_is_not_there(
 {
     (void)state;
     f.hold = true;
-    send_call(1, "GetItem", GET);
-    send_call(2, "GetItem", GET);
+    fake_send_call(&f, 1, "GetItem", GET);
+    fake_send_call(&f, 2, "GetItem", GET);
     assert_int_equal(f.held_count, 1);
     fake_answer_code(&f, 0, REPLY_TABLE_NOT_FOUND);
     assert_int_equal(fake_take_answer(&f, 1).status, 400);
@@ -84,8 +73,8 @@ static void a_client_may_go_while_its_table_is_looked_up(void **state)
 {
     (void)state;
     f.hold = true;
-    send_call(1, "GetItem", GET);
-    send_call(2, "GetItem", GET);
+    fake_send_call(&f, 1, "GetItem", GET);
+    fake_send_call(&f, 2, "GetItem", GET);
     router_close(f.router, f.now, 1);
     f.clients[1].open = false;
     fake_answer_all(&f);
@@ -122,7 +111,7 @@ static void a_scan_survives_a_split_between_its_partitions(void **state)
         expect_call(&f, "PutItem", request, 200, "{}");
     }
     f.hold = true;
-    send_call(1, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
+    fake_send_call(&f, 1, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
     fake_answer(&f, 0);
     fake_answer(&f, 0);
     fake_repartition(&f, &f.tables[0], 7);
@@ -135,7 +124,7 @@ static void a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline(v
     (void)state;
     f.fail_code = REPLY_WRONG_PARTITION;
     f.fail_count = 1000;
-    send_call(1, "GetItem", GET);
+    fake_send_call(&f, 1, "GetItem", GET);
     fake_advance_ms(&f, f.config.request_deadline_ms - 1);
     assert_int_equal(fake_take_answer(&f, 1).status, 0);
     assert_true(f.asked[REQUEST_GET] > 5);
@@ -167,7 +156,7 @@ static void the_nodes_that_do_not_answer_are_named(void **state)
     f.down = 1U << 2 | 1U << 3;
     f.fail_code = REPLY_NOT_LEADER; /* node 1 knows no leader */
     f.fail_count = 1000;
-    send_call(1, "PutItem", PUT);
+    fake_send_call(&f, 1, "PutItem", PUT);
     fake_advance_ms(&f, f.config.request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503);
@@ -175,11 +164,11 @@ static void the_nodes_that_do_not_answer_are_named(void **state)
                         "Nothing was written"));
     f.down = 1U << 1 | 1U << 3;
     f.fail_count = 0;
-    send_call(1, "PutItem", PUT);
+    fake_send_call(&f, 1, "PutItem", PUT);
     fake_advance_ms(&f, 1000);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
     f.down |= 1U << 2;
-    send_call(1, "GetItem", GET);
+    fake_send_call(&f, 1, "GetItem", GET);
     fake_advance_ms(&f, f.config.request_deadline_ms);
     a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503);
@@ -199,7 +188,7 @@ static void a_partition_that_was_split_sends_for_the_new_map_at_once(void **stat
     assert_int_equal(f.asked[REQUEST_TABLE_GET], lookups + 1);
     fake_repartition(&f, &f.tables[0], 3);
     f.fail_count = 1;
-    send_call(1, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
+    fake_send_call(&f, 1, "Scan", "{\"TableName\":\"users\",\"Select\":\"COUNT\"}");
     assert_int_equal(fake_take_answer(&f, 1).status, 200);
 }
 
@@ -208,7 +197,7 @@ static void a_map_that_becomes_right_within_the_deadline_serves_the_request(void
     (void)state;
     f.fail_code = REPLY_WRONG_PARTITION;
     f.fail_count = 6;
-    send_call(1, "PutItem", PUT);
+    fake_send_call(&f, 1, "PutItem", PUT);
     fake_advance_ms(&f, 1000);
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
 }
@@ -228,7 +217,7 @@ static void a_catalog_that_moved_is_asked_again(void **state)
 {
     (void)state;
     f.hold = true;
-    send_call(1, "ListTables", "{}");
+    fake_send_call(&f, 1, "ListTables", "{}");
     fake_answer_code(&f, 0, REPLY_NOT_LEADER);
     assert_int_equal(f.held_count, 0);
     fake_advance_ms(&f, 10);
@@ -245,7 +234,7 @@ static void a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated
 {
     (void)state;
     f.hold = true;
-    send_call(1, "PutItem", PUT);
+    fake_send_call(&f, 1, "PutItem", PUT);
     fake_answer(&f, 0); /* the table */
     char asked[32];
     snprintf(asked, sizeof asked, "asked of node %u)", f.held[0].node);
@@ -257,7 +246,7 @@ static void a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated
     assert_int_equal(f.asked[REQUEST_PUT], 1);
     fake_answer_all(&f); /* too late for anybody */
     assert_int_equal(f.clients[1].received.size, 0);
-    send_call(2, "PutItem", PUT);
+    fake_send_call(&f, 2, "PutItem", PUT);
     router_node_lost(f.router, f.now, f.held[0].node);
     fake_pump(&f);
     assert_int_equal(fake_take_answer(&f, 2).status, 500);
@@ -269,7 +258,7 @@ static void a_read_whose_node_went_away_is_tried_once_more(void **state)
     (void)state;
     expect_call(&f, "PutItem", PUT, 200, "{}");
     f.hold = true;
-    send_call(1, "GetItem", GET);
+    fake_send_call(&f, 1, "GetItem", GET);
     router_node_lost(f.router, f.now, f.held[0].node);
     fake_pump(&f);
     assert_int_equal(fake_take_answer(&f, 1).status, 0);
@@ -442,7 +431,7 @@ static void replies_nobody_waits_for_are_ignored(void **state)
     r.id = UINT64_MAX;
     router_reply(f.router, f.now, 1, &r);
     f.hold = true;
-    send_call(1, "ListTables", "{}");
+    fake_send_call(&f, 1, "ListTables", "{}");
     r.id = UINT64_C(1) << 32;
     router_reply(f.router, f.now, 2, &r); /* from another node than was asked */
     fake_pump(&f);
@@ -456,7 +445,7 @@ static void an_answer_to_another_kind_of_request_is_an_error(void **state)
 {
     (void)state;
     f.hold = true;
-    send_call(1, "ListTables", "{}");
+    fake_send_call(&f, 1, "ListTables", "{}");
     fake_answer_with(&f, 0,
                      &(struct reply){.kind = ANSWER_TABLE, .table.bytes = slice_of("a map")});
     struct fake_answer a = fake_take_answer(&f, 1);
@@ -482,7 +471,7 @@ static void append_damaged_item(struct buffer *out)
 static void expect_damage(const char *operation, const char *body, const struct reply *r)
 {
     f.hold = true;
-    send_call(1, operation, body);
+    fake_send_call(&f, 1, operation, body);
     assert_int_equal(f.held_count, 1);
     fake_answer_with(&f, 0, r);
     struct fake_answer a = fake_take_answer(&f, 1);

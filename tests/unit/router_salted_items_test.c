@@ -85,29 +85,10 @@ static void grow(uint64_t version, uint32_t shards, uint32_t count, const uint32
     fake_salt(&f, table, &(struct salting){version, 1, &k});
 }
 
-static void send_call(uint64_t connection, const char *operation, const char *body)
-{
-    struct buffer b = {0};
-    if (!f.clients[connection].open)
-        fake_open(&f, connection);
-    fake_request_text(&b, operation, slice_of(body));
-    fake_send(&f, connection, buffer_slice(&b));
-    buffer_deinit(&b);
-}
-
-static struct request held(size_t index)
-{
-    struct request q;
-    assert_true(index < f.held_count);
-    const struct slice frame = buffer_slice(&f.held[index].frame);
-    assert_int_equal(request_decode(slice_make(frame.data + 4, frame.size - 4), &q), STATUS_OK);
-    return q;
-}
-
 static void expect_move(uint32_t from, uint32_t shards)
 {
     assert_int_equal(f.held_count, 1);
-    const struct request q = held(0);
+    const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_SHARD_MOVE);
     assert_int_equal(q.move.hi.size, 0);
     assert_int_equal(q.move.shards, shards);
@@ -168,20 +149,20 @@ static void an_item_leaves_its_former_homes_oldest_first(void **state)
     const char *sort = wanderer();
     grow(9, 16, 3, FORMER);
     f.hold = true;
-    send_call(
-        1, "GetItem",
+    fake_send_call(
+        &f, 1, "GetItem",
         with_key("{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
     fake_answer(&f, 0);
     expect_move(0, 16);
-    assert_int_equal(held(0).salting, 9);
-    assert_int_equal(held(0).salted, 9);
+    assert_int_equal(fake_held(&f, 0).salting, 9);
+    assert_int_equal(fake_held(&f, 0).salted, 9);
     fake_answer(&f, 0);
     expect_move(1, 16);
     fake_answer(&f, 0);
     expect_move(home_by(sort, 4), 16);
     fake_answer(&f, 0);
-    const struct request q = held(0);
+    const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_GET);
     assert_int_equal(shard_of(q.get.key), home_by(sort, 16));
     assert_true(q.get.consistent);
@@ -244,11 +225,11 @@ static void a_registry_that_grows_meanwhile_gives_another_home(void **state)
     assert_int_equal(shard, 1);
     grow(2, 16, 2, (const uint32_t[]){1, 2});
     f.hold = true;
-    send_call(
-        2, "PutItem",
+    fake_send_call(
+        &f, 2, "PutItem",
         with_key("{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
-    assert_int_equal(held(0).salting, 1);
+    assert_int_equal(fake_held(&f, 0).salting, 1);
     fake_answer(&f, 0); /* STALE_MAP */
     fake_answer(&f, 0); /* the table */
     expect_move(0, 16);
@@ -264,8 +245,8 @@ static void a_registry_that_the_catalog_does_not_tell_yet_is_asked_for_with_paus
     (void)state;
     f.fail_code = REPLY_STALE_MAP;
     f.fail_count = 100000;
-    send_call(2, "GetItem",
-              "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"a\"}}}");
+    fake_send_call(&f, 2, "GetItem",
+                   "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"a\"}}}");
     fake_advance_ms(&f, f.config.request_deadline_ms - 1);
     assert_true(f.asked[REQUEST_GET] < 200);
     fake_advance_ms(&f, 1);
@@ -279,8 +260,8 @@ static void an_item_that_a_transaction_has_is_waited_for(void **state)
     grow(2, 2, 1, (const uint32_t[]){1});
     f.fail_code = REPLY_LOCKED;
     f.fail_count = 3;
-    send_call(
-        2, "PutItem",
+    fake_send_call(
+        &f, 2, "PutItem",
         with_key("{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
     assert_int_equal(fake_take_answer(&f, 2).status, 0);
@@ -289,7 +270,7 @@ static void an_item_that_a_transaction_has_is_waited_for(void **state)
     assert_int_equal(f.asked[REQUEST_SHARD_MOVE], 4);
     assert_int_equal(f.asked[REQUEST_PUT], 1);
     f.fail_count = 100000;
-    send_call(3, "PutItem", text);
+    fake_send_call(&f, 3, "PutItem", text);
     fake_advance_ms(&f, f.config.request_deadline_ms);
     const struct fake_answer a = fake_take_answer(&f, 3);
     assert_int_equal(a.status, 400);
@@ -304,14 +285,14 @@ static void a_move_without_an_answer_is_repeated_and_writes_nothing(void **state
     grow(2, 2, 1, (const uint32_t[]){1});
     f.fail_code = REPLY_UNKNOWN;
     f.fail_count = 2;
-    send_call(
-        2, "PutItem",
+    fake_send_call(
+        &f, 2, "PutItem",
         with_key("{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
     fake_advance_ms(&f, 100);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     f.hold = true;
-    send_call(3, "PutItem", text);
+    fake_send_call(&f, 3, "PutItem", text);
     fake_advance_ms(&f, f.config.request_deadline_ms);
     assert_int_equal(fake_take_answer(&f, 3).status, 503); /* and not 500: nothing was written */
 }
@@ -322,8 +303,8 @@ static void a_partition_that_was_not_told_of_the_key_is_asked_again(void **state
     const char *sort = wanderer();
     grow(2, 2, 0, NULL);
     f.told = 1;
-    send_call(
-        2, "PutItem",
+    fake_send_call(
+        &f, 2, "PutItem",
         with_key("{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
     assert_int_equal(fake_take_answer(&f, 2).status, 0);
@@ -343,8 +324,8 @@ static void an_older_registry_is_not_taken(void **state)
     f.fail_code = REPLY_STALE_MAP;
     f.fail_count = 1;
     f.told = 5;
-    send_call(
-        2, "GetItem",
+    fake_send_call(
+        &f, 2, "GetItem",
         with_key("{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"%s\"}}}",
                  sort));
     assert_int_equal(f.asked[REQUEST_GET], 1);
@@ -396,7 +377,7 @@ static void a_key_is_given_fewer_shards_by_a_decision_of_the_catalog(void **stat
     ask_admin(2, "POST /weir/unsalt",
               "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"}},\"Shards\":2}");
     fake_answer(&f, 0);
-    const struct request q = held(0);
+    const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_DECIDE);
     assert_int_equal(q.decide.op, CATALOG_SALT);
     assert_int_equal(decision_decode(q.decide.decision, &d), STATUS_OK);

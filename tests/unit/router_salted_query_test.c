@@ -55,25 +55,6 @@ static int stop(void **state)
     return 0;
 }
 
-static void send_call(uint64_t connection, const char *operation, const char *body)
-{
-    struct buffer b = {0};
-    if (!f.clients[connection].open)
-        fake_open(&f, connection);
-    fake_request_text(&b, operation, slice_of(body));
-    fake_send(&f, connection, buffer_slice(&b));
-    buffer_deinit(&b);
-}
-
-static struct request held(size_t index)
-{
-    struct request q;
-    assert_true(index < f.held_count);
-    const struct slice frame = buffer_slice(&f.held[index].frame);
-    assert_int_equal(request_decode(slice_make(frame.data + 4, frame.size - 4), &q), STATUS_OK);
-    return q;
-}
-
 /* The sort keys of the answer's items: "00 01". */
 static const char *sorts_of(struct fake_answer a)
 {
@@ -105,10 +86,10 @@ static void all_shards_are_read_at_the_same_time(void **state)
     (void)state;
     uint32_t seen = 0;
     f.hold = true;
-    send_call(2, "Query", HEAD "}");
+    fake_send_call(&f, 2, "Query", HEAD "}");
     assert_int_equal(f.held_count, 5);
     for (size_t i = 0; i < 5; i++) {
-        const struct request q = held(i);
+        const struct request q = fake_held(&f, i);
         assert_int_equal(q.op, REQUEST_RANGE);
         assert_int_equal(q.salting, 1);
         assert_int_equal(q.salted, 1);
@@ -174,7 +155,7 @@ static void a_shard_that_cannot_be_read_fails_the_query(void **state)
 {
     (void)state;
     f.hold = true;
-    send_call(2, "Query", HEAD "}");
+    fake_send_call(&f, 2, "Query", HEAD "}");
     fake_answer_code(&f, 3, REPLY_CORRUPT);
     fake_answer_all(&f);
     assert_int_equal(fake_take_answer(&f, 2).status, 500);
@@ -187,25 +168,25 @@ static void while_items_move_younger_shards_are_read_later_and_no_further(void *
     uint64_t shards;
     grow(2, 7, 2, (const uint32_t[]){1, 5});
     f.hold = true;
-    send_call(2, "Query", HEAD ",\"Limit\":4}");
+    fake_send_call(&f, 2, "Query", HEAD ",\"Limit\":4}");
     for (int i = 0; i < 5; i++)
         fake_answer(&f, 0); /* the refusals of the old registry */
-    while (f.held_count > 0 && held(0).op != REQUEST_RANGE)
+    while (f.held_count > 0 && fake_held(&f, 0).op != REQUEST_RANGE)
         fake_answer(&f, 0);
     assert_int_equal(f.held_count, 1);
-    assert_int_equal(held(0).range.shard, 0);
-    assert_true(held(0).range.consistent);
-    assert_int_equal(held(0).salted, 2);
+    assert_int_equal(fake_held(&f, 0).range.shard, 0);
+    assert_true(fake_held(&f, 0).range.consistent);
+    assert_int_equal(fake_held(&f, 0).salted, 2);
     fake_answer(&f, 0);
     assert_int_equal(f.held_count, 4); /* shard 0 was read to its end */
-    for (shards = 0; f.held_count > 0 && held(0).range.shard < 5; fake_answer(&f, 0))
-        shards |= 1U << held(0).range.shard;
+    for (shards = 0; f.held_count > 0 && fake_held(&f, 0).range.shard < 5; fake_answer(&f, 0))
+        shards |= 1U << fake_held(&f, 0).range.shard;
     assert_int_equal(shards, 30);
     assert_int_equal(f.held_count, 2);
-    assert_true(held(0).range.shard >= 5);
-    assert_true(held(0).range.consistent);
+    assert_true(fake_held(&f, 0).range.shard >= 5);
+    assert_true(fake_held(&f, 0).range.consistent);
     /* Each of the others has more: the younger ones are read as far as the least of them. */
-    assert_true(slice_compare(held(0).range.hi, held(0).range.lo) > 0);
+    assert_true(slice_compare(fake_held(&f, 0).range.hi, fake_held(&f, 0).range.lo) > 0);
     fake_answer_all(&f);
     assert_string_equal(sorts_of(fake_take_answer(&f, 2)), "00 01 02 03");
 }
@@ -214,7 +195,7 @@ static void a_key_that_grows_while_it_is_read_is_read_on_by_the_new_registry(voi
 {
     (void)state;
     f.hold = true;
-    send_call(2, "Query", HEAD "}");
+    fake_send_call(&f, 2, "Query", HEAD "}");
     assert_int_equal(f.held_count, 5);
     grow(2, 9, 1, (const uint32_t[]){5});
     f.hold = false;
@@ -243,10 +224,10 @@ static void a_key_with_one_shard_left_is_read_on_where_it_was(void **state)
     f.looks_max = 3;
     for (int way = 0; way < 2; way++) {
         f.hold = true;
-        send_call(2, "Query", way == 0 ? HEAD "}" : HEAD ",\"ScanIndexForward\":false}");
+        fake_send_call(&f, 2, "Query", way == 0 ? HEAD "}" : HEAD ",\"ScanIndexForward\":false}");
         fake_answer(&f, 0);
         assert_int_equal(f.held_count, 1);
-        assert_int_equal(held(0).op, REQUEST_RANGE);
+        assert_int_equal(fake_held(&f, 0).op, REQUEST_RANGE);
         grow(2 + (uint64_t)way, 1, 0, NULL);
         f.hold = false;
         fake_answer_all(&f);
@@ -291,11 +272,11 @@ static void a_node_that_has_more_but_does_not_go_on_is_at_fault(void **state)
     (void)state;
     const struct reply more = {.code = REPLY_OK, .kind = ANSWER_RANGE, .range.more = true};
     f.hold = true;
-    send_call(2, "Query", HEAD "}");
+    fake_send_call(&f, 2, "Query", HEAD "}");
     while (f.held_count > 0)
         fake_answer_with(&f, 0, &more);
     assert_int_equal(fake_take_answer(&f, 2).status, 500);
-    send_call(3, "Scan", "{\"TableName\":\"tab\"}");
+    fake_send_call(&f, 3, "Scan", "{\"TableName\":\"tab\"}");
     while (f.held_count > 0)
         fake_answer_with(&f, 0, &more);
     assert_int_equal(fake_take_answer(&f, 3).status, 500);

@@ -91,21 +91,12 @@ static void send(const char *operation, const char *format, const char *other)
     buffer_deinit(&b);
 }
 
-static struct request held(size_t index)
-{
-    struct request q;
-    assert_true(index < f.held_count);
-    const struct slice frame = buffer_slice(&f.held[index].frame);
-    assert_int_equal(request_decode(slice_make(frame.data + 4, frame.size - 4), &q), STATUS_OK);
-    return q;
-}
-
 /* Answers all that is held, which must be `count` requests of that kind, with the code. */
 static void answer(uint32_t count, enum request_op op, enum reply_code code)
 {
     assert_int_equal(f.held_count, count);
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(held(0).op, op);
+        assert_int_equal(fake_held(&f, 0).op, op);
         fake_answer_code(&f, 0, code);
     }
 }
@@ -114,8 +105,8 @@ static void leave_former_homes(uint32_t shards, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(f.held_count, 1);
-        assert_int_equal(held(0).op, REQUEST_SHARD_MOVE);
-        assert_int_equal(held(0).move.shards, shards);
+        assert_int_equal(fake_held(&f, 0).op, REQUEST_SHARD_MOVE);
+        assert_int_equal(fake_held(&f, 0).move.shards, shards);
         fake_answer(&f, 0);
     }
 }
@@ -130,14 +121,14 @@ static void parts_are_prepared_at_home_after_former_homes_are_left(void **state)
     fake_answer(&f, 0); /* the table */
     leave_former_homes(16, 3);
     assert_int_equal(f.held_count, 2);
-    assert_int_equal(held(0).salted, 9);
-    assert_int_equal(shard_of(held(0).admit.key), home_by(hot, 16));
-    assert_int_equal(held(1).salted, 0);
+    assert_int_equal(fake_held(&f, 0).salted, 9);
+    assert_int_equal(shard_of(fake_held(&f, 0).admit.key), home_by(hot, 16));
+    assert_int_equal(fake_held(&f, 1).salted, 0);
     answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
-    assert_int_equal(held(0).salted, 9);
-    assert_int_equal(shard_of(held(0).write.key), home_by(hot, 16));
+    assert_int_equal(fake_held(&f, 0).salted, 9);
+    assert_int_equal(shard_of(fake_held(&f, 0).write.key), home_by(hot, 16));
     answer(2, REQUEST_PUT, REPLY_OK);
-    assert_int_equal(shard_of(held(0).transaction.key), home_by(hot, 16));
+    assert_int_equal(shard_of(fake_held(&f, 0).transaction.key), home_by(hot, 16));
     answer(1, REQUEST_TRANSACT_DECIDE, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
 }
@@ -150,8 +141,8 @@ static void a_partition_that_has_all_items_at_home_does_them_at_once(void **stat
     send("TransactWriteItems", WRITE, "cold");
     fake_answer(&f, 0);
     leave_former_homes(16, 3);
-    assert_int_equal(shard_of(held(0).transact.key), home_by(hot, 16));
-    assert_int_equal(held(0).salted, 9);
+    assert_int_equal(shard_of(fake_held(&f, 0).transact.key), home_by(hot, 16));
+    assert_int_equal(fake_held(&f, 0).salted, 9);
     answer(1, REQUEST_TRANSACT, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
 }
@@ -165,7 +156,7 @@ static void an_item_that_another_transaction_has_cancels(void **state)
     for (int i = 0; i < 1000; i++) {
         if (f.held_count == 0)
             fake_advance_ms(&f, 100);
-        else if (held(0).op == REQUEST_SHARD_MOVE)
+        else if (fake_held(&f, 0).op == REQUEST_SHARD_MOVE)
             fake_answer_code(&f, 0, REPLY_LOCKED);
         else
             fake_answer(&f, 0); /* the table */
@@ -184,17 +175,17 @@ static void a_key_that_grows_meanwhile_makes_it_begin_again(void **state)
     send("TransactWriteItems", WRITE, other_key(2));
     fake_answer(&f, 0);
     assert_int_equal(f.held_count, 2);
-    assert_int_equal(shard_of(held(0).admit.key), 1);
+    assert_int_equal(shard_of(fake_held(&f, 0).admit.key), 1);
     grow(2, 16, 1, (const uint32_t[]){2});
     fake_answer_code(&f, 1, REPLY_OK);
     fake_answer_code(&f, 0, REPLY_STALE_MAP);
-    assert_int_equal(held(0).op, REQUEST_TABLE_GET);
+    assert_int_equal(fake_held(&f, 0).op, REQUEST_TABLE_GET);
     fake_answer(&f, 0);
-    assert_int_equal(held(0).admit.back, WRITE_ADMITTED);
+    assert_int_equal(fake_held(&f, 0).admit.back, WRITE_ADMITTED);
     answer(1, REQUEST_TRANSACT_ADMIT, REPLY_OK);
     leave_former_homes(16, 1);
-    assert_int_equal(shard_of(held(0).admit.key), home_by(hot, 16));
-    assert_int_equal(held(0).salting, 2);
+    assert_int_equal(shard_of(fake_held(&f, 0).admit.key), home_by(hot, 16));
+    assert_int_equal(fake_held(&f, 0).salting, 2);
     while (f.held_count > 0)
         fake_answer_code(&f, 0, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
@@ -226,16 +217,16 @@ static void reads_are_checked_where_the_items_are(void **state)
     fake_answer(&f, 0);
     answer(2, REQUEST_GET, REPLY_OK);
     assert_int_equal(f.held_count, 2);
-    assert_int_equal(shard_of(held(0).unchanged.key), 1);
+    assert_int_equal(shard_of(fake_held(&f, 0).unchanged.key), 1);
     grow(2, 16, 1, (const uint32_t[]){2});
     fake_answer_code(&f, 1, REPLY_OK);
     fake_answer_code(&f, 0, REPLY_STALE_MAP);
     fake_answer(&f, 0);                /* the table */
     assert_int_equal(f.held_count, 2); /* all is read again */
-    assert_int_equal(held(0).op, REQUEST_SHARD_MOVE);
-    assert_int_equal(held(1).op, REQUEST_GET);
+    assert_int_equal(fake_held(&f, 0).op, REQUEST_SHARD_MOVE);
+    assert_int_equal(fake_held(&f, 1).op, REQUEST_GET);
     fake_answer(&f, 0);
-    assert_int_equal(shard_of(held(1).get.key), home_by(hot, 16));
+    assert_int_equal(shard_of(fake_held(&f, 1).get.key), home_by(hot, 16));
     answer(2, REQUEST_GET, REPLY_OK);
     answer(2, REQUEST_UNCHANGED, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{\"Responses\":[{},{}]}");
@@ -264,12 +255,12 @@ static uint32_t ask_for_token(uint32_t shards, uint32_t widest)
     const uint32_t count = remember(shards, widest, homes);
     assert_true(count > 1);
     send("TransactWriteItems", NAMED, other_key(shards));
-    if (held(0).op == REQUEST_TABLE_GET)
+    if (fake_held(&f, 0).op == REQUEST_TABLE_GET)
         fake_answer(&f, 0);
     assert_int_equal(f.held_count, count);
     for (uint32_t i = 0; i < count; i++) {
         struct transaction_part part = {0};
-        const struct request q = held(i);
+        const struct request q = fake_held(&f, i);
         assert_int_equal(q.op, REQUEST_CHECK);
         assert_int_equal(shard_of(q.write.key), homes[i]);
         assert_int_equal(q.salted, 9);
@@ -302,10 +293,10 @@ static void a_token_is_asked_for_in_shards_that_were_given_up(void **state)
     const uint32_t count = ask_for_token(2, 16);
     bool given_up = false;
     for (uint32_t i = 0; i < count; i++)
-        given_up |= shard_of(held(i).write.key) >= 2;
+        given_up |= shard_of(fake_held(&f, i).write.key) >= 2;
     assert_true(given_up);
     answer(count, REQUEST_CHECK, REPLY_ABORTED);
-    assert_int_equal(held(0).op, REQUEST_TRANSACT_ADMIT);
+    assert_int_equal(fake_held(&f, 0).op, REQUEST_TRANSACT_ADMIT);
 }
 
 static void what_another_home_says_of_the_token_is_the_answer(void **state)
@@ -355,7 +346,7 @@ static void a_key_that_grows_while_the_token_is_asked_for_makes_it_begin_again(v
     assert_true(f.held_count > 0);
     bool asks = false;
     for (size_t i = 0; i < f.held_count; i++)
-        asks |= held(i).op == REQUEST_CHECK && held(i).salted == 10;
+        asks |= fake_held(&f, i).op == REQUEST_CHECK && fake_held(&f, i).salted == 10;
     assert_true(asks);
     assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
 }

@@ -45,17 +45,6 @@ static int stop(void **state)
     return 0;
 }
 
-/* Sends on `connection`; the answer is due later. */
-static void send_call(uint64_t connection, const char *operation, const char *body)
-{
-    struct buffer b = {0};
-    if (!f.clients[connection].open)
-        fake_open(&f, connection);
-    fake_request_text(&b, operation, slice_of(body));
-    fake_send(&f, connection, buffer_slice(&b));
-    buffer_deinit(&b);
-}
-
 static bool is_answered(uint64_t connection)
 {
     return f.clients[connection].received.size > 0;
@@ -70,7 +59,7 @@ static bool says(struct fake_answer a, const char *text)
 static void fall_silent(void)
 {
     f.hung = HUNG_1;
-    send_call(1, "PutItem", PUT);
+    fake_send_call(&f, 1, "PutItem", PUT);
     fake_advance_ms(&f, SILENT_MS);
     assert_false(is_answered(1));
 }
@@ -90,8 +79,8 @@ static void a_node_that_works_on_a_request_is_not_silent(void **state)
 {
     (void)state;
     f.hold = true;
-    send_call(1, "PutItem", PUT);
-    send_call(2, "GetItem", STRONG_GET);
+    fake_send_call(&f, 1, "PutItem", PUT);
+    fake_send_call(&f, 2, "GetItem", STRONG_GET);
     fake_advance_ms(&f, 900); /* less than the router's patience with a single read */
     assert_in_range(f.asked[REQUEST_PING], 2, 9);
     assert_int_equal(f.held_count, 2);
@@ -105,7 +94,7 @@ static void a_strong_read_at_a_stopped_leader_is_asked_of_the_next(void **state)
 {
     (void)state;
     f.hung = HUNG_1;
-    send_call(1, "GetItem", STRONG_GET);
+    fake_send_call(&f, 1, "GetItem", STRONG_GET);
     fake_advance_ms(&f, SILENT_MS - 1);
     assert_int_equal(f.asked[REQUEST_GET], 1);
     f.leader = 2;
@@ -121,7 +110,7 @@ static void a_strong_read_waits_for_a_new_leader(void **state)
     (void)state;
     f.hung = HUNG_1;
     f.no_leader = true;
-    send_call(1, "GetItem", STRONG_GET);
+    fake_send_call(&f, 1, "GetItem", STRONG_GET);
     fake_advance_ms(&f, ELECTED_MS);
     assert_false(is_answered(1));
     f.no_leader = false;
@@ -135,7 +124,7 @@ static void an_eventual_read_at_a_stopped_node_is_asked_of_another(void **state)
     (void)state;
     f.hung = HUNG_1;
     for (uint64_t i = 1; i <= 20; i++)
-        send_call(i, "GetItem", GET);
+        fake_send_call(&f, i, "GetItem", GET);
     assert_true(f.held_count > 0); /* some were asked of node 1 */
     fake_advance_ms(&f, SILENT_MS);
     for (uint64_t i = 1; i <= 20; i++)
@@ -153,7 +142,7 @@ static void a_read_moves_on_for_silence_once(void **state)
     (void)state;
     f.hung = 1U << 1 | 1U << 2;
     f.leader = 3;
-    send_call(1, "GetItem", STRONG_GET);
+    fake_send_call(&f, 1, "GetItem", STRONG_GET);
     fake_advance_ms(&f, 900);
     assert_int_equal(f.asked[REQUEST_GET], 2);
     assert_false(is_answered(1));
@@ -197,7 +186,7 @@ static void new_writes_wait_for_a_new_leader_and_do_not_fail(void **state)
     f.no_leader = true;
     fall_silent();
     size_t held = f.held_count;
-    send_call(2, "PutItem", PUT);
+    fake_send_call(&f, 2, "PutItem", PUT);
     fake_advance_ms(&f, ELECTED_MS - SILENT_MS);
     assert_false(is_answered(2));
     f.no_leader = false;
@@ -216,7 +205,7 @@ static void a_false_alarm_costs_a_pause_and_no_error(void **state)
 {
     (void)state;
     fall_silent();
-    send_call(2, "PutItem", PUT); /* node 2 says that node 1 leads */
+    fake_send_call(&f, 2, "PutItem", PUT); /* node 2 says that node 1 leads */
     fake_advance_ms(&f, 10);
     assert_false(is_answered(2));
     f.hung = 0;
@@ -233,13 +222,13 @@ static void a_node_that_comes_back_is_not_asked_to_lead(void **state)
     (void)state;
     f.leader = 2;
     fall_silent();
-    send_call(2, "PutItem", PUT);
+    fake_send_call(&f, 2, "PutItem", PUT);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     f.hung = 0;
     fake_answer_all(&f);
     fake_advance_ms(&f, 1000);
     int64_t asked = f.asked[REQUEST_PUT];
-    send_call(2, "PutItem", PUT);
+    fake_send_call(&f, 2, "PutItem", PUT);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     assert_int_equal(f.asked[REQUEST_PUT], asked + 1);
 }
@@ -252,7 +241,7 @@ static void what_no_other_node_can_serve_waits(void **state)
     f.leader = 0;
     expect_call(&f, "PutItem", ALONE, 200, "{}");
     f.hung = UINT32_MAX;
-    send_call(1, "PutItem", ALONE);
+    fake_send_call(&f, 1, "PutItem", ALONE);
     fake_advance_ms(&f, 4000);
     assert_false(is_answered(1));
     fake_answer_all(&f);
@@ -264,12 +253,12 @@ static void the_catalog_is_asked_elsewhere(void **state)
     (void)state;
     f.hung = HUNG_1;
     f.leader = 2;
-    send_call(1, "ListTables", "{}");
+    fake_send_call(&f, 1, "ListTables", "{}");
     fake_advance_ms(&f, SILENT_MS - 1);
     assert_false(is_answered(1));
     fake_advance_ms(&f, 50);
     expect_answer(fake_take_answer(&f, 1), 200, "{\"TableNames\":[\"users\"]}");
-    send_call(2, "ListTables", "{}");
+    fake_send_call(&f, 2, "ListTables", "{}");
     expect_answer(fake_take_answer(&f, 2), 200, "{\"TableNames\":[\"users\"]}");
 }
 
@@ -291,7 +280,7 @@ static void silent_nodes_are_named_where_no_node_could_serve(void **state)
     (void)state;
     f.no_leader = true;
     fall_silent();
-    send_call(2, "PutItem", PUT);
+    fake_send_call(&f, 2, "PutItem", PUT);
     fake_advance_ms(&f, f.config.request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 503);
@@ -309,7 +298,7 @@ static void a_node_that_is_silent_for_long_is_pinged_rarely_and_found_again(void
     f.hung = 0;
     fake_advance_ms(&f, 800); /* what it was sent before may be lost */
     f.asked[REQUEST_PING] = 0;
-    send_call(2, "PutItem", PUT);
+    fake_send_call(&f, 2, "PutItem", PUT);
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     fake_advance_ms(&f, 10000);
     assert_int_equal(f.asked[REQUEST_PING], 0);
@@ -324,7 +313,7 @@ static void a_node_whose_link_is_lost_is_not_silent(void **state)
     assert_int_equal(fake_take_answer(&f, 1).status, 500);
     f.hung = 0;
     f.asked[REQUEST_PING] = 0;
-    send_call(2, "PutItem", PUT); /* by the new link, at once */
+    fake_send_call(&f, 2, "PutItem", PUT); /* by the new link, at once */
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     fake_advance_ms(&f, 10000);
     assert_int_equal(f.asked[REQUEST_PING], 0);
@@ -335,7 +324,7 @@ static void a_router_that_stood_still_takes_no_node_for_silent(void **state)
 {
     (void)state;
     f.hold = true;
-    send_call(1, "GetItem", STRONG_GET);
+    fake_send_call(&f, 1, "GetItem", STRONG_GET);
     f.now = instant_add(f.now, duration_ms(900));
     router_tick(f.router, f.now);
     fake_answer_all(&f);
