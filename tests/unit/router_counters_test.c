@@ -1,7 +1,6 @@
 /* router_counters_test.c - counters at the router: which cell an addition goes to, which cells are asked
  * for its token before, and what reads make of the cells. */
 #include "engine/item/number.h"
-#include "engine/message/frames.h"
 #include "router/sharding/counters.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"

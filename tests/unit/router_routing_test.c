@@ -1,6 +1,5 @@
 #include <xxhash.h>
 
-#include "engine/message/frames.h"
 #include "tests/check.h"
 
 #include "tests/support/expect.h"

@@ -1,7 +1,6 @@
 /* router_salted_items_test.c - single items of salted keys: where their requests go, and that they
  * leave former homes first. */
 #include "engine/catalog/catalog.h"
-#include "engine/message/frames.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/salted.h"

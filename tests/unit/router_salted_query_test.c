@@ -1,6 +1,5 @@
 /* router_salted_query_test.c - Query and Scan of salted keys: what is asked of which shard, and what
  * the client gets. Random pages: tests/property/router_salted_property.c. */
-#include "engine/message/frames.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/salted.h"

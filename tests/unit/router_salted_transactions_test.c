@@ -1,6 +1,5 @@
 /* router_salted_transactions_test.c - transactions on items of salted keys, step by step. */
 #include "engine/item/item.h"
-#include "engine/message/frames.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
