@@ -278,6 +278,13 @@ void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts
         k->on_way[i] += amounts[i] > 0 ? sign * amounts[i] : 0;
 }
 
+void bucket_took(struct known_bucket *b, uint32_t shard, const int64_t amounts[])
+{
+    struct known_shard *k = bucket_shard(b, shard);
+    for (uint32_t i = 0; i < LIMITER_LIMITS_MAX; i++)
+        k->levels[i].tokens -= amounts[i];
+}
+
 /* Whether what was heard of the shard counts. */
 static bool shard_is_known(const struct router *r, const struct known_bucket *b, uint32_t shard)
 {

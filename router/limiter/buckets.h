@@ -131,6 +131,8 @@ bool bucket_is_pressed(const struct known_bucket *b, uint32_t shard, bool empty)
 /* A request for so much is on its way to the shard (`sign` 1), and is answered (-1): meanwhile others do
  * not count on that. */
 void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts[], int sign);
+/* The shard was charged so much; its item did not come. */
+void bucket_took(struct known_bucket *b, uint32_t shard, const int64_t amounts[]);
 /* Whether all shards were heard of lately. */
 bool bucket_is_known(const struct router *r, const struct known_bucket *b);
 /* The most tokens of the limit that the shard can have now by refilling. */

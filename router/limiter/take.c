@@ -578,12 +578,14 @@ static bool take_charged(struct call *c)
         return take_short_writes(c);
     case LIMITER_LATE:
         return fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over");
+    case LIMITER_NO_BUCKET:
+        return fault_set(f, FAULT_INTERNAL,
+                         "The item of the bucket's shard %u is none that weir has written",
+                         s->charge.parts[s->charge.failed].shard);
     default:
-        break;
+        return session_mend(c) ||
+               fault_set(f, FAULT_UNAVAILABLE, "The bucket's shards change too fast: try again");
     }
-    return session_mend(c) ||
-           fault_set(f, FAULT_INTERNAL, "The bucket's shard refuses the request (%d)",
-                     (int)s->charge.refusal);
 }
 
 const struct session_work take_work = {.known = take_known,
