@@ -558,7 +558,7 @@ bool session_reply(struct call *c, struct subrequest *sub, const struct reply *r
         s->charge.refusal = e.refusal;
         s->charge.throttled = e.throttled;
         if (s->step == SESSION_GROW && e.end == CHARGE_DONE)
-            limiter_space(c->router, s->mended->name.space)->doublings++;
+            tend_tell(c->router, s->mended, true);
         return true;
     case SESSION_OWN:
         return s->work->reply(c, sub, r);
