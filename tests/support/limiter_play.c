@@ -40,6 +40,7 @@ void play_init(struct play *y, struct prng *p)
     y->now_ms = INT64_C(1755500000000) + up_to(y, DAY_MS);
     limiter_scene_init(&y->scene, y->now_ms);
     y->single = chance(y, 20);
+    y->slow = chance(y, 50);
     y->changes = !y->single && chance(y, 30);
     limits_draw(y);
     for (uint32_t i = 0; i < LIMITER_SHARDS_MAX && !y->single; i++)
@@ -96,9 +97,10 @@ static void sender_send(struct play *y, const struct play_sender *sender,
     if (chance(y, 5))
         return; /* lost */
     for (bool again = true; again; again = chance(y, 6)) {
-        m.at_ms = y->now_ms + up_to(y, chance(y, 90)   ? 50
-                                       : chance(y, 70) ? 5000
-                                                       : LIMITER_KNOWN_MS);
+        const int64_t most = chance(y, y->slow ? 70 : 90) ? 50
+                             : chance(y, 70)              ? 5000
+                                                          : LIMITER_KNOWN_MS;
+        m.at_ms = y->now_ms + up_to(y, most);
         message_put(y, &m);
     }
 }

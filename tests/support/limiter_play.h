@@ -45,6 +45,7 @@ struct play {
     int64_t now_ms;                       /* true time */
     int64_t ahead_ms[LIMITER_SHARDS_MAX]; /* of each shard's leader's clock */
     bool single;                          /* one shard and one clock: bounds are exact */
+    bool slow;                            /* messages are late often */
     bool changes;                         /* limits change; their highest: */
     struct limiter_limit highest[LIMITER_LIMITS_MAX];
     struct play_sender senders[PLAY_SENDERS];
