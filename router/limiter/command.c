@@ -100,7 +100,7 @@ void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_
         k->cost_mcu = r->consumed_mcu > 0 ? r->consumed_mcu : k->cost_mcu;
         k->owed_mwcu = r->consumed_mcu > mwcu ? r->consumed_mcu - mwcu : 0;
     } else {
-        bucket_owe(b, shard, out->throttled ? refused_mcu : r->consumed_mcu);
+        bucket_owe(c->router, b, shard, out->throttled ? refused_mcu : r->consumed_mcu);
     }
     if (item)
         out->heard = bucket_heard(c->router, b, shard, r->item.bytes, session->asked,

@@ -260,7 +260,7 @@ static void charge_find_refusal(struct call *c)
     for (uint32_t i = 0; i < g->count; i++) {
         const struct part_end *e = &s->write.ends[i];
         struct charge_part *p = &g->parts[i];
-        bucket_owe(p->bucket, p->shard,
+        bucket_owe(c->router, p->bucket, p->shard,
                    e->code == REPLY_THROTTLED ? TRANSACTION_FACTOR * 1000 : e->consumed.table_mcu);
         if (e->item.size > 0)
             bucket_heard(c->router, p->bucket, p->shard, e->item, s->asked, -1, &heard);
