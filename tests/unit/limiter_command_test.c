@@ -477,7 +477,6 @@ static struct limiter_command full_command(const struct limiter_scene *s, enum l
     m.until_ms = NOW_MS;
     m.homed = true;
     m.home = 0x123456789abcdef;
-    m.digest = 0xfedcba987654321;
     if (verb == LIMITER_TAKE || verb == LIMITER_ADJUST)
         m.amounts[1] = verb == LIMITER_TAKE ? 5 : -5;
     if (verb == LIMITER_GIVE)
