@@ -8,6 +8,7 @@
  *            never adopted again. */
 #include "engine/limiter/bucket_internal.h"
 
+#include "base/probe.h"
 #include "replication/raft_mutation.h"
 
 /* ---- bytes ---- */
@@ -210,8 +211,10 @@ static void run_adopt(struct limiter_run *run)
     const struct limiter_shards *known = &run->command->known;
     if (b->shard == 0 || known->epoch <= b->epoch)
         return;
-    while (run_missed_merging(run))
+    while (run_missed_merging(run)) {
+        PROBE("a shard of a rate limiter's bucket has missed a merging");
         run_take_back(run);
+    }
     while (known->count >= 2 * b->shards) {
         const uint64_t grown = known->grown[limiter_size_index(2 * b->shards)];
         if (grown <= b->epoch)

@@ -173,6 +173,31 @@ static void a_limit_change_reaches_shards_that_are_not_made_yet(void **state)
     limiter_scene_deinit(&s);
 }
 
+static void a_limit_change_keeps_tokens_totals_and_the_fraction(void **state)
+{
+    struct limiter_scene s;
+    (void)state;
+    limiter_scene_init(&s, NOW_MS);
+    limiter_scene_limit(&s, "rpm", 60, 1, 60000); /* one mtok each 60 ms */
+    limiter_scene_limit(&s, "rpd", 500, 500, DAY_MS);
+    assert_takes(&s, 0, 40);
+    s.now_ms += 60 * 7 + 30;
+    struct limiter_command m = limiter_scene_command(&s, LIMITER_CONFIGURE, 0);
+    m.limits.version = 2; /* rpd is gone, rph is new, rpm has another period */
+    m.limits.at[1] = m.limits.at[0];
+    m.limits.at[1].period_ms = 600000;
+    m.limits.at[1].capacity = 20000;
+    m.limits.at[0].name = slice_of("rph");
+    assert_int_equal(limiter_scene_run(&s, &m), LIMITER_DONE);
+    struct limiter_bucket b = limiter_scene_bucket(&s, 0);
+    assert_int_equal(b.levels[0].tokens, 60000);
+    assert_int_equal(b.taken[0], 0);
+    assert_int_equal(b.levels[1].tokens, 20000); /* and not 20007 */
+    assert_int_equal(b.taken[1], 40000);
+    assert_int_equal(b.levels[1].part, 300000); /* half of a mtok */
+    limiter_scene_deinit(&s);
+}
+
 static void a_slow_limit_is_not_starved_by_frequent_requests(void **state)
 {
     struct limiter_scene s;
@@ -452,7 +477,6 @@ static struct limiter_command full_command(const struct limiter_scene *s, enum l
     m.until_ms = NOW_MS;
     m.homed = true;
     m.home = 0x123456789abcdef;
-    m.digest = 0xfedcba987654321;
     if (verb == LIMITER_TAKE || verb == LIMITER_ADJUST)
         m.amounts[1] = verb == LIMITER_TAKE ? 5 : -5;
     if (verb == LIMITER_GIVE)
@@ -584,6 +608,7 @@ int main(void)
         cmocka_unit_test(a_new_shard_has_a_hidden_limit_of_its_own),
         cmocka_unit_test(a_limit_change_reaches_every_shard_that_is_used),
         cmocka_unit_test(a_limit_change_reaches_shards_that_are_not_made_yet),
+        cmocka_unit_test(a_limit_change_keeps_tokens_totals_and_the_fraction),
         cmocka_unit_test(a_slow_limit_is_not_starved_by_frequent_requests),
         cmocka_unit_test(the_first_request_makes_a_full_bucket),
         cmocka_unit_test(a_refused_request_leaves_no_bucket),
