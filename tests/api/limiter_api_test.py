@@ -1,0 +1,524 @@
+#!/usr/bin/python3
+"""The rate limiter of a running server against docs/limiter-api.yaml.
+
+Each answer is held against the schema of its status, bodies and header fields. A request that the document does not
+describe fails the test, unless the test says that the request is wrong. At the end every status that the document
+has of an operation must have been seen, but for those in NOT_HERE.
+"""
+import copy
+import decimal
+import json
+import math
+import os
+import re
+import unittest
+
+from limiter import DOCUMENT, PREFIX, Limiter, limit, new_name
+
+API = Limiter(os.environ["WEIR_URL"])
+HOUR = 3600000
+NOT_HERE = {  # statuses: why no request of this test gets them
+    503: "the store is there; tests/api/limiter_client_test.py takes it away",
+}
+LATER = decimal.Decimal(1)  # tokens of these tests that may come between two requests: limits are refilled in hours
+
+
+def fields(text):
+    """A structured field of strings with whole numbers: {name: {parameter: number}}."""
+    found = {}
+    for item in text.split(", "):
+        name, *parameters = item.split(";")
+        found[name.strip('"')] = {k: int(v) for k, v in (p.split("=") for p in parameters)}
+    return found
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.entity, self.resource = new_name("user"), new_name("api")
+
+    def limits(self, *limits, **level):
+        answer = API.set_limits(*limits, entity=self.entity, resource=self.resource, **level)
+        self.assertEqual(answer.status, 200, answer)
+        return answer
+
+    def acquire(self, status=200, entity=None, headers=None, **more):
+        consume = more.pop("consume", {"rpm": 1})
+        answer = API.acquire(entity or self.entity, self.resource, consume, headers=headers, **more)
+        self.assertEqual(answer.status, status, answer)
+        return answer
+
+    def use(self, path, status=200, headers=None, **body):
+        answer = API.post(path, headers=headers, **body)
+        self.assertEqual(answer.status, status, answer)
+        return answer
+
+    def left(self, entity=None):
+        return API.remaining(entity or self.entity, self.resource)
+
+    def assert_left(self, entity=None, **expected):
+        left = self.left(entity)
+        self.assertEqual(set(left), set(expected))
+        for name, value in expected.items():
+            self.assertTrue(value <= left[name] <= value + LATER, (name, value, left))
+
+    def refused(self, answer, status, code, field=None):
+        self.assertEqual(answer.status, status, answer)
+        self.assertEqual(answer.value["error"]["code"], code, answer)
+        if field is not None:
+            self.assertEqual(answer.value["error"].get("field"), field, answer)
+
+
+class DocumentTest(unittest.TestCase):
+    def test_it_is_sound(self):
+        self.assertEqual(DOCUMENT.own_faults(), [])
+
+    def test_what_does_not_fit_is_found(self):
+        described = DOCUMENT.answer("POST", PREFIX + "/acquire", 429)
+        headers = {"Content-Type": "application/json", "Retry-After": "1", "RateLimit": '"rpm";r=0;t=1',
+                   "RateLimit-Policy": '"rpm";q=1;w=60'}
+        body = {"allowed": False, "reason": "limit", "limit": "rpm", "retry_after_ms": 1,
+                "limits": [{"entity": "a", "name": "rpm", "capacity": 1, "remaining": -0.5, "reset_ms": 3}]}
+        self.assertEqual(DOCUMENT.answer_faults(described, headers, json.dumps(body).encode()), [])
+        for name, value in (("allowed", True), ("reason", "else"), ("retry_after_ms", 0.5), ("limits", [{}]), ("more", 1)):
+            self.assertNotEqual(DOCUMENT.answer_faults(described, headers, json.dumps({**body, name: value}).encode()), [])
+        for name, value in (("RateLimit", "rpm;r=0;t=1"), ("RateLimit-Policy", '"rpm";q=1.5;w=60'), ("Retry-After", "soon"),
+                            ("Content-Type", "text/plain")):
+            self.assertNotEqual(DOCUMENT.answer_faults(described, {**headers, name: value}, json.dumps(body).encode()), [])
+
+    def test_what_it_does_not_describe_is_not_sent(self):
+        for request in (("GET", "/nothing", {}, {}, None), ("POST", "/top", {}, {}, None), ("GET", "/top", {"n": "1"}, {}, None),
+                        ("GET", "/check", {"entity": "a", "resource": "b"}, {}, None),
+                        ("GET", "/check", {"entity": "a", "resource": "b", "rpm": "x"}, {}, None),
+                        ("POST", "/reset", {}, {"Content-Type": "text/plain"}, {"entity": "a", "resource": "b"}),
+                        ("POST", "/reset", {}, {"Content-Type": "application/json"}, {"entity": "a"})):
+            method, path, *rest = copy.deepcopy(request)
+            self.assertNotEqual(DOCUMENT.request_faults(method, PREFIX + path, *rest), [], request)
+
+
+class UseTest(Case):
+    def test_tokens_are_taken_until_none_are_left(self):
+        self.limits(limit("rpm", 2, HOUR), limit("tpm", 1000, HOUR))
+        for n in (1, 2):
+            answer = self.acquire(consume={"rpm": 1, "tpm": 100.5}).value
+            self.assertTrue(answer["allowed"])
+            self.assertNotIn("lease", answer)
+            self.assertEqual({l["name"]: l["capacity"] for l in answer["limits"]}, {"rpm": 2, "tpm": 1000})
+            self.assertEqual({l["entity"] for l in answer["limits"]}, {self.entity})
+            self.assert_left(rpm=2 - n, tpm=1000 - n * decimal.Decimal("100.5"))
+        answer = self.acquire(429, consume={"rpm": 1, "tpm": 100})
+        self.assertEqual((answer.value["reason"], answer.value["limit"]), ("limit", "rpm"))
+        self.assertTrue(0 < answer.value["retry_after_ms"] <= HOUR // 2)
+        self.assertEqual(int(answer.headers["retry-after"]), math.ceil(answer.value["retry_after_ms"] / 1000))
+        self.assert_left(rpm=0, tpm=799)
+
+    def test_the_fields_tell_the_same_as_the_body(self):
+        self.limits(limit("rpm", 2, HOUR), limit("tpm", decimal.Decimal("1000.5"), 90500))
+        for status in (200, 200, 429):
+            answer = self.acquire(status, consume={"rpm": 1, "tpm": decimal.Decimal("0.25")})
+            policy, now = fields(answer.headers["ratelimit-policy"]), fields(answer.headers["ratelimit"])
+            self.assertEqual(policy, {"rpm": {"q": 2, "w": 3600}, "tpm": {"q": 1000, "w": 91}})
+            for one in answer.value["limits"]:
+                self.assertEqual(now[one["name"]], {"r": math.floor(max(0, one["remaining"])),
+                                                    "t": math.ceil(one["reset_ms"] / 1000)})
+
+    def test_a_request_beyond_the_capacity_is_refused_as_wrong(self):
+        self.limits(limit("rpm", 2, HOUR))
+        self.refused(API.acquire(self.entity, self.resource, {"rpm": 3}), 400, "invalid", "consume.rpm")
+        self.refused(API.acquire(self.entity, self.resource, {"other": 1}), 400, "invalid", "consume.other")
+        self.assert_left(rpm=2)
+
+    def test_a_request_with_a_key_counts_once(self):
+        self.limits(limit("rpm", 10, HOUR))
+        key = {"Idempotency-Key": new_name("key")}
+        for _ in range(3):
+            self.acquire(consume={"rpm": 4}, headers=key)
+        self.assert_left(rpm=6)
+        self.refused(API.acquire(self.entity, self.resource, {"rpm": 5}, headers=key), 409, "token_mismatch")
+        self.acquire(consume={"rpm": 4}, headers={"Idempotency-Key": new_name("key")})
+        self.assert_left(rpm=2)
+
+    def test_wrong_requests_name_the_field(self):
+        self.limits(limit("rpm", 10, HOUR))
+        good = {"namespace": API.namespace, "entity": self.entity, "resource": self.resource, "consume": {"rpm": 1}}
+        for name, value in (
+                ("entity", ""), ("entity", "a" * 257), ("entity", "a#b"), ("entity", "a\n"), ("entity", 1), ("entity", None),
+                ("resource", ""), ("resource", "a#b"), ("namespace", "a/b"), ("namespace", ""), ("namespace", "a" * 65),
+                ("lease_ms", 0), ("lease_ms", 300001), ("lease_ms", "1"), ("lease_ms", decimal.Decimal("1.5")),
+                ("on_unavailable", "wait"), ("consume", {}), ("consume", [1]), ("consume", {f"l{i}": 1 for i in range(9)}),
+                ("other", 1)):
+            self.refused(API.call("POST", "/acquire", body={**good, name: value}, wrong=True), 400, "invalid", name)
+        for name, value in (("rpm", -1), ("rpm", "1"), ("rpm", decimal.Decimal("0.0001")), ("rpm", 10 ** 12 + 1), ("wcu", 1),
+                            ("a b", 1), ("", 1), ("a" * 65, 1)):
+            answer = API.call("POST", "/acquire", body={**good, "consume": {name: value}}, wrong=True)
+            self.refused(answer, 400, "invalid")
+            self.assertTrue(answer.value["error"]["field"].startswith("consume"), answer)
+        for name in ("entity", "resource", "consume"):
+            self.refused(API.call("POST", "/acquire", body={k: v for k, v in good.items() if k != name}, wrong=True),
+                         400, "invalid", name)
+        for key in ("", "k" * 129):
+            self.refused(API.call("POST", "/acquire", body=good, headers={"Idempotency-Key": key}, wrong=True),
+                         400, "invalid", "Idempotency-Key")
+        self.assert_left(rpm=10)
+
+    def test_names_of_all_kinds(self):
+        for entity in ("a" * 256, "user:1/2 ä%&=+?", "é" * 128, "\U0001f600", "a\u2028b"):
+            name = new_name("api")
+            self.assertEqual(API.set_limits(limit("r.p_m-1", 5, HOUR), entity=entity, resource=name).status, 200)
+            self.assertEqual(API.acquire(entity, name, {"r.p_m-1": 1}).value["limits"][0]["entity"], entity)
+            self.assertEqual(int(API.remaining(entity, name)["r.p_m-1"]), 4)
+
+    def test_without_limits_there_is_nothing_to_take(self):
+        self.refused(API.acquire(self.entity, self.resource, {"rpm": 1}), 404, "no_limits")
+
+    def test_what_to_do_without_the_store_changes_nothing_while_it_is_there(self):
+        self.limits(limit("rpm", 1, HOUR))
+        for answer, status in (("allow", 200), ("allow", 429), ("block", 429)):
+            self.acquire(status, on_unavailable=answer)
+
+
+class LeaseTest(Case):
+    def setUp(self):
+        super().setUp()
+        self.limits(limit("rpm", 10, HOUR), limit("tpm", 1000, HOUR))
+        answer = self.acquire(consume={"rpm": 1, "tpm": 500}, lease_ms=60000)
+        self.lease = answer.value["lease"]
+
+    def step(self, path, **body):
+        answer = self.use(path, lease=self.lease, **body)
+        self.lease = answer.value.get("lease", self.lease)
+        return answer
+
+    def test_more_is_taken(self):
+        self.step("/consume", consume={"tpm": 300})
+        self.assert_left(rpm=9, tpm=200)
+        self.assertEqual(self.use("/consume", 429, lease=self.lease, consume={"tpm": 300}).value["limit"], "tpm")
+        self.step("/consume", consume={"tpm": 200})
+        self.assert_left(rpm=9, tpm=0)
+
+    def test_it_is_corrected(self):
+        self.step("/adjust", adjust={"tpm": -200})
+        self.assert_left(rpm=9, tpm=700)
+        self.step("/adjust", adjust={"tpm": 900})
+        self.assert_left(rpm=9, tpm=-200)
+        self.assertIn('"tpm";r=0;', self.acquire(429, consume={"tpm": 1}).headers["ratelimit"])
+
+    def test_a_part_is_given_back(self):
+        self.step("/release", release={"tpm": 100})
+        self.assert_left(rpm=9, tpm=600)
+        answer = API.post("/release", lease=self.lease, release={"tpm": 401})
+        self.refused(answer, 400, "invalid", "release.tpm")
+        self.assert_left(rpm=9, tpm=600)
+
+    def test_rollback_gives_everything_back_once(self):
+        self.step("/consume", consume={"tpm": 100})
+        for _ in range(3):
+            self.assertEqual(API.post("/rollback", lease=self.lease).status, 200)
+        self.assert_left(rpm=10, tpm=1000)
+
+    def test_commit_keeps_it(self):
+        self.step("/adjust", adjust={"tpm": -100})
+        self.use("/commit", lease=self.lease)
+        self.assert_left(rpm=9, tpm=600)
+        self.refused(API.post("/rollback", lease=self.lease), 409, "lease_used")
+        self.assert_left(rpm=9, tpm=600)
+
+    def test_each_use_counts_once(self):
+        for _ in range(3):
+            answer = self.use("/consume", lease=self.lease, consume={"tpm": 100})
+        self.assert_left(rpm=9, tpm=400)
+        self.refused(API.post("/consume", lease=self.lease, consume={"tpm": 101}), 409, "lease_used")
+        self.refused(API.post("/adjust", lease=self.lease, adjust={"tpm": 100}), 409, "lease_used")
+        self.refused(API.post("/release", lease=self.lease, release={"tpm": 100}), 409, "lease_used")
+        self.refused(API.post("/rollback", lease=self.lease), 409, "lease_used")
+        self.refused(API.post("/commit", lease=self.lease), 409, "lease_used")
+        self.use("/rollback", lease=answer.value["lease"])
+        self.assert_left(rpm=10, tpm=1000)
+
+    def test_it_ends_with_its_time(self):
+        lease = self.acquire(consume={"rpm": 1}, lease_ms=1).value["lease"]
+        for path, body in (("/consume", {"consume": {"rpm": 1}}), ("/adjust", {"adjust": {"rpm": 1}}),
+                           ("/release", {"release": {"rpm": 1}}), ("/rollback", {}), ("/commit", {})):
+            self.refused(API.post(path, lease=lease, **body), 409, "lease_over")
+        self.assert_left(rpm=8, tpm=500)
+
+    def test_a_lease_that_no_router_made(self):
+        cut, other = self.lease[:-1], self.lease[:-1] + ("A" if self.lease[-1] != "A" else "B")
+        for lease in ("nothing", "AAAA", cut, other, self.lease + self.lease, "x" * 5000, "#"):
+            for path, body in (("/consume", {"consume": {"rpm": 1}}), ("/adjust", {"adjust": {"rpm": -1}}),
+                               ("/release", {"release": {"rpm": 1}}), ("/rollback", {}), ("/commit", {})):
+                self.refused(API.post(path, lease=lease, **body), 400, "invalid", "lease")
+        for path, member in (("/consume", "consume"), ("/adjust", "adjust"), ("/release", "release")):
+            self.refused(API.call("POST", path, body={"lease": self.lease}, wrong=True), 400, "invalid", member)
+            self.refused(API.call("POST", path, body={"lease": self.lease, member: {"wcu": 1}}, wrong=True), 400, "invalid")
+        for path in ("/rollback", "/commit"):
+            self.refused(API.call("POST", path, body={}, wrong=True), 400, "invalid", "lease")
+            self.refused(API.call("POST", path, body={"lease": 1}, wrong=True), 400, "invalid", "lease")
+        self.assert_left(rpm=9, tpm=500)
+
+
+class CheckTest(Case):
+    def check(self, status, wrong=False, **more):
+        answer = API.bucket("/check", self.entity, self.resource, wrong=wrong, **more)
+        self.assertEqual(answer.status, status, answer)
+        return answer
+
+    def test_it_takes_as_acquire_does(self):
+        self.limits(limit("rpm", 2, HOUR))
+        self.check(204, rpm=1)
+        answer = self.check(204, rpm=1)
+        self.assertEqual(answer.body, b"")
+        self.assertEqual(fields(answer.headers["ratelimit"])["rpm"]["r"], 0)
+        answer = self.check(403, rpm=1)
+        self.assertGreater(int(answer.headers["retry-after"]), 0)
+        self.assertEqual(answer.value["limit"], "rpm")
+
+    def test_a_key_makes_it_count_once(self):
+        self.limits(limit("rpm", 10, HOUR))
+        key = {"Idempotency-Key": new_name("key")}
+        self.check(204, rpm=1, headers=key)
+        self.check(204, rpm=1, headers=key)
+        self.assert_left(rpm=9)
+        self.refused(self.check(409, rpm=2, headers=key), 409, "token_mismatch")
+
+    def test_wrong_requests(self):
+        self.refused(self.check(404, rpm=1), 404, "no_limits")
+        self.limits(limit("rpm", 10, HOUR))
+        for value in ("-1", "x", "", "1e3", "0.0001", "1000000000001"):
+            self.refused(self.check(400, rpm=value, wrong=True), 400, "invalid", "rpm")
+        self.refused(self.check(400, wrong=True), 400, "invalid")
+        self.refused(self.check(400, wcu=1, wrong=True), 400, "invalid", "wcu")
+        target = f"{PREFIX}/check?entity={self.entity}&resource={self.resource}&namespace={API.namespace}&rpm=1&rpm=1"
+        self.refused(API.raw("GET", target), 400, "invalid")
+
+
+class LookTest(Case):
+    def test_available_before_the_first_use(self):
+        self.limits(limit("rpm", 10, HOUR), limit("tpm", 5, HOUR))
+        limits = API.bucket("/available", self.entity, self.resource).value["limits"]
+        self.assertEqual(limits, [{"entity": self.entity, "name": n, "capacity": c, "remaining": c, "reset_ms": 0}
+                                  for n, c in (("rpm", 10), ("tpm", 5))])
+
+    def test_time_until(self):
+        self.limits(limit("rpm", 10, HOUR), limit("tpm", 100, 10 * HOUR))
+        self.assertEqual(API.bucket("/time-until", self.entity, self.resource, rpm=10).value, {"wait_ms": 0})
+        self.acquire(consume={"rpm": 10, "tpm": 50})
+        value = API.bucket("/time-until", self.entity, self.resource, rpm=5, tpm=60).value
+        self.assertEqual(value["limit"], "tpm")
+        self.assertTrue(HOUR * 0.9 < value["wait_ms"] <= HOUR, value)
+        value = API.bucket("/time-until", self.entity, self.resource, rpm=5, tpm=50).value
+        self.assertEqual(value["limit"], "rpm")
+        self.assertTrue(HOUR * 0.45 < value["wait_ms"] <= HOUR / 2, value)
+        self.refused(API.bucket("/time-until", self.entity, self.resource, rpm=11), 400, "invalid", "rpm")
+
+    def test_without_limits(self):
+        for path, more in (("/available", {}), ("/time-until", {"rpm": 1}), ("/capacity", {}), ("/status", {})):
+            self.refused(API.bucket(path, self.entity, self.resource, **more), 404, "no_limits")
+
+    def test_wrong_requests(self):
+        for path, more in (("/available", {}), ("/time-until", {"rpm": 1}), ("/capacity", {}), ("/status", {})):
+            self.refused(API.bucket(path, "a#b", self.resource, wrong=True, **more), 400, "invalid", "entity")
+            self.refused(API.bucket(path, self.entity, "", wrong=True, **more), 400, "invalid", "resource")
+            self.refused(API.call("GET", path, {"resource": "r", **more}, wrong=True), 400, "invalid", "entity")
+        for path in ("/available", "/capacity", "/status"):
+            self.refused(API.bucket(path, self.entity, self.resource, other="1", wrong=True), 400, "invalid", "other")
+
+    def test_status(self):
+        self.limits(limit("rpm", 10, HOUR))
+        self.acquire()
+        value = API.bucket("/status", self.entity, self.resource).value
+        self.assertEqual((value["count"], len(value["shards"])), (1, 1))
+        self.assertEqual(value["shards"][0]["limits"][0]["name"], "rpm")
+        self.assertEqual(int(value["shards"][0]["limits"][0]["remaining"]), 9)
+
+    def test_top(self):
+        self.limits(limit("rpm", 1000, HOUR))
+        for _ in range(5):
+            self.acquire()
+        value = API.call("GET", "/top", {"namespace": API.namespace, "count": 100}).value
+        found = [b for b in value["buckets"] if (b["entity"], b["resource"]) == (self.entity, self.resource)]
+        self.assertEqual(len(found), 1, value)
+        self.assertGreaterEqual(found[0]["requests"], 5)
+        self.assertEqual(sorted((b["requests"] for b in value["buckets"]), reverse=True),
+                         [b["requests"] for b in value["buckets"]])
+        self.assertEqual(len(API.call("GET", "/top", {"count": 1}).value["buckets"]), 1)
+        for count in ("0", "101", "x", ""):
+            self.refused(API.call("GET", "/top", {"count": count}, wrong=True), 400, "invalid", "count")
+
+
+class ConfigureTest(Case):
+    def test_the_most_specific_level_gives_all_limits(self):
+        levels = (("system", {}), ("resource", {"resource": self.resource}), ("entity", {"entity": self.entity}),
+                  ("entity-resource", {"entity": self.entity, "resource": self.resource}))
+        for n, (name, level) in enumerate(levels):
+            set_ = API.set_limits(limit("rpm", 100 + n, HOUR), limit(f"only-{n}", 5, HOUR), **level).value
+            self.assertEqual(set_["level"], name)
+            query = {"namespace": API.namespace, **level}
+            self.assertEqual(API.call("GET", "/limits", query).value, set_)
+            value = API.bucket("/capacity", self.entity, self.resource).value
+            self.assertEqual((value["level"], {l["name"]: l["capacity"] for l in value["limits"]}),
+                             (name, {"rpm": 100 + n, f"only-{n}": 5}))
+            self.assertEqual(int(self.acquire().value["limits"][0]["capacity"]), 100 + n)
+        for n, (name, level) in reversed(list(enumerate(levels))):
+            value = API.bucket("/capacity", self.entity, self.resource).value
+            self.assertEqual((value["level"], value["limits"][0]["capacity"]), (name, 100 + n))
+            query = {"namespace": API.namespace, **level}
+            for _ in range(2):  # a deletion may come twice
+                self.assertEqual(API.call("DELETE", "/limits", query).status, 200)
+            self.refused(API.call("GET", "/limits", query), 404, "no_limits")
+        self.refused(API.bucket("/capacity", self.entity, self.resource), 404, "no_limits")
+
+    def test_a_change_reaches_a_bucket_in_use(self):
+        self.limits(limit("rpm", 10, HOUR))
+        self.acquire(consume={"rpm": 4})
+        self.limits(limit("rpm", 20, HOUR))
+        self.assertEqual(self.acquire(consume={"rpm": 1}).value["limits"][0]["capacity"], 20)
+        self.limits(limit("rpm", 2, HOUR))
+        self.assertLessEqual(self.left()["rpm"], 2)
+        self.refused(API.acquire(self.entity, self.resource, {"rpm": 3}), 400, "invalid", "consume.rpm")
+
+    def test_what_was_set_is_shown(self):
+        limits = [limit("a", decimal.Decimal("0.001"), 1, decimal.Decimal("0.001")),
+                  limit("b", 10 ** 12, 31622400000, 10 ** 12),
+                  limit("c", decimal.Decimal("1.5"), 250, decimal.Decimal("0.125"), smallest_request=1)]
+        self.limits(*limits, on_unavailable="allow")
+        value = API.call("GET", "/limits", {"namespace": API.namespace, "entity": self.entity,
+                                            "resource": self.resource}).value
+        self.assertEqual(value["on_unavailable"], "allow")
+        for given, shown in zip(limits, value["limits"]):
+            self.assertEqual({k: shown[k] for k in given}, given)
+
+    def test_wrong_limits(self):
+        good = limit("rpm", 10)
+        for name, value in (("name", ""), ("name", "wcu"), ("name", "a b"), ("name", "a" * 65), ("name", 1), ("capacity", 0),
+                            ("capacity", -1), ("capacity", 10 ** 12 + 1), ("capacity", "1"), ("refill_amount", 0),
+                            ("capacity", decimal.Decimal("0.0005")), ("refill_amount", -1), ("refill_amount", 10 ** 12 + 1),
+                            ("refill_period_ms", 0), ("refill_period_ms", 31622400001), ("refill_period_ms", "60s"),
+                            ("refill_period_ms", decimal.Decimal("0.5")), ("smallest_request", -1), ("other", 1)):
+            answer = API.set_limits({**good, name: value}, entity=self.entity, wrong=True)
+            self.refused(answer, 400, "invalid", f"limits[0].{name}")
+        for name in good:
+            answer = API.set_limits({k: v for k, v in good.items() if k != name}, entity=self.entity, wrong=True)
+            self.refused(answer, 400, "invalid", f"limits[0].{name}")
+        self.refused(API.set_limits(good, good, entity=self.entity), 400, "invalid", "limits[1].name")
+        self.refused(API.set_limits(entity=self.entity, wrong=True), 400, "invalid", "limits")
+        self.refused(API.set_limits(*(limit(f"l{i}", 1) for i in range(9)), entity=self.entity, wrong=True),
+                     400, "invalid", "limits")
+        for method in ("GET", "DELETE"):
+            self.refused(API.call(method, "/limits", {"entity": "a#b"}, wrong=True), 400, "invalid", "entity")
+
+    def test_entities(self):
+        parent, child, stray = new_name("team"), new_name("user"), new_name("user")
+        entity = {"namespace": API.namespace, "entity": child}
+        self.refused(API.call("GET", "/entities", entity), 404, "not_found")
+        API.call("PUT", "/entities", body={**entity, "parent": parent, "cascade": True})
+        value = API.call("GET", "/entities", entity).value
+        self.assertEqual((value["entity"], value["parent"], value["cascade"]), (child, parent, True))
+        for _ in range(2):
+            self.assertEqual(API.call("DELETE", "/entities", entity).status, 200)
+        self.refused(API.call("GET", "/entities", entity), 404, "not_found")
+        for name, value in (("entity", ""), ("entity", "a#b"), ("parent", "a#b"), ("cascade", 1), ("other", 1)):
+            self.refused(API.call("PUT", "/entities", body={"entity": stray, name: value}, wrong=True), 400, "invalid", name)
+        self.refused(API.call("PUT", "/entities", body={"entity": stray, "parent": stray}), 400, "invalid", "parent")
+        for method in ("GET", "DELETE"):
+            self.refused(API.call(method, "/entities", {"entity": "a#b"}, wrong=True), 400, "invalid", "entity")
+
+    def test_a_parent_is_charged_too_or_nobody(self):
+        parent, children = new_name("team"), [new_name("user"), new_name("user")]
+        API.set_limits(limit("rpm", 5, HOUR), entity=parent, resource=self.resource)
+        for child in children:
+            API.set_limits(limit("rpm", 3, HOUR), entity=child, resource=self.resource)
+            API.call("PUT", "/entities", body={"namespace": API.namespace, "entity": child, "parent": parent, "cascade": True})
+        answer = self.acquire(entity=children[0], consume={"rpm": 3})
+        self.assertEqual({l["entity"] for l in answer.value["limits"]}, {children[0], parent})
+        self.assert_left(parent, rpm=2)
+        self.acquire(429, entity=children[1], consume={"rpm": 3})
+        self.assert_left(children[1], rpm=3)
+        lease = self.acquire(entity=children[1], consume={"rpm": 2}, lease_ms=60000).value["lease"]
+        self.assert_left(parent, rpm=0)
+        self.use("/rollback", lease=lease)
+        self.assert_left(parent, rpm=2)
+        self.assert_left(children[1], rpm=3)
+
+    def test_reset(self):
+        self.limits(limit("rpm", 10, HOUR))
+        bucket = {"namespace": API.namespace, "entity": self.entity, "resource": self.resource}
+        self.acquire(consume={"rpm": 10})
+        self.use("/reset", **bucket)
+        self.assert_left(rpm=10)
+        self.refused(API.post("/reset", **{**bucket, "resource": new_name("api")}), 404, "no_limits")
+        self.refused(API.call("POST", "/reset", body={**bucket, "entity": "#"}, wrong=True), 400, "invalid", "entity")
+
+    def test_namespaces_have_nothing_in_common(self):
+        other = Limiter(os.environ["WEIR_URL"])
+        self.limits(limit("rpm", 10, HOUR))
+        self.refused(other.acquire(self.entity, self.resource, {"rpm": 1}), 404, "no_limits")
+        other.set_limits(limit("rpm", 5, HOUR))
+        other.acquire(self.entity, self.resource, {"rpm": 5})
+        self.assert_left(rpm=10)
+        other.close()
+
+
+class HttpTest(unittest.TestCase):
+    """What every path answers to requests that are no requests."""
+
+    def refused(self, component, answer, status):
+        self.assertEqual(answer.status, status, answer)
+        API.judge(component, DOCUMENT.root["components"]["responses"][component], answer)
+
+    def test_methods_that_a_path_does_not_have(self):
+        known = {}
+        for method, path, _ in DOCUMENT.operations():
+            known.setdefault(path, set()).add(method)
+        for path, methods in known.items():
+            for method in ("GET", "PUT", "POST", "DELETE", "PATCH"):
+                if method not in methods:
+                    answer = API.raw(method, PREFIX + path)
+                    self.refused("WrongMethod", answer, 405)
+                    self.assertTrue(methods <= set(re.split(", ", answer.headers["allow"])), (path, answer))
+
+    def bodies(self):
+        for method, path, operation in DOCUMENT.operations():
+            if "requestBody" in operation:
+                examples = operation["requestBody"]["content"]["application/json"]["examples"]
+                yield method, path, next(iter(examples.values()))["value"]
+
+    def test_bodies_of_another_type(self):
+        for method, path, body in self.bodies():
+            for kind in ("text/plain", "application/x-amz-json-1.0", "application/x-www-form-urlencoded"):
+                self.assertEqual(API.call(method, path, body=body, headers={"Content-Type": kind}, wrong=True).status, 415)
+
+    def test_bodies_that_are_no_json(self):
+        for method, path, _ in self.bodies():
+            for body in (b"", b"{", b"[]", b"null", b'{"entity":}', b'{"a":1}{', b"\xff", b'{"entity":"a","entity":"a"}'):
+                answer = API.raw(method, PREFIX + path, body, {"Content-Type": "application/json"})
+                self.assertEqual(answer.status, 400, (path, body, answer))
+                API.judge(path, DOCUMENT.answer(method, PREFIX + path, 400), answer)
+
+    def test_bodies_that_are_too_large(self):
+        for method, path, body in self.bodies():
+            answer = API.call(method, path, body={**body, "other": "x" * (17 << 20)}, wrong=True)
+            self.assertEqual(answer.status, 413)
+
+    def test_paths_that_are_not_there(self):
+        for path in ("", "/", "/acquires", "/acquire/", "/limits/1"):
+            self.assertEqual(API.raw("GET", PREFIX + path).status, 404, path)
+
+
+def load_tests(loader, _tests, _pattern):
+    """All tests, and after them the one that looks at what they saw."""
+    suite = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (
+        DocumentTest, UseTest, LeaseTest, CheckTest, LookTest, ConfigureTest, HttpTest))
+
+    def each_answer_was_seen():
+        described = {(operation["operationId"], int(status)) for _, _, operation in DOCUMENT.operations()
+                     for status in operation["responses"] if int(status) not in NOT_HERE}
+        missing = described - API.seen
+        assert not missing, f"answers that no request of this test got: {sorted(missing)}"
+    suite.addTest(unittest.FunctionTestCase(each_answer_was_seen))
+    return suite
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
