@@ -153,12 +153,17 @@ static bool limiter_send(const struct limiter_line *l, const char *method_and_pa
 
 /* ---- what is shown ---- */
 
+static double limiter_number_of(const struct json_value *v)
+{
+    if (v->type == JSON_INTEGER)
+        return (double)json_integer(v);
+    return v->type == JSON_DECIMAL ? json_decimal(v) : 0;
+}
+
 static double limiter_number(const struct json_value *object, const char *name)
 {
     const struct json_value v = json_find(object, name);
-    if (v.type == JSON_INTEGER)
-        return (double)json_integer(&v);
-    return v.type == JSON_DECIMAL ? json_decimal(&v) : 0;
+    return limiter_number_of(&v);
 }
 
 static long long limiter_count_of(const struct json_value *object, const char *name)
@@ -175,41 +180,52 @@ static void limiter_show_tokens(double tokens)
     buffer_deinit(&text);
 }
 
-static void limiter_show_shard(const struct json_value *shard)
+static void limiter_show_limits(const struct json_value *limits)
 {
-    const struct json_value closed = json_find(shard, "closed");
-    const struct json_value limits = json_find(shard, "limits");
-    const bool is_closed = closed.type == JSON_BOOL && json_bool(&closed);
     struct json_value limit;
-    if (limits.type != JSON_LIST)
-        return;
-    struct json_cursor each = json_elements(&limits);
+    struct json_cursor each = json_elements(limits);
     while (json_next_element(&each, &limit)) {
         const struct json_value name = json_find(&limit, "name");
         const struct slice text = json_text(&name);
-        printf("%5lld  %-16.*s", limiter_count_of(shard, "shard"), TEXT_OF(text));
-        limiter_show_tokens(limiter_number(&limit, "remaining"));
+        printf("%5s  %-16.*s", "all", TEXT_OF(text));
+        limiter_show_tokens(limiter_number(&limit, "available"));
         limiter_show_tokens(limiter_number(&limit, "capacity"));
-        printf("  %9.1f s%s\n", limiter_number(&limit, "reset_ms") / 1000,
-               is_closed ? "  closed" : "");
+        puts("");
+    }
+}
+
+static void limiter_show_shard(const struct json_value *shard)
+{
+    const struct json_value tokens = json_find(shard, "tokens");
+    struct json_value value;
+    struct slice name;
+    if (tokens.type != JSON_OBJECT)
+        return;
+    struct json_cursor each = json_members(&tokens);
+    while (json_next_member(&each, &name, &value)) {
+        printf("%5lld  %-16.*s", limiter_count_of(shard, "shard"), TEXT_OF(name));
+        limiter_show_tokens(limiter_number_of(&value));
+        puts("");
     }
 }
 
 static void limiter_show_status(const struct json_value *root)
 {
-    const struct json_value shards = json_find(root, "shards");
-    const struct json_value merging = json_find(root, "merging");
-    const long long count = limiter_count_of(root, "count");
+    const struct json_value limits = json_find(root, "limits"), items = json_find(root, "items");
+    const struct json_value merging = json_find(root, "merging"), level = json_find(root, "level");
+    const struct slice level_name = json_text(&level);
+    const long long count = limiter_count_of(root, "shards");
     struct json_value shard;
-    printf("%lld shard%s, epoch %lld%s\n", count, count == 1 ? "" : "s",
-           limiter_count_of(root, "epoch"),
-           merging.type == JSON_BOOL && json_bool(&merging) ? ", being merged" : "");
-    if (shards.type != JSON_LIST || json_count(&shards) == 0) {
-        puts("nobody has used the bucket yet: it is full");
+    printf("%lld shard%s, epoch %lld%s; the limits are those of the level %.*s\n", count,
+           count == 1 ? "" : "s", limiter_count_of(root, "epoch"),
+           merging.type == JSON_BOOL && json_bool(&merging) ? ", being merged" : "",
+           TEXT_OF(level_name));
+    printf("%5s  %-16s  %14s  %14s\n", "shard", "limit", "available", "capacity");
+    if (limits.type == JSON_LIST)
+        limiter_show_limits(&limits);
+    if (items.type != JSON_LIST || count < 2)
         return;
-    }
-    printf("%5s  %-16s  %14s  %14s  %11s\n", "shard", "limit", "remaining", "capacity", "full in");
-    struct json_cursor each = json_elements(&shards);
+    struct json_cursor each = json_elements(&items);
     while (json_next_element(&each, &shard))
         limiter_show_shard(&shard);
 }
@@ -219,16 +235,16 @@ static void limiter_show_top(const struct json_value *root)
     const struct json_value buckets = json_find(root, "buckets");
     struct json_value bucket;
     if (buckets.type != JSON_LIST || json_count(&buckets) == 0) {
-        puts("this router has seen no requests");
+        puts("this router has seen no requests in the namespace");
         return;
     }
-    printf("%10s  %10s  %6s  %s\n", "requests", "refused", "shards", "entity and resource");
+    printf("%10s  %10s  %6s  %s\n", "admitted", "refused", "shards", "entity, resource");
     struct json_cursor each = json_elements(&buckets);
     while (json_next_element(&each, &bucket)) {
         const struct json_value entity = json_find(&bucket, "entity");
         const struct json_value resource = json_find(&bucket, "resource");
         const struct slice names[] = {json_text(&entity), json_text(&resource)};
-        printf("%10lld  %10lld  %6lld  %.*s  %.*s\n", limiter_count_of(&bucket, "requests"),
+        printf("%10lld  %10lld  %6lld  %.*s, %.*s\n", limiter_count_of(&bucket, "admitted"),
                limiter_count_of(&bucket, "refused"), limiter_count_of(&bucket, "shards"),
                TEXT_OF(names[0]), TEXT_OF(names[1]));
     }
@@ -239,9 +255,9 @@ static void limiter_show_set(const struct limiter_line *l)
     for (uint32_t i = 0; i < l->limit_count; i++) {
         struct buffer text = {0};
         limit_text_write(&text, l->limits[i].capacity);
-        buffer_append_text(&text, ", and ");
+        buffer_append_text(&text, " tokens; ");
         limit_text_write(&text, l->limits[i].refill);
-        printf("%.*s: at most %.*s come in %lld ms\n", TEXT_OF(l->limits[i].name), TEXT_OF(text),
+        printf("%.*s: at most %.*s come every %lld ms\n", TEXT_OF(l->limits[i].name), TEXT_OF(text),
                (long long)l->limits[i].period_ms);
         buffer_deinit(&text);
     }

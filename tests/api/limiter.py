@@ -1,6 +1,7 @@
 """A client of the rate limiter that holds docs/limiter-api.yaml against each request and answer."""
 import http.client
 import pathlib
+import time
 import urllib.parse
 import uuid
 
@@ -13,6 +14,17 @@ WAIT_S = 30
 
 def new_name(prefix):
     return f"{prefix}-{uuid.uuid4().hex[:12]}"
+
+
+def until(what, condition):
+    """Polls until the condition is true; its value."""
+    end = time.monotonic() + WAIT_S
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"not within {WAIT_S} s: {what}")
 
 
 def limit(name, capacity, period_ms=60000, amount=None, **more):
@@ -69,11 +81,12 @@ class Limiter:
         query = {k: openapi.text_of(v) if not isinstance(v, str) else v for k, v in (query or {}).items()}
         headers = dict(headers or {})
         if body is not None:
+            body = openapi.parse(openapi.text_of(body))
             headers.setdefault("Content-Type", "application/json")
         faults = DOCUMENT.request_faults(method, path, query, headers, body)
         if bool(faults) != wrong:
             raise AssertionError(f"{method} {path} {query} {body}: " + ("; ".join(faults) or "the document allows this"))
-        target = path + ("?" + urllib.parse.urlencode(query) if query else "")
+        target = path + ("?" + urllib.parse.urlencode(query, quote_via=urllib.parse.quote) if query else "")
         answer = self.raw(method, target, None if body is None else openapi.text_of(body).encode(), headers)
         described = DOCUMENT.answer(method, path, answer.status)
         if described is None:
@@ -106,5 +119,4 @@ class Limiter:
 
     def remaining(self, entity, resource):
         """{limit: tokens left}."""
-        return {one["name"]: one["remaining"] for one in self.bucket("/available", entity, resource).value["limits"]
-                if one["entity"] == entity}
+        return {one["name"]: one["available"] for one in self.bucket("/available", entity, resource).value["limits"]}

@@ -25,8 +25,8 @@ def parse(text):
 
 def text_of(value):
     """JSON with Decimals as they are."""
-    if isinstance(value, decimal.Decimal):
-        return format(value, "f")
+    if isinstance(value, (decimal.Decimal, float)):
+        return format(value, "f") if isinstance(value, decimal.Decimal) else repr(value)
     if isinstance(value, dict):
         return "{" + ",".join(f"{json.dumps(k)}:{text_of(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
