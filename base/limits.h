@@ -168,6 +168,18 @@
     X(stream_max_bytes, 10 * GIB, 64 * KIB, TIB,                                                   \
       "A partition keeps at most about this many bytes of records of streams. The oldest are "     \
       "trimmed first.")                                                                            \
+    X(limiter_buckets_max, 100000, 1, 10000000,                                                    \
+      "A router remembers at most this many buckets of the rate limiter.")                         \
+    X(limiter_limits_ms, 5000, 1, 3600000,                                                         \
+      "A router asks for the limits of a bucket again after this time.")                           \
+    X(limiter_aggregator, 1, 0, 1,                                                                 \
+      "1: the router tells shards of the rate limiter's buckets what they lag behind, and merges "  \
+      "idle ones.")                                                                                \
+    X(limiter_look_ms, 2000, 10, 3600000,                                                          \
+      "The aggregator looks at buckets with several shards in rounds of this time.")               \
+    X(limiter_merge_ms, 900000, 1000, 86400000,                                                    \
+      "A bucket whose number of shards has not changed for this time, and which needs fewer, gets "\
+      "half as many.")                                                                             \
     X(control_balance, 1, 0, 1,                                                                    \
       "1: the controller moves replicas off nodes above balance_percent. 0: never.")               \
     X(control_leaders, 1, 0, 1,                                                                    \

@@ -56,6 +56,10 @@ enum raft_mutation {
     RAFT_MUTATION_ADD_TWICE,        /* a cell does not heed tokens */
     RAFT_MUTATION_OLDER_SHARDS,     /* a request goes where an older registry of salted keys says */
     RAFT_MUTATION_NO_RANKS,         /* shards whose items move are read in any order */
+    RAFT_MUTATION_LIMITER_MINT,     /* a new shard of a rate limiter's bucket begins full */
+    RAFT_MUTATION_LIMITER_SHARED_TIME, /* a limit's time moves on though it got no whole token */
+    RAFT_MUTATION_LIMITER_LOSE_GIFT,   /* a shard that merges forgets what it had set aside */
+    RAFT_MUTATION_LIMITER_REOPEN,      /* a shard is made again in the same epoch */
     RAFT_MUTATIONS,
 };
 

@@ -8,7 +8,7 @@
 
 /* ---- memory ---- */
 
-struct call *call_create(struct router *r, struct client *client, const struct operation *operation)
+static struct call *call_make(struct router *r, const struct operation *operation)
 {
     struct call *c = r->spare_calls;
     if (c != NULL) {
@@ -18,11 +18,24 @@ struct call *call_create(struct router *r, struct client *client, const struct o
         c = must_calloc(1, sizeof *c);
         c->router = r;
     }
-    c->client = client;
     c->operation = operation;
     c->begun = r->now;
-    client->call = c;
     router_make_id(r, c->request_id);
+    return c;
+}
+
+struct call *call_create(struct router *r, struct client *client, const struct operation *operation)
+{
+    struct call *c = call_make(r, operation);
+    c->client = client;
+    client->call = c;
+    return c;
+}
+
+struct call *call_create_own(struct router *r, const struct operation *operation)
+{
+    struct call *c = call_make(r, operation);
+    c->own = true;
     return c;
 }
 
@@ -91,6 +104,8 @@ void call_end(struct call *c)
     for (struct route_use *u = c->routes; u != NULL; u = u->next)
         route_release(u->route);
     c->routes = NULL;
+    if (c->operation->end != NULL)
+        c->operation->end(c);
     if (c->client != NULL)
         c->client->call = NULL;
     c->client = NULL;
@@ -163,12 +178,12 @@ static void call_tell(const struct call *c, int status, const struct fault *f)
 static void call_answer(struct call *c, int status, const struct fault *f)
 {
     struct client *client = c->client;
-    if (c->router->options.answered != NULL)
+    if (c->router->options.answered != NULL && !c->own)
         call_tell(c, status, f);
     call_end(c);
     if (client != NULL)
         client_answer(client, status, c->content_type, buffer_slice(&c->body), c->request_id,
-                      c->throttle.by != NULL ? &c->throttle : NULL);
+                      c->throttle.by != NULL ? &c->throttle : NULL, c->lines);
 }
 
 void call_fail(struct call *c)
@@ -178,8 +193,12 @@ void call_fail(struct call *c)
     if (f->kind == FAULT_THROUGHPUT || f->kind == FAULT_THROTTLING)
         c->router->counters.throttled++;
     buffer_clear(&c->body);
-    fault_write(&c->body, f);
-    call_answer(c, fault_status(f->kind), f);
+    int status = fault_status(f->kind);
+    if (c->operation->fail != NULL)
+        status = c->operation->fail(c, f);
+    else
+        fault_write(&c->body, f);
+    call_answer(c, status, f);
 }
 
 /* A request of the call may have changed something: the answer must not be thrown away. */
@@ -207,7 +226,7 @@ static bool call_step(struct call *c)
         return false;
     call_account(c);
     if (c->outstanding == 0 && c->routes_pending == 0)
-        call_answer(c, 200, NULL);
+        call_answer(c, c->status != 0 ? c->status : 200, NULL);
     return true;
 }
 

@@ -30,7 +30,8 @@ struct route_use {
 /* Owned by the router. */
 struct call {
     struct router *router; /* borrows */
-    struct client *client; /* borrows; NULL: the client is gone */
+    struct client *client; /* borrows; NULL: the client is gone, or the router asks itself */
+    bool own;              /* the router asks itself */
     const struct operation *operation;
     struct arena arena;     /* owns; all that needs no buffer */
     struct buffer bytes;    /* owns; items and keys; complete before the first subrequest is made */
@@ -42,6 +43,8 @@ struct call {
     int64_t consumed_mcu; /* by all subrequests so far */
     struct instant begun;
     const char *content_type;
+    int status;         /* of an answer that is no error; 0: 200 */
+    struct slice lines; /* further header lines of the answer, each after CR LF; in the arena */
     char request_id[HTTP_REQUEST_ID_SIZE];
     struct http_throttle throttle; /* why a part was throttled, even if the call succeeds */
     struct subrequest *subrequests;
@@ -58,6 +61,8 @@ struct call {
 };
 
 struct call *call_create(struct router *r, struct client *c, const struct operation *o);
+/* One that the router asks itself: nobody gets the answer. */
+struct call *call_create_own(struct router *r, const struct operation *o);
 /* Runs the operation on its parsed members. */
 void call_begin(struct call *c, const struct json_value members[]);
 /* A reply or a table that the call waited for has come. */

@@ -430,7 +430,7 @@ void client_resume_all(struct router *r)
 }
 
 void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   const char *request_id, const struct http_throttle *throttle)
+                   const char *request_id, const struct http_throttle *throttle, struct slice lines)
 {
     struct router *r = c->router;
     const struct http_head *head = &c->http.head;
@@ -442,6 +442,7 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
         .body = body,
         .request_id = request_id,
         .throttle = throttle,
+        .lines = lines,
         .date = router_date(r),
         .origin = head->once & HTTP_ONCE_ORIGIN ? cors_allowed(r, c) : slice_make(NULL, 0),
         .preflight = head->method == HTTP_OPTIONS,

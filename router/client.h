@@ -61,6 +61,7 @@ bool client_next_effect(struct router *r, struct router_effect *out);
 void client_resume_all(struct router *r);
 
 /* Answers the request that http read last. The client then goes on with its backlog. `throttle`
- * NULL: nothing was throttled. */
+ * NULL: nothing was throttled. `lines`: further header lines, each after CR LF. */
 void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   const char *request_id, const struct http_throttle *throttle);
+                   const char *request_id, const struct http_throttle *throttle,
+                   struct slice lines);

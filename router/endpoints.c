@@ -3,6 +3,8 @@
 
 #include "router/admin/pages.h"
 #include "router/cors.h"
+#include "router/limiter/pages.h"
+#include "router/limiter/words.h"
 #include "router/operations/serve.h"
 
 static const char AMZ_JSON[] = "application/x-amz-json-1.0";
@@ -14,12 +16,25 @@ void endpoints_answer(struct router *r, struct client *c, int status, const char
 {
     char id[HTTP_REQUEST_ID_SIZE];
     router_make_id(r, id);
-    client_answer(c, status, type, body, id, NULL);
+    client_answer(c, status, type, body, id, NULL, slice_make(NULL, 0));
+}
+
+static bool is_of_limiter(const struct client *c)
+{
+    return slice_starts_with(http_text(&c->http.head, c->http.head.path), slice_of("/limiter/"));
 }
 
 void endpoints_answer_fault(struct router *r, struct client *c, const char *type)
 {
     buffer_clear(&r->scratch);
+    if (is_of_limiter(c)) {
+        if (r->fault.text.size == 0)
+            buffer_append_text(&r->fault.text, "The body is no JSON");
+        words_fail_write(&r->scratch, &r->fault);
+        endpoints_answer(r, c, words_fail_status(&r->fault), "application/json",
+                         buffer_slice(&r->scratch));
+        return;
+    }
     fault_write(&r->scratch, &r->fault);
     endpoints_answer(r, c, fault_status(r->fault.kind), type, buffer_slice(&r->scratch));
 }
@@ -53,6 +68,18 @@ enum {
     JSON_TYPES = 1 << HTTP_TYPE_AMZ_JSON | 1 << HTTP_TYPE_JSON
 };
 
+/* Endpoints of the rate limiter. */
+#define LIMITER_BODY(method, page, operation_, text)                                      \
+    {                                                                                     \
+        method, "/limiter/v1/" page, limiter_serve_body, &operation_limiter_##operation_, \
+            .about = text, .types = 1 << HTTP_TYPE_JSON                                   \
+    }
+#define LIMITER_QUERY(method, page, operation_, text)                                      \
+    {                                                                                      \
+        method, "/limiter/v1/" page, limiter_serve_query, &operation_limiter_##operation_, \
+            .about = text                                                                  \
+    }
+
 static const struct endpoint ALL[] = {
     {HTTP_GET, "/", serve_health, .about = "whether the server is healthy"},
     {HTTP_POST, "/", serve_body, .about = "DynamoDB's operations", .target = "DynamoDB_20120810.",
@@ -73,6 +100,25 @@ static const struct endpoint ALL[] = {
     {HTTP_POST, "/weir/drain", serve_query, &operation_drain,
      .about = "admin listener: empties a node; &undo=1 takes it back",
      .shown = "/weir/drain?node=NUMBER", .changes = true},
+    LIMITER_BODY(HTTP_POST, "acquire", acquire, "rate limiter: takes tokens, or refuses"),
+    LIMITER_QUERY(HTTP_GET, "check", check, "the same for proxies: 204 or 403"),
+    LIMITER_BODY(HTTP_POST, "consume", consume, "takes more under a lease"),
+    LIMITER_BODY(HTTP_POST, "adjust", adjust, "corrects what a lease took"),
+    LIMITER_BODY(HTTP_POST, "release", release, "gives back a part of a lease"),
+    LIMITER_BODY(HTTP_POST, "commit", commit, "ends a lease, and keeps what it took"),
+    LIMITER_BODY(HTTP_POST, "rollback", rollback, "ends a lease, and gives all back"),
+    LIMITER_QUERY(HTTP_GET, "available", available, "what a bucket has"),
+    LIMITER_QUERY(HTTP_GET, "time-until", time_until, "when it has so much"),
+    LIMITER_QUERY(HTTP_GET, "capacity", capacity, "which limits apply"),
+    LIMITER_BODY(HTTP_PUT, "limits", set_limits, "sets limits"),
+    LIMITER_QUERY(HTTP_GET, "limits", get_limits, "limits of a level"),
+    LIMITER_QUERY(HTTP_DELETE, "limits", delete_limits, "takes limits away"),
+    LIMITER_BODY(HTTP_PUT, "entities", set_entity, "sets an entity's parent"),
+    LIMITER_QUERY(HTTP_GET, "entities", get_entity, "an entity's parent"),
+    LIMITER_QUERY(HTTP_DELETE, "entities", delete_entity, "takes the parent away"),
+    LIMITER_BODY(HTTP_POST, "reset", reset, "fills a bucket"),
+    LIMITER_QUERY(HTTP_GET, "status", status, "a bucket's shards"),
+    LIMITER_QUERY(HTTP_GET, "top", top, "the buckets with the most requests"),
     {HTTP_GET, "/weir", serve_list, .about = NULL},
     {HTTP_GET, "/weir/", serve_list, .about = NULL},
 };
@@ -95,7 +141,8 @@ static const struct endpoint *endpoint_find(const struct client *c)
     const struct slice path = http_text(head, head->path);
     for (size_t i = 0; i < COUNT_OF(ALL); i++) {
         const struct endpoint *e = &ALL[i];
-        if (e->method == method && slice_is(path, e->path) && !(c->admin && slice_is(path, "/")) &&
+        if (e->method == method && slice_is(path, e->path) &&
+            !(c->admin && !slice_starts_with(path, slice_of("/weir"))) &&
             endpoint_takes_type(e, c) && endpoint_takes_target(e, c))
             return e;
     }
@@ -108,7 +155,7 @@ static void endpoints_list(struct buffer *out)
 {
     for (size_t i = 0; i < COUNT_OF(ALL); i++) {
         if (ALL[i].about != NULL)
-            buffer_append_format(out, "%-4s %-24s %s\n", ALL[i].method == HTTP_GET ? "GET" : "POST",
+            buffer_append_format(out, "%-6s %-24s %s\n", llhttp_method_name(ALL[i].method),
                                  ALL[i].shown != NULL ? ALL[i].shown : ALL[i].path, ALL[i].about);
     }
 }
@@ -123,7 +170,15 @@ static void serve_list(struct router *r, struct client *c, const struct endpoint
 
 static void answer_nothing_there(struct router *r, struct client *c)
 {
-    if (!c->admin && slice_is(http_text(&c->http.head, c->http.head.path), "/")) {
+    const struct slice path = http_text(&c->http.head, c->http.head.path);
+    if (!c->admin && is_of_limiter(c)) {
+        bool other_method = false;
+        for (size_t i = 0; i < COUNT_OF(ALL); i++)
+            other_method |= slice_is(path, ALL[i].path);
+        limiter_answer_nothing_there(r, c, other_method);
+        return;
+    }
+    if (!c->admin && slice_is(path, "/")) {
         endpoints_answer(r, c, 404, "text/xml", slice_of("<UnknownOperationException/>\n"));
         return;
     }

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
-#include "router/limiter/limit.h"
+#include "router/admission/limit.h"
+#include "router/limiter/session.h"
+#include "router/limiter/tend.h"
 #include "router/shedding.h"
 #include "router/silence.h"
 
@@ -35,6 +37,7 @@ struct router *router_create(const struct router_options *options)
     timer_queue_init(&r->limit_waits, duration_ms(r->config->gac_wait_ms));
     silence_init(r);
     shedding_init(r);
+    limiter_init(r);
     for (int i = 0; i < BACKOFFS; i++)
         timer_queue_init(&r->backoffs[i], duration_ms(BACKOFF_MS[i]));
     return r;
@@ -45,6 +48,7 @@ void router_destroy(struct router *r)
     struct client *c;
     while ((c = id_map_any(&r->clients)) != NULL)
         client_destroy(c);
+    limiter_deinit(r);
     limit_deinit(r);
     route_cache_deinit(r);
     call_reap(r, true);
@@ -89,6 +93,8 @@ void router_set_wall_clock(struct router *r, struct instant now, int64_t wall_ms
     r->wall_ms = wall_ms;
     r->wall_at = now;
     r->date_until = now;
+    if (r->limiter->look.queue == NULL)
+        timer_start(&r->limiter->look, &r->limiter->looks, now);
 }
 
 bool router_refuse_memory(struct router *r)
@@ -231,6 +237,8 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->patience));
     next = instant_earlier(next, timer_queue_next(&r->looks));
     next = instant_earlier(next, timer_queue_next(&r->limit_waits));
+    next = instant_earlier(next, timer_queue_next(&r->limiter->pauses));
+    next = instant_earlier(next, timer_queue_next(&r->limiter->looks));
     for (int i = 0; i < BACKOFFS; i++)
         next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
     return instant_earlier(next, gac_client_deadline(r->gac));
@@ -263,6 +271,10 @@ void router_tick(struct router *r, struct instant now)
     }
     while ((t = timer_queue_expire(&r->limit_waits, now)) != NULL)
         limit_wait_over(r, TIMER_OWNER(t, struct subrequest, backoff));
+    while ((t = timer_queue_expire(&r->limiter->pauses, now)) != NULL)
+        session_pause_over(TIMER_OWNER(t, struct session, pause));
+    if (timer_queue_expire(&r->limiter->looks, now) != NULL)
+        tend_look(r);
     gac_client_tick(r->gac, now);
     router_event_end(r);
 }

@@ -20,6 +20,7 @@
 #include "router/subrequest.h"
 
 struct limit_waiters;
+struct limiter;
 struct node_watch;
 struct reply_slot;
 
@@ -43,8 +44,9 @@ struct router {
     int64_t date_s;
     struct instant date_until;
     struct prng prng;
-    uint32_t catalog_node;  /* a guess: the node that leads the catalog */
-    struct gac_client *gac; /* owns */
+    uint32_t catalog_node;   /* a guess: the node that leads the catalog */
+    struct gac_client *gac;  /* owns */
+    struct limiter *limiter; /* owns: the rate limiter (router/limiter) */
     struct json_parser *json;
     struct buffer scratch; /* a request's body, padded for the parser, for example */
     size_t scratch_accounted;

@@ -21,7 +21,7 @@
 
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
-#include "router/limiter/limit.h"
+#include "router/admission/limit.h"
 #include "router/operations/operation.h"
 #include "router/readable.h"
 #include "router/sharding/at_home.h"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/message/message.h"
-#include "router/limiter/taken.h"
+#include "router/admission/taken.h"
 #include "router/route.h"
 #include "router/timer.h"
 
@@ -54,7 +54,7 @@ struct subrequest {
     bool guessed;               /* the leader is unknown or silent: `node` may not lead */
     struct slice why;           /* the text of a refusal, in the call's arena */
     bool rested;                /* has paused since a node refused its map */
-    struct limits_taken limits; /* the tokens that it holds (limiter/limit.h) */
+    struct limits_taken limits; /* the tokens that it holds (admission/limit.h) */
     const char *shed; /* the router refuses it for overload: the text; NULL: it does not */
     uint32_t told;    /* by the answer to what was sent last (shedding.h) */
     struct timer deadline;

@@ -190,6 +190,40 @@ size_t number_format(const struct number *n, char out[NUMBER_TEXT_MAX])
     return (size_t)(p - out);
 }
 
+/* ---- whole numbers ---- */
+
+struct number number_from_i64(int64_t value)
+{
+    struct number n = {.negative = value < 0};
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    uint8_t digits[20];
+    size_t at = sizeof digits;
+    if (left == 0)
+        return n;
+    for (; left % 10 == 0; left /= 10)
+        n.exponent++;
+    for (; left > 0; left /= 10)
+        digits[--at] = (uint8_t)(left % 10);
+    n.count = (uint8_t)(sizeof digits - at);
+    n.exponent = (int16_t)(n.exponent + n.count - 1);
+    memcpy(n.digits, digits + at, n.count);
+    return n;
+}
+
+bool number_to_i64(const struct number *n, int64_t *out)
+{
+    number_check(n);
+    if (n->exponent > 18 || n->count > n->exponent + 1)
+        return false;
+    uint64_t whole = 0; /* below 10^19: it cannot overflow */
+    for (int i = 0; i <= n->exponent; i++)
+        whole = whole * 10 + (i < n->count ? n->digits[i] : 0);
+    if (whole > (uint64_t)INT64_MAX + n->negative)
+        return false;
+    *out = n->negative ? (int64_t)(0 - whole) : (int64_t)whole;
+    return true;
+}
+
 /* ---- bytes ---- */
 
 size_t number_encode(const struct number *n, uint8_t out[NUMBER_ENCODED_MAX])

@@ -35,6 +35,11 @@ enum number_error {
 
 enum number_error number_parse(struct slice text, struct number *out);
 
+/* The whole number. */
+struct number number_from_i64(int64_t value);
+/* False: the number is not whole, or outside of int64_t. */
+bool number_to_i64(const struct number *n, int64_t *out);
+
 /* Writes plain digits without an exponent, as the service does: 100 for 1E+2, 0.001 for 1E-3.
  * Returns the length without the final NUL. */
 size_t number_format(const struct number *n, char out[NUMBER_TEXT_MAX]);

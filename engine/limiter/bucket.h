@@ -9,12 +9,14 @@
  * Units: tokens are thousandths (`mtok`), times are milliseconds since 1970.
  *
  * Invariants
- *   BUCKET-1  The shares of all shards of any number add up to the limit. Two shards that come from
- *             one have together its share.
- *   BUCKET-2  tokens <= share of the capacity. Below 0 tokens are debt: only LIMITER_ADJUST makes it.
- *   BUCKET-3  Refilling at t1 and t2 equals refilling once at t2: the fraction is kept (`part`).
- *   BUCKET-4  Doubling, merging, and messages that are lost, late or doubled make no tokens.
- *   BUCKET-5  Each limit has its own refill time: a slow limit is not starved by frequent requests.
+ *   LIMITER-1  The shares of all shards of any number add up to the limit. Two shards that come from
+ *              one have together its share.
+ *   LIMITER-2  tokens <= share of the capacity. Below 0 tokens are debt: only LIMITER_ADJUST makes it.
+ *   LIMITER-3  Refilling at t1 and t2 equals refilling once at t2: the fraction is kept (`part`).
+ *   LIMITER-4  Doubling, merging, and messages that are lost, late or doubled make no tokens.
+ *   LIMITER-5  Each limit has its own refill time: a slow limit is not starved by frequent requests.
+ *   LIMITER-6  A shard has one gift for each number of shards to which it has divided. An item with
+ *              gifts has no time to live: it says which part of its share other shards have.
  *
  * How shards come and go. Shard 0 has the true number of shards (`count`), its epoch, and for each
  * power of two the epoch at which the bucket grew to it last (`grown`). Commands tell what their sender
@@ -24,8 +26,16 @@
  * is not made again in the same epoch. A shard that has expired was full, and so is what its gift has
  * become meanwhile.
  * Merging: shard 0 halves `count` (LIMITER_HALVE). Each shard that goes is closed (LIMITER_CLOSE), and
- * its tokens go to the shard that it came from (LIMITER_ABSORB). When all have, LIMITER_HALVED. A closed
- * item stays, until it expires, so that no late command opens it again.
+ * its tokens go to the shard that it came from (LIMITER_ABSORB). When all have, LIMITER_HALVED: the epoch
+ * moves on, and `grown` is 0 for the number that was given up. A closed item stays, until it expires, so
+ * that no late command opens it again. A shard that was made of a gift after its LIMITER_ABSORB was
+ * answered may divide once more, because an old command tells it to. It takes the gift back when it
+ * hears that the merging is over.
+ *
+ * What senders must heed: all this holds while closed items stay. A sender forgets what it knows of a
+ * bucket's shards LIMITER_KNOWN_MS after it has read shard 0, and a command arrives within
+ * LIMITER_KNOWN_MS or never (`until_ms`). `known` of a LIMITER_OPEN is at least as new as the epoch of
+ * the shard that had the gift.
  *
  * The hidden limit `wcu` is what one partition key may be written: 1,000 write units a second. It is
  * not divided. Not here: who sends commands, and where an item is (router/limiter). */
@@ -40,13 +50,16 @@ enum {
     LIMITER_SHARDS_MAX = 128,
     LIMITER_NAME_MAX = 64,         /* bytes of a limit's name */
     LIMITER_KEEP_MS = 3600 * 1000, /* an item expires so long after its limits are full */
+    LIMITER_KNOWN_MS = LIMITER_KEEP_MS / 4,
 };
+#define LIMITER_TIME_MAX   (INT64_C(1) << 53)     /* of times in ms, and of epochs */
 #define LIMITER_TOKENS_MAX INT64_C(1000000000000) /* of a limit */
 #define LIMITER_MTOK_MAX   (1000 * LIMITER_TOKENS_MAX)
 #define LIMITER_PERIOD_MAX (INT64_C(366) * 24 * 3600 * 1000) /* ms */
 #define LIMITER_WRITES_MWCU \
     INT64_C(1000000) /* the hidden limit: capacity, and refill in a second */
 #define LIMITER_WRITES_NAME "wcu"
+#define LIMITER_LEAST_MTOK  1000 /* the smallest useful request, if none is given */
 
 /* A limit, as it was configured: of the whole bucket. */
 struct limiter_limit {
@@ -58,10 +71,13 @@ struct limiter_limit {
 };
 
 struct limiter_limits {
-    uint64_t version; /* a later change has a larger one */
-    uint32_t count;
+    uint64_t version; /* a later change has a larger one; at most INT64_MAX */
+    uint32_t count;   /* of a command that needs no limits, and of a closed shard: may be 0 */
     struct limiter_limit at[LIMITER_LIMITS_MAX];
 };
+
+/* The hidden limit. Its share is that of shard 0 of 1. */
+extern const struct limiter_limit limiter_writes;
 
 /* The tokens of one limit in one shard. */
 struct limiter_level {
@@ -73,8 +89,9 @@ struct limiter_level {
 /* What a shard has set aside for one that will be made. Levels are in the order of the limits. */
 struct limiter_gift {
     uint32_t child;
-    uint64_t epoch; /* at which the bucket grew */
-    struct limiter_level levels[LIMITER_LIMITS_MAX];
+    uint64_t epoch;                                  /* at which the bucket grew */
+    struct limiter_level levels[LIMITER_LIMITS_MAX]; /* at_ms is the same in all; the share is that
+                                                        of the shard when it was made */
 };
 
 /* What is known of a bucket's shards. */
@@ -82,7 +99,8 @@ struct limiter_shards {
     uint64_t epoch;                /* of the last change; 0: nothing is known */
     uint32_t count;                /* a power of two */
     uint64_t grown[LIMITER_SIZES]; /* [i]: the epoch at which the bucket grew to 2^i shards last;
-                                      [0]: at which it was made */
+                                      [0]: at which it was made. 0: it has fewer, and those that it
+                                      had are merged */
 };
 
 /* A shard's item, decoded. Names borrow from the item. */
@@ -97,10 +115,10 @@ struct limiter_bucket {
     int64_t taken[LIMITER_LIMITS_MAX]; /* mtok in all since it was made, adjustments included */
     struct limiter_level writes;       /* of the hidden limit, thousandths of write units */
     uint32_t gift_count;
-    struct limiter_gift gifts[LIMITER_SIZES];
-    int64_t admitted;   /* requests, since it was made */
-    int64_t refused;    /* requests that routers have told of */
-    int64_t changed_ms; /* when it last heard of another number of shards */
+    struct limiter_gift gifts[LIMITER_SIZES]; /* by child, ascending */
+    int64_t admitted;                         /* requests, since it was made */
+    int64_t refused;                          /* requests that routers have told of */
+    int64_t changed_ms;                       /* when it last heard of another number of shards */
     /* of shard 0 */
     struct limiter_shards truth;
     bool merging; /* shards from truth.count on are not all closed and absorbed yet */
@@ -116,7 +134,7 @@ enum limiter_verb {
     LIMITER_HALVE,  /* shard 0: half as many shards, if the epoch is still the sender's */
     LIMITER_CLOSE,  /* of a shard that goes: takes nothing more */
     LIMITER_ABSORB, /* takes over the tokens in `gift` of the closed shard gift.child */
-    LIMITER_HALVED, /* shard 0: all shards that go were absorbed */
+    LIMITER_HALVED, /* shard 0: all shards that go were absorbed. The epoch moves on */
     LIMITER_CONFIGURE, /* nothing but the newer limits */
     LIMITER_RESET,     /* fills all limits */
     LIMITER_VERBS,
@@ -145,7 +163,7 @@ struct limiter_command {
     struct limiter_limits limits;
     int64_t amounts[LIMITER_LIMITS_MAX]; /* TAKE, ADJUST: mtok, in the order of `limits` */
     int64_t mwcu; /* of the hidden limit: what this write costs, and what earlier requests that left
-                         no trace have cost */
+                         no trace have cost. More than LIMITER_WRITES_MWCU counts as that */
     int64_t attempts; /* requests that were refused and not told yet */
     int64_t until_ms; /* 0: for ever. Otherwise refuse from then on */
     bool homed;       /* TAKE: only if `home` modulo the shard's number of shards is the shard */

@@ -81,6 +81,8 @@ struct request {
             struct slice condition; /* engine/expression/program.h; empty: no condition */
             struct slice update;    /* UPDATE: engine/expression/update_program.h; empty: changes
                                        nothing, but makes an item of the key */
+            struct slice limiter;   /* UPDATE without condition and update: a command that is run on
+                                       the item: engine/limiter/bucket.h; empty: none */
             uint8_t want;           /* enum write_want */
             bool want_failed;       /* if the condition fails, the reply must have the item */
             uint64_t session; /* PUT, DELETE of an index row: as REQUEST_INDEX_SESSION gave it;
@@ -88,8 +90,11 @@ struct request {
             struct slice transaction; /* struct transaction_part: the write is prepared, and done
                                        once the transaction commits; empty: done at once */
             uint8_t admitted;         /* enum write_admitted: of a part */
-            struct slice token; /* UPDATE of a counter's cell: TRANSACTION_TOKEN_SIZE bytes; an
-                                   update whose token is known was done before: OK; empty: none */
+            struct slice token;       /* UPDATE of a counter's cell or of a limiter's bucket:
+                                   TRANSACTION_TOKEN_SIZE bytes; an update whose token is known was
+                                   done before: OK, without an item; empty: none */
+            uint64_t digest; /* UPDATE with a token: of what the client asked for. Another one:
+                                   TOKEN_MISMATCH */
             bool
                 token_only; /* UPDATE with a token, CHECK of a transaction: nothing is done. ABORTED:
                                    the token is not known */
@@ -287,13 +292,15 @@ struct reply {
             struct slice bytes;       /* the item, if found */
             bool found;               /* GET: the item exists; a write: the wanted item does */
             int64_t collection_bytes; /* writes: size of the item collection now; -1: not counted */
-            uint8_t fault;            /* UPDATE_FAILED: enum update_fault */
+            uint8_t fault;            /* UPDATE_FAILED: enum update_fault; CONDITION_FAILED of
+                                         a limiter's command: enum limiter_refusal */
             struct slice index_costs; /* of the writes to indexes: each u8 number of a local index,
                                          or 0 | u32 table id of a global one, or 0 | i64 mcu. Those
                                          of local indexes are a part of consumed_mcu, the others
                                          are not: a global index has throughput of its own */
             struct read_stamp stamp;  /* of a GET that transacts */
-        } item;                       /* GET, PUT, DELETE, UPDATE, CHECK */
+            int64_t wall_ms; /* of a limiter's command that was refused: the leader's clock */
+        } item;              /* GET, PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice items; /* each u32 size + bytes; count_only: empty */
             uint32_t count;     /* items that passed the filter */

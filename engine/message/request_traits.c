@@ -52,7 +52,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                                    SLICE(write.condition), BOOL(write.want_failed),
                                    SLICE(write.update), SLICE(write.transaction),
                                    U8(write.admitted), SLICE(write.token), BOOL(write.token_only),
-                                   BOOL(write.moves)},
+                                   BOOL(write.moves), SLICE(write.limiter), U64(write.digest)},
                         WRITES},
     [REQUEST_UNCHANGED] = {ROUTER, ANSWER_NONE,
                            .fields = {SLICE(unchanged.key), U32(unchanged.since.partition),
@@ -135,7 +135,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
 const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
     [ANSWER_ITEM] = {SLICE(item.bytes), BOOL(item.found), U64(item.collection_bytes),
                      U8(item.fault), SLICE(item.index_costs), U32(item.stamp.partition),
-                     U64(item.stamp.epoch), U64(item.stamp.index)},
+                     U64(item.stamp.epoch), U64(item.stamp.index), U64(item.wall_ms)},
     [ANSWER_RANGE] = {SLICE(range.items), U32(range.count), U32(range.scanned),
                       U64(range.read_bytes), BOOL(range.more), SLICE(range.last)},
     [ANSWER_TABLE] = {SLICE(table.bytes), SLICE(table.indexes)},

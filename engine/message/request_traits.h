@@ -6,7 +6,7 @@
 #include "engine/message/message.h"
 
 enum {
-    MESSAGE_FIELDS_MAX = 12
+    MESSAGE_FIELDS_MAX = 14
 };
 
 enum field_type {

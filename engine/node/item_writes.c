@@ -15,6 +15,7 @@
 #include "engine/index/row.h"
 #include "engine/item/item_time.h"
 #include "engine/item/storage_key.h"
+#include "engine/limiter/bucket.h"
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
@@ -80,12 +81,29 @@ static bool write_expires(const struct requests *requests, const struct partitio
     return MUTATED(RAFT_MUTATION_EXPIRE_UNJUDGED) || item_time_is_over(&times, old, p->info.ttl);
 }
 
+/* Runs a limiter's command on the item. */
+static enum reply_code write_judge_command(struct requests *requests, const struct request *q,
+                                           struct slice old, struct write *w)
+{
+    const bool exists = old.size > 0;
+    struct limiter_command command;
+    struct reader r = {q->write.limiter, false};
+    limiter_command_walk(&(struct codec){.in = &r}, &command);
+    buffer_clear(&requests->updated);
+    w->fault = (uint8_t)limiter_apply(&command, exists ? old : q->write.item, exists,
+                                      env_wall_ms(requests->env), &requests->updated);
+    if (w->fault == LIMITER_DONE)
+        w->item = buffer_slice(&requests->updated);
+    return w->fault == LIMITER_DONE ? REPLY_OK : REPLY_CONDITION_FAILED;
+}
+
 /* Sets what the write makes of `old`; an empty `old` means that there is no item. REPLY_OK, or why
  * the write is refused. */
 static enum reply_code write_judge(struct requests *requests, const struct partition *p,
                                    const struct request *q, struct slice old, struct write *w)
 {
     w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
+    w->fault = UPDATE_OK;
     if ((q->write.condition.size > 0 && !program_holds(q->write.condition, old)) ||
         (q->write.expiry && !write_expires(requests, p, old)) ||
         (q->write.moves && q->op != REQUEST_UPDATE && (old.size > 0) != (q->op == REQUEST_DELETE)))
@@ -98,6 +116,8 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
         w->fault = write_keys_fault(p->indexes, w->item);
     if (q->op != REQUEST_UPDATE)
         return w->fault == UPDATE_OK ? REPLY_OK : REPLY_UPDATE_FAILED;
+    if (q->write.limiter.size > 0)
+        return write_judge_command(requests, q, old, w);
     const bool exists = old.size > 0;
     buffer_clear(&requests->updated);
     w->fault =
@@ -201,8 +221,9 @@ static void write_refuse(struct requests *requests, struct partition *p, struct 
     r->verdict = o->verdict;
     r->consumed_mcu = w->cost_mcu - w->paid_mcu;
     r->kind = ANSWER_ITEM;
-    r->item.fault = (uint8_t)(code == REPLY_UPDATE_FAILED ? w->fault : UPDATE_OK);
+    r->item.fault = w->fault;
     r->item.found = o->request.write.want_failed && status == STATUS_OK;
+    r->item.wall_ms = o->request.write.limiter.size > 0 ? env_wall_ms(requests->env) : 0;
     if (r->item.found)
         r->item.bytes = item;
 }
@@ -267,6 +288,7 @@ static void write_propose(struct requests *requests, struct partition *p, const 
         transaction_rows_append_token(
             head, q->write.key, q->write.token,
             &(struct transaction_token){.state = TRANSACTION_COMMITTED,
+                                        .digest = q->write.digest,
                                         .wall_ms = env_wall_ms(requests->env)});
     change_set_append_last(head, &change);
     struct inflight *e =
@@ -307,6 +329,16 @@ static bool write_has_room(struct requests *requests, const struct partition *p,
 
 /* ---- the request ---- */
 
+static const char *write_command_fault(const struct request *q)
+{
+    struct limiter_command command;
+    struct reader r = {q->write.limiter, false};
+    if (q->write.condition.size > 0 || q->write.update.size > 0)
+        return "a limiter's command is the whole update";
+    limiter_command_walk(&(struct codec){.in = &r}, &command);
+    return r.failed || r.left.size > 0 ? "the limiter's command is none" : NULL;
+}
+
 /* What is wrong with the request; NULL: nothing. */
 const char *write_fault_of(const struct request *q)
 {
@@ -326,6 +358,8 @@ const char *write_fault_of(const struct request *q)
         return "the condition is no program";
     if (update_program_check(q->write.update) != STATUS_OK)
         return "the update is no program";
+    if (q->write.limiter.size > 0 && write_command_fault(q) != NULL)
+        return write_command_fault(q);
     if (q->write.token.size != 0 &&
         (q->write.token.size != TRANSACTION_TOKEN_SIZE || q->write.transaction.size > 0))
         return "the token is none";

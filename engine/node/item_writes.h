@@ -18,8 +18,9 @@ struct write {
     uint64_t collection_hash;
     struct local_writes local;
     struct slice feed; /* what the write means for global indexes (feed_change.h); empty: nothing */
-    struct slice stream;     /* the record that it makes (stream_rows.h); empty: none */
-    enum update_fault fault; /* why the update does not fit the item */
+    struct slice stream; /* the record that it makes (stream_rows.h); empty: none */
+    uint8_t fault;       /* why the update does not fit the item: enum update_fault; or why a
+                                limiter's command was not done: enum limiter_refusal */
 };
 
 /* ---- item_writes.c ---- */

@@ -84,7 +84,7 @@ static void whole_note(struct whole *w, const struct write *effect, enum reply_c
                        struct slice old, const struct request *q, int64_t cost_mcu)
 {
     struct reply r = {.code = code, .consumed_mcu = cost_mcu, .kind = ANSWER_ITEM};
-    r.item.fault = (uint8_t)(code == REPLY_UPDATE_FAILED ? effect->fault : UPDATE_OK);
+    r.item.fault = effect->fault;
     r.item.found = code != REPLY_OK && q->write.want_failed && old.size > 0;
     if (r.item.found)
         r.item.bytes = old;

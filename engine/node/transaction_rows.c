@@ -142,24 +142,28 @@ bool token_allows(struct requests *requests, struct partition *p, struct operati
 bool token_allows_update(struct requests *requests, struct partition *p, struct operation *o)
 {
     const struct request *q = &o->request;
-    const struct transaction_part part = {.anchor = q->write.key};
+    const struct transaction_part part = {.anchor = q->write.key, .digest = q->write.digest};
     struct transaction_token t;
     bool in_flight = false;
     const enum status status =
         token_find(requests, o, q->write.key, q->write.token, &t, &in_flight);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return false;
-    const bool known = status == STATUS_OK && !MUTATED(RAFT_MUTATION_ADD_TWICE) &&
-                       token_judge(requests, p, &t, &part) != REPLY_OK;
+    const enum reply_code code = status == STATUS_OK && !MUTATED(RAFT_MUTATION_ADD_TWICE)
+                                     ? token_judge(requests, p, &t, &part)
+                                     : REPLY_OK;
+    const bool known = code != REPLY_OK;
     if (!known && !q->write.token_only)
         return true;
     if (!requests_leads_read(requests, p, o)) /* REFUSAL-1 of item_writes.c */
         return false;
-    PROBE("the token of a counter's update is known");
+    PROBE("the token of an update is known");
     if (known && in_flight)
         waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
-    else if (known)
+    else if (code == REPLY_TOKEN_DONE)
         env_reply(requests->env, o, REPLY_OK);
+    else if (known)
+        env_refuse(requests->env, o, code, "the token is known");
     else
         env_refuse(requests->env, o, REPLY_ABORTED, "the token is not known");
     return false;

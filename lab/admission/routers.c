@@ -1,6 +1,6 @@
 /* routers.c - routers take tokens of the table's limit, find the partition, and answer.
  *
- * As router/limiter/limit.c: a request takes the least that it can cost. If tokens are short and
+ * As router/admission/limit.c: a request takes the least that it can cost. If tokens are short and
  * have been asked for, the request waits for at most gac_wait_ms behind those that wait for the same
  * limit. */
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #include "router/admin/pages.h"
 #include "router/admin/salted_keys.h"
 #include "router/json/json_writer.h"
-#include "router/limiter/limit.h"
+#include "router/admission/limit.h"
 #include "router/operations/table_description.h"
 
 enum {

@@ -10,7 +10,10 @@ static struct slice answer_reason_of(int status)
     static const struct {
         int status;
         const char *reason;
-    } REASONS[] = {{403, "403 Forbidden"},       {404, "404 Not Found"},
+    } REASONS[] = {{204, "204 No Content"},      {403, "403 Forbidden"},
+                   {404, "404 Not Found"},       {405, "405 Method Not Allowed"},
+                   {409, "409 Conflict"},        {415, "415 Unsupported Media Type"},
+                   {429, "429 Too Many Requests"},
                    {408, "408 Request Timeout"}, {413, "413 Payload Too Large"},
                    {414, "414 URI Too Long"},    {500, "500 Internal Server Error"},
                    {501, "501 Not Implemented"}, {503, "503 Service Unavailable"}};
@@ -77,15 +80,17 @@ static void answer_write_head(struct buffer *out, const struct http_answer *a, s
         at = put_text(at, "\r\nConnection: close");
     else if (a->http_1_0)
         at = put_text(at, "\r\nConnection: keep-alive");
-    if (a->origin.size > 0 || a->throttle != NULL) {
+    if (a->origin.size > 0 || a->throttle != NULL || a->lines.size > 0) {
         buffer_end(out, at);
+        buffer_append_slice(out, a->lines);
         if (a->throttle != NULL)
             answer_write_throttle(out, a->throttle, a->status != 200);
         if (a->origin.size > 0)
             answer_write_cors(out, a);
         at = buffer_reserve(out, SIZE_MAX_BUT_TYPE);
     }
-    at = put_decimal(put_text(at, "\r\nContent-Length: "), body.size);
+    if (a->status != 204) /* RFC 9110 8.6 */
+        at = put_decimal(put_text(at, "\r\nContent-Length: "), body.size);
     buffer_end(out, put_text(at, "\r\n\r\n"));
 }
 

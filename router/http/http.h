@@ -184,6 +184,7 @@ struct http_answer {
     const char *request_id;               /* HTTP_REQUEST_ID_SIZE characters */
     const char *date;                     /* HTTP_DATE_SIZE characters */
     const struct http_throttle *throttle; /* NULL: nothing was throttled */
+    struct slice lines;         /* further header lines, each after CR LF; size 0: none */
     struct slice origin;        /* a page of this origin may read the answer; size 0: none may */
     enum content_coding coding; /* of a body of at least HTTP_PACKED_SIZE_MIN bytes */
     bool preflight;             /* answers a browser that asks what a page may send */

@@ -51,16 +51,30 @@ static bool query_bind(const char *const names[], struct slice values[], struct 
     return query_unknown(fault, names, name);
 }
 
+bool query_string_next(struct slice *query, struct arena *arena, struct slice *name,
+                       struct slice *value)
+{
+    while (query->size > 0) {
+        struct slice part = slice_cut(query, '&');
+        if (part.size == 0)
+            continue;
+        *value = part;
+        *name = slice_cut(value, '=');
+        *name = query_decode(arena, *name);
+        *value = query_decode(arena, *value);
+        return true;
+    }
+    return false;
+}
+
 bool query_string_read(struct slice query, struct arena *arena, const char *const names[],
                        struct slice values[], struct fault *fault)
 {
+    struct slice rest = slice_cut(&query, '#'), name, value;
     for (size_t i = 0; names[i] != NULL; i++)
         values[i] = slice_make(NULL, 0);
-    struct slice rest = slice_cut(&query, '#');
-    while (rest.size > 0) {
-        struct slice part = slice_cut(&rest, '&'), value = part, name = slice_cut(&value, '=');
-        if (part.size > 0 && !query_bind(names, values, query_decode(arena, name),
-                                         query_decode(arena, value), fault))
+    while (query_string_next(&rest, arena, &name, &value)) {
+        if (!query_bind(names, values, name, value, fault))
             return false;
     }
     return true;

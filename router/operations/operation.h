@@ -5,6 +5,9 @@
  *          ask for a further table: then `ready` is called again once that table is there.
  * reply    A request has its final reply.
  * finish   All requests have. Completes call->body, or sends further requests. May be NULL.
+ * fail     Writes the body of a call that was refused, and returns its HTTP status. NULL: the body is
+ *          DynamoDB's.
+ * end      The call ends, whatever the reason: gives back what its state holds. May be NULL.
  *
  * To refuse, a step sets the fault that answers the call, and returns false. */
 #pragma once
@@ -25,6 +28,8 @@ struct operation {
     bool (*ready)(struct call *c);
     bool (*reply)(struct call *c, struct subrequest *s, const struct reply *reply);
     bool (*finish)(struct call *c);
+    int (*fail)(struct call *c, const struct fault *f);
+    void (*end)(struct call *c);
 };
 
 /* NULL: weir has no such operation in that service. */

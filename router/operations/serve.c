@@ -103,16 +103,19 @@ static void serve_run(struct router *r, struct client *c, const struct operation
     call_begin(call, members);
 }
 
+bool serve_parse(struct router *r, struct client *c, struct json_value *root)
+{
+    return body_take(r, c) && (r->scratch.size == 0 ||
+                               json_parse(r->json, buffer_slice(&r->scratch), root) == STATUS_OK ||
+                               endpoints_refuse(r, c, FAULT_SERIALIZATION, ""));
+}
+
 void serve_body(struct router *r, struct client *c, const struct endpoint *e)
 {
     struct json_value root = {0};
     const struct operation *o = e->operation;
-    if (!body_take(r, c))
+    if (!serve_parse(r, c, &root))
         return;
-    if (r->scratch.size > 0 && json_parse(r->json, buffer_slice(&r->scratch), &root) != STATUS_OK) {
-        endpoints_refuse(r, c, FAULT_SERIALIZATION, "");
-        return;
-    }
     if (o != NULL || serve_find(r, c, e->target, &o))
         serve_run(r, c, o, &root);
 }

@@ -3,6 +3,10 @@
 #pragma once
 
 #include "router/endpoints.h"
+#include "router/json/json.h"
+
+/* Unpacks and parses the body. No body: `root` stays as it is. False: the client was answered. */
+bool serve_parse(struct router *r, struct client *c, struct json_value *root);
 
 /* Runs an operation on the JSON of the body: the endpoint's, or the one that X-Amz-Target names. */
 void serve_body(struct router *r, struct client *c, const struct endpoint *e);

@@ -2,8 +2,8 @@
 #include "router/operations/table_description.h"
 
 #include "engine/message/request_traits.h"
+#include "router/admission/limit.h"
 #include "router/json/json_writer.h"
-#include "router/limiter/limit.h"
 #include "router/operations/shapes.h"
 #include "router/operations/streams.h"
 #include "router/operations/table_indexes.h"

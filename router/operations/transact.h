@@ -101,5 +101,7 @@ void transact_writes_init(struct call *c, struct transact_write *t, uint32_t cou
 bool transact_writes_fit(struct call *c, const struct item_plan *plan);
 /* `ready`, once each item of the call's plan has its key: sends the requests. */
 bool transact_writes_send(struct call *c);
+/* The same, once the keys are known to differ and the digest is set. */
+bool transact_writes_start(struct call *c);
 bool transact_write_reply(struct call *c, struct subrequest *s, const struct reply *r);
 bool transact_write_finish(struct call *c);

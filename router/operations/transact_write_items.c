@@ -10,10 +10,10 @@
 #include "engine/item/item.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "router/admission/limit.h"
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
-#include "router/limiter/limit.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
@@ -193,6 +193,10 @@ static void part_fill(struct call *c, const struct item_request *q, struct reque
         r->write.item = span_in(&c->bytes, q->item);
     if (q->op == REQUEST_UPDATE)
         r->write.update = span_in(&c->bytes, q->update);
+    if (q->limiter.size > 0) {
+        r->write.item = q->limited;
+        r->write.limiter = q->limiter;
+    }
 }
 
 static void parts_describe(struct call *c, struct transact_write *t)
@@ -422,7 +426,12 @@ bool transact_writes_send(struct call *c)
     if (!transact_keys_differ(c, c->plan))
         return false;
     t->digest = parts_digest(c, c->plan);
-    return writes_begin(c, t);
+    return transact_writes_start(c);
+}
+
+bool transact_writes_start(struct call *c)
+{
+    return writes_begin(c, c->state);
 }
 
 static bool transact_write_ready(struct call *c)

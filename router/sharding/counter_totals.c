@@ -1,9 +1,6 @@
 /* counter_totals.c - reads and writes the copies of counters' sums. */
 #include "router/sharding/counter_totals.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "engine/expression/program.h"
 #include "router/call.h"
 #include "router/sharding/at_home.h"
@@ -25,23 +22,18 @@ void counter_total_ask(struct subrequest *s, const struct salted_key *k, struct 
 
 static size_t made_at_encode(const struct router *r, uint8_t out[NUMBER_ENCODED_MAX])
 {
-    char text[24];
-    struct number n;
-    snprintf(text, sizeof text, "%lld", (long long)router_wall_ms(r));
-    must(number_parse(slice_of(text), &n) == NUMBER_OK);
+    const struct number n = number_from_i64(router_wall_ms(r));
     return number_encode(&n, out);
 }
 
 static int64_t made_at_of(const struct attr *value)
 {
-    char text[NUMBER_TEXT_MAX];
     struct number n;
     size_t used;
-    if (value->type != ATTR_NUMBER || number_decode(value->body, &n, &used) != STATUS_OK ||
-        n.exponent > 15)
-        return 0;
-    number_format(&n, text);
-    return strtoll(text, NULL, 10);
+    int64_t ms;
+    const bool sound = value->type == ATTR_NUMBER &&
+                       number_decode(value->body, &n, &used) == STATUS_OK && number_to_i64(&n, &ms);
+    return sound && ms >= 0 ? ms : 0;
 }
 
 /* The item with the time, or without it. */

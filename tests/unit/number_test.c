@@ -283,6 +283,53 @@ static void sums_that_no_number_holds_are_refused(void **state)
     assert_sum("1E-130", "1E-130", true, "0", NUMBER_OK);
 }
 
+static void whole_numbers_are_exact_both_ways(void **state)
+{
+    (void)state;
+    static const int64_t values[] = {0,
+                                     1,
+                                     -1,
+                                     9,
+                                     10,
+                                     100,
+                                     -1000,
+                                     120,
+                                     INT64_MAX,
+                                     INT64_MIN,
+                                     INT64_MIN + 1,
+                                     1755500000000,
+                                     1000000000000000000};
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
+        char text[24];
+        snprintf(text, sizeof text, "%lld", (long long)values[i]);
+        const struct number expected = parsed(text), n = number_from_i64(values[i]);
+        int64_t back;
+        assert_memory_equal(&n, &expected, sizeof n);
+        assert_true(number_to_i64(&n, &back));
+        assert_int_equal(back, values[i]);
+    }
+}
+
+static void numbers_that_no_int64_has_are_refused(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"0.5",
+                                        "1.25",
+                                        "-12.5",
+                                        "1E-130",
+                                        "9223372036854775808",
+                                        "-9223372036854775809",
+                                        "9999999999999999999",
+                                        "1E19",
+                                        "9E125",
+                                        "12345678901234567890.5"};
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        const struct number n = parsed(texts[i]);
+        int64_t out;
+        assert_false(number_to_i64(&n, &out));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,6 +343,8 @@ int main(void)
         cmocka_unit_test(decoding_leaves_what_follows_the_number),
         cmocka_unit_test(a_number_counts_a_byte_for_two_digits_on_either_side_of_the_point),
         cmocka_unit_test(sums_are_exact),
+        cmocka_unit_test(whole_numbers_are_exact_both_ways),
+        cmocka_unit_test(numbers_that_no_int64_has_are_refused),
         cmocka_unit_test(sums_that_no_number_holds_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

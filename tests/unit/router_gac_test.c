@@ -2,7 +2,7 @@
  * are the real ones, nodes and catalog are of paper. */
 #include "tests/check.h"
 
-#include "router/limiter/limit.h"
+#include "router/admission/limit.h"
 #include "router/router_internal.h"
 #include "tests/support/expect.h"
 

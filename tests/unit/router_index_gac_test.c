@@ -2,7 +2,7 @@
  * table's. The router and the servers are the real ones, nodes and catalog are of paper. */
 #include "tests/check.h"
 
-#include "router/limiter/limit.h"
+#include "router/admission/limit.h"
 #include "router/router_internal.h"
 #include "tests/support/router_indexes.h"
 

@@ -1,5 +1,5 @@
 /* limit.c - takes tokens before a request is sent, and keeps the queues of waiting requests. */
-#include "router/limiter/limit.h"
+#include "router/admission/limit.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,303 @@
+/* buckets.c - the router's memory of buckets. */
+#include "router/limiter/buckets.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+#include "router/limiter/tend.h"
+
+enum {
+    PAUSE_MS = 5 /* while a transaction has an item */
+};
+
+/* ---- life ---- */
+
+void limiter_init(struct router *r)
+{
+    struct limiter *l = must_calloc(1, sizeof *l);
+    TAILQ_INIT(&l->used);
+    LIST_INIT(&l->tends);
+    timer_queue_init(&l->pauses, duration_ms(PAUSE_MS));
+    timer_queue_init(&l->looks, duration_ms(r->config->limiter_look_ms));
+    r->limiter = l;
+}
+
+static void bucket_destroy(struct router *r, struct known_bucket *b)
+{
+    must(b->uses == 0);
+    TAILQ_REMOVE(&r->limiter->used, b, used);
+    id_map_remove(&r->limiter->buckets, b->hash);
+    r->limiter->count--;
+    buffer_deinit(&b->text);
+    buffer_deinit(&b->words);
+    free(b->at);
+    free(b);
+}
+
+void limiter_deinit(struct router *r)
+{
+    struct known_bucket *b;
+    tend_end_all(r);
+    while ((b = TAILQ_FIRST(&r->limiter->used)) != NULL)
+        bucket_destroy(r, b);
+    timer_stop(&r->limiter->look);
+    id_map_deinit(&r->limiter->buckets);
+    free(r->limiter);
+}
+
+/* ---- finding ---- */
+
+static bool name_is(const struct bucket_name *a, const struct bucket_name *b)
+{
+    return slice_equal(a->space, b->space) && slice_equal(a->entity, b->entity) &&
+           slice_equal(a->resource, b->resource);
+}
+
+static uint64_t name_hash(const struct bucket_name *n)
+{
+    uint64_t h = XXH3_64bits(n->space.data, n->space.size);
+    h = XXH3_64bits_withSeed(n->entity.data, n->entity.size, h);
+    h = XXH3_64bits_withSeed(n->resource.data, n->resource.size, h);
+    return h | 1;
+}
+
+/* Makes room: the bucket that was not used for the longest time goes. */
+static void limiter_evict(struct router *r)
+{
+    struct known_bucket *b = TAILQ_FIRST(&r->limiter->used);
+    while (b != NULL && b->uses > 0)
+        b = TAILQ_NEXT(b, used);
+    if (b != NULL)
+        bucket_destroy(r, b);
+}
+
+static struct known_bucket *bucket_make(struct router *r, const struct bucket_name *name,
+                                        uint64_t hash)
+{
+    struct known_bucket *b = must_calloc(1, sizeof *b);
+    if (r->limiter->count >= r->config->limiter_buckets_max)
+        limiter_evict(r);
+    b->hash = hash;
+    buffer_append_slice(&b->text, name->space);
+    buffer_append_slice(&b->text, name->entity);
+    buffer_append_slice(&b->text, name->resource);
+    const uint8_t *text = b->text.data;
+    b->name.space = slice_make(text, name->space.size);
+    b->name.entity = slice_make(text + name->space.size, name->entity.size);
+    b->name.resource = slice_make(text + name->space.size + name->entity.size, name->resource.size);
+    b->turn = (uint32_t)prng_next(&r->prng);
+    id_map_add(&r->limiter->buckets, hash, b);
+    TAILQ_INSERT_TAIL(&r->limiter->used, b, used);
+    r->limiter->count++;
+    return b;
+}
+
+struct known_bucket *bucket_hold(struct router *r, const struct bucket_name *name)
+{
+    uint64_t hash = name_hash(name);
+    struct known_bucket *b = id_map_find(&r->limiter->buckets, hash);
+    while (b != NULL && !name_is(&b->name, name)) { /* equal hashes */
+        hash += 2;
+        b = id_map_find(&r->limiter->buckets, hash);
+    }
+    if (b == NULL) {
+        b = bucket_make(r, name, hash);
+    } else {
+        TAILQ_REMOVE(&r->limiter->used, b, used);
+        TAILQ_INSERT_TAIL(&r->limiter->used, b, used);
+    }
+    b->uses++;
+    return b;
+}
+
+void bucket_release(struct router *r, struct known_bucket *b)
+{
+    (void)r;
+    must(b->uses > 0);
+    b->uses--;
+}
+
+/* ---- limits ---- */
+
+static struct slice keep(struct buffer *words, struct slice s)
+{
+    const size_t at = words->size;
+    buffer_append_slice(words, s);
+    return slice_make(words->data + at, s.size);
+}
+
+static size_t words_size(const struct level_item *from, struct slice parent)
+{
+    size_t size = parent.size + 1;
+    for (uint32_t i = 0; i < from->limits.count; i++)
+        size += from->limits.at[i].name.size;
+    return size;
+}
+
+void bucket_configure(struct router *r, struct known_bucket *b, const struct slice items[LEVELS])
+{
+    struct level_item at[LEVELS], none = {0};
+    const struct level_item *from = &none;
+    uint64_t version = 0;
+    enum on_unavailable unavailable = ON_UNAVAILABLE_UNSAID;
+    for (uint32_t i = 0; i < LEVELS; i++)
+        level_read(items[i], &at[i]);
+    b->level = LEVEL_SYSTEM;
+    for (uint32_t i = 0; i < LEVEL_META; i++) {
+        version += at[i].version;
+        if (unavailable == ON_UNAVAILABLE_UNSAID)
+            unavailable = at[i].on_unavailable;
+        if (from->limits.count == 0 && at[i].limits.count > 0) {
+            from = &at[i];
+            b->level = (enum level)i;
+        }
+    }
+    if (!b->configured || version != b->limits.version)
+        for (uint32_t i = 0; i < b->at_count; i++)
+            b->at[i].heard = false; /* levels are in the order of the limits */
+    const struct slice parent = at[LEVEL_META].cascade ? at[LEVEL_META].parent : none.parent;
+    buffer_clear(&b->words);
+    buffer_reserve(&b->words, words_size(from, parent)); /* names borrow: it must not move */
+    b->limits = from->limits;
+    b->limits.version = version;
+    for (uint32_t i = 0; i < b->limits.count; i++)
+        b->limits.at[i].name = keep(&b->words, from->limits.at[i].name);
+    b->parent = keep(&b->words, parent);
+    b->on_unavailable = unavailable;
+    b->configured = true;
+    b->fresh_until = instant_add(r->now, duration_ms(r->config->limiter_limits_ms));
+}
+
+void bucket_forget_limits(struct known_bucket *b)
+{
+    b->fresh_until = (struct instant){0};
+}
+
+uint32_t bucket_limit(const struct known_bucket *b, struct slice name)
+{
+    uint32_t i = 0;
+    while (i < b->limits.count && !slice_equal(b->limits.at[i].name, name))
+        i++;
+    return i;
+}
+
+/* ---- shards ---- */
+
+struct known_shard *bucket_shard(struct known_bucket *b, uint32_t shard)
+{
+    must(shard < LIMITER_SHARDS_MAX);
+    if (shard >= b->at_count) {
+        const uint32_t count = shard < 1 ? 1 : 2 * (1U << (31 - __builtin_clz(shard)));
+        b->at = realloc(b->at, count * sizeof *b->at);
+        must(b->at != NULL);
+        memset(b->at + b->at_count, 0, (count - b->at_count) * sizeof *b->at);
+        b->at_count = count;
+    }
+    return &b->at[shard];
+}
+
+uint32_t bucket_count(const struct known_bucket *b)
+{
+    return b->shards.count > 0 ? b->shards.count : 1;
+}
+
+/* Its levels, in the order of the bucket's limits. */
+static void shard_take_levels(const struct known_bucket *b, struct known_shard *k,
+                              const struct limiter_bucket *heard)
+{
+    k->heard = heard->limits.version == b->limits.version && !heard->closed;
+    for (uint32_t i = 0; i < heard->limits.count; i++) {
+        const uint32_t at = bucket_limit(b, heard->limits.at[i].name);
+        if (at == b->limits.count)
+            k->heard = false;
+        else
+            k->levels[at] = heard->levels[i];
+    }
+    k->heard &= heard->limits.count == b->limits.count;
+}
+
+bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, struct slice item,
+                  struct instant asked, int64_t leader_ms, struct limiter_bucket *out)
+{
+    struct known_shard *k = bucket_shard(b, shard);
+    if (!limiter_bucket_decode(item, out) || out->shard != shard) {
+        k->heard = false;
+        return false;
+    }
+    k->asked = asked;
+    k->sure = leader_ms >= 0;
+    k->at_ms = leader_ms > 0 ? leader_ms : k->sure ? out->writes.at_ms : router_wall_ms(r);
+    k->shards = out->shards;
+    k->version = out->limits.version;
+    k->writes = out->writes.tokens;
+    k->requests = out->admitted + out->refused;
+    shard_take_levels(b, k, out);
+    if (shard == 0 && out->truth.epoch >= b->shards.epoch) {
+        b->shards = out->truth;
+        b->merging = out->merging;
+        b->changed_ms = out->changed_ms;
+    }
+    if (out->limits.version > b->limits.version && b->configured)
+        bucket_forget_limits(b);
+    return true;
+}
+
+/* ---- what can be there ---- */
+
+int64_t bucket_possible(const struct router *r, const struct known_bucket *b, uint32_t shard,
+                        uint32_t limit)
+{
+    const struct limiter_limit *l = &b->limits.at[limit];
+    const uint32_t count = bucket_count(b);
+    const int64_t share = limiter_share(l->capacity, shard, count);
+    if (shard >= b->at_count || !b->at[shard].heard)
+        return share;
+    const struct known_shard *k = &b->at[shard];
+    const int64_t since_ms = instant_since(r->now, k->asked).ns / NS_PER_MS + 1;
+    if (!k->sure || k->shards != count || since_ms > LIMITER_HEARD_MS)
+        return share;
+    struct limiter_level level = k->levels[limit];
+    const int64_t now_ms = k->at_ms + since_ms;
+    limiter_refill(&level, l, shard, count, now_ms > level.at_ms ? now_ms : level.at_ms);
+    return level.tokens;
+}
+
+int64_t bucket_possible_in_all(const struct router *r, const struct known_bucket *b, uint32_t limit)
+{
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < bucket_count(b); i++)
+        sum += bucket_possible(r, b, i, limit);
+    return sum;
+}
+
+int64_t bucket_wait_ms(const struct router *r, const struct known_bucket *b, uint32_t limit,
+                       int64_t mtok)
+{
+    const struct limiter_limit *l = &b->limits.at[limit];
+    const int64_t missing = mtok - bucket_possible_in_all(r, b, limit);
+    if (mtok > l->capacity)
+        return -1;
+    if (missing <= 0)
+        return 0;
+    const __int128 wait = ((__int128)missing * l->period_ms + l->amount - 1) / l->amount;
+    return wait > INT64_MAX ? INT64_MAX : (int64_t)wait;
+}
+
+/* ---- counts ---- */
+
+struct space_counts *limiter_space(struct router *r, struct slice name)
+{
+    struct limiter *l = r->limiter;
+    for (uint32_t i = 0; i < l->space_count; i++) {
+        if (slice_is(name, l->spaces[i].name))
+            return &l->spaces[i];
+    }
+    if (l->space_count == LIMITER_SPACES_MAX)
+        return &l->spaces[LIMITER_SPACES_MAX - 1];
+    struct space_counts *s = &l->spaces[l->space_count++];
+    if (l->space_count == LIMITER_SPACES_MAX)
+        name = slice_of("(others)");
+    memcpy(s->name, name.data, name.size);
+    s->name[name.size] = '\0';
+    return s;
+}

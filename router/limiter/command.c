@@ -1,0 +1,114 @@
+/* command.c - commands to shards as requests, and what their replies say. */
+#include "router/limiter/session.h"
+
+void command_begin(struct known_bucket *b, enum limiter_verb verb, uint32_t shard,
+                   struct limiter_command *out)
+{
+    struct known_shard *k = bucket_shard(b, shard);
+    const int64_t cost = k->cost_mcu > 1000 ? k->cost_mcu : 1000;
+    *out = (struct limiter_command){.verb = (uint8_t)verb,
+                                    .shard = shard,
+                                    .known = b->shards,
+                                    .limits = b->limits,
+                                    .mwcu = cost + k->owed_mwcu < LIMITER_WRITES_MWCU
+                                                ? cost + k->owed_mwcu
+                                                : LIMITER_WRITES_MWCU};
+    if (out->known.count == 0)
+        out->known.count = 1;
+}
+
+static struct slice command_encode(struct call *c, const struct limiter_command *command)
+{
+    struct buffer bytes = {0};
+    struct limiter_command copy = *command;
+    limiter_command_walk(&(struct codec){.out = &bytes}, &copy);
+    const struct slice out = arena_copy(&c->arena, buffer_slice(&bytes));
+    buffer_deinit(&bytes);
+    return out;
+}
+
+struct subrequest *command_send(struct call *c, struct known_bucket *b,
+                                const struct limiter_command *command, uint32_t index,
+                                struct slice token, uint64_t digest)
+{
+    struct session *s = c->state;
+    struct place place;
+    place_of_shard(c, &s->table->table, &b->name, command->shard, &place);
+    struct subrequest *sub = call_request(c, s->table, REQUEST_UPDATE);
+    sub->index = index;
+    sub->request.write.key = place.key;
+    sub->request.write.item = place.item;
+    sub->request.write.limiter = command_encode(c, command);
+    sub->request.write.want = WANT_NEW;
+    sub->request.write.want_failed = true;
+    sub->request.write.token = token;
+    sub->request.write.digest = digest;
+    s->asked = c->router->now;
+    subrequest_start(c->router, sub);
+    return sub;
+}
+
+void command_read(struct call *c, struct known_bucket *b, uint32_t shard)
+{
+    struct session *s = c->state;
+    struct place place;
+    place_of_shard(c, &s->table->table, &b->name, shard, &place);
+    struct subrequest *sub = call_request(c, s->table, REQUEST_GET);
+    sub->index = shard;
+    sub->request.get.key = place.key;
+    sub->request.get.consistent = true;
+    s->asked = c->router->now;
+    subrequest_start(c->router, sub);
+}
+
+/* What the shard must still be charged for. */
+static void command_owe(struct known_shard *k, bool done, int64_t mwcu, int64_t consumed_mcu)
+{
+    k->owed_mwcu = (done ? -mwcu : 0) + k->owed_mwcu + consumed_mcu;
+    if (done && consumed_mcu > 0)
+        k->cost_mcu = consumed_mcu;
+    if (done && k->owed_mwcu < 0)
+        k->owed_mwcu = 0;
+    if (k->owed_mwcu > LIMITER_WRITES_MWCU)
+        k->owed_mwcu = LIMITER_WRITES_MWCU;
+}
+
+void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_t mwcu,
+                  const struct subrequest *s, const struct reply *r, struct command_end *out)
+{
+    struct session *session = c->state;
+    const bool item = r->kind == ANSWER_ITEM && r->item.found;
+    *out = (struct command_end){.end = CHARGE_LOST};
+    switch (r->code) {
+    case REPLY_OK:
+        out->end = CHARGE_DONE;
+        out->before = !item;
+        break;
+    case REPLY_CONDITION_FAILED:
+        out->end = CHARGE_REFUSED;
+        out->refusal = r->kind == ANSWER_ITEM && r->item.fault < LIMITER_REFUSALS
+                           ? (enum limiter_refusal)r->item.fault
+                           : LIMITER_NO_BUCKET;
+        break;
+    case REPLY_THROTTLED:
+        out->end = CHARGE_REFUSED;
+        out->refusal = LIMITER_SHORT_WRITES;
+        out->throttled = true;
+        call_refuse(c, s, r);
+        break;
+    case REPLY_TOKEN_MISMATCH:
+        out->end = CHARGE_USED;
+        break;
+    case REPLY_LOCKED:
+    case REPLY_TOKEN_RUNS:
+        out->busy = true;
+        break;
+    default:
+        call_refuse(c, s, r);
+    }
+    command_owe(bucket_shard(b, shard), out->end == CHARGE_DONE && !out->before, mwcu,
+                r->consumed_mcu);
+    if (item)
+        out->heard = bucket_heard(c->router, b, shard, r->item.bytes, session->asked,
+                                  r->code == REPLY_OK ? 0 : r->item.wall_ms, &out->item);
+}

@@ -1,0 +1,130 @@
+/* lease.c - leases as texts. */
+#include "router/limiter/lease.h"
+
+#include <xxhash.h>
+
+enum {
+    LEASE_FORMAT = 1
+};
+
+static void lease_walk(struct codec *c, struct lease *l, struct arena *arena)
+{
+    uint8_t format = LEASE_FORMAT;
+    codec_u8(c, &format);
+    codec_check(c, format == LEASE_FORMAT);
+    for (uint32_t i = 0; i < sizeof l->id; i++)
+        codec_u8(c, &l->id[i]);
+    codec_u32(c, &l->use);
+    codec_amount(c, &l->until_ms);
+    codec_sized(c, &l->space, WORDS_NAMESPACE_MAX);
+    codec_sized(c, &l->resource, WORDS_NAME_MAX);
+    codec_u32(c, &l->limit_count);
+    codec_check(c, l->limit_count <= LIMITER_LIMITS_MAX);
+    if (codec_failed(c))
+        return;
+    for (uint32_t i = 0; i < l->limit_count; i++)
+        codec_sized(c, &l->limits[i], LIMITER_NAME_MAX);
+    codec_u32(c, &l->part_count);
+    codec_check(c, l->part_count >= 1 && l->part_count <= LEASE_PARTS_MAX);
+    if (codec_failed(c))
+        return;
+    if (codec_reads(c))
+        l->parts = arena_zalloc(arena, l->part_count * sizeof *l->parts);
+    for (uint32_t i = 0; i < l->part_count; i++) {
+        codec_sized(c, &l->parts[i].entity, WORDS_NAME_MAX);
+        codec_u32(c, &l->parts[i].shard);
+        codec_check(c, l->parts[i].shard < LIMITER_SHARDS_MAX);
+        for (uint32_t k = 0; k < l->limit_count; k++)
+            codec_i64(c, &l->parts[i].amounts[k], -LIMITER_MTOK_MAX, LIMITER_MTOK_MAX);
+    }
+}
+
+/* ---- base64url, RFC 4648 section 5, without padding ---- */
+
+static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static void base64url_append(struct buffer *out, struct slice bytes)
+{
+    uint32_t bits = 0, held = 0;
+    for (size_t i = 0; i < bytes.size; i++) {
+        bits = bits << 8 | bytes.data[i];
+        for (held += 8; held >= 6; held -= 6)
+            buffer_append_u8(out, (uint8_t)DIGITS[bits >> (held - 6) & 63]);
+    }
+    if (held > 0)
+        buffer_append_u8(out, (uint8_t)DIGITS[bits << (6 - held) & 63]);
+}
+
+static bool base64url_read(struct buffer *out, struct slice text)
+{
+    uint32_t bits = 0, held = 0;
+    for (size_t i = 0; i < text.size; i++) {
+        const char *at = text.data[i] == 0 ? NULL : strchr(DIGITS, text.data[i]);
+        if (at == NULL)
+            return false;
+        bits = bits << 6 | (uint32_t)(at - DIGITS);
+        held += 6;
+        if (held >= 8) {
+            held -= 8;
+            buffer_append_u8(out, (uint8_t)(bits >> held));
+        }
+    }
+    return held < 6 && (bits & ((1U << held) - 1)) == 0;
+}
+
+/* ---- texts ---- */
+
+void lease_write(struct buffer *out, const struct lease *l)
+{
+    struct buffer bytes = {0};
+    struct lease copy = *l;
+    lease_walk(&(struct codec){.out = &bytes}, &copy, NULL);
+    buffer_append_u64(&bytes, XXH3_64bits(bytes.data, bytes.size));
+    base64url_append(out, buffer_slice(&bytes));
+    buffer_deinit(&bytes);
+}
+
+static bool lease_names_fit(const struct lease *l)
+{
+    bool fit = words_is_plain(l->space, WORDS_NAMESPACE_MAX) && l->resource.size > 0 &&
+               l->resource.size <= WORDS_NAME_MAX && slice_is_utf8(l->resource);
+    for (uint32_t i = 0; i < l->limit_count; i++)
+        fit = fit && words_is_plain(l->limits[i], LIMITER_NAME_MAX);
+    for (uint32_t i = 0; i < l->part_count; i++)
+        fit = fit && l->parts[i].entity.size > 0 && l->parts[i].entity.size <= WORDS_NAME_MAX &&
+              slice_is_utf8(l->parts[i].entity);
+    return fit;
+}
+
+bool lease_read(struct arena *arena, struct slice text, struct lease *out)
+{
+    struct buffer bytes = {0};
+    *out = (struct lease){0};
+    const bool encoded = text.size <= LEASE_TEXT_MAX && base64url_read(&bytes, text);
+    const struct slice all = arena_copy(arena, buffer_slice(&bytes));
+    buffer_deinit(&bytes);
+    if (!encoded || all.size < 8)
+        return false;
+    struct reader sum = {slice_make(all.data + all.size - 8, 8), false};
+    struct reader r = {slice_make(all.data, all.size - 8), false};
+    if (XXH3_64bits(all.data, all.size - 8) != reader_u64(&sum))
+        return false;
+    lease_walk(&(struct codec){.in = &r}, out, arena);
+    return !r.failed && r.left.size == 0 && lease_names_fit(out);
+}
+
+uint32_t lease_limit(struct lease *l, struct slice name)
+{
+    uint32_t i = 0;
+    while (i < l->limit_count && !slice_equal(l->limits[i], name))
+        i++;
+    if (i == l->limit_count && i < LIMITER_LIMITS_MAX)
+        l->limits[l->limit_count++] = name;
+    return i;
+}
+
+void lease_token(const struct lease *l, uint8_t out[TRANSACTION_TOKEN_SIZE])
+{
+    const XXH128_hash_t hash = XXH3_128bits_withSeed(l->id, sizeof l->id, l->use);
+    memcpy(out, &hash, TRANSACTION_TOKEN_SIZE);
+}

@@ -1,0 +1,566 @@
+/* session.c - the steps that all operations of the rate limiter share. */
+#include "router/limiter/session.h"
+
+#include "router/limiter/tend.h"
+
+/* ---- life ---- */
+
+void session_begin(struct call *c, struct session *s, const struct session_work *work,
+                   const struct bucket_name *name)
+{
+    c->state = s;
+    s->work = work;
+    if (name != NULL)
+        session_add(c, name);
+    call_look_for_table(c, slice_of(LIMITER_TABLE), &s->table, &s->absent);
+}
+
+struct known_bucket *session_add(struct call *c, const struct bucket_name *name)
+{
+    struct session *s = c->state;
+    must(s->chain_count < LIMITER_CHAIN_MAX);
+    return s->chain[s->chain_count++] = bucket_hold(c->router, name);
+}
+
+void session_end(struct call *c)
+{
+    struct session *s = c->state;
+    if (s == NULL)
+        return;
+    timer_stop(&s->pause);
+    for (uint32_t i = 0; i < s->chain_count; i++)
+        bucket_release(c->router, s->chain[i]);
+    s->chain_count = 0;
+}
+
+/* ---- limits ---- */
+
+static void limits_ask(struct call *c)
+{
+    struct session *s = c->state;
+    s->step = SESSION_LIMITS;
+    s->deaf = false;
+    for (uint32_t i = 0; i < LEVELS; i++) {
+        struct place place;
+        s->levels[i] = slice_make(NULL, 0);
+        place_of_level(c, &s->table->table, &s->chain[s->configured]->name, (enum level)i, &place);
+        struct subrequest *sub = call_request(c, s->table, REQUEST_GET);
+        sub->index = i;
+        sub->request.get.key = place.key;
+        sub->request.get.consistent = true;
+        subrequest_start(c->router, sub);
+    }
+}
+
+/* The bucket's entity has a parent that is charged too. */
+static void session_add_parent(struct call *c, const struct known_bucket *b)
+{
+    const struct session *s = c->state;
+    struct bucket_name name = b->name;
+    name.entity = b->parent;
+    if (b->parent.size == 0 || s->work->no_parents || s->chain_count == LIMITER_CHAIN_MAX)
+        return;
+    for (uint32_t i = 0; i < s->chain_count; i++) {
+        if (slice_equal(s->chain[i]->name.entity, name.entity))
+            return; /* a circle */
+    }
+    session_add(c, &name);
+}
+
+/* Goes on with the next bucket of the chain, or with the operation. */
+bool session_go_on(struct call *c)
+{
+    struct session *s = c->state;
+    while (s->configured < s->chain_count) {
+        struct known_bucket *b = s->chain[s->configured];
+        const bool fresh = b->configured && instant_before(c->router->now, b->fresh_until);
+        if (!fresh || s->fresh) {
+            limits_ask(c);
+            return true;
+        }
+        s->configured++;
+        session_add_parent(c, b);
+    }
+    s->fresh = false;
+    if (s->chain_count > 0 && s->chain[0]->limits.count == 0 && !s->work->lenient)
+        return fault_set(call_fault(c), FAULT_NOT_FOUND,
+                         "No limits apply to entity '%.*s' and resource '%.*s'; set some with PUT "
+                         "/limiter/v1/limits",
+                         SHOWN(s->chain[0]->name.entity), SHOWN(s->chain[0]->name.resource));
+    return s->work->known(c);
+}
+
+static bool limits_take(struct call *c, const struct subrequest *sub, const struct reply *r)
+{
+    struct session *s = c->state;
+    if (r->code != REPLY_OK) {
+        s->deaf = true;
+    } else if (r->kind == ANSWER_ITEM && r->item.found) {
+        s->levels[sub->index] = arena_copy(&c->arena, r->item.bytes);
+    }
+    return true;
+}
+
+/* All levels have answered. While they cannot be read, limits that are known stay. */
+static bool limits_end(struct call *c)
+{
+    struct session *s = c->state;
+    struct known_bucket *b = s->chain[s->configured];
+    if (s->deaf && !b->configured)
+        return fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                         "The limits of the bucket cannot be read: the store does not answer");
+    if (!s->deaf)
+        bucket_configure(c->router, b, s->levels);
+    s->configured++;
+    session_add_parent(c, b);
+    return session_go_on(c);
+}
+
+bool session_ready(struct call *c)
+{
+    struct session *s = c->state;
+    s->step = SESSION_OVER;
+    if (s->absent && !s->work->lenient)
+        return fault_set(call_fault(c), FAULT_NOT_FOUND,
+                         "No limits were ever set; set some with PUT /limiter/v1/limits");
+    return s->absent ? s->work->known(c)
+                     : call_table_usable(c, &s->table->table) && session_go_on(c);
+}
+
+/* ---- charges ---- */
+
+static void charge_command(struct call *c, struct charge_part *p, struct limiter_command *out)
+{
+    const struct session *s = c->state;
+    const struct charge *g = &s->charge;
+    command_begin(p->bucket, p->verb, p->shard, out);
+    memcpy(out->amounts, p->amounts, sizeof out->amounts);
+    out->until_ms = g->until_ms;
+    out->homed = g->homed && p == g->parts;
+    out->home = slice_head(slice_make(g->token, sizeof g->token));
+    out->attempts = p->bucket->attempts;
+    p->bucket->attempts = 0;
+    p->mwcu = out->mwcu;
+    p->attempts = out->attempts;
+}
+
+/* The refusals that were not told must be told later. */
+static void charge_take_back(struct charge *g)
+{
+    for (uint32_t i = 0; i < g->count; i++)
+        g->parts[i].bucket->attempts += g->parts[i].attempts;
+}
+
+static void charge_many(struct call *c)
+{
+    struct session *s = c->state;
+    struct charge *g = &s->charge;
+    struct item_plan *plan = item_plan_create(c, 1, g->count);
+    const struct slice token =
+        g->named ? slice_make(g->token, sizeof g->token) : slice_make(NULL, 0);
+    s->step = SESSION_TRANSACT;
+    s->asked = c->router->now;
+    plan->tables->name = s->table->table.name;
+    plan->tables->route = s->table;
+    for (uint32_t i = 0; i < g->count; i++) {
+        struct limiter_command command;
+        struct place place;
+        struct buffer bytes = {0};
+        charge_command(c, &g->parts[i], &command);
+        command.mwcu *= TRANSACTION_FACTOR;
+        limiter_command_walk(&(struct codec){.out = &bytes}, &command);
+        place_of_shard(c, &s->table->table, &g->parts[i].bucket->name, g->parts[i].shard, &place);
+        plan->items[i] =
+            (struct item_request){.op = REQUEST_UPDATE,
+                                  .key = place.key,
+                                  .limited = place.item,
+                                  .limiter = arena_copy(&c->arena, buffer_slice(&bytes)),
+                                  .want_failed = true};
+        buffer_deinit(&bytes);
+    }
+    c->plan = plan;
+    s->write = (struct transact_write){0};
+    transact_writes_init(c, &s->write, g->count, token);
+    if (g->named) /* the same name as that of an update of the first shard alone */
+        memcpy(s->write.token, g->token, sizeof g->token);
+    s->write.digest = g->digest;
+    must(transact_writes_start(c));
+}
+
+void session_charge(struct call *c)
+{
+    struct session *s = c->state;
+    struct charge *g = &s->charge;
+    struct limiter_command command;
+    g->end = 0;
+    g->before = g->throttled = false;
+    if (g->count > 1) {
+        charge_many(c);
+        return;
+    }
+    s->step = SESSION_CHARGE;
+    charge_command(c, &g->parts[0], &command);
+    command_send(c, g->parts[0].bucket, &command, 0,
+                 g->named ? slice_make(g->token, sizeof g->token) : slice_make(NULL, 0), g->digest);
+}
+
+/* A transaction or another call has the item. */
+static bool charge_is_busy(struct call *c)
+{
+    struct session *s = c->state;
+    charge_take_back(&s->charge);
+    if (++s->rounds <= SESSION_ROUNDS_MAX) {
+        session_pause(c);
+        return true;
+    }
+    s->charge.end = CHARGE_LOST;
+    fault_set(call_fault(c), FAULT_UNAVAILABLE,
+              "The bucket is busy with other requests: try again");
+    return s->work->charged(c);
+}
+
+static bool charge_took(struct call *c, const struct subrequest *sub, const struct reply *r)
+{
+    struct session *s = c->state;
+    struct charge *g = &s->charge;
+    struct charge_part *p = &g->parts[0];
+    struct command_end e;
+    command_took(c, p->bucket, p->shard, p->mwcu, sub, r, &e);
+    g->end = e.busy ? 0 : e.end;
+    g->refusal = e.refusal;
+    g->before = e.before;
+    g->throttled = e.throttled;
+    g->failed = 0;
+    return true;
+}
+
+/* Why a part of the transaction was refused. */
+static void charge_find_refusal(struct call *c)
+{
+    struct session *s = c->state;
+    struct charge *g = &s->charge;
+    struct limiter_bucket heard;
+    g->end = 0; /* busy, or given up without a reason of its own */
+    for (uint32_t i = 0; i < g->count; i++) {
+        const struct part_end *e = &s->write.ends[i];
+        struct charge_part *p = &g->parts[i];
+        if (e->item.size > 0)
+            bucket_heard(c->router, p->bucket, p->shard, e->item, s->asked, -1, &heard);
+        if (g->end != 0 || (e->code != REPLY_CONDITION_FAILED && e->code != REPLY_THROTTLED))
+            continue;
+        g->end = CHARGE_REFUSED;
+        g->failed = i;
+        g->throttled = e->code == REPLY_THROTTLED;
+        g->refusal = g->throttled || e->fault >= LIMITER_REFUSALS ? LIMITER_SHORT_WRITES
+                                                                  : (enum limiter_refusal)e->fault;
+    }
+}
+
+static bool transact_ends(struct call *c)
+{
+    struct session *s = c->state;
+    struct charge *g = &s->charge;
+    const bool done = transact_write_finish(c);
+    if (done && c->outstanding > 0) {
+        s->step = SESSION_TRANSACT; /* it goes on */
+        return true;
+    }
+    buffer_clear(&c->body);
+    for (uint32_t i = 0; i < g->count; i++)
+        bucket_shard(g->parts[i].bucket, g->parts[i].shard)->heard = false;
+    if (done) {
+        g->end = CHARGE_DONE;
+        g->before = s->write.failure.code == REPLY_TOKEN_DONE;
+    } else if (call_fault(c)->kind == FAULT_TOKEN_MISMATCH) {
+        g->end = CHARGE_USED;
+    } else if (call_fault(c)->kind == FAULT_CANCELED) {
+        charge_find_refusal(c);
+    } else {
+        g->end = call_fault(c)->kind == FAULT_IN_PROGRESS ? 0 : CHARGE_LOST;
+    }
+    return false;
+}
+
+static bool charge_ends(struct call *c)
+{
+    struct session *s = c->state;
+    if (s->charge.end == 0)
+        return charge_is_busy(c);
+    if (s->charge.end != CHARGE_DONE)
+        charge_take_back(&s->charge);
+    return s->work->charged(c);
+}
+
+bool session_is_unavailable(const struct call *c)
+{
+    const enum fault_kind kind = c->router->fault.kind;
+    return kind == FAULT_UNAVAILABLE || kind == FAULT_INTERNAL || kind == FAULT_THROUGHPUT ||
+           kind == FAULT_THROTTLING || kind == FAULT_CONFLICT;
+}
+
+/* ---- pauses ---- */
+
+void session_pause(struct call *c)
+{
+    struct session *s = c->state;
+    s->step = SESSION_PAUSE;
+    c->outstanding++;
+    timer_start(&s->pause, &c->router->limiter->pauses, c->router->now);
+    s->call = c;
+}
+
+void session_pause_over(struct session *s)
+{
+    s->call->outstanding--;
+    call_advance(s->call);
+}
+
+/* ---- mending ---- */
+
+void session_read(struct call *c, struct known_bucket *b)
+{
+    struct session *s = c->state;
+    s->step = SESSION_READ;
+    s->deaf = false;
+    s->mended = b;
+    for (uint32_t i = 0; i < bucket_count(b); i++)
+        command_read(c, b, i);
+}
+
+static bool mend_again(struct call *c)
+{
+    struct session *s = c->state;
+    if (s->charge.end == CHARGE_LOST)
+        return s->work->charged(c); /* the fault is of this event */
+    if (++s->rounds > SESSION_ROUNDS_MAX) {
+        s->charge.end = CHARGE_LOST;
+        fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                  "The bucket's shards change too fast: try again");
+        return s->work->charged(c);
+    }
+    return s->work->known(c);
+}
+
+static bool read_ends(struct call *c)
+{
+    struct session *s = c->state;
+    if (!s->deaf)
+        return s->work->read != NULL ? s->work->read(c) : mend_again(c);
+    s->charge.end = CHARGE_LOST;
+    fault_set(call_fault(c), FAULT_UNAVAILABLE,
+              "The bucket's shards cannot be read: the store does not answer");
+    return s->work->charged(c);
+}
+
+static void read_took(struct call *c, const struct subrequest *sub, const struct reply *r)
+{
+    struct session *s = c->state;
+    struct limiter_bucket heard;
+    if (r->code != REPLY_OK) {
+        s->deaf = true;
+    } else if (r->kind == ANSWER_ITEM && r->item.found) {
+        bucket_heard(c->router, s->mended, sub->index, r->item.bytes, s->asked, -1, &heard);
+    }
+}
+
+/* Asks the shard that `shard` comes from for its gift. */
+static void give_send(struct call *c)
+{
+    struct session *s = c->state;
+    const uint32_t child = s->opened[s->opened_count - 1];
+    struct limiter_command command;
+    s->step = SESSION_GIVE;
+    command_begin(s->mended, LIMITER_GIVE, limiter_parent(child), &command);
+    command.child = child;
+    command_send(c, s->mended, &command, 0, slice_make(NULL, 0), 0);
+}
+
+static bool open_push(struct session *s, uint32_t shard)
+{
+    if (s->opened_count == LIMITER_SIZES || shard == 0)
+        return false;
+    s->opened[s->opened_count++] = shard;
+    return true;
+}
+
+static const struct limiter_gift *gift_for(const struct limiter_bucket *from, uint32_t child)
+{
+    for (uint32_t i = 0; i < from->gift_count; i++) {
+        if (from->gifts[i].child == child)
+            return &from->gifts[i];
+    }
+    return NULL;
+}
+
+/* Keeps the command that makes the shard: it needs the limits that the gift goes by. */
+static void open_prepare(struct call *c, const struct limiter_bucket *from,
+                         const struct limiter_gift *gift)
+{
+    struct session *s = c->state;
+    s->command = arena_alloc(&c->arena, sizeof *s->command);
+    command_begin(s->mended, LIMITER_OPEN, gift->child, s->command);
+    s->command->gift = *gift;
+    s->command->limits = from->limits;
+    for (uint32_t i = 0; i < from->limits.count; i++)
+        s->command->limits.at[i].name = arena_copy(&c->arena, from->limits.at[i].name);
+}
+
+static void give_took(struct call *c, const struct subrequest *sub, const struct reply *r)
+{
+    struct session *s = c->state;
+    const uint32_t child = s->opened[s->opened_count - 1];
+    struct command_end e;
+    s->command = NULL;
+    command_took(c, s->mended, limiter_parent(child), 1000, sub, r, &e);
+    const struct limiter_gift *gift = e.heard ? gift_for(&e.item, child) : NULL;
+    s->charge.end = e.end;
+    s->charge.refusal = e.refusal;
+    if (e.busy)
+        s->charge.end = 0;
+    else if (gift != NULL && (e.end == CHARGE_DONE || e.refusal == LIMITER_NO_CHANGE))
+        open_prepare(c, &e.item, gift);
+    else if (e.refusal == LIMITER_ABSENT && !open_push(s, limiter_parent(child)))
+        s->charge.refusal = LIMITER_CLOSED; /* no shard 0 any more: look again */
+}
+
+static bool give_ends(struct call *c)
+{
+    struct session *s = c->state;
+    if (s->command != NULL) {
+        s->step = SESSION_OPEN;
+        command_send(c, s->mended, s->command, 0, slice_make(NULL, 0), 0);
+        return true;
+    }
+    if (s->charge.end == CHARGE_REFUSED && s->charge.refusal == LIMITER_ABSENT &&
+        ++s->rounds <= SESSION_ROUNDS_MAX) {
+        give_send(c); /* the shard that gives must be made first */
+        return true;
+    }
+    s->opened_count = 0;
+    if (s->charge.end == CHARGE_REFUSED && ++s->rounds <= SESSION_ROUNDS_MAX) {
+        s->step = SESSION_READ; /* the router may be wrong about the number of shards */
+        s->deaf = false;
+        command_read(c, s->mended, 0);
+        return true;
+    }
+    return mend_again(c);
+}
+
+static bool open_ends(struct call *c)
+{
+    struct session *s = c->state;
+    s->opened_count--;
+    if (s->opened_count > 0) {
+        give_send(c);
+        return true;
+    }
+    return mend_again(c);
+}
+
+void session_grow(struct call *c, struct known_bucket *b)
+{
+    struct session *s = c->state;
+    struct limiter_command command;
+    s->step = SESSION_GROW;
+    s->mended = b;
+    command_begin(b, LIMITER_DOUBLE, 0, &command);
+    command_send(c, b, &command, 0, slice_make(NULL, 0), 0);
+}
+
+bool session_mend(struct call *c)
+{
+    struct session *s = c->state;
+    const struct charge_part *p = &s->charge.parts[s->charge.failed];
+    if (s->charge.end != CHARGE_REFUSED || s->rounds++ >= SESSION_ROUNDS_MAX)
+        return false;
+    s->mended = p->bucket;
+    switch (s->charge.refusal) {
+    case LIMITER_ABSENT:
+        s->opened_count = 0;
+        if (!open_push(s, p->shard))
+            return false;
+        give_send(c);
+        return true;
+    case LIMITER_CLOSED:
+    case LIMITER_ELSEWHERE:
+        s->step = SESSION_READ;
+        s->deaf = false;
+        command_read(c, p->bucket, 0);
+        return true;
+    case LIMITER_NO_LIMIT:
+        s->fresh = true;
+        s->configured = 0;
+        for (; s->chain_count > 1; s->chain_count--)
+            bucket_release(c->router, s->chain[s->chain_count - 1]);
+        limits_ask(c);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- replies ---- */
+
+bool session_reply(struct call *c, struct subrequest *sub, const struct reply *r)
+{
+    struct session *s = c->state;
+    struct command_end e;
+    switch (s->step) {
+    case SESSION_LIMITS:
+        return limits_take(c, sub, r);
+    case SESSION_CHARGE:
+        return charge_took(c, sub, r);
+    case SESSION_TRANSACT:
+        return transact_write_reply(c, sub, r);
+    case SESSION_READ:
+        read_took(c, sub, r);
+        return true;
+    case SESSION_GIVE:
+        give_took(c, sub, r);
+        return true;
+    case SESSION_OPEN:
+    case SESSION_GROW:
+        command_took(c, s->mended, s->step == SESSION_GROW ? 0 : s->command->shard, 1000, sub, r,
+                     &e);
+        s->charge.end = e.busy ? 0 : e.end;
+        if (s->step == SESSION_GROW && e.end == CHARGE_DONE)
+            limiter_space(c->router, s->mended->name.space)->doublings++;
+        return true;
+    case SESSION_OWN:
+        return s->work->reply(c, sub, r);
+    case SESSION_PAUSE:
+    case SESSION_OVER:
+        break;
+    }
+    return true;
+}
+
+bool session_finish(struct call *c)
+{
+    struct session *s = c->state;
+    const enum session_step step = s->step;
+    s->step = SESSION_OVER;
+    switch (step) {
+    case SESSION_LIMITS:
+        return limits_end(c);
+    case SESSION_CHARGE:
+        return charge_ends(c);
+    case SESSION_TRANSACT:
+        return transact_ends(c) || charge_ends(c);
+    case SESSION_PAUSE:
+        return s->work->known(c);
+    case SESSION_READ:
+        return read_ends(c);
+    case SESSION_GIVE:
+        return give_ends(c);
+    case SESSION_OPEN:
+        return open_ends(c);
+    case SESSION_GROW:
+        return mend_again(c);
+    case SESSION_OWN:
+        return s->work->finish(c);
+    case SESSION_OVER:
+        break;
+    }
+    return true;
+}

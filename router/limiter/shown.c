@@ -1,0 +1,64 @@
+/* shown.c - limits in bodies and header fields. */
+#include "router/limiter/shown.h"
+
+#include "router/json/json_writer.h"
+
+int64_t shown_remaining(const struct router *r, const struct known_bucket *b, uint32_t limit)
+{
+    const int64_t mtok = bucket_possible_in_all(r, b, limit);
+    return mtok > 0 ? mtok : 0;
+}
+
+int64_t shown_reset_ms(const struct router *r, const struct known_bucket *b, uint32_t limit)
+{
+    return bucket_wait_ms(r, b, limit, b->limits.at[limit].capacity);
+}
+
+void shown_begin(struct call *c, bool allowed)
+{
+    const struct session *s = c->state;
+    const struct router *r = c->router;
+    json_write_open(&c->body, '{');
+    json_member_bool(&c->body, "allowed", allowed);
+    json_member_open(&c->body, "limits", '[');
+    for (uint32_t i = 0; i < s->chain_count; i++) {
+        const struct known_bucket *b = s->chain[i];
+        for (uint32_t k = 0; k < b->limits.count; k++) {
+            json_write_open(&c->body, '{');
+            json_member_string(&c->body, "entity", b->name.entity);
+            json_member_string(&c->body, "name", b->limits.at[k].name);
+            json_member_thousandths(&c->body, "capacity", b->limits.at[k].capacity);
+            json_member_thousandths(&c->body, "remaining", shown_remaining(r, b, k));
+            json_member_integer(&c->body, "reset_ms", shown_reset_ms(r, b, k));
+            json_write_close(&c->body, '}');
+        }
+    }
+    json_write_close(&c->body, ']');
+}
+
+static int64_t seconds_of(int64_t ms)
+{
+    return ms / 1000 + (ms % 1000 > 0);
+}
+
+void shown_set_lines(struct call *c, int64_t retry_ms)
+{
+    const struct session *s = c->state;
+    const struct known_bucket *b = s->chain_count > 0 ? s->chain[0] : NULL;
+    struct buffer lines = {0};
+    if (retry_ms >= 0)
+        buffer_append_format(&lines, "\r\nRetry-After: %lld", (long long)seconds_of(retry_ms));
+    for (uint32_t i = 0; b != NULL && i < b->limits.count; i++) {
+        const struct limiter_limit *l = &b->limits.at[i];
+        buffer_append_format(&lines, "%s\"%.*s\";q=%lld;w=%lld",
+                             i == 0 ? "\r\nRateLimit-Policy: " : ", ", TEXT_OF(l->name),
+                             (long long)(l->capacity / 1000), (long long)seconds_of(l->period_ms));
+    }
+    for (uint32_t i = 0; b != NULL && i < b->limits.count; i++)
+        buffer_append_format(&lines, "%s\"%.*s\";r=%lld;t=%lld", i == 0 ? "\r\nRateLimit: " : ", ",
+                             TEXT_OF(b->limits.at[i].name),
+                             (long long)(shown_remaining(c->router, b, i) / 1000),
+                             (long long)seconds_of(shown_reset_ms(c->router, b, i)));
+    c->lines = arena_copy(&c->arena, buffer_slice(&lines));
+    buffer_deinit(&lines);
+}

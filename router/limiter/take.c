@@ -1,0 +1,566 @@
+/* take.c - plans what is taken where, and answers. */
+#include "router/limiter/take.h"
+
+#include "router/client.h"
+#include "router/json/json_writer.h"
+#include "router/limiter/shown.h"
+#include "router/limiter/tend.h"
+
+enum {
+    TOKEN_KNOWN_MS =
+        10 * 60000, /* as TOKEN_MS of the nodes: what is sent again after this counts anew */
+    WRITES_LOW = LIMITER_WRITES_MWCU / 5
+};
+
+/* ---- refusals ---- */
+
+/* 429: {"allowed":false,..,"reason","limit","entity","retry_after_ms"}; of a proxy: 403. */
+static bool take_refuse(struct call *c, const struct known_bucket *b, const char *reason,
+                        const struct slice *limit, int64_t wait_ms)
+{
+    const struct take *t = c->state;
+    struct known_bucket *own = t->session.chain[0];
+    own->refused++;
+    c->status = t->proxy ? 403 : 429;
+    shown_begin(c, false);
+    json_member_text(&c->body, "reason", reason);
+    json_member_string(&c->body, "entity", b->name.entity);
+    if (limit != NULL)
+        json_member_string(&c->body, "limit", *limit);
+    json_member_integer(&c->body, "retry_after_ms", wait_ms);
+    json_write_close(&c->body, '}');
+    shown_set_lines(c, wait_ms);
+    return true;
+}
+
+/* Refuses for the limit that keeps the request waiting for the longest time. */
+static bool take_refuse_short(struct call *c, const struct known_bucket *b, const int64_t amounts[])
+{
+    uint32_t limit = 0;
+    int64_t longest = 0;
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        const int64_t wait = amounts[i] > 0 ? bucket_wait_ms(c->router, b, i, amounts[i]) : 0;
+        if (wait > longest || (amounts[i] > 0 && amounts[limit] == 0))
+            limit = i;
+        longest = wait > longest ? wait : longest;
+    }
+    return take_refuse(c, b, "limit", &b->limits.at[limit].name, longest > 0 ? longest : 1);
+}
+
+/* The store could not be asked: whether the request is allowed all the same. */
+static bool take_unavailable(struct call *c)
+{
+    struct take *t = c->state;
+    struct session *s = &t->session;
+    const struct known_bucket *b = s->chain_count > 0 ? s->chain[0] : NULL;
+    enum on_unavailable choice = s->on_unavailable;
+    if (!session_is_unavailable(c) || b == NULL)
+        return false;
+    if (choice == ON_UNAVAILABLE_UNSAID)
+        choice = b->on_unavailable;
+    struct space_counts *counts = limiter_space(c->router, b->name.space);
+    counts->unavailable++;
+    if (choice != ON_UNAVAILABLE_ALLOW)
+        return false;
+    counts->allowed++;
+    buffer_clear(&c->body);
+    c->status = t->proxy ? 204 : 200;
+    if (t->proxy)
+        return true;
+    shown_begin(c, true);
+    json_member_text(&c->body, "reason", "unavailable");
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+int take_fail(struct call *c, const struct fault *f)
+{
+    if (c->state != NULL && take_unavailable(c))
+        return c->status;
+    return words_fail(c, f);
+}
+
+/* ---- planning ---- */
+
+static bool take_known(struct call *c);
+static bool take_charged(struct call *c);
+
+/* The amounts in the order of the bucket's limits. False: it has none of them. */
+static bool take_amounts_of(const struct take *t, const struct known_bucket *b,
+                            int64_t out[LIMITER_LIMITS_MAX])
+{
+    bool any = false;
+    memset(out, 0, LIMITER_LIMITS_MAX * sizeof out[0]);
+    for (uint32_t i = 0; i < t->amounts.count; i++) {
+        const uint32_t limit = bucket_limit(b, t->amounts.at[i].limit);
+        if (limit == b->limits.count)
+            continue;
+        out[limit] = t->amounts.at[i].mtok;
+        any = true;
+    }
+    return any;
+}
+
+/* Refuses limits that the bucket does not have, and amounts that it can never give. */
+static bool take_fits(struct call *c, const struct take *t)
+{
+    for (uint32_t i = 0; i < t->amounts.count; i++) {
+        for (uint32_t k = 0; k < t->session.chain_count; k++) {
+            const struct known_bucket *b = t->session.chain[k];
+            const uint32_t limit = bucket_limit(b, t->amounts.at[i].limit);
+            if (limit == b->limits.count && k == 0)
+                return words_invalid(c, t->proxy ? "query" : "consume",
+                                     "the bucket has no limit '%.*s'",
+                                     SHOWN(t->amounts.at[i].limit));
+            if (limit < b->limits.count && t->amounts.at[i].mtok > b->limits.at[limit].capacity)
+                return words_invalid(c, t->proxy ? "query" : "consume",
+                                     "'%.*s' of entity '%.*s' can never be %.12g: its capacity is "
+                                     "%.12g",
+                                     SHOWN(t->amounts.at[i].limit), SHOWN(b->name.entity),
+                                     (double)t->amounts.at[i].mtok / 1000,
+                                     (double)b->limits.at[limit].capacity / 1000);
+        }
+    }
+    return true;
+}
+
+/* Whether memory alone tells that the bucket has too little. */
+static bool memory_is_short(const struct router *r, const struct known_bucket *b,
+                            const int64_t amounts[])
+{
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        if (amounts[i] > 0 && bucket_possible_in_all(r, b, i) < amounts[i])
+            return true;
+    }
+    return false;
+}
+
+static bool shard_may_have(const struct router *r, const struct known_bucket *b, uint32_t shard,
+                           const int64_t amounts[])
+{
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        if (amounts[i] > 0 && bucket_possible(r, b, shard, i) < amounts[i])
+            return false;
+    }
+    return true;
+}
+
+static bool share_is_short(const struct known_bucket *b, uint32_t shard, const int64_t amounts[])
+{
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        if (amounts[i] > limiter_share(b->limits.at[i].capacity, shard, bucket_count(b)))
+            return true;
+    }
+    return false;
+}
+
+static uint32_t take_shard(const struct call *c, struct known_bucket *b, const int64_t amounts[])
+{
+    const struct take *t = c->state;
+    const uint32_t count = bucket_count(b);
+    if (t->session.charge.named)
+        return (uint32_t)slice_head(slice_make(t->session.charge.token, 8)) & (count - 1);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t shard = b->turn++ & (count - 1);
+        if (shard_may_have(c->router, b, shard, amounts))
+            return shard;
+    }
+    return b->turn++ & (count - 1);
+}
+
+static struct charge_part *part_add(struct charge *g, struct known_bucket *b, uint32_t shard)
+{
+    struct charge_part *p = &g->parts[g->count++];
+    *p = (struct charge_part){.bucket = b, .shard = shard, .verb = LIMITER_TAKE};
+    return p;
+}
+
+/* What the shard has now, as far as the router knows; it was just read. */
+static int64_t shard_guess(const struct router *r, struct known_bucket *b, uint32_t shard,
+                           uint32_t limit)
+{
+    const struct known_shard *k = bucket_shard(b, shard);
+    const struct limiter_limit *l = &b->limits.at[limit];
+    if (!k->heard || k->shards != bucket_count(b))
+        return limiter_share(l->capacity, shard, bucket_count(b));
+    struct limiter_level level = k->levels[limit];
+    const int64_t now_ms = router_wall_ms(r);
+    limiter_refill(&level, l, shard, k->shards, now_ms > level.at_ms ? now_ms : level.at_ms);
+    return level.tokens;
+}
+
+/* Takes of the shards from `first` on as much as they have. False: together they have too little, or the
+ * charge has too many parts. */
+static bool part_gather(struct call *c, struct known_bucket *b, uint32_t first,
+                        const int64_t amounts[])
+{
+    struct take *t = c->state;
+    struct charge *g = &t->session.charge;
+    int64_t missing[LIMITER_LIMITS_MAX];
+    const uint32_t count = bucket_count(b);
+    bool whole = false;
+    memcpy(missing, amounts, sizeof missing);
+    for (uint32_t i = 0; i < count && !whole; i++) {
+        const uint32_t shard = (first + i) & (count - 1);
+        struct charge_part p = {.bucket = b, .shard = shard, .verb = LIMITER_TAKE};
+        bool takes = i == 0 && g->named; /* where the token is */
+        whole = true;
+        for (uint32_t k = 0; k < b->limits.count; k++) {
+            const int64_t has = missing[k] > 0 ? shard_guess(c->router, b, shard, k) : 0;
+            p.amounts[k] = has < 0 ? 0 : has < missing[k] ? has : missing[k];
+            missing[k] -= p.amounts[k];
+            takes |= p.amounts[k] > 0;
+            whole &= missing[k] == 0;
+        }
+        if (takes && g->count == CHARGE_PARTS_MAX)
+            return false;
+        if (takes)
+            g->parts[g->count++] = p;
+    }
+    return whole;
+}
+
+/* The lease's shards are charged for more. */
+static uint32_t lease_shard(const struct take *t, const struct known_bucket *b)
+{
+    for (uint32_t i = 0; i < t->lease.part_count; i++) {
+        if (slice_equal(t->lease.parts[i].entity, b->name.entity))
+            return t->lease.parts[i].shard & (bucket_count(b) - 1);
+    }
+    return 0;
+}
+
+enum plan_end {
+    PLAN_READY,
+    PLAN_WAITS, /* shards are read first */
+    PLAN_SHORT, /* the bucket has too little: the call is answered */
+};
+
+static enum plan_end plan_bucket(struct call *c, struct known_bucket *b, const int64_t amounts[])
+{
+    struct take *t = c->state;
+    struct charge *g = &t->session.charge;
+    const uint32_t shard = t->uses_lease ? lease_shard(t, b) : take_shard(c, b, amounts);
+    const bool gathers = bucket_count(b) > 1 && (t->gathers || share_is_short(b, shard, amounts));
+    if (!gathers) {
+        struct charge_part *p = part_add(g, b, shard);
+        memcpy(p->amounts, amounts, sizeof p->amounts);
+        return PLAN_READY;
+    }
+    if (t->read_for != b) {
+        session_read(c, b);
+        return PLAN_WAITS;
+    }
+    t->read_for = NULL;
+    if (part_gather(c, b, shard, amounts))
+        return PLAN_READY;
+    take_refuse_short(c, b, amounts);
+    return PLAN_SHORT;
+}
+
+static enum plan_end take_plan(struct call *c)
+{
+    struct take *t = c->state;
+    struct session *s = &t->session;
+    struct charge *g = &s->charge;
+    g->count = 0;
+    if (g->parts == NULL)
+        g->parts = arena_alloc(&c->arena, CHARGE_PARTS_MAX * sizeof *g->parts);
+    for (uint32_t i = 0; i < s->chain_count; i++) {
+        int64_t amounts[LIMITER_LIMITS_MAX];
+        if (g->count == CHARGE_PARTS_MAX || !take_amounts_of(t, s->chain[i], amounts))
+            continue;
+        const enum plan_end end = plan_bucket(c, s->chain[i], amounts);
+        if (end != PLAN_READY)
+            return end;
+    }
+    return PLAN_READY;
+}
+
+/* ---- requests that are sent again ---- */
+
+/* Other shards that the token has chosen of late, by other numbers of shards. */
+static uint32_t take_other_homes(const struct call *c, const struct known_bucket *b,
+                                 uint32_t out[LIMITER_SIZES])
+{
+    const struct take *t = c->state;
+    const uint64_t home = slice_head(slice_make(t->session.charge.token, 8));
+    const uint32_t count = bucket_count(b), now = (uint32_t)home & (count - 1);
+    uint32_t found = 0;
+    if (!t->session.charge.named || router_wall_ms(c->router) - b->changed_ms > TOKEN_KNOWN_MS)
+        return 0;
+    for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {
+        const uint32_t shard = (uint32_t)home & (size - 1);
+        const bool was = size < count || b->shards.grown[__builtin_ctz(size)] > 0;
+        if (was && shard != now && (found == 0 || out[found - 1] != shard) && found < LIMITER_SIZES)
+            out[found++] = shard;
+    }
+    return found;
+}
+
+/* Whether the request's own shard was made, so that the shards that it comes from know of it. */
+static bool home_is_made(struct known_bucket *b, uint32_t shard)
+{
+    const struct known_shard *k = bucket_shard(b, shard);
+    return k->heard && k->shards == bucket_count(b);
+}
+
+/* True: it must be asked first whether the request was done before. */
+static bool take_asks(struct call *c)
+{
+    struct take *t = c->state;
+    struct session *s = &t->session;
+    struct known_bucket *b = s->chain[0];
+    uint32_t homes[LIMITER_SIZES];
+    const uint32_t count = take_other_homes(c, b, homes);
+    if (count == 0 || t->asked_homes || t->uses_lease)
+        return false;
+    const uint32_t own = s->charge.parts[0].shard;
+    if (b->merging) { /* until all shards that go are closed */
+        tend_grow(c->router, b);
+        session_pause(c);
+        return true;
+    }
+    if (!home_is_made(b, own)) {
+        struct charge *g = &s->charge;
+        if (t->read_for != b) {
+            session_read(c, b);
+            return true;
+        }
+        g->end = CHARGE_REFUSED;
+        g->refusal = LIMITER_ABSENT;
+        g->failed = 0;
+        if (own > 0 && session_mend(c)) {
+            t->read_for = NULL;
+            return true;
+        }
+    }
+    t->asked_homes = true;
+    s->step = SESSION_OWN;
+    for (uint32_t i = 0; i < count; i++) {
+        struct place place;
+        place_of_shard(c, &s->table->table, &b->name, homes[i], &place);
+        struct subrequest *sub = call_request(c, s->table, REQUEST_UPDATE);
+        sub->request.write.key = place.key;
+        sub->request.write.item = place.item;
+        sub->request.write.token = slice_make(s->charge.token, sizeof s->charge.token);
+        sub->request.write.digest = s->charge.digest;
+        sub->request.write.token_only = true;
+        subrequest_start(c->router, sub);
+    }
+    s->charge.end = CHARGE_REFUSED;
+    return true;
+}
+
+static bool take_own_reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct take *t = c->state;
+    struct charge *g = &t->session.charge;
+    if (r->code == REPLY_ABORTED)
+        return true; /* not known there */
+    if (r->code == REPLY_OK)
+        g->end = CHARGE_DONE;
+    else if (r->code == REPLY_TOKEN_MISMATCH)
+        g->end = CHARGE_USED;
+    else if (g->end == CHARGE_REFUSED) {
+        g->end = CHARGE_LOST;
+        (void)s;
+    }
+    return true;
+}
+
+static bool take_own_finish(struct call *c)
+{
+    struct take *t = c->state;
+    struct charge *g = &t->session.charge;
+    if (g->end == CHARGE_REFUSED)
+        return take_known(c);
+    g->before = true;
+    if (g->end == CHARGE_LOST)
+        fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                  "It cannot be asked whether the request was done before");
+    return take_charged(c);
+}
+
+static bool take_read(struct call *c)
+{
+    struct take *t = c->state;
+    t->read_for = t->session.mended;
+    return take_known(c);
+}
+
+static bool take_known(struct call *c)
+{
+    struct take *t = c->state;
+    struct session *s = &t->session;
+    if (!take_fits(c, t))
+        return false;
+    for (uint32_t i = 0; i < s->chain_count && !s->charge.named; i++) {
+        struct known_bucket *b = s->chain[i];
+        int64_t amounts[LIMITER_LIMITS_MAX];
+        if (!take_amounts_of(t, b, amounts) || !memory_is_short(c->router, b, amounts))
+            continue;
+        b->attempts++;
+        limiter_space(c->router, b->name.space)->from_memory++;
+        return take_refuse_short(c, b, amounts);
+    }
+    if (take_plan(c) == PLAN_READY && !take_asks(c))
+        session_charge(c);
+    return true;
+}
+
+/* ---- the end of a charge ---- */
+
+static void take_keep_part(struct take *t, const struct charge_part *p)
+{
+    struct lease *l = &t->lease;
+    struct lease_part *at = NULL;
+    for (uint32_t i = 0; i < l->part_count && at == NULL; i++) {
+        if (l->parts[i].shard == p->shard &&
+            slice_equal(l->parts[i].entity, p->bucket->name.entity))
+            at = &l->parts[i];
+    }
+    if (at == NULL) {
+        at = &l->parts[l->part_count++];
+        *at = (struct lease_part){.entity = p->bucket->name.entity, .shard = p->shard};
+    }
+    for (uint32_t i = 0; i < p->bucket->limits.count; i++) {
+        const uint32_t limit =
+            p->amounts[i] != 0 ? lease_limit(l, p->bucket->limits.at[i].name) : LIMITER_LIMITS_MAX;
+        if (limit < LIMITER_LIMITS_MAX)
+            at->amounts[limit] += p->amounts[i];
+    }
+}
+
+static void take_write_lease(struct call *c, struct take *t)
+{
+    const struct session *s = &t->session;
+    struct lease *l = &t->lease;
+    struct buffer text = {0};
+    struct lease_part *parts =
+        arena_zalloc(&c->arena, (l->part_count + s->charge.count) * sizeof *parts);
+    if (l->part_count > 0)
+        memcpy(parts, l->parts, l->part_count * sizeof *parts);
+    l->parts = parts;
+    for (uint32_t i = 0; i < s->charge.count; i++)
+        take_keep_part(t, &s->charge.parts[i]);
+    if (!t->uses_lease) {
+        memcpy(l->id, s->charge.token, sizeof l->id);
+        l->space = s->chain[0]->name.space;
+        l->resource = s->chain[0]->name.resource;
+        l->until_ms = router_wall_ms(c->router) + t->lease_ms;
+    }
+    l->use++;
+    lease_write(&text, l);
+    json_member_string(&c->body, "lease", buffer_slice(&text));
+    json_member_integer(&c->body, "expires_ms", l->until_ms);
+    buffer_deinit(&text);
+}
+
+static bool take_answer(struct call *c)
+{
+    struct take *t = c->state;
+    struct session *s = &t->session;
+    struct known_bucket *own = s->chain[0];
+    own->admitted++;
+    limiter_space(c->router, own->name.space)->admitted++;
+    for (uint32_t i = 0; i < s->charge.count; i++) {
+        const struct charge_part *p = &s->charge.parts[i];
+        const struct known_shard *k = bucket_shard(p->bucket, p->shard);
+        if (k->heard && k->writes < WRITES_LOW)
+            tend_grow(c->router, p->bucket);
+    }
+    shown_set_lines(c, -1);
+    if (t->proxy) {
+        c->status = 204;
+        return true;
+    }
+    shown_begin(c, true);
+    if (t->lease_ms > 0 || t->uses_lease)
+        take_write_lease(c, t);
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+static bool take_short(struct call *c)
+{
+    struct take *t = c->state;
+    struct session *s = &t->session;
+    const struct charge_part *p = &s->charge.parts[s->charge.failed];
+    int64_t amounts[LIMITER_LIMITS_MAX];
+    const bool spread = bucket_count(p->bucket) > 1;
+    if (spread && !s->charge.named && s->charge.count == 1 && t->others < TAKE_OTHERS_MAX &&
+        !memory_is_short(c->router, p->bucket, p->amounts)) {
+        t->others++;
+        return take_known(c);
+    }
+    if (spread && t->gathered < TAKE_GATHERS_MAX) {
+        t->gathered++;
+        t->gathers = true;
+        t->read_for = NULL;
+        return take_known(c);
+    }
+    take_amounts_of(t, p->bucket, amounts);
+    limiter_space(c->router, p->bucket->name.space)->refused++;
+    return take_refuse_short(c, p->bucket, amounts);
+}
+
+/* The shard, or its partition, is written too often. */
+static bool take_short_writes(struct call *c)
+{
+    struct take *t = c->state;
+    struct session *s = &t->session;
+    const struct charge_part *p = &s->charge.parts[s->charge.failed];
+    struct known_bucket *b = p->bucket;
+    const bool grows = !b->merging && bucket_count(b) < limiter_shards_most(&b->limits);
+    if (grows && s->rounds++ < SESSION_ROUNDS_MAX) {
+        session_grow(c, b);
+        return true;
+    }
+    if (!s->charge.named && bucket_count(b) > 1 && t->others < TAKE_OTHERS_MAX) {
+        t->others++;
+        return take_known(c);
+    }
+    const int64_t missing = p->mwcu - bucket_shard(b, p->shard)->writes;
+    limiter_space(c->router, b->name.space)->refused++;
+    return take_refuse(c, b, "writes", NULL, missing > 1000 ? missing / 1000 : 1);
+}
+
+static bool take_charged(struct call *c)
+{
+    struct take *t = c->state;
+    struct session *s = &t->session;
+    struct fault *f = call_fault(c);
+    switch (s->charge.end) {
+    case CHARGE_DONE:
+        return take_answer(c);
+    case CHARGE_USED:
+        return t->uses_lease
+                   ? fault_set(f, FAULT_IN_USE,
+                               "The lease was used before; use the one in the last answer")
+                   : fault_set(f, FAULT_TOKEN_MISMATCH,
+                               "The Idempotency-Key was used for another request");
+    case CHARGE_LOST:
+        return false; /* take_fail */
+    case CHARGE_REFUSED:
+        break;
+    }
+    switch (s->charge.refusal) {
+    case LIMITER_SHORT:
+        return take_short(c);
+    case LIMITER_SHORT_WRITES:
+        return take_short_writes(c);
+    case LIMITER_LATE:
+        return fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over");
+    default:
+        break;
+    }
+    return session_mend(c) ||
+           fault_set(f, FAULT_INTERNAL, "The item of the bucket is none that weir has written");
+}
+
+const struct session_work take_work = {.known = take_known,
+                                       .charged = take_charged,
+                                       .read = take_read,
+                                       .reply = take_own_reply,
+                                       .finish = take_own_finish};

@@ -1,0 +1,32 @@
+/* take.h - planning of what is taken, and the answers: what acquire, check and consume share.
+ *
+ * A request goes to one shard of its bucket. If that one is short of tokens, up to two others are
+ * tried; then, or if it asks for more than a share, it gathers from several, all or none. A request
+ * with a token goes to the shard that its token chooses, and gathers if that one is short: so it is found
+ * there when it is sent again. */
+#pragma once
+
+#include "router/limiter/lease.h"
+
+enum {
+    TAKE_OTHERS_MAX = 2,  /* other shards that are tried */
+    TAKE_GATHERS_MAX = 3, /* while other requests take what was found */
+};
+
+struct take {
+    struct session session; /* must be first */
+    struct amounts amounts;
+    int64_t lease_ms; /* 0: no lease */
+    bool proxy;       /* the answer is 204 or 403 */
+    bool uses_lease;  /* consume: `lease` was given */
+    struct lease lease;
+    uint32_t others;
+    bool gathers;
+    uint32_t gathered;             /* times */
+    struct known_bucket *read_for; /* whose shards were read for this plan */
+    bool asked_homes;
+};
+
+extern const struct session_work take_work;
+/* operation.fail: while the store cannot be asked, requests are allowed if they or the limits say so. */
+int take_fail(struct call *c, const struct fault *f);

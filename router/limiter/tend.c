@@ -1,0 +1,294 @@
+/* tend.c - growth, merging, and the aggregator's rounds, as calls without a client. */
+#include "router/limiter/tend.h"
+
+#include "router/limiter/session.h"
+
+enum {
+    SHARD_REQUESTS_S = 1000 /* what the hidden limit lets a shard take */
+};
+
+enum tend_phase {
+    TEND_LOOK, /* all shards are read */
+    TEND_TELL, /* those that lag are told */
+    TEND_HALVE,
+    TEND_CLOSE,
+    TEND_ABSORB,
+    TEND_HALVED,
+    TEND_OVER,
+};
+
+struct tend {
+    struct session session; /* must be first */
+    LIST_ENTRY(tend) entry;
+    struct call *call;
+    struct known_bucket *bucket;
+    bool grows;
+    enum tend_phase phase;
+    bool failed;
+    uint32_t count; /* of shards that stay */
+    /* of each shard that goes: what it had */
+    bool closed[LIMITER_SHARDS_MAX / 2];
+    bool opened[LIMITER_SHARDS_MAX / 2];
+    struct limiter_gift gifts[LIMITER_SHARDS_MAX / 2];
+    struct limiter_limits limits; /* of the gifts; names in the arena */
+};
+
+/* ---- life ---- */
+
+static bool tend_known(struct call *c);
+static bool tend_read(struct call *c);
+static bool tend_reply(struct call *c, struct subrequest *s, const struct reply *r);
+static bool tend_finish(struct call *c);
+
+static bool tend_is_over(struct call *c)
+{
+    (void)c;
+    return true;
+}
+
+static const struct session_work WORK = {.known = tend_known,
+                                         .charged = tend_is_over,
+                                         .read = tend_read,
+                                         .reply = tend_reply,
+                                         .finish = tend_finish,
+                                         .no_parents = true};
+
+static bool tend_begin(struct call *c, const struct json_value m[])
+{
+    struct tend *t = c->state;
+    (void)m;
+    session_begin(c, &t->session, &WORK, &t->bucket->name);
+    return true;
+}
+
+static int tend_fail(struct call *c, const struct fault *f)
+{
+    (void)c;
+    return words_fail_status(f);
+}
+
+static void tend_end(struct call *c)
+{
+    struct tend *t = c->state;
+    t->bucket->tended = false;
+    LIST_REMOVE(t, entry);
+    session_end(c);
+}
+
+static const struct operation TEND = {.name = "LimiterTend",
+                                      .begin = tend_begin,
+                                      .ready = session_ready,
+                                      .reply = session_reply,
+                                      .finish = session_finish,
+                                      .fail = tend_fail,
+                                      .end = tend_end};
+
+static void tend_start(struct router *r, struct known_bucket *b, bool grows)
+{
+    if (b->tended)
+        return;
+    struct call *c = call_create_own(r, &TEND);
+    struct tend *t = arena_zalloc(&c->arena, sizeof *t);
+    t->call = c;
+    t->bucket = b;
+    t->grows = grows;
+    b->tended = true;
+    c->state = t;
+    LIST_INSERT_HEAD(&r->limiter->tends, t, entry);
+    call_begin(c, NULL);
+}
+
+void tend_grow(struct router *r, struct known_bucket *b)
+{
+    if (b->merging || bucket_count(b) < limiter_shards_most(&b->limits))
+        tend_start(r, b, !b->merging);
+}
+
+void tend_end_all(struct router *r)
+{
+    struct tend *t;
+    while ((t = LIST_FIRST(&r->limiter->tends)) != NULL)
+        call_end(t->call);
+}
+
+void tend_look(struct router *r)
+{
+    struct limiter *l = r->limiter;
+    timer_start(&l->look, &l->looks, r->now);
+    if (r->config->limiter_aggregator == 0)
+        return;
+    struct known_bucket *b, *next;
+    for (b = TAILQ_FIRST(&l->used); b != NULL; b = next) {
+        next = TAILQ_NEXT(b, used);
+        if (bucket_count(b) > 1 || b->merging)
+            tend_start(r, b, false);
+    }
+}
+
+/* ---- steps ---- */
+
+/* Sends a command of the phase to a shard. */
+static void tend_send(struct call *c, enum limiter_verb verb, uint32_t shard, uint32_t index)
+{
+    struct tend *t = c->state;
+    struct limiter_command command;
+    command_begin(t->bucket, verb, shard, &command);
+    if (verb == LIMITER_ABSORB) {
+        command.gift = t->gifts[index];
+        command.opened = t->opened[index];
+        if (command.opened)
+            command.limits = t->limits;
+    }
+    t->session.step = SESSION_OWN;
+    command_send(c, t->bucket, &command, index, slice_make(NULL, 0), 0);
+}
+
+static bool tend_known(struct call *c)
+{
+    struct tend *t = c->state;
+    if (t->phase == TEND_OVER)
+        return true;
+    if (t->grows) {
+        t->phase = TEND_OVER;
+        session_grow(c, t->bucket);
+    } else {
+        session_read(c, t->bucket);
+    }
+    return true;
+}
+
+/* Whether the bucket has needed half its shards at most since long ago. */
+static bool tend_is_idle(const struct router *r, struct known_bucket *b, int64_t requests)
+{
+    const int64_t since_ms = instant_since(r->now, b->looked_at).ns / NS_PER_MS;
+    const int64_t most = bucket_count(b) * SHARD_REQUESTS_S / 4;
+    const int64_t more = requests - b->looked_requests;
+    const bool busy = !b->looked || since_ms <= 0 || more < 0 || more * 1000 > most * since_ms;
+    if (busy)
+        b->idle_since = r->now;
+    b->looked = true;
+    b->looked_at = r->now;
+    b->looked_requests = requests;
+    const int64_t wait = duration_ms(r->config->limiter_merge_ms).ns;
+    return !busy && instant_since(r->now, b->idle_since).ns >= wait &&
+           router_wall_ms(r) - b->changed_ms >= r->config->limiter_merge_ms;
+}
+
+/* Tells shards that know of fewer changes, or of older limits. False: none lags. */
+static bool tend_tell(struct call *c)
+{
+    struct tend *t = c->state;
+    struct known_bucket *b = t->bucket;
+    bool any = false;
+    t->phase = TEND_TELL;
+    for (uint32_t i = 0; i < bucket_count(b); i++) {
+        const struct known_shard *k = bucket_shard(b, i);
+        const bool there = k->version > 0;
+        if (!there || (k->shards >= bucket_count(b) && k->version >= b->limits.version))
+            continue;
+        tend_send(c, LIMITER_CONFIGURE, i, i);
+        any = true;
+    }
+    return any;
+}
+
+static bool tend_close(struct call *c)
+{
+    struct tend *t = c->state;
+    t->phase = TEND_CLOSE;
+    t->count = bucket_count(t->bucket);
+    if (t->count > LIMITER_SHARDS_MAX / 2)
+        return true;
+    for (uint32_t i = 0; i < t->count; i++)
+        tend_send(c, LIMITER_CLOSE, t->count + i, i);
+    return true;
+}
+
+static bool tend_read(struct call *c)
+{
+    struct tend *t = c->state;
+    struct known_bucket *b = t->bucket;
+    int64_t requests = 0;
+    for (uint32_t i = 0; i < bucket_count(b); i++)
+        requests += bucket_shard(b, i)->requests;
+    if (b->merging)
+        return tend_close(c);
+    if (bucket_count(b) > 1 && tend_is_idle(c->router, b, requests)) {
+        t->phase = TEND_HALVE;
+        tend_send(c, LIMITER_HALVE, 0, 0);
+        return true;
+    }
+    tend_tell(c);
+    return true;
+}
+
+/* ---- replies ---- */
+
+/* What the closed shard had. */
+static void tend_keep(struct call *c, uint32_t index, const struct limiter_bucket *item)
+{
+    struct tend *t = c->state;
+    if (!item->closed)
+        return;
+    t->closed[index] = true;
+    t->opened[index] = item->opened;
+    t->gifts[index] = (struct limiter_gift){.child = t->count + index, .epoch = item->epoch};
+    memcpy(t->gifts[index].levels, item->levels, sizeof t->gifts[index].levels);
+    if (!item->opened)
+        return;
+    if (t->limits.count == 0) {
+        t->limits = item->limits;
+        for (uint32_t i = 0; i < item->limits.count; i++)
+            t->limits.at[i].name = arena_copy(&c->arena, item->limits.at[i].name);
+    }
+    if (t->limits.version != item->limits.version)
+        t->closed[index] = false; /* told of other limits meanwhile: in the next round */
+}
+
+static bool tend_reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    struct tend *t = c->state;
+    struct command_end e;
+    const uint32_t shard = t->phase == TEND_CLOSE ? t->count + s->index : s->index;
+    command_took(c, t->bucket, shard, 1000, s, r, &e);
+    t->failed |= e.end == CHARGE_LOST;
+    if (t->phase == TEND_CLOSE && e.heard)
+        tend_keep(c, s->index, &e.item);
+    if (t->phase == TEND_HALVE)
+        t->failed |= e.end != CHARGE_DONE;
+    if (t->phase == TEND_HALVE && e.end == CHARGE_DONE)
+        limiter_space(c->router, t->bucket->name.space)->merges++;
+    return true;
+}
+
+static bool tend_absorb(struct call *c)
+{
+    struct tend *t = c->state;
+    t->phase = TEND_ABSORB;
+    for (uint32_t i = 0; i < t->count; i++)
+        t->failed |= !t->closed[i];
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (t->closed[i])
+            tend_send(c, LIMITER_ABSORB, i, i);
+    }
+    return true;
+}
+
+static bool tend_finish(struct call *c)
+{
+    struct tend *t = c->state;
+    switch (t->phase) {
+    case TEND_HALVE:
+        return t->failed || tend_close(c);
+    case TEND_CLOSE:
+        return tend_absorb(c);
+    case TEND_ABSORB:
+        if (t->failed)
+            return true; /* the next round goes on */
+        t->phase = TEND_HALVED;
+        tend_send(c, LIMITER_HALVED, 0, 0);
+        return true;
+    default:
+        return true;
+    }
+}

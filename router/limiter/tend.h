@@ -1,0 +1,17 @@
+/* tend.h - calls of the router's own that tend buckets: twice as many shards, fewer shards, and the
+ * aggregator's rounds.
+ *
+ * Each step is one command to one shard, and harmless if it is done twice, late or never
+ * (engine/limiter/bucket.h). So several routers may tend a bucket, and any may stop. */
+#pragma once
+
+#include "router/limiter/buckets.h"
+
+struct tend;
+
+/* The bucket needs more shards, soon. */
+void tend_grow(struct router *r, struct known_bucket *b);
+/* The aggregator's round: buckets with several shards are looked at, told of what they lag behind, and
+ * merged when they have been idle for long. */
+void tend_look(struct router *r);
+void tend_end_all(struct router *r);
