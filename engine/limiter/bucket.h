@@ -135,7 +135,7 @@ enum limiter_verb {
     LIMITER_CLOSE,  /* of a shard that goes: takes nothing more */
     LIMITER_ABSORB, /* takes over the tokens in `gift` of the closed shard gift.child */
     LIMITER_HALVED, /* shard 0: all shards that go were absorbed. The epoch moves on */
-    LIMITER_CONFIGURE, /* nothing but the newer limits */
+    LIMITER_CONFIGURE, /* nothing but the newer limits, and growth */
     LIMITER_RESET,     /* fills all limits */
     LIMITER_VERBS,
 };
@@ -168,7 +168,6 @@ struct limiter_command {
     int64_t until_ms; /* 0: for ever. Otherwise refuse from then on */
     bool homed;       /* TAKE: only if `home` modulo the shard's number of shards is the shard */
     uint64_t home;
-    uint64_t digest;          /* of what the client asked for, if the request has a token */
     uint32_t child;           /* GIVE */
     struct limiter_gift gift; /* OPEN, ABSORB */
     bool opened; /* ABSORB: the closed shard had been made; else the gift is still here */

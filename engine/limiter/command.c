@@ -113,7 +113,6 @@ void limiter_command_walk(struct codec *c, struct limiter_command *m)
     codec_amount(c, &m->until_ms);
     codec_bool(c, &m->homed);
     codec_u64(c, &m->home);
-    codec_u64(c, &m->digest);
     if (m->verb == LIMITER_GIVE)
         codec_u32(c, &m->child);
     if (m->verb == LIMITER_OPEN || m->verb == LIMITER_ABSORB)
@@ -354,11 +353,12 @@ static enum limiter_refusal run_adjust(struct limiter_run *run)
 /* A shard that is not there gets the limits when it is made. */
 static enum limiter_refusal run_configure(struct limiter_run *run)
 {
-    const uint64_t version = run->bucket.limits.version;
+    const uint64_t version = run->bucket.limits.version, epoch = run->bucket.epoch;
     const enum limiter_refusal missing = run_open(run);
     if (missing != LIMITER_DONE)
         return missing == LIMITER_ABSENT ? LIMITER_NO_CHANGE : missing;
-    return run->bucket.limits.version > version ? LIMITER_DONE : LIMITER_NO_CHANGE;
+    const bool newer = run->bucket.limits.version > version || run->bucket.epoch > epoch;
+    return newer ? LIMITER_DONE : LIMITER_NO_CHANGE;
 }
 
 static enum limiter_refusal run_reset(struct limiter_run *run)

@@ -299,7 +299,7 @@ struct reply {
                                          of local indexes are a part of consumed_mcu, the others
                                          are not: a global index has throughput of its own */
             struct read_stamp stamp;  /* of a GET that transacts */
-            int64_t wall_ms; /* of a limiter's command that was refused: the leader's clock */
+            int64_t wall_ms; /* GET, and a limiter's command that was refused: the node's clock */
         } item;              /* GET, PUT, DELETE, UPDATE, CHECK */
         struct {
             struct slice items; /* each u32 size + bytes; count_only: empty */

@@ -266,6 +266,7 @@ void requests_get(struct requests *requests, struct operation *o)
     r->kind = ANSWER_ITEM;
     r->item.found = found;
     r->item.bytes = item;
+    r->item.wall_ms = env_wall_ms(requests->env);
     if (q->get.transacts)
         r->item.stamp = (struct read_stamp){p->info.id, p->info.epoch, raft_applied(p->raft)};
 }

@@ -7,7 +7,12 @@
 #include "router/limiter/tend.h"
 
 enum {
-    PAUSE_MS = 5 /* while a transaction has an item */
+    PAUSE_MS = 5, /* while a transaction has an item */
+    /* After its share got smaller, a shard that was short of write units stays so for a while, even if it
+     * is asked for less now than it may take. */
+    SETTLE_EMPTY_MS = 500,
+    SETTLE_LOW_MS = 1000,
+    WRITES_LOW = LIMITER_WRITES_MWCU / 5
 };
 
 /* ---- life ---- */
@@ -196,6 +201,26 @@ struct known_shard *bucket_shard(struct known_bucket *b, uint32_t shard)
     return &b->at[shard];
 }
 
+void bucket_check_age(const struct router *r, struct known_bucket *b)
+{
+    if (b->shards.epoch == 0 ||
+        instant_since(r->now, b->shards_heard).ns < duration_ms(LIMITER_KNOWN_MS).ns)
+        return;
+    b->shards = (struct limiter_shards){0};
+    b->merging = false;
+    for (uint32_t i = 0; i < b->at_count; i++)
+        b->at[i].heard = false;
+}
+
+bool bucket_is_pressed(const struct known_bucket *b, uint32_t shard, bool empty)
+{
+    if (shard >= b->at_count)
+        return false;
+    const struct known_shard *k = &b->at[shard];
+    return (empty || k->writes < WRITES_LOW) &&
+           k->at_ms - k->changed_ms >= (empty ? SETTLE_EMPTY_MS : SETTLE_LOW_MS);
+}
+
 uint32_t bucket_count(const struct known_bucket *b)
 {
     return b->shards.count > 0 ? b->shards.count : 1;
@@ -230,10 +255,12 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
     k->shards = out->shards;
     k->version = out->limits.version;
     k->writes = out->writes.tokens;
+    k->changed_ms = out->changed_ms;
     k->requests = out->admitted + out->refused;
     shard_take_levels(b, k, out);
     if (shard == 0 && out->truth.epoch >= b->shards.epoch) {
         b->shards = out->truth;
+        b->shards_heard = asked;
         b->merging = out->merging;
         b->changed_ms = out->changed_ms;
     }
@@ -244,22 +271,47 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
 
 /* ---- what can be there ---- */
 
+void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts[], int sign)
+{
+    struct known_shard *k = bucket_shard(b, shard);
+    for (uint32_t i = 0; i < LIMITER_LIMITS_MAX; i++)
+        k->on_way[i] += amounts[i] > 0 ? sign * amounts[i] : 0;
+}
+
+/* Whether what was heard of the shard counts. */
+static bool shard_is_known(const struct router *r, const struct known_bucket *b, uint32_t shard)
+{
+    if (shard >= b->at_count || !b->at[shard].heard)
+        return false;
+    const struct known_shard *k = &b->at[shard];
+    return k->sure && k->shards == bucket_count(b) &&
+           instant_since(r->now, k->asked).ns <= duration_ms(LIMITER_HEARD_MS).ns;
+}
+
+bool bucket_is_known(const struct router *r, const struct known_bucket *b)
+{
+    for (uint32_t i = 0; i < bucket_count(b); i++) {
+        if (!shard_is_known(r, b, i))
+            return false;
+    }
+    return true;
+}
+
 int64_t bucket_possible(const struct router *r, const struct known_bucket *b, uint32_t shard,
                         uint32_t limit)
 {
     const struct limiter_limit *l = &b->limits.at[limit];
     const uint32_t count = bucket_count(b);
     const int64_t share = limiter_share(l->capacity, shard, count);
-    if (shard >= b->at_count || !b->at[shard].heard)
-        return share;
+    const int64_t on_way = shard < b->at_count ? b->at[shard].on_way[limit] : 0;
+    if (!shard_is_known(r, b, shard))
+        return share - on_way;
     const struct known_shard *k = &b->at[shard];
     const int64_t since_ms = instant_since(r->now, k->asked).ns / NS_PER_MS + 1;
-    if (!k->sure || k->shards != count || since_ms > LIMITER_HEARD_MS)
-        return share;
     struct limiter_level level = k->levels[limit];
     const int64_t now_ms = k->at_ms + since_ms;
     limiter_refill(&level, l, shard, count, now_ms > level.at_ms ? now_ms : level.at_ms);
-    return level.tokens;
+    return level.tokens - on_way;
 }
 
 int64_t bucket_possible_in_all(const struct router *r, const struct known_bucket *b, uint32_t limit)

@@ -26,15 +26,17 @@ enum {
 struct known_shard {
     bool heard;           /* the next members are valid */
     bool sure;            /* at_ms is what its leader's clock said, not the router's */
+    int64_t changed_ms;   /* when it heard of its number of shards */
     struct instant asked; /* when the router asked */
     int64_t at_ms;        /* the shard's time then */
     uint32_t shards;      /* its share was that of one of so many */
     uint64_t version;     /* of its limits; levels are in the order of known_bucket.limits */
     struct limiter_level levels[LIMITER_LIMITS_MAX];
-    int64_t requests;  /* that it has counted */
-    int64_t writes;    /* of the hidden limit */
-    int64_t cost_mcu;  /* of the last write; 0: none yet */
-    int64_t owed_mwcu; /* write units that the shard was not charged for */
+    int64_t requests;                   /* that it has counted */
+    int64_t on_way[LIMITER_LIMITS_MAX]; /* mtok that requests to it are for */
+    int64_t writes;                     /* of the hidden limit */
+    int64_t cost_mcu;                   /* of the last write; 0: none yet */
+    int64_t owed_mwcu;                  /* write units that the shard was not charged for */
 };
 
 struct known_bucket {
@@ -52,6 +54,7 @@ struct known_bucket {
     struct buffer words; /* owns */
     /* shards */
     struct limiter_shards shards;
+    struct instant shards_heard; /* of shard 0 */
     bool merging;
     int64_t changed_ms;
     struct known_shard *at; /* owns; by shard */
@@ -117,9 +120,19 @@ struct known_shard *bucket_shard(struct known_bucket *b, uint32_t shard);
  * then; 0: the item was written then; -1: not known. False: it is none of a bucket. */
 bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, struct slice item,
                   struct instant asked, int64_t leader_ms, struct limiter_bucket *out);
+/* Forgets what it knows of the shards if that is too old (LIMITER_KNOWN_MS). */
+void bucket_check_age(const struct router *r, struct known_bucket *b);
 /* The number of shards that requests are spread over; at least 1. */
 uint32_t bucket_count(const struct known_bucket *b);
+/* Whether the shard needs help with what is written to it: it has few write units left, and it is long
+ * enough ago that it got a smaller share. `empty`: it has refused a request for that. */
+bool bucket_is_pressed(const struct known_bucket *b, uint32_t shard, bool empty);
 
+/* A request for so much is on its way to the shard (`sign` 1), and is answered (-1): meanwhile others do
+ * not count on that. */
+void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts[], int sign);
+/* Whether all shards were heard of lately. */
+bool bucket_is_known(const struct router *r, const struct known_bucket *b);
 /* The most tokens of the limit that the shard can have now by refilling. */
 int64_t bucket_possible(const struct router *r, const struct known_bucket *b, uint32_t shard,
                         uint32_t limit);

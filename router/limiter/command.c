@@ -1,18 +1,18 @@
 /* command.c - commands to shards as requests, and what their replies say. */
 #include "router/limiter/session.h"
 
-void command_begin(struct known_bucket *b, enum limiter_verb verb, uint32_t shard,
-                   struct limiter_command *out)
+void command_begin(const struct router *r, struct known_bucket *b, enum limiter_verb verb,
+                   uint32_t shard, struct limiter_command *out)
 {
     struct known_shard *k = bucket_shard(b, shard);
     const int64_t cost = k->cost_mcu > 1000 ? k->cost_mcu : 1000;
+    const int64_t left = k->writes > cost ? k->writes - cost : 0;
     *out = (struct limiter_command){.verb = (uint8_t)verb,
                                     .shard = shard,
                                     .known = b->shards,
                                     .limits = b->limits,
-                                    .mwcu = cost + k->owed_mwcu < LIMITER_WRITES_MWCU
-                                                ? cost + k->owed_mwcu
-                                                : LIMITER_WRITES_MWCU};
+                                    .until_ms = router_wall_ms(r) + LIMITER_KNOWN_MS,
+                                    .mwcu = cost + (k->owed_mwcu < left ? k->owed_mwcu : left)};
     if (out->known.count == 0)
         out->known.count = 1;
 }
@@ -64,13 +64,12 @@ void command_read(struct call *c, struct known_bucket *b, uint32_t shard)
 /* What the shard must still be charged for. */
 static void command_owe(struct known_shard *k, bool done, int64_t mwcu, int64_t consumed_mcu)
 {
-    k->owed_mwcu = (done ? -mwcu : 0) + k->owed_mwcu + consumed_mcu;
     if (done && consumed_mcu > 0)
         k->cost_mcu = consumed_mcu;
-    if (done && k->owed_mwcu < 0)
-        k->owed_mwcu = 0;
-    if (k->owed_mwcu > LIMITER_WRITES_MWCU)
-        k->owed_mwcu = LIMITER_WRITES_MWCU;
+    if (done) /* what the shard had not enough for is dropped: it must not be in debt for refusals */
+        k->owed_mwcu = consumed_mcu > mwcu ? consumed_mcu - mwcu : 0;
+    else if (k->owed_mwcu < LIMITER_WRITES_MWCU)
+        k->owed_mwcu += consumed_mcu;
 }
 
 void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_t mwcu,
@@ -94,7 +93,6 @@ void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_
         out->end = CHARGE_REFUSED;
         out->refusal = LIMITER_SHORT_WRITES;
         out->throttled = true;
-        call_refuse(c, s, r);
         break;
     case REPLY_TOKEN_MISMATCH:
         out->end = CHARGE_USED;
@@ -106,8 +104,10 @@ void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_
     default:
         call_refuse(c, s, r);
     }
-    command_owe(bucket_shard(b, shard), out->end == CHARGE_DONE && !out->before, mwcu,
-                r->consumed_mcu);
+    struct known_shard *k = bucket_shard(b, shard);
+    const int64_t refused_mcu = k->cost_mcu > 1000 ? k->cost_mcu : 1000;
+    command_owe(k, out->end == CHARGE_DONE && !out->before, mwcu,
+                out->throttled ? refused_mcu : r->consumed_mcu);
     if (item)
         out->heard = bucket_heard(c->router, b, shard, r->item.bytes, session->asked,
                                   r->code == REPLY_OK ? 0 : r->item.wall_ms, &out->item);

@@ -22,12 +22,23 @@ struct known_bucket *session_add(struct call *c, const struct bucket_name *name)
     return s->chain[s->chain_count++] = bucket_hold(c->router, name);
 }
 
+/* The requests are answered, or given up. */
+static void charge_unreckon(struct charge *g)
+{
+    for (uint32_t i = 0; i < g->count; i++) {
+        if (g->parts[i].reckoned)
+            bucket_reckon(g->parts[i].bucket, g->parts[i].shard, g->parts[i].amounts, -1);
+        g->parts[i].reckoned = false;
+    }
+}
+
 void session_end(struct call *c)
 {
     struct session *s = c->state;
     if (s == NULL)
         return;
     timer_stop(&s->pause);
+    charge_unreckon(&s->charge);
     for (uint32_t i = 0; i < s->chain_count; i++)
         bucket_release(c->router, s->chain[i]);
     s->chain_count = 0;
@@ -73,6 +84,7 @@ bool session_go_on(struct call *c)
     struct session *s = c->state;
     while (s->configured < s->chain_count) {
         struct known_bucket *b = s->chain[s->configured];
+        bucket_check_age(c->router, b);
         const bool fresh = b->configured && instant_before(c->router->now, b->fresh_until);
         if (!fresh || s->fresh) {
             limits_ask(c);
@@ -133,15 +145,18 @@ static void charge_command(struct call *c, struct charge_part *p, struct limiter
 {
     const struct session *s = c->state;
     const struct charge *g = &s->charge;
-    command_begin(p->bucket, p->verb, p->shard, out);
+    command_begin(c->router, p->bucket, p->verb, p->shard, out);
     memcpy(out->amounts, p->amounts, sizeof out->amounts);
-    out->until_ms = g->until_ms;
+    if (g->until_ms > 0)
+        out->until_ms = g->until_ms;
     out->homed = g->homed && p == g->parts;
     out->home = slice_head(slice_make(g->token, sizeof g->token));
     out->attempts = p->bucket->attempts;
     p->bucket->attempts = 0;
     p->mwcu = out->mwcu;
     p->attempts = out->attempts;
+    bucket_reckon(p->bucket, p->shard, p->amounts, 1);
+    p->reckoned = true;
 }
 
 /* The refusals that were not told must be told later. */
@@ -225,6 +240,7 @@ static bool charge_took(struct call *c, const struct subrequest *sub, const stru
     struct charge *g = &s->charge;
     struct charge_part *p = &g->parts[0];
     struct command_end e;
+    charge_unreckon(g);
     command_took(c, p->bucket, p->shard, p->mwcu, sub, r, &e);
     g->end = e.busy ? 0 : e.end;
     g->refusal = e.refusal;
@@ -266,6 +282,7 @@ static bool transact_ends(struct call *c)
         return true;
     }
     buffer_clear(&c->body);
+    charge_unreckon(g);
     for (uint32_t i = 0; i < g->count; i++)
         bucket_shard(g->parts[i].bucket, g->parts[i].shard)->heard = false;
     if (done) {
@@ -346,9 +363,13 @@ static bool read_ends(struct call *c)
     struct session *s = c->state;
     if (!s->deaf)
         return s->work->read != NULL ? s->work->read(c) : mend_again(c);
-    s->charge.end = CHARGE_LOST;
-    fault_set(call_fault(c), FAULT_UNAVAILABLE,
-              "The bucket's shards cannot be read: the store does not answer");
+    s->charge.end = s->throttled ? CHARGE_REFUSED : CHARGE_LOST;
+    s->charge.refusal = LIMITER_SHORT_WRITES;
+    s->charge.throttled = true;
+    s->charge.failed = 0;
+    fault_set(call_fault(c), FAULT_UNAVAILABLE, "The bucket's shards cannot be read: %s",
+              s->throttled ? "the table " LIMITER_TABLE " is read too often"
+                           : "the store does not answer");
     return s->work->charged(c);
 }
 
@@ -358,8 +379,10 @@ static void read_took(struct call *c, const struct subrequest *sub, const struct
     struct limiter_bucket heard;
     if (r->code != REPLY_OK) {
         s->deaf = true;
+        s->throttled = r->code == REPLY_THROTTLED;
     } else if (r->kind == ANSWER_ITEM && r->item.found) {
-        bucket_heard(c->router, s->mended, sub->index, r->item.bytes, s->asked, -1, &heard);
+        bucket_heard(c->router, s->mended, sub->index, r->item.bytes, s->asked, r->item.wall_ms,
+                     &heard);
     }
 }
 
@@ -370,7 +393,7 @@ static void give_send(struct call *c)
     const uint32_t child = s->opened[s->opened_count - 1];
     struct limiter_command command;
     s->step = SESSION_GIVE;
-    command_begin(s->mended, LIMITER_GIVE, limiter_parent(child), &command);
+    command_begin(c->router, s->mended, LIMITER_GIVE, limiter_parent(child), &command);
     command.child = child;
     command_send(c, s->mended, &command, 0, slice_make(NULL, 0), 0);
 }
@@ -398,7 +421,7 @@ static void open_prepare(struct call *c, const struct limiter_bucket *from,
 {
     struct session *s = c->state;
     s->command = arena_alloc(&c->arena, sizeof *s->command);
-    command_begin(s->mended, LIMITER_OPEN, gift->child, s->command);
+    command_begin(c->router, s->mended, LIMITER_OPEN, gift->child, s->command);
     s->command->gift = *gift;
     s->command->limits = from->limits;
     for (uint32_t i = 0; i < from->limits.count; i++)
@@ -417,7 +440,8 @@ static void give_took(struct call *c, const struct subrequest *sub, const struct
     s->charge.refusal = e.refusal;
     if (e.busy)
         s->charge.end = 0;
-    else if (gift != NULL && (e.end == CHARGE_DONE || e.refusal == LIMITER_NO_CHANGE))
+    else if (gift != NULL && e.item.epoch <= s->mended->shards.epoch &&
+             (e.end == CHARGE_DONE || e.refusal == LIMITER_NO_CHANGE))
         open_prepare(c, &e.item, gift);
     else if (e.refusal == LIMITER_ABSENT && !open_push(s, limiter_parent(child)))
         s->charge.refusal = LIMITER_CLOSED; /* no shard 0 any more: look again */
@@ -461,9 +485,15 @@ void session_grow(struct call *c, struct known_bucket *b)
 {
     struct session *s = c->state;
     struct limiter_command command;
-    s->step = SESSION_GROW;
     s->mended = b;
-    command_begin(b, LIMITER_DOUBLE, 0, &command);
+    if (b->shards.epoch == 0) { /* the router must know what shall grow */
+        s->step = SESSION_READ;
+        s->deaf = false;
+        command_read(c, b, 0);
+        return;
+    }
+    s->step = SESSION_GROW;
+    command_begin(c->router, b, LIMITER_DOUBLE, 0, &command);
     command_send(c, b, &command, 0, slice_make(NULL, 0), 0);
 }
 

@@ -29,6 +29,7 @@ struct charge_part {
     /* set when it is sent */
     int64_t mwcu;
     int64_t attempts;
+    bool reckoned; /* others do not count on its amounts */
 };
 
 enum charge_end {
@@ -85,7 +86,8 @@ struct session {
     uint32_t configured;         /* so many have their limits */
     bool fresh;                  /* limits must be asked for, however new they are */
     struct slice levels[LEVELS]; /* items that have come */
-    bool deaf;                   /* a level could not be read */
+    bool deaf;                   /* an item could not be read */
+    bool throttled;              /* because its table is read too often */
     struct charge charge;
     struct known_bucket *mended;
     uint32_t mended_shard;
@@ -144,8 +146,8 @@ bool session_is_unavailable(const struct call *c);
 /* ---- commands ---- */
 
 /* A command with what is known of the bucket, and what the shard is owed. */
-void command_begin(struct known_bucket *b, enum limiter_verb verb, uint32_t shard,
-                   struct limiter_command *out);
+void command_begin(const struct router *r, struct known_bucket *b, enum limiter_verb verb,
+                   uint32_t shard, struct limiter_command *out);
 /* Sends it. subrequest.index is `index`. `named`: TRANSACTION_TOKEN_SIZE bytes, or empty. */
 struct subrequest *command_send(struct call *c, struct known_bucket *b,
                                 const struct limiter_command *command, uint32_t index,

@@ -164,18 +164,22 @@ static bool level_took(struct call *c, const struct subrequest *s, const struct 
 
 /* ---- shards ---- */
 
+static bool setting_answer(struct call *c);
+
 /* All shards of the bucket were read: each gets the limits, or is filled. */
 static bool setting_tell(struct call *c)
 {
     struct setting *t = c->state;
     struct session *s = &t->session;
     struct known_bucket *b = s->chain[0];
+    if (b->limits.count == 0)
+        return setting_answer(c);
     t->session.step = SESSION_OWN;
     t->step = SETTING_TELL;
     const enum limiter_verb verb = t->kind == SETTING_RESET ? LIMITER_RESET : LIMITER_CONFIGURE;
     for (uint32_t i = 0; i < bucket_count(b); i++) {
         struct limiter_command command;
-        command_begin(b, verb, i, &command);
+        command_begin(c->router, b, verb, i, &command);
         command_send(c, b, &command, i, slice_make(NULL, 0), 0);
     }
     return true;

@@ -145,6 +145,16 @@ static bool shard_may_have(const struct router *r, const struct known_bucket *b,
     return true;
 }
 
+/* Whether the hidden limit lets the shard take a request, as far as the router knows. */
+static bool shard_may_write(const struct router *r, const struct known_bucket *b, uint32_t shard)
+{
+    if (shard >= b->at_count || !b->at[shard].heard)
+        return true;
+    const struct known_shard *k = &b->at[shard];
+    const int64_t since_ms = instant_since(r->now, k->asked).ns / NS_PER_MS + 1;
+    return since_ms > LIMITER_HEARD_MS || k->writes + since_ms * 1000 >= 2000 + k->owed_mwcu;
+}
+
 static bool share_is_short(const struct known_bucket *b, uint32_t shard, const int64_t amounts[])
 {
     for (uint32_t i = 0; i < b->limits.count; i++) {
@@ -154,17 +164,22 @@ static bool share_is_short(const struct known_bucket *b, uint32_t shard, const i
     return false;
 }
 
-static uint32_t take_shard(const struct call *c, struct known_bucket *b, const int64_t amounts[])
+static uint32_t take_shard(struct call *c, struct known_bucket *b, const int64_t amounts[])
 {
-    const struct take *t = c->state;
+    struct take *t = c->state;
     const uint32_t count = bucket_count(b);
     if (t->session.charge.named)
         return (uint32_t)slice_head(slice_make(t->session.charge.token, 8)) & (count - 1);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t shard = b->turn++ & (count - 1);
-        if (shard_may_have(c->router, b, shard, amounts))
+        if (shard_may_have(c->router, b, shard, amounts) && shard_may_write(c->router, b, shard))
             return shard;
     }
+    for (uint32_t i = 0; i < count; i++) {
+        if (shard_may_have(c->router, b, i, amounts))
+            return i; /* it is written too often */
+    }
+    t->gathers |= bucket_is_known(c->router, b); /* no shard has enough */
     return b->turn++ & (count - 1);
 }
 
@@ -241,13 +256,14 @@ static enum plan_end plan_bucket(struct call *c, struct known_bucket *b, const i
     struct take *t = c->state;
     struct charge *g = &t->session.charge;
     const uint32_t shard = t->uses_lease ? lease_shard(t, b) : take_shard(c, b, amounts);
-    const bool gathers = bucket_count(b) > 1 && (t->gathers || share_is_short(b, shard, amounts));
+    const bool large = share_is_short(b, shard, amounts);
+    const bool gathers = bucket_count(b) > 1 && (t->gathers || large);
     if (!gathers) {
         struct charge_part *p = part_add(g, b, shard);
         memcpy(p->amounts, amounts, sizeof p->amounts);
         return PLAN_READY;
     }
-    if (t->read_for != b) {
+    if (t->read_for != b && !bucket_is_known(c->router, b)) {
         session_read(c, b);
         return PLAN_WAITS;
     }
@@ -467,7 +483,8 @@ static bool take_answer(struct call *c)
     for (uint32_t i = 0; i < s->charge.count; i++) {
         const struct charge_part *p = &s->charge.parts[i];
         const struct known_shard *k = bucket_shard(p->bucket, p->shard);
-        if (k->heard && k->writes < WRITES_LOW)
+        if (k->heard && bucket_is_pressed(p->bucket, p->shard, false) &&
+            !memory_is_short(c->router, p->bucket, p->amounts)) /* more shards would help */
             tend_grow(c->router, p->bucket);
     }
     shown_set_lines(c, -1);
@@ -494,7 +511,8 @@ static bool take_short(struct call *c)
         t->others++;
         return take_known(c);
     }
-    if (spread && t->gathered < TAKE_GATHERS_MAX) {
+    if (spread && t->gathered < TAKE_GATHERS_MAX &&
+        (bucket_count(p->bucket) <= TAKE_READS_MAX || bucket_is_known(c->router, p->bucket))) {
         t->gathered++;
         t->gathers = true;
         t->read_for = NULL;
@@ -512,7 +530,15 @@ static bool take_short_writes(struct call *c)
     struct session *s = &t->session;
     const struct charge_part *p = &s->charge.parts[s->charge.failed];
     struct known_bucket *b = p->bucket;
-    const bool grows = !b->merging && bucket_count(b) < limiter_shards_most(&b->limits);
+    int64_t amounts[LIMITER_LIMITS_MAX];
+    take_amounts_of(t, b, amounts);
+    if (memory_is_short(c->router, b, amounts)) { /* more shards would have no more tokens */
+        limiter_space(c->router, b->name.space)->refused++;
+        return take_refuse_short(c, b, amounts);
+    }
+    const bool grows = !s->charge.throttled && !b->merging &&
+                       bucket_count(b) < limiter_shards_most(&b->limits) &&
+                       bucket_is_pressed(b, p->shard, true);
     if (grows && s->rounds++ < SESSION_ROUNDS_MAX) {
         session_grow(c, b);
         return true;
@@ -556,7 +582,8 @@ static bool take_charged(struct call *c)
         break;
     }
     return session_mend(c) ||
-           fault_set(f, FAULT_INTERNAL, "The item of the bucket is none that weir has written");
+           fault_set(f, FAULT_INTERNAL, "The bucket's shard refuses the request (%d)",
+                     (int)s->charge.refusal);
 }
 
 const struct session_work take_work = {.known = take_known,

@@ -11,6 +11,7 @@
 enum {
     TAKE_OTHERS_MAX = 2,  /* other shards that are tried */
     TAKE_GATHERS_MAX = 3, /* while other requests take what was found */
+    TAKE_READS_MAX = 16,  /* shards that are read for a request that one share could give */
 };
 
 struct take {

@@ -132,7 +132,7 @@ static void tend_send(struct call *c, enum limiter_verb verb, uint32_t shard, ui
 {
     struct tend *t = c->state;
     struct limiter_command command;
-    command_begin(t->bucket, verb, shard, &command);
+    command_begin(c->router, t->bucket, verb, shard, &command);
     if (verb == LIMITER_ABSORB) {
         command.gift = t->gifts[index];
         command.opened = t->opened[index];
