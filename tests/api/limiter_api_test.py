@@ -10,6 +10,7 @@ import decimal
 import json
 import math
 import os
+import subprocess
 import time
 import unittest
 import urllib.parse
@@ -514,6 +515,55 @@ class ConfigureTest(Case):
         other.close()
 
 
+class CommandTest(Case):
+    """weir limiter."""
+
+    def run_command(self, *words, code=0):
+        done = subprocess.run([os.environ["WEIR"], "limiter", *words, "--url", os.environ["WEIR_URL"]], check=False,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, code, (words, done.stdout, done.stderr))
+        return done.stdout if code == 0 else done.stderr
+
+    def of(self):
+        return "--namespace", API.namespace, "--entity", self.entity, "--resource", self.resource
+
+    def test_set_status_reset_top(self):
+        self.run_command("set", *self.of(), "--limit", "rpm=2.5/365d", "--limit", "tpm=1000/365d:500", "--on-unavailable", "allow")
+        value = API.bucket("/limits", self.entity, self.resource).value
+        self.assertEqual(value["limits"], [
+            {"name": "rpm", "capacity": decimal.Decimal("2.5"), "refill_amount": decimal.Decimal("2.5"),
+             "refill_period_ms": YEAR, "smallest_request": 1},
+            {"name": "tpm", "capacity": 1000, "refill_amount": 500, "refill_period_ms": YEAR, "smallest_request": 1}])
+        self.assertEqual(value["on_unavailable"], "allow")
+        self.acquire(consume={"rpm": decimal.Decimal("1.5"), "tpm": 250})
+        text = self.run_command("status", *self.of())
+        self.assertRegex(text, r"^1 shard, epoch \d+; the limits are those of the level entity\n")
+        self.assertRegex(text, r"(?m)^  all  rpm +1(\.0\d*)? +2\.5$")
+        self.assertRegex(text, r"(?m)^  all  tpm +750(\.0\d*)? +1000$")
+        value = json.loads(self.run_command("status", *self.of(), "--json"))
+        self.assertEqual(value["entity"], self.entity)
+        self.assertIn(f"{self.entity}, {self.resource}\n", self.run_command("top", "--namespace", API.namespace, "--count", "100"))
+        self.assertEqual(self.run_command("reset", *self.of()), "the bucket is full\n")
+        self.assert_left(rpm=decimal.Decimal("2.5"), tpm=1000)
+
+    def test_names_that_a_path_does_not_take_as_they_are(self):
+        self.entity = "a b&c=d+e/\u00e4%?"
+        self.run_command("set", *self.of(), "--limit", "rpm=1/1s")
+        self.assertEqual(json.loads(self.run_command("status", *self.of(), "--json"))["entity"], self.entity)
+
+    def test_what_the_router_refuses_is_told(self):
+        self.assertIn("No limits apply", self.run_command("status", *self.of(), code=1))
+        self.assertIn("wcu", self.run_command("set", "--limit", "wcu=1/1s", code=1))
+        self.entity = "a#b"
+        self.assertIn("entity: ", self.run_command("status", *self.of(), code=1))
+
+    def test_wrong_usage(self):
+        for words in ([], ["nothing"], ["status"], ["status", "--entity", "a"], ["reset"], ["set"], ["top", "--entity", "a"],
+                      ["set", "--limit", "rpm"], ["set", "--limit", "rpm=1/1"], ["top", "--count", "0"], ["top", "status"],
+                      ["set", *(["--limit", "a=1/1s"] * 9)], ["set", "--limit", "a=1/1s", "--on-unavailable", "wait"]):
+            self.run_command(*words, code=2)
+
+
 class HttpTest(unittest.TestCase):
     """What every path answers to requests that are no requests."""
 
@@ -565,7 +615,7 @@ class HttpTest(unittest.TestCase):
 def load_tests(loader, _tests, _pattern):
     """All tests, and after them the one that looks at what they saw."""
     suite = unittest.TestSuite(loader.loadTestsFromTestCase(case) for case in (
-        DocumentTest, UseTest, LeaseTest, CheckTest, LookTest, ConfigureTest, HttpTest))
+        DocumentTest, UseTest, LeaseTest, CheckTest, LookTest, ConfigureTest, CommandTest, HttpTest))
 
     def each_answer_was_seen():
         described = {(operation["operationId"], int(status)) for _, _, operation in DOCUMENT.operations()
@@ -574,6 +624,10 @@ def load_tests(loader, _tests, _pattern):
         assert not missing, f"answers that no request of this test got: {sorted(missing)}"
     suite.addTest(unittest.FunctionTestCase(each_answer_was_seen))
     return suite
+
+
+def tearDownModule():
+    API.close()
 
 
 if __name__ == "__main__":

@@ -240,6 +240,7 @@ class AwayTest(Case):
             for node in cluster.nodes:
                 cluster[node].resume()
         servers.until("the store is back", lambda: api.acquire("ann", "blocks", {"rpm": 1}).status == 200)
+        api.close()
 
 
 class ExampleTest(unittest.TestCase):
@@ -257,6 +258,10 @@ class ExampleTest(unittest.TestCase):
         left = {name: int(value) for name, value in api.remaining("alice", "model").items()}
         self.assertEqual(left, {"rpm": 0, "tpm": 10000 - 400 - 600 - 700})
         api.call("DELETE", "/limits", bucket)
+
+
+def tearDownModule():
+    API.close()
 
 
 if __name__ == "__main__":

@@ -138,6 +138,10 @@ class NginxTest(unittest.TestCase):
             front.end()
 
 
+def tearDownModule():
+    API.close()
+
+
 if __name__ == "__main__":
     if not pathlib.Path(NGINX).exists():
         print("skipped: nginx is not installed (tools/setup test)")

@@ -111,5 +111,9 @@ class ProxyTest(unittest.TestCase):
         self.assert_left(5, 1000)
 
 
+def tearDownModule():
+    API.close()
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)
