@@ -52,6 +52,12 @@ static const struct metric limit_metrics[] = {
 #undef X
 };
 
+static const struct metric limiter_metrics[] = {
+#define X(...) AT(metrics_limiter, __VA_ARGS__)
+    METRICS_LIMITER(X)
+#undef X
+};
+
 static const struct metric policy_metrics[] = {
 #define X(...) AT(metrics_policy, __VA_ARGS__)
     METRICS_POLICY(X)
@@ -72,5 +78,6 @@ const struct metric_group metric_groups[METRIC_GROUPS] = {
     [METRICS_OF_TRANSACTIONS] = GROUP("transactions", transactions_metrics),
     [METRICS_OF_STREAMS] = GROUP("streams", streams_metrics),
     [METRICS_OF_LIMIT] = GROUP("limit", limit_metrics),
+    [METRICS_OF_LIMITER] = GROUP("limiter", limiter_metrics),
     [METRICS_OF_POLICY] = GROUP("policy", policy_metrics),
 };

@@ -105,6 +105,17 @@ enum metric_unit {
     X(waiting, GAUGE, NUMBER, "Requests that wait for tokens.")                                    \
     X(refused, COUNTER, NUMBER, "Requests that the router refused for the limit.")
 
+/* The rate limiter at a router, since its start. Labels: namespace. */
+#define METRICS_LIMITER(X)                                                                         \
+    X(admitted, COUNTER, NUMBER, "Requests that took tokens.")                                     \
+    X(refused, COUNTER, NUMBER, "Requests that a shard of their bucket refused.")                  \
+    X(from_memory, COUNTER, NUMBER,                                                                \
+      "Requests that the router refused because nothing could have been refilled.")                \
+    X(unavailable, COUNTER, NUMBER, "Requests for which the store could not be asked.")            \
+    X(allowed, COUNTER, NUMBER, "Those of them that were allowed all the same.")                   \
+    X(doublings, COUNTER, NUMBER, "Times that a bucket got twice as many shards.")                 \
+    X(merges, COUNTER, NUMBER, "Times that a bucket got half as many shards.")
+
 /* Faults of a policy from a file, in the router's process. Labels: point, policy, file. */
 #define METRICS_POLICY(X)                                                                          \
     X(nonsense, COUNTER, NUMBER,                                                                   \
@@ -144,6 +155,10 @@ struct metrics_limit {
     METRICS_LIMIT(METRIC_MEMBER)
 };
 
+struct metrics_limiter {
+    METRICS_LIMITER(METRIC_MEMBER)
+};
+
 struct metrics_policy {
     METRICS_POLICY(METRIC_MEMBER)
 };
@@ -171,6 +186,7 @@ enum metric_group_id {
     METRICS_OF_TRANSACTIONS,
     METRICS_OF_STREAMS,
     METRICS_OF_LIMIT,
+    METRICS_OF_LIMITER,
     METRICS_OF_POLICY,
     METRIC_GROUPS
 };

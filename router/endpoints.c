@@ -91,6 +91,8 @@ static const struct endpoint ALL[] = {
      .about = "what each partition consumed, and refused why; ?table=NAME"},
     {HTTP_GET, "/weir/gac", serve_query, &operation_gac,
      .about = "what this router holds of tables' limits"},
+    {HTTP_GET, "/weir/limiter", serve_query, &operation_limiter,
+     .about = "what this router has counted of the rate limiter, by namespace"},
     {HTTP_GET, "/weir/events", serve_query, &operation_events,
      .about = "what the controller has decided, and why; ?after=NUMBER"},
     {HTTP_POST, "/weir/split", serve_body, &operation_split,

@@ -22,13 +22,18 @@ static bool names_itself(const struct link_peer *from, struct slice bytes, size_
     return reader_u32(&r) == from->id && !r.failed;
 }
 
-/* Routers drain nodes and give up shards of keys. All else is the controller's. */
-static bool is_administrators(const struct request *q)
+/* Routers drain nodes, give up shards of keys, and tell of the rate limiter's buckets. All else is the
+ * controller's. */
+static bool is_routers(const struct request *q)
 {
     struct decision d;
-    return q->decide.op == CATALOG_DRAIN ||
-           (q->decide.op == CATALOG_SALT && decision_decode(q->decide.decision, &d) == STATUS_OK &&
-            d.salt.word == SALT_SHRINK);
+    if (q->decide.op == CATALOG_DRAIN)
+        return true;
+    if (decision_decode(q->decide.decision, &d) != STATUS_OK)
+        return false;
+    return (q->decide.op == CATALOG_SALT && d.salt.word == SALT_SHRINK) ||
+           (q->decide.op == CATALOG_EVENT &&
+            (d.event.kind == EVENT_BUCKET_GROWN || d.event.kind == EVENT_BUCKET_MERGED));
 }
 
 const char *link_rights_request(const struct link_peer *from, const struct request *q)
@@ -46,7 +51,7 @@ const char *link_rights_request(const struct link_peer *from, const struct reque
         return "sent an update as a node, or a counter's cell as another";
     if (q->op == REQUEST_DELETE && q->write.expiry)
         return "sent a deletion that a node asks of itself alone";
-    if (q->op == REQUEST_DECIDE && !is_administrators(q))
+    if (q->op == REQUEST_DECIDE && !is_routers(q))
         return "sent a decision that is the controller's";
     return NULL;
 }

@@ -36,7 +36,9 @@ enum {
     X(EVENT_KEY_SHRINKS, 21, "key-shrinks")              \
     X(EVENT_KEY_UNSALTED, 22, "key-unsalted")            \
     X(EVENT_SALTING_FULL, 23, "salting-full")            \
-    X(EVENT_ADVICE, 24, "advice")
+    X(EVENT_ADVICE, 24, "advice")                        \
+    X(EVENT_BUCKET_GROWN, 25, "bucket-grown")            \
+    X(EVENT_BUCKET_MERGED, 26, "bucket-merged")
 
 enum event_kind {
 #define X(code, number, name) code = number,

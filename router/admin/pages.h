@@ -6,6 +6,7 @@
 
 extern const struct operation operation_partitions;
 extern const struct operation operation_gac;
+extern const struct operation operation_limiter;
 extern const struct operation operation_events;
 extern const struct operation operation_drain;
 extern const struct operation operation_split;

@@ -278,6 +278,13 @@ void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts
         k->on_way[i] += amounts[i] > 0 ? sign * amounts[i] : 0;
 }
 
+void bucket_took(struct known_bucket *b, uint32_t shard, const int64_t amounts[])
+{
+    struct known_shard *k = bucket_shard(b, shard);
+    for (uint32_t i = 0; i < LIMITER_LIMITS_MAX; i++)
+        k->levels[i].tokens -= amounts[i];
+}
+
 /* Whether what was heard of the shard counts. */
 static bool shard_is_known(const struct router *r, const struct known_bucket *b, uint32_t shard)
 {
@@ -337,19 +344,19 @@ int64_t bucket_wait_ms(const struct router *r, const struct known_bucket *b, uin
 
 /* ---- counts ---- */
 
-struct space_counts *limiter_space(struct router *r, struct slice name)
+struct metrics_limiter *limiter_counts(struct router *r, struct slice name)
 {
     struct limiter *l = r->limiter;
     for (uint32_t i = 0; i < l->space_count; i++) {
         if (slice_is(name, l->spaces[i].name))
-            return &l->spaces[i];
+            return &l->spaces[i].counts;
     }
     if (l->space_count == LIMITER_SPACES_MAX)
-        return &l->spaces[LIMITER_SPACES_MAX - 1];
+        return &l->spaces[LIMITER_SPACES_MAX - 1].counts;
     struct space_counts *s = &l->spaces[l->space_count++];
     if (l->space_count == LIMITER_SPACES_MAX)
         name = slice_of("(others)");
     memcpy(s->name, name.data, name.size);
     s->name[name.size] = '\0';
-    return s;
+    return &s->counts;
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "base/id_map.h"
+#include "base/metrics.h"
 #include "router/limiter/levels.h"
 
 struct router;
@@ -71,16 +72,10 @@ struct known_bucket {
     TAILQ_ENTRY(known_bucket) used; /* the longest unused first */
 };
 
-/* Counts of a namespace, by this router. */
+/* What this router has counted of a namespace. */
 struct space_counts {
     char name[WORDS_NAMESPACE_MAX + 1];
-    int64_t admitted;
-    int64_t refused;     /* at a shard */
-    int64_t from_memory; /* refused here */
-    int64_t unavailable; /* the store could not be asked */
-    int64_t allowed;     /* of these: allowed all the same */
-    int64_t doublings;
-    int64_t merges;
+    struct metrics_limiter counts;
 };
 
 enum {
@@ -97,6 +92,7 @@ struct limiter {
     struct timer_queue looks;
     struct timer look;
     LIST_HEAD(, tend) tends; /* calls of the router's own */
+    struct instant told;     /* of an event: events are at least EVENT_PAUSE_MS apart */
 };
 
 void limiter_init(struct router *r);
@@ -131,6 +127,8 @@ bool bucket_is_pressed(const struct known_bucket *b, uint32_t shard, bool empty)
 /* A request for so much is on its way to the shard (`sign` 1), and is answered (-1): meanwhile others do
  * not count on that. */
 void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts[], int sign);
+/* The shard was charged so much; its item did not come. */
+void bucket_took(struct known_bucket *b, uint32_t shard, const int64_t amounts[]);
 /* Whether all shards were heard of lately. */
 bool bucket_is_known(const struct router *r, const struct known_bucket *b);
 /* The most tokens of the limit that the shard can have now by refilling. */
@@ -143,4 +141,4 @@ int64_t bucket_possible_in_all(const struct router *r, const struct known_bucket
 int64_t bucket_wait_ms(const struct router *r, const struct known_bucket *b, uint32_t limit,
                        int64_t mtok);
 
-struct space_counts *limiter_space(struct router *r, struct slice name);
+struct metrics_limiter *limiter_counts(struct router *r, struct slice name);

@@ -283,11 +283,11 @@ static bool transact_ends(struct call *c)
     }
     buffer_clear(&c->body);
     charge_unreckon(g);
-    for (uint32_t i = 0; i < g->count; i++)
-        bucket_shard(g->parts[i].bucket, g->parts[i].shard)->heard = false;
     if (done) {
         g->end = CHARGE_DONE;
         g->before = s->write.failure.code == REPLY_TOKEN_DONE;
+        for (uint32_t i = 0; i < g->count && !g->before; i++)
+            bucket_took(g->parts[i].bucket, g->parts[i].shard, g->parts[i].amounts);
     } else if (call_fault(c)->kind == FAULT_TOKEN_MISMATCH) {
         g->end = CHARGE_USED;
     } else if (call_fault(c)->kind == FAULT_CANCELED) {
@@ -347,7 +347,7 @@ void session_read(struct call *c, struct known_bucket *b)
 static bool mend_again(struct call *c)
 {
     struct session *s = c->state;
-    if (s->charge.end == CHARGE_LOST)
+    if (s->charge.end == CHARGE_LOST || s->charge.throttled)
         return s->work->charged(c); /* the fault is of this event */
     if (++s->rounds > SESSION_ROUNDS_MAX) {
         s->charge.end = CHARGE_LOST;
@@ -438,6 +438,7 @@ static void give_took(struct call *c, const struct subrequest *sub, const struct
     const struct limiter_gift *gift = e.heard ? gift_for(&e.item, child) : NULL;
     s->charge.end = e.end;
     s->charge.refusal = e.refusal;
+    s->charge.throttled = e.throttled;
     if (e.busy)
         s->charge.end = 0;
     else if (gift != NULL && e.item.epoch <= s->mended->shards.epoch &&
@@ -461,7 +462,8 @@ static bool give_ends(struct call *c)
         return true;
     }
     s->opened_count = 0;
-    if (s->charge.end == CHARGE_REFUSED && ++s->rounds <= SESSION_ROUNDS_MAX) {
+    if (s->charge.end == CHARGE_REFUSED && !s->charge.throttled &&
+        ++s->rounds <= SESSION_ROUNDS_MAX) {
         s->step = SESSION_READ; /* the router may be wrong about the number of shards */
         s->deaf = false;
         command_read(c, s->mended, 0);
@@ -474,7 +476,7 @@ static bool open_ends(struct call *c)
 {
     struct session *s = c->state;
     s->opened_count--;
-    if (s->opened_count > 0) {
+    if (s->opened_count > 0 && !s->charge.throttled) {
         give_send(c);
         return true;
     }
@@ -553,8 +555,10 @@ bool session_reply(struct call *c, struct subrequest *sub, const struct reply *r
         command_took(c, s->mended, s->step == SESSION_GROW ? 0 : s->command->shard, 1000, sub, r,
                      &e);
         s->charge.end = e.busy ? 0 : e.end;
+        s->charge.refusal = e.refusal;
+        s->charge.throttled = e.throttled;
         if (s->step == SESSION_GROW && e.end == CHARGE_DONE)
-            limiter_space(c->router, s->mended->name.space)->doublings++;
+            tend_tell(c->router, s->mended, true);
         return true;
     case SESSION_OWN:
         return s->work->reply(c, sub, r);

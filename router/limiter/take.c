@@ -58,7 +58,7 @@ static bool take_unavailable(struct call *c)
         return false;
     if (choice == ON_UNAVAILABLE_UNSAID)
         choice = b->on_unavailable;
-    struct space_counts *counts = limiter_space(c->router, b->name.space);
+    struct metrics_limiter *counts = limiter_counts(c->router, b->name.space);
     counts->unavailable++;
     if (choice != ON_UNAVAILABLE_ALLOW)
         return false;
@@ -417,7 +417,7 @@ static bool take_known(struct call *c)
         if (!take_amounts_of(t, b, amounts) || !memory_is_short(c->router, b, amounts))
             continue;
         b->attempts++;
-        limiter_space(c->router, b->name.space)->from_memory++;
+        limiter_counts(c->router, b->name.space)->from_memory++;
         return take_refuse_short(c, b, amounts);
     }
     if (take_plan(c) == PLAN_READY && !take_asks(c))
@@ -479,7 +479,7 @@ static bool take_answer(struct call *c)
     struct session *s = &t->session;
     struct known_bucket *own = s->chain[0];
     own->admitted++;
-    limiter_space(c->router, own->name.space)->admitted++;
+    limiter_counts(c->router, own->name.space)->admitted++;
     for (uint32_t i = 0; i < s->charge.count; i++) {
         const struct charge_part *p = &s->charge.parts[i];
         const struct known_shard *k = bucket_shard(p->bucket, p->shard);
@@ -519,7 +519,7 @@ static bool take_short(struct call *c)
         return take_known(c);
     }
     take_amounts_of(t, p->bucket, amounts);
-    limiter_space(c->router, p->bucket->name.space)->refused++;
+    limiter_counts(c->router, p->bucket->name.space)->refused++;
     return take_refuse_short(c, p->bucket, amounts);
 }
 
@@ -533,7 +533,7 @@ static bool take_short_writes(struct call *c)
     int64_t amounts[LIMITER_LIMITS_MAX];
     take_amounts_of(t, b, amounts);
     if (memory_is_short(c->router, b, amounts)) { /* more shards would have no more tokens */
-        limiter_space(c->router, b->name.space)->refused++;
+        limiter_counts(c->router, b->name.space)->refused++;
         return take_refuse_short(c, b, amounts);
     }
     const bool grows = !s->charge.throttled && !b->merging &&
@@ -548,7 +548,7 @@ static bool take_short_writes(struct call *c)
         return take_known(c);
     }
     const int64_t missing = p->mwcu - bucket_shard(b, p->shard)->writes;
-    limiter_space(c->router, b->name.space)->refused++;
+    limiter_counts(c->router, b->name.space)->refused++;
     return take_refuse(c, b, "writes", NULL, missing > 1000 ? missing / 1000 : 1);
 }
 
@@ -578,12 +578,14 @@ static bool take_charged(struct call *c)
         return take_short_writes(c);
     case LIMITER_LATE:
         return fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over");
+    case LIMITER_NO_BUCKET:
+        return fault_set(f, FAULT_INTERNAL,
+                         "The item of the bucket's shard %u is none that weir has written",
+                         s->charge.parts[s->charge.failed].shard);
     default:
-        break;
+        return session_mend(c) ||
+               fault_set(f, FAULT_UNAVAILABLE, "The bucket's shards change too fast: try again");
     }
-    return session_mend(c) ||
-           fault_set(f, FAULT_INTERNAL, "The bucket's shard refuses the request (%d)",
-                     (int)s->charge.refusal);
 }
 
 const struct session_work take_work = {.known = take_known,

@@ -1,10 +1,15 @@
 /* tend.c - growth, merging, and the aggregator's rounds, as calls without a client. */
 #include "router/limiter/tend.h"
 
+#include <stdio.h>
+
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/decision.h"
 #include "router/limiter/session.h"
 
 enum {
-    SHARD_REQUESTS_S = 1000 /* what the hidden limit lets a shard take */
+    SHARD_REQUESTS_S = 1000, /* what the hidden limit lets a shard take */
+    EVENT_PAUSE_MS = 100     /* between events: the catalog keeps only the last ones */
 };
 
 enum tend_phase {
@@ -125,6 +130,57 @@ void tend_look(struct router *r)
     }
 }
 
+/* ---- events ---- */
+
+static bool tell_begin(struct call *c, const struct json_value m[])
+{
+    (void)m;
+    subrequest_start(c->router, c->subrequests);
+    return true;
+}
+
+static bool tell_reply(struct call *c, struct subrequest *s, const struct reply *r)
+{
+    (void)c;
+    (void)s;
+    (void)r; /* an event that is lost is counted all the same */
+    return true;
+}
+
+static const struct operation TELL = {
+    .name = "LimiterTell", .begin = tell_begin, .reply = tell_reply, .fail = tend_fail};
+
+void tend_tell(struct router *r, const struct known_bucket *b, bool grown)
+{
+    struct metrics_limiter *counts = limiter_counts(r, b->name.space);
+    struct limiter *l = r->limiter;
+    *(grown ? &counts->doublings : &counts->merges) += 1;
+    if (l->told.ns != 0 && instant_since(r->now, l->told).ns < duration_ms(EVENT_PAUSE_MS).ns)
+        return;
+    l->told = r->now;
+    char reason[EVENT_TEXT_SIZE_MAX];
+    const uint32_t now = bucket_count(b), before = grown ? now / 2 : 2 * now;
+    snprintf(reason, sizeof reason, "%.*s/%.*s/%.*s: %s", SHOWN(b->name.space),
+             SHOWN(b->name.entity), SHOWN(b->name.resource),
+             grown ? "a shard of the bucket was written too often"
+                   : "the bucket has needed half its shards for long");
+    const struct decision d = {.has_event = true,
+                               .event = {.kind = grown ? EVENT_BUCKET_GROWN : EVENT_BUCKET_MERGED,
+                                         .table = slice_of(LIMITER_TABLE),
+                                         .reason = slice_of(reason),
+                                         .figure = slice_of("shards"),
+                                         .before = before,
+                                         .after = now}};
+    struct buffer body = {0};
+    decision_encode(&body, &d);
+    struct call *c = call_create_own(r, &TELL);
+    struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
+    s->request.decide.op = CATALOG_EVENT;
+    s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
+    buffer_deinit(&body);
+    call_begin(c, NULL);
+}
+
 /* ---- steps ---- */
 
 /* Sends a command of the phase to a shard. */
@@ -175,7 +231,7 @@ static bool tend_is_idle(const struct router *r, struct known_bucket *b, int64_t
 }
 
 /* Tells shards that know of fewer changes, or of older limits. False: none lags. */
-static bool tend_tell(struct call *c)
+static bool tend_catch_up(struct call *c)
 {
     struct tend *t = c->state;
     struct known_bucket *b = t->bucket;
@@ -218,7 +274,7 @@ static bool tend_read(struct call *c)
         tend_send(c, LIMITER_HALVE, 0, 0);
         return true;
     }
-    tend_tell(c);
+    tend_catch_up(c);
     return true;
 }
 
@@ -257,7 +313,7 @@ static bool tend_reply(struct call *c, struct subrequest *s, const struct reply 
     if (t->phase == TEND_HALVE)
         t->failed |= e.end != CHARGE_DONE;
     if (t->phase == TEND_HALVE && e.end == CHARGE_DONE)
-        limiter_space(c->router, t->bucket->name.space)->merges++;
+        tend_tell(c->router, t->bucket, false);
     return true;
 }
 

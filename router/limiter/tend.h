@@ -14,4 +14,6 @@ void tend_grow(struct router *r, struct known_bucket *b);
 /* The aggregator's round: buckets with several shards are looked at, told of what they lag behind, and
  * merged when they have been idle for long. */
 void tend_look(struct router *r);
+/* The bucket has twice or half as many shards now: counts it, and tells of it by an event. */
+void tend_tell(struct router *r, const struct known_bucket *b, bool grown);
 void tend_end_all(struct router *r);
