@@ -207,7 +207,8 @@ class AwayTest(Case):
 
     def test_without_the_store_a_router_does_what_the_limits_say(self):
         with tempfile.TemporaryDirectory(prefix="weir-limiter-") as directory:
-            cluster = servers.Cluster(os.environ["WEIR"], pathlib.Path(directory) / "c", 3, 1)
+            cluster = servers.Cluster(os.environ["WEIR"], pathlib.Path(directory) / "c", 3, 1,
+                                      ["--set", "request_deadline_ms=500", "--set", "limiter_limits_ms=50"])
             try:
                 cluster.start()
                 self.store_goes(cluster)
