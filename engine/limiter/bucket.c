@@ -257,18 +257,30 @@ void limiter_bucket_absorb(struct limiter_bucket *b, const struct limiter_level 
     }
 }
 
+/* The time at which the shard is full, and its gift, too, in the item of the shard that it came from.
+ * As long as the gift is not full, the shard has more than the gift by at most what was given back to
+ * it beyond what was taken from it. */
+static int64_t bucket_full_ms(const struct limiter_bucket *b, uint32_t i)
+{
+    const struct limiter_limit *limit = &b->limits.at[i];
+    struct limiter_level level = b->levels[i];
+    if (b->taken[i] < -LIMITER_MTOK_MAX)
+        level.tokens -= LIMITER_MTOK_MAX;
+    else if (b->taken[i] < 0)
+        level.tokens += b->taken[i];
+    const int64_t full = limiter_share(limit->capacity, b->shard, b->shards);
+    const int64_t wait = limiter_wait_ms(&level, limit, b->shard, b->shards, full);
+    return wait < LIMITER_TIME_MAX ? level.at_ms + wait : LIMITER_TIME_MAX;
+}
+
 int64_t limiter_bucket_expiry_s(const struct limiter_bucket *b)
 {
     int64_t full_ms = b->closed ? b->changed_ms : b->writes.at_ms;
     if (b->gift_count > 0)
         return 0; /* LIMITER-6 */
     for (uint32_t i = 0; i < b->limits.count; i++) {
-        const struct limiter_limit *limit = &b->limits.at[i];
-        const int64_t full = limiter_share(limit->capacity, b->shard, b->shards);
-        const int64_t wait = limiter_wait_ms(&b->levels[i], limit, b->shard, b->shards, full);
-        const int64_t at = b->levels[i].at_ms;
-        const int64_t end = wait < LIMITER_TIME_MAX ? at + wait : LIMITER_TIME_MAX;
-        full_ms = end > full_ms ? end : full_ms;
+        const int64_t at_ms = bucket_full_ms(b, i);
+        full_ms = at_ms > full_ms ? at_ms : full_ms;
     }
     return (full_ms + LIMITER_KEEP_MS + 999) / 1000;
 }

@@ -528,7 +528,8 @@ static enum limiter_refusal run_absorb(struct limiter_run *run)
         return LIMITER_NO_CHANGE;
     const uint64_t epoch = b->epoch;
     run_prepare(run);
-    if (b->shard == 0 && (!b->merging || known->epoch != b->truth.epoch))
+    if (b->shard == 0 &&
+        (!b->merging || known->epoch != b->epoch || known->count != b->truth.count))
         return LIMITER_NO_CHANGE;
     if (b->shards == 2 * known->count)
         absorb_levels(run);

@@ -178,6 +178,17 @@ void bucket_forget_limits(struct known_bucket *b)
     b->fresh_until = (struct instant){0};
 }
 
+void limiter_forget_limits(struct router *r, const struct bucket_name *of)
+{
+    struct known_bucket *b;
+    TAILQ_FOREACH (b, &r->limiter->used, used) {
+        if (slice_equal(b->name.space, of->space) &&
+            (of->entity.size == 0 || slice_equal(b->name.entity, of->entity)) &&
+            (of->resource.size == 0 || slice_equal(b->name.resource, of->resource)))
+            bucket_forget_limits(b);
+    }
+}
+
 uint32_t bucket_limit(const struct known_bucket *b, struct slice name)
 {
     uint32_t i = 0;
@@ -217,8 +228,9 @@ bool bucket_is_pressed(const struct known_bucket *b, uint32_t shard, bool empty)
     if (shard >= b->at_count)
         return false;
     const struct known_shard *k = &b->at[shard];
+    const int64_t changed_ms = k->changed_ms > b->changed_ms ? k->changed_ms : b->changed_ms;
     return (empty || k->writes < WRITES_LOW) &&
-           k->at_ms - k->changed_ms >= (empty ? SETTLE_EMPTY_MS : SETTLE_LOW_MS);
+           k->at_ms - changed_ms >= (empty ? SETTLE_EMPTY_MS : SETTLE_LOW_MS);
 }
 
 uint32_t bucket_count(const struct known_bucket *b)
@@ -278,11 +290,31 @@ void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts
         k->on_way[i] += amounts[i] > 0 ? sign * amounts[i] : 0;
 }
 
-void bucket_took(struct known_bucket *b, uint32_t shard, const int64_t amounts[])
+void bucket_took(const struct router *r, struct known_bucket *b, uint32_t shard,
+                 const int64_t amounts[], int64_t mwcu)
 {
     struct known_shard *k = bucket_shard(b, shard);
+    const int64_t now_ms = router_wall_ms(r), since_ms = now_ms - k->at_ms;
     for (uint32_t i = 0; i < LIMITER_LIMITS_MAX; i++)
         k->levels[i].tokens -= amounts[i];
+    if (k->at_ms == 0 || since_ms >= 1000)
+        k->writes = LIMITER_WRITES_MWCU;
+    else if (since_ms > 0)
+        k->writes += since_ms * 1000;
+    k->writes = (k->writes < LIMITER_WRITES_MWCU ? k->writes : LIMITER_WRITES_MWCU) - mwcu;
+    k->at_ms = now_ms > k->at_ms ? now_ms : k->at_ms;
+    k->sure = false;
+}
+
+/* Had the shard been charged at once, the hidden limit would have refilled since. */
+void bucket_owe(const struct router *r, struct known_bucket *b, uint32_t shard, int64_t mcu)
+{
+    struct known_shard *k = bucket_shard(b, shard);
+    const int64_t since_ms = instant_since(r->now, k->owed_at).ns / NS_PER_MS;
+    const int64_t refilled =
+        since_ms >= 1000 ? LIMITER_WRITES_MWCU : since_ms * LIMITER_WRITES_MWCU / 1000;
+    k->owed_mwcu = (k->owed_mwcu > refilled ? k->owed_mwcu - refilled : 0) + mcu;
+    k->owed_at = r->now;
 }
 
 /* Whether what was heard of the shard counts. */

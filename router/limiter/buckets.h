@@ -38,6 +38,7 @@ struct known_shard {
     int64_t writes;                     /* of the hidden limit */
     int64_t cost_mcu;                   /* of the last write; 0: none yet */
     int64_t owed_mwcu;                  /* write units that the shard was not charged for */
+    struct instant owed_at;
 };
 
 struct known_bucket {
@@ -106,6 +107,8 @@ void bucket_release(struct router *r, struct known_bucket *b);
 void bucket_configure(struct router *r, struct known_bucket *b, const struct slice items[LEVELS]);
 /* The limits are asked for before they are used again. */
 void bucket_forget_limits(struct known_bucket *b);
+/* The same for all buckets of the namespace; entity and resource count if they are not empty. */
+void limiter_forget_limits(struct router *r, const struct bucket_name *of);
 
 /* The place of a limit; limits.count: there is none. */
 uint32_t bucket_limit(const struct known_bucket *b, struct slice name);
@@ -127,8 +130,11 @@ bool bucket_is_pressed(const struct known_bucket *b, uint32_t shard, bool empty)
 /* A request for so much is on its way to the shard (`sign` 1), and is answered (-1): meanwhile others do
  * not count on that. */
 void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts[], int sign);
-/* The shard was charged so much; its item did not come. */
-void bucket_took(struct known_bucket *b, uint32_t shard, const int64_t amounts[]);
+/* The shard was charged so much, and `mwcu` of the hidden limit; its item did not come. */
+void bucket_took(const struct router *r, struct known_bucket *b, uint32_t shard,
+                 const int64_t amounts[], int64_t mwcu);
+/* A request that left no trace in the shard has cost so much. */
+void bucket_owe(const struct router *r, struct known_bucket *b, uint32_t shard, int64_t mcu);
 /* Whether all shards were heard of lately. */
 bool bucket_is_known(const struct router *r, const struct known_bucket *b);
 /* The most tokens of the limit that the shard can have now by refilling. */

@@ -61,17 +61,6 @@ void command_read(struct call *c, struct known_bucket *b, uint32_t shard)
     subrequest_start(c->router, sub);
 }
 
-/* What the shard must still be charged for. */
-static void command_owe(struct known_shard *k, bool done, int64_t mwcu, int64_t consumed_mcu)
-{
-    if (done && consumed_mcu > 0)
-        k->cost_mcu = consumed_mcu;
-    if (done) /* what the shard had not enough for is dropped: it must not be in debt for refusals */
-        k->owed_mwcu = consumed_mcu > mwcu ? consumed_mcu - mwcu : 0;
-    else if (k->owed_mwcu < LIMITER_WRITES_MWCU)
-        k->owed_mwcu += consumed_mcu;
-}
-
 void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_t mwcu,
                   const struct subrequest *s, const struct reply *r, struct command_end *out)
 {
@@ -106,8 +95,13 @@ void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_
     }
     struct known_shard *k = bucket_shard(b, shard);
     const int64_t refused_mcu = k->cost_mcu > 1000 ? k->cost_mcu : 1000;
-    command_owe(k, out->end == CHARGE_DONE && !out->before, mwcu,
-                out->throttled ? refused_mcu : r->consumed_mcu);
+    if (out->end == CHARGE_DONE && !out->before) {
+        /* What the shard had not enough for is dropped: it must not be in debt for refusals. */
+        k->cost_mcu = r->consumed_mcu > 0 ? r->consumed_mcu : k->cost_mcu;
+        k->owed_mwcu = r->consumed_mcu > mwcu ? r->consumed_mcu - mwcu : 0;
+    } else {
+        bucket_owe(c->router, b, shard, out->throttled ? refused_mcu : r->consumed_mcu);
+    }
     if (item)
         out->heard = bucket_heard(c->router, b, shard, r->item.bytes, session->asked,
                                   r->code == REPLY_OK ? 0 : r->item.wall_ms, &out->item);

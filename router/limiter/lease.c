@@ -43,7 +43,7 @@ static void lease_walk(struct codec *c, struct lease *l, struct arena *arena)
 
 static const char DIGITS[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-static void base64url_append(struct buffer *out, struct slice bytes)
+void lease_text_append(struct buffer *out, struct slice bytes)
 {
     uint32_t bits = 0, held = 0;
     for (size_t i = 0; i < bytes.size; i++) {
@@ -80,7 +80,7 @@ void lease_write(struct buffer *out, const struct lease *l)
     struct lease copy = *l;
     lease_walk(&(struct codec){.out = &bytes}, &copy, NULL);
     buffer_append_u64(&bytes, XXH3_64bits(bytes.data, bytes.size));
-    base64url_append(out, buffer_slice(&bytes));
+    lease_text_append(out, buffer_slice(&bytes));
     buffer_deinit(&bytes);
 }
 

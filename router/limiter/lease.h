@@ -35,6 +35,8 @@ void lease_write(struct buffer *out, const struct lease *l);
 /* Slices and parts are in the arena. False: the text is no lease. */
 bool lease_read(struct arena *arena, struct slice text, struct lease *out);
 
+/* Appends bytes as base64url without padding (RFC 4648 section 5). */
+void lease_text_append(struct buffer *out, struct slice bytes);
 /* The place of a limit in the lease, which gets it if it is new. LIMITER_LIMITS_MAX: there is no room. */
 uint32_t lease_limit(struct lease *l, struct slice name);
 /* The token of the lease's next use. */

@@ -260,6 +260,8 @@ static void charge_find_refusal(struct call *c)
     for (uint32_t i = 0; i < g->count; i++) {
         const struct part_end *e = &s->write.ends[i];
         struct charge_part *p = &g->parts[i];
+        bucket_owe(c->router, p->bucket, p->shard,
+                   e->code == REPLY_THROTTLED ? TRANSACTION_FACTOR * 1000 : e->consumed.table_mcu);
         if (e->item.size > 0)
             bucket_heard(c->router, p->bucket, p->shard, e->item, s->asked, -1, &heard);
         if (g->end != 0 || (e->code != REPLY_CONDITION_FAILED && e->code != REPLY_THROTTLED))
@@ -287,7 +289,8 @@ static bool transact_ends(struct call *c)
         g->end = CHARGE_DONE;
         g->before = s->write.failure.code == REPLY_TOKEN_DONE;
         for (uint32_t i = 0; i < g->count && !g->before; i++)
-            bucket_took(g->parts[i].bucket, g->parts[i].shard, g->parts[i].amounts);
+            bucket_took(c->router, g->parts[i].bucket, g->parts[i].shard, g->parts[i].amounts,
+                        TRANSACTION_FACTOR * g->parts[i].mwcu);
     } else if (call_fault(c)->kind == FAULT_TOKEN_MISMATCH) {
         g->end = CHARGE_USED;
     } else if (call_fault(c)->kind == FAULT_CANCELED) {

@@ -289,6 +289,7 @@ static bool setting_finish(struct call *c)
             level_send(c, SETTING_WRITE);
         return true;
     case SETTING_WRITE:
+        limiter_forget_limits(c->router, &t->name);
         if (t->level != LEVEL_ENTITY_RESOURCE)
             return setting_answer(c);
         t->rounds = 0;

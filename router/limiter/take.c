@@ -240,7 +240,7 @@ static uint32_t lease_shard(const struct take *t, const struct known_bucket *b)
 {
     for (uint32_t i = 0; i < t->lease.part_count; i++) {
         if (slice_equal(t->lease.parts[i].entity, b->name.entity))
-            return t->lease.parts[i].shard & (bucket_count(b) - 1);
+            return t->lease.parts[i].shard;
     }
     return 0;
 }
@@ -329,7 +329,7 @@ static bool take_asks(struct call *c)
     struct known_bucket *b = s->chain[0];
     uint32_t homes[LIMITER_SIZES];
     const uint32_t count = take_other_homes(c, b, homes);
-    if (count == 0 || t->asked_homes || t->uses_lease)
+    if (count == 0 || t->asked_homes == bucket_count(b) || t->uses_lease)
         return false;
     const uint32_t own = s->charge.parts[0].shard;
     if (b->merging) { /* until all shards that go are closed */
@@ -351,7 +351,7 @@ static bool take_asks(struct call *c)
             return true;
         }
     }
-    t->asked_homes = true;
+    t->asked_homes = bucket_count(b);
     s->step = SESSION_OWN;
     for (uint32_t i = 0; i < count; i++) {
         struct place place;
@@ -552,6 +552,27 @@ static bool take_short_writes(struct call *c)
     return take_refuse(c, b, "writes", NULL, missing > 1000 ? missing / 1000 : 1);
 }
 
+/* The shard that the lease was charged at was merged: what is known of the lease's uses is still there, and
+ * it does not know this one. */
+static bool lease_moves_on(struct take *t)
+{
+    const struct charge_part *p = &t->session.charge.parts[t->session.charge.failed];
+    if (p->shard == 0 || t->session.rounds++ >= SESSION_ROUNDS_MAX)
+        return false;
+    for (uint32_t i = 0; i < t->lease.part_count; i++) {
+        if (t->lease.parts[i].shard == p->shard &&
+            slice_equal(t->lease.parts[i].entity, p->bucket->name.entity))
+            t->lease.parts[i].shard = limiter_parent(p->shard);
+    }
+    return true;
+}
+
+static bool take_gives_up(struct call *c)
+{
+    return fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                     "The bucket's shards change too fast: try again");
+}
+
 static bool take_charged(struct call *c)
 {
     struct take *t = c->state;
@@ -577,14 +598,21 @@ static bool take_charged(struct call *c)
     case LIMITER_SHORT_WRITES:
         return take_short_writes(c);
     case LIMITER_LATE:
-        return fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over");
+        return t->uses_lease
+                   ? fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over")
+                   : fault_set(f, FAULT_UNAVAILABLE,
+                               "The clocks of router and node differ by more than %d minutes",
+                               LIMITER_KNOWN_MS / 60000);
+    case LIMITER_CLOSED:
+        if (t->uses_lease && lease_moves_on(t))
+            return take_known(c);
+        return session_mend(c) || take_gives_up(c);
     case LIMITER_NO_BUCKET:
         return fault_set(f, FAULT_INTERNAL,
                          "The item of the bucket's shard %u is none that weir has written",
                          s->charge.parts[s->charge.failed].shard);
     default:
-        return session_mend(c) ||
-               fault_set(f, FAULT_UNAVAILABLE, "The bucket's shards change too fast: try again");
+        return session_mend(c) || take_gives_up(c);
     }
 }
 

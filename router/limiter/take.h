@@ -25,7 +25,7 @@ struct take {
     bool gathers;
     uint32_t gathered;             /* times */
     struct known_bucket *read_for; /* whose shards were read for this plan */
-    bool asked_homes;
+    uint32_t asked_homes; /* for so many shards it was asked whether the request was done before */
 };
 
 extern const struct session_work take_work;

@@ -265,6 +265,10 @@ static bool tend_read(struct call *c)
     struct tend *t = c->state;
     struct known_bucket *b = t->bucket;
     int64_t requests = 0;
+    if (t->grows && b->shards.epoch != 0) { /* now it is known what shall grow */
+        session_grow(c, b);
+        return true;
+    }
     for (uint32_t i = 0; i < bucket_count(b); i++)
         requests += bucket_shard(b, i)->requests;
     if (b->merging)

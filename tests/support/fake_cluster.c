@@ -35,7 +35,7 @@ void fake_start(struct fake_cluster *f)
                                      .answered_context = f,
                                      .gac_servers = f->gac == NULL ? 0 : f->gac->count};
     f->router = router_create(&options);
-    router_set_wall_clock(f->router, f->now, INT64_C(1700000000123));
+    router_set_wall_clock(f->router, f->now, FAKE_WALL_MS);
     for (uint32_t s = 1; s <= options.gac_servers; s++)
         fake_gac_up(f, s);
 }

@@ -20,6 +20,7 @@ enum {
     FAKE_CLIENTS_MAX = 64,
     FAKE_NODES = 3
 };
+#define FAKE_WALL_MS INT64_C(1700000000123) /* at the start */
 
 struct fake_item {
     struct buffer key;

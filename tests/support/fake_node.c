@@ -8,6 +8,7 @@
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
 #include "engine/index/row.h"
+#include "engine/limiter/bucket.h"
 #include "engine/message/request_traits.h"
 
 /* ---- the items ---- */
@@ -218,6 +219,41 @@ static void answer_item_update(struct fake_cluster *f, const struct request *q,
     buffer_deinit(&new);
 }
 
+static int64_t wall_ms(const struct fake_cluster *f)
+{
+    return FAKE_WALL_MS + (f->now.ns - NS_PER_S) / NS_PER_MS;
+}
+
+/* A limiter's command. */
+static void answer_command(struct fake_cluster *f, const struct request *q, struct fake_item *there,
+                           struct reply *r, struct buffer *body)
+{
+    struct limiter_command command;
+    struct reader reader = {q->write.limiter, false};
+    struct buffer new = {0};
+    limiter_command_walk(&(struct codec){.in = &reader}, &command);
+    must(!reader.failed && reader.left.size == 0 && item_check(q->write.item) == STATUS_OK);
+    const enum limiter_refusal refusal =
+        limiter_apply(&command, there != NULL ? buffer_slice(&there->item) : q->write.item,
+                      there != NULL, wall_ms(f), &new);
+    r->consumed_mcu = write_cost_mcu(refusal == LIMITER_DONE ? item_size(buffer_slice(&new))
+                                                             : (uint32_t)size_at(there));
+    if (refusal != LIMITER_DONE) {
+        r->code = REPLY_CONDITION_FAILED;
+        r->item.fault = (uint8_t)refusal;
+        r->item.wall_ms = wall_ms(f);
+        show_item(r, there, body);
+    } else {
+        put_item(f, q->write.key, buffer_slice(&new));
+        show_item(r, item_at(f, q->write.key), body);
+        if (q->write.token.size > 0) {
+            buffer_append_sized(&f->tokens, q->write.key);
+            buffer_append_sized(&f->tokens, q->write.token);
+        }
+    }
+    buffer_deinit(&new);
+}
+
 /* Whether an update with the same token was done before. */
 static bool token_is_known(const struct fake_cluster *f, const struct request *q)
 {
@@ -242,6 +278,8 @@ static bool token_ends(struct fake_cluster *f, const struct request *q, struct r
         r->code = REPLY_ABORTED;
         return true;
     }
+    if (q->write.limiter.size > 0)
+        return false; /* only if the command is done */
     buffer_append_sized(&f->tokens, q->write.key);
     buffer_append_sized(&f->tokens, q->write.token);
     return false;
@@ -282,6 +320,10 @@ static void answer_point(struct fake_cluster *f, const struct request *q, const 
     r->kind = ANSWER_ITEM;
     if (q->op == REQUEST_UPDATE && token_ends(f, q, r))
         return;
+    if (q->op == REQUEST_UPDATE && q->write.limiter.size > 0) {
+        answer_command(f, q, there, r, body);
+        return;
+    }
     if (q->op != REQUEST_GET) {
         struct buffer old = {0};
         if (there != NULL)
@@ -300,6 +342,7 @@ static void answer_point(struct fake_cluster *f, const struct request *q, const 
         return;
     }
     r->consumed_mcu = read_cost_mcu(size_at(there), q->get.consistent);
+    r->item.wall_ms = wall_ms(f);
     show_item(r, there, body);
 }
 

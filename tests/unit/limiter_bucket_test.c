@@ -384,6 +384,18 @@ static void an_item_expires_an_hour_after_all_limits_are_full(void **state)
     kept_deinit(&k);
 }
 
+/* What was given back to a shard is not in the gift that it was made of. */
+static void a_shard_stays_until_its_gift_is_full_too(void **state)
+{
+    struct limiter_bucket b = four_limits();
+    (void)state;
+    b.taken[2] = -5000000; /* half a day's worth */
+    assert_int_equal(limiter_bucket_expiry_s(&b),
+                     (NOW_MS + INT64_C(12) * 3600 * 1000 + LIMITER_KEEP_MS + 999) / 1000);
+    b.taken[2] = INT64_MIN;
+    assert_true(limiter_bucket_expiry_s(&b) > 0);
+}
+
 /* Otherwise the bucket would be made anew, full, while other shards have less. */
 static void a_shard_that_has_divided_does_not_expire(void **state)
 {
@@ -548,6 +560,7 @@ int main(void)
         cmocka_unit_test(an_item_costs_one_write_unit),
         cmocka_unit_test(any_client_can_read_an_item),
         cmocka_unit_test(an_item_expires_an_hour_after_all_limits_are_full),
+        cmocka_unit_test(a_shard_stays_until_its_gift_is_full_too),
         cmocka_unit_test(a_shard_that_has_divided_does_not_expire),
         cmocka_unit_test(items_that_break_an_invariant_are_refused),
         cmocka_unit_test(items_with_other_types_are_refused),

@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""The rate limiter's books are right while routers and nodes are killed.
+
+64 clients take tokens of a few buckets at all routers: without a name, with a name that is sent again until there is an
+answer, under leases that are adjusted, rolled back or committed, and of an entity whose parent is charged too. The buckets
+get more and fewer shards meanwhile, and one process after the other is killed with SIGKILL. Then:
+
+  - no more was admitted in any window than capacity + rate * time;
+  - of buckets that hardly refill, exactly what was answered is gone, but for requests whose outcome nobody knows;
+  - parent and child were charged together or not at all;
+  - buckets that refill are full again: no token is lost for good;
+  - nothing is stuck: every request is answered, every merging ends.
+
+  limiter_test.py                     20 s, for ctest
+  limiter_test.py --seconds 600       the whole
+
+Prints one JSON object of figures on standard output, what it is doing on standard error.
+"""
+import collections
+import http.client
+import json
+import random
+import sys
+import threading
+import time
+import urllib.request
+
+import servers
+from servers import Cluster, until
+
+CLIENTS = 64
+YEAR_MS = 366 * 24 * 3600 * 1000
+MTOK = 1000
+# entity: (capacity, refill, period in ms)
+LIMITS = {"hot": (4000, 4000, 4000), "slow": (20000, 20000, YEAR_MS), "named": (20000, 20000, YEAR_MS),
+          "leased": (20000, 20000, YEAR_MS), "child": (50000, 50000, YEAR_MS), "org": (50000, 50000, YEAR_MS)}
+REASKS_S = 60  # a request with a name has its answer by then
+
+
+def say(text):
+    print(f"limiter_test: {text}", file=sys.stderr, flush=True)
+
+
+class Lost(Exception):
+    """Nobody knows what became of the request."""
+
+
+class Limiter:
+    """The API at one of several routers; the next one when a connection breaks."""
+
+    def __init__(self, ports):
+        self.ports, self.turn, self.connection = ports, random.randrange(len(ports)), None
+
+    def call(self, method, path, body=None, name=None):
+        headers = {"Content-Type": "application/json"}
+        if name:
+            headers["Idempotency-Key"] = name
+        try:
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection("127.0.0.1", self.ports[self.turn % len(self.ports)],
+                                                             timeout=20)
+            self.connection.request(method, "/limiter/v1/" + path, json.dumps(body) if body is not None else None, headers)
+            answer = self.connection.getresponse()
+            return answer.status, json.loads(answer.read() or b"{}")
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            if self.connection:
+                self.connection.close()
+            self.connection, self.turn = None, self.turn + 1
+            raise Lost(repr(error)) from error
+
+    def insist(self, method, path, body=None, name=None):
+        """Asks until there is an answer other than 5xx. For requests that may be sent again."""
+        deadline, pause = time.monotonic() + REASKS_S, 0.02
+        while True:
+            try:
+                status, answer = self.call(method, path, body, name)
+                if status < 500:
+                    return status, answer
+                why = (status, answer)
+            except Lost as error:
+                why = error
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{method} {path} {body} is stuck: {why}")
+            time.sleep(pause * random.random())
+            pause = min(2 * pause, 0.5)
+
+
+class Worker(threading.Thread):
+    def __init__(self, test, number):
+        super().__init__(daemon=True)
+        self.test, self.number, self.error = test, number, None
+        self.limiter = Limiter(test.ports)
+        self.count = 0
+        self.taken = collections.Counter()   # tokens that are surely gone, by entity
+        self.unknown = collections.Counter() # tokens that may be gone
+        self.admitted = []                   # (begun, ended, tokens) of the hot bucket
+        self.statuses = collections.Counter()
+
+    def run(self):
+        try:
+            while not self.test.over.is_set():
+                self.step()
+        except Exception as error:  # pylint: disable=broad-except
+            self.error = repr(error)
+
+    def body(self, entity, tokens, **more):
+        return {"entity": entity, "resource": "r", "consume": {"rpm": tokens}, **more}
+
+    def step(self):
+        what = random.choices(("hot", "slow", "named", "leased", "child"), (50, 15, 15, 10, 10))[0]
+        tokens = random.choice((1, 1, 1, 2, 5))
+        self.count += 1
+        getattr(self, "take_" + what)(tokens)
+
+    def take_plain(self, entity, tokens):
+        begun = time.time()
+        try:
+            status, _ = self.limiter.call("POST", "acquire", self.body(entity, tokens))
+        except Lost:
+            status = 0
+        self.statuses[(entity, status)] += 1
+        if status == 200:
+            self.taken[entity] += tokens
+            return begun, time.time(), tokens
+        if status != 429:
+            self.unknown[entity] += tokens
+            time.sleep(0.01)
+        return None
+
+    def take_hot(self, tokens):
+        admitted = self.take_plain("hot", tokens)
+        if admitted:
+            self.admitted.append(admitted)
+
+    def take_slow(self, tokens):
+        self.take_plain("slow", tokens)
+
+    def take_child(self, tokens):
+        self.take_plain("child", tokens)
+
+    def take_named(self, tokens):
+        status, answer = self.limiter.insist("POST", "acquire", self.body("named", tokens),
+                                             f"{self.number}-{self.count}")
+        self.statuses[("named", status)] += 1
+        if status == 200:
+            self.taken["named"] += tokens
+        elif status != 429:
+            raise AssertionError(f"a request with a name: {status} {answer}")
+
+    def take_leased(self, tokens):
+        status, answer = self.limiter.insist("POST", "acquire", self.body("leased", tokens, lease_ms=300000),
+                                             f"{self.number}-{self.count}")
+        self.statuses[("leased", status)] += 1
+        if status == 429:
+            return
+        lease, more = answer["lease"], random.choice((-1, 0, 2))
+        if more:
+            lease = self.use("adjust", lease, adjust={"rpm": more})["lease"]
+        if random.random() < 0.5:
+            self.use("rollback", lease)
+        else:
+            self.use("commit", lease)
+            self.taken["leased"] += tokens + more
+
+    def use(self, what, lease, **more):
+        status, answer = self.limiter.insist("POST", what, {"lease": lease, **more})
+        if status != 200:
+            raise AssertionError(f"{what}: {status} {answer}")
+        return answer
+
+
+class Test:
+    def __init__(self, options, cluster):
+        self.options, self.cluster = options, cluster
+        self.ports = cluster.ports
+        self.over = threading.Event()
+        self.limiter = Limiter(self.ports)
+        self.kills = collections.Counter()
+
+    def configure(self):
+        for entity, (capacity, amount, period) in LIMITS.items():
+            status, answer = self.limiter.insist("PUT", "limits", {
+                "entity": entity, "resource": "r",
+                "limits": [{"name": "rpm", "capacity": capacity, "refill_amount": amount, "refill_period_ms": period}]})
+            assert status == 200, answer
+        status, answer = self.limiter.insist("PUT", "entities", {"entity": "child", "parent": "org"})
+        assert status == 200, answer
+
+    def kill_one(self):
+        name = random.choice(self.cluster.nodes + self.cluster.routers)
+        kind, server = name.split("-")[0], self.cluster[name]
+        say(f"kills {name}")
+        server.kill()
+        time.sleep(random.random())
+        server.start()
+        self.kills[kind] += 1
+        if kind == "node":
+            until("the cluster has caught up", lambda: servers.caught_up(self.ports[0]), 120)
+
+    def work(self):
+        workers = [Worker(self, i) for i in range(CLIENTS)]
+        begun = time.monotonic()
+        for w in workers:
+            w.start()
+        try:
+            while time.monotonic() - begun < self.options.seconds and not any(w.error for w in workers):
+                self.over.wait(self.options.kill_s)
+                self.kill_one()
+        finally:
+            self.over.set()
+        for w in workers:
+            w.join(REASKS_S + 30)
+            if w.is_alive():
+                raise AssertionError("a client is stuck")
+            if w.error:
+                raise AssertionError(w.error)
+        return workers
+
+    def available(self, entity):
+        status, answer = self.limiter.insist("GET", f"available?entity={entity}&resource=r")
+        assert status == 200, answer
+        return round(answer["limits"][0]["available"] * MTOK)
+
+    def status(self, entity):
+        return self.limiter.insist("GET", f"status?entity={entity}&resource=r")[1]
+
+
+def worst_window(admitted, capacity, rate_s):
+    """The most by which what was admitted in a window exceeds what may be, in tokens. Each request was decided
+    between its begin and its end; so the window begins at a begin, and ends at an end."""
+    longest = max((end - begin for begin, end, _ in admitted), default=0)
+    bank, last, worst = 0.0, None, float("-inf")
+    for _, end, tokens in sorted(admitted, key=lambda a: a[1]):
+        if last is not None:
+            bank = max(0.0, bank - rate_s * (end - last))
+        last, bank = end, bank + tokens
+        worst = max(worst, bank - capacity - rate_s * longest)
+    return worst
+
+
+def check(test, workers):
+    taken, unknown = collections.Counter(), collections.Counter()
+    for w in workers:
+        taken.update(w.taken)
+        unknown.update(w.unknown)
+    admitted = [a for w in workers for a in w.admitted]
+    capacity, amount, period = LIMITS["hot"]
+    excess = worst_window(admitted, capacity, amount * 1000 / period)
+    if excess > 0:
+        raise AssertionError(f"{excess} tokens too many were admitted in a window")
+    books = {}
+    for entity in ("slow", "named", "leased", "child"):
+        left = test.available(entity)
+        gone = LIMITS[entity][0] * MTOK - left
+        refilled = LIMITS[entity][1] * MTOK * 3600 * 1000 // YEAR_MS + 1  # an hour's, at most
+        books[entity] = {"gone": gone, "answered": taken[entity] * MTOK, "unknown": unknown[entity] * MTOK}
+        if not taken[entity] * MTOK - refilled <= gone <= (taken[entity] + unknown[entity]) * MTOK:
+            raise AssertionError(f"the books of {entity} are wrong: {books[entity]}")
+    child, org = test.available("child"), test.available("org")
+    if abs(child - org) > LIMITS["org"][1] * MTOK * 3600 * 1000 // YEAR_MS + 1:
+        raise AssertionError(f"child and parent were not charged together: {child} and {org} are left")
+    until("the hot bucket is full", lambda: test.available("hot") == capacity * MTOK, 60)
+    for entity in LIMITS:
+        until(f"no merging of {entity} is open", lambda e=entity: not test.status(e)["merging"], 60)
+    return books, len(admitted), excess
+
+
+def run(options, directory):
+    settings = ["--set", "limiter_merge_ms=3000", "--set", "limiter_look_ms=300", "--set", "node_wcu=100000",
+                "--set", "node_rcu=100000", "--set", "on_demand_wcu=20000", "--set", "on_demand_rcu=40000"]
+    cluster = Cluster(options.weir, directory, 3, 2, settings, gac=1)
+    test = Test(options, cluster)
+    try:
+        cluster.start()
+        until("the cluster answers", lambda: servers.caught_up(cluster.ports[0]) or True)
+        test.configure()
+        workers = test.work()
+        statuses = collections.Counter()
+        for w in workers:
+            statuses.update(w.statuses)
+        until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]), 120)
+        books, admitted, excess = check(test, workers)
+        events = [e for e in json.load(urllib.request.urlopen(
+            f"http://127.0.0.1:{cluster.ports[0]}/weir/events")) ["events"] if e["kind"].startswith("bucket-")]
+        until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]), 120)
+        cluster.stop()
+        servers.check_replicas(options.weir, cluster.data, settings)
+        return {"seconds": options.seconds, "kills": dict(test.kills), "admitted_hot": admitted,
+                "worst_window": round(excess, 3), "books": books,
+                "grown": sum(e["kind"] == "bucket-grown" for e in events),
+                "merged": sum(e["kind"] == "bucket-merged" for e in events),
+                "statuses": {f"{e} {s}": n for (e, s), n in sorted(statuses.items())}}
+    finally:
+        cluster.forget()
+
+
+def main():
+    parser = servers.parser(__doc__)
+    parser.add_argument("--seconds", type=float, default=20, help="of load (20)")
+    parser.add_argument("--kill-s", type=float, default=3, help="between two kills (3)")
+    options = parser.parse_args()
+    with servers.workplace("limiter") as directory:
+        print(json.dumps(run(options, directory)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+/* A bucket of the rate limiter under random commands: nothing is minted, nothing is lost, and what is
+ * left alone is full in the end. And four mistakes that this must find. */
+#include "replication/raft_mutation.h"
+#include "tests/check.h"
+#include "tests/support/limiter_play.h"
+
+enum {
+    STEPS = 2500,
+    SEEDS = 40,
+    SEEDS_OF_A_MISTAKE = 60,
+};
+
+/* Over all seeds, so that what never happens is seen. */
+static uint64_t done[LIMITER_VERBS], refused[LIMITER_REFUSALS], expired;
+
+static const char *play_fault(struct prng *p)
+{
+    static struct play y;
+    play_init(&y, p);
+    for (int i = 0; i < STEPS && y.fault == NULL; i++)
+        play_step(&y);
+    if (y.fault == NULL)
+        play_settle(&y);
+    for (int i = 0; i < LIMITER_VERBS; i++)
+        done[i] += y.done[i];
+    for (int i = 0; i < LIMITER_REFUSALS; i++)
+        refused[i] += y.refused[i];
+    expired += y.expired;
+    play_deinit(&y);
+    return y.fault;
+}
+
+static void random_commands(struct prng *p)
+{
+    const char *fault = play_fault(p);
+    if (fault != NULL)
+        fail_msg("%s", fault);
+}
+
+/* LIMITER-1 to LIMITER-7 */
+static void no_tokens_are_made_or_lost_whatever_happens_to_commands(void **state)
+{
+    (void)state;
+    check_seeds(SEEDS, random_commands);
+    if (getenv("SEED") != NULL)
+        return;
+    for (int i = LIMITER_TAKE; i < LIMITER_VERBS; i++) {
+        printf("verb %d: done %llu times\n", i, (unsigned long long)done[i]);
+        assert_true(done[i] > 0 || i == LIMITER_RESET);
+    }
+    for (int i = LIMITER_DONE; i < LIMITER_REFUSALS; i++)
+        printf("refusal %d: %llu times\n", i, (unsigned long long)refused[i]);
+    for (int i = LIMITER_SHORT; i <= LIMITER_ELSEWHERE; i++)
+        assert_true(refused[i] > 0);
+    assert_true(expired > 0);
+}
+
+static void assert_found(enum raft_mutation mutation)
+{
+    const char *fault = NULL;
+    raft_mutation = mutation;
+    for (uint64_t seed = 1; seed <= SEEDS_OF_A_MISTAKE && fault == NULL; seed++) {
+        struct prng p = prng_seeded(seed);
+        fault = play_fault(&p);
+        if (fault != NULL)
+            printf("seed %llu: %s\n", (unsigned long long)seed, fault);
+    }
+    raft_mutation = RAFT_MUTATION_NONE;
+    assert_non_null(fault);
+}
+
+static void a_new_shard_that_begins_full_is_found(void **state)
+{
+    (void)state;
+    assert_found(RAFT_MUTATION_LIMITER_MINT);
+}
+
+static void a_time_that_moves_on_without_a_token_is_found(void **state)
+{
+    (void)state;
+    assert_found(RAFT_MUTATION_LIMITER_SHARED_TIME);
+}
+
+static void a_gift_that_is_forgotten_is_found(void **state)
+{
+    (void)state;
+    assert_found(RAFT_MUTATION_LIMITER_LOSE_GIFT);
+}
+
+static void a_shard_that_is_made_twice_is_found(void **state)
+{
+    (void)state;
+    assert_found(RAFT_MUTATION_LIMITER_REOPEN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_tokens_are_made_or_lost_whatever_happens_to_commands),
+        cmocka_unit_test(a_new_shard_that_begins_full_is_found),
+        cmocka_unit_test(a_time_that_moves_on_without_a_token_is_found),
+        cmocka_unit_test(a_gift_that_is_forgotten_is_found),
+        cmocka_unit_test(a_shard_that_is_made_twice_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
