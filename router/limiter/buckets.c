@@ -23,6 +23,7 @@ void limiter_init(struct router *r)
     TAILQ_INIT(&l->used);
     LIST_INIT(&l->tends);
     timer_queue_init(&l->pauses, duration_ms(PAUSE_MS));
+    timer_queue_init(&l->deadlines, duration_ms(r->config->limiter_deadline_ms));
     timer_queue_init(&l->looks, duration_ms(r->config->limiter_look_ms));
     r->limiter = l;
 }

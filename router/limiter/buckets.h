@@ -90,6 +90,7 @@ struct limiter {
     struct space_counts spaces[LIMITER_SPACES_MAX];
     uint32_t space_count;
     struct timer_queue pauses;
+    struct timer_queue deadlines;
     struct timer_queue looks;
     struct timer look;
     LIST_HEAD(, tend) tends; /* calls of the router's own */

@@ -90,6 +90,10 @@ void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_
     case REPLY_TOKEN_RUNS:
         out->busy = true;
         break;
+    case REPLY_UNKNOWN:
+        fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                  "It is not known whether the bucket was changed: %.*s", SHOWN(r->text));
+        break;
     default:
         call_refuse(c, s, r);
     }
