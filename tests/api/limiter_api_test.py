@@ -581,7 +581,7 @@ class HttpTest(unittest.TestCase):
                     self.refused("WrongMethod", API.raw(method, PREFIX + path), 405)
 
     def test_targets_that_are_too_long(self):
-        target = PREFIX + "/available?entity=" + "a" * 256 + "&resource=" + "b" * 256
+        target = PREFIX + "/available?entity=" + "a" * 1024 + "&resource=" + "b" * 1024
         self.refused("TargetTooLong", API.raw("GET", target), 414)
 
     def bodies(self):
@@ -593,7 +593,7 @@ class HttpTest(unittest.TestCase):
     def test_bodies_of_another_type(self):
         for method, path, body in self.bodies():
             for kind in ("text/plain", "application/x-amz-json-1.0", "application/x-www-form-urlencoded"):
-                self.assertEqual(API.call(method, path, body=body, headers={"Content-Type": kind}, wrong=True).status, 405)
+                self.assertEqual(API.call(method, path, body=body, headers={"Content-Type": kind}, wrong=True).status, 415)
 
     def test_bodies_that_are_no_json(self):
         for method, path, _ in self.bodies():

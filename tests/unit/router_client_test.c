@@ -276,8 +276,8 @@ static void what_is_too_long_is_refused_and_not_cut(void **state)
         const char *format;
         int size, status;
     } CASES[] = {
-        {"GET /%0*d HTTP/1.1\r\nHost: h\r\n\r\n", 510, 404},
-        {"GET /%0*d HTTP/1.1\r\nHost: h\r\n\r\n", 511, 414},
+        {"GET /%0*d HTTP/1.1\r\nHost: h\r\n\r\n", 2046, 404},
+        {"GET /%0*d HTTP/1.1\r\nHost: h\r\n\r\n", 2047, 414},
         {"GET / HTTP/1.1\r\nHost: %0*d\r\n\r\n", 255, 200},
         {"GET / HTTP/1.1\r\nHost: %0*d\r\n\r\n", 256, 400},
         {"GET / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: %0*d\r\n\r\n", 95, 200},
