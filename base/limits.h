@@ -172,6 +172,9 @@
       "A router remembers at most this many buckets of the rate limiter.")                         \
     X(limiter_limits_ms, 5000, 1, 3600000,                                                         \
       "A router asks for the limits of a bucket again after this time.")                           \
+    X(limiter_deadline_ms, 3000, 10, 60000,                                                        \
+      "A request to the rate limiter that has no answer of the store after this time is answered "  \
+      "as unavailable.")                                                                           \
     X(limiter_aggregator, 1, 0, 1,                                                                 \
       "1: the router tells shards of the rate limiter's buckets what they lag behind, and merges "  \
       "idle ones.")                                                                                \

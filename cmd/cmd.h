@@ -12,6 +12,7 @@
     X(events, "events", "what the cluster's controller has decided, and why")                     \
     X(drain, "drain", "have a node's replicas moved to other nodes")                              \
     X(unsalt, "unsalt", "give a hot key fewer shards, or make it an ordinary key again")          \
+    X(limiter, "limiter", "limits of the rate limiter: set them, look at buckets, fill them")     \
     X(load, "load", "an open-loop load generator that reports latencies and throttles by reason") \
     X(check_history, "check-history",                                                             \
       "decide whether what `weir load --history` saw is linearizable")                            \

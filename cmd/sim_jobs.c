@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,7 +60,7 @@ static void tell_and_die(int number)
     struct buffer text = {0};
     signal(number, SIG_DFL);
     buffer_append_format(&text, "\nseed %llu %s\n", (unsigned long long)running_seed,
-                         number == SIGALRM   ? "does not end"
+                         number == SIGPROF   ? "does not end"
                          : number == SIGSEGV ? "touched memory it must not"
                                              : "aborted");
     if (running != NULL)
@@ -76,7 +77,14 @@ static void watch_signals(void)
 #ifndef __SANITIZE_ADDRESS__ /* AddressSanitizer reports more */
     sigaction(SIGSEGV, &action, NULL);
 #endif
-    sigaction(SIGALRM, &action, NULL);
+    sigaction(SIGPROF, &action, NULL);
+}
+
+/* By the time of the processor: a busy machine makes no seed endless. 0: no more. */
+static void watch_time(int64_t seconds)
+{
+    const struct itimerval timer = {.it_value = {.tv_sec = seconds}};
+    setitimer(ITIMER_PROF, &timer, NULL);
 }
 
 static void run_once(const struct sim_options *o, struct sim_result *result, struct buffer *report)
@@ -99,7 +107,7 @@ static void run_seed(const struct sim_jobs_options *o, uint64_t seed, struct sim
 {
     struct sim_options options = o->sim;
     options.seed = seed;
-    alarm(SEED_S_MAX);
+    watch_time(SEED_S_MAX);
     run_once(&options, result, report);
     if (!o->once) {
         struct sim_result again;
@@ -119,7 +127,7 @@ static void run_seed(const struct sim_jobs_options *o, uint64_t seed, struct sim
                                  (unsigned long long)again.events);
         }
     }
-    alarm(0);
+    watch_time(0);
 }
 
 /* ---- what a process says of a seed ---- */

@@ -74,7 +74,7 @@ static bool unsalt_ask(const struct unsalt *u, struct buffer *answer)
     buffer_append_text(&body, u->key);
     json_member_integer(&body, "Shards", u->shards);
     json_write_close(&body, '}');
-    client_write_posted(&request, &u->url, "/weir/unsalt", u->token, buffer_slice(&body));
+    client_write_json(&request, &u->url, "POST /weir/unsalt", u->token, buffer_slice(&body));
     const bool done = unsalt_exchange(u, &request, answer);
     buffer_deinit(&request);
     buffer_deinit(&body);

@@ -174,10 +174,14 @@ static void answer_nothing_there(struct router *r, struct client *c)
 {
     const struct slice path = http_text(&c->http.head, c->http.head.path);
     if (!c->admin && is_of_limiter(c)) {
-        bool other_method = false;
-        for (size_t i = 0; i < COUNT_OF(ALL); i++)
-            other_method |= slice_is(path, ALL[i].path);
-        limiter_answer_nothing_there(r, c, other_method);
+        struct buffer methods = {0};
+        for (size_t i = 0; i < COUNT_OF(ALL); i++) {
+            if (slice_is(path, ALL[i].path))
+                buffer_append_format(&methods, "%s%s", methods.size > 0 ? ", " : "",
+                                     llhttp_method_name(ALL[i].method));
+        }
+        limiter_answer_nothing_there(r, c, buffer_slice(&methods));
+        buffer_deinit(&methods);
         return;
     }
     if (!c->admin && slice_is(path, "/")) {

@@ -238,6 +238,7 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->looks));
     next = instant_earlier(next, timer_queue_next(&r->limit_waits));
     next = instant_earlier(next, timer_queue_next(&r->limiter->pauses));
+    next = instant_earlier(next, timer_queue_next(&r->limiter->deadlines));
     next = instant_earlier(next, timer_queue_next(&r->limiter->looks));
     for (int i = 0; i < BACKOFFS; i++)
         next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
@@ -273,6 +274,8 @@ void router_tick(struct router *r, struct instant now)
         limit_wait_over(r, TIMER_OWNER(t, struct subrequest, backoff));
     while ((t = timer_queue_expire(&r->limiter->pauses, now)) != NULL)
         session_pause_over(TIMER_OWNER(t, struct session, pause));
+    while ((t = timer_queue_expire(&r->limiter->deadlines, now)) != NULL)
+        session_deadline(TIMER_OWNER(t, struct session, deadline));
     if (timer_queue_expire(&r->limiter->looks, now) != NULL)
         tend_look(r);
     gac_client_tick(r->gac, now);

@@ -82,14 +82,32 @@ void client_write_plain(struct buffer *out, const struct client_url *url,
     buffer_append_text(out, "\r\n");
 }
 
-void client_write_posted(struct buffer *out, const struct client_url *url, const char *path,
-                         const char *bearer, struct slice body)
+void client_write_json(struct buffer *out, const struct client_url *url,
+                       const char *method_and_path, const char *bearer, struct slice body)
 {
-    buffer_append_format(out, "POST %s", path);
+    buffer_append_text(out, method_and_path);
     write_host(out, url->host, url->port);
     buffer_append_text(out, "Content-Type: application/json\r\n");
     if (bearer != NULL && *bearer != '\0')
         buffer_append_format(out, "Authorization: Bearer %s\r\n", bearer);
     buffer_append_format(out, "Content-Length: %zu\r\n\r\n", body.size);
     buffer_append_slice(out, body);
+}
+
+void client_write_percent(struct buffer *out, struct slice text)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < text.size; i++) {
+        const uint8_t byte = text.data[i];
+        const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                           (byte >= 'a' && byte <= 'z') ||
+                           (byte != 0 && strchr("-._~", byte) != NULL);
+        if (plain) {
+            buffer_append_u8(out, byte);
+        } else {
+            buffer_append_u8(out, '%');
+            buffer_append_u8(out, (uint8_t)hex[byte >> 4]);
+            buffer_append_u8(out, (uint8_t)hex[byte & 15]);
+        }
+    }
 }

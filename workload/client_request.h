@@ -38,6 +38,9 @@ void client_write_operation(struct buffer *out, const struct client_url *url, co
 void client_write_plain(struct buffer *out, const struct client_url *url,
                         const char *method_and_path, const char *bearer);
 
-/* The same for a POST with a body of JSON. */
-void client_write_posted(struct buffer *out, const struct client_url *url, const char *path,
-                         const char *bearer, struct slice body);
+/* The same with a body of JSON: `method_and_path` as in "POST /weir/unsalt". */
+void client_write_json(struct buffer *out, const struct client_url *url,
+                       const char *method_and_path, const char *bearer, struct slice body);
+
+/* The value of a parameter in a path: every byte but those of RFC 3986, 2.3, becomes %XX. */
+void client_write_percent(struct buffer *out, struct slice text);

@@ -12,8 +12,8 @@
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/admin/salted_keys.h"
-#include "router/json/json_writer.h"
 #include "router/admission/limit.h"
+#include "router/json/json_writer.h"
 #include "router/operations/table_description.h"
 
 enum {

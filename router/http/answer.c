@@ -10,13 +10,19 @@ static struct slice answer_reason_of(int status)
     static const struct {
         int status;
         const char *reason;
-    } REASONS[] = {{204, "204 No Content"},      {403, "403 Forbidden"},
-                   {404, "404 Not Found"},       {405, "405 Method Not Allowed"},
-                   {409, "409 Conflict"},        {415, "415 Unsupported Media Type"},
+    } REASONS[] = {{204, "204 No Content"},
+                   {403, "403 Forbidden"},
+                   {404, "404 Not Found"},
+                   {405, "405 Method Not Allowed"},
+                   {409, "409 Conflict"},
+                   {415, "415 Unsupported Media Type"},
                    {429, "429 Too Many Requests"},
-                   {408, "408 Request Timeout"}, {413, "413 Payload Too Large"},
-                   {414, "414 URI Too Long"},    {500, "500 Internal Server Error"},
-                   {501, "501 Not Implemented"}, {503, "503 Service Unavailable"}};
+                   {408, "408 Request Timeout"},
+                   {413, "413 Payload Too Large"},
+                   {414, "414 URI Too Long"},
+                   {500, "500 Internal Server Error"},
+                   {501, "501 Not Implemented"},
+                   {503, "503 Service Unavailable"}};
     if (status == 200)
         return slice_of("200 OK");
     for (size_t i = 0; i < COUNT_OF(REASONS); i++) {

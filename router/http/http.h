@@ -25,7 +25,7 @@
 enum {
     HTTP_TARGET_MAX = 96,
     HTTP_HOST_MAX = 256,
-    HTTP_PATH_MAX = 512,
+    HTTP_PATH_MAX = 2048,
     HTTP_ORIGIN_MAX = 256,
     HTTP_BEARER_MAX = 128,     /* the admin token is shorter */
     HTTP_TEXT_KEPT_MAX = 4096, /* a head's buffer up to this size is kept for the next head */
@@ -184,7 +184,7 @@ struct http_answer {
     const char *request_id;               /* HTTP_REQUEST_ID_SIZE characters */
     const char *date;                     /* HTTP_DATE_SIZE characters */
     const struct http_throttle *throttle; /* NULL: nothing was throttled */
-    struct slice lines;         /* further header lines, each after CR LF; size 0: none */
+    struct slice lines;                   /* further header lines, each after CR LF; size 0: none */
     struct slice origin;        /* a page of this origin may read the answer; size 0: none may */
     enum content_coding coding; /* of a body of at least HTTP_PACKED_SIZE_MIN bytes */
     bool preflight;             /* answers a browser that asks what a page may send */

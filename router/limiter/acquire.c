@@ -26,16 +26,6 @@ static void acquire_name(struct call *c, struct charge *g, const struct bucket_n
     g->named = g->homed = key.size > 0;
 }
 
-static uint64_t amounts_digest(const struct amounts *a, uint64_t seed)
-{
-    uint64_t digest = seed;
-    for (uint32_t i = 0; i < a->count; i++) {
-        digest = XXH3_64bits_withSeed(a->at[i].limit.data, a->at[i].limit.size, digest);
-        digest = XXH3_64bits_withSeed(&a->at[i].mtok, sizeof a->at[i].mtok, digest);
-    }
-    return digest;
-}
-
 /* ---- acquire ---- */
 
 static bool acquire_begin(struct call *c, const struct json_value body[])

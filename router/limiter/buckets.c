@@ -23,6 +23,7 @@ void limiter_init(struct router *r)
     TAILQ_INIT(&l->used);
     LIST_INIT(&l->tends);
     timer_queue_init(&l->pauses, duration_ms(PAUSE_MS));
+    timer_queue_init(&l->deadlines, duration_ms(r->config->limiter_deadline_ms));
     timer_queue_init(&l->looks, duration_ms(r->config->limiter_look_ms));
     r->limiter = l;
 }
@@ -306,11 +307,15 @@ void bucket_took(const struct router *r, struct known_bucket *b, uint32_t shard,
     k->sure = false;
 }
 
-void bucket_owe(struct known_bucket *b, uint32_t shard, int64_t mcu)
+/* Had the shard been charged at once, the hidden limit would have refilled since. */
+void bucket_owe(const struct router *r, struct known_bucket *b, uint32_t shard, int64_t mcu)
 {
     struct known_shard *k = bucket_shard(b, shard);
-    if (k->owed_mwcu < LIMITER_WRITES_MWCU)
-        k->owed_mwcu += mcu;
+    const int64_t since_ms = instant_since(r->now, k->owed_at).ns / NS_PER_MS;
+    const int64_t refilled =
+        since_ms >= 1000 ? LIMITER_WRITES_MWCU : since_ms * LIMITER_WRITES_MWCU / 1000;
+    k->owed_mwcu = (k->owed_mwcu > refilled ? k->owed_mwcu - refilled : 0) + mcu;
+    k->owed_at = r->now;
 }
 
 /* Whether what was heard of the shard counts. */

@@ -38,6 +38,7 @@ struct known_shard {
     int64_t writes;                     /* of the hidden limit */
     int64_t cost_mcu;                   /* of the last write; 0: none yet */
     int64_t owed_mwcu;                  /* write units that the shard was not charged for */
+    struct instant owed_at;
 };
 
 struct known_bucket {
@@ -89,6 +90,7 @@ struct limiter {
     struct space_counts spaces[LIMITER_SPACES_MAX];
     uint32_t space_count;
     struct timer_queue pauses;
+    struct timer_queue deadlines;
     struct timer_queue looks;
     struct timer look;
     LIST_HEAD(, tend) tends; /* calls of the router's own */
@@ -133,7 +135,7 @@ void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts
 void bucket_took(const struct router *r, struct known_bucket *b, uint32_t shard,
                  const int64_t amounts[], int64_t mwcu);
 /* A request that left no trace in the shard has cost so much. */
-void bucket_owe(struct known_bucket *b, uint32_t shard, int64_t mcu);
+void bucket_owe(const struct router *r, struct known_bucket *b, uint32_t shard, int64_t mcu);
 /* Whether all shards were heard of lately. */
 bool bucket_is_known(const struct router *r, const struct known_bucket *b);
 /* The most tokens of the limit that the shard can have now by refilling. */

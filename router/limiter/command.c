@@ -90,6 +90,10 @@ void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_
     case REPLY_TOKEN_RUNS:
         out->busy = true;
         break;
+    case REPLY_UNKNOWN:
+        fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                  "It is not known whether the bucket was changed: %.*s", SHOWN(r->text));
+        break;
     default:
         call_refuse(c, s, r);
     }
@@ -100,7 +104,7 @@ void command_took(struct call *c, struct known_bucket *b, uint32_t shard, int64_
         k->cost_mcu = r->consumed_mcu > 0 ? r->consumed_mcu : k->cost_mcu;
         k->owed_mwcu = r->consumed_mcu > mwcu ? r->consumed_mcu - mwcu : 0;
     } else {
-        bucket_owe(b, shard, out->throttled ? refused_mcu : r->consumed_mcu);
+        bucket_owe(c->router, b, shard, out->throttled ? refused_mcu : r->consumed_mcu);
     }
     if (item)
         out->heard = bucket_heard(c->router, b, shard, r->item.bytes, session->asked,

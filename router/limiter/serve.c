@@ -25,14 +25,26 @@ void limiter_serve_query(struct router *r, struct client *c, const struct endpoi
     call_begin(call, NULL);
 }
 
-void limiter_answer_nothing_there(struct router *r, struct client *c, bool other_method)
+void limiter_answer_nothing_there(struct router *r, struct client *c, struct slice methods)
 {
-    if (other_method)
-        fault_set(&r->fault, FAULT_NOT_IMPLEMENTED,
-                  "This path takes another method, or another Content-Type than was sent: bodies "
-                  "are application/json");
-    else
+    const bool typed = c->http.body.size > 0 && c->http.head.type != HTTP_TYPE_JSON;
+    struct buffer body = {0}, lines = {0};
+    char id[HTTP_REQUEST_ID_SIZE];
+    int status = 404;
+    if (methods.size == 0) {
         fault_set(&r->fault, FAULT_UNKNOWN_OPERATION,
                   "There is nothing at this path; docs/limiter-api.yaml has all paths");
-    endpoints_answer_fault(r, c, JSON);
+    } else if (typed && memmem(methods.data, methods.size, "P", 1) != NULL) {
+        status = 415;
+        fault_set(&r->fault, FAULT_SERIALIZATION, "Bodies are application/json");
+    } else {
+        status = 405;
+        fault_set(&r->fault, FAULT_NOT_IMPLEMENTED, "This path takes %.*s", SHOWN(methods));
+        buffer_append_format(&lines, "\r\nAllow: %.*s", TEXT_OF(methods));
+    }
+    words_fail_write(&body, &r->fault);
+    router_make_id(r, id);
+    client_answer(c, status, JSON, buffer_slice(&body), id, NULL, buffer_slice(&lines));
+    buffer_deinit(&body);
+    buffer_deinit(&lines);
 }

@@ -10,6 +10,9 @@ void session_begin(struct call *c, struct session *s, const struct session_work 
 {
     c->state = s;
     s->work = work;
+    s->call = c;
+    if (!work->patient)
+        timer_start(&s->deadline, &c->router->limiter->deadlines, c->router->now);
     if (name != NULL)
         session_add(c, name);
     call_look_for_table(c, slice_of(LIMITER_TABLE), &s->table, &s->absent);
@@ -38,6 +41,7 @@ void session_end(struct call *c)
     if (s == NULL)
         return;
     timer_stop(&s->pause);
+    timer_stop(&s->deadline);
     charge_unreckon(&s->charge);
     for (uint32_t i = 0; i < s->chain_count; i++)
         bucket_release(c->router, s->chain[i]);
@@ -260,7 +264,7 @@ static void charge_find_refusal(struct call *c)
     for (uint32_t i = 0; i < g->count; i++) {
         const struct part_end *e = &s->write.ends[i];
         struct charge_part *p = &g->parts[i];
-        bucket_owe(p->bucket, p->shard,
+        bucket_owe(c->router, p->bucket, p->shard,
                    e->code == REPLY_THROTTLED ? TRANSACTION_FACTOR * 1000 : e->consumed.table_mcu);
         if (e->item.size > 0)
             bucket_heard(c->router, p->bucket, p->shard, e->item, s->asked, -1, &heard);
@@ -297,6 +301,7 @@ static bool transact_ends(struct call *c)
         charge_find_refusal(c);
     } else {
         g->end = call_fault(c)->kind == FAULT_IN_PROGRESS ? 0 : CHARGE_LOST;
+        call_fault(c)->kind = FAULT_UNAVAILABLE; /* the text says whether the outcome is known */
     }
     return false;
 }
@@ -311,13 +316,6 @@ static bool charge_ends(struct call *c)
     return s->work->charged(c);
 }
 
-bool session_is_unavailable(const struct call *c)
-{
-    const enum fault_kind kind = c->router->fault.kind;
-    return kind == FAULT_UNAVAILABLE || kind == FAULT_INTERNAL || kind == FAULT_THROUGHPUT ||
-           kind == FAULT_THROTTLING || kind == FAULT_CONFLICT;
-}
-
 /* ---- pauses ---- */
 
 void session_pause(struct call *c)
@@ -326,13 +324,20 @@ void session_pause(struct call *c)
     s->step = SESSION_PAUSE;
     c->outstanding++;
     timer_start(&s->pause, &c->router->limiter->pauses, c->router->now);
-    s->call = c;
 }
 
 void session_pause_over(struct session *s)
 {
     s->call->outstanding--;
     call_advance(s->call);
+}
+
+void session_deadline(struct session *s)
+{
+    fault_set(call_fault(s->call), FAULT_UNAVAILABLE,
+              "The store has not answered within %lld ms (limiter_deadline_ms)",
+              (long long)s->call->router->config->limiter_deadline_ms);
+    call_fail(s->call);
 }
 
 /* ---- mending ---- */

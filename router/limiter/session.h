@@ -79,7 +79,8 @@ struct session {
     uint32_t rounds;
     struct instant asked; /* when the requests of this step were sent */
     struct timer pause;
-    struct call *call; /* of the pause; borrows */
+    struct timer deadline;
+    struct call *call; /* of the timers; borrows */
     /* the bucket, then the buckets of its entity's parents that are charged too */
     uint32_t chain_count;
     struct known_bucket *chain[LIMITER_CHAIN_MAX];
@@ -110,6 +111,7 @@ struct session_work {
     bool (*finish)(struct call *c);
     bool lenient; /* no table and no limits are no fault */
     bool no_parents;
+    bool patient; /* has no deadline of the limiter */
 };
 
 /* `begin` of an operation: its state begins with the session. */
@@ -136,12 +138,11 @@ void session_read(struct call *c, struct known_bucket *b);
 /* Comes back to work->known after a moment. */
 void session_pause(struct call *c);
 void session_pause_over(struct session *s);
+void session_deadline(struct session *s);
 /* Asks shard 0 for twice as many shards, then goes on with work->known. */
 void session_grow(struct call *c, struct known_bucket *b);
 /* Mends what the refusal of the charge tells. False: nothing to mend; or too often. */
 bool session_mend(struct call *c);
-/* Whether the fault means that the store could not be asked. */
-bool session_is_unavailable(const struct call *c);
 
 /* ---- commands ---- */
 

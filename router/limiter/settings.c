@@ -313,6 +313,7 @@ static const struct session_work WORK = {.known = setting_known,
                                          .reply = setting_reply,
                                          .finish = setting_finish,
                                          .lenient = true,
+                                         .patient = true,
                                          .no_parents = true};
 
 /* ---- requests ---- */
@@ -417,6 +418,7 @@ static bool reset_begin(struct call *c, const struct json_value body[])
                                               .read = setting_read,
                                               .reply = setting_reply,
                                               .finish = setting_finish,
+                                              .patient = true,
                                               .no_parents = true};
     if (!words_body(&w, c, body) || !words_only(&w, NAMES) || !words_bucket(&w, &t->name))
         return false;

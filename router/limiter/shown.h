@@ -1,6 +1,6 @@
 /* shown.h - what answers of the rate limiter show: limits, and the header fields about them.
  *
- * Source: draft-ietf-httpapi-ratelimit-headers-10 (RateLimit-Policy and RateLimit, lists of structured
+ * Source: draft-ietf-httpapi-ratelimit-headers-11 (RateLimit-Policy and RateLimit, lists of structured
  * fields); RFC 9110 10.2.3 (Retry-After, in seconds). */
 #pragma once
 

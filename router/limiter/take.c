@@ -54,7 +54,7 @@ static bool take_unavailable(struct call *c)
     struct session *s = &t->session;
     const struct known_bucket *b = s->chain_count > 0 ? s->chain[0] : NULL;
     enum on_unavailable choice = s->on_unavailable;
-    if (!session_is_unavailable(c) || b == NULL)
+    if (call_fault(c)->kind != FAULT_UNAVAILABLE || b == NULL)
         return false;
     if (choice == ON_UNAVAILABLE_UNSAID)
         choice = b->on_unavailable;

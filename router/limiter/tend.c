@@ -56,6 +56,7 @@ static const struct session_work WORK = {.known = tend_known,
                                          .read = tend_read,
                                          .reply = tend_reply,
                                          .finish = tend_finish,
+                                         .patient = true,
                                          .no_parents = true};
 
 static bool tend_begin(struct call *c, const struct json_value m[])

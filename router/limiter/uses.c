@@ -249,9 +249,7 @@ static bool use_begin(struct call *c, const struct json_value *body, enum use us
         return words_invalid(c, "lease", "it is none that an answer has given");
     lease_token(&u->given, g->token);
     g->named = true;
-    g->digest = (uint64_t)use;
-    for (uint32_t i = 0; i < u->amounts.count; i++)
-        g->digest = g->digest * UINT64_C(0x9E3779B97F4A7C15) + (uint64_t)u->amounts.at[i].mtok;
+    g->digest = amounts_digest(&u->amounts, (uint64_t)use + 2);
     g->until_ms = u->given.until_ms;
     u->shards = arena_alloc(&c->arena, u->given.part_count * sizeof *u->shards);
     u->places = arena_zalloc(&c->arena, u->given.part_count * sizeof *u->places);

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 #include "router/client.h"
 #include "router/json/json_writer.h"
@@ -122,6 +124,7 @@ static bool words_unknown(struct call *c, struct slice name, const char *const n
     for (size_t i = 0; names[i] != NULL; i++)
         buffer_append_format(&known, "%s%s", i > 0 ? ", " : "", names[i]);
     call_invalid(c, "Unknown member '%.*s'; there are: %.*s", SHOWN(name), TEXT_OF(known));
+    json_member_string(&call_fault(c)->more, "field", name);
     buffer_deinit(&known);
     return false;
 }
@@ -358,6 +361,16 @@ bool words_amounts(struct words *w, const char *field, const char *const names[]
             return false;
     }
     return true;
+}
+
+uint64_t amounts_digest(const struct amounts *a, uint64_t seed)
+{
+    uint64_t digest = seed;
+    for (uint32_t i = 0; i < a->count; i++) {
+        digest = XXH3_64bits_withSeed(a->at[i].limit.data, a->at[i].limit.size, digest);
+        digest = XXH3_64bits_withSeed(&a->at[i].mtok, sizeof a->at[i].mtok, digest);
+    }
+    return digest;
 }
 
 bool words_on_unavailable(struct words *w, enum on_unavailable *out)

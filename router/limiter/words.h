@@ -77,6 +77,10 @@ bool words_amounts(struct words *w, const char *field, const char *const names[]
 bool words_tokens(struct call *c, const char *field, const struct json_value *v, int64_t least,
                   int64_t most, int64_t *mtok);
 
+/* Of what the client asks for, so that a name that is used for something else is known. `seed`: which
+ * operation it is. */
+uint64_t amounts_digest(const struct amounts *a, uint64_t seed);
+
 /* Whether the text is a name of letters, digits and _.- */
 bool words_is_plain(struct slice text, size_t most);
 

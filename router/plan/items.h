@@ -27,8 +27,8 @@ struct item_request {
     bool inserts;                 /* PUT: the condition is that there is no such item */
     struct slice key;             /* the storage key; set by the plan */
     struct slice home;            /* of a part of a transaction: where the item is */
-    struct slice limiter;         /* UPDATE: a limiter's command; in the call's arena; empty: none */
-    struct slice limited;         /* its key, encoded as an item, in place of `item` */
+    struct slice limiter; /* UPDATE: a limiter's command; in the call's arena; empty: none */
+    struct slice limited; /* its key, encoded as an item, in place of `item` */
 };
 
 struct item_plan {

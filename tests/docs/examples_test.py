@@ -84,8 +84,14 @@ RECORDING = "weir load --create-table --wcu 100 --rate 300 --read-ratio 0 --reco
 FIRST_WORD = re.compile(r"(?:[A-Z_]+=\S+\s+(?:\\\s+)?)*(\S+)")
 PROGRAMS = {"aws", "cmake", "ctest", "curl", "export", "for", "head", "printf", "python3", "weir", "weir-bench"}
 SERVER = re.compile(r"weir (local|node|router|gac)\b(?!.*(--help|--config help))")
+OTHER_SERVER = {  # how a command begins: the port on which it listens
+    "nginx": 8080,
+    "python3 -m http.server 8090": 8090,
+    "python3 examples/fake_model.py 8090": 8090,
+    "python3 examples/limiter_proxy.py --listen 8080": 8080,
+}
 FOLLOWER = re.compile(r"weir events .*--follow|tools/cluster logs")
-NEEDS_CLUSTER = re.compile(r"(curl|aws|weir (load|events|drain)|boto3|"
+NEEDS_CLUSTER = re.compile(r"(curl|aws|weir (load|events|drain|limiter)|boto3|"
                            r"tools/cluster (?!up|down|demo|--help))\b(?!.*--help)")
 STARTS_CLUSTER = re.compile(r"tools/cluster up")
 
@@ -322,8 +328,15 @@ class Scope:
         if SERVER.search(command):
             self.start(re.sub(r"\s+#.*", "", command))
             self.started = True
+        elif any(map(command.startswith, OTHER_SERVER)):
+            self.start(command, "")
+            port = next(port for begin, port in OTHER_SERVER.items() if command.startswith(begin))
+            until(f"`{command}` listens", lambda: listening(port))
         elif FOLLOWER.search(command):
             self.start(command, ".")
+        elif command.startswith("export ") and "$(" in command:  # not anew for each command that follows
+            name = re.match(r"export (\w+)=", command).group(1)
+            self.exports += self.shell(f"{command}\ndeclare -p {name}")
         elif command.startswith("export "):
             self.exports += command + "\n"
         else:
@@ -394,8 +407,8 @@ def make_tree(directory, weir):
     for program in ("weir", "weir-bench"):
         (tree / "build" / program).symlink_to(weir.parent / program)
     (directory / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\n")
-    os.environ.update(WEIR="build/weir", CURL_HOME=str(directory), HOME=str(directory),
-                      PATH=f"{tree}/build:{os.environ['PATH']}")
+    os.environ.update(WEIR="build/weir", CURL_HOME=str(directory), HOME=str(directory), TMPDIR=str(directory),
+                      PATH=f"{tree}/build:{os.environ['PATH']}:/usr/sbin")
     for name in ("http_proxy", "https_proxy", "all_proxy"):
         os.environ.pop(name, None)
         os.environ.pop(name.upper(), None)

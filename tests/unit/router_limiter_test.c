@@ -288,13 +288,13 @@ static void while_the_store_is_away_requests_are_allowed_if_they_say_so(void **s
 {
     (void)state;
     take(200, "\"allowed\":true");
-    f.fail_code = REPLY_CORRUPT;
+    f.fail_code = REPLY_UNKNOWN;
     f.fail_count = 2;
     expect(ask("POST", "acquire",
                "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
                "\"on_unavailable\":\"allow\"}"),
            200, "\"reason\":\"unavailable\"");
-    take(500, "internal");
+    take(503, "\"code\":\"unavailable\"");
 }
 
 static void a_change_of_limits_keeps_what_was_taken(void **state)

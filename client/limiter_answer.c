@@ -1,0 +1,111 @@
+/* limiter_answer.c - see limiter_answer.h. */
+#include "client/limiter_answer.h"
+
+static bool limiter_answer_named(const char *name, const char *wanted)
+{
+    return strcmp(name, wanted) == 0;
+}
+
+static void limiter_answer_read_level(struct json_scan *s, struct weir_limiter_level *level)
+{
+    bool first = true;
+    json_scan_enter(s, '{');
+    while (json_scan_more(s, '}', &first)) {
+        const char *name = json_scan_name(s);
+        if (limiter_answer_named(name, "entity"))
+            level->entity = json_scan_text(s);
+        else if (limiter_answer_named(name, "name"))
+            level->name = json_scan_text(s);
+        else if (limiter_answer_named(name, "capacity"))
+            level->capacity_mtok = json_scan_thousandths(s);
+        else if (limiter_answer_named(name, "remaining"))
+            level->remaining_mtok = json_scan_thousandths(s);
+        else if (limiter_answer_named(name, "reset_ms"))
+            level->reset_ms = json_scan_whole(s);
+        else
+            json_scan_skip(s);
+    }
+    if (level->entity == NULL || level->name == NULL)
+        s->failed = true;
+}
+
+static void limiter_answer_read_levels(struct json_scan *s, struct limiter_answer *out)
+{
+    bool first = true;
+    json_scan_enter(s, '[');
+    while (json_scan_more(s, ']', &first)) {
+        if (out->shown.level_count == LIMITER_ANSWER_LEVELS_MAX)
+            json_scan_skip(s);
+        else
+            limiter_answer_read_level(s, &out->levels[out->shown.level_count++]);
+    }
+}
+
+static void limiter_answer_read_error(struct json_scan *s, struct limiter_answer *out)
+{
+    bool first = true;
+    json_scan_enter(s, '{');
+    while (json_scan_more(s, '}', &first)) {
+        const char *name = json_scan_name(s);
+        if (limiter_answer_named(name, "code"))
+            out->code = json_scan_text(s);
+        else if (limiter_answer_named(name, "message"))
+            out->message = json_scan_text(s);
+        else
+            json_scan_skip(s);
+    }
+}
+
+static void limiter_answer_read_member(struct json_scan *s, struct limiter_answer *out)
+{
+    const char *name = json_scan_name(s);
+    if (limiter_answer_named(name, "limits"))
+        limiter_answer_read_levels(s, out);
+    else if (limiter_answer_named(name, "error"))
+        limiter_answer_read_error(s, out);
+    else if (limiter_answer_named(name, "lease"))
+        out->lease = json_scan_text(s);
+    else if (limiter_answer_named(name, "expires_ms"))
+        out->expires_ms = json_scan_whole(s);
+    else if (limiter_answer_named(name, "retry_after_ms"))
+        out->shown.retry_after_ms = json_scan_whole(s);
+    else if (limiter_answer_named(name, "reason"))
+        out->shown.reason = json_scan_text(s);
+    else if (limiter_answer_named(name, "limit"))
+        out->shown.limit = json_scan_text(s);
+    else
+        json_scan_skip(s);
+}
+
+bool limiter_answer_read(char *body, size_t size, struct limiter_answer *out)
+{
+    struct json_scan s = json_scan_of(body, size);
+    bool first = true;
+    *out = (struct limiter_answer){0};
+    json_scan_enter(&s, '{');
+    while (json_scan_more(&s, '}', &first))
+        limiter_answer_read_member(&s, out);
+    json_scan_finish(&s);
+    out->shown.levels = out->levels;
+    return !s.failed;
+}
+
+enum weir_limiter_status limiter_answer_status(int http_status, const char *code)
+{
+    switch (http_status) {
+    case 200:
+    case 204:
+        return WEIR_LIMITER_OK;
+    case 429:
+        return WEIR_LIMITER_REFUSED;
+    case 404:
+        return code != NULL && strcmp(code, "no_limits") == 0 ? WEIR_LIMITER_NO_LIMITS
+                                                              : WEIR_LIMITER_INVALID;
+    case 409:
+        return code != NULL && strncmp(code, "lease", 5) == 0 ? WEIR_LIMITER_LEASE
+                                                              : WEIR_LIMITER_INVALID;
+    default:
+        return http_status >= 400 && http_status < 500 ? WEIR_LIMITER_INVALID
+                                                       : WEIR_LIMITER_UNAVAILABLE;
+    }
+}

@@ -1,0 +1,422 @@
+/* limiter.c - `weir limiter`: limits and buckets of the rate limiter, over HTTP (docs/limiter-api.yaml). */
+#include <math.h>
+#include <stdio.h>
+
+#include "cmd/cmd.h"
+#include "cmd/limit_text.h"
+#include "cmd/usage.h"
+#include "router/json/json_writer.h"
+#include "workload/client_exchange.h"
+
+enum {
+    LIMITS_MAX = 8
+};
+
+static const char about[] =
+    "Works on token buckets of the rate limiter, through a router.\n\n"
+    "  status   the shards of a bucket and the tokens of each limit\n"
+    "  set      sets the limits of a level: with --entity and --resource, with one of them, or "
+    "with "
+    "none\n"
+    "  reset    fills all limits of a bucket\n"
+    "  top      the buckets with the most requests, as this router has seen them\n\n"
+    "A limit is NAME=CAPACITY/PERIOD[:REFILL]: the most tokens that a bucket holds, and how many "
+    "come "
+    "in each period. Without REFILL the whole capacity comes in each period. PERIOD has ms, s, m, "
+    "h or "
+    "d. The limits that are set replace those that the level had.\n\n"
+    "Exit code 0: done; 1: the router did not answer, or refused; 2: wrong usage.\n";
+
+enum limiter_verb_word {
+    VERB_NONE,
+    VERB_STATUS,
+    VERB_SET,
+    VERB_RESET,
+    VERB_TOP
+};
+static const char *const verbs[] = {"", "status", "set", "reset", "top", NULL};
+
+static const char *const without_store[] = {"allow", "block", NULL};
+enum {
+    WITHOUT_STORE_UNSAID = COUNT_OF(without_store) - 1
+};
+
+struct limiter_line {
+    struct client_url url;
+    enum limiter_verb_word verb;
+    const char *name_space, *entity, *resource; /* NULL: not given */
+    struct limit_text limits[LIMITS_MAX];
+    uint32_t limit_count;
+    uint32_t on_unavailable; /* place in `without_store` */
+    int64_t count;
+    bool json;
+    struct json_parser *parser;
+};
+
+/* ---- requests ---- */
+
+static void limiter_tell_refusal(const struct limiter_line *l, int http_status,
+                                 const struct buffer *answer)
+{
+    struct json_value root = {0};
+    if (json_parse(l->parser, buffer_slice(answer), &root) != STATUS_OK)
+        root = (struct json_value){0};
+    const struct json_value error = json_find(&root, "error");
+    const struct json_value message = json_find(&error, "message");
+    const struct slice text = json_text(&message);
+    if (text.size > 0)
+        fprintf(stderr, "weir limiter: %.*s\n", TEXT_OF(text));
+    else
+        fprintf(stderr, "weir limiter: the server answered %d: %.*s\n", http_status,
+                (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
+}
+
+/* False: the fault has been printed. */
+static bool limiter_exchange(const struct limiter_line *l, const struct buffer *request,
+                             struct buffer *answer)
+{
+    struct buffer error = {0};
+    int http_status = 0;
+    const enum status status =
+        client_exchange(&l->url, buffer_slice(request), &http_status, answer, &error);
+    if (status != STATUS_OK)
+        fprintf(stderr, "weir limiter: %.*s\n", TEXT_OF(error));
+    else if (http_status / 100 != 2)
+        limiter_tell_refusal(l, http_status, answer);
+    buffer_deinit(&error);
+    return status == STATUS_OK && http_status / 100 == 2;
+}
+
+static void limiter_add_parameter(struct buffer *path, const char *name, const char *value)
+{
+    if (value == NULL)
+        return;
+    const bool first = memchr(path->data, '?', path->size) == NULL;
+    buffer_append_format(path, "%c%s=", first ? '?' : '&', name);
+    client_write_percent(path, slice_of(value));
+}
+
+static bool limiter_get(const struct limiter_line *l, const char *page, struct buffer *answer)
+{
+    struct buffer path = {0}, request = {0};
+    buffer_append_format(&path, "GET /limiter/v1/%s", page);
+    limiter_add_parameter(&path, "namespace", l->name_space);
+    limiter_add_parameter(&path, "entity", l->entity);
+    limiter_add_parameter(&path, "resource", l->resource);
+    if (l->verb == VERB_TOP)
+        buffer_append_format(&path, "%ccount=%lld", l->name_space == NULL ? '?' : '&',
+                             (long long)l->count);
+    buffer_append_u8(&path, 0);
+    client_write_plain(&request, &l->url, (const char *)path.data, NULL);
+    const bool done = limiter_exchange(l, &request, answer);
+    buffer_deinit(&path);
+    buffer_deinit(&request);
+    return done;
+}
+
+static void limiter_member(struct buffer *body, const char *name, const char *value)
+{
+    if (value != NULL)
+        json_member_text(body, name, value);
+}
+
+static bool limiter_send(const struct limiter_line *l, const char *method_and_path,
+                         struct buffer *answer)
+{
+    struct buffer body = {0}, request = {0};
+    json_write_open(&body, '{');
+    limiter_member(&body, "namespace", l->name_space);
+    limiter_member(&body, "entity", l->entity);
+    limiter_member(&body, "resource", l->resource);
+    if (l->verb == VERB_SET)
+        json_member_open(&body, "limits", '[');
+    for (uint32_t i = 0; i < l->limit_count; i++) {
+        const struct limit_text *limit = &l->limits[i];
+        json_write_open(&body, '{');
+        json_member_string(&body, "name", limit->name);
+        json_member_thousandths(&body, "capacity", limit->capacity);
+        json_member_thousandths(&body, "refill_amount", limit->refill);
+        json_member_integer(&body, "refill_period_ms", limit->period_ms);
+        json_write_close(&body, '}');
+    }
+    if (l->verb == VERB_SET)
+        json_write_close(&body, ']');
+    if (l->on_unavailable != WITHOUT_STORE_UNSAID)
+        json_member_text(&body, "on_unavailable", without_store[l->on_unavailable]);
+    json_write_close(&body, '}');
+    client_write_json(&request, &l->url, method_and_path, NULL, buffer_slice(&body));
+    const bool done = limiter_exchange(l, &request, answer);
+    buffer_deinit(&body);
+    buffer_deinit(&request);
+    return done;
+}
+
+/* ---- what is shown ---- */
+
+static double limiter_number_of(const struct json_value *v)
+{
+    if (v->type == JSON_INTEGER)
+        return (double)json_integer(v);
+    return v->type == JSON_DECIMAL ? json_decimal(v) : 0;
+}
+
+static double limiter_number(const struct json_value *object, const char *name)
+{
+    const struct json_value v = json_find(object, name);
+    return limiter_number_of(&v);
+}
+
+static long long limiter_count_of(const struct json_value *object, const char *name)
+{
+    return (long long)limiter_number(object, name);
+}
+
+/* A number of tokens, to the right of a column. */
+static void limiter_show_tokens(double tokens)
+{
+    struct buffer text = {0};
+    limit_text_write(&text, llround(tokens * 1000));
+    printf("  %14.*s", TEXT_OF(text));
+    buffer_deinit(&text);
+}
+
+static void limiter_show_limits(const struct json_value *limits)
+{
+    struct json_value limit;
+    struct json_cursor each = json_elements(limits);
+    while (json_next_element(&each, &limit)) {
+        const struct json_value name = json_find(&limit, "name");
+        const struct slice text = json_text(&name);
+        printf("%5s  %-16.*s", "all", TEXT_OF(text));
+        limiter_show_tokens(limiter_number(&limit, "available"));
+        limiter_show_tokens(limiter_number(&limit, "capacity"));
+        puts("");
+    }
+}
+
+static void limiter_show_shard(const struct json_value *shard)
+{
+    const struct json_value tokens = json_find(shard, "tokens");
+    struct json_value value;
+    struct slice name;
+    if (tokens.type != JSON_OBJECT)
+        return;
+    struct json_cursor each = json_members(&tokens);
+    while (json_next_member(&each, &name, &value)) {
+        printf("%5lld  %-16.*s", limiter_count_of(shard, "shard"), TEXT_OF(name));
+        limiter_show_tokens(limiter_number_of(&value));
+        puts("");
+    }
+}
+
+static void limiter_show_status(const struct json_value *root)
+{
+    const struct json_value limits = json_find(root, "limits"), items = json_find(root, "items");
+    const struct json_value merging = json_find(root, "merging"), level = json_find(root, "level");
+    const struct slice level_name = json_text(&level);
+    const long long count = limiter_count_of(root, "shards");
+    struct json_value shard;
+    printf("%lld shard%s, epoch %lld%s; the limits are those of the level %.*s\n", count,
+           count == 1 ? "" : "s", limiter_count_of(root, "epoch"),
+           merging.type == JSON_BOOL && json_bool(&merging) ? ", being merged" : "",
+           TEXT_OF(level_name));
+    printf("%5s  %-16s  %14s  %14s\n", "shard", "limit", "available", "capacity");
+    if (limits.type == JSON_LIST)
+        limiter_show_limits(&limits);
+    if (items.type != JSON_LIST || count < 2)
+        return;
+    struct json_cursor each = json_elements(&items);
+    while (json_next_element(&each, &shard))
+        limiter_show_shard(&shard);
+}
+
+static void limiter_show_top(const struct json_value *root)
+{
+    const struct json_value buckets = json_find(root, "buckets");
+    struct json_value bucket;
+    if (buckets.type != JSON_LIST || json_count(&buckets) == 0) {
+        puts("this router has seen no requests in the namespace");
+        return;
+    }
+    printf("%10s  %10s  %6s  %s\n", "admitted", "refused", "shards", "entity, resource");
+    struct json_cursor each = json_elements(&buckets);
+    while (json_next_element(&each, &bucket)) {
+        const struct json_value entity = json_find(&bucket, "entity");
+        const struct json_value resource = json_find(&bucket, "resource");
+        const struct slice names[] = {json_text(&entity), json_text(&resource)};
+        printf("%10lld  %10lld  %6lld  %.*s, %.*s\n", limiter_count_of(&bucket, "admitted"),
+               limiter_count_of(&bucket, "refused"), limiter_count_of(&bucket, "shards"),
+               TEXT_OF(names[0]), TEXT_OF(names[1]));
+    }
+}
+
+static void limiter_show_set(const struct limiter_line *l)
+{
+    for (uint32_t i = 0; i < l->limit_count; i++) {
+        struct buffer text = {0};
+        limit_text_write(&text, l->limits[i].capacity);
+        buffer_append_text(&text, " tokens; ");
+        limit_text_write(&text, l->limits[i].refill);
+        printf("%.*s: at most %.*s come every %lld ms\n", TEXT_OF(l->limits[i].name), TEXT_OF(text),
+               (long long)l->limits[i].period_ms);
+        buffer_deinit(&text);
+    }
+}
+
+/* False: no JSON. */
+static bool limiter_show(const struct limiter_line *l, const struct buffer *answer)
+{
+    struct json_value root = {0};
+    if (l->json) {
+        printf("%.*s\n", TEXT_OF(*answer));
+        return true;
+    }
+    if (json_parse(l->parser, buffer_slice(answer), &root) != STATUS_OK) {
+        fputs("weir limiter: the answer is no JSON\n", stderr);
+        return false;
+    }
+    switch (l->verb) {
+    case VERB_STATUS:
+        limiter_show_status(&root);
+        break;
+    case VERB_TOP:
+        limiter_show_top(&root);
+        break;
+    case VERB_SET:
+        limiter_show_set(l);
+        break;
+    case VERB_RESET:
+        puts("the bucket is full");
+        break;
+    case VERB_NONE:
+        break;
+    }
+    return true;
+}
+
+static int limiter_run(struct limiter_line *l)
+{
+    struct buffer answer = {0};
+    bool done = false;
+    l->parser = json_parser_create();
+    switch (l->verb) {
+    case VERB_STATUS:
+        done = limiter_get(l, "status", &answer);
+        break;
+    case VERB_TOP:
+        done = limiter_get(l, "top", &answer);
+        break;
+    case VERB_SET:
+        done = limiter_send(l, "PUT /limiter/v1/limits", &answer);
+        break;
+    case VERB_RESET:
+        done = limiter_send(l, "POST /limiter/v1/reset", &answer);
+        break;
+    case VERB_NONE:
+        break;
+    }
+    done = done && limiter_show(l, &answer);
+    buffer_deinit(&answer);
+    json_parser_destroy(l->parser);
+    return done ? 0 : 1;
+}
+
+/* ---- the command line ---- */
+
+static const char *limiter_take_url(void *target, const char *value, struct buffer *error)
+{
+    struct limiter_line *l = target;
+    (void)error;
+    return client_url_parse(value, &l->url) ? NULL : client_url_expected;
+}
+
+static const char *limiter_take_limit(void *target, const char *value, struct buffer *error)
+{
+    struct limiter_line *l = target;
+    (void)error;
+    if (l->limit_count == LIMITS_MAX)
+        return "given at most 8 times";
+    if (!limit_text_read(value, &l->limits[l->limit_count]))
+        return "NAME=CAPACITY/PERIOD[:REFILL], such as rpm=100/60s or tpm=10000/1m:5000";
+    l->limit_count++;
+    return NULL;
+}
+
+static const char *limiter_take_verb(void *target, const char *word, struct buffer *error)
+{
+    struct limiter_line *l = target;
+    (void)error;
+    for (int i = VERB_STATUS; verbs[i] != NULL && l->verb == VERB_NONE; i++) {
+        if (strcmp(word, verbs[i]) == 0) {
+            l->verb = (enum limiter_verb_word)i;
+            return NULL;
+        }
+    }
+    return "one of status, set, reset and top is expected";
+}
+
+static const struct option limiter_options[] = {
+    {"url", "URL", OPTION_CUSTOM, .take = limiter_take_url, .initial = "http://127.0.0.1:8000",
+     .help = "A router of the cluster."},
+    {"namespace", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, name_space),
+     .initial = "default", .help = "The namespace of buckets, limits and entities."},
+    {"entity", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, entity),
+     .help = "Whose bucket it is, such as a user or a tenant."},
+    {"resource", "NAME", OPTION_TEXT, OPTION_MEMBER(struct limiter_line, resource),
+     .help = "What is used, such as an API or a model."},
+    {"limit", "LIMIT", OPTION_CUSTOM, .take = limiter_take_limit,
+     .help = "For set: a limit as NAME=CAPACITY/PERIOD[:REFILL]. May be given up to 8 times."},
+    {"on-unavailable", "WHAT", OPTION_CHOICE, OPTION_MEMBER(struct limiter_line, on_unavailable),
+     .choices = without_store, .initial = "block",
+     .help = "For set: whether requests are allowed or refused (block) while the store cannot be "
+             "reached."},
+    {"count", "N", OPTION_INTEGER, OPTION_MEMBER(struct limiter_line, count), .least = 1,
+     .most = 100, .help = "For top: so many buckets at most."},
+    {"json", NULL, OPTION_FLAG, OPTION_MEMBER(struct limiter_line, json),
+     .help = "Print the router's answer as it is."},
+};
+
+static int limiter_check(const struct limiter_line *l, const char *command)
+{
+    const bool named = l->entity != NULL && l->resource != NULL;
+    switch (l->verb) {
+    case VERB_NONE:
+        return usage_wrong(command, "one of status, set, reset and top is expected");
+    case VERB_STATUS:
+    case VERB_RESET:
+        return named ? USAGE_GO_ON
+                     : usage_wrong(command, "%s needs --entity and --resource", verbs[l->verb]);
+    case VERB_SET:
+        return l->limit_count > 0 ? USAGE_GO_ON
+                                  : usage_wrong(command, "set needs --limit at least once");
+    case VERB_TOP:
+        return l->entity == NULL && l->resource == NULL
+                   ? USAGE_GO_ON
+                   : usage_wrong(command, "top takes no --entity and no --resource");
+    }
+    return USAGE_GO_ON;
+}
+
+int cmd_limiter(int argc, char **argv)
+{
+    struct limiter_line l = {.url = {.host = "127.0.0.1", .port = 8000},
+                             .on_unavailable = WITHOUT_STORE_UNSAID,
+                             .count = 10};
+    const struct command_line line = {
+        .command = "weir limiter",
+        .usage = "status|set|reset|top [option]...",
+        .about = about,
+        .examples = "  weir limiter set --entity alice --resource api --limit rpm=100/60s --limit "
+                    "tpm=10000/60s:5000\n"
+                    "  weir limiter set --limit rpm=10/60s --on-unavailable allow\n"
+                    "  weir limiter status --entity alice --resource api\n"
+                    "  weir limiter reset --entity alice --resource api\n"
+                    "  weir limiter top --count 5 --json\n",
+        .groups = {OPTION_GROUP(NULL, limiter_options, &l)},
+        .word = limiter_take_verb,
+        .word_target = &l};
+    int code = usage_parse(&line, argc, argv);
+    if (code == USAGE_GO_ON)
+        code = limiter_check(&l, line.command);
+    return code == USAGE_GO_ON ? limiter_run(&l) : code;
+}
