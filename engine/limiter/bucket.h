@@ -169,7 +169,7 @@ struct limiter_command {
     bool homed;       /* TAKE: only if `home` modulo the shard's number of shards is the shard */
     uint64_t home;
     uint32_t child;           /* GIVE */
-    struct limiter_gift gift; /* OPEN, ABSORB */
+    struct limiter_gift gift; /* OPEN; ABSORB: with the epoch of the closed shard */
     bool opened; /* ABSORB: the closed shard had been made; else the gift is still here */
 };
 

@@ -60,7 +60,7 @@ static void gift_walk(struct codec *c, struct limiter_gift *g, const struct limi
     codec_u64(c, &g->epoch);
     codec_check(c, g->child > 0 && g->child < LIMITER_SHARDS_MAX);
     codec_check(c, g->epoch <= LIMITER_TIME_MAX - LIMITER_SIZES);
-    for (uint32_t i = 0; i < limits->count; i++) {
+    for (uint32_t i = 0; i < limits->count && !codec_failed(c); i++) {
         codec_i64(c, &g->levels[i].tokens, -LIMITER_MTOK_MAX, LIMITER_MTOK_MAX);
         codec_i64(c, &g->levels[i].at_ms, 0, LIMITER_TIME_MAX);
         codec_i64(c, &g->levels[i].part, 0, limits->at[i].period_ms - 1);
@@ -527,7 +527,8 @@ static enum limiter_refusal run_absorb(struct limiter_run *run)
     struct limiter_bucket *b = &run->bucket;
     const struct limiter_shards *known = &run->command->known;
     must(known->count > run->command->shard);
-    if (!run->exists || b->closed || known->epoch < b->epoch)
+    const bool current = run->command->gift.epoch == known->epoch; /* closed by this merging */
+    if (!run->exists || b->closed || known->epoch < b->epoch || !current)
         return LIMITER_NO_CHANGE;
     const uint64_t epoch = b->epoch;
     run_prepare(run);

@@ -144,6 +144,7 @@ static void sender_absorb(struct play *y, const struct play_sender *sender,
     m.known = closing->known;
     m.opened = b.opened;
     m.gift.child = closing->shard;
+    m.gift.epoch = b.epoch;
     if (b.opened) {
         m.limits = b.limits;
         names_keep(y, &m.limits);

@@ -151,6 +151,7 @@ void limiter_scene_merge_shard(struct limiter_scene *s, uint32_t shard)
     m = limiter_scene_command(s, LIMITER_ABSORB, limiter_parent(shard));
     m.limits = closed.limits;
     m.gift.child = shard;
+    m.gift.epoch = closed.epoch;
     m.opened = closed.opened;
     memcpy(m.gift.levels, closed.levels, sizeof m.gift.levels);
     const enum limiter_refusal refusal = limiter_scene_run(s, &m);

@@ -209,6 +209,9 @@ static void late_and_doubled_commands_of_a_merging_do_nothing(void **state)
     struct limiter_command absorb = limiter_scene_command(&s, LIMITER_ABSORB, 0);
     absorb.opened = true;
     absorb.gift.child = 1;
+    absorb.gift.epoch = s.known.epoch - 1; /* what a former merging has closed */
+    assert_int_equal(limiter_scene_run(&s, &absorb), LIMITER_NO_CHANGE);
+    absorb.gift.epoch = s.known.epoch;
     absorb.gift.levels[0] = limiter_scene_bucket(&s, 1).levels[0];
     assert_int_equal(limiter_scene_run(&s, &absorb), LIMITER_DONE);
     assert_int_equal(limiter_scene_run(&s, &absorb), LIMITER_NO_CHANGE);
