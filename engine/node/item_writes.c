@@ -113,17 +113,17 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
         return REPLY_OK;
     }
     if (q->op != REQUEST_UPDATE)
-        w->fault = write_keys_fault(p->indexes, w->item);
+        w->fault = (uint8_t)write_keys_fault(p->indexes, w->item);
     if (q->op != REQUEST_UPDATE)
         return w->fault == UPDATE_OK ? REPLY_OK : REPLY_UPDATE_FAILED;
     if (q->write.limiter.size > 0)
         return write_judge_command(requests, q, old, w);
     const bool exists = old.size > 0;
     buffer_clear(&requests->updated);
-    w->fault =
-        update_apply(q->write.update, exists ? old : q->write.item, exists, &requests->updated);
+    w->fault = (uint8_t)update_apply(q->write.update, exists ? old : q->write.item, exists,
+                                     &requests->updated);
     if (w->fault == UPDATE_OK)
-        w->fault = write_keys_fault(p->indexes, buffer_slice(&requests->updated));
+        w->fault = (uint8_t)write_keys_fault(p->indexes, buffer_slice(&requests->updated));
     if (w->fault != UPDATE_OK)
         return REPLY_UPDATE_FAILED;
     w->item = buffer_slice(&requests->updated);

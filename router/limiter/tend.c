@@ -31,6 +31,8 @@ struct tend {
     enum tend_phase phase;
     bool failed;
     uint32_t count; /* of shards that stay */
+    /* Of the merging that is being done: another router may begin the next one meanwhile. */
+    struct limiter_shards truth;
     /* of each shard that goes: what it had */
     bool closed[LIMITER_SHARDS_MAX / 2];
     bool opened[LIMITER_SHARDS_MAX / 2];
@@ -190,6 +192,8 @@ static void tend_send(struct call *c, enum limiter_verb verb, uint32_t shard, ui
     struct tend *t = c->state;
     struct limiter_command command;
     command_begin(c->router, t->bucket, verb, shard, &command);
+    if (t->truth.epoch > 0)
+        command.known = t->truth;
     if (verb == LIMITER_ABSORB) {
         command.gift = t->gifts[index];
         command.opened = t->opened[index];
@@ -254,6 +258,7 @@ static bool tend_close(struct call *c)
     struct tend *t = c->state;
     t->phase = TEND_CLOSE;
     t->count = bucket_count(t->bucket);
+    t->truth = t->bucket->shards;
     if (t->count > LIMITER_SHARDS_MAX / 2)
         return true;
     for (uint32_t i = 0; i < t->count; i++)
