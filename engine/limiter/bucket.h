@@ -149,7 +149,7 @@ enum limiter_refusal {
     LIMITER_CLOSED = 4,       /* the shard was merged into another one */
     LIMITER_NO_CHANGE = 5,    /* it was done before, or the epoch has moved on */
     LIMITER_LATE = 6,         /* after until_ms */
-    LIMITER_ELSEWHERE = 7,    /* the token belongs to another shard (`homed`) */
+    LIMITER_ELSEWHERE = 7,    /* the token may belong to another shard (`homed`) */
     LIMITER_NO_LIMIT = 8,     /* an amount is for a limit that the bucket has no more */
     LIMITER_NO_BUCKET = 9,    /* the item is none of a bucket */
     LIMITER_REFUSALS,
@@ -166,7 +166,8 @@ struct limiter_command {
                          no trace have cost. More than LIMITER_WRITES_MWCU counts as that */
     int64_t attempts; /* requests that were refused and not told yet */
     int64_t until_ms; /* 0: for ever. Otherwise refuse from then on */
-    bool homed;       /* TAKE: only if `home` modulo the shard's number of shards is the shard */
+    bool homed;       /* TAKE, ADJUST: only if `home` modulo the shard's number of shards is the
+                         shard, and the sender knows of all changes that the shard knows of */
     uint64_t home;
     uint32_t child;           /* GIVE */
     struct limiter_gift gift; /* OPEN; ABSORB: with the epoch of the closed shard */

@@ -246,17 +246,26 @@ static enum limiter_refusal run_open(struct limiter_run *run)
     return missing;
 }
 
-/* A bucket with a full hidden limit, and without other levels. */
-static void run_make(struct limiter_run *run, uint64_t epoch)
+/* A bucket with a full hidden limit and empty levels. The counts of an earlier one go on. */
+static void run_make(struct limiter_run *run, uint64_t epoch, const struct limiter_limits *limits)
 {
     const uint32_t shard = run->command->shard;
+    const struct limiter_bucket old = run->bucket; /* all zero: there is none */
     run->bucket = (struct limiter_bucket){
         .shard = shard,
         .shards = limiter_born(shard),
         .epoch = epoch,
         .writes = {.tokens = LIMITER_WRITES_MWCU, .at_ms = run->now_ms},
         .changed_ms = run->now_ms,
+        .limits = *limits,
+        .admitted = old.admitted,
+        .refused = old.refused,
     };
+    for (uint32_t i = 0; i < limits->count; i++) {
+        const uint32_t k = limiter_limit_find(&old.limits, limits->at[i].name);
+        run->bucket.taken[i] = k < old.limits.count ? old.taken[k] : 0;
+        run->bucket.levels[i].at_ms = run->now_ms;
+    }
 }
 
 static int64_t sum_saturated(int64_t a, int64_t b)
@@ -276,8 +285,7 @@ static enum limiter_refusal take_make(struct limiter_run *run)
     if (run->exists || m->shard > 0)
         return run_open(run);
     must(m->limits.count > 0);
-    run_make(run, run_epoch_after(run, m->known.epoch));
-    b->limits = m->limits;
+    run_make(run, run_epoch_after(run, m->known.epoch), &m->limits);
     b->truth = (struct limiter_shards){.epoch = b->epoch, .count = 1, .grown = {b->epoch}};
     limiter_levels_fill(b->levels, &b->limits, 0, 1, run->now_ms);
     return LIMITER_DONE;
@@ -300,6 +308,16 @@ static bool run_amounts(const struct limiter_run *run, int64_t amounts[LIMITER_L
     return all;
 }
 
+/* Whether the token belongs to another shard. A sender that knows of fewer changes than the shard may not
+ * have asked where it belonged meanwhile. */
+static bool run_is_elsewhere(const struct limiter_run *run)
+{
+    const struct limiter_command *m = run->command;
+    const struct limiter_bucket *b = &run->bucket;
+    return m->homed && run->exists &&
+           ((m->home & (b->shards - 1)) != b->shard || m->known.epoch < b->epoch);
+}
+
 static int64_t run_mwcu(const struct limiter_run *run)
 {
     const int64_t mwcu = run->command->mwcu;
@@ -310,14 +328,13 @@ static int64_t run_mwcu(const struct limiter_run *run)
 static enum limiter_refusal run_take(struct limiter_run *run)
 {
     struct limiter_bucket *b = &run->bucket;
-    const struct limiter_command *m = run->command;
     const enum limiter_refusal missing = take_make(run);
     int64_t amounts[LIMITER_LIMITS_MAX];
     if (missing != LIMITER_DONE)
         return missing;
     if (!run_amounts(run, amounts))
         return LIMITER_NO_LIMIT;
-    if (m->homed && (m->home & (b->shards - 1)) != b->shard)
+    if (run_is_elsewhere(run))
         return LIMITER_ELSEWHERE;
     for (uint32_t i = 0; i < b->limits.count; i++) {
         must(amounts[i] >= 0);
@@ -343,6 +360,8 @@ static enum limiter_refusal run_adjust(struct limiter_run *run)
     if (missing != LIMITER_DONE)
         return missing;
     run_amounts(run, amounts);
+    if (run_is_elsewhere(run))
+        return LIMITER_ELSEWHERE;
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const int64_t full = limiter_share(b->limits.at[i].capacity, b->shard, b->shards);
         int64_t tokens = sum_saturated(b->levels[i].tokens, -amounts[i]);
@@ -459,8 +478,7 @@ static enum limiter_refusal run_open_shard(struct limiter_run *run)
         return LIMITER_NO_CHANGE;
     if (m->known.count > m->shard && m->known.grown[limiter_size_of(m->shard)] > m->gift.epoch)
         return LIMITER_NO_CHANGE; /* the gift is of a former growth */
-    run_make(run, m->gift.epoch);
-    b->limits = m->limits;
+    run_make(run, m->gift.epoch, &m->limits);
     run_brought(run, m->shard, b->levels);
     run_adopt(run);
     return LIMITER_DONE;
@@ -489,7 +507,8 @@ static enum limiter_refusal run_close(struct limiter_run *run)
     must(m->shard > 0);
     must(m->shard >= m->known.count);
     if (!run->exists || b->epoch < m->known.grown[limiter_size_of(m->shard)]) {
-        run_make(run, m->known.epoch);
+        const struct limiter_limits limits = b->limits;
+        run_make(run, m->known.epoch, &limits);
         b->closed = true;
         return LIMITER_DONE;
     }

@@ -24,6 +24,7 @@ static void acquire_name(struct call *c, struct charge *g, const struct bucket_n
     const XXH128_hash_t token = XXH3_128bits_digest(&hash);
     memcpy(g->token, &token, sizeof g->token);
     g->named = g->homed = key.size > 0;
+    g->home = slice_head(slice_make(g->token, sizeof g->token));
 }
 
 /* ---- acquire ---- */
@@ -102,6 +103,8 @@ static bool consume_begin(struct call *c, const struct json_value body[])
     g->named = true;
     g->digest = amounts_digest(&t->amounts, 2);
     g->until_ms = t->lease.until_ms;
+    g->home = t->lease.parts[0].shard;
+    g->homed = true;
     const struct bucket_name name = {t->lease.space, t->lease.parts[0].entity, t->lease.resource};
     session_begin(c, &t->session, &take_work, &name);
     return true;

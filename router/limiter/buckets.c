@@ -271,6 +271,9 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
     k->changed_ms = out->changed_ms;
     k->requests = out->admitted + out->refused;
     shard_take_levels(b, k, out);
+    if (shard == 0 && out->truth.epoch > b->shards.epoch)
+        b->idle_since =
+            r->now; /* not by wall clocks: they may differ by more than limiter_merge_ms */
     if (shard == 0 && out->truth.epoch >= b->shards.epoch) {
         b->shards = out->truth;
         b->shards_heard = asked;
@@ -296,8 +299,11 @@ void bucket_took(const struct router *r, struct known_bucket *b, uint32_t shard,
 {
     struct known_shard *k = bucket_shard(b, shard);
     const int64_t now_ms = router_wall_ms(r), since_ms = now_ms - k->at_ms;
-    for (uint32_t i = 0; i < LIMITER_LIMITS_MAX; i++)
-        k->levels[i].tokens -= amounts[i];
+    for (uint32_t i = 0; i < b->limits.count && k->heard; i++) {
+        const int64_t full = limiter_share(b->limits.at[i].capacity, shard, k->shards);
+        const int64_t tokens = k->levels[i].tokens - amounts[i];
+        k->levels[i].tokens = tokens < full ? tokens : full; /* amounts below 0 give back */
+    }
     if (k->at_ms == 0 || since_ms >= 1000)
         k->writes = LIMITER_WRITES_MWCU;
     else if (since_ms > 0)

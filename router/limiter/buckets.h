@@ -64,6 +64,8 @@ struct known_bucket {
     uint32_t turn;             /* of the shard that is asked next */
     int64_t attempts;          /* refused here, and told to no shard yet */
     bool tended;               /* a call of the router's own is at work on it */
+    struct instant tend_from;  /* the next one begins then at the earliest */
+    int64_t tend_pause_ms;     /* after the last one, which failed; 0: it did not */
     bool looked;               /* the next two are valid */
     struct instant looked_at;  /* at all shards, by the aggregator */
     int64_t looked_requests;   /* that the shards had counted then */

@@ -154,7 +154,7 @@ static bool look_read(struct call *c)
         session_read(c, b);
         return true;
     }
-    return look_answer(c);
+    return session_tell(c, b) || look_answer(c);
 }
 
 static bool look_charged(struct call *c)

@@ -1,6 +1,7 @@
 /* session.c - the steps that all operations of the rate limiter share. */
 #include "router/limiter/session.h"
 
+#include "router/limiter/homes.h"
 #include "router/limiter/tend.h"
 
 /* ---- life ---- */
@@ -154,7 +155,7 @@ static void charge_command(struct call *c, struct charge_part *p, struct limiter
     if (g->until_ms > 0)
         out->until_ms = g->until_ms;
     out->homed = g->homed && p == g->parts;
-    out->home = slice_head(slice_make(g->token, sizeof g->token));
+    out->home = g->home;
     out->attempts = p->bucket->attempts;
     p->bucket->attempts = 0;
     p->mwcu = out->mwcu;
@@ -223,6 +224,15 @@ void session_charge(struct call *c)
                  g->named ? slice_make(g->token, sizeof g->token) : slice_make(NULL, 0), g->digest);
 }
 
+static bool charge_gives_up(struct call *c)
+{
+    struct session *s = c->state;
+    s->charge.end = CHARGE_LOST;
+    fault_set(call_fault(c), FAULT_UNAVAILABLE,
+              "The bucket is busy with other requests: try again");
+    return s->work->charged(c);
+}
+
 /* A transaction or another call has the item. */
 static bool charge_is_busy(struct call *c)
 {
@@ -232,10 +242,7 @@ static bool charge_is_busy(struct call *c)
         session_pause(c);
         return true;
     }
-    s->charge.end = CHARGE_LOST;
-    fault_set(call_fault(c), FAULT_UNAVAILABLE,
-              "The bucket is busy with other requests: try again");
-    return s->work->charged(c);
+    return charge_gives_up(c);
 }
 
 static bool charge_took(struct call *c, const struct subrequest *sub, const struct reply *r)
@@ -346,7 +353,7 @@ void session_read(struct call *c, struct known_bucket *b)
 {
     struct session *s = c->state;
     s->step = SESSION_READ;
-    s->deaf = false;
+    s->deaf = s->reads_home = false;
     s->mended = b;
     for (uint32_t i = 0; i < bucket_count(b); i++)
         command_read(c, b, i);
@@ -370,11 +377,15 @@ static bool read_ends(struct call *c)
 {
     struct session *s = c->state;
     if (!s->deaf)
-        return s->work->read != NULL ? s->work->read(c) : mend_again(c);
+        return s->work->read != NULL && !s->reads_home ? s->work->read(c) : mend_again(c);
     s->charge.end = s->throttled ? CHARGE_REFUSED : CHARGE_LOST;
     s->charge.refusal = LIMITER_SHORT_WRITES;
     s->charge.throttled = true;
     s->charge.failed = 0;
+    if (s->charge.parts != NULL) { /* whose plan is not made yet */
+        s->charge.parts[0] = (struct charge_part){.bucket = s->mended};
+        s->charge.count = 1;
+    }
     fault_set(call_fault(c), FAULT_UNAVAILABLE, "The bucket's shards cannot be read: %s",
               s->throttled ? "the table " LIMITER_TABLE " is read too often"
                            : "the store does not answer");
@@ -507,6 +518,39 @@ void session_grow(struct call *c, struct known_bucket *b)
     command_send(c, b, &command, 0, slice_make(NULL, 0), 0);
 }
 
+bool session_tell(struct call *c, struct known_bucket *b)
+{
+    struct session *s = c->state;
+    bool any = false;
+    if (s->rounds++ >= SESSION_ROUNDS_MAX)
+        return false;
+    for (uint32_t i = 0; i < bucket_count(b); i++) {
+        const uint64_t version = bucket_shard(b, i)->version;
+        struct limiter_command command;
+        if (version == 0 || version >= b->limits.version)
+            continue;
+        command_begin(c->router, b, LIMITER_CONFIGURE, i, &command);
+        command_send(c, b, &command, i, slice_make(NULL, 0), 0);
+        any = true;
+    }
+    if (any) {
+        s->step = SESSION_TELL;
+        s->mended = b;
+    }
+    return any;
+}
+
+static void tell_took(struct call *c, const struct subrequest *sub, const struct reply *r)
+{
+    struct session *s = c->state;
+    struct command_end e;
+    command_took(c, s->mended, sub->index, 1000, sub, r, &e);
+    if (!e.heard)
+        bucket_shard(s->mended, sub->index)->version = 0;
+    if (e.end == CHARGE_LOST && !e.busy)
+        s->charge.end = CHARGE_LOST;
+}
+
 bool session_mend(struct call *c)
 {
     struct session *s = c->state;
@@ -568,6 +612,12 @@ bool session_reply(struct call *c, struct subrequest *sub, const struct reply *r
         if (s->step == SESSION_GROW && e.end == CHARGE_DONE)
             tend_tell(c->router, s->mended, true);
         return true;
+    case SESSION_TELL:
+        tell_took(c, sub, r);
+        return true;
+    case SESSION_ASK:
+        homes_took(c, r);
+        return true;
     case SESSION_OWN:
         return s->work->reply(c, sub, r);
     case SESSION_PAUSE:
@@ -590,7 +640,7 @@ bool session_finish(struct call *c)
     case SESSION_TRANSACT:
         return transact_ends(c) || charge_ends(c);
     case SESSION_PAUSE:
-        return s->work->known(c);
+        return s->rounds > SESSION_ROUNDS_MAX ? charge_gives_up(c) : s->work->known(c);
     case SESSION_READ:
         return read_ends(c);
     case SESSION_GIVE:
@@ -598,7 +648,10 @@ bool session_finish(struct call *c)
     case SESSION_OPEN:
         return open_ends(c);
     case SESSION_GROW:
+    case SESSION_TELL:
         return mend_again(c);
+    case SESSION_ASK:
+        return homes_end(c);
     case SESSION_OWN:
         return s->work->finish(c);
     case SESSION_OVER:

@@ -44,8 +44,11 @@ struct charge {
     uint32_t count;
     struct charge_part *parts; /* in the arena */
     uint8_t token[TRANSACTION_TOKEN_SIZE];
-    bool named;      /* it has a token */
-    bool homed;      /* TAKE: the token tells which shard it belongs to */
+    bool named; /* it has a token */
+    bool homed; /* the token belongs to a shard that `home` chooses (homes.h) */
+    uint64_t home;
+    uint32_t asked;  /* for so many shards it was asked whether it was done before */
+    bool asked_own;  /* the own home, too */
     uint64_t digest; /* of what the client asked for */
     int64_t until_ms;
     /* the result */
@@ -65,6 +68,8 @@ enum session_step {
     SESSION_GIVE, /* a shard is to be made: its gift is asked for */
     SESSION_OPEN, /* .. and brought */
     SESSION_GROW,
+    SESSION_TELL, /* shards are told of newer limits */
+    SESSION_ASK,  /* shards are asked whether the charge was done before */
     SESSION_OWN,  /* a step of the operation */
     SESSION_OVER, /* it is answered, unless a request follows */
 };
@@ -92,6 +97,8 @@ struct session {
     struct charge charge;
     struct known_bucket *mended;
     uint32_t mended_shard;
+    bool reads_home; /* SESSION_READ: for homes.c */
+    bool home_read;
     uint32_t opened[LIMITER_SIZES]; /* shards to be made, the last one first */
     uint32_t opened_count;
     struct limiter_command *command;    /* OPEN */
@@ -141,6 +148,9 @@ void session_pause_over(struct session *s);
 void session_deadline(struct session *s);
 /* Asks shard 0 for twice as many shards, then goes on with work->known. */
 void session_grow(struct call *c, struct known_bucket *b);
+/* Tells shards whose limits are older, then goes on with work->known. False: no shard's are. What a shard
+ * refuses changes nothing in it: without this it would refill by its old limits until it admits. */
+bool session_tell(struct call *c, struct known_bucket *b);
 /* Mends what the refusal of the charge tells. False: nothing to mend; or too often. */
 bool session_mend(struct call *c);
 

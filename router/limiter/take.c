@@ -3,12 +3,11 @@
 
 #include "router/client.h"
 #include "router/json/json_writer.h"
+#include "router/limiter/homes.h"
 #include "router/limiter/shown.h"
 #include "router/limiter/tend.h"
 
 enum {
-    TOKEN_KNOWN_MS =
-        10 * 60000, /* as TOKEN_MS of the nodes: what is sent again after this counts anew */
     WRITES_LOW = LIMITER_WRITES_MWCU / 5
 };
 
@@ -169,7 +168,7 @@ static uint32_t take_shard(struct call *c, struct known_bucket *b, const int64_t
     struct take *t = c->state;
     const uint32_t count = bucket_count(b);
     if (t->session.charge.named)
-        return (uint32_t)slice_head(slice_make(t->session.charge.token, 8)) & (count - 1);
+        return homes_own(&t->session.charge, b);
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t shard = b->turn++ & (count - 1);
         if (shard_may_have(c->router, b, shard, amounts) && shard_may_write(c->router, b, shard))
@@ -240,7 +239,7 @@ static uint32_t lease_shard(const struct take *t, const struct known_bucket *b)
 {
     for (uint32_t i = 0; i < t->lease.part_count; i++) {
         if (slice_equal(t->lease.parts[i].entity, b->name.entity))
-            return t->lease.parts[i].shard;
+            return t->lease.parts[i].shard & (bucket_count(b) - 1);
     }
     return 0;
 }
@@ -251,10 +250,11 @@ enum plan_end {
     PLAN_SHORT, /* the bucket has too little: the call is answered */
 };
 
-static enum plan_end plan_bucket(struct call *c, struct known_bucket *b, const int64_t amounts[])
+static enum plan_end plan_bucket(struct call *c, uint32_t at, const int64_t amounts[])
 {
     struct take *t = c->state;
     struct charge *g = &t->session.charge;
+    struct known_bucket *b = t->session.chain[at];
     const uint32_t shard = t->uses_lease ? lease_shard(t, b) : take_shard(c, b, amounts);
     const bool large = share_is_short(b, shard, amounts);
     const bool gathers = bucket_count(b) > 1 && (t->gathers || large);
@@ -263,13 +263,14 @@ static enum plan_end plan_bucket(struct call *c, struct known_bucket *b, const i
         memcpy(p->amounts, amounts, sizeof p->amounts);
         return PLAN_READY;
     }
-    if (t->read_for != b && !bucket_is_known(c->router, b)) {
+    if ((t->reads >> at & 1) == 0 && !bucket_is_known(c->router, b)) {
         session_read(c, b);
         return PLAN_WAITS;
     }
-    t->read_for = NULL;
     if (part_gather(c, b, shard, amounts))
         return PLAN_READY;
+    if (homes_ask(c, true))
+        return PLAN_WAITS;
     take_refuse_short(c, b, amounts);
     return PLAN_SHORT;
 }
@@ -286,122 +287,20 @@ static enum plan_end take_plan(struct call *c)
         int64_t amounts[LIMITER_LIMITS_MAX];
         if (g->count == CHARGE_PARTS_MAX || !take_amounts_of(t, s->chain[i], amounts))
             continue;
-        const enum plan_end end = plan_bucket(c, s->chain[i], amounts);
+        const enum plan_end end = plan_bucket(c, i, amounts);
         if (end != PLAN_READY)
             return end;
     }
     return PLAN_READY;
 }
 
-/* ---- requests that are sent again ---- */
-
-/* Other shards that the token has chosen of late, by other numbers of shards. */
-static uint32_t take_other_homes(const struct call *c, const struct known_bucket *b,
-                                 uint32_t out[LIMITER_SIZES])
-{
-    const struct take *t = c->state;
-    const uint64_t home = slice_head(slice_make(t->session.charge.token, 8));
-    const uint32_t count = bucket_count(b), now = (uint32_t)home & (count - 1);
-    uint32_t found = 0;
-    if (!t->session.charge.named || router_wall_ms(c->router) - b->changed_ms > TOKEN_KNOWN_MS)
-        return 0;
-    for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {
-        const uint32_t shard = (uint32_t)home & (size - 1);
-        const bool was = size < count || b->shards.grown[__builtin_ctz(size)] > 0;
-        if (was && shard != now && (found == 0 || out[found - 1] != shard) && found < LIMITER_SIZES)
-            out[found++] = shard;
-    }
-    return found;
-}
-
-/* Whether the request's own shard was made, so that the shards that it comes from know of it. */
-static bool home_is_made(struct known_bucket *b, uint32_t shard)
-{
-    const struct known_shard *k = bucket_shard(b, shard);
-    return k->heard && k->shards == bucket_count(b);
-}
-
-/* True: it must be asked first whether the request was done before. */
-static bool take_asks(struct call *c)
-{
-    struct take *t = c->state;
-    struct session *s = &t->session;
-    struct known_bucket *b = s->chain[0];
-    uint32_t homes[LIMITER_SIZES];
-    const uint32_t count = take_other_homes(c, b, homes);
-    if (count == 0 || t->asked_homes == bucket_count(b) || t->uses_lease)
-        return false;
-    const uint32_t own = s->charge.parts[0].shard;
-    if (b->merging) { /* until all shards that go are closed */
-        tend_grow(c->router, b);
-        session_pause(c);
-        return true;
-    }
-    if (!home_is_made(b, own)) {
-        struct charge *g = &s->charge;
-        if (t->read_for != b) {
-            session_read(c, b);
-            return true;
-        }
-        g->end = CHARGE_REFUSED;
-        g->refusal = LIMITER_ABSENT;
-        g->failed = 0;
-        if (own > 0 && session_mend(c)) {
-            t->read_for = NULL;
-            return true;
-        }
-    }
-    t->asked_homes = bucket_count(b);
-    s->step = SESSION_OWN;
-    for (uint32_t i = 0; i < count; i++) {
-        struct place place;
-        place_of_shard(c, &s->table->table, &b->name, homes[i], &place);
-        struct subrequest *sub = call_request(c, s->table, REQUEST_UPDATE);
-        sub->request.write.key = place.key;
-        sub->request.write.item = place.item;
-        sub->request.write.token = slice_make(s->charge.token, sizeof s->charge.token);
-        sub->request.write.digest = s->charge.digest;
-        sub->request.write.token_only = true;
-        subrequest_start(c->router, sub);
-    }
-    s->charge.end = CHARGE_REFUSED;
-    return true;
-}
-
-static bool take_own_reply(struct call *c, struct subrequest *s, const struct reply *r)
-{
-    struct take *t = c->state;
-    struct charge *g = &t->session.charge;
-    if (r->code == REPLY_ABORTED)
-        return true; /* not known there */
-    if (r->code == REPLY_OK)
-        g->end = CHARGE_DONE;
-    else if (r->code == REPLY_TOKEN_MISMATCH)
-        g->end = CHARGE_USED;
-    else if (g->end == CHARGE_REFUSED) {
-        g->end = CHARGE_LOST;
-        (void)s;
-    }
-    return true;
-}
-
-static bool take_own_finish(struct call *c)
-{
-    struct take *t = c->state;
-    struct charge *g = &t->session.charge;
-    if (g->end == CHARGE_REFUSED)
-        return take_known(c);
-    g->before = true;
-    if (g->end == CHARGE_LOST)
-        fault_set(call_fault(c), FAULT_UNAVAILABLE,
-                  "It cannot be asked whether the request was done before");
-    return take_charged(c);
-}
+/* ---- steps ---- */
 
 static bool take_read(struct call *c)
 {
     struct take *t = c->state;
-    t->read_for = t->session.mended;
+    for (uint32_t i = 0; i < t->session.chain_count; i++)
+        t->reads |= (uint32_t)(t->session.chain[i] == t->session.mended) << i;
     return take_known(c);
 }
 
@@ -420,8 +319,10 @@ static bool take_known(struct call *c)
         limiter_counts(c->router, b->name.space)->from_memory++;
         return take_refuse_short(c, b, amounts);
     }
-    if (take_plan(c) == PLAN_READY && !take_asks(c))
-        session_charge(c);
+    if (take_plan(c) != PLAN_READY || homes_ask(c, false))
+        return true;
+    t->reads = 0; /* the next plan goes by what is there then */
+    session_charge(c);
     return true;
 }
 
@@ -506,6 +407,8 @@ static bool take_short(struct call *c)
     const struct charge_part *p = &s->charge.parts[s->charge.failed];
     int64_t amounts[LIMITER_LIMITS_MAX];
     const bool spread = bucket_count(p->bucket) > 1;
+    if (session_tell(c, p->bucket))
+        return true;
     if (spread && !s->charge.named && s->charge.count == 1 && t->others < TAKE_OTHERS_MAX &&
         !memory_is_short(c->router, p->bucket, p->amounts)) {
         t->others++;
@@ -515,7 +418,6 @@ static bool take_short(struct call *c)
         (bucket_count(p->bucket) <= TAKE_READS_MAX || bucket_is_known(c->router, p->bucket))) {
         t->gathered++;
         t->gathers = true;
-        t->read_for = NULL;
         return take_known(c);
     }
     take_amounts_of(t, p->bucket, amounts);
@@ -532,7 +434,8 @@ static bool take_short_writes(struct call *c)
     struct known_bucket *b = p->bucket;
     int64_t amounts[LIMITER_LIMITS_MAX];
     take_amounts_of(t, b, amounts);
-    if (memory_is_short(c->router, b, amounts)) { /* more shards would have no more tokens */
+    const bool unasked = s->charge.named && s->charge.throttled; /* it may have been done before */
+    if (!unasked && memory_is_short(c->router, b, amounts)) { /* more shards would help nothing */
         limiter_counts(c->router, b->name.space)->refused++;
         return take_refuse_short(c, b, amounts);
     }
@@ -550,21 +453,6 @@ static bool take_short_writes(struct call *c)
     const int64_t missing = p->mwcu - bucket_shard(b, p->shard)->writes;
     limiter_counts(c->router, b->name.space)->refused++;
     return take_refuse(c, b, "writes", NULL, missing > 1000 ? missing / 1000 : 1);
-}
-
-/* The shard that the lease was charged at was merged: what is known of the lease's uses is still there, and
- * it does not know this one. */
-static bool lease_moves_on(struct take *t)
-{
-    const struct charge_part *p = &t->session.charge.parts[t->session.charge.failed];
-    if (p->shard == 0 || t->session.rounds++ >= SESSION_ROUNDS_MAX)
-        return false;
-    for (uint32_t i = 0; i < t->lease.part_count; i++) {
-        if (t->lease.parts[i].shard == p->shard &&
-            slice_equal(t->lease.parts[i].entity, p->bucket->name.entity))
-            t->lease.parts[i].shard = limiter_parent(p->shard);
-    }
-    return true;
 }
 
 static bool take_gives_up(struct call *c)
@@ -603,10 +491,6 @@ static bool take_charged(struct call *c)
                    : fault_set(f, FAULT_UNAVAILABLE,
                                "The clocks of router and node differ by more than %d minutes",
                                LIMITER_KNOWN_MS / 60000);
-    case LIMITER_CLOSED:
-        if (t->uses_lease && lease_moves_on(t))
-            return take_known(c);
-        return session_mend(c) || take_gives_up(c);
     case LIMITER_NO_BUCKET:
         return fault_set(f, FAULT_INTERNAL,
                          "The item of the bucket's shard %u is none that weir has written",
@@ -616,8 +500,5 @@ static bool take_charged(struct call *c)
     }
 }
 
-const struct session_work take_work = {.known = take_known,
-                                       .charged = take_charged,
-                                       .read = take_read,
-                                       .reply = take_own_reply,
-                                       .finish = take_own_finish};
+const struct session_work take_work = {
+    .known = take_known, .charged = take_charged, .read = take_read};

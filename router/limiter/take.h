@@ -23,9 +23,8 @@ struct take {
     struct lease lease;
     uint32_t others;
     bool gathers;
-    uint32_t gathered;             /* times */
-    struct known_bucket *read_for; /* whose shards were read for this plan */
-    uint32_t asked_homes; /* for so many shards it was asked whether the request was done before */
+    uint32_t gathered; /* times */
+    uint32_t reads;    /* of this plan: a bit for each bucket of the chain whose shards were read */
 };
 
 extern const struct session_work take_work;

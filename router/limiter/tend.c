@@ -9,7 +9,10 @@
 
 enum {
     SHARD_REQUESTS_S = 1000, /* what the hidden limit lets a shard take */
-    EVENT_PAUSE_MS = 100     /* between events: the catalog keeps only the last ones */
+    EVENT_PAUSE_MS = 100,    /* between events: the catalog keeps only the last ones */
+    /* After a failure, doubling: rounds of several routers must not take the units that they need. */
+    PAUSE_MS_LEAST = 20,
+    PAUSE_MS_MOST = 5000
 };
 
 enum tend_phase {
@@ -37,7 +40,8 @@ struct tend {
     bool closed[LIMITER_SHARDS_MAX / 2];
     bool opened[LIMITER_SHARDS_MAX / 2];
     struct limiter_gift gifts[LIMITER_SHARDS_MAX / 2];
-    struct limiter_limits limits; /* of the gifts; names in the arena */
+    /* of each gift; in the arena. Shards that were closed at different times may have different ones */
+    struct limiter_limits *limits[LIMITER_SHARDS_MAX / 2];
 };
 
 /* ---- life ---- */
@@ -71,14 +75,23 @@ static bool tend_begin(struct call *c, const struct json_value m[])
 
 static int tend_fail(struct call *c, const struct fault *f)
 {
-    (void)c;
+    struct tend *t = c->state;
+    if (t != NULL)
+        t->failed = true;
     return words_fail_status(f);
 }
 
 static void tend_end(struct call *c)
 {
     struct tend *t = c->state;
-    t->bucket->tended = false;
+    struct known_bucket *b = t->bucket;
+    const int64_t pause_ms = 2 * b->tend_pause_ms;
+    b->tended = false;
+    b->tend_pause_ms = !t->failed                  ? 0
+                       : pause_ms < PAUSE_MS_LEAST ? PAUSE_MS_LEAST
+                       : pause_ms < PAUSE_MS_MOST  ? pause_ms
+                                                   : PAUSE_MS_MOST;
+    b->tend_from = instant_add_ms(c->router->now, b->tend_pause_ms);
     LIST_REMOVE(t, entry);
     session_end(c);
 }
@@ -93,7 +106,7 @@ static const struct operation TEND = {.name = "LimiterTend",
 
 static void tend_start(struct router *r, struct known_bucket *b, bool grows)
 {
-    if (b->tended)
+    if (b->tended || instant_before(r->now, b->tend_from))
         return;
     struct call *c = call_create_own(r, &TEND);
     struct tend *t = arena_zalloc(&c->arena, sizeof *t);
@@ -125,8 +138,9 @@ void tend_look(struct router *r)
     timer_start(&l->look, &l->looks, r->now);
     if (r->config->limiter_aggregator == 0)
         return;
-    struct known_bucket *b, *next;
-    for (b = TAILQ_FIRST(&l->used); b != NULL; b = next) {
+    struct known_bucket *b = TAILQ_FIRST(&l->used), *next;
+    for (uint32_t left = l->count; left > 0;
+         left--, b = next) { /* a call moves its bucket to the end */
         next = TAILQ_NEXT(b, used);
         if (bucket_count(b) > 1 || b->merging)
             tend_start(r, b, false);
@@ -198,7 +212,7 @@ static void tend_send(struct call *c, enum limiter_verb verb, uint32_t shard, ui
         command.gift = t->gifts[index];
         command.opened = t->opened[index];
         if (command.opened)
-            command.limits = t->limits;
+            command.limits = *t->limits[index];
     }
     t->session.step = SESSION_OWN;
     command_send(c, t->bucket, &command, index, slice_make(NULL, 0), 0);
@@ -231,8 +245,7 @@ static bool tend_is_idle(const struct router *r, struct known_bucket *b, int64_t
     b->looked_at = r->now;
     b->looked_requests = requests;
     const int64_t wait = duration_ms(r->config->limiter_merge_ms).ns;
-    return !busy && instant_since(r->now, b->idle_since).ns >= wait &&
-           router_wall_ms(r) - b->changed_ms >= r->config->limiter_merge_ms;
+    return !busy && instant_since(r->now, b->idle_since).ns >= wait;
 }
 
 /* Tells shards that know of fewer changes, or of older limits. False: none lags. */
@@ -302,13 +315,11 @@ static void tend_keep(struct call *c, uint32_t index, const struct limiter_bucke
     memcpy(t->gifts[index].levels, item->levels, sizeof t->gifts[index].levels);
     if (!item->opened)
         return;
-    if (t->limits.count == 0) {
-        t->limits = item->limits;
-        for (uint32_t i = 0; i < item->limits.count; i++)
-            t->limits.at[i].name = arena_copy(&c->arena, item->limits.at[i].name);
-    }
-    if (t->limits.version != item->limits.version)
-        t->closed[index] = false; /* told of other limits meanwhile: in the next round */
+    struct limiter_limits *limits = arena_alloc(&c->arena, sizeof *limits);
+    *limits = item->limits;
+    for (uint32_t i = 0; i < limits->count; i++)
+        limits->at[i].name = arena_copy(&c->arena, limits->at[i].name);
+    t->limits[index] = limits;
 }
 
 static bool tend_reply(struct call *c, struct subrequest *s, const struct reply *r)
@@ -317,7 +328,9 @@ static bool tend_reply(struct call *c, struct subrequest *s, const struct reply 
     struct command_end e;
     const uint32_t shard = t->phase == TEND_CLOSE ? t->count + s->index : s->index;
     command_took(c, t->bucket, shard, 1000, s, r, &e);
-    t->failed |= e.end == CHARGE_LOST;
+    /* A throttled step is not done: the merging must not end without it. */
+    t->failed |=
+        e.end == CHARGE_LOST || (e.end == CHARGE_REFUSED && e.refusal != LIMITER_NO_CHANGE);
     if (t->phase == TEND_CLOSE && e.heard)
         tend_keep(c, s->index, &e.item);
     if (t->phase == TEND_HALVE)

@@ -2,6 +2,7 @@
  *
  * Each corrects what was taken at the shards where it was taken: a refund goes to the shard that was
  * charged, or to the one that the shard was merged into. Such corrections are never refused for want of tokens. */
+#include "router/limiter/homes.h"
 #include "router/limiter/lease.h"
 #include "router/limiter/pages.h"
 #include "router/limiter/shown.h"
@@ -21,12 +22,8 @@ struct lease_use {
     struct lease lease; /* after the use */
     struct amounts amounts;
     enum use use;
-    uint32_t *shards; /* of each part: where it is now; SHARD_GONE: nowhere */
+    bool *gone;       /* of each part: its bucket has expired, and was full then */
     uint32_t *places; /* of each part: in the charge */
-};
-
-enum {
-    SHARD_GONE = LIMITER_SHARDS_MAX
 };
 
 /* ---- what is corrected where ---- */
@@ -46,8 +43,8 @@ static struct known_bucket *use_bucket(struct call *c, struct slice entity)
 static void use_correct(struct lease_use *u, uint32_t part, struct slice limit, int64_t mtok)
 {
     u->lease.parts[part].amounts[lease_limit(&u->lease, limit)] += mtok;
-    if (u->shards[part] == SHARD_GONE)
-        return; /* it was full when it went */
+    if (u->gone[part])
+        return;
     struct charge_part *p = &u->session.charge.parts[u->places[part]];
     const uint32_t at = bucket_limit(p->bucket, limit);
     if (at < p->bucket->limits.count)
@@ -124,13 +121,14 @@ static bool use_place(struct call *c, struct lease_use *u)
         uint32_t at = 0;
         if (b == NULL)
             return words_invalid(c, "lease", "it is none that an answer has given");
-        if (u->shards[i] == SHARD_GONE)
+        if (u->gone[i])
             continue;
-        while (at < g->count && (g->parts[at].bucket != b || g->parts[at].shard != u->shards[i]))
+        const uint32_t shard = u->lease.parts[i].shard & (bucket_count(b) - 1);
+        while (at < g->count && (g->parts[at].bucket != b || g->parts[at].shard != shard))
             at++;
         if (at == g->count)
             g->parts[g->count++] =
-                (struct charge_part){.bucket = b, .shard = u->shards[i], .verb = LIMITER_ADJUST};
+                (struct charge_part){.bucket = b, .shard = shard, .verb = LIMITER_ADJUST};
         u->places[i] = at;
     }
     return true;
@@ -160,7 +158,8 @@ static bool use_known(struct call *c)
         return use_answer(c);
     if (u->use == USE_COMMIT)
         g->count = 1; /* it only has to be known that the lease is over */
-    session_charge(c);
+    if (!homes_ask(c, false))
+        session_charge(c);
     return true;
 }
 
@@ -183,19 +182,16 @@ static bool use_answer(struct call *c)
     return true;
 }
 
-/* The shard is gone: it was merged, or it has expired and was full then. True: it is tried again. */
-static bool use_moves_on(struct call *c)
+/* There is no shard 0 any more: the bucket has expired, and was full then. */
+static bool use_is_gone(struct call *c)
 {
     struct lease_use *u = c->state;
     const struct charge *g = &u->session.charge;
-    const uint32_t shard = g->parts[g->failed].shard;
-    const bool merged = g->refusal == LIMITER_CLOSED && shard > 0;
-    if ((!merged && g->refusal != LIMITER_ABSENT) || u->session.rounds++ >= SESSION_ROUNDS_MAX)
+    const struct charge_part *p = &g->parts[g->failed];
+    if (g->refusal != LIMITER_ABSENT || p->shard > 0 || u->session.rounds++ >= SESSION_ROUNDS_MAX)
         return false;
-    for (uint32_t i = 0; i < u->given.part_count; i++) {
-        if (u->shards[i] != SHARD_GONE && u->places[i] == g->failed)
-            u->shards[i] = merged ? limiter_parent(shard) : SHARD_GONE;
-    }
+    for (uint32_t i = 0; i < u->given.part_count; i++)
+        u->gone[i] |= use_bucket(c, u->given.parts[i].entity) == p->bucket;
     return use_known(c);
 }
 
@@ -217,13 +213,15 @@ static bool use_charged(struct call *c)
     }
     if (g->refusal == LIMITER_LATE)
         return fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over");
-    if (g->refusal == LIMITER_NO_LIMIT && session_mend(c))
-        return true;
     if (g->refusal == LIMITER_SHORT_WRITES)
         return fault_set(f, FAULT_UNAVAILABLE,
                          "The bucket's shard is written too often: try again");
-    return use_moves_on(c) ||
-           fault_set(f, FAULT_INTERNAL, "The item of the bucket is none that weir has written");
+    if (g->refusal == LIMITER_NO_BUCKET)
+        return fault_set(f, FAULT_INTERNAL,
+                         "The item of the bucket's shard %u is none that weir has written",
+                         g->parts[g->failed].shard);
+    return use_is_gone(c) || session_mend(c) ||
+           fault_set(f, FAULT_UNAVAILABLE, "The bucket's shards change too fast: try again");
 }
 
 static const struct session_work WORK = {
@@ -251,10 +249,10 @@ static bool use_begin(struct call *c, const struct json_value *body, enum use us
     g->named = true;
     g->digest = amounts_digest(&u->amounts, (uint64_t)use + 2);
     g->until_ms = u->given.until_ms;
-    u->shards = arena_alloc(&c->arena, u->given.part_count * sizeof *u->shards);
+    g->home = u->given.parts[0].shard;
+    g->homed = true;
+    u->gone = arena_zalloc(&c->arena, u->given.part_count * sizeof *u->gone);
     u->places = arena_zalloc(&c->arena, u->given.part_count * sizeof *u->places);
-    for (uint32_t i = 0; i < u->given.part_count; i++)
-        u->shards[i] = u->given.parts[i].shard;
     struct bucket_name name = {u->given.space, u->given.parts[0].entity, u->given.resource};
     session_begin(c, &u->session, &WORK, &name);
     for (uint32_t i = 1; i < u->given.part_count; i++) {
