@@ -92,14 +92,15 @@ def call(port, operation, **members):
 
 def get_events(port):
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/events", timeout=5) as answer:
-        return [e for e in json.load(answer)["events"] if e["table"] == TABLE]
+        return [e for e in json.load(answer)["events"] if e.get("table") == TABLE]
 
 
 def event_lines(screen, events):
     lines = [screen.paint(" what the controller decided", "1") if events else ""]
     for event in events[-EVENTS_SHOWN:]:
         when = time.strftime("%H:%M:%S", time.localtime(event["time"]))
-        text = f" {when}  partition {event['partition']}: {event['reason']}"
+        about = f"partition {event['partition']}" if "partition" in event else "the table"
+        text = f" {when}  {about}: {event['reason']}"
         if len(text) > WIDTH:
             text = text[:WIDTH - 2] + ".."
         lines.append(screen.paint(text, "32" if event["kind"] == "split" else "33"))
