@@ -163,9 +163,12 @@ void limiter_levels_refill(struct limiter_level *levels, const struct limiter_li
                            uint32_t shard, uint32_t shards, int64_t now_ms)
 {
     for (uint32_t i = 0; i < limits->count; i++) {
+        const int64_t tokens = levels[i].tokens;
         limiter_refill(&levels[i], &limits->at[i], shard, shards, now_ms);
         if (MUTATED(RAFT_MUTATION_LIMITER_SHARED_TIME))
             levels[i].part = 0;
+        if (MUTATED(RAFT_MUTATION_LIMITER_DRY_SHARDS) && shard > 0)
+            levels[i].tokens = tokens;
     }
 }
 
@@ -195,6 +198,8 @@ void limiter_bucket_set_limits(struct limiter_bucket *b, const struct limiter_li
                                int64_t now_ms)
 {
     int64_t taken[LIMITER_LIMITS_MAX];
+    if (MUTATED(RAFT_MUTATION_LIMITER_OLD_LIMITS) && b->shard > 0)
+        return;
     memcpy(taken, b->taken, sizeof taken);
     memset(b->taken, 0, sizeof b->taken);
     for (uint32_t i = 0; i < limits->count; i++) {

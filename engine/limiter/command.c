@@ -233,7 +233,8 @@ static void run_prepare(struct limiter_run *run)
     if (limits->count > 0 && limits->version > b->limits.version)
         limiter_bucket_set_limits(b, limits, run->now_ms);
     limiter_levels_refill(b->levels, &b->limits, b->shard, b->shards, run->now_ms);
-    limiter_refill(&b->writes, &limiter_writes, 0, 1, run->now_ms);
+    if (!MUTATED(RAFT_MUTATION_LIMITER_DRY_WRITES))
+        limiter_refill(&b->writes, &limiter_writes, 0, 1, run->now_ms);
     run_adopt(run);
 }
 

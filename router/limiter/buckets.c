@@ -22,6 +22,7 @@ void limiter_init(struct router *r)
     struct limiter *l = must_calloc(1, sizeof *l);
     TAILQ_INIT(&l->used);
     LIST_INIT(&l->tends);
+    LIST_INIT(&l->tells);
     timer_queue_init(&l->pauses, duration_ms(PAUSE_MS));
     timer_queue_init(&l->deadlines, duration_ms(r->config->limiter_deadline_ms));
     timer_queue_init(&l->looks, duration_ms(r->config->limiter_look_ms));
@@ -224,14 +225,19 @@ void bucket_check_age(const struct router *r, struct known_bucket *b)
         b->at[i].heard = false;
 }
 
-bool bucket_is_pressed(const struct known_bucket *b, uint32_t shard, bool empty)
+bool bucket_is_pressed(const struct router *r, const struct known_bucket *b, uint32_t shard,
+                       bool empty)
 {
     if (shard >= b->at_count)
         return false;
     const struct known_shard *k = &b->at[shard];
     const int64_t changed_ms = k->changed_ms > b->changed_ms ? k->changed_ms : b->changed_ms;
-    return (empty || k->writes < WRITES_LOW) &&
-           k->at_ms - changed_ms >= (empty ? SETTLE_EMPTY_MS : SETTLE_LOW_MS);
+    const int64_t settle_ms = empty ? SETTLE_EMPTY_MS : SETTLE_LOW_MS;
+    const struct instant changed = instant_before(k->changed, b->changed) ? b->changed : k->changed;
+    /* The clocks of router and leader may differ by minutes: only readings of one are compared. */
+    const bool settled = (k->sure && k->at_ms - changed_ms >= settle_ms) ||
+                         instant_since(r->now, changed).ns >= duration_ms(settle_ms).ns;
+    return (empty || k->writes < WRITES_LOW) && settled;
 }
 
 uint32_t bucket_count(const struct known_bucket *b)
@@ -266,8 +272,11 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
     k->sure = leader_ms >= 0;
     k->at_ms = leader_ms > 0 ? leader_ms : k->sure ? out->writes.at_ms : router_wall_ms(r);
     k->shards = out->shards;
+    k->epoch = out->epoch;
     k->version = out->limits.version;
     k->writes = out->writes.tokens;
+    if (k->changed_ms != out->changed_ms)
+        k->changed = r->now;
     k->changed_ms = out->changed_ms;
     k->requests = out->admitted + out->refused;
     shard_take_levels(b, k, out);
@@ -278,6 +287,8 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
         b->shards = out->truth;
         b->shards_heard = asked;
         b->merging = out->merging;
+        if (b->changed_ms != out->changed_ms)
+            b->changed = r->now;
         b->changed_ms = out->changed_ms;
     }
     if (out->limits.version > b->limits.version && b->configured)

@@ -17,6 +17,7 @@
 #include "router/limiter/levels.h"
 
 struct router;
+struct tell;
 
 enum {
     LIMITER_HEARD_MS = 1000,
@@ -25,13 +26,15 @@ enum {
 
 /* What a shard had. */
 struct known_shard {
-    bool heard;           /* the next members are valid */
-    bool sure;            /* at_ms is what its leader's clock said, not the router's */
-    int64_t changed_ms;   /* when it heard of its number of shards */
-    struct instant asked; /* when the router asked */
-    int64_t at_ms;        /* the shard's time then */
-    uint32_t shards;      /* its share was that of one of so many */
-    uint64_t version;     /* of its limits; levels are in the order of known_bucket.limits */
+    bool heard;             /* the next members are valid */
+    bool sure;              /* at_ms is what its leader's clock said, not the router's */
+    int64_t changed_ms;     /* when it heard of its number of shards, by its leader's clock */
+    struct instant changed; /* .. when the router learned of that */
+    struct instant asked;   /* when the router asked */
+    int64_t at_ms;          /* the shard's time then */
+    uint32_t shards;        /* its share was that of one of so many */
+    uint64_t epoch;         /* up to which it knows of changes of the number of shards */
+    uint64_t version;       /* of its limits; levels are in the order of known_bucket.limits */
     struct limiter_level levels[LIMITER_LIMITS_MAX];
     int64_t requests;                   /* that it has counted */
     int64_t on_way[LIMITER_LIMITS_MAX]; /* mtok that requests to it are for */
@@ -59,6 +62,7 @@ struct known_bucket {
     struct instant shards_heard; /* of shard 0 */
     bool merging;
     int64_t changed_ms;
+    struct instant changed; /* when the router learned of that */
     struct known_shard *at; /* owns; by shard */
     uint32_t at_count;
     uint32_t turn;             /* of the shard that is asked next */
@@ -96,7 +100,8 @@ struct limiter {
     struct timer_queue looks;
     struct timer look;
     LIST_HEAD(, tend) tends; /* calls of the router's own */
-    struct instant told;     /* of an event: events are at least EVENT_PAUSE_MS apart */
+    LIST_HEAD(, tell) tells;
+    struct instant told; /* of an event: events are at least EVENT_PAUSE_MS apart */
 };
 
 void limiter_init(struct router *r);
@@ -128,7 +133,8 @@ void bucket_check_age(const struct router *r, struct known_bucket *b);
 uint32_t bucket_count(const struct known_bucket *b);
 /* Whether the shard needs help with what is written to it: it has few write units left, and it is long
  * enough ago that it got a smaller share. `empty`: it has refused a request for that. */
-bool bucket_is_pressed(const struct known_bucket *b, uint32_t shard, bool empty);
+bool bucket_is_pressed(const struct router *r, const struct known_bucket *b, uint32_t shard,
+                       bool empty);
 
 /* A request for so much is on its way to the shard (`sign` 1), and is answered (-1): meanwhile others do
  * not count on that. */

@@ -1,6 +1,7 @@
 /* homes.c - asks shards for the token of a charge. */
 #include "router/limiter/homes.h"
 
+#include "replication/raft_mutation.h"
 #include "router/limiter/tend.h"
 
 enum {
@@ -21,7 +22,9 @@ static uint32_t homes_find(const struct call *c, const struct known_bucket *b,
     const struct session *s = c->state;
     const uint32_t own = homes_own(&s->charge, b);
     uint32_t found = 0, last = LIMITER_SHARDS_MAX;
-    if (router_wall_ms(c->router) - b->changed_ms > TOKEN_KNOWN_MS)
+    const bool changed = b->shards.epoch > b->shards.grown[0]; /* ever */
+    if (!changed || router_wall_ms(c->router) - b->changed_ms > TOKEN_KNOWN_MS ||
+        MUTATED(RAFT_MUTATION_LIMITER_FORGET_HOME))
         return 0;
     for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {
         const uint32_t shard = (uint32_t)s->charge.home & (size - 1);
@@ -78,13 +81,14 @@ static bool home_make(struct call *c, struct known_bucket *b, uint32_t own)
 bool homes_ask(struct call *c, bool short_of)
 {
     struct session *s = c->state;
+    const bool all = short_of || s->late;
     struct charge *g = &s->charge;
     struct known_bucket *b = s->chain[0];
     uint32_t homes[LIMITER_SIZES];
-    if (!g->homed || (g->asked == bucket_count(b) && (!short_of || g->asked_own)))
+    if (!g->homed || (g->asked == bucket_count(b) && (!all || g->asked_own)))
         return false;
     const uint32_t own = homes_own(g, b), count = homes_find(c, b, homes);
-    if (count == 0 && !short_of)
+    if (count == 0 && !all)
         return false;
     if (b->merging) { /* until all shards that go are closed */
         tend_grow(c->router, b);
@@ -95,13 +99,28 @@ bool homes_ask(struct call *c, bool short_of)
     if (count > 0 && own > 0 && !home_is_made(b, own) && home_make(c, b, own))
         return true;
     g->asked = bucket_count(b);
-    g->asked_own = short_of;
+    g->asked_own = all;
     g->end = CHARGE_REFUSED;
     s->step = SESSION_ASK;
     for (uint32_t i = 0; i < count; i++)
         home_send(c, b, homes[i]);
-    if (short_of)
+    if (all)
         home_send(c, b, own);
+    return true;
+}
+
+bool homes_ask_late(struct call *c)
+{
+    struct session *s = c->state;
+    if (s->late || !s->charge.homed)
+        return false;
+    s->late = true;
+    s->charge.end = 0;
+    s->step = SESSION_READ; /* the router may be wrong about the number of shards */
+    s->deaf = false;
+    s->reads_home = true;
+    s->mended = s->chain[0];
+    command_read(c, s->chain[0], 0);
     return true;
 }
 

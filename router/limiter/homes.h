@@ -19,6 +19,9 @@ uint32_t homes_own(const struct charge *g, const struct known_bucket *b);
  * charge was done before, or nobody knows. `short_of`: no shard shall be charged, because there are too few
  * tokens: the own home is asked, too. */
 bool homes_ask(struct call *c, bool short_of);
+/* A shard has refused the charge because it is late. That shard need not be the one where it was done in time.
+ * True: the homes are asked. */
+bool homes_ask_late(struct call *c);
 /* Steps of the session. */
 void homes_took(struct call *c, const struct reply *r);
 bool homes_end(struct call *c);

@@ -551,6 +551,15 @@ static void tell_took(struct call *c, const struct subrequest *sub, const struct
         s->charge.end = CHARGE_LOST;
 }
 
+static bool tell_ends(struct call *c)
+{
+    const struct session *s = c->state;
+    if (s->charge.end == CHARGE_LOST) /* the fault of that reply may be another call's by now */
+        fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                  "Not all shards of the bucket could be told of their limits: try again");
+    return mend_again(c);
+}
+
 bool session_mend(struct call *c)
 {
     struct session *s = c->state;
@@ -648,8 +657,9 @@ bool session_finish(struct call *c)
     case SESSION_OPEN:
         return open_ends(c);
     case SESSION_GROW:
-    case SESSION_TELL:
         return mend_again(c);
+    case SESSION_TELL:
+        return tell_ends(c);
     case SESSION_ASK:
         return homes_end(c);
     case SESSION_OWN:

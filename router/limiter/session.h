@@ -99,6 +99,7 @@ struct session {
     uint32_t mended_shard;
     bool reads_home; /* SESSION_READ: for homes.c */
     bool home_read;
+    bool late; /* by the clock of some shard: all homes are asked before that counts */
     uint32_t opened[LIMITER_SIZES]; /* shards to be made, the last one first */
     uint32_t opened_count;
     struct limiter_command *command;    /* OPEN */

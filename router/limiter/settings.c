@@ -190,9 +190,11 @@ static bool tell_took(struct call *c, const struct subrequest *sub, const struct
     struct setting *t = c->state;
     struct command_end e;
     command_took(c, t->session.chain[0], sub->index, 1000, sub, r, &e);
-    return e.end != CHARGE_LOST ||
-           fault_set(call_fault(c), FAULT_UNAVAILABLE,
-                     "Not all shards of the bucket could be told: try again");
+    /* What the shard is, it may refuse: then it needs nothing. Throttled or late, it was not told. */
+    const bool told = e.end == CHARGE_DONE ||
+                      (e.end == CHARGE_REFUSED && !e.throttled && e.refusal != LIMITER_LATE);
+    return told || fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                             "Not all shards of the bucket could be told: try again");
 }
 
 /* ---- the answer ---- */

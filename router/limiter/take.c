@@ -1,6 +1,7 @@
 /* take.c - plans what is taken where, and answers. */
 #include "router/limiter/take.h"
 
+#include "replication/raft_mutation.h"
 #include "router/client.h"
 #include "router/json/json_writer.h"
 #include "router/limiter/homes.h"
@@ -313,7 +314,8 @@ static bool take_known(struct call *c)
     for (uint32_t i = 0; i < s->chain_count && !s->charge.named; i++) {
         struct known_bucket *b = s->chain[i];
         int64_t amounts[LIMITER_LIMITS_MAX];
-        if (!take_amounts_of(t, b, amounts) || !memory_is_short(c->router, b, amounts))
+        if (!take_amounts_of(t, b, amounts) || !memory_is_short(c->router, b, amounts) ||
+            MUTATED(RAFT_MUTATION_LIMITER_ASK_IN_VAIN))
             continue;
         b->attempts++;
         limiter_counts(c->router, b->name.space)->from_memory++;
@@ -374,6 +376,11 @@ static void take_write_lease(struct call *c, struct take *t)
     buffer_deinit(&text);
 }
 
+static bool may_grow(const struct session *s, const struct known_bucket *b)
+{
+    return !MUTATED(RAFT_MUTATION_LIMITER_LONE_PARENT) || b == s->chain[0];
+}
+
 static bool take_answer(struct call *c)
 {
     struct take *t = c->state;
@@ -384,7 +391,8 @@ static bool take_answer(struct call *c)
     for (uint32_t i = 0; i < s->charge.count; i++) {
         const struct charge_part *p = &s->charge.parts[i];
         const struct known_shard *k = bucket_shard(p->bucket, p->shard);
-        if (k->heard && bucket_is_pressed(p->bucket, p->shard, false) &&
+        if (k->heard && may_grow(s, p->bucket) &&
+            bucket_is_pressed(c->router, p->bucket, p->shard, false) &&
             !memory_is_short(c->router, p->bucket, p->amounts)) /* more shards would help */
             tend_grow(c->router, p->bucket);
     }
@@ -439,9 +447,9 @@ static bool take_short_writes(struct call *c)
         limiter_counts(c->router, b->name.space)->refused++;
         return take_refuse_short(c, b, amounts);
     }
-    const bool grows = !s->charge.throttled && !b->merging &&
+    const bool grows = !s->charge.throttled && !b->merging && may_grow(s, b) &&
                        bucket_count(b) < limiter_shards_most(&b->limits) &&
-                       bucket_is_pressed(b, p->shard, true);
+                       bucket_is_pressed(c->router, b, p->shard, true);
     if (grows && s->rounds++ < SESSION_ROUNDS_MAX) {
         session_grow(c, b);
         return true;
@@ -486,6 +494,8 @@ static bool take_charged(struct call *c)
     case LIMITER_SHORT_WRITES:
         return take_short_writes(c);
     case LIMITER_LATE:
+        if (homes_ask_late(c))
+            return true;
         return t->uses_lease
                    ? fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over")
                    : fault_set(f, FAULT_UNAVAILABLE,

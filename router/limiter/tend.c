@@ -12,13 +12,16 @@ enum {
     EVENT_PAUSE_MS = 100,    /* between events: the catalog keeps only the last ones */
     /* After a failure, doubling: rounds of several routers must not take the units that they need. */
     PAUSE_MS_LEAST = 20,
-    PAUSE_MS_MOST = 5000
+    PAUSE_MS_MOST = 5000,
+    TRIES_MOST =
+        8 /* of a throttled step, one soon after the other: nodes give units to those who asked */
 };
 
 enum tend_phase {
     TEND_LOOK, /* all shards are read */
     TEND_TELL, /* those that lag are told */
     TEND_HALVE,
+    TEND_PEEK, /* the shards that go are read: which are closed already? */
     TEND_CLOSE,
     TEND_ABSORB,
     TEND_HALVED,
@@ -33,6 +36,8 @@ struct tend {
     bool grows;
     enum tend_phase phase;
     bool failed;
+    bool throttled; /* .. for want of units */
+    uint32_t tries;
     uint32_t count; /* of shards that stay */
     /* Of the merging that is being done: another router may begin the next one meanwhile. */
     struct limiter_shards truth;
@@ -47,6 +52,7 @@ struct tend {
 /* ---- life ---- */
 
 static bool tend_known(struct call *c);
+static bool tend_absorb(struct call *c);
 static bool tend_read(struct call *c);
 static bool tend_reply(struct call *c, struct subrequest *s, const struct reply *r);
 static bool tend_finish(struct call *c);
@@ -76,8 +82,7 @@ static bool tend_begin(struct call *c, const struct json_value m[])
 static int tend_fail(struct call *c, const struct fault *f)
 {
     struct tend *t = c->state;
-    if (t != NULL)
-        t->failed = true;
+    t->failed = true;
     return words_fail_status(f);
 }
 
@@ -125,13 +130,6 @@ void tend_grow(struct router *r, struct known_bucket *b)
         tend_start(r, b, !b->merging);
 }
 
-void tend_end_all(struct router *r)
-{
-    struct tend *t;
-    while ((t = LIST_FIRST(&r->limiter->tends)) != NULL)
-        call_end(t->call);
-}
-
 void tend_look(struct router *r)
 {
     struct limiter *l = r->limiter;
@@ -149,6 +147,12 @@ void tend_look(struct router *r)
 
 /* ---- events ---- */
 
+/* A call that tells of an event. */
+struct tell {
+    LIST_ENTRY(tell) entry;
+    struct call *call;
+};
+
 static bool tell_begin(struct call *c, const struct json_value m[])
 {
     (void)m;
@@ -164,8 +168,23 @@ static bool tell_reply(struct call *c, struct subrequest *s, const struct reply 
     return true;
 }
 
-static const struct operation TELL = {
-    .name = "LimiterTell", .begin = tell_begin, .reply = tell_reply, .fail = tend_fail};
+static int tell_fail(struct call *c, const struct fault *f)
+{
+    (void)c;
+    return words_fail_status(f);
+}
+
+static void tell_end(struct call *c)
+{
+    struct tell *t = c->state;
+    LIST_REMOVE(t, entry);
+}
+
+static const struct operation TELL = {.name = "LimiterTell",
+                                      .begin = tell_begin,
+                                      .reply = tell_reply,
+                                      .fail = tell_fail,
+                                      .end = tell_end};
 
 void tend_tell(struct router *r, const struct known_bucket *b, bool grown)
 {
@@ -191,11 +210,25 @@ void tend_tell(struct router *r, const struct known_bucket *b, bool grown)
     struct buffer body = {0};
     decision_encode(&body, &d);
     struct call *c = call_create_own(r, &TELL);
+    struct tell *t = arena_zalloc(&c->arena, sizeof *t);
+    t->call = c;
+    c->state = t;
+    LIST_INSERT_HEAD(&l->tells, t, entry);
     struct subrequest *s = call_request(c, NULL, REQUEST_DECIDE);
     s->request.decide.op = CATALOG_EVENT;
     s->request.decide.decision = arena_copy(&c->arena, buffer_slice(&body));
     buffer_deinit(&body);
     call_begin(c, NULL);
+}
+
+void tend_end_all(struct router *r)
+{
+    struct tend *t;
+    struct tell *e;
+    while ((t = LIST_FIRST(&r->limiter->tends)) != NULL)
+        call_end(t->call);
+    while ((e = LIST_FIRST(&r->limiter->tells)) != NULL)
+        call_end(e->call);
 }
 
 /* ---- steps ---- */
@@ -266,17 +299,33 @@ static bool tend_catch_up(struct call *c)
     return any;
 }
 
-static bool tend_close(struct call *c)
+/* What was done in an earlier round is not done again: each command costs units, and there may be few. */
+static bool tend_peek(struct call *c)
 {
     struct tend *t = c->state;
-    t->phase = TEND_CLOSE;
+    t->phase = TEND_PEEK;
     t->count = bucket_count(t->bucket);
     t->truth = t->bucket->shards;
     if (t->count > LIMITER_SHARDS_MAX / 2)
         return true;
+    t->session.step = SESSION_OWN;
     for (uint32_t i = 0; i < t->count; i++)
-        tend_send(c, LIMITER_CLOSE, t->count + i, i);
+        command_read(c, t->bucket, t->count + i);
     return true;
+}
+
+static bool tend_close(struct call *c)
+{
+    struct tend *t = c->state;
+    bool any = false;
+    t->phase = TEND_CLOSE;
+    for (uint32_t i = 0; i < t->count; i++) {
+        if (t->closed[i])
+            continue;
+        tend_send(c, LIMITER_CLOSE, t->count + i, i);
+        any = true;
+    }
+    return any || tend_absorb(c);
 }
 
 static bool tend_read(struct call *c)
@@ -291,7 +340,7 @@ static bool tend_read(struct call *c)
     for (uint32_t i = 0; i < bucket_count(b); i++)
         requests += bucket_shard(b, i)->requests;
     if (b->merging)
-        return tend_close(c);
+        return tend_peek(c);
     if (bucket_count(b) > 1 && tend_is_idle(c->router, b, requests)) {
         t->phase = TEND_HALVE;
         tend_send(c, LIMITER_HALVE, 0, 0);
@@ -307,7 +356,7 @@ static bool tend_read(struct call *c)
 static void tend_keep(struct call *c, uint32_t index, const struct limiter_bucket *item)
 {
     struct tend *t = c->state;
-    if (!item->closed)
+    if (!item->closed || item->epoch < t->truth.epoch)
         return;
     t->closed[index] = true;
     t->opened[index] = item->opened;
@@ -322,13 +371,28 @@ static void tend_keep(struct call *c, uint32_t index, const struct limiter_bucke
     t->limits[index] = limits;
 }
 
+static void tend_peeked(struct call *c, const struct subrequest *s, const struct reply *r)
+{
+    struct tend *t = c->state;
+    struct limiter_bucket item;
+    if (r->code == REPLY_OK && r->kind == ANSWER_ITEM && r->item.found &&
+        bucket_heard(c->router, t->bucket, s->index, r->item.bytes, t->session.asked,
+                     r->item.wall_ms, &item))
+        tend_keep(c, s->index - t->count, &item);
+}
+
 static bool tend_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     struct tend *t = c->state;
     struct command_end e;
     const uint32_t shard = t->phase == TEND_CLOSE ? t->count + s->index : s->index;
+    if (t->phase == TEND_PEEK) {
+        tend_peeked(c, s, r);
+        return true;
+    }
     command_took(c, t->bucket, shard, 1000, s, r, &e);
     /* A throttled step is not done: the merging must not end without it. */
+    t->throttled |= e.throttled;
     t->failed |=
         e.end == CHARGE_LOST || (e.end == CHARGE_REFUSED && e.refusal != LIMITER_NO_CHANGE);
     if (t->phase == TEND_CLOSE && e.heard)
@@ -340,17 +404,45 @@ static bool tend_reply(struct call *c, struct subrequest *s, const struct reply 
     return true;
 }
 
+/* Something failed: the next round goes on. At once, if there were too few units. */
+static bool tend_again(struct call *c)
+{
+    struct tend *t = c->state;
+    if (!t->throttled || t->tries++ == TRIES_MOST)
+        return true;
+    t->failed = t->throttled = false;
+    memset(t->closed, 0, sizeof t->closed);
+    t->phase = TEND_LOOK;
+    session_pause(c);
+    return true;
+}
+
+static bool tend_halved(struct call *c)
+{
+    struct tend *t = c->state;
+    if (t->failed)
+        return tend_again(c);
+    t->phase = TEND_HALVED;
+    tend_send(c, LIMITER_HALVED, 0, 0);
+    return true;
+}
+
 static bool tend_absorb(struct call *c)
 {
     struct tend *t = c->state;
     t->phase = TEND_ABSORB;
+    bool any = false;
     for (uint32_t i = 0; i < t->count; i++)
         t->failed |= !t->closed[i];
     for (uint32_t i = 0; i < t->count; i++) {
-        if (t->closed[i])
-            tend_send(c, LIMITER_ABSORB, i, i);
+        const struct known_shard *k = bucket_shard(t->bucket, i);
+        const bool has = k->version > 0 && k->shards <= t->count && k->epoch >= t->truth.epoch;
+        if (!t->closed[i] || has)
+            continue;
+        tend_send(c, LIMITER_ABSORB, i, i);
+        any = true;
     }
-    return true;
+    return any || tend_halved(c);
 }
 
 static bool tend_finish(struct call *c)
@@ -358,15 +450,15 @@ static bool tend_finish(struct call *c)
     struct tend *t = c->state;
     switch (t->phase) {
     case TEND_HALVE:
-        return t->failed || tend_close(c);
+        return t->failed ? tend_again(c) : tend_peek(c);
+    case TEND_PEEK:
+        return tend_close(c);
     case TEND_CLOSE:
         return tend_absorb(c);
     case TEND_ABSORB:
-        if (t->failed)
-            return true; /* the next round goes on */
-        t->phase = TEND_HALVED;
-        tend_send(c, LIMITER_HALVED, 0, 0);
-        return true;
+        return tend_halved(c);
+    case TEND_HALVED:
+        return !t->failed || tend_again(c);
     default:
         return true;
     }

@@ -7,6 +7,7 @@
 #include "router/limiter/pages.h"
 #include "router/limiter/shown.h"
 
+#include "replication/raft_mutation.h"
 #include "router/json/json_writer.h"
 
 enum use {
@@ -123,7 +124,8 @@ static bool use_place(struct call *c, struct lease_use *u)
             return words_invalid(c, "lease", "it is none that an answer has given");
         if (u->gone[i])
             continue;
-        const uint32_t shard = u->lease.parts[i].shard & (bucket_count(b) - 1);
+        const uint32_t far = MUTATED(RAFT_MUTATION_LIMITER_FAR_REFUND);
+        const uint32_t shard = (u->lease.parts[i].shard + far) & (bucket_count(b) - 1);
         while (at < g->count && (g->parts[at].bucket != b || g->parts[at].shard != shard))
             at++;
         if (at == g->count)
@@ -211,6 +213,8 @@ static bool use_charged(struct call *c)
     case CHARGE_REFUSED:
         break;
     }
+    if (g->refusal == LIMITER_LATE && homes_ask_late(c))
+        return true;
     if (g->refusal == LIMITER_LATE)
         return fault_set(f, FAULT_EXPIRED_ITERATOR, "The lease is over");
     if (g->refusal == LIMITER_SHORT_WRITES)
