@@ -122,6 +122,13 @@ static const char *take_tallies(void *target, const char *value, struct buffer *
     return take_or_none(value, 16, SIM_TALLIES_NONE, &o->tallies) ? NULL : "0 to 16 clients";
 }
 
+static const char *take_limits(void *target, const char *value, struct buffer *error)
+{
+    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
+    (void)error;
+    return take_or_none(value, 16, SIM_LIMITS_NONE, &o->limits) ? NULL : "0 to 16 clients";
+}
+
 static const char *take_saltings(void *target, const char *value, struct buffer *error)
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
@@ -214,6 +221,8 @@ static const struct option sim_options[] = {
              "none."},
     {"tallies", "N", OPTION_CUSTOM, .take = take_tallies, SEED_CHOOSES,
      .help = "The number of clients that add to counters. 0: none."},
+    {"limits", "N", OPTION_CUSTOM, .take = take_limits, SEED_CHOOSES,
+     .help = "The number of clients that take tokens of the rate limiter's buckets. 0: none."},
     {"saltings", "MS", OPTION_CUSTOM, .take = take_saltings, SEED_CHOOSES,
      .help = "The mean time between two changes of how many shards a partition key has. 0: none."},
     {"merges", "N", OPTION_CUSTOM, .take = take_merges, SEED_CHOOSES,

@@ -192,20 +192,43 @@ static void write_chunks(struct http_client *c, struct slice body)
                        http_client_often(c, 20) ? "0\r\nTrailer: yes\r\n\r\n" : "0\r\n\r\n");
 }
 
+/* A method and a path, as in "PUT /limiter/v1/limits". */
+static bool is_plain(const char *operation)
+{
+    return strchr(operation, ' ') != NULL;
+}
+
+/* The head up to the lines that its body decides. */
+static void write_head(struct http_client *c, const char *operation)
+{
+    static const char length[] = "Content-Length: ";
+    if (!is_plain(operation)) {
+        client_write_head(&c->out, "sim", 0, operation, true);
+        c->out.size -= sizeof length - 1;
+        return;
+    }
+    buffer_append_text(&c->out, operation);
+    buffer_append_text(&c->out, " HTTP/1.1\r\nHost: sim\r\n");
+    if (strncmp(operation, "GET ", 4) != 0)
+        buffer_append_text(&c->out, "Content-Type: application/json\r\n");
+}
+
 /* Only short bodies go in chunks: a chunk may be a few bytes. */
 static void write_request(struct http_client *c, const char *operation, struct slice body)
 {
     enum {
         CHUNKED_MAX = 20000
     };
-    static const char length[] = "Content-Length: ";
     const struct http_manners *m = &c->options.manners;
     struct buffer packed = {0};
-    client_write_head(&c->out, "sim", 0, operation, true);
-    c->out.size -= sizeof length - 1;
+    write_head(c, operation);
     buffer_append_text(&c->out, c->lines);
     if (http_client_often(c, m->unpacks))
         buffer_append_text(&c->out, "Accept-Encoding: gzip\r\n");
+    if (is_plain(operation) && body.size == 0) {
+        buffer_append_text(&c->out, "\r\n");
+        return;
+    }
     if (http_client_often(c, m->packed)) {
         buffer_append_text(&c->out, "Content-Encoding: gzip\r\n");
         coding_pack(&packed, CODING_GZIP, body);
@@ -215,7 +238,7 @@ static void write_request(struct http_client *c, const char *operation, struct s
         buffer_append_text(&c->out, "Transfer-Encoding: chunked\r\n\r\n");
         write_chunks(c, body);
     } else {
-        buffer_append_text(&c->out, length);
+        buffer_append_text(&c->out, "Content-Length: ");
         client_write_length(&c->out, body.size);
         buffer_append_slice(&c->out, body);
     }
@@ -270,6 +293,12 @@ static void write_others(struct http_client *c)
     for (int64_t i = 0; i < others; i++)
         write_request(c, "ListTables", slice_of("{}"));
     c->to_ignore += (uint32_t)others;
+}
+
+void http_client_move(struct http_client *c)
+{
+    must(!c->calling);
+    hang_up(c);
 }
 
 void http_client_call(struct http_client *c, const char *operation, struct slice body,

@@ -1,4 +1,4 @@
-/* http_client.h - one DynamoDB client in the simulated world: a connection, one call at a time.
+/* http_client.h - one client in the simulated world: a connection, one call at a time.
  *
  * A call ends exactly once: it is answered, times out, or its connection goes down. After a
  * time-out or a lost connection the next call goes to a router chosen at random.
@@ -70,6 +70,10 @@ struct http_client {
 void http_client_init(struct http_client *c, const struct http_client_options *options);
 void http_client_deinit(struct http_client *c);
 
-/* `done` may be called before this returns only with HTTP_CLIENT_NOT_SENT or HTTP_CLIENT_CUT. */
+/* The next call goes to a router chosen at random, over a new connection. */
+void http_client_move(struct http_client *c);
+
+/* `operation` is one of DynamoDB's, or a method and a path, such as "PUT /limiter/v1/limits".
+ * `done` may be called before this returns only with HTTP_CLIENT_NOT_SENT or HTTP_CLIENT_CUT. */
 void http_client_call(struct http_client *c, const char *operation, struct slice body,
                       struct duration timeout, http_client_done *done, void *context);

@@ -308,6 +308,8 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
                                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     if (plan->tallies > 0)
         promised += plan_tally_units(plan);
+    if (plan->limiters > 0) /* its table is on demand */
+        promised += DEMAND_PARTITIONS * units;
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 
@@ -368,14 +370,15 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
                      [SERVED_WRITE] = spread(&p, 50, 2000) * NS_PER_US,
                      [SERVED_FOLLOW] = spread(&p, 1, 100) * NS_PER_US}};
     const char *policy = policies[prng_below(&p, 4)];
-    /* A read of a counter needs a credit for each cell at once, and a quiet router has few. */
-    plan_name(c->overload_policy,
-              plan->tallies > 0 && strcmp(policy, "breakwater") == 0 ? "delay" : policy);
+    /* A read of a counter needs a credit for each cell at once, and a quiet router has few. The same holds
+     * for the levels and the shards of a bucket. */
+    const bool bursts = plan->tallies > 0 || plan->limiters > 0;
+    plan_name(c->overload_policy, bursts && strcmp(policy, "breakwater") == 0 ? "delay" : policy);
     if (often(&p, 60))
         return;
     plan->timings.work = work;
-    /* A read of a counter is a burst of as many requests as there are cells: each would wait too long. */
-    const int64_t least_ms = plan->tallies > 0 ? 50 : 0;
+    /* Such a read is a burst of as many requests: each would wait too long. */
+    const int64_t least_ms = bursts ? 50 : 0;
     c->overload_target_ms = target_ms + least_ms;
     c->overload_interval_ms = interval_ms;
     c->overload_limit_ms = limit_ms + least_ms;
@@ -498,6 +501,20 @@ static void plan_expiries(struct plan *plan, const struct sim_options *o)
     plan->config.expiry_busy_percent = 100;
 }
 
+/* Draws from its own stream. Buckets grow and shrink within seconds. */
+static void plan_limiters(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6275636b65747300));
+    const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
+    const bool some = often(&p, 30) && !o->plain && o->limits == 0;
+    plan->limiters = o->limits > 0 ? (uint32_t)o->limits : some ? clients : 0;
+    if (plan->limiters == 0)
+        return;
+    plan->config.limiter_merge_ms = prng_between(&p, 1000, 3000);
+    plan->config.limiter_look_ms = spread(&p, 50, 500);
+    plan->config.limiter_limits_ms = spread(&p, 50, 500);
+}
+
 /* Draws from its own stream. */
 static void plan_follows(struct plan *plan, const struct sim_options *o)
 {
@@ -530,6 +547,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     plan_transacts(plan, o);
     plan_expiries(plan, o);
     plan_follows(plan, o);
+    plan_limiters(plan, o);
     plan_saltings(plan, o);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};

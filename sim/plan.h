@@ -48,6 +48,7 @@ enum {
     SIM_FOLLOWS_NONE = -1,
     SIM_SALTINGS_NONE = -1,
     SIM_TALLIES_NONE = -1,
+    SIM_LIMITS_NONE = -1,
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
@@ -102,6 +103,7 @@ struct sim_options {
     int expiries;      /* clients whose items expire; SIM_EXPIRIES_NONE: none */
     int follows;       /* clients of a table with a stream; SIM_FOLLOWS_NONE: none */
     int tallies;       /* clients of counters; SIM_TALLIES_NONE: none */
+    int limits;        /* clients of the rate limiter; SIM_LIMITS_NONE: none */
     int saltings_ms;   /* between two changes of a key's shards; SIM_SALTINGS_NONE: none */
     int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
     int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
@@ -141,6 +143,7 @@ struct plan {
     uint32_t expiries;      /* clients whose items expire */
     uint32_t follows;       /* clients that write to a table with a stream; one more follows it */
     uint32_t tallies;       /* clients of counters */
+    uint32_t limiters;      /* clients of the rate limiter */
     uint32_t transact_keys; /* lists that they work on */
     uint32_t merge_percent; /* of the splits, this many are merges instead */
     enum split_stage kill_leader_at;

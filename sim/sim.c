@@ -14,6 +14,7 @@
 #include "sim/follows.h"
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
+#include "sim/limits.h"
 #include "sim/saltings.h"
 #include "sim/splits.h"
 #include "sim/table_churn.h"
@@ -48,8 +49,10 @@ struct sim {
     struct expiries *expiries;   /* owns */
     struct tallies *tallies;     /* owns */
     struct follows *follows;     /* owns */
+    struct limits *limits;       /* owns */
     struct buffer told_followed;
     struct buffer told_counters;
+    struct buffer told_limiter;
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
@@ -97,6 +100,20 @@ static void link_refused(void *context, uint32_t process, const char *why)
 
 /* ---- making the world ---- */
 
+static struct process *wall_process(const struct sim *s, uint32_t i)
+{
+    const uint32_t nodes = s->run.plan.nodes;
+    return i < nodes ? &s->run.world.nodes[1 + i]->process
+                     : router_process_base(s->run.world.routers[i - nodes]);
+}
+
+/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. */
+static void halve_skews(struct sim *s)
+{
+    for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++)
+        wall_process(s, i)->wall_skew_ms /= 2;
+}
+
 static void create_world(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
@@ -106,9 +123,9 @@ static void create_world(struct sim *s)
         .routers = p->routers,
         .gac = p->gac,
         /* The first of the others makes and deletes tables. Then come those of transactions, those
-         * whose items expire, those of counters, and those of streams. */
+         * whose items expire, those of counters, those of streams, and those of the limiter. */
         .clients = p->clients + 1 + p->transacts + p->expiries + p->tallies +
-                   (p->follows > 0 ? p->follows + 1 : 0),
+                   (p->follows > 0 ? p->follows + 1 : 0) + p->limiters,
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -119,6 +136,8 @@ static void create_world(struct sim *s)
         .timings = p->timings,
         .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
     world_init(&s->run.world, &world);
+    if (p->limiters > 0)
+        halve_skews(s);
     for (uint32_t id = 1; id <= p->nodes; id++)
         s->run.world.nodes[id]->medium.hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
 }
@@ -218,6 +237,45 @@ static void create_follows(struct sim *s)
     s->follows = follows_create(&follows);
 }
 
+static struct http_client_options limit_http(void *context, uint32_t client)
+{
+    struct sim *s = context;
+    const struct plan *p = &s->run.plan;
+    return world_http(&s->run.world, s->run.world.plan.clients - p->limiters + client,
+                      world_seed(&s->run.world, WORLD_LIMITS, 1 + client));
+}
+
+/* How far the wall clocks of nodes, or of nodes and routers, are apart at most. */
+static int64_t wall_spread_ms(const struct sim *s, bool routers)
+{
+    enum {
+        DRIFT_MS = 100 /* between two readings of a wall clock */
+    };
+    const struct plan *p = &s->run.plan;
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (uint32_t i = 0; i < p->nodes + (routers ? p->routers : 0); i++) {
+        const int64_t skew_ms = wall_process(s, i)->wall_skew_ms;
+        least = skew_ms < least ? skew_ms : least;
+        most = skew_ms > most ? skew_ms : most;
+    }
+    return most - least + DRIFT_MS;
+}
+
+static void create_limits(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const struct limits_options limits = {.scheduler = &s->run.world.scheduler,
+                                          .http = limit_http,
+                                          .context = s,
+                                          .clients = p->limiters,
+                                          .nodes_spread_ms = wall_spread_ms(s, false),
+                                          .spread_ms = wall_spread_ms(s, true),
+                                          .merge_ms = p->config.limiter_merge_ms,
+                                          .think_ns = p->workload.think_ns,
+                                          .seed = world_seed(&s->run.world, WORLD_LIMITS, 0)};
+    s->limits = limits_create(&limits);
+}
+
 static void create_clients(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
@@ -258,6 +316,7 @@ struct sim *sim_create(const struct sim_options *options)
     create_expiries(s);
     create_tallies(s);
     create_follows(s);
+    create_limits(s);
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
     s->drains = drains_create(&s->run);
@@ -279,6 +338,8 @@ void sim_destroy(struct sim *s)
     expiries_destroy(s->expiries);
     tallies_destroy(s->tallies);
     follows_destroy(s->follows);
+    limits_destroy(s->limits);
+    buffer_deinit(&s->told_limiter);
     buffer_deinit(&s->told_followed);
     buffer_deinit(&s->told_counters);
     recording_deinit(&s->history);
@@ -382,6 +443,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     expiries_describe(s->expiries, &s->run.violation);
     tallies_describe(s->tallies, &s->run.violation);
     follows_describe(s->follows, &s->run.violation);
+    limits_describe(s->limits, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -429,6 +491,8 @@ static void sim_tables_ask(struct sim *s)
         sim_table_ask(s, follows_table, &s->told_followed);
     if (s->run.plan.tallies > 0)
         sim_table_ask(s, tallies_table, &s->told_counters);
+    if (s->run.plan.limiters > 0)
+        sim_table_ask(s, limits_table, &s->told_limiter);
 }
 
 static bool check_indexes(struct sim *s, const struct buffer *table, const struct buffer *indexes,
@@ -468,7 +532,10 @@ static bool check_tables(struct sim *s, struct buffer *why)
                            s->run.plan.replicas, why)) &&
            (s->run.plan.tallies == 0 ||
             check_replicas(s->run.world.nodes, buffer_slice(&s->told_counters),
-                           s->run.plan.replicas, why));
+                           s->run.plan.replicas, why)) &&
+           (s->run.plan.limiters == 0 ||
+            check_replicas(s->run.world.nodes, buffer_slice(&s->told_limiter), s->run.plan.replicas,
+                           why));
 }
 
 /* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. Or at most
@@ -517,7 +584,12 @@ static bool is_settled(const struct sim *s)
     return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
            saltings_are_over(s->saltings) && transacts_are_done(s->transacts) &&
            expiries_are_done(s->expiries) && tallies_are_done(s->tallies) &&
-           follows_are_done(s->follows) && clients_done(s);
+           follows_are_done(s->follows) && limits_are_quiet(s->limits) && clients_done(s);
+}
+
+static bool limits_are_looked_at(const struct sim *s)
+{
+    return limits_are_done(s->limits);
 }
 
 /* The time within which every key must answer. Under the periodic policy tokens come once a period
@@ -547,13 +619,19 @@ static void calm(struct sim *s)
     expiries_end(s->expiries);
     tallies_end(s->tallies);
     follows_end(s->follows);
+    limits_end(s->limits);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
         s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.tallies > 0 ||
-        s->run.plan.follows > 0 || !drains_are_over(s->drains) || !saltings_are_over(s->saltings)) {
+        s->run.plan.follows > 0 || s->run.plan.limiters > 0 || !drains_are_over(s->drains) ||
+        !saltings_are_over(s->saltings)) {
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
-        if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S), is_settled))
+        /* A shard of a bucket waits until its leader's clock has reached that of an earlier one. */
+        const int64_t behind_ms = s->run.plan.limiters > 0 ? wall_spread_ms(s, false) : 0;
+        if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S + behind_ms * NS_PER_MS), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
+        if (!sim_pass(s, sim_after(s, limits_time(s->limits).ns), limits_are_looked_at))
+            waited_in_vain(s, "the buckets of the rate limiter do not come to rest");
         check_filled(s);
         begun = s->run.world.scheduler.now.ns;
     }
@@ -602,7 +680,8 @@ static void judge(struct sim *s)
     if (!transacts_check(s->transacts, &s->run.violation) ||
         !expiries_check(s->expiries, &s->run.violation) ||
         !tallies_check(s->tallies, &s->run.violation) ||
-        !follows_check(s->follows, &s->run.violation))
+        !follows_check(s->follows, &s->run.violation) ||
+        !limits_check(s->limits, &s->run.violation))
         return;
     for (uint32_t i = 0; vends(&s->run.plan) && i < s->watch_count; i++) {
         if (!check_watch(s, &s->watches[i]))
@@ -624,6 +703,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         expiries_begin(s->expiries);
         tallies_begin(s->tallies);
         follows_begin(s->follows);
+        limits_begin(s->limits);
         drains_begin(s->drains);
         saltings_begin(s->saltings);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);

@@ -9,11 +9,13 @@
 #include "base/must.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
+#include "engine/item/storage_key.h"
 #include "engine/node/collection.h"
 #include "sim/check.h"
 #include "sim/dynamo.h"
 #include "sim/expiries.h"
 #include "sim/follows.h"
+#include "sim/limits.h"
 #include "sim/table_churn.h"
 #include "sim/transacts.h"
 
@@ -28,6 +30,7 @@ struct splits {
     struct prng prng;
     bool on;
     uint32_t at;          /* the table of the last question */
+    bool limiter;         /* it was about the rate limiter's table */
     struct buffer table;  /* the catalog's last answer */
     struct buffer answer; /* to a split or merge: ignored */
     struct buffer cuts[CUTS_MOST];
@@ -50,7 +53,12 @@ static void make_cut(struct splits *s, uint32_t table_id, struct buffer *out)
     uint32_t key = (uint32_t)prng_below(&s->prng, w->keys);
     uint64_t hash = prng_next(&s->prng);
     buffer_clear(out);
-    if (prng_below(&s->prng, 3) > 0) {
+    if (s->limiter && prng_below(&s->prng, 3) > 0) {
+        char text[64];
+        limits_key(hash, text);
+        const struct attr partition = {.type = ATTR_STRING, .body = slice_of(text)};
+        storage_key_append_collection(out, table_id, &partition);
+    } else if (prng_below(&s->prng, 3) > 0) {
         dynamo_storage_key(out, table_id, &w->shapes[s->at], key);
         if (s->run->plan.workload.indexed)
             out->size = collection_key(buffer_slice(out)).size;
@@ -164,6 +172,9 @@ static void splits_ask(void *context, uint64_t argument)
     }
     if (s->run->plan.follows > 0 && prng_below(&s->prng, 2) == 0)
         r.table.name = slice_of(follows_table);
+    s->limiter = s->run->plan.limiters > 0 && prng_below(&s->prng, 3) == 0;
+    if (s->limiter)
+        r.table.name = slice_of(limits_table);
     ask_all(s, &r, &s->table);
     scheduler_in(&s->run->world.scheduler, duration_ms(ANSWER_MS), splits_look, s, 0);
 }

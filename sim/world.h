@@ -36,6 +36,7 @@ enum world_stream {
     WORLD_FOLLOWS,
     WORLD_SALTINGS,
     WORLD_TALLIES,
+    WORLD_LIMITS,
 };
 
 struct world_plan {

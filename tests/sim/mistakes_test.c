@@ -41,6 +41,8 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
         o.saltings_ms = SIM_SALTINGS_NONE;
     if (o.tallies == 0)
         o.tallies = SIM_TALLIES_NONE;
+    if (o.limits == 0)
+        o.limits = SIM_LIMITS_NONE;
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
         o.mistake = mistake;
         raft_mutation = mutation;
@@ -371,6 +373,40 @@ static void mistakes_with_counters_are_found(void **state)
                                  SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_RESET));
 }
 
+/* Buckets of the rate limiter: what was taken, at most what there was, and nothing stuck. */
+static void assert_limiter_mistake_found(enum raft_mutation mutation, uint32_t faults)
+{
+    assert_found((struct sim_options){.faults = faults,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .routers = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .limits = 6,
+                                      .length_ms = 4000},
+                 mutation, 1, SEEDS);
+}
+
+static void mistakes_with_buckets_are_found(void **state)
+{
+    (void)state;
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_MINT, 0);
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_REOPEN, 0);
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_OLD_LIMITS, 0);
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_DRY_SHARDS, 0);
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_DRY_WRITES, 0);
+}
+
+static void mistakes_of_routers_with_buckets_are_found(void **state)
+{
+    const uint32_t faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_RESET);
+    (void)state;
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_FAR_REFUND, 0);
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_LONE_PARENT, 0);
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_ASK_IN_VAIN, 0);
+    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_FORGET_HOME, faults);
+    assert_limiter_mistake_found(RAFT_MUTATION_ADD_TWICE, faults);
+}
+
 /* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
 int main(void)
 {
@@ -391,6 +427,8 @@ int main(void)
         cmocka_unit_test(mistakes_with_streams_are_found),
         cmocka_unit_test(mistakes_with_salted_keys_are_found),
         cmocka_unit_test(mistakes_with_counters_are_found),
+        cmocka_unit_test(mistakes_with_buckets_are_found),
+        cmocka_unit_test(mistakes_of_routers_with_buckets_are_found),
         cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
         cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
     };

@@ -235,6 +235,7 @@ static void tables_that_once_failed_pass(void **state)
         o.follows = SIM_FOLLOWS_NONE;
         o.saltings_ms = SIM_SALTINGS_NONE;
         o.tallies = SIM_TALLIES_NONE;
+        o.limits = SIM_LIMITS_NONE;
         printf("SEED=%llu\n", (unsigned long long)o.seed);
         assert_false(violates(&o, &hash));
     }
@@ -248,6 +249,7 @@ static void time_to_live_that_once_failed_passes(void **state)
                                   .expiries = 5,
                                   .follows = SIM_FOLLOWS_NONE,
                                   .tallies = SIM_TALLIES_NONE,
+                                  .limits = SIM_LIMITS_NONE,
                                   .saltings_ms = SIM_SALTINGS_NONE,
                                   .length_ms = 8000};
     uint64_t hash;
@@ -279,6 +281,7 @@ static void merges_that_once_failed_pass(void **state)
                                 .expiries = SIM_EXPIRIES_NONE,
                                 .follows = SIM_FOLLOWS_NONE,
                                 .tallies = SIM_TALLIES_NONE,
+                                .limits = SIM_LIMITS_NONE,
                                 .saltings_ms = SIM_SALTINGS_NONE,
                                 .length_ms = 6000};
         uint64_t hash;
@@ -305,6 +308,7 @@ static void backlogs_that_once_grew_too_large_pass(void **state)
                                       .clients = 24,
                                       .merges = SIM_MERGES_NONE,
                                       .tallies = SIM_TALLIES_NONE,
+                                      .limits = SIM_LIMITS_NONE,
                                       .saltings_ms = SIM_SALTINGS_NONE,
                                       .length_ms = 4000};
         uint64_t hash;
@@ -343,6 +347,7 @@ static void policies_that_once_failed_pass(void **state)
     const struct sim_options o = {.seed = 5,
                                   .faults = SIM_FAULTS_ALL,
                                   .tallies = SIM_TALLIES_NONE,
+                                  .limits = SIM_LIMITS_NONE,
                                   .saltings_ms = SIM_SALTINGS_NONE,
                                   .partition_policy = "always-burst",
                                   .node_policy = "drr"};

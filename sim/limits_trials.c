@@ -1,0 +1,187 @@
+/* limits_trials.c - what the first client tries on purpose, while nobody else takes tokens. */
+#include <stdlib.h>
+
+#include "sim/dynamo.h"
+#include "sim/limits_internal.h"
+
+enum {
+    FLOOD_REQUESTS = 20,
+    FLOOD_LEAST = 5,  /* so many must be refused by the router alone */
+    FLOODS_MOST = 10, /* some go to several routers, or take long */
+    OPENING_REQUESTS = 12,
+    ROUND_REQUESTS = 10,
+    ROUND_PRESS = 4,
+    SHORT_PAUSE_MS = 50,
+    ROUND_PAUSE_MS = 100,
+    ROUNDS_DOUBLING = 6,
+    SMALL_MTOK = 1
+};
+
+/* ---- a flood ---- */
+
+/* Whether the slow limit of the bucket that stands alone lacks tokens for long. */
+static bool flood_is_short(const struct limits *l, const struct books_rule *rule)
+{
+    enum {
+        FLOOD_MS = 10 * 60000
+    };
+    const int64_t ms = FLOOD_MS + l->options.spread_ms;
+    const int64_t refill = (int64_t)((__int128)rule->amount * ms / rule->period_ms);
+    return l->items[0].items > 0 && l->items[0].tokens[LIMIT_SLOW] + refill < rule->capacity;
+}
+
+/* Requests that are refused, then a small one: it tells the shard of the others. */
+static void flood_choose(struct limit_client *c)
+{
+    struct limits *l = c->all;
+    struct books_rule rules[BOOKS_LIMITS];
+    limits_rules(l, 0, l->versions[0], rules);
+    if (l->tried == 0 && !flood_is_short(l, &rules[LIMIT_SLOW])) {
+        audit_step(c, AUDIT_GROW, 0);
+        trial_choose(c);
+        return;
+    }
+    if (l->tried > FLOOD_REQUESTS) {
+        audit_write_count(c);
+        return;
+    }
+    c->bucket = 0;
+    c->amounts[LIMIT_FAST] = SMALL_MTOK;
+    c->amounts[LIMIT_SLOW] = l->tried < FLOOD_REQUESTS ? rules[LIMIT_SLOW].capacity : 0;
+    limits_write_acquire(c, false, 0);
+}
+
+static void flood_answered(struct limit_client *c, int status, struct slice body)
+{
+    struct limits *l = c->all;
+    if (l->tried <= FLOOD_REQUESTS) {
+        if (l->tried < FLOOD_REQUESTS && status == 200)
+            limits_wrong(l, "more is allowed than there can be", body);
+        l->tried++;
+        return;
+    }
+    if (!audit_counted(c, status, body))
+        return;
+    const bool seen = l->items[0].refused - l->refused >= FLOOD_LEAST;
+    l->tried = 0;
+    l->refused = l->items[0].refused;
+    if (!seen && ++l->floods == FLOODS_MOST)
+        limits_wrong(l, "no router refuses requests that it knows to be in vain", body);
+    if (seen)
+        audit_step(c, AUDIT_GROW, 0);
+}
+
+/* ---- growth ---- */
+
+/* The parent, which is asked through an entity of it; then the bucket that stands alone. A round takes tokens,
+ * writes to the shard, takes more, and looks. */
+static void grow_choose(struct limit_client *c)
+{
+    struct limits *l = c->all;
+    const uint32_t grows = l->looked == 0 ? LIMIT_TOP : 0, at = l->tried % ROUND_REQUESTS;
+    if (at ==
+        ROUND_PRESS) { /* after others: what is written counts from the shard's last write on */
+        limits_write_press(c, grows, 0, -1000);
+    } else if (at + 1 == ROUND_REQUESTS) {
+        limits_write_look(c, "status", grows);
+    } else {
+        c->bucket = l->looked == 0 ? 1 : 0;
+        c->amounts[LIMIT_FAST] = SMALL_MTOK;
+        c->amounts[LIMIT_SLOW] = 0;
+        limits_write_acquire(c, false, 0);
+    }
+}
+
+/* Pauses within a round are short: the shard is short for a second, and a router that has asked for units of the
+ * table must use them soon. Between rounds the table saves units. */
+static void grow_answered(struct limit_client *c, int status, struct slice body)
+{
+    struct limits *l = c->all;
+    if (status == HTTP_CLIENT_CUT || status == HTTP_CLIENT_NOT_SENT) {
+        audit_late(c, "a router cannot be asked whether a bucket has grown", body);
+        return; /* the same again */
+    }
+    const uint32_t rounds = ++l->tried / ROUND_REQUESTS;
+    const bool looks = l->tried % ROUND_REQUESTS == 0;
+    l->pause_ns = SHORT_PAUSE_MS * NS_PER_MS;
+    if (looks && status == 200 && !dynamo_says(body, "\"shards\":1,")) {
+        audit_step(c, l->looked == 0 ? AUDIT_GROW : AUDIT_OPEN, l->looked + 1);
+    } else if (looks) {
+        audit_late(c, "a bucket that is short of write units does not grow", body);
+        l->pause_ns = (ROUND_PAUSE_MS * NS_PER_MS)
+                      << (rounds < ROUNDS_DOUBLING ? rounds : ROUNDS_DOUBLING);
+    }
+}
+
+static void open_choose(struct limit_client *c)
+{
+    struct limits *l = c->all;
+    if (l->tried++ == OPENING_REQUESTS) {
+        audit_step(c, AUDIT_SET, 0);
+        audit_choose(c);
+        return;
+    }
+    c->bucket = 0;
+    c->amounts[LIMIT_FAST] = SMALL_MTOK;
+    c->amounts[LIMIT_SLOW] = 0;
+    limits_write_acquire(c, false, 0);
+}
+
+/* ---- limits for all shards ---- */
+
+static void told_answered(struct limit_client *c, int status, struct slice body)
+{
+    struct limits *l = c->all;
+    struct books_rule rules[BOOKS_LIMITS];
+    if (!audit_counted(c, status, body))
+        return;
+    limits_rules(l, 0, LIMITS_LAST, rules);
+    for (uint32_t i = 0; i < BOOKS_LIMITS && !l->trial_is_open; i++) {
+        if (l->items[0].capacity[0][i] != rules[i].capacity ||
+            l->items[0].capacity[1][i] != rules[i].capacity)
+            limits_wrong(l, "limits were set, and a shard has others", body);
+    }
+    audit_step(c, AUDIT_SET, 1);
+}
+
+/* ---- steps ---- */
+
+void trial_choose(struct limit_client *c)
+{
+    switch (c->audit) {
+    case AUDIT_FLOOD:
+        flood_choose(c);
+        break;
+    case AUDIT_GROW:
+        grow_choose(c);
+        break;
+    case AUDIT_OPEN:
+        open_choose(c);
+        break;
+    default:
+        audit_write_count(c);
+        break;
+    }
+}
+
+void trial_answered(struct limit_client *c, int status, struct slice body)
+{
+    struct limits *l = c->all;
+    if (c->work == LIMIT_TAKE)
+        return; /* it is sent again as it is */
+    l->trial_is_open |= status != 200 && status != 429;
+    c->work = LIMIT_IDLE;
+    switch (c->audit) {
+    case AUDIT_FLOOD:
+        flood_answered(c, status, body);
+        break;
+    case AUDIT_GROW:
+        grow_answered(c, status, body);
+        break;
+    case AUDIT_TOLD:
+        told_answered(c, status, body);
+        break;
+    default:
+        break;
+    }
+}
