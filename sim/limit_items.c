@@ -53,11 +53,13 @@ static void item_add(const struct json_value *item, struct limit_items *out)
 {
     const struct json_value limits = json_find(item, "lm");
     const struct json_value map = json_find(&limits, "M");
-    const bool open = !flag_of(item, "cl"), first = number_of(item, "sh", -1) == 0;
+    const bool open = !flag_of(item, "cl");
+    const int64_t shard = number_of(item, "sh", -1);
     out->items++;
     out->open += open;
     out->refused += number_of(item, "rd", 0);
-    if (first) {
+    if (shard == 0) {
+        out->epoch = number_of(item, "ep", 0);
         out->count = (uint32_t)number_of(item, "ct", 0);
         out->merging = flag_of(item, "mg");
     }
@@ -65,6 +67,7 @@ static void item_add(const struct json_value *item, struct limit_items *out)
         const struct json_value limit = json_find(&map, limit_names[i]);
         const struct json_value level = json_find(&limit, "M");
         out->taken[i] += number_of(&level, "tc", 0);
+        out->where[i] += number_of(&level, "tc", 0) * shard;
         out->tokens[i] += open ? number_of(&level, "tk", 0) : 0;
         const int64_t capacity = number_of(&level, "cp", 0);
         if (open && (out->open == 1 || capacity < out->capacity[0][i]))

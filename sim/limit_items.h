@@ -9,11 +9,13 @@
 /* All items of one bucket. */
 struct limit_items {
     uint32_t items;
-    uint32_t open;                     /* shards that take requests */
-    uint32_t count;                    /* of shards, as shard 0 says; 0: there is no shard 0 */
-    bool merging;                      /* as shard 0 says */
-    int64_t taken[BOOKS_LIMITS];       /* counted by all items */
-    int64_t tokens[BOOKS_LIMITS];      /* of open shards */
+    uint32_t open;                /* shards that take requests */
+    uint32_t count;               /* of shards, as shard 0 says; 0: there is no shard 0 */
+    bool merging;                 /* as shard 0 says */
+    int64_t taken[BOOKS_LIMITS];  /* counted by all items */
+    int64_t where[BOOKS_LIMITS];  /* the same, each times its shard: tells which item has counted */
+    int64_t epoch;                /* of shard 0 */
+    int64_t tokens[BOOKS_LIMITS]; /* of open shards */
     int64_t capacity[2][BOOKS_LIMITS]; /* of open shards' limits: the least, and the most */
     int64_t refused;                   /* requests that all items have counted */
 };

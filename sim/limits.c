@@ -235,7 +235,7 @@ static void choose_use_amounts(struct limit_client *c)
     }
 }
 
-static void begin_use(struct limit_client *c)
+void limits_write_use(struct limit_client *c, enum limit_use use)
 {
     static const struct {
         const char *operation;
@@ -246,7 +246,7 @@ static void begin_use(struct limit_client *c)
                           [LIMIT_COMMIT] = {"POST /limiter/v1/commit", NULL},
                           [LIMIT_ROLLBACK] = {"POST /limiter/v1/rollback", NULL}};
     int64_t shown[BOOKS_LIMITS];
-    c->use = LIMIT_CONSUME + (enum limit_use)prng_below(&c->prng, LIMIT_USES - LIMIT_CONSUME);
+    c->use = use;
     c->work = LIMIT_TAKE;
     c->bucket = c->lease_bucket;
     c->operation = uses[c->use].operation;
@@ -264,6 +264,12 @@ static void begin_use(struct limit_client *c)
     }
     buffer_append_text(&c->body, "}");
     take_note(c, c->use == LIMIT_ADJUST);
+}
+
+static void begin_use(struct limit_client *c)
+{
+    limits_write_use(c, LIMIT_CONSUME +
+                            (enum limit_use)prng_below(&c->prng, LIMIT_USES - LIMIT_CONSUME));
 }
 
 /* Writes to a shard's item as if it had been written too often. */

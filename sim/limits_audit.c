@@ -34,6 +34,8 @@ void audit_step(struct limit_client *c, enum limit_audit audit, uint32_t looked)
     l->pause_ns = 0;
     l->tries = 0;
     l->tried = 0;
+    l->fair = true;
+    l->fair_rounds = 0;
     l->until = instant_add(limits_now(l), audit_time(l, audit));
     c->work = LIMIT_IDLE;
 }
@@ -190,9 +192,10 @@ static void full_answered(struct limit_client *c, int status, struct slice body)
         int64_t capacity, available;
         full = mtok_after(&rest, "\"capacity\":", &capacity) &&
                mtok_after(&rest, "\"available\":", &available);
-        if (full && available > rules[i].capacity)
+        full = full && capacity == rules[i].capacity; /* the router knows the last limits */
+        if (full && available > capacity)
             limits_wrong(l, "a bucket has more than its capacity", body);
-        full = full && capacity == rules[i].capacity && available == capacity;
+        full = full && available == capacity;
     }
     if (full)
         audit_step(c, AUDIT_TAKE, l->looked);
@@ -252,6 +255,7 @@ void audit_answered(struct limit_client *c, int status, struct slice body)
     case AUDIT_FLOOD:
     case AUDIT_GROW:
     case AUDIT_OPEN:
+    case AUDIT_LEASE:
     case AUDIT_TOLD:
         trial_answered(c, status, body);
         return;
@@ -313,6 +317,7 @@ void audit_choose(struct limit_client *c)
     case AUDIT_FLOOD:
     case AUDIT_GROW:
     case AUDIT_OPEN:
+    case AUDIT_LEASE:
     case AUDIT_TOLD:
         trial_choose(c);
         break;

@@ -47,6 +47,7 @@ enum limit_audit {
     AUDIT_FLOOD, /* requests that must be refused, most of them by the router alone */
     AUDIT_GROW,  /* a bucket is short of write units until it has more shards */
     AUDIT_OPEN,  /* .. which are made */
+    AUDIT_LEASE, /* a lease gives back to the shard that it is of */
     AUDIT_SET,   /* limits that refill fast */
     AUDIT_TOLD,  /* all shards have them */
     AUDIT_FULL,  /* until the bucket is full */
@@ -106,8 +107,12 @@ struct limits {
     struct limit_items items[LIMIT_BUCKETS];
     struct buffer from; /* where the next page of the Scan begins */
     uint32_t tried;     /* requests of the step */
+    bool fair;          /* AUDIT_GROW: the table has had units for the round so far */
+    uint32_t fair_rounds;
     uint32_t floods;
-    int64_t refused;                              /* requests that the first bucket has counted */
+    int64_t refused;             /* requests that the first bucket has counted */
+    int64_t where[BOOKS_LIMITS]; /* AUDIT_LEASE: before the lease */
+    int64_t epoch;
     bool trial_is_open;                           /* a request of the step was not answered */
     int64_t counted[LIMIT_BUCKETS][BOOKS_LIMITS]; /* by the items, at the first count */
 };
@@ -129,6 +134,7 @@ void limits_next(struct limit_client *c, int64_t ns);
 /* These write a request. */
 void limits_write_set(struct limit_client *c, uint32_t group, uint32_t version);
 void limits_write_acquire(struct limit_client *c, bool keyed, int64_t lease_ms);
+void limits_write_use(struct limit_client *c, enum limit_use use);
 void limits_write_look(struct limit_client *c, const char *page, uint32_t bucket);
 
 void limits_write_press(struct limit_client *c, uint32_t bucket, uint32_t shard, int64_t units);
@@ -145,6 +151,6 @@ void audit_write_count(struct limit_client *c);
 /* True: all items are read. */
 bool audit_counted(struct limit_client *c, int status, struct slice body);
 
-/* limits_trials.c: AUDIT_FLOOD, AUDIT_GROW, AUDIT_OPEN and AUDIT_TOLD. */
+/* limits_trials.c: AUDIT_FLOOD, AUDIT_GROW, AUDIT_OPEN, AUDIT_LEASE and AUDIT_TOLD. */
 void trial_choose(struct limit_client *c);
 void trial_answered(struct limit_client *c, int status, struct slice body);

@@ -9,11 +9,13 @@ enum {
     FLOOD_LEAST = 5,  /* so many must be refused by the router alone */
     FLOODS_MOST = 10, /* some go to several routers, or take long */
     OPENING_REQUESTS = 12,
+    LEASE_MS = 60000,
     ROUND_REQUESTS = 10,
     ROUND_PRESS = 4,
     SHORT_PAUSE_MS = 50,
     ROUND_PAUSE_MS = 100,
     ROUNDS_DOUBLING = 6,
+    FAIR_ROUNDS = 3, /* in so many a bucket must grow */
     SMALL_MTOK = 1
 };
 
@@ -92,8 +94,34 @@ static void grow_choose(struct limit_client *c)
     }
 }
 
+/* The parent and the bucket that stands alone have been tried: shards are made. */
+static void grow_over(struct limit_client *c)
+{
+    const uint32_t looked = c->all->looked;
+    audit_step(c, looked == 0 ? AUDIT_GROW : AUDIT_OPEN, looked + 1);
+}
+
+/* A round is fair if the table had units for all that went before the bucket had to grow. Between rounds it saves
+ * some. Where it never has enough, nothing can be said. */
+static void grow_round_over(struct limit_client *c, int status, struct slice body)
+{
+    struct limits *l = c->all;
+    const uint32_t rounds = l->tried / ROUND_REQUESTS;
+    const bool late = !instant_before(limits_now(l), l->until);
+    l->fair_rounds += l->fair && status == 200;
+    l->pause_ns = (ROUND_PAUSE_MS * NS_PER_MS)
+                  << (rounds < ROUNDS_DOUBLING ? rounds : ROUNDS_DOUBLING);
+    if (status == 200 && !dynamo_says(body, "\"shards\":1,"))
+        grow_over(c);
+    else if (late && l->fair_rounds >= FAIR_ROUNDS)
+        limits_wrong(l, "a bucket that is short of write units does not grow", body);
+    else if (late)
+        grow_over(c);
+    l->fair = true;
+}
+
 /* Pauses within a round are short: the shard is short for a second, and a router that has asked for units of the
- * table must use them soon. Between rounds the table saves units. */
+ * table must use them soon. */
 static void grow_answered(struct limit_client *c, int status, struct slice body)
 {
     struct limits *l = c->all;
@@ -101,23 +129,19 @@ static void grow_answered(struct limit_client *c, int status, struct slice body)
         audit_late(c, "a router cannot be asked whether a bucket has grown", body);
         return; /* the same again */
     }
-    const uint32_t rounds = ++l->tried / ROUND_REQUESTS;
-    const bool looks = l->tried % ROUND_REQUESTS == 0;
+    const uint32_t at = l->tried++ % ROUND_REQUESTS;
     l->pause_ns = SHORT_PAUSE_MS * NS_PER_MS;
-    if (looks && status == 200 && !dynamo_says(body, "\"shards\":1,")) {
-        audit_step(c, l->looked == 0 ? AUDIT_GROW : AUDIT_OPEN, l->looked + 1);
-    } else if (looks) {
-        audit_late(c, "a bucket that is short of write units does not grow", body);
-        l->pause_ns = (ROUND_PAUSE_MS * NS_PER_MS)
-                      << (rounds < ROUNDS_DOUBLING ? rounds : ROUNDS_DOUBLING);
-    }
+    if (at <= ROUND_PRESS)
+        l->fair &= status == 200;
+    if (at + 1 == ROUND_REQUESTS)
+        grow_round_over(c, status, body);
 }
 
 static void open_choose(struct limit_client *c)
 {
     struct limits *l = c->all;
     if (l->tried++ == OPENING_REQUESTS) {
-        audit_step(c, AUDIT_SET, 0);
+        audit_step(c, AUDIT_LEASE, 0);
         audit_choose(c);
         return;
     }
@@ -125,6 +149,78 @@ static void open_choose(struct limit_client *c)
     c->amounts[LIMIT_FAST] = SMALL_MTOK;
     c->amounts[LIMIT_SLOW] = 0;
     limits_write_acquire(c, false, 0);
+}
+
+/* ---- a lease ---- */
+
+enum lease_step {
+    LEASE_BEFORE, /* what each shard has counted */
+    LEASE_TAKE,
+    LEASE_BACK,
+    LEASE_AFTER, /* each shard has counted what it had */
+};
+
+static void lease_choose(struct limit_client *c)
+{
+    switch (c->all->tried) {
+    case LEASE_TAKE:
+        c->bucket = 0;
+        c->amounts[LIMIT_FAST] = SMALL_MTOK;
+        c->amounts[LIMIT_SLOW] = 0;
+        limits_write_acquire(c, false, LEASE_MS);
+        break;
+    case LEASE_BACK:
+        limits_write_use(c, LIMIT_ROLLBACK);
+        break;
+    default:
+        audit_write_count(c);
+        break;
+    }
+}
+
+/* The lease is over too soon, or the bucket was merged meanwhile: once more, while there is time. */
+static void lease_again(struct limit_client *c)
+{
+    struct limits *l = c->all;
+    l->pause_ns = limits_pause(&l->tries);
+    l->tried = LEASE_BEFORE;
+    if (!instant_before(limits_now(l), l->until))
+        audit_step(c, AUDIT_SET, 0);
+}
+
+static void lease_check(struct limit_client *c, struct slice body)
+{
+    struct limits *l = c->all;
+    const struct limit_items *now = &l->items[0];
+    if (now->epoch != l->epoch || now->merging) {
+        lease_again(c);
+        return;
+    }
+    if (memcmp(now->where, l->where, sizeof l->where) != 0)
+        limits_wrong(l, "a lease has given back to another shard than it is of", body);
+    audit_step(c, AUDIT_SET, 0);
+}
+
+static void lease_answered(struct limit_client *c, int status, struct slice body)
+{
+    struct limits *l = c->all;
+    const bool counts = l->tried == LEASE_BEFORE || l->tried == LEASE_AFTER;
+    if (counts && !audit_counted(c, status, body))
+        return;
+    if (l->tried == LEASE_AFTER) {
+        lease_check(c, body);
+        return;
+    }
+    if (!counts && status != 200) {
+        lease_again(c);
+        return;
+    }
+    if (l->tried == LEASE_BEFORE) {
+        memcpy(l->where, l->items[0].where, sizeof l->where);
+        l->epoch = l->items[0].epoch;
+    }
+    l->tried++;
+    l->pause_ns = 0;
 }
 
 /* ---- limits for all shards ---- */
@@ -158,6 +254,9 @@ void trial_choose(struct limit_client *c)
     case AUDIT_OPEN:
         open_choose(c);
         break;
+    case AUDIT_LEASE:
+        lease_choose(c);
+        break;
     default:
         audit_write_count(c);
         break;
@@ -177,6 +276,9 @@ void trial_answered(struct limit_client *c, int status, struct slice body)
         break;
     case AUDIT_GROW:
         grow_answered(c, status, body);
+        break;
+    case AUDIT_LEASE:
+        lease_answered(c, status, body);
         break;
     case AUDIT_TOLD:
         told_answered(c, status, body);

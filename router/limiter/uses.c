@@ -124,8 +124,7 @@ static bool use_place(struct call *c, struct lease_use *u)
             return words_invalid(c, "lease", "it is none that an answer has given");
         if (u->gone[i])
             continue;
-        const uint32_t far = MUTATED(RAFT_MUTATION_LIMITER_FAR_REFUND);
-        const uint32_t shard = (u->lease.parts[i].shard + far) & (bucket_count(b) - 1);
+        const uint32_t shard = u->lease.parts[i].shard & (bucket_count(b) - 1);
         while (at < g->count && (g->parts[at].bucket != b || g->parts[at].shard != shard))
             at++;
         if (at == g->count)
@@ -253,6 +252,8 @@ static bool use_begin(struct call *c, const struct json_value *body, enum use us
     g->named = true;
     g->digest = amounts_digest(&u->amounts, (uint64_t)use + 2);
     g->until_ms = u->given.until_ms;
+    for (uint32_t i = 0; MUTATED(RAFT_MUTATION_LIMITER_FAR_REFUND) && i < u->given.part_count; i++)
+        u->given.parts[i].shard ^= 1;
     g->home = u->given.parts[0].shard;
     g->homed = true;
     u->gone = arena_zalloc(&c->arena, u->given.part_count * sizeof *u->gone);

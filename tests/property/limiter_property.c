@@ -1,5 +1,5 @@
 /* A bucket of the rate limiter under random commands: nothing is minted, nothing is lost, and what is
- * left alone is full in the end. And four mistakes that this must find. */
+ * left alone is full in the end. And mistakes that this must find. */
 #include "replication/raft_mutation.h"
 #include "tests/check.h"
 #include "tests/support/limiter_play.h"
@@ -93,6 +93,24 @@ static void a_shard_that_is_made_twice_is_found(void **state)
     assert_found(RAFT_MUTATION_LIMITER_REOPEN);
 }
 
+static void shards_that_nothing_refills_are_found(void **state)
+{
+    (void)state;
+    assert_found(RAFT_MUTATION_LIMITER_DRY_SHARDS);
+}
+
+static void a_hidden_limit_that_nothing_refills_is_found(void **state)
+{
+    (void)state;
+    assert_found(RAFT_MUTATION_LIMITER_DRY_WRITES);
+}
+
+static void limits_that_reach_one_shard_only_are_found(void **state)
+{
+    (void)state;
+    assert_found(RAFT_MUTATION_LIMITER_OLD_LIMITS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +119,9 @@ int main(void)
         cmocka_unit_test(a_time_that_moves_on_without_a_token_is_found),
         cmocka_unit_test(a_gift_that_is_forgotten_is_found),
         cmocka_unit_test(a_shard_that_is_made_twice_is_found),
+        cmocka_unit_test(shards_that_nothing_refills_are_found),
+        cmocka_unit_test(a_hidden_limit_that_nothing_refills_is_found),
+        cmocka_unit_test(limits_that_reach_one_shard_only_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -392,7 +392,6 @@ static void mistakes_with_buckets_are_found(void **state)
     assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_MINT, 0);
     assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_REOPEN, 0);
     assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_OLD_LIMITS, 0);
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_DRY_SHARDS, 0);
     assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_DRY_WRITES, 0);
 }
 
