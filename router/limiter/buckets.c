@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "router/limiter/patrol.h"
 #include "router/limiter/tend.h"
 
 enum {
@@ -45,10 +46,12 @@ void limiter_deinit(struct router *r)
 {
     struct known_bucket *b;
     tend_end_all(r);
+    patrol_end(r);
     while ((b = TAILQ_FIRST(&r->limiter->used)) != NULL)
         bucket_destroy(r, b);
     timer_stop(&r->limiter->look);
     id_map_deinit(&r->limiter->buckets);
+    buffer_deinit(&r->limiter->patrol_from);
     free(r->limiter);
 }
 
@@ -280,9 +283,12 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
     k->changed_ms = out->changed_ms;
     k->requests = out->admitted + out->refused;
     shard_take_levels(b, k, out);
-    if (shard == 0 && out->truth.epoch > b->shards.epoch)
+    if (shard == 0 && out->truth.epoch > b->shards.epoch) {
         b->idle_since =
             r->now; /* not by wall clocks: they may differ by more than limiter_merge_ms */
+        b->look_from = (struct instant){0};
+        b->look_pause_ms = 0;
+    }
     if (shard == 0 && out->truth.epoch >= b->shards.epoch) {
         b->shards = out->truth;
         b->shards_heard = asked;
@@ -294,6 +300,15 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
     if (out->limits.version > b->limits.version && b->configured)
         bucket_forget_limits(b);
     return true;
+}
+
+void bucket_seen(struct router *r, struct known_bucket *b, const struct limiter_bucket *first)
+{
+    if (first->truth.epoch <= b->shards.epoch)
+        return;
+    b->shards = first->truth;
+    b->shards_heard = r->now;
+    b->merging = first->merging;
 }
 
 /* ---- what can be there ---- */

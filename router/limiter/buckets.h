@@ -70,6 +70,8 @@ struct known_bucket {
     bool tended;               /* a call of the router's own is at work on it */
     struct instant tend_from;  /* the next one begins then at the earliest */
     int64_t tend_pause_ms;     /* after the last one, which failed; 0: it did not */
+    struct instant look_from;  /* the aggregator looks at it then at the earliest */
+    int64_t look_pause_ms;     /* between its looks; 0: something has changed */
     bool looked;               /* the next two are valid */
     struct instant looked_at;  /* at all shards, by the aggregator */
     int64_t looked_requests;   /* that the shards had counted then */
@@ -99,7 +101,12 @@ struct limiter {
     struct timer_queue deadlines;
     struct timer_queue looks;
     struct timer look;
-    LIST_HEAD(, tend) tends; /* calls of the router's own */
+    struct instant
+        look_from;       /* until then the aggregator reads nothing: the table has too few units */
+    struct call *patrol; /* NULL: none; borrows */
+    struct instant patrol_at;  /* the next page is read then at the earliest */
+    struct buffer patrol_from; /* the storage key that it begins with; empty: the first */
+    LIST_HEAD(, tend) tends;   /* calls of the router's own */
     LIST_HEAD(, tell) tells;
     struct instant told; /* of an event: events are at least EVENT_PAUSE_MS apart */
 };
@@ -135,6 +142,9 @@ uint32_t bucket_count(const struct known_bucket *b);
  * enough ago that it got a smaller share. `empty`: it has refused a request for that. */
 bool bucket_is_pressed(const struct router *r, const struct known_bucket *b, uint32_t shard,
                        bool empty);
+
+/* A walk through the table has found shard 0, as it was some time ago. */
+void bucket_seen(struct router *r, struct known_bucket *b, const struct limiter_bucket *first);
 
 /* A request for so much is on its way to the shard (`sign` 1), and is answered (-1): meanwhile others do
  * not count on that. */

@@ -5,6 +5,7 @@
 
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
+#include "router/limiter/patrol.h"
 #include "router/limiter/session.h"
 
 enum {
@@ -13,6 +14,7 @@ enum {
     /* After a failure, doubling: rounds of several routers must not take the units that they need. */
     PAUSE_MS_LEAST = 20,
     PAUSE_MS_MOST = 5000,
+    LOOKS_LEAST = 8, /* at a bucket, before it is merged */
     TRIES_MOST =
         8 /* of a throttled step, one soon after the other: nodes give units to those who asked */
 };
@@ -35,6 +37,7 @@ struct tend {
     struct known_bucket *bucket;
     bool grows;
     enum tend_phase phase;
+    bool changes; /* something was to be done */
     bool failed;
     bool throttled; /* .. for want of units */
     uint32_t tries;
@@ -86,6 +89,19 @@ static int tend_fail(struct call *c, const struct fault *f)
     return words_fail_status(f);
 }
 
+/* A look reads all shards, and others need the table's units: while nothing changes, looks get rarer. */
+static void look_ended(struct router *r, const struct tend *t)
+{
+    struct known_bucket *b = t->bucket;
+    const int64_t look_ms = r->config->limiter_look_ms;
+    const int64_t most_ms = r->config->limiter_merge_ms / LOOKS_LEAST;
+    const int64_t pause_ms = b->look_pause_ms == 0 ? look_ms : 2 * b->look_pause_ms;
+    if (t->session.throttled)
+        r->limiter->look_from = instant_add_ms(r->now, PAUSE_MS_MOST);
+    b->look_pause_ms = t->changes || t->failed ? 0 : pause_ms < most_ms ? pause_ms : most_ms;
+    b->look_from = instant_add_ms(r->now, b->look_pause_ms);
+}
+
 static void tend_end(struct call *c)
 {
     struct tend *t = c->state;
@@ -97,6 +113,8 @@ static void tend_end(struct call *c)
                        : pause_ms < PAUSE_MS_MOST  ? pause_ms
                                                    : PAUSE_MS_MOST;
     b->tend_from = instant_add_ms(c->router->now, b->tend_pause_ms);
+    if (!t->grows)
+        look_ended(c->router, t);
     LIST_REMOVE(t, entry);
     session_end(c);
 }
@@ -136,11 +154,15 @@ void tend_look(struct router *r)
     timer_start(&l->look, &l->looks, r->now);
     if (r->config->limiter_aggregator == 0)
         return;
+    if (!instant_before(r->now, l->look_from))
+        patrol_look(r);
     struct known_bucket *b = TAILQ_FIRST(&l->used), *next;
     for (uint32_t left = l->count; left > 0;
          left--, b = next) { /* a call moves its bucket to the end */
         next = TAILQ_NEXT(b, used);
-        if (bucket_count(b) > 1 || b->merging)
+        const bool due = !instant_before(r->now, b->look_from) &&
+                         !instant_before(r->now, l->look_from) && bucket_count(b) > 1;
+        if (due || b->merging)
             tend_start(r, b, false);
     }
 }
@@ -339,14 +361,16 @@ static bool tend_read(struct call *c)
     }
     for (uint32_t i = 0; i < bucket_count(b); i++)
         requests += bucket_shard(b, i)->requests;
+    t->changes = b->merging;
     if (b->merging)
         return tend_peek(c);
     if (bucket_count(b) > 1 && tend_is_idle(c->router, b, requests)) {
         t->phase = TEND_HALVE;
+        t->changes = true;
         tend_send(c, LIMITER_HALVE, 0, 0);
         return true;
     }
-    tend_catch_up(c);
+    t->changes = tend_catch_up(c);
     return true;
 }
 

@@ -9,7 +9,8 @@ get more and fewer shards meanwhile, and one process after the other is killed w
   - of buckets that hardly refill, exactly what was answered is gone, but for requests whose outcome nobody knows;
   - parent and child were charged together or not at all;
   - buckets that refill are full again: no token is lost for good;
-  - nothing is stuck: every request is answered, every merging ends.
+  - nothing is stuck: every request is answered, every merging ends;
+  - a bucket with several shards that no router knows of any more is merged, too.
 
   limiter_test.py                     20 s, for ctest
   limiter_test.py --seconds 600       the whole
@@ -33,7 +34,8 @@ YEAR_MS = 366 * 24 * 3600 * 1000
 MTOK = 1000
 # entity: (capacity, refill, period in ms)
 LIMITS = {"hot": (4000, 4000, 4000), "slow": (20000, 20000, YEAR_MS), "named": (20000, 20000, YEAR_MS),
-          "leased": (20000, 20000, YEAR_MS), "child": (50000, 50000, YEAR_MS), "org": (50000, 50000, YEAR_MS)}
+          "leased": (20000, 20000, YEAR_MS), "child": (50000, 50000, YEAR_MS), "org": (50000, 50000, YEAR_MS),
+          "forgotten": (1000, 1000, 60000)}
 REASKS_S = 60  # a request with a name has its answer by then
 
 
@@ -226,6 +228,32 @@ class Test:
         return status["shards"] == 1 and not status["merging"]
 
 
+    def shards_in_item(self, entity):
+        """As a client of the table sees it: no router learns of the bucket by that."""
+        item = servers.Client(self.ports[0]).call(
+            "GetItem", TableName="weir-limiter", ConsistentRead=True,
+            Key={"PK": {"S": f"default/BUCKET#{entity}#r#0"}, "SK": {"S": "#STATE"}})["Item"]
+        return int(item["ct"]["N"]), item.get("mg", {}).get("BOOL", False)
+
+    def press(self, entity):
+        """Writes to the item as if it had been written too often, and asks for a token: the bucket grows."""
+        self.limiter.insist("POST", "acquire", {"entity": entity, "resource": "r", "consume": {"rpm": 1}})
+        servers.Client(self.ports[0]).call(
+            "UpdateItem", TableName="weir-limiter", UpdateExpression="SET lm.wcu.tk = :n",
+            ExpressionAttributeValues={":n": {"N": "-1000000"}},
+            Key={"PK": {"S": f"default/BUCKET#{entity}#r#0"}, "SK": {"S": "#STATE"}})
+        self.limiter.insist("POST", "acquire", {"entity": entity, "resource": "r", "consume": {"rpm": 1}})
+        return self.shards_in_item(entity)[0] > 1
+
+    def forget(self):
+        until("the bucket grows", lambda: self.press("forgotten"), 60, 0.2)
+        for name in self.cluster.routers:
+            self.cluster[name].kill()
+            self.cluster[name].start()
+        self.limiter.insist("POST", "acquire", {"entity": "hot", "resource": "r", "consume": {"rpm": 1}})
+        until("a bucket that nobody asks for has one shard", lambda: self.shards_in_item("forgotten") == (1, False), 120)
+
+
 def worst_window(admitted, capacity, rate_s):
     """The most by which what was admitted in a window exceeds what may be, in tokens. Each request was decided
     between its begin and its end; so the window begins at a begin, and ends at an end."""
@@ -281,6 +309,7 @@ def run(options, directory):
             statuses.update(w.statuses)
         until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]), 120)
         books, admitted, excess = check(test, workers)
+        test.forget()
         events = [e for e in json.load(urllib.request.urlopen(
             f"http://127.0.0.1:{cluster.ports[0]}/weir/events")) ["events"] if e["kind"].startswith("bucket-")]
         until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]), 120)

@@ -317,6 +317,30 @@ static void backlogs_that_once_grew_too_large_pass(void **state)
     }
 }
 
+/* The aggregators of three routers read the shards of buckets so often that a small table had no units left for
+ * anything else. */
+static void limiters_that_once_failed_pass(void **state)
+{
+    static const uint64_t seeds[] = {75000261, 75000462};
+    (void)state;
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        const struct sim_options o = {.seed = seeds[i],
+                                      .faults = SIM_FAULTS_ALL,
+                                      .clients = 1,
+                                      .limits = 4,
+                                      .merges = SIM_MERGES_NONE,
+                                      .transacts = SIM_TRANSACTS_NONE,
+                                      .expiries = SIM_EXPIRIES_NONE,
+                                      .follows = SIM_FOLLOWS_NONE,
+                                      .tallies = SIM_TALLIES_NONE,
+                                      .saltings_ms = SIM_SALTINGS_NONE,
+                                      .length_ms = 4000};
+        uint64_t hash;
+        printf("SEED=%llu\n", (unsigned long long)o.seed);
+        assert_false(violates(&o, &hash));
+    }
+}
+
 /* 41000244: items that went home by several moves at a time filled the memtable, and gave all of them up,
  * again and again. 41000164: a page of a key that has one shard left began anew when its table was told of
  * other salted keys, and named items twice. 41000543: an item that went home between two shards, and was
@@ -394,6 +418,7 @@ int main(void)
         cmocka_unit_test(tables_that_once_failed_pass),
         cmocka_unit_test(merges_that_once_failed_pass),
         cmocka_unit_test(time_to_live_that_once_failed_passes),
+        cmocka_unit_test(limiters_that_once_failed_pass),
         cmocka_unit_test(salted_keys_that_once_failed_pass),
         cmocka_unit_test(policies_that_once_failed_pass),
         cmocka_unit_test(backlogs_that_once_grew_too_large_pass),
