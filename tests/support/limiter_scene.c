@@ -2,10 +2,20 @@
 #include "tests/support/limiter_scene.h"
 
 #include "base/must.h"
+#include "tests/check.h"
 
 void limiter_scene_init(struct limiter_scene *s, int64_t now_ms)
 {
     *s = (struct limiter_scene){.now_ms = now_ms, .limits = {.version = 1}};
+}
+
+void limiter_scene_init_daily(struct limiter_scene *s, int64_t now_ms)
+{
+    enum {
+        DAY_MS = 24 * 60 * 60 * 1000
+    };
+    limiter_scene_init(s, now_ms);
+    limiter_scene_limit(s, "rpd", 1000, 1000, DAY_MS);
 }
 
 void limiter_scene_deinit(struct limiter_scene *s)
@@ -105,6 +115,16 @@ static enum limiter_refusal amount_run(struct limiter_scene *s, enum limiter_ver
 enum limiter_refusal limiter_scene_take(struct limiter_scene *s, uint32_t shard, int64_t mtok)
 {
     return amount_run(s, LIMITER_TAKE, shard, mtok);
+}
+
+void limiter_scene_assert_takes(struct limiter_scene *s, uint32_t shard, int64_t tokens)
+{
+    assert_int_equal(limiter_scene_take(s, shard, 1000 * tokens), LIMITER_DONE);
+}
+
+void limiter_scene_assert_short(struct limiter_scene *s, uint32_t shard, int64_t tokens)
+{
+    assert_int_equal(limiter_scene_take(s, shard, 1000 * tokens), LIMITER_SHORT);
 }
 
 enum limiter_refusal limiter_scene_adjust(struct limiter_scene *s, uint32_t shard, int64_t mtok)

@@ -14,6 +14,8 @@ struct limiter_scene {
 };
 
 void limiter_scene_init(struct limiter_scene *s, int64_t now_ms);
+/* With a limit of 1,000 requests a day. */
+void limiter_scene_init_daily(struct limiter_scene *s, int64_t now_ms);
 void limiter_scene_deinit(struct limiter_scene *s);
 /* Amounts in tokens. */
 void limiter_scene_limit(struct limiter_scene *s, const char *name, int64_t capacity,
@@ -33,6 +35,9 @@ void limiter_scene_learn(struct limiter_scene *s);
 
 /* Commands of several steps, none of which may fail. Amounts in mtok of the first limit. */
 enum limiter_refusal limiter_scene_take(struct limiter_scene *s, uint32_t shard, int64_t mtok);
+/* Tokens of the first limit: they are taken; there are too few. */
+void limiter_scene_assert_takes(struct limiter_scene *s, uint32_t shard, int64_t tokens);
+void limiter_scene_assert_short(struct limiter_scene *s, uint32_t shard, int64_t tokens);
 enum limiter_refusal limiter_scene_adjust(struct limiter_scene *s, uint32_t shard, int64_t mtok);
 /* Asks the parent for the gift, and makes the shard of it; its parents first. */
 void limiter_scene_open(struct limiter_scene *s, uint32_t shard);

@@ -10,23 +10,6 @@ enum {
 };
 #define NOW_MS INT64_C(1755500000000)
 
-/* 1,000 requests a day. */
-static void daily_init(struct limiter_scene *s)
-{
-    limiter_scene_init(s, NOW_MS);
-    limiter_scene_limit(s, "rpd", 1000, 1000, DAY_MS);
-}
-
-static void assert_takes(struct limiter_scene *s, uint32_t shard, int64_t tokens)
-{
-    assert_int_equal(limiter_scene_take(s, shard, 1000 * tokens), LIMITER_DONE);
-}
-
-static void assert_short(struct limiter_scene *s, uint32_t shard, int64_t tokens)
-{
-    assert_int_equal(limiter_scene_take(s, shard, 1000 * tokens), LIMITER_SHORT);
-}
-
 /* Takes single requests from all shards in turn, until no shard has one. A second later each time, so
  * that the hidden limit never refuses. */
 static int64_t drain(struct limiter_scene *s)
@@ -54,8 +37,8 @@ static void three_doublings_admit_no_more_than_the_capacity_of_a_day(void **stat
     struct limiter_scene s;
     int64_t admitted;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     for (int i = 0; i < 3; i++) {
         limiter_scene_double(&s);
         assert_int_equal(limiter_scene_tokens(&s), 999000);
@@ -75,22 +58,22 @@ static void drained_shards_refill_all_by_themselves(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_double(&s);
     limiter_scene_double(&s);
     for (uint32_t shard = 1; shard < 4; shard++)
         limiter_scene_open(&s, shard);
     for (uint32_t shard = 0; shard < 4; shard++)
-        assert_takes(&s, shard, 249);
+        limiter_scene_assert_takes(&s, shard, 249);
     s.now_ms += DAY_MS / 2;
     for (uint32_t shard = 0; shard < 4; shard++) {
-        assert_takes(&s, shard, 124);
-        assert_short(&s, shard, 2);
+        limiter_scene_assert_takes(&s, shard, 124);
+        limiter_scene_assert_short(&s, shard, 2);
     }
     s.now_ms += DAY_MS;
     for (uint32_t shard = 0; shard < 4; shard++)
-        assert_takes(&s, shard, 250);
+        limiter_scene_assert_takes(&s, shard, 250);
     limiter_scene_deinit(&s);
 }
 
@@ -107,10 +90,10 @@ static void the_hidden_limit_refills_so_that_doubling_ends(void **state)
     assert_int_equal(limiter_scene_take(&s, 0, 1000), LIMITER_SHORT_WRITES);
     s.now_ms += 10;
     for (int i = 0; i < 10; i++)
-        assert_takes(&s, 0, 1);
+        limiter_scene_assert_takes(&s, 0, 1);
     assert_int_equal(limiter_scene_take(&s, 0, 1000), LIMITER_SHORT_WRITES);
     s.now_ms += 1000;
-    assert_takes(&s, 0, 1);
+    limiter_scene_assert_takes(&s, 0, 1);
     assert_int_equal(limiter_scene_bucket(&s, 0).writes.tokens, LIMITER_WRITES_MWCU - 1000);
     limiter_scene_deinit(&s);
 }
@@ -126,7 +109,7 @@ static void a_new_shard_has_a_hidden_limit_of_its_own(void **state)
     limiter_scene_double(&s);
     limiter_scene_open(&s, 1);
     for (int i = 0; i < 900; i++)
-        assert_takes(&s, 1, 1);
+        limiter_scene_assert_takes(&s, 1, 1);
     limiter_scene_deinit(&s);
 }
 
@@ -134,23 +117,23 @@ static void a_limit_change_reaches_every_shard_that_is_used(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 400);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 400);
     limiter_scene_double(&s);
     limiter_scene_open(&s, 1);
     s.limits.version = 2;
     s.limits.at[0].capacity = 100000;
     s.limits.at[0].amount = 100000;
     for (uint32_t shard = 0; shard < 2; shard++) { /* 300 each, 50 of them stay */
-        assert_short(&s, shard, 51);
-        assert_takes(&s, shard, 50);
+        limiter_scene_assert_short(&s, shard, 51);
+        limiter_scene_assert_takes(&s, shard, 50);
         assert_int_equal(limiter_scene_bucket(&s, shard).limits.version, 2);
-        assert_short(&s, shard, 1);
+        limiter_scene_assert_short(&s, shard, 1);
     }
     s.now_ms += DAY_MS;
     for (uint32_t shard = 0; shard < 2; shard++) {
-        assert_short(&s, shard, 51);
-        assert_takes(&s, shard, 50);
+        limiter_scene_assert_short(&s, shard, 51);
+        limiter_scene_assert_takes(&s, shard, 50);
     }
     limiter_scene_deinit(&s);
 }
@@ -159,8 +142,8 @@ static void a_limit_change_reaches_shards_that_are_not_made_yet(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_double(&s);
     s.limits.version = 2;
     s.limits.at[0].capacity = s.limits.at[0].amount = 100000;
@@ -168,8 +151,8 @@ static void a_limit_change_reaches_shards_that_are_not_made_yet(void **state)
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_DONE);
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_NO_CHANGE);
     limiter_scene_open(&s, 1);
-    assert_short(&s, 1, 51);
-    assert_takes(&s, 1, 50);
+    limiter_scene_assert_short(&s, 1, 51);
+    limiter_scene_assert_takes(&s, 1, 50);
     limiter_scene_deinit(&s);
 }
 
@@ -180,7 +163,7 @@ static void a_limit_change_keeps_tokens_totals_and_the_fraction(void **state)
     limiter_scene_init(&s, NOW_MS);
     limiter_scene_limit(&s, "rpm", 60, 1, 60000); /* one mtok each 60 ms */
     limiter_scene_limit(&s, "rpd", 500, 500, DAY_MS);
-    assert_takes(&s, 0, 40);
+    limiter_scene_assert_takes(&s, 0, 40);
     s.now_ms += 60 * 7 + 30;
     struct limiter_command m = limiter_scene_command(&s, LIMITER_CONFIGURE, 0);
     m.limits.version = 2; /* rpd is gone, rph is new, rpm has another period */
@@ -226,9 +209,9 @@ static void the_first_request_makes_a_full_bucket(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     s.known = (struct limiter_shards){.epoch = NOW_MS + 77, .count = 1, .grown = {5}};
-    assert_takes(&s, 0, 10);
+    limiter_scene_assert_takes(&s, 0, 10);
     const struct limiter_bucket b = limiter_scene_bucket(&s, 0);
     assert_int_equal(b.levels[0].tokens, 990000);
     assert_int_equal(b.taken[0], 10000);
@@ -245,8 +228,8 @@ static void a_refused_request_leaves_no_bucket(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_short(&s, 0, 1001);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_short(&s, 0, 1001);
     assert_int_equal(s.items[0].size, 0);
     assert_int_equal(limiter_scene_take(&s, 3, 1000), LIMITER_ABSENT);
     assert_int_equal(limiter_scene_adjust(&s, 0, 1000), LIMITER_ABSENT);
@@ -257,7 +240,7 @@ static void a_request_takes_from_all_limits_or_from_none(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     limiter_scene_limit(&s, "tpm", 100, 100, MINUTE_MS);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_TAKE, 0);
     m.amounts[0] = 1000;
@@ -279,7 +262,7 @@ static void a_limit_in_debt_refuses_only_requests_that_want_it(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     limiter_scene_limit(&s, "tpm", 100, 100, MINUTE_MS);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_TAKE, 0);
     m.amounts[0] = 1000;
@@ -301,9 +284,9 @@ static void amounts_go_by_the_names_of_limits(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     limiter_scene_limit(&s, "tpm", 100, 100, MINUTE_MS);
-    assert_takes(&s, 0, 1);
+    limiter_scene_assert_takes(&s, 0, 1);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_CONFIGURE, 0);
     m.limits.version = 2; /* tpm comes first now, rpd is gone */
     m.limits.count = 1;
@@ -326,7 +309,7 @@ static void a_late_request_is_refused(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_TAKE, 0);
     m.until_ms = NOW_MS + 1;
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_DONE);
@@ -339,7 +322,7 @@ static void a_request_with_a_home_is_done_there_only(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_TAKE, 0);
     m.homed = true;
     m.home = 0xabcd7;
@@ -362,8 +345,8 @@ static void an_adjustment_may_make_debt_and_never_fills_above_the_share(void **s
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1000);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1000);
     assert_int_equal(limiter_scene_adjust(&s, 0, 500000), LIMITER_DONE);
     assert_int_equal(limiter_scene_bucket(&s, 0).levels[0].tokens, -500000);
     assert_int_equal(limiter_scene_bucket(&s, 0).taken[0], 1500000);
@@ -382,8 +365,8 @@ static void requests_that_left_no_trace_are_charged_and_counted(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_TAKE, 0);
     m.mwcu = 700000;
     m.attempts = 699;
@@ -409,10 +392,10 @@ static void a_reset_fills_shards_and_gifts(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_RESET, 0);
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_NO_CHANGE);
-    assert_takes(&s, 0, 1000);
+    limiter_scene_assert_takes(&s, 0, 1000);
     limiter_scene_double(&s);
     assert_int_equal(limiter_scene_tokens(&s), 0);
     m = limiter_scene_command(&s, LIMITER_RESET, 0);
@@ -426,7 +409,7 @@ static void an_item_that_is_none_of_the_bucket_is_left_alone(void **state)
     struct limiter_scene s;
     struct item_writer w;
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     item_begin(&w, &s.items[0]);
     item_name(&w, slice_of("PK"));
     item_string(&w, slice_of("x"));
@@ -436,7 +419,7 @@ static void an_item_that_is_none_of_the_bucket_is_left_alone(void **state)
         assert_int_equal(limiter_scene_run(&s, &m), LIMITER_NO_BUCKET);
     }
     buffer_deinit(&s.items[0]);
-    assert_takes(&s, 0, 1);
+    limiter_scene_assert_takes(&s, 0, 1);
     s.items[1] = s.items[0]; /* another shard's item */
     s.items[0] = (struct buffer){0};
     assert_int_equal(limiter_scene_take(&s, 1, 1000), LIMITER_NO_BUCKET);
@@ -449,15 +432,15 @@ static void a_leader_whose_clock_is_behind_does_not_move_time_back(void **state)
     (void)state;
     limiter_scene_init(&s, NOW_MS);
     limiter_scene_limit(&s, "rps", 1000, 1000, 1000);
-    assert_takes(&s, 0, 1000);
+    limiter_scene_assert_takes(&s, 0, 1000);
     s.now_ms -= 500;
-    assert_short(&s, 0, 1);
+    limiter_scene_assert_short(&s, 0, 1);
     s.now_ms += 501;
-    assert_takes(&s, 0, 1);
+    limiter_scene_assert_takes(&s, 0, 1);
     s.now_ms -= 500;
     assert_int_equal(limiter_scene_adjust(&s, 0, 0), LIMITER_DONE);
     s.now_ms += 500;
-    assert_short(&s, 0, 1);
+    limiter_scene_assert_short(&s, 0, 1);
     limiter_scene_deinit(&s);
 }
 
@@ -511,7 +494,7 @@ static void every_command_comes_back_from_its_bytes(void **state)
     struct limiter_command back;
     struct buffer bytes = {0};
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     limiter_scene_limit(&s, "tpm", 100, 100, MINUTE_MS);
     for (int verb = LIMITER_TAKE; verb < LIMITER_VERBS; verb++) {
         const struct limiter_command m = full_command(&s, (enum limiter_verb)verb);
@@ -586,7 +569,7 @@ static void commands_that_cannot_be_are_refused(void **state)
     struct limiter_scene s;
     struct buffer bytes = {0};
     (void)state;
-    daily_init(&s);
+    limiter_scene_init_daily(&s, NOW_MS);
     limiter_scene_limit(&s, "tpm", 100, 100, MINUTE_MS);
     for (size_t i = 0; i < COUNT_OF(breaks); i++) {
         struct limiter_command m = full_command(&s, breaks[i](NULL)), back;

@@ -8,23 +8,6 @@ enum {
 };
 #define NOW_MS INT64_C(1755500000000)
 
-/* 1,000 requests a day. */
-static void daily_init(struct limiter_scene *s)
-{
-    limiter_scene_init(s, NOW_MS);
-    limiter_scene_limit(s, "rpd", 1000, 1000, DAY_MS);
-}
-
-static void assert_takes(struct limiter_scene *s, uint32_t shard, int64_t tokens)
-{
-    assert_int_equal(limiter_scene_take(s, shard, 1000 * tokens), LIMITER_DONE);
-}
-
-static void assert_short(struct limiter_scene *s, uint32_t shard, int64_t tokens)
-{
-    assert_int_equal(limiter_scene_take(s, shard, 1000 * tokens), LIMITER_SHORT);
-}
-
 static void dividing_and_merging_conserve_tokens(void **state)
 {
     struct limiter_scene s;
@@ -54,8 +37,8 @@ static void debt_is_divided_too(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1000);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1000);
     assert_int_equal(limiter_scene_adjust(&s, 0, 1001), LIMITER_DONE);
     limiter_scene_double(&s);
     const struct limiter_bucket b = limiter_scene_bucket(&s, 0);
@@ -68,16 +51,16 @@ static void a_shard_is_made_once_in_an_epoch(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_double(&s);
     assert_int_equal(limiter_scene_take(&s, 1, 1000), LIMITER_ABSENT);
     limiter_scene_open(&s, 1);
-    assert_takes(&s, 1, 400);
+    limiter_scene_assert_takes(&s, 1, 400);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_OPEN, 1);
     m.gift = limiter_scene_bucket(&s, 0).gifts[0];
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_NO_CHANGE);
-    assert_short(&s, 1, 100);
+    limiter_scene_assert_short(&s, 1, 100);
     limiter_scene_deinit(&s);
 }
 
@@ -85,13 +68,13 @@ static void a_shard_divides_when_it_hears_of_the_growth(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_double(&s);
     limiter_scene_open(&s, 1);
     limiter_scene_double(&s);
     limiter_scene_double(&s);
-    assert_takes(&s, 1, 1);
+    limiter_scene_assert_takes(&s, 1, 1);
     const struct limiter_bucket b = limiter_scene_bucket(&s, 1);
     assert_int_equal(b.shards, 8);
     assert_int_equal(b.gift_count, 2);
@@ -109,8 +92,8 @@ static void a_gift_is_set_aside_when_it_is_asked_for(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_double(&s);
     limiter_scene_open(&s, 1);
     limiter_scene_double(&s);
@@ -130,8 +113,8 @@ static void a_bucket_doubles_once_for_all_who_ask_at_a_time(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_learn(&s);
     const struct limiter_command m = limiter_scene_command(&s, LIMITER_DOUBLE, 0);
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_DONE);
@@ -146,7 +129,7 @@ static void no_bucket_has_more_shards_than_its_limits_allow(void **state)
     (void)state;
     limiter_scene_init(&s, NOW_MS);
     limiter_scene_limit(&s, "few", 3, 1000, 1000);
-    assert_takes(&s, 0, 1);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_double(&s);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_DOUBLE, 0);
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_NO_CHANGE);
@@ -164,8 +147,8 @@ static void a_closed_shard_takes_nothing_and_is_not_opened_by_late_commands(void
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_double(&s);
     const struct limiter_shards before = s.known;
     struct limiter_command late = limiter_scene_command(&s, LIMITER_OPEN, 1);
@@ -184,7 +167,7 @@ static void a_closed_shard_takes_nothing_and_is_not_opened_by_late_commands(void
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_NO_CHANGE);
     m.gift = limiter_scene_bucket(&s, 0).gifts[0];
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_DONE);
-    assert_takes(&s, 1, 499);
+    limiter_scene_assert_takes(&s, 1, 499);
     limiter_scene_deinit(&s);
 }
 
@@ -192,8 +175,8 @@ static void late_and_doubled_commands_of_a_merging_do_nothing(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_double(&s);
     limiter_scene_open(&s, 1);
     limiter_scene_learn(&s);
@@ -231,8 +214,8 @@ static void merging_needs_an_idle_truth(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
     limiter_scene_learn(&s);
     struct limiter_command m = limiter_scene_command(&s, LIMITER_HALVE, 0);
     assert_int_equal(limiter_scene_run(&s, &m), LIMITER_NO_CHANGE); /* one shard is the least */
@@ -252,8 +235,8 @@ static void merging_needs_an_idle_truth(void **state)
  * once more; the gift for shard 3 can go nowhere. */
 static void divided_by_old_commands(struct limiter_scene *s)
 {
-    daily_init(s);
-    assert_takes(s, 0, 1);
+    limiter_scene_init_daily(s, NOW_MS);
+    limiter_scene_assert_takes(s, 0, 1);
     limiter_scene_double(s);
     struct limiter_command open = limiter_scene_command(s, LIMITER_OPEN, 1);
     open.gift = limiter_scene_bucket(s, 0).gifts[0];
@@ -272,7 +255,7 @@ static void a_shard_that_missed_a_merging_takes_its_gift_back(void **state)
     struct limiter_scene s;
     (void)state;
     divided_by_old_commands(&s);
-    assert_takes(&s, 1, 499);
+    limiter_scene_assert_takes(&s, 1, 499);
     assert_int_equal(limiter_scene_bucket(&s, 1).shards, 2);
     assert_int_equal(limiter_scene_tokens(&s), 500000);
     limiter_scene_deinit(&s);
@@ -287,7 +270,7 @@ static void a_shard_that_missed_a_merging_divides_anew(void **state)
     limiter_scene_open(&s, 3);
     assert_int_equal(limiter_scene_bucket(&s, 1).gifts[0].epoch, s.known.grown[2]);
     assert_int_equal(limiter_scene_tokens(&s), 999000);
-    assert_takes(&s, 3, 249);
+    limiter_scene_assert_takes(&s, 3, 249);
     limiter_scene_deinit(&s);
 }
 
@@ -295,14 +278,14 @@ static void a_shard_that_expired_comes_back_as_its_gift_has_become(void **state)
 {
     struct limiter_scene s;
     (void)state;
-    daily_init(&s);
-    assert_takes(&s, 0, 1000);
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1000);
     limiter_scene_double(&s);
     limiter_scene_open(&s, 1);
     s.now_ms += DAY_MS + HOUR_MS;
     buffer_deinit(&s.items[1]);
     limiter_scene_open(&s, 1);
-    assert_takes(&s, 1, 500);
+    limiter_scene_assert_takes(&s, 1, 500);
     limiter_scene_deinit(&s);
 }
 
