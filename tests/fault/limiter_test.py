@@ -10,7 +10,8 @@ get more and fewer shards meanwhile, and one process after the other is killed w
   - parent and child were charged together or not at all;
   - buckets that refill are full again: no token is lost for good;
   - nothing is stuck: every request is answered, every merging ends;
-  - a bucket with several shards that no router knows of any more is merged, too.
+  - a bucket with several shards that no router knows of any more is merged, too;
+  - a router that reaches no node answers as the request says, and soon; then as if nothing had been.
 
   limiter_test.py                     20 s, for ctest
   limiter_test.py --seconds 600       the whole
@@ -228,6 +229,24 @@ class Test:
         return status["shards"] == 1 and not status["merging"]
 
 
+    def cut_off(self):
+        """A router whose links to all nodes are cut; before, it knows the bucket's limits."""
+        alone = Limiter(self.ports[:1])
+        ask = lambda **more: alone.call("POST", "acquire", {  # noqa: E731
+            "entity": "hot", "resource": "r", "consume": {"rpm": 1}, **more})
+        until("the router knows the bucket", lambda: ask()[0] == 200)
+        for node in self.cluster.nodes:
+            self.cluster.cut("router-1", node)
+        for choice, expected in (("allow", 200), ("block", 503)):
+            begun = time.monotonic()
+            status, answer = ask(on_unavailable=choice)
+            if status != expected or "unavailable" not in json.dumps(answer):
+                raise AssertionError(f"cut off, {choice}: {status} {answer}")
+            if time.monotonic() - begun > 5:
+                raise AssertionError(f"cut off, {choice}: the answer took {time.monotonic() - begun} s")
+        self.cluster.heal()
+        until("the router takes tokens again", lambda: ask(on_unavailable="block")[0] == 200, 60)
+
     def shards_in_item(self, entity):
         """As a client of the table sees it: no router learns of the bucket by that."""
         item = servers.Client(self.ports[0]).call(
@@ -310,6 +329,7 @@ def run(options, directory):
         until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]), 120)
         books, admitted, excess = check(test, workers)
         test.forget()
+        test.cut_off()
         events = [e for e in json.load(urllib.request.urlopen(
             f"http://127.0.0.1:{cluster.ports[0]}/weir/events")) ["events"] if e["kind"].startswith("bucket-")]
         until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]), 120)
