@@ -15,7 +15,8 @@ enum {
     SHORT_PAUSE_MS = 50,
     ROUND_PAUSE_MS = 100,
     ROUNDS_DOUBLING = 6,
-    FAIR_ROUNDS = 3, /* in so many a bucket must grow */
+    FAIR_ROUNDS = 3,   /* in so many a bucket must grow */
+    UNFAIR_ROUNDS = 6, /* after so many, and none that is fair, there will be none */
     SMALL_MTOK = 1
 };
 
@@ -107,8 +108,9 @@ static void grow_round_over(struct limit_client *c, int status, struct slice bod
 {
     struct limits *l = c->all;
     const uint32_t rounds = l->tried / ROUND_REQUESTS;
-    const bool late = !instant_before(limits_now(l), l->until);
     l->fair_rounds += l->fair && status == 200;
+    const bool late = !instant_before(limits_now(l), l->until) ||
+                      (l->fair_rounds == 0 && rounds == UNFAIR_ROUNDS);
     l->pause_ns = (ROUND_PAUSE_MS * NS_PER_MS)
                   << (rounds < ROUNDS_DOUBLING ? rounds : ROUNDS_DOUBLING);
     if (status == 200 && !dynamo_says(body, "\"shards\":1,"))
