@@ -197,15 +197,19 @@ void limiter_levels_convert(struct limiter_level *levels, const struct limiter_l
 void limiter_bucket_set_limits(struct limiter_bucket *b, const struct limiter_limits *limits,
                                int64_t now_ms)
 {
-    int64_t taken[LIMITER_LIMITS_MAX];
+    int64_t taken[LIMITER_LIMITS_MAX], before[LIMITER_LIMITS_MAX];
     if (MUTATED(RAFT_MUTATION_LIMITER_OLD_LIMITS) && b->shard > 0)
         return;
     memcpy(taken, b->taken, sizeof taken);
+    memcpy(before, b->taken_before, sizeof before);
     memset(b->taken, 0, sizeof b->taken);
+    memset(b->taken_before, 0, sizeof b->taken_before);
     for (uint32_t i = 0; i < limits->count; i++) {
         const uint32_t k = limiter_limit_find(&b->limits, limits->at[i].name);
-        if (k < b->limits.count)
-            b->taken[i] = taken[k];
+        if (k == b->limits.count)
+            continue;
+        b->taken[i] = taken[k];
+        b->taken_before[i] = before[k];
     }
     limiter_levels_convert(b->levels, &b->limits, limits, b->shard, b->shards, now_ms);
     for (uint32_t i = 0; i < b->gift_count; i++) {
@@ -269,10 +273,11 @@ static int64_t bucket_full_ms(const struct limiter_bucket *b, uint32_t i)
 {
     const struct limiter_limit *limit = &b->limits.at[i];
     struct limiter_level level = b->levels[i];
-    if (b->taken[i] < -LIMITER_MTOK_MAX)
+    const __int128 taken = (__int128)b->taken[i] - b->taken_before[i];
+    if (taken < -LIMITER_MTOK_MAX)
         level.tokens -= LIMITER_MTOK_MAX;
-    else if (b->taken[i] < 0)
-        level.tokens += b->taken[i];
+    else if (taken < 0)
+        level.tokens += (int64_t)taken;
     const int64_t full = limiter_share(limit->capacity, b->shard, b->shards);
     const int64_t wait = limiter_wait_ms(&level, limit, b->shard, b->shards, full);
     return wait < LIMITER_TIME_MAX ? level.at_ms + wait : LIMITER_TIME_MAX;

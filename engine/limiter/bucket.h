@@ -112,8 +112,10 @@ struct limiter_bucket {
     bool opened;     /* of a closed shard: it had been made; its levels are valid */
     struct limiter_limits limits;
     struct limiter_level levels[LIMITER_LIMITS_MAX];
-    int64_t taken[LIMITER_LIMITS_MAX]; /* mtok in all since it was made, adjustments included */
-    struct limiter_level writes;       /* of the hidden limit, thousandths of write units */
+    int64_t taken[LIMITER_LIMITS_MAX]; /* mtok in all, adjustments included */
+    int64_t
+        taken_before[LIMITER_LIMITS_MAX]; /* .. before it was made, if it was not the first time */
+    struct limiter_level writes;          /* of the hidden limit, thousandths of write units */
     uint32_t gift_count;
     struct limiter_gift gifts[LIMITER_SIZES]; /* by child, ascending */
     int64_t admitted;                         /* requests, since it was made */

@@ -4,8 +4,8 @@
  *   sh sc       the shard, of so many
  *   ep vn ch    epoch, version of the limits, when the number of shards changed (ms)
  *   lm          {name: {tk tokens, cp capacity, ra amount, rp period, ls smallest request, rf refilled
- *               up to (ms), pt fraction of the next mtok, tc taken}}; the hidden limit is `wcu`.
- *               Without ls it is LIMITER_LEAST_MTOK, without pt 0
+ *               up to (ms), pt fraction of the next mtok, tc taken, tb taken before the item was made}};
+ *               the hidden limit is `wcu`. Without ls it is LIMITER_LEAST_MTOK, without pt and tb 0
  *   gf          {child: [epoch, refilled up to, tokens of each limit, fraction of each limit]}.
  *               Without fractions all are 0
  *   ct gr mg    of shard 0: number of shards, epochs of growth, whether it is being merged
@@ -52,12 +52,14 @@ enum level_field {
     LEVEL_AT,
     LEVEL_PART,
     LEVEL_TAKEN,
+    LEVEL_BEFORE,
     LEVEL_FIELDS,
 };
 
 static const char *const level_names[LEVEL_FIELDS] = {
-    [LEVEL_TOKENS] = "tk", [LEVEL_CAPACITY] = "cp", [LEVEL_AMOUNT] = "ra", [LEVEL_PERIOD] = "rp",
-    [LEVEL_LEAST] = "ls",  [LEVEL_AT] = "rf",       [LEVEL_PART] = "pt",   [LEVEL_TAKEN] = "tc",
+    [LEVEL_TOKENS] = "tk", [LEVEL_CAPACITY] = "cp", [LEVEL_AMOUNT] = "ra",
+    [LEVEL_PERIOD] = "rp", [LEVEL_LEAST] = "ls",    [LEVEL_AT] = "rf",
+    [LEVEL_PART] = "pt",   [LEVEL_TAKEN] = "tc",    [LEVEL_BEFORE] = "tb",
 };
 
 /* ---- writing ---- */
@@ -95,7 +97,8 @@ static void key_put(struct item_writer *w, struct slice old)
 
 /* `taken` NULL: the hidden limit. */
 static void level_put(struct item_writer *w, const struct limiter_limit *limit,
-                      const struct limiter_level *level, const int64_t *taken)
+                      const struct limiter_level *level, const int64_t *taken,
+                      const int64_t *before)
 {
     item_name(w, limit->name);
     item_open(w, ATTR_MAP);
@@ -110,6 +113,8 @@ static void level_put(struct item_writer *w, const struct limiter_limit *limit,
         field_put(w, "pt", level->part);
     if (taken != NULL)
         field_put(w, "tc", *taken);
+    if (before != NULL && *before != 0)
+        field_put(w, "tb", *before);
     item_close(w);
 }
 
@@ -118,8 +123,8 @@ static void limits_put(struct item_writer *w, const struct limiter_bucket *b)
     item_name(w, slice_of("lm"));
     item_open(w, ATTR_MAP);
     for (uint32_t i = 0; i < b->limits.count; i++)
-        level_put(w, &b->limits.at[i], &b->levels[i], &b->taken[i]);
-    level_put(w, &limiter_writes, &b->writes, NULL);
+        level_put(w, &b->limits.at[i], &b->levels[i], &b->taken[i], &b->taken_before[i]);
+    level_put(w, &limiter_writes, &b->writes, NULL, NULL);
     item_close(w);
 }
 
@@ -251,7 +256,8 @@ static bool tokens_take(const struct attr *value, const struct limiter_limit *li
 }
 
 static bool level_take(const struct attr *value, uint32_t shard, uint32_t shards,
-                       struct limiter_limit *limit, struct limiter_level *level, int64_t *taken)
+                       struct limiter_limit *limit, struct limiter_level *level, int64_t *taken,
+                       int64_t *before)
 {
     struct attr f[LEVEL_FIELDS];
     if (value->type != ATTR_MAP)
@@ -259,7 +265,7 @@ static bool level_take(const struct attr *value, uint32_t shard, uint32_t shards
     fields_gather(attr_elements(value), level_names, LEVEL_FIELDS, f);
     limit->least = LIMITER_LEAST_MTOK;
     level->part = 0;
-    *taken = 0;
+    *taken = *before = 0;
     return number_take(&f[LEVEL_CAPACITY], 1, LIMITER_MTOK_MAX, &limit->capacity) &&
            number_take(&f[LEVEL_AMOUNT], 1, LIMITER_MTOK_MAX, &limit->amount) &&
            number_take(&f[LEVEL_PERIOD], 1, LIMITER_PERIOD_MAX, &limit->period_ms) &&
@@ -269,15 +275,18 @@ static bool level_take(const struct attr *value, uint32_t shard, uint32_t shards
            number_take(&f[LEVEL_AT], 0, LIMITER_TIME_MAX, &level->at_ms) &&
            (f[LEVEL_PART].type == 0 ||
             number_take(&f[LEVEL_PART], 0, limit->period_ms - 1, &level->part)) &&
-           (f[LEVEL_TAKEN].type == 0 || number_take(&f[LEVEL_TAKEN], INT64_MIN, INT64_MAX, taken));
+           (f[LEVEL_TAKEN].type == 0 ||
+            number_take(&f[LEVEL_TAKEN], INT64_MIN, INT64_MAX, taken)) &&
+           (f[LEVEL_BEFORE].type == 0 ||
+            number_take(&f[LEVEL_BEFORE], INT64_MIN, INT64_MAX, before));
 }
 
 /* The hidden limit is always the same. */
 static bool writes_take(const struct attr *value, struct limiter_bucket *b)
 {
     struct limiter_limit limit;
-    int64_t taken;
-    return level_take(value, 0, 1, &limit, &b->writes, &taken) &&
+    int64_t taken, before;
+    return level_take(value, 0, 1, &limit, &b->writes, &taken, &before) &&
            limit.capacity == limiter_writes.capacity && limit.amount == limiter_writes.amount &&
            limit.period_ms == limiter_writes.period_ms && limit.least == limiter_writes.least &&
            b->writes.tokens >= -LIMITER_WRITES_MWCU;
@@ -300,8 +309,9 @@ static bool limits_take(const struct attr *value, struct limiter_bucket *b)
             continue;
         }
         const uint32_t i = b->limits.count++;
-        if (i == LIMITER_LIMITS_MAX || !level_take(&element, b->shard, b->shards, &b->limits.at[i],
-                                                   &b->levels[i], &b->taken[i]))
+        if (i == LIMITER_LIMITS_MAX ||
+            !level_take(&element, b->shard, b->shards, &b->limits.at[i], &b->levels[i],
+                        &b->taken[i], &b->taken_before[i]))
             return false;
         b->limits.at[i].name = name;
     }

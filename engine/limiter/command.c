@@ -265,6 +265,7 @@ static void run_make(struct limiter_run *run, uint64_t epoch, const struct limit
     for (uint32_t i = 0; i < limits->count; i++) {
         const uint32_t k = limiter_limit_find(&old.limits, limits->at[i].name);
         run->bucket.taken[i] = k < old.limits.count ? old.taken[k] : 0;
+        run->bucket.taken_before[i] = run->bucket.taken[i];
         run->bucket.levels[i].at_ms = run->now_ms;
     }
 }

@@ -55,6 +55,15 @@ static void no_tokens_are_made_or_lost_whatever_happens_to_commands(void **state
     assert_true(expired > 0);
 }
 
+/* 289: a shard that was made anew expired before its gift was full: what had been taken of the shard in its former
+ * life hid what was given back to it now. */
+static void what_once_failed_passes(void **state)
+{
+    struct prng p = prng_seeded(289);
+    (void)state;
+    random_commands(&p);
+}
+
 static void assert_found(enum raft_mutation mutation)
 {
     const char *fault = NULL;
@@ -115,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_tokens_are_made_or_lost_whatever_happens_to_commands),
+        cmocka_unit_test(what_once_failed_passes),
         cmocka_unit_test(a_new_shard_that_begins_full_is_found),
         cmocka_unit_test(a_time_that_moves_on_without_a_token_is_found),
         cmocka_unit_test(a_gift_that_is_forgotten_is_found),

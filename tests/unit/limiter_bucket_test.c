@@ -253,6 +253,7 @@ static struct limiter_bucket four_limits_divided(void)
         b.levels[i].tokens -= 1234567 * (int64_t)i + 33333;
         b.levels[i].part = 12345 * i;
         b.taken[i] = 7654321987 * (int64_t)(i + 1);
+        b.taken_before[i] = 54321987 * (int64_t)i;
     }
     for (uint32_t i = 1; i < LIMITER_SIZES; i++) {
         b.epoch = b.truth.epoch = b.truth.grown[i] = (uint64_t)NOW_MS + i;
@@ -390,6 +391,10 @@ static void a_shard_stays_until_its_gift_is_full_too(void **state)
     struct limiter_bucket b = four_limits();
     (void)state;
     b.taken[2] = -5000000; /* half a day's worth */
+    assert_int_equal(limiter_bucket_expiry_s(&b),
+                     (NOW_MS + INT64_C(12) * 3600 * 1000 + LIMITER_KEEP_MS + 999) / 1000);
+    b.taken[2] = 3000000; /* beyond what had been taken before it was made of the gift */
+    b.taken_before[2] = 8000000;
     assert_int_equal(limiter_bucket_expiry_s(&b),
                      (NOW_MS + INT64_C(12) * 3600 * 1000 + LIMITER_KEEP_MS + 999) / 1000);
     b.taken[2] = INT64_MIN;
