@@ -13,7 +13,8 @@
     X(http, "requests per second and latencies over HTTP")                    \
     X(expressions, "requests with expressions, beside plain ones")            \
     X(indexes, "writes of tables with global indexes, beside tables without") \
-    X(transactions, "transactions of two items, beside plain puts")
+    X(transactions, "transactions of two items, beside plain puts")           \
+    X(limiter, "the rate limiter, beside plain updates and Redis")
 
 #define X(name, help) int bench_##name(int argc, char **argv);
 BENCH_LIST(X)
@@ -37,3 +38,6 @@ int64_t bench_clock_ns(void);
 
 /* Sorts `values`. */
 double bench_median(double *values, size_t count);
+
+/* The median of a[i] / b[i]. */
+double bench_median_ratio(const double *a, const double *b, size_t count);

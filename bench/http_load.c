@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "bench/bench.h"
+#include "workload/client_exchange.h"
 #include "workload/load_setup.h"
 
 /* The measurement as a command line of `weir load`. */
@@ -103,5 +104,19 @@ enum status bench_load_compare(const struct bench_load *l, struct bench_side *a,
     enum status status = STATUS_OK;
     for (int i = 0; i < 2 * rounds && status == STATUS_OK; i++)
         status = bench_load_round(l, (i + i / 2) % 2 ? b : a, i / 2, error);
+    return status;
+}
+
+enum status bench_ask(const struct client_url *url, const char *what, struct slice request,
+                      struct buffer *error)
+{
+    struct buffer answer = {0};
+    int http_status = 0;
+    enum status status = client_exchange(url, request, &http_status, &answer, error);
+    if (status == STATUS_OK && http_status != 200)
+        status =
+            buffer_explain(error, STATUS_IO, "%s: the server answered %.*s", what,
+                           (int)(answer.size < 500 ? answer.size : 500), (const char *)answer.data);
+    buffer_deinit(&answer);
     return status;
 }

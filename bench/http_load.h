@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bench/server.h"
+#include "workload/client_request.h"
 #include "workload/load_run.h"
 
 enum {
@@ -47,3 +48,8 @@ enum status bench_load_round(const struct bench_load *l, struct bench_side *side
 /* Runs both sides once a round; each goes first as often as the other. */
 enum status bench_load_compare(const struct bench_load *l, struct bench_side *a,
                                struct bench_side *b, int rounds, struct buffer *error);
+
+/* A request before the load, which must be answered with 200. `what`: its name in errors. STATUS_IO:
+ * `error` gets one line. */
+enum status bench_ask(const struct client_url *url, const char *what, struct slice request,
+                      struct buffer *error);

@@ -195,14 +195,6 @@ static enum status indexes_prepare(struct bench_one_server *b, int number, struc
 
 /* ---- results ---- */
 
-static double indexes_ratio(const double *with, const double *plain, int64_t rounds)
-{
-    double ratios[BENCH_ROUNDS_MAX];
-    for (int64_t i = 0; i < rounds; i++)
-        ratios[i] = with[i] / plain[i];
-    return bench_median(ratios, (size_t)rounds);
-}
-
 static struct backlog backlog_most(const struct index_table *t, int64_t rounds)
 {
     struct backlog most = {0};
@@ -255,8 +247,8 @@ static void indexes_compare(struct bench_one_server *b, struct bench_side *sides
     int plain = 0;
     for (int i = 0; i < SCENES; i++) {
         plain = scenes[i].indexes == NULL ? i : plain;
-        ratio[i] = indexes_ratio(sides[i].per_s, sides[plain].per_s, b->rounds);
-        cpu_ratio[i] = indexes_ratio(sides[plain].cpu_us, sides[i].cpu_us, b->rounds);
+        ratio[i] = bench_median_ratio(sides[i].per_s, sides[plain].per_s, (size_t)b->rounds);
+        cpu_ratio[i] = bench_median_ratio(sides[plain].cpu_us, sides[i].cpu_us, (size_t)b->rounds);
         b->missed |= ratio[i] < scenes[i].budget;
     }
     for (int i = 0; i < SCENES; i++)

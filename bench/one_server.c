@@ -12,15 +12,19 @@
 static const struct option one_server_options[] = {
     {"rounds", "N", OPTION_INTEGER, MEMBER(rounds), .least = 1, .most = BENCH_ROUNDS_MAX,
      .help = "How often each measurement is made. Medians count."},
-    {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
-     .help = "How long each measurement takes."},
     {"connections", "N", OPTION_INTEGER, MEMBER(load.connections), .least = 1, .most = 10000,
      .help = "How many connections there are."},
-    {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .least = 1, .most = ITEM_SIZE_MAX,
-     .help = "The size of an item in bytes, names and values together."},
     {"data", "DIR", OPTION_TEXT, MEMBER(data),
      .help = "The started server keeps its data in a new directory below DIR."},
     {"json", NULL, OPTION_FLAG, MEMBER(json), .help = "Print one JSON object."},
+};
+
+/* Of loads as `weir load` puts them. */
+static const struct option one_server_load_options[] = {
+    {"duration", "TIME", OPTION_TEXT, MEMBER(load.duration),
+     .help = "How long each measurement takes."},
+    {"item-bytes", "N", OPTION_INTEGER, MEMBER(load.item_bytes), .least = 1, .most = ITEM_SIZE_MAX,
+     .help = "The size of an item in bytes, names and values together."},
 };
 
 #undef MEMBER
@@ -29,19 +33,21 @@ static int one_server_parse(struct bench_one_server *b, int argc, char **argv)
 {
     char command[64];
     snprintf(command, sizeof command, "weir-bench %s", b->name);
-    const struct command_line line = {.command = command,
-                                      .usage = "[option]...",
-                                      .about = b->about,
-                                      .examples = b->examples,
-                                      .groups = {OPTION_GROUP(NULL, one_server_options, b)}};
+    const struct option_group load = OPTION_GROUP(NULL, one_server_load_options, b);
+    const struct command_line line = {
+        .command = command,
+        .usage = "[option]...",
+        .about = b->about,
+        .examples = b->examples,
+        .groups = {OPTION_GROUP(NULL, one_server_options, b), b->more.count > 0 ? b->more : load}};
     return usage_parse(&line, argc, argv);
 }
 
 static enum status one_server_measure(struct bench_one_server *b, struct buffer *error)
 {
-    int server_cpu, load_cpu;
-    bench_choose_cpus(&server_cpu, &load_cpu);
-    enum status status = bench_server_start(&b->server, b->data, server_cpu, NULL, error);
+    int load_cpu;
+    bench_choose_cpus(&b->server_cpu, &load_cpu);
+    enum status status = bench_server_start(&b->server, b->data, b->server_cpu, NULL, error);
     bench_pin(load_cpu);
     if (status == STATUS_OK) {
         bench_server_url(&b->server, b->url);

@@ -71,3 +71,13 @@ double bench_median(double *values, size_t count)
     qsort(values, count, sizeof values[0], compare_numbers);
     return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
+
+double bench_median_ratio(const double *a, const double *b, size_t count)
+{
+    double *ratios = must_calloc(count, sizeof *ratios);
+    for (size_t i = 0; i < count; i++)
+        ratios[i] = a[i] / b[i];
+    const double median = bench_median(ratios, count);
+    free(ratios);
+    return median;
+}

@@ -1,4 +1,4 @@
-/* server.c - starts the `weir` that stands beside this program, and reads its port. */
+/* server.c - starts the `weir` that stands beside this program, or another server, and awaits it. */
 #include "bench/server.h"
 
 #include <errno.h>
@@ -53,30 +53,18 @@ static bool find_weir(char out[PATH_MAX])
     return true;
 }
 
-static _Noreturn void run_child(const char *folder, int cpu, const char *const *settings,
+static _Noreturn void run_child(const char *folder, int cpu, const struct bench_program *program,
                                 int output)
 {
-    char program[PATH_MAX];
-    static const char *const none[] = {"--profile", "off", NULL};
-    const char *first[] = {"weir", "local", "--nodes", "1", "--port", "0", "--data", folder};
-    enum {
-        FIRST = sizeof first / sizeof first[0]
-    };
-    char *arguments[FIRST + SETTINGS_MAX + 1] = {0};
-    memcpy(arguments, first, sizeof first);
-    if (settings == NULL)
-        settings = none;
-    for (int i = 0; settings[i] != NULL && i < SETTINGS_MAX; i++)
-        arguments[FIRST + i] = (char *)(uintptr_t)settings[i];
     bench_pin(cpu);
     dup2(output, STDOUT_FILENO);
-    if (find_weir(program))
-        execv(program, arguments);
+    if (chdir(folder) == 0)
+        execvp(program->name, (char *const *)(uintptr_t)program->arguments);
     _exit(127);
 }
 
-/* The port of its line `ready http://ADDRESS:PORT`; 0 if none came. */
-static uint16_t read_port(int input)
+/* Waits until the program is ready. Returns its port; 0: it is not ready in time, or has ended. */
+static uint16_t read_port(int input, const struct bench_program *program)
 {
     struct buffer text = {0};
     long port = 0;
@@ -89,19 +77,19 @@ static uint16_t read_port(int input)
             break;
         text.size += (size_t)size;
         text.data[text.size] = 0;
-        const char *ready = strstr((const char *)text.data, "ready ");
+        const char *ready = strstr((const char *)text.data, program->ready);
         if (ready == NULL || strchr(ready, '\n') == NULL)
             continue;
         const char *colon = memrchr(ready, ':', strcspn(ready, "\n"));
-        port = colon ? strtol(colon + 1, NULL, 10) : 0;
+        port = program->port != 0 ? program->port : colon ? strtol(colon + 1, NULL, 10) : 0;
         break;
     }
     buffer_deinit(&text);
     return port > 0 && port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
-enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
-                               const char *const *settings, struct buffer *error)
+enum status bench_program_start(struct bench_server *s, const char *parent, int cpu,
+                                const struct bench_program *program, struct buffer *error)
 {
     int ends[2];
     *s = (struct bench_server){0};
@@ -113,16 +101,54 @@ enum status bench_server_start(struct bench_server *s, const char *parent, int c
     s->pid = fork();
     if (s->pid == 0) {
         close(ends[0]);
-        run_child(s->folder, cpu, settings, ends[1]);
+        run_child(s->folder, cpu, program, ends[1]);
     }
     close(ends[1]);
-    s->port = read_port(ends[0]);
+    s->port = read_port(ends[0], program);
     close(ends[0]);
     if (s->port != 0)
         return STATUS_OK;
-    buffer_append_text(error, "`weir local`, from the folder of weir-bench, did not become ready");
+    buffer_append_format(error, "`%s` did not become ready", program->name);
     bench_server_stop(s);
     return STATUS_IO;
+}
+
+enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
+                               const char *const *settings, struct buffer *error)
+{
+    static const char *const none[] = {"--profile", "off", NULL};
+    static const char *const first[] = {"weir",   "local", "--nodes", "1",
+                                        "--port", "0",     "--data",  "."};
+    enum {
+        FIRST = sizeof first / sizeof first[0]
+    };
+    const char *arguments[FIRST + SETTINGS_MAX + 1] = {0};
+    char path[PATH_MAX];
+    *s = (struct bench_server){0};
+    if (!find_weir(path))
+        return buffer_explain(error, STATUS_IO, "the path of `weir` is too long");
+    memcpy(arguments, first, sizeof first);
+    if (settings == NULL)
+        settings = none;
+    for (int i = 0; settings[i] != NULL && i < SETTINGS_MAX; i++)
+        arguments[FIRST + i] = settings[i];
+    return bench_program_start(
+        s, parent, cpu,
+        &(struct bench_program){.name = path, .arguments = arguments, .ready = "ready "}, error);
+}
+
+bool bench_program_is_installed(const char *name)
+{
+    const char *path = getenv("PATH");
+    char file[PATH_MAX];
+    bool found = false;
+    while (path != NULL && *path != '\0' && !found) {
+        const size_t size = strcspn(path, ":");
+        const int length = snprintf(file, sizeof file, "%.*s/%s", (int)size, path, name);
+        found = length < (int)sizeof file && access(file, X_OK) == 0;
+        path += size + (path[size] == ':');
+    }
+    return found;
 }
 
 static int bench_server_remove_one(const char *path, const struct stat *st, int kind,

@@ -1,4 +1,4 @@
-/* server.h - a `weir local` of our own as another process, to be measured over HTTP. */
+/* server.h - servers of our own as other processes: a `weir local`, or what it is compared with. */
 #pragma once
 
 #include <sys/types.h>
@@ -21,6 +21,18 @@ struct bench_server {
 enum status bench_server_start(struct bench_server *s, const char *parent, int cpu,
                                const char *const *settings, struct buffer *error);
 void bench_server_stop(struct bench_server *s);
+
+struct bench_program {
+    const char *name;             /* on the PATH, or a path */
+    const char *const *arguments; /* with the name, ended by NULL */
+    const char *ready;            /* a part of the line that it writes once it takes requests */
+    uint16_t port;                /* 0: the line ends with :PORT */
+};
+
+bool bench_program_is_installed(const char *name); /* on the PATH */
+/* The same as bench_server_start with another program, which begins in the new folder. */
+enum status bench_program_start(struct bench_server *s, const char *parent, int cpu,
+                                const struct bench_program *program, struct buffer *error);
 
 void bench_server_url(const struct bench_server *s, char out[BENCH_URL_SIZE]);
 

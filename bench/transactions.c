@@ -39,8 +39,7 @@ static enum status transactions_create(const char *url, const char *table, int p
                                        struct buffer *error)
 {
     struct client_url to;
-    struct buffer body = {0}, answer = {0};
-    int http_status = 0;
+    struct buffer body = {0}, request = {0};
     must(client_url_parse(url, &to));
     buffer_append_format(
         &body,
@@ -49,14 +48,10 @@ static enum status transactions_create(const char *url, const char *table, int p
         ","
         "\"AttributeDefinitions\":[{\"AttributeName\":\"pk\",\"AttributeType\":\"S\"}]}",
         table, partitions * UNITS);
-    enum status status =
-        client_call(&to, "CreateTable", buffer_slice(&body), &http_status, &answer, error);
-    if (status == STATUS_OK && http_status != 200)
-        status =
-            buffer_explain(error, STATUS_IO, "CreateTable %s: the server answered %.*s", table,
-                           (int)(answer.size < 500 ? answer.size : 500), (const char *)answer.data);
+    client_write_operation(&request, &to, "CreateTable", buffer_slice(&body));
+    const enum status status = bench_ask(&to, table, buffer_slice(&request), error);
     buffer_deinit(&body);
-    buffer_deinit(&answer);
+    buffer_deinit(&request);
     return status;
 }
 
@@ -85,14 +80,6 @@ static void transactions_write(struct bench_one_server *b, const struct transact
     json_write_close(&b->out, '}');
 }
 
-static double items_ratio(const double *with, const double *plain, int64_t rounds)
-{
-    double ratios[BENCH_ROUNDS_MAX];
-    for (int64_t i = 0; i < rounds; i++)
-        ratios[i] = with[i] / plain[i];
-    return bench_median(ratios, (size_t)rounds);
-}
-
 /* Ratios come first: medians sort the rounds. */
 static void transactions_compare(struct bench_one_server *b, struct bench_side *sides)
 {
@@ -100,8 +87,10 @@ static void transactions_compare(struct bench_one_server *b, struct bench_side *
     int plain = 0;
     for (int i = 0; i < SCENES; i++) {
         plain = scenes[i].transacts ? plain : i;
-        ratio[i] = ITEMS * items_ratio(sides[i].per_s, sides[plain].per_s, b->rounds);
-        cpu_ratio[i] = ITEMS * items_ratio(sides[plain].cpu_us, sides[i].cpu_us, b->rounds);
+        ratio[i] =
+            ITEMS * bench_median_ratio(sides[i].per_s, sides[plain].per_s, (size_t)b->rounds);
+        cpu_ratio[i] =
+            ITEMS * bench_median_ratio(sides[plain].cpu_us, sides[i].cpu_us, (size_t)b->rounds);
         b->missed |= scenes[i].transacts && ratio[i] < scenes[i].budget;
     }
     for (int i = 0; i < SCENES; i++)

@@ -135,12 +135,10 @@ static bool measure_unnamed(struct slice left, enum attr_type only, uint32_t dep
 
 static bool measure_number(struct slice body, struct measure *m)
 {
-    struct number n;
-    size_t used;
-    if (number_decode(body, &n, &used) != STATUS_OK || used != body.size)
-        return false;
-    m->size += number_size(&n);
-    return true;
+    uint32_t size;
+    const bool whole = number_measure(body, &size);
+    m->size += size;
+    return whole;
 }
 
 static bool measure_value(const struct attr *value, uint32_t depth, struct measure *m)

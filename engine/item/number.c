@@ -276,17 +276,102 @@ enum status number_decode(struct slice bytes, struct number *out, size_t *used)
     return STATUS_MALFORMED;
 }
 
-/* The service keeps numbers in base 100, aligned at the point. Each pair with a significant digit
- * counts one byte: for 123.45 these are ceil(3/2) + ceil(2/2) bytes. Zeros at both ends are
- * free. */
+/* The size of a number that is not 0. The service keeps numbers in base 100, aligned at the point. Each
+ * pair with a significant digit counts one byte: for 123.45 these are ceil(3/2) + ceil(2/2) bytes. Zeros
+ * at both ends are free. */
+static uint32_t size_of(int exponent, int count, bool negative)
+{
+    /* Positions are shifted by an even number: halving never meets a negative position. */
+    const int first = exponent + 200;
+    const int last = first - count + 1;
+    must(last >= 0);
+    return 1 + (uint32_t)(first / 2 - last / 2 + 1) + (negative ? 1 : 0);
+}
+
 uint32_t number_size(const struct number *n)
 {
     number_check(n);
-    if (n->count == 0)
-        return 1;
-    /* Positions are shifted by an even number: halving never meets a negative position. */
-    int first = n->exponent + 200;
-    int last = first - n->count + 1;
-    must(last >= 0);
-    return 1 + (uint32_t)(first / 2 - last / 2 + 1) + (n->negative ? 1 : 0);
+    return n->count == 0 ? 1 : size_of(n->exponent, n->count, n->negative);
+}
+
+/* ---- bytes, without the digits ---- */
+
+/* An encoding of a number that is not 0: sign, exponent, pairs, end. */
+struct encoded {
+    const uint8_t *pairs; /* borrows */
+    size_t count;         /* of pairs, > 0 */
+    uint8_t flip;
+    int exponent;
+};
+
+static bool encoded_open(struct slice bytes, struct encoded *out)
+{
+    if (bytes.size < 4 || bytes.size > 3 + PAIRS_MAX ||
+        (bytes.data[0] != SIGN_POSITIVE && bytes.data[0] != SIGN_NEGATIVE))
+        return false;
+    out->flip = bytes.data[0] == SIGN_NEGATIVE ? 0xff : 0;
+    out->exponent = (bytes.data[1] ^ out->flip) + NUMBER_EXPONENT_MIN;
+    out->pairs = bytes.data + 2;
+    out->count = bytes.size - 3;
+    return (bytes.data[bytes.size - 1] ^ out->flip) == ENCODING_END;
+}
+
+/* Two digits; more than 99: the byte is none of a pair. */
+static uint8_t encoded_pair(const struct encoded *e, size_t at)
+{
+    return (uint8_t)((e->pairs[at] ^ e->flip) - PAIR_BASE);
+}
+
+static bool is_zero(struct slice bytes)
+{
+    return bytes.size == 1 && bytes.data[0] == SIGN_ZERO;
+}
+
+bool number_measure(struct slice bytes, uint32_t *size)
+{
+    struct encoded e;
+    *size = 1;
+    if (is_zero(bytes))
+        return true;
+    if (!encoded_open(bytes, &e))
+        return false;
+    const uint8_t first = encoded_pair(&e, 0), last = encoded_pair(&e, e.count - 1);
+    bool whole = first >= 10 && last != 0;
+    for (size_t i = 0; i < e.count; i++)
+        whole &= encoded_pair(&e, i) <= 99;
+    if (whole)
+        *size = size_of(e.exponent, 2 * (int)e.count - (last % 10 == 0), e.flip != 0);
+    return whole;
+}
+
+bool number_read_i64(struct slice bytes, int64_t *out)
+{
+    struct encoded e;
+    *out = 0;
+    if (is_zero(bytes))
+        return true;
+    if (!encoded_open(bytes, &e) || e.exponent > 18 || 2 * (int)e.count > e.exponent + 2)
+        return false;
+    const size_t end = e.count - 1;
+    uint64_t whole = 0; /* below 10^19, as the exponent says: it cannot overflow */
+    for (size_t i = 0; i < end; i++) {
+        const uint8_t pair = encoded_pair(&e, i);
+        if (pair > 99 || (i == 0 && pair < 10))
+            return false;
+        whole = whole * 100 + pair;
+    }
+    const uint8_t last = encoded_pair(&e, end);
+    if (last > 99 || last == 0 || (end == 0 && last < 10))
+        return false;
+    const bool odd = last % 10 == 0; /* the last pair has one digit */
+    int zeros = e.exponent + 1 - 2 * (int)e.count + odd;
+    if (zeros < 0)
+        return false;
+    whole = odd ? whole * 10 + last / 10 : whole * 100 + last;
+    for (; zeros > 0; zeros--)
+        whole *= 10;
+    if (whole > (uint64_t)INT64_MAX + (e.flip != 0))
+        return false;
+    *out = e.flip != 0 ? (int64_t)(0 - whole) : (int64_t)whole;
+    return true;
 }

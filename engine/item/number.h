@@ -51,6 +51,14 @@ size_t number_encode(const struct number *n, uint8_t out[NUMBER_ENCODED_MAX]);
  * STATUS_MALFORMED: number_encode does not write these bytes. */
 enum status number_decode(struct slice bytes, struct number *out, size_t *used);
 
+/* Without the digits in between, for items that are read often. `bytes` is the whole encoding of one
+ * number; false if number_encode does not write it. */
+
+/* number_to_i64 of the number. */
+bool number_read_i64(struct slice bytes, int64_t *out);
+/* number_size of the number. */
+bool number_measure(struct slice bytes, uint32_t *size);
+
 /* The exact sum or difference. TOO_MANY_DIGITS, OVERFLOW, UNDERFLOW: no number has this value. */
 enum number_error number_add(const struct number *a, const struct number *b, struct number *out);
 enum number_error number_subtract(const struct number *a, const struct number *b,

@@ -198,28 +198,28 @@ void limiter_bucket_encode(struct slice old, const struct limiter_bucket *b, str
 
 /* ---- reading ---- */
 
-/* The values with these names; type 0: there is none. */
+/* The values with these names; type 0: there is none. Attributes mostly come in the order of the names:
+ * each search begins behind the name found last. */
 static void fields_gather(struct attr_cursor at, const char *const *names, uint32_t count,
                           struct attr *out)
 {
     struct slice name;
     struct attr value;
+    uint32_t i = 0;
     memset(out, 0, count * sizeof *out);
     while (attr_next(&at, &name, &value)) {
-        uint32_t i = 0;
-        while (i < count && !slice_is(name, names[i]))
-            i++;
-        if (i < count)
+        uint32_t left = count;
+        for (; left > 0 && !slice_is(name, names[i]); left--)
+            i = i + 1 < count ? i + 1 : 0;
+        if (left > 0)
             out[i] = value;
     }
 }
 
 static bool number_take(const struct attr *value, int64_t least, int64_t most, int64_t *out)
 {
-    struct number n;
-    size_t used;
-    return value->type == ATTR_NUMBER && number_decode(value->body, &n, &used) == STATUS_OK &&
-           number_to_i64(&n, out) && *out >= least && *out <= most;
+    return value->type == ATTR_NUMBER && number_read_i64(value->body, out) && *out >= least &&
+           *out <= most;
 }
 
 static bool u32_take(const struct attr *value, uint32_t most, uint32_t *out)

@@ -38,8 +38,13 @@ void place_of_shard(struct call *c, const struct table *t, const struct bucket_n
                     uint32_t shard, struct place *out)
 {
     struct buffer text = {0};
-    buffer_append_format(&text, "%.*s/BUCKET#%.*s#%.*s#%u", TEXT_OF(b->space), TEXT_OF(b->entity),
-                         TEXT_OF(b->resource), shard);
+    buffer_append_slice(&text, b->space);
+    buffer_append_text(&text, "/BUCKET#");
+    buffer_append_slice(&text, b->entity);
+    buffer_append_u8(&text, '#');
+    buffer_append_slice(&text, b->resource);
+    buffer_append_u8(&text, '#');
+    buffer_append_decimal(&text, shard);
     place_make(c, t, buffer_slice(&text), slice_of("#STATE"), out);
     buffer_deinit(&text);
 }

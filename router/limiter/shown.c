@@ -41,24 +41,37 @@ static int64_t seconds_of(int64_t ms)
     return ms / 1000 + (ms % 1000 > 0);
 }
 
+/* One limit's part of a header field: "NAME";a=FIRST;b=SECOND */
+static void line_append(struct buffer *out, struct slice name, const char *first_name,
+                        int64_t first, const char *second_name, int64_t second)
+{
+    buffer_append_u8(out, '"');
+    buffer_append_slice(out, name);
+    buffer_append_text(out, first_name);
+    buffer_append_decimal(out, (uint64_t)first);
+    buffer_append_text(out, second_name);
+    buffer_append_decimal(out, (uint64_t)second);
+}
+
 void shown_set_lines(struct call *c, int64_t retry_ms)
 {
     const struct session *s = c->state;
     const struct known_bucket *b = s->chain_count > 0 ? s->chain[0] : NULL;
     struct buffer lines = {0};
-    if (retry_ms >= 0)
-        buffer_append_format(&lines, "\r\nRetry-After: %lld", (long long)seconds_of(retry_ms));
+    if (retry_ms >= 0) {
+        buffer_append_text(&lines, "\r\nRetry-After: ");
+        buffer_append_decimal(&lines, (uint64_t)seconds_of(retry_ms));
+    }
     for (uint32_t i = 0; b != NULL && i < b->limits.count; i++) {
         const struct limiter_limit *l = &b->limits.at[i];
-        buffer_append_format(&lines, "%s\"%.*s\";q=%lld;w=%lld",
-                             i == 0 ? "\r\nRateLimit-Policy: " : ", ", TEXT_OF(l->name),
-                             (long long)(l->capacity / 1000), (long long)seconds_of(l->period_ms));
+        buffer_append_text(&lines, i == 0 ? "\r\nRateLimit-Policy: " : ", ");
+        line_append(&lines, l->name, "\";q=", l->capacity / 1000, ";w=", seconds_of(l->period_ms));
     }
-    for (uint32_t i = 0; b != NULL && i < b->limits.count; i++)
-        buffer_append_format(&lines, "%s\"%.*s\";r=%lld;t=%lld", i == 0 ? "\r\nRateLimit: " : ", ",
-                             TEXT_OF(b->limits.at[i].name),
-                             (long long)(shown_remaining(c->router, b, i) / 1000),
-                             (long long)seconds_of(shown_reset_ms(c->router, b, i)));
+    for (uint32_t i = 0; b != NULL && i < b->limits.count; i++) {
+        buffer_append_text(&lines, i == 0 ? "\r\nRateLimit: " : ", ");
+        line_append(&lines, b->limits.at[i].name, "\";r=", shown_remaining(c->router, b, i) / 1000,
+                    ";t=", seconds_of(shown_reset_ms(c->router, b, i)));
+    }
     c->lines = arena_copy(&c->arena, buffer_slice(&lines));
     buffer_deinit(&lines);
 }

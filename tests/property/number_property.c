@@ -95,6 +95,46 @@ static void bytes_and_text_come_back_as_the_number(void **state)
     check_seeds(20, round_trip);
 }
 
+static void check_read_at_once(struct slice bytes)
+{
+    struct number n;
+    size_t used;
+    const bool whole = number_decode(bytes, &n, &used) == STATUS_OK && used == bytes.size;
+    int64_t expected = 0, value;
+    uint32_t size;
+    assert_int_equal(number_measure(bytes, &size), whole);
+    if (whole)
+        assert_int_equal(size, number_size(&n));
+    const bool fits = whole && number_to_i64(&n, &expected);
+    assert_int_equal(number_read_i64(bytes, &value), fits);
+    if (fits)
+        assert_int_equal(value, expected);
+}
+
+/* Numbers of any kind, whole ones, and bytes of which one was changed. */
+static void read_at_once(struct prng *p)
+{
+    for (int i = 0; i < 5000; i++) {
+        const int64_t value = (int64_t)(prng_next(p) >> prng_below(p, 64));
+        const struct number any = any_number(p);
+        struct number whole = number_from_i64(prng_below(p, 2) ? value : -1 - value);
+        if (whole.count > 0 && prng_below(p, 2))
+            whole.exponent = (int16_t)(whole.exponent + (int16_t)prng_below(p, 20));
+        uint8_t bytes[NUMBER_ENCODED_MAX];
+        const size_t size = number_encode(prng_below(p, 2) ? &any : &whole, bytes);
+        check_read_at_once(slice_make(bytes, size));
+        check_read_at_once(slice_make(bytes, prng_below(p, size)));
+        bytes[prng_below(p, size)] = (uint8_t)prng_next(p);
+        check_read_at_once(slice_make(bytes, size));
+    }
+}
+
+static void values_and_sizes_read_at_once_are_those_of_the_number(void **state)
+{
+    (void)state;
+    check_seeds(20, read_at_once);
+}
+
 /* The same value written as digits * 10^k, for any k, with zeros around it. */
 static void notations(struct prng *p)
 {
@@ -163,6 +203,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_order_as_numbers_and_none_is_anothers_prefix),
         cmocka_unit_test(bytes_and_text_come_back_as_the_number),
+        cmocka_unit_test(values_and_sizes_read_at_once_are_those_of_the_number),
         cmocka_unit_test(every_notation_of_a_value_is_the_same_number),
         cmocka_unit_test(the_size_counts_pairs_of_digits_from_the_point),
     };
