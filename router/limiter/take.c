@@ -351,11 +351,29 @@ static void take_keep_part(struct take *t, const struct charge_part *p)
     }
 }
 
+/* It was done before, and nobody knows any more in which parts: as if each bucket had been charged at one shard. */
+static void take_simplify(struct take *t)
+{
+    struct session *s = &t->session;
+    struct charge *g = &s->charge;
+    g->count = 0;
+    for (uint32_t i = 0; i < s->chain_count; i++) {
+        struct known_bucket *b = s->chain[i];
+        int64_t amounts[LIMITER_LIMITS_MAX];
+        if (!take_amounts_of(t, b, amounts))
+            continue;
+        struct charge_part *p = part_add(g, b, t->uses_lease ? lease_shard(t, b) : homes_own(g, b));
+        memcpy(p->amounts, amounts, sizeof p->amounts);
+    }
+}
+
 static void take_write_lease(struct call *c, struct take *t)
 {
     const struct session *s = &t->session;
     struct lease *l = &t->lease;
     struct buffer text = {0};
+    if (s->charge.before)
+        take_simplify(t);
     struct lease_part *parts =
         arena_zalloc(&c->arena, (l->part_count + s->charge.count) * sizeof *parts);
     if (l->part_count > 0)
