@@ -13,7 +13,9 @@ enum {
      * is asked for less now than it may take. */
     SETTLE_EMPTY_MS = 500,
     SETTLE_LOW_MS = 1000,
-    WRITES_LOW = LIMITER_WRITES_MWCU / 5
+    WRITES_LOW = LIMITER_WRITES_MWCU / 5,
+    PAUSE_MOST_MS = LIMITER_HEARD_MS / 2,
+    PAUSE_PART = 8
 };
 
 /* ---- life ---- */
@@ -339,6 +341,44 @@ void bucket_took(const struct router *r, struct known_bucket *b, uint32_t shard,
     k->sure = false;
 }
 
+/* An eighth of the time in which the share fills. */
+static int64_t shard_pause_most_ms(const struct known_bucket *b, const int64_t amounts[])
+{
+    int64_t most_ms = PAUSE_MOST_MS;
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        const struct limiter_limit *l = &b->limits.at[i];
+        const __int128 fill_ms = (__int128)l->capacity * l->period_ms / l->amount;
+        if (amounts[i] > 0 && fill_ms / PAUSE_PART < most_ms)
+            most_ms = (int64_t)(fill_ms / PAUSE_PART);
+    }
+    return most_ms;
+}
+
+static bool shard_has(const struct known_shard *k, const struct known_bucket *b,
+                      const int64_t amounts[])
+{
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        if (amounts[i] > 0 && k->levels[i].tokens < amounts[i])
+            return false;
+    }
+    return true;
+}
+
+void bucket_learn_pause(const struct router *r, struct known_bucket *b, uint32_t shard,
+                        const int64_t amounts[], struct instant asked, bool done)
+{
+    struct known_shard *k = bucket_shard(b, shard);
+    const int64_t most_ms = shard_pause_most_ms(b, amounts), doubled_ms = 2 * k->pause_ms + 1;
+    if (!k->heard || instant_before(asked, k->paused_until)) /* it was sent before the pause */
+        return;
+    if (!done)
+        k->pause_ms = doubled_ms < most_ms ? doubled_ms : most_ms;
+    else if (k->paused_until.ns != 0)
+        k->pause_ms -= (k->pause_ms + PAUSE_PART - 1) / PAUSE_PART;
+    k->paused_until =
+        shard_has(k, b, amounts) ? (struct instant){0} : instant_add_ms(r->now, k->pause_ms);
+}
+
 /* Had the shard been charged at once, the hidden limit would have refilled since. */
 void bucket_owe(const struct router *r, struct known_bucket *b, uint32_t shard, int64_t mcu)
 {
@@ -379,7 +419,9 @@ int64_t bucket_possible(const struct router *r, const struct known_bucket *b, ui
     if (!shard_is_known(r, b, shard))
         return share - on_way;
     const struct known_shard *k = &b->at[shard];
-    const int64_t since_ms = instant_since(r->now, k->asked).ns / NS_PER_MS + 1;
+    const int64_t since_ms = instant_before(r->now, k->paused_until)
+                                 ? 0
+                                 : instant_since(r->now, k->asked).ns / NS_PER_MS + 1;
     struct limiter_level level = k->levels[limit];
     const int64_t now_ms = k->at_ms + since_ms;
     limiter_refill(&level, l, shard, count, now_ms > level.at_ms ? now_ms : level.at_ms);
@@ -394,6 +436,19 @@ int64_t bucket_possible_in_all(const struct router *r, const struct known_bucket
     return sum;
 }
 
+/* How long all shards are left alone (KNOWN-3). */
+static int64_t bucket_pause_ms(const struct router *r, const struct known_bucket *b)
+{
+    int64_t least_ms = PAUSE_MOST_MS;
+    for (uint32_t i = 0; i < bucket_count(b); i++) {
+        const bool paused = i < b->at_count && instant_before(r->now, b->at[i].paused_until);
+        const int64_t ms =
+            paused ? instant_since(b->at[i].paused_until, r->now).ns / NS_PER_MS + 1 : 0;
+        least_ms = ms < least_ms ? ms : least_ms;
+    }
+    return least_ms;
+}
+
 int64_t bucket_wait_ms(const struct router *r, const struct known_bucket *b, uint32_t limit,
                        int64_t mtok)
 {
@@ -403,7 +458,9 @@ int64_t bucket_wait_ms(const struct router *r, const struct known_bucket *b, uin
         return -1;
     if (missing <= 0)
         return 0;
-    const __int128 wait = ((__int128)missing * l->period_ms + l->amount - 1) / l->amount;
+    const int64_t pause_ms = bucket_pause_ms(r, b);
+    __int128 wait = ((__int128)missing * l->period_ms + l->amount - 1) / l->amount;
+    wait = wait < pause_ms ? pause_ms : wait;
     return wait > INT64_MAX ? INT64_MAX : (int64_t)wait;
 }
 

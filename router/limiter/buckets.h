@@ -6,9 +6,13 @@
  *
  * Invariants
  *   KNOWN-1  The number of shards never goes back to a former epoch.
- *   KNOWN-2  A request is refused from memory only while no shard can have enough by refilling: each
- *            shard's tokens are reckoned up to now, from when the router asked, not from the answer.
+ *   KNOWN-2  A request is refused from memory only while no shard can have enough by refilling, or in
+ *            the pause of KNOWN-3. Each shard's tokens are reckoned up to now, from when the router
+ *            asked, not from the answer.
  *            Other routers may give tokens back; so what was heard counts for LIMITER_HEARD_MS.
+ *   KNOWN-3  Routers do not ask an empty shard all at once for what it has just refilled: each lets it
+ *            refill for a pause. The pause doubles when a shard was asked in vain, up to an eighth of the
+ *            time in which its share fills: so no refill is lost.
  * Bound: limiter_buckets_max buckets; the one that was not used for the longest time goes first. */
 #pragma once
 
@@ -40,7 +44,9 @@ struct known_shard {
     int64_t on_way[LIMITER_LIMITS_MAX]; /* mtok that requests to it are for */
     int64_t writes;                     /* of the hidden limit */
     int64_t cost_mcu;                   /* of the last write; 0: none yet */
-    int64_t owed_mwcu;                  /* write units that the shard was not charged for */
+    int64_t pause_ms; /* after it was found empty, no refill is reckoned so long */
+    struct instant paused_until;
+    int64_t owed_mwcu; /* write units that the shard was not charged for */
     struct instant owed_at;
 };
 
@@ -152,6 +158,10 @@ void bucket_reckon(struct known_bucket *b, uint32_t shard, const int64_t amounts
 /* The shard was charged so much, and `mwcu` of the hidden limit; its item did not come. */
 void bucket_took(const struct router *r, struct known_bucket *b, uint32_t shard,
                  const int64_t amounts[], int64_t mwcu);
+/* A request for so much, sent at `asked`, was done, or refused because the shard had too few tokens: sets how
+ * long the router leaves the shard alone. */
+void bucket_learn_pause(const struct router *r, struct known_bucket *b, uint32_t shard,
+                        const int64_t amounts[], struct instant asked, bool done);
 /* A request that left no trace in the shard has cost so much. */
 void bucket_owe(const struct router *r, struct known_bucket *b, uint32_t shard, int64_t mcu);
 /* Whether all shards were heard of lately. */

@@ -253,6 +253,9 @@ static bool charge_took(struct call *c, const struct subrequest *sub, const stru
     struct command_end e;
     charge_unreckon(g);
     command_took(c, p->bucket, p->shard, p->mwcu, sub, r, &e);
+    if (e.heard && (e.end == CHARGE_DONE || e.refusal == LIMITER_SHORT))
+        bucket_learn_pause(c->router, p->bucket, p->shard, p->amounts, s->asked,
+                           e.end == CHARGE_DONE);
     g->end = e.busy ? 0 : e.end;
     g->refusal = e.refusal;
     g->before = e.before;

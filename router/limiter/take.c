@@ -9,7 +9,7 @@
 #include "router/limiter/tend.h"
 
 enum {
-    WRITES_LOW = LIMITER_WRITES_MWCU / 5
+    SMALL_PART = 8 /* a request of that part of a share is small */
 };
 
 /* ---- refusals ---- */
@@ -124,17 +124,6 @@ static bool take_fits(struct call *c, const struct take *t)
     return true;
 }
 
-/* Whether memory alone tells that the bucket has too little. */
-static bool memory_is_short(const struct router *r, const struct known_bucket *b,
-                            const int64_t amounts[])
-{
-    for (uint32_t i = 0; i < b->limits.count; i++) {
-        if (amounts[i] > 0 && bucket_possible_in_all(r, b, i) < amounts[i])
-            return true;
-    }
-    return false;
-}
-
 static bool shard_may_have(const struct router *r, const struct known_bucket *b, uint32_t shard,
                            const int64_t amounts[])
 {
@@ -143,6 +132,34 @@ static bool shard_may_have(const struct router *r, const struct known_bucket *b,
             return false;
     }
     return true;
+}
+
+/* Whether one shard soon has so much by refilling. Then fractions are not gathered from several: that
+ * costs two writes for each. */
+static bool is_small(const struct known_bucket *b, const int64_t amounts[])
+{
+    const uint32_t count = bucket_count(b);
+    for (uint32_t i = 0; i < b->limits.count && count > 1; i++) {
+        if (amounts[i] > limiter_share(b->limits.at[i].capacity, count - 1, count) / SMALL_PART)
+            return false;
+    }
+    return count > 1;
+}
+
+/* Whether memory alone tells that the bucket has too little. */
+static bool memory_is_short(const struct router *r, const struct known_bucket *b,
+                            const int64_t amounts[])
+{
+    bool any = !is_small(b, amounts);
+    for (uint32_t i = 0; i < bucket_count(b) && !any; i++)
+        any = shard_may_have(r, b, i, amounts);
+    if (!any)
+        return true;
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        if (amounts[i] > 0 && bucket_possible_in_all(r, b, i) < amounts[i])
+            return true;
+    }
+    return false;
 }
 
 /* Whether the hidden limit lets the shard take a request, as far as the router knows. */
@@ -179,7 +196,8 @@ static uint32_t take_shard(struct call *c, struct known_bucket *b, const int64_t
         if (shard_may_have(c->router, b, i, amounts))
             return i; /* it is written too often */
     }
-    t->gathers |= bucket_is_known(c->router, b); /* no shard has enough */
+    if (!is_small(b, amounts))
+        t->gathers |= bucket_is_known(c->router, b); /* no shard has enough */
     return b->turn++ & (count - 1);
 }
 
@@ -440,7 +458,8 @@ static bool take_short(struct call *c)
         t->others++;
         return take_known(c);
     }
-    if (spread && t->gathered < TAKE_GATHERS_MAX &&
+    if (spread && (s->charge.named || !is_small(p->bucket, p->amounts)) &&
+        t->gathered < TAKE_GATHERS_MAX &&
         (bucket_count(p->bucket) <= TAKE_READS_MAX || bucket_is_known(c->router, p->bucket))) {
         t->gathered++;
         t->gathers = true;

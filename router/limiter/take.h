@@ -2,8 +2,9 @@
  *
  * A request goes to one shard of its bucket. If that one is short of tokens, up to two others are
  * tried; then, or if it asks for more than a share, it gathers from several, all or none. A request
- * with a token goes to the shard that its token chooses, and gathers if that one is short: so it is found
- * there when it is sent again. */
+ * for a small part of a share gathers nothing: one shard has enough soon. A request with a token goes to
+ * the shard that its token chooses, and gathers if that one is short: so it is found there when it is sent
+ * again. */
 #pragma once
 
 #include "router/limiter/lease.h"

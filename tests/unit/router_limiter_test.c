@@ -265,6 +265,30 @@ static void growth_makes_no_tokens(void **state)
     assert_int_equal(admitted, 100);
 }
 
+/* Each shard has 0.6 tokens: a transaction of both would cost four writes. */
+static void a_small_request_waits_for_one_shard_and_gathers_no_fractions(void **state)
+{
+    (void)state;
+    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    take(200, "\"allowed\":true");
+    fake_advance_ms(&f, 60000);
+    grow();
+    fake_advance_ms(&f, 60000);
+    for (int i = 0; i < 98; i++)
+        take(200, "\"allowed\":true");
+    for (int i = 0; i < 2; i++)
+        expect(ask("POST", "acquire",
+                   "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.4}}"),
+               200, "\"allowed\":true");
+    memset(f.asked, 0, sizeof f.asked);
+    take(429, "\"reason\":\"limit\"");
+    assert_int_equal(f.asked[REQUEST_TRANSACT], 0);
+    assert_int_equal(f.asked[REQUEST_UPDATE], 0);
+    fake_advance_ms(&f, 600); /* half a token for each */
+    take(200, "\"allowed\":true");
+    assert_int_equal(f.asked[REQUEST_UPDATE], 1);
+}
+
 static void a_request_larger_than_a_share_waits_for_no_single_shard(void **state)
 {
     (void)state;
@@ -359,6 +383,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_bucket_whose_shard_is_written_too_often_gets_more_shards,
                                         start, stop),
         cmocka_unit_test_setup_teardown(growth_makes_no_tokens, start, stop),
+        cmocka_unit_test_setup_teardown(
+            a_small_request_waits_for_one_shard_and_gathers_no_fractions, start, stop),
         cmocka_unit_test_setup_teardown(a_request_larger_than_a_share_waits_for_no_single_shard,
                                         start, stop),
         cmocka_unit_test_setup_teardown(while_the_store_is_away_requests_are_allowed_if_they_say_so,
