@@ -373,7 +373,10 @@ static bool real_can(const struct scenario *s, struct buffer *error)
                              s->tables[i].name);
         return false;
     }
-    if (s->cluster.memory_items > 0)
+    if (s->limit_count > 0)
+        buffer_append_text(error, "the fidelity real does not look at buckets of the rate limiter: "
+                                  "`limits` must be empty. The fidelity full does");
+    else if (s->cluster.memory_items > 0)
         buffer_append_text(error, "the fidelity real has this machine's memory: memory_items must "
                                   "be 0. The fidelity admission knows it");
     else if (tables > TABLES_MOST)

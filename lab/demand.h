@@ -25,6 +25,7 @@ enum demand_stream {
     DEMAND_WORLD,
     DEMAND_HEDGES,
     DEMAND_INDEXES,
+    DEMAND_CLOCKS,
 };
 
 uint64_t demand_seed(uint64_t seed, enum demand_stream stream, uint64_t which);

@@ -202,6 +202,8 @@ void limit_advance(struct limit *l, int64_t now_ns)
         b->admitted = l->admitted;
         b->allowed = l->rate * (double)LIMIT_BIN_NS / (double)NS_PER_S;
         l->admitted = 0;
+        l->admitted_all += b->admitted;
+        l->allowed_all += b->allowed;
         for (int w = 0; w < LIMIT_WINDOWS; w++) {
             l->sum_admitted[w] += b->admitted;
             l->sum_allowed[w] += b->allowed;

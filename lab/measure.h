@@ -25,7 +25,8 @@
 #include "lab/optimum.h"
 
 enum {
-    MEASURE_REASONS = 10,     /* 0: admitted; the others as in enum admit_reason */
+    MEASURE_REASONS =
+        12, /* 0: admitted; the others as in enum admit_reason, and those of clients */
     MEASURE_REASON_INDEX = 7, /* as ADMIT_REFUSED_INDEX */
     MEASURE_KINDS = 2,        /* 0: reads, 1: writes, as in enum admit_kind */
     MEASURE_STEPS = 64, /* phases that are kept, and steps whose bursts are; later ones are not */
@@ -172,7 +173,12 @@ void measure_memory(struct measure *m, int64_t at_ns, int64_t items, int64_t hit
 struct measure_state {
     int64_t behind_ns;     /* the age of the oldest change that an index lacks */
     int64_t backlog_bytes; /* of all these changes */
-    int64_t shards;        /* of the salted key that has most; 0: not told */
+    int64_t shards;        /* of the salted key, or the bucket, that has most; 0: not told */
+    /* of the rate limiter's table */
+    int64_t refill_lag_ns; /* since the last refill of a shard; of buckets that are divided */
+    int64_t
+        miscounted_mtok; /* between what the items have counted, and what clients can have taken */
+    int64_t minted_mtok; /* beyond capacity and refill */
 };
 void measure_tell_state(struct measure *m, int64_t at_ns, uint32_t table,
                         const struct measure_state *lag);

@@ -42,6 +42,11 @@ static void state_raise(struct measure_state *to, const struct measure_state *st
     to->backlog_bytes =
         state->backlog_bytes > to->backlog_bytes ? state->backlog_bytes : to->backlog_bytes;
     to->shards = state->shards > to->shards ? state->shards : to->shards;
+    to->refill_lag_ns =
+        state->refill_lag_ns > to->refill_lag_ns ? state->refill_lag_ns : to->refill_lag_ns;
+    to->miscounted_mtok =
+        state->miscounted_mtok > to->miscounted_mtok ? state->miscounted_mtok : to->miscounted_mtok;
+    to->minted_mtok = state->minted_mtok > to->minted_mtok ? state->minted_mtok : to->minted_mtok;
 }
 
 void measure_tell_state(struct measure *m, int64_t at_ns, uint32_t table,

@@ -94,6 +94,7 @@ struct limit {
     struct limit_bin *bins; /* owns LIMIT_BINS, by bin % LIMIT_BINS */
     int64_t first_bin;      /* the first that counts */
     double sum_admitted[LIMIT_WINDOWS], sum_allowed[LIMIT_WINDOWS];
+    double admitted_all, allowed_all; /* in all bins that are closed */
     double worst[LIMIT_WINDOWS];
 };
 

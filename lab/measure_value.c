@@ -11,6 +11,7 @@
 #include "lab/statistics.h"
 
 #define MCU        1000.0 /* in a capacity unit */
+#define MTOK       1000.0 /* in a token of the rate limiter */
 #define S_PER_HOUR 3600.0
 
 /* DynamoDB's prices in US East (N. Virginia), 2025: $0.00065 for a write unit for an hour, $0.00013
@@ -93,6 +94,20 @@ static double value_over_admission(const struct selection *s, int which)
             worst = fmax(worst, s->m->limits[stream->limit].worst[which]);
     }
     return worst;
+}
+
+static double value_limit_share(const struct selection *s, int which)
+{
+    double least = NAN;
+    (void)which;
+    for (size_t i = 0; i < s->m->stream_count; i++) {
+        const struct stream *stream = &s->m->streams[i];
+        if (stream->limit == MEASURE_ANY || !stream_is_selected(stream, s->selector))
+            continue;
+        const struct limit *l = &s->m->limits[stream->limit];
+        least = fmin(least, ratio(l->admitted_all, l->allowed_all));
+    }
+    return least;
 }
 
 static double value_goodput(const struct selection *s, int which)
@@ -383,7 +398,10 @@ static double value_refusals_end(const struct selection *s, int which)
 enum {
     LAG,
     BACKLOG,
-    SHARDS
+    SHARDS,
+    REFILL_LAG,
+    MISCOUNTED,
+    MINTED
 };
 
 static double value_state(const struct selection *s, int which)
@@ -395,7 +413,10 @@ static double value_state(const struct selection *s, int which)
             continue;
         const double values[] = {[LAG] = (double)state.behind_ns / (double)NS_PER_S,
                                  [BACKLOG] = (double)state.backlog_bytes,
-                                 [SHARDS] = (double)state.shards};
+                                 [SHARDS] = (double)state.shards,
+                                 [REFILL_LAG] = (double)state.refill_lag_ns / (double)NS_PER_S,
+                                 [MISCOUNTED] = (double)state.miscounted_mtok / MTOK,
+                                 [MINTED] = (double)state.minted_mtok / MTOK};
         most = fmax(most, values[which]);
     }
     return most;
@@ -596,8 +617,24 @@ static const struct measure_row MEASURES[] = {
     ROW("index_backlog", "bytes",
         "the most bytes of changes of one partition that global indexes lack", MEASURE_LOWER, NAN,
         value_state, BACKLOG, "nrp"),
-    ROW("shards", "shards", "of the salted key that has most; 1: no key is salted", MEASURE_NEITHER,
-        NAN, value_state, SHARDS, "nrp"),
+    ROW("shards", "shards",
+        "of the salted key, or of the rate limiter's bucket, that has most; 1: none has several",
+        MEASURE_NEITHER, NAN, value_state, SHARDS, "nrp"),
+    ROW("limit_share", "1",
+        "admitted units of a limit by what its rate gives; the least of the limits", MEASURE_HIGHER,
+        NAN, value_limit_share, 0, "trp"),
+    ROW("refill_lag", "s",
+        "the greatest age of the last refill of a shard, of the rate limiter's buckets with "
+        "several",
+        MEASURE_LOWER, NAN, value_state, REFILL_LAG, "nrp"),
+    ROW("tokens_miscounted", "tokens",
+        "between what items of the rate limiter have counted, and what clients can have taken; the "
+        "most",
+        MEASURE_LOWER, 0, value_state, MISCOUNTED, "nrp"),
+    ROW("tokens_minted", "tokens",
+        "tokens that the rate limiter's buckets have, and have given, beyond capacity and refill; "
+        "the most",
+        MEASURE_LOWER, 0, value_state, MINTED, "nrp"),
     ROW("index_unnamed", "requests",
         "requests refused for a global index that their answer does not name", MEASURE_LOWER, 0,
         value_unnamed, 0, "srp"),

@@ -10,6 +10,7 @@
 #include "lab/demand.h"
 #include "lab/full/full.h"
 #include "lab/scaling.h"
+#include "lab/scenario_limit.h"
 #include "lab/traces.h"
 #include "router/json/json_writer.h"
 
@@ -26,9 +27,9 @@ static const struct lab_runner *const runners[LAB_FIDELITIES] = {
     [LAB_ADMISSION] = &admission_runner, [LAB_FULL] = &full_runner};
 
 /* As the measures number reasons. */
-static const char *const reasons[] = {"ok",     "key-range", "allocation", "node",
-                                      "member", "table",     "overload",   "index",
-                                      "client", "failed",    NULL};
+static const char *const reasons[] = {"ok",    "key-range", "allocation", "node",   "member",
+                                      "table", "overload",  "index",      "client", "failed",
+                                      "limit", "writes",    NULL};
 
 enum status lab_job_read(const struct lab_job *job, struct document *d, struct scenario *out,
                          struct buffer *error)
@@ -255,32 +256,45 @@ static void write_latencies(const struct measure *m, const struct measure_select
 }
 
 static void write_selected(const struct measure *m, const struct measure_selector *selector,
-                           const char *name, struct buffer *out)
+                           struct buffer *out)
 {
-    json_member_open(out, name, '{');
     write_column(m, selector, "offered", 0, point_offered, out);
     write_column(m, selector, "admitted", 0, point_admitted, out);
     write_column(m, selector, "fair", 0, point_fair, out);
     write_column(m, selector, "false", 0, point_false, out);
     write_refusals(m, selector, out);
     write_latencies(m, selector, out);
-    json_write_close(out, '}');
 }
 
 /* ---- global indexes ---- */
 
+static int64_t state_lag(const struct measure_state *state)
+{
+    return state->behind_ns;
+}
+
+static int64_t state_backlog(const struct measure_state *state)
+{
+    return state->backlog_bytes;
+}
+
+static int64_t state_shards(const struct measure_state *state)
+{
+    return state->shards;
+}
+
 /* The greatest of each slot of the series. */
-static void write_lags(const struct measure *m, uint32_t table, bool bytes, struct buffer *out)
+static void write_states(const struct measure *m, uint32_t table, const char *name,
+                         int64_t (*of)(const struct measure_state *state), struct buffer *out)
 {
     const size_t together = slots_together(m);
-    json_member_open(out, bytes ? "backlog_bytes" : "lag_ns", '[');
+    json_member_open(out, name, '[');
     for (size_t i = 0; i < measure_slots(m);) {
         int64_t most = 0;
         for (size_t end = i + together; i < end && i < measure_slots(m); i++) {
-            struct measure_state lag;
-            measure_state_point(m, table, i, &lag);
-            const int64_t value = bytes ? lag.backlog_bytes : lag.behind_ns;
-            most = value > most ? value : most;
+            struct measure_state state;
+            measure_state_point(m, table, i, &state);
+            most = of(&state) > most ? of(&state) : most;
         }
         json_write_integer(out, most);
     }
@@ -309,8 +323,8 @@ static void write_indexes_of(const struct scenario *s, uint32_t place, uint32_t 
     char name[SCENARIO_NAME_SIZE_MAX + 16];
     demand_table_name(&s->tables[place], copy, name, sizeof name);
     json_member_open(out, name, '{');
-    write_lags(m, scaling_number(s, place, copy), false, out);
-    write_lags(m, scaling_number(s, place, copy), true, out);
+    write_states(m, scaling_number(s, place, copy), "lag_ns", state_lag, out);
+    write_states(m, scaling_number(s, place, copy), "backlog_bytes", state_backlog, out);
     json_member_open(out, "refused", '{');
     for (uint32_t i = 0; i < o->count && copy == 0; i++) /* of all copies together */
         write_index(m, o->at[i].name, demand_index(s, place, i), out);
@@ -332,6 +346,49 @@ static void write_indexes(const struct scenario *s, const struct measure *m, str
     json_write_close(out, '}');
 }
 
+/* ---- shards ---- */
+
+static bool table_has_shards(const struct scenario *s, uint32_t place)
+{
+    bool has = s->tables[place].salting != NULL;
+    for (uint32_t i = 0; i < s->workload_count; i++)
+        has |= s->workloads[i].limiter != NULL && s->workloads[i].table_place == place;
+    return has;
+}
+
+/* Of the first SERIES_INDEXED_MAX tables that have salted keys or buckets. */
+static void write_shards(const struct scenario *s, const struct measure *m, struct buffer *out)
+{
+    uint32_t left = SERIES_INDEXED_MAX;
+    json_member_open(out, "shards", '{');
+    for (uint32_t place = 0; place < s->table_count; place++) {
+        const struct scenario_table *t = &s->tables[place];
+        for (uint32_t copy = 0; copy < t->copies && table_has_shards(s, place) && left > 0;
+             copy++, left--) {
+            char name[SCENARIO_NAME_SIZE_MAX + 16];
+            demand_table_name(t, copy, name, sizeof name);
+            write_states(m, scaling_number(s, place, copy), name, state_shards, out);
+        }
+    }
+    json_write_close(out, '}');
+}
+
+/* The tenant's limit in mcu a second, if all its requests are for one bucket of the rate limiter. */
+static void write_limit(const struct scenario *s, uint32_t tenant, struct buffer *out)
+{
+    const struct scenario_workload *of = NULL;
+    uint32_t workloads = 0;
+    for (uint32_t i = 0; i < s->workload_count; i++) {
+        if (demand_tenant(s, &s->workloads[i]) != tenant)
+            continue;
+        of = &s->workloads[i];
+        workloads++;
+    }
+    if (workloads == 1 && of->limiter != NULL && scenario_limit_entity(of).size > 0)
+        json_member_integer(out, "limit",
+                            scenario_limit_rate_mcu(&s->limits[scenario_limit_of_workload(s, of)]));
+}
+
 /* Columns of mcu a slot. With the levels of lab/admission/sample.c, a result of a run stays below
  * 4 MiB. */
 static void write_series(const struct scenario *s, const struct measure *m, struct buffer *out)
@@ -342,15 +399,21 @@ static void write_series(const struct scenario *s, const struct measure *m, stru
     json_member_integer(out, "slot_ns", measure_slot_ns(m) * (int64_t)together);
     json_member_integer(out, "slots", (int64_t)((measure_slots(m) + together - 1) / together));
     json_member_open(out, "tenants", '{');
-    write_selected(m, &all, "", out);
+    json_member_open(out, "", '{');
+    write_selected(m, &all, out);
+    json_write_close(out, '}');
     for (uint32_t i = 0; s->tenant_count > 1 && i < s->tenant_count && i < SERIES_TENANTS_MAX;
          i++) {
         struct measure_selector one = MEASURE_ALL;
         one.tenant = i;
-        write_selected(m, &one, s->tenants[i].name, out);
+        json_member_open(out, s->tenants[i].name, '{');
+        write_selected(m, &one, out);
+        write_limit(s, i, out);
+        json_write_close(out, '}');
     }
     json_write_close(out, '}');
     write_indexes(s, m, out);
+    write_shards(s, m, out);
     json_write_close(out, '}');
 }
 

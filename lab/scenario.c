@@ -10,6 +10,7 @@
 #include "engine/admission/admission.h"
 #include "engine/catalog/table.h"
 #include "gac/vend.h"
+#include "lab/scenario_limit.h"
 
 #define AT(type, member) offsetof(struct type, member)
 #define FIELDS_END   \
@@ -93,6 +94,9 @@ static const struct field cluster_fields[] = {
      .help =
          "Items that each node keeps in memory, the last used ones; 0: all. Only at the fidelity "
          "`admission`. Default: 0."},
+    {"wall_skew", FIELD_DURATION, AT(scenario_cluster, wall_skew_ns), .most = 3600 * NS_PER_S,
+     .help = "Most that the wall clock of a node or router is off. Only at the fidelity `full`. "
+             "Default: 0s."},
     {"settings", FIELD_NODE, AT(scenario_cluster, config), .read = read_settings,
      .help = "Settings of the cluster by name: `weir node --config help` lists them."},
     {"costs", FIELD_MAP, AT(scenario_cluster, costs), .fields = cost_fields,
@@ -257,9 +261,14 @@ static const struct field workload_fields[] = {
     {"name", FIELD_TEXT, AT(scenario_workload, name), true, .help = "Name of the workload."},
     {"tenant", FIELD_TEXT, AT(scenario_workload, tenant),
      .help = "Tenant to which its requests count. Default: the name of the workload."},
+    {"limiter", FIELD_TEXT, AT(scenario_workload, limiter),
+     .help = "Each request acquires a token of the rate limiter instead of using an item: this is "
+             "the resource, the key is the entity. Only at the fidelity `full`. Default: none."},
     {"table", FIELD_TEXT, AT(scenario_workload, table), true, .help = "Name of a table."},
     {"each", FIELD_FLAG, AT(scenario_workload, each),
      .help = "The rate is of each copy of the table, not of all together. Default: false."},
+    {"idempotency_keys", FIELD_FLAG, AT(scenario_workload, idempotency_keys),
+     .help = "Each request to the rate limiter has an Idempotency-Key. Default: false."},
     {"start", FIELD_DURATION, TRAFFIC(start_ns), .most = NS_MAX,
      .help = "Time of the first request. Default: 0s."},
     {"end", FIELD_DURATION, TRAFFIC(end_ns), .most = NS_MAX,
@@ -371,7 +380,7 @@ static bool read_workload(struct reading *r, const struct document_node *n, void
     const char *fault = load_keys_check(&w->traffic.keys);
     if (fault != NULL)
         return reading_fail(r, n, "keys of workload %s: %s", w->name, fault);
-    return check_index_keys(r, n, w);
+    return check_index_keys(r, n, w) && scenario_limit_check_workload(r, n, scenario_of(r), w);
 }
 
 static bool read_workloads(struct reading *r, const struct document_node *n, void *target)
@@ -586,6 +595,14 @@ static bool read_axes(struct reading *r, const struct document_node *n, void *ta
                             &s->axis_count);
 }
 
+static bool read_limits(struct reading *r, const struct document_node *n, void *target)
+{
+    struct scenario *s = scenario_of(r);
+    (void)target;
+    return fields_read_list(r, n, "limits", scenario_limit_read, s->limits, sizeof s->limits[0],
+                            SCENARIO_LIMITS_MAX, &s->limit_count);
+}
+
 /* ---- the whole ---- */
 
 static const struct field scenario_fields[] = {
@@ -607,6 +624,8 @@ static const struct field scenario_fields[] = {
      .help = "Processes, settings and costs."},
     {"tables", FIELD_NODE, 0, true, .read = read_tables, .help = "A list of tables."},
     {"tenants", FIELD_NODE, 0, .read = read_tenants, .help = "A list of tenants with weights."},
+    {"limits", FIELD_NODE, 0, .read = read_limits,
+     .help = "A list of limits of the rate limiter, before the workloads that use them."},
     {"workloads", FIELD_NODE, 0, true, .read = read_workloads, .help = "A list of workloads."},
     {"faults", FIELD_NODE, 0, .read = read_faults, .help = "A list of faults."},
     {"policies", FIELD_NODE, 0, .read = read_policies,
@@ -647,6 +666,15 @@ static const struct scenario_workload *workload_of(const struct scenario *s, con
     return NULL;
 }
 
+static bool check_limits(struct reading *r, const struct document_node *root,
+                         const struct scenario *s)
+{
+    bool used = s->limit_count == 0;
+    for (uint32_t i = 0; i < s->workload_count; i++)
+        used |= s->workloads[i].limiter != NULL;
+    return used || reading_fail(r, root, "there are limits, but no workload has `limiter`");
+}
+
 /* What only the whole shows. */
 static bool check_whole(struct reading *r, const struct scenario *s)
 {
@@ -671,6 +699,8 @@ static bool check_whole(struct reading *r, const struct scenario *s)
                                 "no workload of its own",
                                 own->name, own->tenant);
     }
+    if (!check_limits(r, root, s))
+        return false;
     for (uint32_t i = 0; i < s->workload_count; i++) {
         if (s->workloads[i].hedge.on && s->cluster.routers < 2)
             return reading_fail(
@@ -722,6 +752,7 @@ void scenario_describe_format(struct buffer *out)
                  {"autoscaling", autoscaling_fields},
                  {"indexes", index_fields},
                  {"tenants", tenant_fields},
+                 {"limits", scenario_limit_fields},
                  {"workloads", workload_fields},
                  {"faults", fault_fields},
                  {"policies", policy_fields},

@@ -23,6 +23,7 @@ enum {
     SCENARIO_TABLES_MAX = 64,
     SCENARIO_COPIES_MAX = 20000,
     SCENARIO_TENANTS_MAX = 64,
+    SCENARIO_LIMITS_MAX = 16,
     SCENARIO_WORKLOADS_MAX = 64,
     SCENARIO_TRACES_MAX = 64,
     SCENARIO_FAULTS_MAX = 64,
@@ -57,6 +58,7 @@ struct scenario_cluster {
     int64_t routers;
     int64_t gac;          /* servers of global admission control */
     int64_t memory_items; /* that each node keeps in memory; 0: all */
+    int64_t wall_skew_ns; /* most that a process's wall clock is off */
     struct config config;
     struct scenario_costs costs;
 };
@@ -87,6 +89,16 @@ struct scenario_tenant {
     uint32_t parent_place; /* before its own; UINT32_MAX: none */
 };
 
+/* A limit of the rate limiter, as PUT /limiter/v1/limits has it. In tokens. */
+struct scenario_limit {
+    const char *entity; /* NULL: all that have no limit of their own */
+    const char *resource;
+    int64_t capacity;
+    int64_t refill; /* in each period */
+    int64_t period_ns;
+    int64_t smallest; /* request: no shard's share is smaller */
+};
+
 /* How a workload's requests are spread over the routers. */
 struct scenario_spread {
     enum {
@@ -105,6 +117,8 @@ struct scenario_workload {
     const char *tenant; /* NULL: the workload's name */
     const char *table;
     uint32_t table_place;
+    const char *limiter;   /* requests acquire tokens of this resource; NULL: they are for items */
+    bool idempotency_keys; /* .. and each has a name of its own */
     /* Files of requests, merged by their times, in place of rate, keys, mix and sizes. */
     const char *traces[SCENARIO_TRACES_MAX];
     uint32_t trace_count;
@@ -193,10 +207,11 @@ struct scenario {
     int64_t window_ns;    /* of the optimum */
     int64_t objective_ns; /* a request served later than this is no goodput; 0: none is late */
     struct scenario_cluster cluster;
-    uint32_t table_count, tenant_count, workload_count, fault_count, policy_count,
+    uint32_t table_count, tenant_count, limit_count, workload_count, fault_count, policy_count,
         expectation_count, axis_count;
     struct scenario_table tables[SCENARIO_TABLES_MAX];
     struct scenario_tenant tenants[SCENARIO_TENANTS_MAX];
+    struct scenario_limit limits[SCENARIO_LIMITS_MAX];
     struct scenario_workload workloads[SCENARIO_WORKLOADS_MAX];
     struct scenario_fault faults[SCENARIO_FAULTS_MAX];
     struct scenario_policy policies[SCENARIO_POLICIES_MAX];

@@ -79,6 +79,13 @@ static bool model_can_run(const struct scenario *s, struct buffer *error)
                                  "`salting: %s`. The fidelity full has them",
                                  t->name, t->salting);
     }
+    for (uint32_t i = 0; i < s->workload_count; i++) {
+        if (s->workloads[i].limiter != NULL)
+            buffer_append_format(error,
+                                 "the fidelity admission has no rate limiter, but workload %s has "
+                                 "`limiter: %s`. The fidelity full has it",
+                                 s->workloads[i].name, s->workloads[i].limiter);
+    }
     return error->size == 0;
 }
 

@@ -4,12 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/admission/admission.h"
 #include "lab/clients/clients_internal.h"
-
-enum {
-    REASON_CLIENT = ADMIT_REASONS /* rejected by the client itself */
-};
+#include "lab/scenario_limit.h"
 
 int64_t clients_now_ns(const struct clients *c)
 {
@@ -24,6 +20,19 @@ void clients_consumed(const struct clients *c, uint32_t place, uint32_t copy,
         const struct clients_workload *w = &c->workloads[i];
         for (int kind = 0; kind < ADMIT_KINDS && w->scenario->table_place == place; kind++)
             mcu[kind] += w->consumed_mcu[copy][kind];
+    }
+}
+
+void clients_acquired(const struct clients *c, uint32_t limit, int64_t *mcu, int64_t *unknown_mcu)
+{
+    *mcu = *unknown_mcu = 0;
+    for (uint32_t i = 0; i < c->workload_count; i++) {
+        const struct clients_workload *w = &c->workloads[i];
+        if (w->scenario->limiter == NULL ||
+            scenario_limit_of_workload(c->options.scenario, w->scenario) != limit)
+            continue;
+        *mcu += w->consumed_mcu[0][ADMIT_WRITE];
+        *unknown_mcu += (int64_t)w->unknown * MCU_PER_UNIT;
     }
 }
 
@@ -247,22 +256,37 @@ static int64_t bank_mcu(const struct scenario *s, const struct scenario_table *t
     return (int64_t)((__int128)rate_mcu * saved_ms / 1000);
 }
 
+/* The limit that the source's requests are held to. MEASURE_ANY: none, or each entity has its own. */
+static uint32_t source_limit(struct clients *c, const struct clients_source *s, uint32_t kind)
+{
+    const struct scenario *scenario = c->options.scenario;
+    const struct scenario_workload *w = s->workload->scenario;
+    const struct scenario_table *t = &scenario->tables[w->table_place];
+    if (w->limiter != NULL) {
+        if (kind == ADMIT_READ || scenario_limit_entity(w).size == 0)
+            return MEASURE_ANY;
+        const struct scenario_limit *l = &scenario->limits[scenario_limit_of_workload(scenario, w)];
+        return measure_add_limit(c->options.measure, scenario_limit_rate_mcu(l),
+                                 l->capacity * MCU_PER_UNIT);
+    }
+    const int64_t rate = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT;
+    return t->on_demand || s->copy == UINT32_MAX
+               ? MEASURE_ANY
+               : measure_add_limit(c->options.measure, rate, bank_mcu(scenario, t, rate));
+}
+
 /* A stream of each kind, with one flow that no capacity bounds. `table` numbers the copies of all
  * tables. */
 static void source_declare(struct clients *c, struct clients_source *s, uint32_t table)
 {
     const struct scenario *scenario = c->options.scenario;
     const struct scenario_workload *w = s->workload->scenario;
-    const struct scenario_table *t = &scenario->tables[w->table_place];
     struct measure *m = c->options.measure;
     for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++) {
         uint32_t stream = measure_add_stream(m, demand_tenant(scenario, w), table, kind);
-        int64_t rate = (kind == ADMIT_READ ? t->rcu : t->wcu) * MCU_PER_UNIT;
-        s->limits[kind] = MEASURE_ANY;
-        if (!t->on_demand && s->copy != UINT32_MAX) {
-            s->limits[kind] = measure_add_limit(m, rate, bank_mcu(scenario, t, rate));
+        s->limits[kind] = source_limit(c, s, kind);
+        if (s->limits[kind] != MEASURE_ANY)
             measure_set_stream_limit(m, stream, s->limits[kind]);
-        }
         s->flows[kind] = measure_add_flow(m, stream, 1, NULL, 0);
     }
 }
@@ -272,7 +296,8 @@ void clients_set_limit(struct clients *c, const struct scaling_update *u)
     const struct scenario *scenario = c->options.scenario;
     for (uint32_t i = 0; i < c->source_count; i++) {
         const struct clients_source *s = &c->sources[i];
-        if (s->workload->scenario->table_place != u->place || s->copy != u->copy)
+        const struct scenario_workload *w = s->workload->scenario;
+        if (w->table_place != u->place || s->copy != u->copy || w->limiter != NULL)
             continue;
         for (uint32_t kind = 0; kind < ADMIT_KINDS; kind++) {
             const int64_t rate = u->units[kind] * MCU_PER_UNIT;

@@ -54,6 +54,10 @@ void clients_closed(struct clients *c, uint64_t connection);
 void clients_consumed(const struct clients *c, uint32_t place, uint32_t copy,
                       int64_t mcu[ADMIT_KINDS]);
 
+/* Tokens that requests to the buckets of the scenario's limit have taken, in mcu: as far as answers tell;
+ * and those of requests whose outcome is not known, now or for ever. */
+void clients_acquired(const struct clients *c, uint32_t limit, int64_t *mcu, int64_t *unknown_mcu);
+
 /* The table's throughput has changed: over-admission is counted against it from now on. */
 void clients_set_limit(struct clients *c, const struct scaling_update *u);
 

@@ -2,6 +2,7 @@
  *
  *   clients.c   life, arrivals, retries, measures
  *   indexes.c   keys of global indexes, and refusals that name one
+ *   acquires.c  requests to the rate limiter, and its refusals
  *   hedges.c    reads that are sent a second time while the first attempt is out
  *   pool.c      connections, requests that wait for one, answers, time-outs */
 #pragma once
@@ -9,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "base/id_map.h"
+#include "engine/admission/admission.h"
 #include "lab/clients/clients.h"
 #include "workload/client_response.h"
 #include "workload/load_request.h"
@@ -64,6 +66,7 @@ struct clients_workload {
     struct load_workload_options *template_options; /* owns; the same */
     int64_t (*consumed_mcu)[ADMIT_KINDS];           /* owns; the same */
     uint32_t copies;
+    uint64_t unknown; /* attempts whose outcome is not known: yet, or at all */
 };
 
 struct clients_source {
@@ -80,6 +83,15 @@ struct clients_source {
     uint32_t flows[2];
     uint32_t limits[2]; /* of the measures; MEASURE_ANY: none */
 };
+
+/* As the measures number reasons: behind enum admit_reason. */
+enum {
+    REASON_CLIENT = ADMIT_REASONS, /* rejected by the client itself */
+    REASON_FAILED,
+    REASON_LIMIT,  /* the rate limiter: the bucket has too few tokens */
+    REASON_WRITES, /* .. the bucket's shards were written too often */
+};
+_Static_assert((int)REASON_WRITES + 1 == (int)MEASURE_REASONS, "measures know all reasons");
 
 struct clients {
     struct clients_options options;
@@ -123,6 +135,11 @@ void indexes_draw(struct clients_source *s, struct attempt *a);
 void indexes_add_members(struct clients *c, const struct attempt *a, struct load_request *r);
 /* 1 + the number of the index that the answer names; 0: none. */
 uint32_t indexes_named(const struct clients *c, const struct attempt *a, struct slice body);
+
+/* The bytes of a request to the rate limiter. */
+void acquires_write(struct clients *c, const struct attempt *a);
+/* The reason of its refusal; 0: it is none. */
+uint32_t acquires_refusal(struct slice body);
 
 /* A first attempt is about to be sent: decides whether and when it is hedged. */
 void hedges_begin(struct clients *c, struct attempt *a);

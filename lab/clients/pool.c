@@ -1,13 +1,7 @@
 /* pool.c - the connections of a workload, and what comes back over them. */
 #include <stdlib.h>
 
-#include "engine/admission/admission.h"
 #include "lab/clients/clients_internal.h"
-
-/* As the measures number reasons: behind enum admit_reason. */
-enum {
-    REASON_FAILED = ADMIT_REASONS + 1
-};
 
 static int64_t pool_now_ns(const struct clients *c)
 {
@@ -40,6 +34,10 @@ static struct slice attempt_bytes(struct clients *c, const struct attempt *a)
                              .kind = load_kind_of(&a->traffic),
                              .consistent = a->traffic.consistent};
     buffer_clear(&c->bytes);
+    if (a->source->workload->scenario->limiter != NULL) {
+        acquires_write(c, a);
+        return buffer_slice(&c->bytes);
+    }
     if (r.kind == LOAD_PUT)
         indexes_add_members(c, a, &r);
     load_request_write(&a->source->workload->templates[a->copy], &r, &c->bytes);
@@ -163,6 +161,19 @@ static uint32_t reason_of(struct slice body)
     return REASON_FAILED;
 }
 
+/* What the answer to the attempt says, if it is no success. */
+static void attempt_end_of(struct clients *c, const struct attempt *a, int http_status,
+                           struct slice body, struct attempt_end *end)
+{
+    const bool acquires = a->source->workload->scenario->limiter != NULL;
+    const uint32_t refusal = acquires ? acquires_refusal(body) : 0;
+    end->reason = refusal != 0 ? refusal : reason_of(body);
+    end->index = end->reason == ADMIT_REFUSED_INDEX ? indexes_named(c, a, body) : 0;
+    end->result = http_status >= 500             ? RETRY_ERROR
+                  : end->reason != REASON_FAILED ? RETRY_THROTTLED
+                                                 : RETRY_FINAL;
+}
+
 static void connection_answered(void *context, int http_status, struct slice body)
 {
     struct pool_connection *n = context;
@@ -171,12 +182,10 @@ static void connection_answered(void *context, int http_status, struct slice bod
     struct attempt_end end = {.result = RETRY_DONE, .hint_ns = -1};
     if (a == NULL)
         return; /* nobody asked */
+    if (http_status < 500)
+        a->source->workload->unknown--;
     if (http_status != 200) {
-        end.reason = reason_of(body);
-        end.index = end.reason == ADMIT_REFUSED_INDEX ? indexes_named(c, a, body) : 0;
-        end.result = http_status >= 500            ? RETRY_ERROR
-                     : end.reason != REASON_FAILED ? RETRY_THROTTLED
-                                                   : RETRY_FINAL;
+        attempt_end_of(c, a, http_status, body, &end);
         if (n->response.retry_after_ms >= 0)
             end.hint_ns = n->response.retry_after_ms * NS_PER_MS;
     }
@@ -262,6 +271,7 @@ void pool_submit(struct clients *c, struct attempt *a)
 {
     struct clients_workload *w = a->source->workload;
     c->requests++;
+    w->unknown++;
     a->deadline_ns = pool_now_ns(c) + w->scenario->timeout_ns;
     a->connection = NULL;
     TAILQ_INSERT_TAIL(&w->sent, a, sent);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "gac/gac_message.h"
+#include "lab/scenario_limit.h"
+#include "router/limiter/levels.h"
 
 enum {
     NAME_SIZE = SCENARIO_NAME_SIZE_MAX + 16
@@ -40,6 +42,16 @@ static void write_keys(struct buffer *out, const struct scenario_table *t, bool 
                            "{\"AttributeName\":\"pk\",\"KeyType\":\"HASH\"},"
                            "{\"AttributeName\":\"no\",\"KeyType\":\"RANGE\"}],"
                            "\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"}}]");
+}
+
+/* As router/limiter/settings.c makes its table. */
+static void write_limiter_keys(struct buffer *out)
+{
+    buffer_append_text(out, ",\"KeySchema\":[{\"AttributeName\":\"PK\",\"KeyType\":\"HASH\"},"
+                            "{\"AttributeName\":\"SK\",\"KeyType\":\"RANGE\"}],"
+                            "\"AttributeDefinitions\":["
+                            "{\"AttributeName\":\"PK\",\"AttributeType\":\"S\"},"
+                            "{\"AttributeName\":\"SK\",\"AttributeType\":\"S\"}]");
 }
 
 static void write_throughput(struct buffer *out, int64_t rcu, int64_t wcu)
@@ -129,7 +141,10 @@ void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t 
     char name[NAME_SIZE];
     demand_table_name(t, copy, name, sizeof name);
     buffer_append_format(out, "{\"TableName\":\"%s\"", name);
-    write_keys(out, t, demand_has_sort_key(s, place));
+    if (strcmp(name, LIMITER_TABLE) == 0)
+        write_limiter_keys(out);
+    else
+        write_keys(out, t, demand_has_sort_key(s, place));
     if (t->on_demand) {
         buffer_append_text(out, ",\"BillingMode\":\"PAY_PER_REQUEST\"");
         write_maximum(out, t);
@@ -150,6 +165,19 @@ void tables_write_update(struct buffer *out, const struct scenario *s,
     buffer_append_format(out, "{\"TableName\":\"%s\",\"BillingMode\":\"PROVISIONED\"", name);
     write_throughput(out, u->units[ADMIT_READ], u->units[ADMIT_WRITE]);
     buffer_append_u8(out, '}');
+}
+
+void tables_write_limit(struct buffer *out, const struct scenario_limit *l)
+{
+    buffer_append_u8(out, '{');
+    if (l->entity != NULL)
+        buffer_append_format(out, "\"entity\":\"%s\",", l->entity);
+    buffer_append_format(out,
+                         "\"resource\":\"%s\",\"limits\":[{\"name\":\"" SCENARIO_LIMIT_NAME
+                         "\",\"capacity\":%lld,\"refill_amount\":%lld,\"refill_period_ms\":%lld,"
+                         "\"smallest_request\":%lld}]}",
+                         l->resource, (long long)l->capacity, (long long)l->refill,
+                         (long long)(l->period_ns / NS_PER_MS), (long long)l->smallest);
 }
 
 bool tables_is_active(struct slice answer)

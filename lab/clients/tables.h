@@ -1,6 +1,7 @@
 /* tables.h - a scenario's tables as requests of the API: bodies in DynamoDB's JSON.
  *
- * Tables have the partition key `pk`. Some have the sort key `sk` (demand_has_sort_key). */
+ * Tables have the partition key `pk`. Some have the sort key `sk` (demand_has_sort_key). The rate limiter's
+ * table has its own keys. */
 #pragma once
 
 #include "lab/scaling.h"
@@ -10,6 +11,8 @@ void tables_write_create(struct buffer *out, const struct scenario *s, uint32_t 
                          uint32_t copy);
 /* DescribeTable. */
 void tables_write_name(struct buffer *out, const struct scenario *s, uint32_t place, uint32_t copy);
+/* PUT /limiter/v1/limits. */
+void tables_write_limit(struct buffer *out, const struct scenario_limit *l);
 /* UpdateTable. */
 void tables_write_update(struct buffer *out, const struct scenario *s,
                          const struct scaling_update *u);

@@ -119,10 +119,31 @@ static bool admin_each_table(struct full *f, admin_step *step, struct buffer *er
     return true;
 }
 
+static bool admin_set_limit(struct full *f, const struct scenario_limit *l, struct buffer *error)
+{
+    const int64_t until_ns = f->world.scheduler.now.ns + SETUP_S * NS_PER_S;
+    struct buffer put = {0};
+    tables_write_limit(&put, l);
+    do {
+        admin_call(f, "PUT /limiter/v1/limits", buffer_slice(&put));
+        if (f->status != 200)
+            world_pass(&f->world, LOOK_MS * NS_PER_MS);
+    } while (f->status != 200 && !admin_is_refused(f) && f->world.scheduler.now.ns < until_ns);
+    buffer_deinit(&put);
+    if (f->status != 200)
+        buffer_append_format(error, "the cluster refuses a limit of resource %s: %d %.*s",
+                             l->resource, f->status, (int)f->answer.size,
+                             (const char *)f->answer.data);
+    return f->status == 200;
+}
+
 bool admin_create_tables(struct full *f, struct buffer *error)
 {
-    return admin_each_table(f, admin_create_table, error) &&
-           admin_each_table(f, admin_fill_table, error);
+    bool done = admin_each_table(f, admin_create_table, error) &&
+                admin_each_table(f, admin_fill_table, error);
+    for (uint32_t i = 0; i < f->scenario->limit_count && done; i++)
+        done = admin_set_limit(f, &f->scenario->limits[i], error);
+    return done;
 }
 
 /* ---- during the run ---- */

@@ -119,6 +119,7 @@ static void full_window(void *context, uint64_t argument)
     if (partitions > 0)
         measure_partitions(f->measure, partitions);
     lags_window(f);
+    holdings_window(f);
     measure_advance(f->measure, clients_now_ns(f->clients));
     scheduler_in(&f->world.scheduler, (struct duration){f->scenario->window_ns}, full_window, f, 0);
 }
@@ -135,7 +136,8 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
         .nodes = (uint32_t)c->nodes,
         .routers = (uint32_t)c->routers,
         .gac = (uint32_t)c->gac,
-        .clients = (uint32_t)c->routers + 1, /* the last one makes the tables */
+        /* One makes the tables; the last one may look at buckets. */
+        .clients = (uint32_t)c->routers + 1 + holdings_clients(f->scenario),
         .config = &f->configs[0],
         .configs = f->configs,
         /* A uniform addition with the mean of the jitter. */
@@ -149,6 +151,18 @@ static struct world_plan plan_of(struct full *f, uint64_t seed)
                                           [SERVED_REFUSE] = c->costs.refuse_ns},
                              .unit_ns = c->costs.unit_ns},
                     .cores = c->costs.cores}};
+}
+
+/* Wall clocks are off by at most `wall_skew`. */
+static void clocks_set(struct full *f, uint64_t seed)
+{
+    const struct world *w = &f->world;
+    const int64_t most_ms = f->scenario->cluster.wall_skew_ns / NS_PER_MS;
+    struct prng p = prng_seeded(demand_seed(seed, DEMAND_CLOCKS, 0));
+    for (uint32_t id = 1; id <= w->plan.nodes; id++)
+        w->nodes[id]->process.wall_skew_ms = prng_between(&p, -most_ms, most_ms);
+    for (uint32_t i = 0; i < w->plan.routers; i++)
+        router_process_base(w->routers[i])->wall_skew_ms = prng_between(&p, -most_ms, most_ms);
 }
 
 static void full_consumed(void *context, const struct scaling_update *table,
@@ -191,6 +205,7 @@ static void full_destroy(void *runner)
         clients_destroy(f->clients);
     admin_deinit(f);
     lags_deinit(f);
+    holdings_deinit(f);
     scaling_deinit(&f->scaling);
     free(f);
 }
@@ -207,11 +222,13 @@ static void *full_create(const struct scenario *s, uint64_t seed, struct measure
     LIST_INIT(&f->splits);
     const struct world_plan plan = plan_of(f, seed);
     world_init(&f->world, &plan);
+    clocks_set(f, seed);
     world_start(&f->world);
     clients_attach(f);
     routers_take_time(f);
     struct http_client_options http = world_http(&f->world, plan.routers, plan.seed);
     http_client_init(&f->admin, &http);
+    holdings_init(f, plan.seed);
     if (!admin_create_tables(f, error)) {
         full_destroy(f);
         return NULL;

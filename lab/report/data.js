@@ -79,6 +79,8 @@ const REASONS = [
   { name: "table", text: "table limit", hatch: [45, 135], color: "var(--refused-4)" },
   { name: "index", text: "global index", hatch: [135, 90], color: "var(--refused-8)" },
   { name: "overload", text: "too much work", hatch: [45, 90], color: "var(--refused-7)" },
+  { name: "limit", text: "rate limiter", hatch: [45], color: "var(--refused-4)" },
+  { name: "writes", text: "rate limiter: written too often", hatch: [135], color: "var(--refused-1)" },
   { name: "client", text: "by the client itself", hatch: [0, 90], color: "var(--refused-5)" },
   { name: "failed", text: "not served", hatch: [], color: "var(--refused-6)" },
 ];
@@ -92,7 +94,7 @@ function loadLayers(run, tenant, reasons) {
   const layers = [{ name: "admitted", text: "admitted", values: s.admitted.map(perSecond) }];
   for (const reason of reasons)
     layers.push({ ...reason, text: `refused: ${reason.text}`, values: s.refused[reason.name].map(perSecond) });
-  return { layers, offered: s.offered.map(perSecond), fair: s.fair.map(perSecond) };
+  return { layers, offered: s.offered.map(perSecond), fair: s.fair.map(perSecond), limit: s.limit === undefined ? null : s.limit / 1000 };
 }
 
 function slotTimes(count, slotNs) {

@@ -91,19 +91,19 @@ const leveledAt = (s, point) => runsAt(s, point).filter((run) => run.levels);
 function loadMaximum(s, point, tenant) {
   return Math.max(1e-9, ...runsAt(s, point).map((r) => {
     const load = loadLayers(r, tenant, []);
-    return Math.max(...load.offered, ...load.fair);
+    return Math.max(...load.offered, ...load.fair, load.limit ?? 0);
   }));
 }
 
 // The same for all policies, so that their figures have the same legend.
 function reasonsOf(s, point, tenant) {
   const refused = runsAt(s, point).map((r) => r.series.tenants[tenant].refused);
-  return REASONS.filter((reason) => refused.some((r) => r[reason.name].some((v) => v > 0)));
+  return REASONS.filter((reason) => refused.some((r) => r[reason.name]?.some((v) => v > 0)));
 }
 
 // Offered = admitted + refused, by reason.
 function loadFigure(s, run, tenant) {
-  const { layers, offered, fair } = loadLayers(run, tenant, reasonsOf(s, run.point, tenant));
+  const { layers, offered, fair, limit } = loadLayers(run, tenant, reasonsOf(s, run.point, tenant));
   const times = slotTimes(offered.length, run.series.slot_ns);
   const patterns = [];
   const stacked = stack(layers).map((layer) => {
@@ -113,19 +113,22 @@ function loadFigure(s, run, tenant) {
     return { ...layer, fill: h.fill };
   });
   const styles = { offered: { color: "var(--offered)", thick: 1.2 }, optimum: { color: "var(--optimum)", dash: "5 3", thick: 1.6 } };
+  const styleOfLimit = { color: "var(--series-2)", dash: "6 3", thick: 1.8 };
   return chart({
     id: `${s.id}-load-${slug(run.policy)}${tenant ? `-${slug(tenant)}` : ""}`,
     title: `${run.policy}: offered, admitted, refused${tenant ? `, ${tenant}` : ""}`,
     width: HALF, height: 240,
     legend: [
-      { text: "offered", ...styles.offered }, { text: "fair optimum", ...styles.optimum },
+      { text: "offered", ...styles.offered },
+      limit === null ? { text: "fair optimum", ...styles.optimum } : { text: "its limit", ...styleOfLimit },
       ...stacked.map((l) => ({ text: l.text, fill: l.fill, edge: l.color })),
     ],
     x: timeAxis(s.result.duration_ns / 1e9), y: unitAxis({ domain: [0, loadMaximum(s, run.point, tenant)] }),
     marks: [
       defsMark(patterns), grid(),
       ...stacked.map((l) => area(times, l.below, l.above, l.fill)),
-      line(times, offered, styles.offered), line(times, fair, styles.optimum), zero(),
+      line(times, offered, styles.offered),
+      limit === null ? line(times, fair, styles.optimum) : Plot.ruleY([limit], { stroke: styleOfLimit.color, strokeDasharray: styleOfLimit.dash, strokeWidth: styleOfLimit.thick }), zero(),
     ],
   });
 }
@@ -251,6 +254,27 @@ function lagFigure(s, point, table) {
     note: "The greatest age, in each slot, of a change that an index lacks.",
     width: WIDE, height: 260, legend: policyLegend(s, runs.map((r) => ({ name: r.policy }))),
     x: timeAxis(s.result.duration_ns / 1e9), y: axis("seconds behind", { domain: [0, Math.max(1e-3, ...rows.flat())], nice: true, ticks: 5, tickFormat: axisNumber }),
+    marks: [
+      grid(), ...rows.map((r, i) => line(times, r, s.style.get(runs[i].policy))),
+      ...rows.map((r, i) => symbols(times, r, s.style.get(runs[i].policy), i * 3)), zero(),
+    ],
+    symbol: { type: "identity" },
+  });
+}
+
+// ---- shards ----
+
+// How far the hottest key of a table, or the hottest bucket of the rate limiter, is spread.
+function shardsFigure(s, point, table) {
+  const runs = runsAt(s, point).filter((run) => run.series.shards?.[table]);
+  if (runs.length === 0) return null;
+  const rows = runs.map((run) => run.series.shards[table]);
+  const times = slotTimes(rows[0].length, runs[0].series.slot_ns);
+  return chart({
+    id: `${s.id}-shards-${slug(table)}`, title: `Shards in ${table}`,
+    note: "The most, in each slot, that a key or a bucket is spread over.",
+    width: WIDE, height: 260, legend: policyLegend(s, runs.map((r) => ({ name: r.policy }))),
+    x: timeAxis(s.result.duration_ns / 1e9), y: axis("shards", { domain: [0, Math.max(2, ...rows.flat())], nice: true, ticks: 5, tickFormat: axisNumber }),
     marks: [
       grid(), ...rows.map((r, i) => line(times, r, s.style.get(runs[i].policy))),
       ...rows.map((r, i) => symbols(times, r, s.style.get(runs[i].policy), i * 3)), zero(),

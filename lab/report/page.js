@@ -201,6 +201,16 @@ function indexSection(s) {
   return list.length > 0 ? [h("h3", {}, "Global indexes"), figures(list)] : [];
 }
 
+function shardsFigures(s) {
+  const tables = new Set(runsAt(s, s.point).flatMap((run) => Object.keys(run.series.shards ?? {})));
+  return [...tables].map((table) => shardsFigure(s, s.point, table));
+}
+
+function shardsSection(s) {
+  const list = shardsFigures(s);
+  return list.length > 0 ? [h("h3", {}, "Shards"), figures(list)] : [];
+}
+
 function latencySection(s) {
   const list = (tenant) => [latencyFigure(s, s.point, tenant, false), latencyFigure(s, s.point, tenant, true)];
   if (runsAt(s, s.point).length === 0) return [];
@@ -244,7 +254,7 @@ function facts(s) {
 function scenarioBody(s) {
   return h("div", {}, h("p", {}, s.result.about), h("p", { class: "facts" }, facts(s)),
     h("h3", {}, "Expectations"), expectations(s), h("h3", {}, "Policies"), policyTable(s),
-    loadSection(s), indexSection(s), comparisonSection(s), sweepSection(s), latencySection(s), levelSection(s),
+    loadSection(s), indexSection(s), shardsSection(s), comparisonSection(s), sweepSection(s), latencySection(s), levelSection(s),
     s.leftOut > 0 ? h("p", { class: "note" }, `The time series of ${plural(s.leftOut, "further run")} are in the directory, and not in this page.`) : null);
 }
 
@@ -310,6 +320,7 @@ function* allFigures(s) {
     yield latencyFigure(s, s.point, tenant, true);
   }
   yield* lagFigures(s);
+  yield* shardsFigures(s);
   const { burst, division } = classicFigures(s, s.point);
   yield* burst;
   yield* division;

@@ -369,6 +369,33 @@ static void indexes_are_refused_at_the_fidelity_admission(void **state)
     buffer_deinit(&json);
 }
 
+#define LIMITED(entity, rate)                                                                     \
+    "name: limited\nduration: 12s\nwarm: 6s\ncluster: {nodes: 3, routers: 2, gac: 1}\n"           \
+    "tables: [{name: weir-limiter, on_demand: true}]\n"                                           \
+    "limits:\n"                                                                                   \
+    "  - {entity: hot, resource: api, capacity: 100, refill: 6000}\n"                             \
+    "  - {resource: api, capacity: 60}\n"                                                         \
+    "workloads:\n"                                                                                \
+    "  - {name: hot, table: weir-limiter, limiter: api, keys: \"single:" entity "\", rate: " rate \
+    ", idempotency_keys: true}\n"                                                                 \
+    "  - {name: quiet, table: weir-limiter, limiter: api, key_count: 100, rate: 50}\n"
+
+static void a_workload_is_held_to_its_limit_of_the_rate_limiter(void **state)
+{
+    (void)state;
+    struct buffer json = {0};
+    run_json(LIMITED("hot", "300"), 1, &json);
+    assert_near(measure_of(&json, "limit_share"), 1, 0.01);
+    assert_near(measure_of(&json, "admitted_rate"), 150, 0.05);
+    assert_true(measure_of(&json, "tokens_miscounted") == 0);
+    assert_true(measure_of(&json, "tokens_minted") == 0);
+    assert_true(measure_of(&json, "shards") == 1);
+    assert_non_null(memmem(json.data, json.size, "\"limit\":100000", 14));
+    assert_int_equal(run_at(LAB_ADMISSION, LIMITED("hot", "300"), 1, &json), STATUS_MALFORMED);
+    assert_non_null(memmem(error.data, error.size, "admission has no rate limiter", 29));
+    buffer_deinit(&json);
+}
+
 static void what_is_in_memory_is_refused_at_full_fidelity(void **state)
 {
     (void)state;
@@ -463,6 +490,7 @@ int main(void)
         cmocka_unit_test(autoscaling_works_as_at_the_fidelity_admission),
         cmocka_unit_test(an_index_that_is_full_holds_writes_up_and_is_named),
         cmocka_unit_test(indexes_are_refused_at_the_fidelity_admission),
+        cmocka_unit_test(a_workload_is_held_to_its_limit_of_the_rate_limiter),
         cmocka_unit_test(what_is_in_memory_is_refused_at_full_fidelity),
         cmocka_unit_test(cold_partitions_are_merged_as_at_the_fidelity_admission),
         cmocka_unit_test(what_the_world_cannot_run_is_refused_with_a_reason),

@@ -57,10 +57,18 @@ static void states_are_the_greatest_of_a_table(void **state)
 {
     (void)state;
     measured_begin(&(struct measure_options){.no_optimum = true, .slots_max = 4});
-    measure_tell_state(measured, 500000000, 3, &(struct measure_state){2000000000, 100, 2});
-    measure_tell_state(measured, 600000000, 3, &(struct measure_state){1000000000, 300, 3});
-    measure_tell_state(measured, 1500000000, 4, &(struct measure_state){5000000000, 50, 1});
-    measure_tell_state(measured, 7500000000, 3, &(struct measure_state){500000000, 10, 5});
+    measure_tell_state(
+        measured, 500000000, 3,
+        &(struct measure_state){.behind_ns = 2000000000, .backlog_bytes = 100, .shards = 2});
+    measure_tell_state(
+        measured, 600000000, 3,
+        &(struct measure_state){.behind_ns = 1000000000, .backlog_bytes = 300, .shards = 3});
+    measure_tell_state(
+        measured, 1500000000, 4,
+        &(struct measure_state){.behind_ns = 5000000000, .backlog_bytes = 50, .shards = 1});
+    measure_tell_state(
+        measured, 7500000000, 3,
+        &(struct measure_state){.behind_ns = 500000000, .backlog_bytes = 10, .shards = 5});
     end_at(7.9); /* slots of 2 s by now */
     struct measure_selector q = MEASURE_ALL;
     assert_about(value("index_lag"), 5);
@@ -75,6 +83,24 @@ static void states_are_the_greatest_of_a_table(void **state)
     assert_about(value_with("index_lag", q), 0.5);
     q.table = 5;
     assert_true(isnan(value_with("index_lag", q)));
+}
+
+static void states_of_buckets_are_the_greatest(void **state)
+{
+    (void)state;
+    measured_begin(&(struct measure_options){.no_optimum = true, .slots_max = 4});
+    const struct measure_state first = {.shards = 2, .refill_lag_ns = 20000000, .minted_mtok = 500};
+    const struct measure_state later = {.shards = 4, .miscounted_mtok = 3000};
+    measure_tell_state(measured, 500000000, 1, &first);
+    measure_tell_state(measured, 7500000000, 1, &later);
+    end_at(7.9);
+    struct measure_selector q = MEASURE_ALL;
+    q.to_ns = 2000000000;
+    assert_about(value_with("refill_lag", q), 0.02);
+    assert_about(value_with("tokens_minted", q), 0.5);
+    assert_about(value_with("tokens_miscounted", q), 0);
+    assert_about(value("tokens_miscounted"), 3);
+    assert_about(value("shards"), 4);
 }
 
 /* Steps at 1 s and 6 s. The first is over after 2 s; one refusal of 200 does not count. */
@@ -110,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(refusals_are_counted_by_the_index_that_they_name),
         TEST(states_are_the_greatest_of_a_table),
+        TEST(states_of_buckets_are_the_greatest),
         TEST(refusals_end_with_the_last_second_that_refuses_a_hundredth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -183,6 +183,26 @@ static void over_admission_is_the_worst_window_without_the_bank(void **state)
     assert_true(isnan(value_with("over_admission_1s", other)));
 }
 
+static void a_limit_is_used_by_what_is_admitted_of_its_rate(void **state)
+{
+    (void)state;
+    uint32_t flows[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        const uint32_t stream = measure_add_stream(measured, i, 1, 1);
+        measure_set_stream_limit(measured, stream, measure_add_limit(measured, 100000, 50000));
+        flows[i] = measure_add_flow(measured, stream, 1, NULL, 0);
+    }
+    requests_at(flows[0], 3.5, 990, OK);
+    requests_at(flows[1], 3.5, 500, OK);
+    end_at(10);
+    struct measure_selector first = MEASURE_ALL;
+    first.tenant = 0;
+    assert_about(value_with("limit_share", first), 0.99);
+    assert_about(value("limit_share"), 0.5);
+    first.tenant = 7;
+    assert_true(isnan(value_with("limit_share", first)));
+}
+
 /* 3,333.33 mcu fall in 10 ms: whole mcu are one ahead of the fraction at times. */
 static void what_a_limit_allows_to_the_mcu_is_no_excess(void **state)
 {
@@ -638,7 +658,7 @@ static void questions_that_have_no_answer_are_told(void **state)
     q = MEASURE_ALL;
     q.reason = MEASURE_REASONS;
     assert_string_equal(fault_of("refused_units", q),
-                        "refused_units: a reason is a number from 1 to 9");
+                        "refused_units: a reason is a number from 1 to 11");
     char small[8];
     double unused;
     q = MEASURE_ALL;
@@ -700,6 +720,7 @@ int main(void)
         TEST(shares_are_compared_second_by_second),
         TEST(over_admission_is_the_worst_window_without_the_bank),
         TEST(what_a_limit_allows_to_the_mcu_is_no_excess),
+        TEST(a_limit_is_used_by_what_is_admitted_of_its_rate),
         TEST(a_limit_that_changes_counts_as_it_was),
         TEST(slow_answers_are_no_goodput),
         TEST(more_than_the_optimum_is_a_violation_unless_it_is_slack),

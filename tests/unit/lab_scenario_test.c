@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "lab/plan.h"
+#include "lab/scenario_limit.h"
 #include "lab/shipped.h"
 #include "tests/check.h"
 
@@ -149,6 +150,45 @@ static void autoscaling_that_cannot_be_is_refused(void **state)
     expect_fault(HEAD "tables: [{name: users, on_demand: true, autoscaling: {reads: {min: 1, max: "
                       "9}}}]\n",
                  "a.yaml:3: table users: a table on demand has no throughput");
+}
+
+#define LIMITED(table, limits, workload)                                  \
+    HEAD "tables: [{name: " table ", on_demand: true}]\nlimits: [" limits \
+         "]\nworkloads: [{name: w, table: " table workload "}]\n"
+#define API "{resource: api, capacity: 60}"
+
+static void a_workload_has_the_limit_of_its_entity(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text(LIMITED("weir-limiter",
+                                       API ", {entity: e, resource: api, capacity: 9, refill: 3, "
+                                           "period: 1s}",
+                                       ", limiter: api, keys: \"single:e\"")),
+                     STATUS_OK);
+    assert_int_equal(scenario_limit_of_workload(s, &s->workloads[0]), 1);
+    assert_int_equal(scenario_limit_rate_mcu(&s->limits[1]), 3000);
+    assert_int_equal(scenario_limit_rate_mcu(&s->limits[0]), 1000);
+    assert_int_equal(scenario_limit_of(s, slice_of("f"), "api"), 0);
+    assert_int_equal(scenario_limit_of(s, slice_of("e"), "other"), SCENARIO_LIMIT_NONE);
+}
+
+static void limits_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    expect_fault(LIMITED("users", API, ", limiter: api"),
+                 "a.yaml:5: workload w acquires tokens: its table must be weir-limiter");
+    expect_fault(LIMITED("weir-limiter", API, ", limiter: other"),
+                 "a.yaml:5: workload w: no limit is for the resource `other`");
+    expect_fault(LIMITED("weir-limiter", API, ", limiter: api, item_bytes: 9"),
+                 "a.yaml:5: workload w acquires tokens: it cannot have `item_bytes`");
+    expect_fault(LIMITED("weir-limiter", API, ", limiter: api, keys: \"append:e\""),
+                 "a.yaml:5: workload w acquires tokens: its keys name entities");
+    expect_fault(LIMITED("weir-limiter", API, ""),
+                 "a.yaml:1: there are limits, but no workload has `limiter`");
+    expect_fault(LIMITED("weir-limiter", "{resource: api, capacity: 6, smallest_request: 7}", ""),
+                 "a.yaml:4: smallest_request is 7, but capacity is 6");
+    expect_fault(LIMITED("weir-limiter", "{resource: \"a#b\", capacity: 6}", ""),
+                 "a.yaml:4: entities and resources of limits have letters");
 }
 
 #define INDEXED(fields) HEAD "tables: [{name: users, indexes: [" fields "]}]\n"
@@ -311,6 +351,8 @@ int main(void)
         cmocka_unit_test(a_policy_changes_what_it_sets),
         cmocka_unit_test(a_plan_numbers_all_runs),
         cmocka_unit_test(a_plan_finds_a_policy_that_does_not_fit_before_the_first_run),
+        cmocka_unit_test(a_workload_has_the_limit_of_its_entity),
+        cmocka_unit_test(limits_that_cannot_be_are_refused),
         cmocka_unit_test(a_table_has_global_indexes),
         cmocka_unit_test(indexes_that_cannot_be_are_refused),
         cmocka_unit_test(a_plan_has_the_fidelity_of_the_scenario_or_of_the_command),

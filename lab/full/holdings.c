@@ -1,0 +1,256 @@
+/* holdings.c - what the items of the rate limiter's buckets hold, compared with what clients were told.
+ *
+ * A look is a Scan of the limiter's table by a client of its own, every LOOK_MS. Sums are of all buckets of
+ * a limit. Requests go on meanwhile: what the items have counted must lie between what was admitted when the
+ * Scan began, and what can have been admitted when it ended.
+ * Not counted: tokens that a shard has set aside for one that is to be made. */
+#include <stdlib.h>
+
+#include "lab/full/full_internal.h"
+#include "lab/scenario_limit.h"
+#include "router/json/json.h"
+#include "router/limiter/levels.h"
+
+enum {
+    LOOK_MS = 500,
+    SCAN_MS = 5000,
+};
+
+/* All buckets of one limit; mtok. */
+struct bucket_sums {
+    uint32_t buckets, items;
+    uint32_t shards; /* of the bucket that has most */
+    int64_t taken, tokens;
+    int64_t admitted; /* when the Scan began */
+};
+
+struct full_holdings {
+    struct http_client http;
+    uint32_t place; /* of the limiter's table */
+    bool looks;     /* a Scan is on its way */
+    struct instant begun;
+    struct bucket_sums sums[SCENARIO_LIMITS_MAX];
+    uint32_t items[SCENARIO_LIMITS_MAX]; /* in the last look */
+    int64_t refill_lag_ns;
+    struct buffer body;
+    struct json_parser *json; /* owns */
+};
+
+/* ---- items ---- */
+
+static struct json_value attribute_of(const struct json_value *map, const char *name,
+                                      const char *type)
+{
+    const struct json_value attribute = json_find(map, name);
+    return json_find(&attribute, type);
+}
+
+static int64_t number_of(const struct json_value *map, const char *name)
+{
+    const struct json_value text = attribute_of(map, name, "N");
+    char digits[32] = {0};
+    const struct slice s = json_text(&text);
+    if (s.size >= sizeof digits)
+        return 0;
+    memcpy(digits, s.data, s.size);
+    return strtoll(digits, NULL, 10);
+}
+
+/* The next part of a key, up to '#'. */
+static struct slice key_part(struct slice *rest)
+{
+    const uint8_t *end = rest->size == 0 ? NULL : memchr(rest->data, '#', rest->size);
+    const size_t size = end == NULL ? rest->size : (size_t)(end - rest->data);
+    const struct slice part = slice_make(rest->data, size);
+    *rest = slice_make(rest->data + size + (end != NULL), rest->size - size - (end != NULL));
+    return part;
+}
+
+/* PK is {namespace}/BUCKET#{entity}#{resource}#{shard}. SCENARIO_LIMIT_NONE: no limit of the scenario. */
+static uint32_t limit_of_key(const struct scenario *s, struct slice key)
+{
+    static const char kind[] = "/BUCKET";
+    const struct slice begin = key_part(&key);
+    const struct slice entity = key_part(&key), resource = key_part(&key);
+    if (begin.size < sizeof kind - 1 ||
+        memcmp(begin.data + begin.size - (sizeof kind - 1), kind, sizeof kind - 1) != 0)
+        return SCENARIO_LIMIT_NONE;
+    for (uint32_t i = 0; i < s->limit_count; i++) {
+        if (slice_is(resource, s->limits[i].resource))
+            return scenario_limit_of(s, entity, s->limits[i].resource);
+    }
+    return SCENARIO_LIMIT_NONE;
+}
+
+/* engine/limiter/bucket_item.c says what an item has. */
+static void item_add(struct full *f, const struct json_value *item)
+{
+    struct full_holdings *h = f->holdings;
+    const struct json_value key = attribute_of(item, "PK", "S");
+    const uint32_t i = limit_of_key(f->scenario, json_text(&key));
+    if (i == SCENARIO_LIMIT_NONE)
+        return;
+    struct bucket_sums *sums = &h->sums[i];
+    const struct json_value limits = attribute_of(item, "lm", "M");
+    const struct json_value level = attribute_of(&limits, SCENARIO_LIMIT_NAME, "M");
+    const struct json_value closed = attribute_of(item, "cl", "BOOL");
+    const uint32_t shards = (uint32_t)number_of(item, "ct");
+    const int64_t wall_ms = SIM_WALL_BASE_MS + f->world.scheduler.now.ns / NS_PER_MS;
+    sums->items++;
+    sums->taken += number_of(&level, "tc");
+    sums->buckets += number_of(item, "sh") == 0;
+    sums->shards = shards > sums->shards ? shards : sums->shards;
+    if (closed.type == JSON_BOOL && json_bool(&closed))
+        return;
+    const int64_t lag_ns = (wall_ms - number_of(&level, "rf")) * NS_PER_MS;
+    sums->tokens += number_of(&level, "tk");
+    if (number_of(item, "sc") > 1 && lag_ns > h->refill_lag_ns)
+        h->refill_lag_ns = lag_ns;
+}
+
+/* False: the page cannot be read. `h->body` gets the next Scan, or becomes empty. */
+static bool page_read(struct full *f, struct slice body)
+{
+    struct full_holdings *h = f->holdings;
+    struct buffer text = {0};
+    struct json_value root = {0}, item;
+    buffer_append_slice(&text, body);
+    buffer_reserve(&text, JSON_PADDING);
+    buffer_clear(&h->body);
+    const bool parsed = json_parse(h->json, buffer_slice(&text), &root) == STATUS_OK;
+    const struct json_value items = json_find(&root, "Items");
+    const bool good = parsed && items.type == JSON_LIST;
+    struct json_cursor at = {0};
+    if (good)
+        at = json_elements(&items);
+    while (good && json_next_element(&at, &item))
+        item_add(f, &item);
+    const struct json_value last = json_find(&root, "LastEvaluatedKey");
+    if (good && last.type == JSON_OBJECT) {
+        const struct json_value pk = attribute_of(&last, "PK", "S");
+        const struct json_value sk = attribute_of(&last, "SK", "S");
+        const struct slice p = json_text(&pk), s = json_text(&sk);
+        buffer_append_format(
+            &h->body,
+            "{\"TableName\":\"" LIMITER_TABLE "\",\"ConsistentRead\":true,"
+            "\"ExclusiveStartKey\":{\"PK\":{\"S\":\"%.*s\"},\"SK\":{\"S\":\"%.*s\"}}}",
+            (int)p.size, (const char *)p.data, (int)s.size, (const char *)s.data);
+    }
+    buffer_deinit(&text);
+    return good;
+}
+
+/* ---- looks ---- */
+
+/* Tokens of all buckets of the limit beyond what they can have had: all full at the start, and refilled since. */
+static int64_t minted_mtok(const struct full *f, uint32_t limit)
+{
+    const struct bucket_sums *sums = &f->holdings->sums[limit];
+    const struct scenario_limit *l = &f->scenario->limits[limit];
+    const int64_t passed_ns = clients_now_ns(f->clients) + NS_PER_MS;
+    const int64_t each =
+        l->capacity * 1000 + (int64_t)((__int128)scenario_limit_rate_mcu(l) * passed_ns / NS_PER_S);
+    const int64_t beyond = sums->tokens + sums->taken - each * sums->buckets;
+    return beyond > 0 ? beyond : 0;
+}
+
+/* How far the items' counts are from what clients can have taken. */
+static int64_t miscounted_mtok(const struct full *f, uint32_t limit)
+{
+    const struct bucket_sums *sums = &f->holdings->sums[limit];
+    int64_t admitted, unknown;
+    clients_acquired(f->clients, limit, &admitted, &unknown);
+    return sums->taken < sums->admitted       ? sums->admitted - sums->taken
+           : sums->taken > admitted + unknown ? sums->taken - admitted - unknown
+                                              : 0;
+}
+
+static void look_tell(struct full *f)
+{
+    struct full_holdings *h = f->holdings;
+    struct measure_state state = {.refill_lag_ns = h->refill_lag_ns};
+    for (uint32_t i = 0; i < f->scenario->limit_count; i++) {
+        const struct bucket_sums *sums = &h->sums[i];
+        /* A shard that divides during the Scan is seen with tokens that the new one has, too. */
+        state.minted_mtok += sums->items == h->items[i] ? minted_mtok(f, i) : 0;
+        state.miscounted_mtok += miscounted_mtok(f, i);
+        state.shards = sums->shards > state.shards ? sums->shards : state.shards;
+        h->items[i] = sums->items;
+    }
+    measure_tell_state(f->measure, clients_now_ns(f->clients),
+                       scaling_number(f->scenario, h->place, 0), &state);
+}
+
+static void look_answered(void *context, int status, struct slice body)
+{
+    struct full *f = context;
+    struct full_holdings *h = f->holdings;
+    const bool good = status == 200 && page_read(f, body);
+    if (good && h->body.size > 0) {
+        http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS),
+                         look_answered, f);
+        return;
+    }
+    h->looks = false;
+    if (good)
+        look_tell(f);
+}
+
+static void look_begin(struct full *f)
+{
+    struct full_holdings *h = f->holdings;
+    h->looks = true;
+    h->begun = f->world.scheduler.now;
+    h->refill_lag_ns = 0;
+    memset(h->sums, 0, sizeof h->sums);
+    for (uint32_t i = 0; i < f->scenario->limit_count; i++) {
+        int64_t unknown;
+        clients_acquired(f->clients, i, &h->sums[i].admitted, &unknown);
+    }
+    buffer_clear(&h->body);
+    buffer_append_text(&h->body, "{\"TableName\":\"" LIMITER_TABLE "\",\"ConsistentRead\":true}");
+    http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS), look_answered,
+                     f);
+}
+
+void holdings_window(struct full *f)
+{
+    const struct full_holdings *h = f->holdings;
+    if (h != NULL && !h->looks &&
+        (h->begun.ns == 0 ||
+         instant_since(f->world.scheduler.now, h->begun).ns >= duration_ms(LOOK_MS).ns))
+        look_begin(f);
+}
+
+/* ---- life ---- */
+
+uint32_t holdings_clients(const struct scenario *s)
+{
+    return s->limit_count > 0;
+}
+
+void holdings_init(struct full *f, uint64_t seed)
+{
+    const struct scenario *s = f->scenario;
+    if (s->limit_count == 0)
+        return;
+    struct full_holdings *h = f->holdings = must_calloc(1, sizeof *h);
+    const struct http_client_options http =
+        world_http(&f->world, f->world.plan.clients - 1, seed + 1);
+    while (h->place < s->table_count && strcmp(s->tables[h->place].name, LIMITER_TABLE) != 0)
+        h->place++;
+    must(h->place < s->table_count);
+    h->json = json_parser_create();
+    http_client_init(&h->http, &http);
+}
+
+void holdings_deinit(struct full *f)
+{
+    struct full_holdings *h = f->holdings;
+    if (h == NULL)
+        return;
+    http_client_deinit(&h->http);
+    json_parser_destroy(h->json);
+    buffer_deinit(&h->body);
+    free(h);
+}
