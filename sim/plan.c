@@ -285,6 +285,8 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
         percent = 100;
         plan->gac = o->gac_policy == NULL ? 0 : plan->gac;
         plan->workload.filler.big_percent = 0;
+        if (o->limits == 0) /* a second has too few units to read all levels of a bucket's limits */
+            plan->limiters = 0;
     } else if (!limits || plan->gac > 0 || c->profile != PROFILE_OFF ||
                plan->workload.filler.big_percent > 0)
         return;
