@@ -414,7 +414,9 @@ test("global indexes have keys, a projection and throughput of their own", async
   while (found.Count < 4);
   assert.deepEqual(found.Items, [3, 2, 1, 0].map((s) => ({ p: "a", s, city: "rome", rank: 10 - s, title: "t" + s })));
   assert.deepEqual(found.ConsumedCapacity.GlobalSecondaryIndexes, { "by-city": { CapacityUnits: 0.5 } });
-  const page = await db.send(new lib.QueryCommand({ ...query, Limit: 1 }));
+  let page; // another replica may lag behind
+  do page = await db.send(new lib.QueryCommand({ ...query, Limit: 1 }));
+  while (page.LastEvaluatedKey?.s !== 3);
   assert.deepEqual(page.LastEvaluatedKey, { p: "a", s: 3, city: "rome", rank: 7 });
   await refused(
     db.send(new lib.ScanCommand({ TableName: name, IndexName: "by-both", ProjectionExpression: "title" })),
