@@ -21,7 +21,9 @@ void endpoints_answer(struct router *r, struct client *c, int status, const char
 
 static bool is_of_limiter(const struct client *c)
 {
-    return slice_starts_with(http_text(&c->http.head, c->http.head.path), slice_of("/limiter/"));
+    const struct http_head *head = &c->http.head;
+    return head->path.size > 0 && /* a head that was refused at once has no text */
+           slice_starts_with(http_text(head, head->path), slice_of("/limiter/"));
 }
 
 void endpoints_answer_fault(struct router *r, struct client *c, const char *type)

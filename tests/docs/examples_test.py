@@ -58,7 +58,7 @@ NOT_RUN = {  # how a command begins: why it is not run here
     """curl -H 'Content-Type: application/json' -d '{"TableName": "chat\"""": "the same",
 }
 # Exit code 1 says that the machine, or this build, is slower than a budget: no reason to fail here.
-MEASURES = re.compile(r"weir-bench (decision|heat|traffic|indexes)\b|weir-bench http .*--gac")
+MEASURES = re.compile(r"weir-bench (decision|heat|traffic|indexes|limiter)\b|weir-bench http .*--gac")
 NOT_COMMANDS = {  # how a block begins: what it is
     "client": "a diagram",
     "your SDK": "a diagram",
@@ -76,6 +76,8 @@ SHORTENED = [  # in commands that match the first: what replaces what
     (r"weir load.* append:room", r"--duration \d+s", "--duration 8s"),
     (r"weir( load|-bench)(?!.* append:room)", r"--duration \d+s", "--duration 2s"),
     (r"weir-bench indexes", r"weir-bench indexes", "weir-bench indexes --duration 200ms"),
+    (r"weir-bench limiter$", r"$", " --rounds 1"),
+    (r"weir-bench limiter .*--rounds", r"--rounds \d+", "--rounds 1"),
     (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
     (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]
