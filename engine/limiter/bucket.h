@@ -113,9 +113,10 @@ struct limiter_bucket {
     struct limiter_limits limits;
     struct limiter_level levels[LIMITER_LIMITS_MAX];
     int64_t taken[LIMITER_LIMITS_MAX]; /* mtok in all, adjustments included */
-    int64_t
-        taken_before[LIMITER_LIMITS_MAX]; /* .. before it was made, if it was not the first time */
-    struct limiter_level writes;          /* of the hidden limit, thousandths of write units */
+    /* mtok: `taken` less this is what was taken since the shard was made of its gift, by the shards that
+     * it has absorbed, too; below 0: more was given back. */
+    int64_t taken_before[LIMITER_LIMITS_MAX];
+    struct limiter_level writes; /* of the hidden limit, thousandths of write units */
     uint32_t gift_count;
     struct limiter_gift gifts[LIMITER_SIZES]; /* by child, ascending */
     int64_t admitted;                         /* requests, since it was made */

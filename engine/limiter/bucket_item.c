@@ -4,7 +4,7 @@
  *   sh sc       the shard, of so many
  *   ep vn ch    epoch, version of the limits, when the number of shards changed (ms)
  *   lm          {name: {tk tokens, cp capacity, ra amount, rp period, ls smallest request, rf refilled
- *               up to (ms), pt fraction of the next mtok, tc taken, tb taken before the item was made}};
+ *               up to (ms), pt fraction of the next mtok, tc taken, tb see taken_before}};
  *               the hidden limit is `wcu`. Without ls it is LIMITER_LEAST_MTOK, without pt and tb 0
  *   gf          {child: [epoch, refilled up to, tokens of each limit, fraction of each limit]}.
  *               Without fractions all are 0

@@ -527,6 +527,19 @@ static enum limiter_refusal run_close(struct limiter_run *run)
     return LIMITER_DONE;
 }
 
+/* What was given back to the child, beyond what was taken from it, is in no gift (bucket_full_ms). */
+static void absorb_returns(struct limiter_run *run, const struct limiter_level *levels)
+{
+    struct limiter_bucket *b = &run->bucket;
+    struct limiter_gift *gift = &b->gifts[b->gift_count - 1];
+    limiter_levels_refill(gift->levels, &b->limits, gift->child, limiter_born(gift->child),
+                          run->now_ms);
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        const int64_t more = levels[i].tokens - gift->levels[i].tokens;
+        b->taken_before[i] = sum_saturated(b->taken_before[i], more > 0 ? more : 0);
+    }
+}
+
 static void absorb_levels(struct limiter_run *run)
 {
     struct limiter_bucket *b = &run->bucket;
@@ -539,6 +552,7 @@ static void absorb_levels(struct limiter_run *run)
     }
     run_brought(run, child, levels);
     limiter_levels_convert(levels, &m->limits, &b->limits, child, limiter_born(child), run->now_ms);
+    absorb_returns(run, levels);
     limiter_bucket_absorb(b, levels, run->now_ms);
 }
 
