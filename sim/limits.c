@@ -579,7 +579,7 @@ void limits_destroy(struct limits *l)
     for (uint32_t i = 0; i < LIMIT_BUCKETS; i++)
         books_deinit(&l->books[i]);
     buffer_deinit(&l->wrong);
-    buffer_deinit(&l->from);
+    buffer_deinit(&l->next);
     free(l->clients);
     free(l);
 }

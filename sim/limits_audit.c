@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "sim/dynamo.h"
+#include "sim/limit_page.h"
 #include "sim/limits_internal.h"
 
 enum {
@@ -140,6 +141,36 @@ static void counts_check(struct limit_client *c)
     buffer_deinit(&text);
 }
 
+static void item_add(void *context, const struct limit_item *item)
+{
+    static const char *const names[BOOKS_LIMITS] = {"fast", "slow"};
+    struct limits *l = (struct limits *)context;
+    uint32_t bucket = 0;
+    while (bucket < LIMIT_BUCKETS && !slice_is(item->name.entity, limits_entities[bucket]))
+        bucket++;
+    if (bucket == LIMIT_BUCKETS)
+        return;
+    struct limit_items *out = &l->items[bucket];
+    out->items++;
+    out->open += item->open;
+    out->refused += item->refused;
+    if (item->shard == 0) {
+        out->epoch = item->epoch;
+        out->count = item->count;
+        out->merging = item->merging;
+    }
+    for (uint32_t i = 0; i < BOOKS_LIMITS; i++) {
+        const struct limit_item_level level = limit_item_level(item, names[i]);
+        out->taken[i] += level.taken;
+        out->where[i] += level.taken * item->shard;
+        out->tokens[i] += item->open ? level.tokens : 0;
+        if (item->open && (out->open == 1 || level.capacity < out->capacity[0][i]))
+            out->capacity[0][i] = level.capacity;
+        if (item->open && level.capacity > out->capacity[1][i])
+            out->capacity[1][i] = level.capacity;
+    }
+}
+
 bool audit_counted(struct limit_client *c, int status, struct slice body)
 {
     struct limits *l = c->all;
@@ -147,8 +178,11 @@ bool audit_counted(struct limit_client *c, int status, struct slice body)
         audit_late(c, "the items cannot be read", body);
         return false;
     }
-    return limit_items_read(body, limits_entities, LIMIT_BUCKETS, l->items, &l->from, &l->wrong) &&
-           l->from.size == 0;
+    if (!limit_page_read(body, item_add, l, &l->next)) {
+        limits_wrong(l, "the answer to a Scan cannot be read", body);
+        return false;
+    }
+    return l->next.size == 0;
 }
 
 static void count_answered(struct limit_client *c, int status, struct slice body)
@@ -169,14 +203,13 @@ static void count_answered(struct limit_client *c, int status, struct slice body
 void audit_write_count(struct limit_client *c)
 {
     struct limits *l = c->all;
-    if (l->from.size == 0)
-        memset(l->items, 0, sizeof l->items);
     c->work = LIMIT_SCAN;
     c->operation = "Scan";
-    buffer_append_format(&c->body, "{\"TableName\":\"%s\",\"ConsistentRead\":true", limits_table);
-    if (l->from.size > 0)
-        buffer_append_format(&c->body, ",\"ExclusiveStartKey\":%.*s", TEXT_OF(l->from));
-    buffer_append_text(&c->body, "}");
+    if (l->next.size == 0) {
+        memset(l->items, 0, sizeof l->items);
+        limit_page_first(&l->next);
+    }
+    buffer_append_slice(&c->body, buffer_slice(&l->next));
 }
 
 /* ---- full, and empty at once ---- */

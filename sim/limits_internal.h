@@ -4,7 +4,6 @@
 #include "base/must.h"
 #include "base/prng.h"
 #include "sim/limit_books.h"
-#include "sim/limit_items.h"
 #include "sim/limits.h"
 
 enum {
@@ -16,6 +15,20 @@ enum {
     LIMITS_LAST = 1 << 20,   /* the version of the last limits, by which all is full soon */
     TOKEN_SPREAD_MS = 5 * 60000,
     HOUR_MS = 3600 * 1000
+};
+
+/* All items of one bucket. */
+struct limit_items {
+    uint32_t items;
+    uint32_t open;                /* shards that take requests */
+    uint32_t count;               /* of shards, as shard 0 says; 0: there is no shard 0 */
+    bool merging;                 /* as shard 0 says */
+    int64_t taken[BOOKS_LIMITS];  /* counted by all items */
+    int64_t where[BOOKS_LIMITS];  /* the same, each times its shard: tells which item has counted */
+    int64_t epoch;                /* of shard 0 */
+    int64_t tokens[BOOKS_LIMITS]; /* of open shards */
+    int64_t capacity[2][BOOKS_LIMITS]; /* of open shards' limits: the least, and the most */
+    int64_t refused;                   /* requests that all items have counted */
 };
 
 enum limit_work {
@@ -105,7 +118,7 @@ struct limits {
     uint32_t tries;       /* in vain */
     uint32_t looked;      /* buckets, or groups, that the step is done with */
     struct limit_items items[LIMIT_BUCKETS];
-    struct buffer from; /* where the next page of the Scan begins */
+    struct buffer next; /* the Scan of the next page; empty: the first, or there is none */
     uint32_t tried;     /* requests of the step */
     bool fair;          /* AUDIT_GROW: the table has had units for the round so far */
     uint32_t fair_rounds;

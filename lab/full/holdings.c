@@ -8,8 +8,7 @@
 
 #include "lab/full/full_internal.h"
 #include "lab/scenario_limit.h"
-#include "router/json/json.h"
-#include "router/limiter/levels.h"
+#include "sim/limit_page.h"
 
 enum {
     LOOK_MS = 500,
@@ -33,111 +32,40 @@ struct full_holdings {
     uint32_t items[SCENARIO_LIMITS_MAX]; /* in the last look */
     int64_t refill_lag_ns;
     struct buffer body;
-    struct json_parser *json; /* owns */
 };
 
 /* ---- items ---- */
 
-static struct json_value attribute_of(const struct json_value *map, const char *name,
-                                      const char *type)
+/* SCENARIO_LIMIT_NONE: of no limit of the scenario. */
+static uint32_t limit_of(const struct scenario *s, const struct bucket_name *name)
 {
-    const struct json_value attribute = json_find(map, name);
-    return json_find(&attribute, type);
-}
-
-static int64_t number_of(const struct json_value *map, const char *name)
-{
-    const struct json_value text = attribute_of(map, name, "N");
-    char digits[32] = {0};
-    const struct slice s = json_text(&text);
-    if (s.size >= sizeof digits)
-        return 0;
-    memcpy(digits, s.data, s.size);
-    return strtoll(digits, NULL, 10);
-}
-
-/* The next part of a key, up to '#'. */
-static struct slice key_part(struct slice *rest)
-{
-    const uint8_t *end = rest->size == 0 ? NULL : memchr(rest->data, '#', rest->size);
-    const size_t size = end == NULL ? rest->size : (size_t)(end - rest->data);
-    const struct slice part = slice_make(rest->data, size);
-    *rest = slice_make(rest->data + size + (end != NULL), rest->size - size - (end != NULL));
-    return part;
-}
-
-/* PK is {namespace}/BUCKET#{entity}#{resource}#{shard}. SCENARIO_LIMIT_NONE: no limit of the scenario. */
-static uint32_t limit_of_key(const struct scenario *s, struct slice key)
-{
-    static const char kind[] = "/BUCKET";
-    const struct slice begin = key_part(&key);
-    const struct slice entity = key_part(&key), resource = key_part(&key);
-    if (begin.size < sizeof kind - 1 ||
-        memcmp(begin.data + begin.size - (sizeof kind - 1), kind, sizeof kind - 1) != 0)
-        return SCENARIO_LIMIT_NONE;
     for (uint32_t i = 0; i < s->limit_count; i++) {
-        if (slice_is(resource, s->limits[i].resource))
-            return scenario_limit_of(s, entity, s->limits[i].resource);
+        if (slice_is(name->resource, s->limits[i].resource))
+            return scenario_limit_of(s, name->entity, s->limits[i].resource);
     }
     return SCENARIO_LIMIT_NONE;
 }
 
-/* engine/limiter/bucket_item.c says what an item has. */
-static void item_add(struct full *f, const struct json_value *item)
+static void item_add(void *context, const struct limit_item *item)
 {
+    struct full *f = (struct full *)context;
     struct full_holdings *h = f->holdings;
-    const struct json_value key = attribute_of(item, "PK", "S");
-    const uint32_t i = limit_of_key(f->scenario, json_text(&key));
+    const uint32_t i = limit_of(f->scenario, &item->name);
     if (i == SCENARIO_LIMIT_NONE)
         return;
     struct bucket_sums *sums = &h->sums[i];
-    const struct json_value limits = attribute_of(item, "lm", "M");
-    const struct json_value level = attribute_of(&limits, SCENARIO_LIMIT_NAME, "M");
-    const struct json_value closed = attribute_of(item, "cl", "BOOL");
-    const uint32_t shards = (uint32_t)number_of(item, "ct");
+    const struct limit_item_level level = limit_item_level(item, SCENARIO_LIMIT_NAME);
     const int64_t wall_ms = SIM_WALL_BASE_MS + f->world.scheduler.now.ns / NS_PER_MS;
     sums->items++;
-    sums->taken += number_of(&level, "tc");
-    sums->buckets += number_of(item, "sh") == 0;
-    sums->shards = shards > sums->shards ? shards : sums->shards;
-    if (closed.type == JSON_BOOL && json_bool(&closed))
+    sums->taken += level.taken;
+    sums->buckets += item->shard == 0;
+    sums->shards = item->count > sums->shards ? item->count : sums->shards;
+    if (!item->open)
         return;
-    const int64_t lag_ns = (wall_ms - number_of(&level, "rf")) * NS_PER_MS;
-    sums->tokens += number_of(&level, "tk");
-    if (number_of(item, "sc") > 1 && lag_ns > h->refill_lag_ns)
+    const int64_t lag_ns = (wall_ms - level.refilled_ms) * NS_PER_MS;
+    sums->tokens += level.tokens;
+    if (item->shards > 1 && lag_ns > h->refill_lag_ns)
         h->refill_lag_ns = lag_ns;
-}
-
-/* False: the page cannot be read. `h->body` gets the next Scan, or becomes empty. */
-static bool page_read(struct full *f, struct slice body)
-{
-    struct full_holdings *h = f->holdings;
-    struct buffer text = {0};
-    struct json_value root = {0}, item;
-    buffer_append_slice(&text, body);
-    buffer_reserve(&text, JSON_PADDING);
-    buffer_clear(&h->body);
-    const bool parsed = json_parse(h->json, buffer_slice(&text), &root) == STATUS_OK;
-    const struct json_value items = json_find(&root, "Items");
-    const bool good = parsed && items.type == JSON_LIST;
-    struct json_cursor at = {0};
-    if (good)
-        at = json_elements(&items);
-    while (good && json_next_element(&at, &item))
-        item_add(f, &item);
-    const struct json_value last = json_find(&root, "LastEvaluatedKey");
-    if (good && last.type == JSON_OBJECT) {
-        const struct json_value pk = attribute_of(&last, "PK", "S");
-        const struct json_value sk = attribute_of(&last, "SK", "S");
-        const struct slice p = json_text(&pk), s = json_text(&sk);
-        buffer_append_format(
-            &h->body,
-            "{\"TableName\":\"" LIMITER_TABLE "\",\"ConsistentRead\":true,"
-            "\"ExclusiveStartKey\":{\"PK\":{\"S\":\"%.*s\"},\"SK\":{\"S\":\"%.*s\"}}}",
-            (int)p.size, (const char *)p.data, (int)s.size, (const char *)s.data);
-    }
-    buffer_deinit(&text);
-    return good;
 }
 
 /* ---- looks ---- */
@@ -185,7 +113,7 @@ static void look_answered(void *context, int status, struct slice body)
 {
     struct full *f = context;
     struct full_holdings *h = f->holdings;
-    const bool good = status == 200 && page_read(f, body);
+    const bool good = status == 200 && limit_page_read(body, item_add, f, &h->body);
     if (good && h->body.size > 0) {
         http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS),
                          look_answered, f);
@@ -208,7 +136,7 @@ static void look_begin(struct full *f)
         clients_acquired(f->clients, i, &h->sums[i].admitted, &unknown);
     }
     buffer_clear(&h->body);
-    buffer_append_text(&h->body, "{\"TableName\":\"" LIMITER_TABLE "\",\"ConsistentRead\":true}");
+    limit_page_first(&h->body);
     http_client_call(&h->http, "Scan", buffer_slice(&h->body), duration_ms(SCAN_MS), look_answered,
                      f);
 }
@@ -240,7 +168,6 @@ void holdings_init(struct full *f, uint64_t seed)
     while (h->place < s->table_count && strcmp(s->tables[h->place].name, LIMITER_TABLE) != 0)
         h->place++;
     must(h->place < s->table_count);
-    h->json = json_parser_create();
     http_client_init(&h->http, &http);
 }
 
@@ -250,7 +177,6 @@ void holdings_deinit(struct full *f)
     if (h == NULL)
         return;
     http_client_deinit(&h->http);
-    json_parser_destroy(h->json);
     buffer_deinit(&h->body);
     free(h);
 }

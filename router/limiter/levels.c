@@ -49,6 +49,26 @@ void place_of_shard(struct call *c, const struct table *t, const struct bucket_n
     buffer_deinit(&text);
 }
 
+bool bucket_name_of_key(struct slice key, struct bucket_name *out)
+{
+    static const char middle[] = "/BUCKET#";
+    const uint8_t *end = key.data + key.size;
+    const uint8_t *at = memmem(key.data, key.size, middle, sizeof middle - 1);
+    if (at == NULL)
+        return false;
+    out->space = slice_make(key.data, (size_t)(at - key.data));
+    at += sizeof middle - 1;
+    const uint8_t *resource = memchr(at, '#', (size_t)(end - at));
+    if (resource == NULL)
+        return false;
+    out->entity = slice_make(at, (size_t)(resource++ - at));
+    const uint8_t *shard = memchr(resource, '#', (size_t)(end - resource));
+    if (shard == NULL)
+        return false;
+    out->resource = slice_make(resource, (size_t)(shard - resource));
+    return true;
+}
+
 void place_of_level(struct call *c, const struct table *t, const struct bucket_name *b,
                     enum level level, struct place *out)
 {

@@ -33,6 +33,8 @@ struct place {
 /* The place of a shard of a bucket. */
 void place_of_shard(struct call *c, const struct table *t, const struct bucket_name *b,
                     uint32_t shard, struct place *out);
+/* The bucket that the partition key of a shard names; lends from the key. False: it is no shard's. */
+bool bucket_name_of_key(struct slice key, struct bucket_name *out);
 /* The place of a level. Entity or resource may be empty if the level has none. */
 void place_of_level(struct call *c, const struct table *t, const struct bucket_name *b,
                     enum level level, struct place *out);

@@ -16,27 +16,6 @@ struct patrol {
     struct plan_range range;
 };
 
-/* PK is {namespace}/BUCKET#{entity}#{resource}#{shard}. False: it is none. */
-static bool name_read(struct slice key, struct bucket_name *out)
-{
-    static const char middle[] = "/BUCKET#";
-    const uint8_t *end = key.data + key.size;
-    const uint8_t *at = memmem(key.data, key.size, middle, sizeof middle - 1);
-    if (at == NULL)
-        return false;
-    out->space = slice_make(key.data, (size_t)(at - key.data));
-    at += sizeof middle - 1;
-    const uint8_t *resource = memchr(at, '#', (size_t)(end - at));
-    if (resource == NULL)
-        return false;
-    out->entity = slice_make(at, (size_t)(resource++ - at));
-    const uint8_t *shard = memchr(resource, '#', (size_t)(end - resource));
-    if (shard == NULL)
-        return false;
-    out->resource = slice_make(resource, (size_t)(shard - resource));
-    return true;
-}
-
 static void patrol_take(struct call *c, struct slice item)
 {
     static struct limiter_bucket bucket; /* large */
@@ -45,7 +24,7 @@ static void patrol_take(struct call *c, struct slice item)
     struct attr key;
     if (!limiter_bucket_decode(item, &bucket) || bucket.shard != 0 ||
         (bucket.truth.count < 2 && !bucket.merging) || !item_find(item, slice_of("PK"), &key) ||
-        !name_read(key.body, &name))
+        !bucket_name_of_key(key.body, &name))
         return;
     struct known_bucket *b = bucket_hold(r, &name);
     bucket_seen(r, b, &bucket);
