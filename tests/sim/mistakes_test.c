@@ -3,7 +3,7 @@
 #include "tests/check.h"
 
 #include "replication/raft_mutation.h"
-#include "sim/sim.h"
+#include "tests/sim/alone.h"
 
 enum {
     SEEDS = 100,
@@ -29,20 +29,7 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
 {
     enum sim_mistake mistake = o.mistake;
     bool found = false;
-    if (o.merges == 0)
-        o.merges = SIM_MERGES_NONE; /* nothing but what the mistake is about */
-    if (o.transacts == 0)
-        o.transacts = SIM_TRANSACTS_NONE;
-    if (o.expiries == 0)
-        o.expiries = SIM_EXPIRIES_NONE;
-    if (o.follows == 0)
-        o.follows = SIM_FOLLOWS_NONE;
-    if (o.saltings_ms == 0)
-        o.saltings_ms = SIM_SALTINGS_NONE;
-    if (o.tallies == 0)
-        o.tallies = SIM_TALLIES_NONE;
-    if (o.limits == 0)
-        o.limits = SIM_LIMITS_NONE;
+    o = alone(o); /* nothing but what the mistake is about */
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
         o.mistake = mistake;
         raft_mutation = mutation;

@@ -2,7 +2,7 @@
  * once found a bug find none. */
 #include "tests/check.h"
 
-#include "sim/sim.h"
+#include "tests/sim/alone.h"
 
 static bool violates(const struct sim_options *o, uint64_t *hash)
 {
@@ -14,6 +14,13 @@ static bool violates(const struct sim_options *o, uint64_t *hash)
     *hash = result.hash;
     sim_destroy(s);
     return result.violated;
+}
+
+static void assert_passes(struct sim_options o)
+{
+    uint64_t hash;
+    printf("SEED=%llu\n", (unsigned long long)o.seed);
+    assert_false(violates(&o, &hash));
 }
 
 static void the_same_seed_gives_the_same_run(void **state)
@@ -110,9 +117,7 @@ static void seeds_that_once_failed_pass(void **state)
                                 .gac = SIM_GAC_NONE,
                                 .plain = true,
                                 .tick_us = SIM_TICK_NONE};
-        uint64_t hash;
-        printf("SEED=%llu\n", (unsigned long long)seeds[i]);
-        assert_false(violates(&o, &hash));
+        assert_passes(o);
     }
 }
 
@@ -148,11 +153,9 @@ static void splits_that_once_failed_pass(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct sim_options o = runs[i];
-        uint64_t hash;
         o.tick_us = SIM_TICK_NONE;
         o.plain = true;
-        printf("SEED=%llu\n", (unsigned long long)o.seed);
-        assert_false(violates(&o, &hash));
+        assert_passes(o);
     }
 }
 
@@ -226,19 +229,8 @@ static void tables_that_once_failed_pass(void **state)
          .length_ms = 10000},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
-        struct sim_options o = runs[i];
-        uint64_t hash;
-        o.merges = SIM_MERGES_NONE;
-        o.transacts = SIM_TRANSACTS_NONE;
-        o.expiries = SIM_EXPIRIES_NONE;
-        o.follows = SIM_FOLLOWS_NONE;
-        o.saltings_ms = SIM_SALTINGS_NONE;
-        o.tallies = SIM_TALLIES_NONE;
-        o.limits = SIM_LIMITS_NONE;
-        printf("SEED=%llu\n", (unsigned long long)o.seed);
-        assert_false(violates(&o, &hash));
-    }
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
+        assert_passes(alone(runs[i]));
 }
 
 /* 62: a replica that was opened late led its group, which waited for what that replica knew. */
@@ -252,10 +244,8 @@ static void time_to_live_that_once_failed_passes(void **state)
                                   .limits = SIM_LIMITS_NONE,
                                   .saltings_ms = SIM_SALTINGS_NONE,
                                   .length_ms = 8000};
-    uint64_t hash;
     (void)state;
-    printf("SEED=%llu\n", (unsigned long long)o.seed);
-    assert_false(violates(&o, &hash));
+    assert_passes(o);
 }
 
 /* Of three nodes, with every fault of a kind. 1079, 1446 and 1488: a replica did not know, after a
@@ -265,31 +255,20 @@ static void merges_that_once_failed_pass(void **state)
 {
     static const struct {
         uint64_t seed;
-        bool slow_disk;
-    } runs[] = {{1079, false}, {1446, false}, {1488, false}, {12315, true}};
+        uint32_t more;
+    } runs[] = {{1079, 0}, {1446, 0}, {1488, 0}, {12315, SIM_FAULT_BIT(SIM_SLOW_DISK)}};
     (void)state;
-    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
-        struct sim_options o = {.seed = runs[i].seed,
-                                .faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_POWER) |
-                                          SIM_FAULT_BIT(SIM_WIPE) | SIM_FAULT_BIT(SIM_CUT),
-                                .faults_forced = true,
-                                .nodes = 3,
-                                .replicas = 3,
-                                .gac = SIM_GAC_NONE,
-                                .merges = 50,
-                                .transacts = SIM_TRANSACTS_NONE,
-                                .expiries = SIM_EXPIRIES_NONE,
-                                .follows = SIM_FOLLOWS_NONE,
-                                .tallies = SIM_TALLIES_NONE,
-                                .limits = SIM_LIMITS_NONE,
-                                .saltings_ms = SIM_SALTINGS_NONE,
-                                .length_ms = 6000};
-        uint64_t hash;
-        if (runs[i].slow_disk)
-            o.faults |= SIM_FAULT_BIT(SIM_SLOW_DISK);
-        printf("SEED=%llu\n", (unsigned long long)o.seed);
-        assert_false(violates(&o, &hash));
-    }
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
+        assert_passes(alone((struct sim_options){
+            .seed = runs[i].seed,
+            .faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_POWER) |
+                      SIM_FAULT_BIT(SIM_WIPE) | SIM_FAULT_BIT(SIM_CUT) | runs[i].more,
+            .faults_forced = true,
+            .nodes = 3,
+            .replicas = 3,
+            .gac = SIM_GAC_NONE,
+            .merges = 50,
+            .length_ms = 6000}));
 }
 
 /* A feed began anew while deletions of its changes were on their way. It proposed them again, and they
@@ -311,9 +290,7 @@ static void backlogs_that_once_grew_too_large_pass(void **state)
                                       .limits = SIM_LIMITS_NONE,
                                       .saltings_ms = SIM_SALTINGS_NONE,
                                       .length_ms = 4000};
-        uint64_t hash;
-        printf("SEED=%llu\n", (unsigned long long)o.seed);
-        assert_false(violates(&o, &hash));
+        assert_passes(o);
     }
 }
 
@@ -324,22 +301,12 @@ static void limiters_that_once_failed_pass(void **state)
 {
     static const uint64_t seeds[] = {75000261, 75000462, 79000785};
     (void)state;
-    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
-        const struct sim_options o = {.seed = seeds[i],
-                                      .faults = SIM_FAULTS_ALL,
-                                      .clients = 1,
-                                      .limits = 4,
-                                      .merges = SIM_MERGES_NONE,
-                                      .transacts = SIM_TRANSACTS_NONE,
-                                      .expiries = SIM_EXPIRIES_NONE,
-                                      .follows = SIM_FOLLOWS_NONE,
-                                      .tallies = SIM_TALLIES_NONE,
-                                      .saltings_ms = SIM_SALTINGS_NONE,
-                                      .length_ms = 4000};
-        uint64_t hash;
-        printf("SEED=%llu\n", (unsigned long long)o.seed);
-        assert_false(violates(&o, &hash));
-    }
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++)
+        assert_passes(alone((struct sim_options){.seed = seeds[i],
+                                                 .faults = SIM_FAULTS_ALL,
+                                                 .clients = 1,
+                                                 .limits = 4,
+                                                 .length_ms = 4000}));
 }
 
 /* 41000244: items that went home by several moves at a time filled the memtable, and gave all of them up,
@@ -358,10 +325,8 @@ static void salted_keys_that_once_failed_pass(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct sim_options o = runs[i];
-        uint64_t hash;
         o.faults = SIM_FAULTS_ALL;
-        printf("SEED=%llu\n", (unsigned long long)o.seed);
-        assert_false(violates(&o, &hash));
+        assert_passes(o);
     }
 }
 
@@ -376,9 +341,8 @@ static void policies_that_once_failed_pass(void **state)
                                   .saltings_ms = SIM_SALTINGS_NONE,
                                   .partition_policy = "always-burst",
                                   .node_policy = "drr"};
-    uint64_t hash;
     (void)state;
-    assert_false(violates(&o, &hash));
+    assert_passes(o);
 }
 
 /* With faults of nodes and disks only, and policies that vend: nothing beyond the limits of the table
