@@ -92,28 +92,50 @@ static bool page_has_no_index(struct call *c, const struct page *p)
 }
 
 /* The router may know a table without its newest index. */
-static void page_ask_again(struct call *c, struct page *p, struct slice name, struct route **out)
+static void page_ask_again(struct call *c, struct page *p)
 {
     p->asked_again = true;
-    route_forget(c->router, name);
-    call_want_table(c, name, out);
+    route_forget(c->router, p->plan.route->table.name);
+    call_want_table(c, p->plan.route->table.name, &p->plan.route);
+}
+
+static void page_want_rows(struct call *c, struct page *p)
+{
+    const struct slice name = call_index_table(c, &p->plan.route->table, p->plan.index);
+    call_look_for_table(c, name, &p->plan.rows, &p->rows_absent);
+}
+
+/* The index, or its table as a whole, was deleted and perhaps created anew: the router knows one of
+ * the two as it was before. */
+static bool page_ask_for_both(struct call *c, struct page *p)
+{
+    const struct table *t = &p->plan.route->table;
+    route_forget(c->router, call_index_table(c, t, p->plan.index));
+    if (p->asked_for_both) {
+        route_forget(c->router, t->name);
+        return fault_set(call_fault(c), FAULT_UNAVAILABLE,
+                         "The index was deleted and created anew meanwhile: nothing was done, "
+                         "please try again");
+    }
+    p->asked_for_both = true;
+    p->rows_absent = false;
+    p->plan.rows = NULL;
+    page_ask_again(c, p);
+    return true;
 }
 
 /* The table of a global index is there. */
 static bool page_check_rows(struct call *c, struct page *p)
 {
     const struct table *rows = &p->plan.rows->table;
-    if (rows->id != p->plan.index->table_id) {
-        route_forget(c->router, p->plan.route->table.name);
-        route_forget(c->router, rows->name);
-        return fault_set(call_fault(c), FAULT_UNAVAILABLE,
-                         "The table was deleted and created anew meanwhile: nothing was done, "
-                         "please try again");
-    }
+    if (rows->id != p->plan.index->table_id)
+        return page_ask_for_both(c, p);
     if (rows->status == TABLE_CREATING || rows->status == TABLE_DELETING)
         return page_has_no_index(c, p);
     if (rows->filling && !p->asked_again) {
-        page_ask_again(c, p, rows->name, &p->plan.rows);
+        p->asked_again = true;
+        route_forget(c->router, rows->name);
+        page_want_rows(c, p);
         return true;
     }
     return !rows->filling ||
@@ -141,13 +163,15 @@ bool page_find_index(struct call *c, struct page *p)
     const struct table *t = &p->plan.route->table;
     if (p->plan.rows != NULL)
         return page_check_rows(c, p);
+    if (p->rows_absent)
+        return page_ask_for_both(c, p);
     if (!call_table_usable(c, t))
         return false;
     if (p->index_name.size == 0)
         return true;
     const struct index *x = index_set_find(t->index_set, p->index_name);
     if (x == NULL && !p->asked_again) {
-        page_ask_again(c, p, t->name, &p->plan.route);
+        page_ask_again(c, p);
         return true;
     }
     if (x == NULL)
@@ -158,7 +182,7 @@ bool page_find_index(struct call *c, struct page *p)
     p->index_place = (uint32_t)(x - t->index_set->at);
     if (x->number != 0)
         return true;
-    call_want_table(c, call_index_table(c, t, x), &p->plan.rows);
+    page_want_rows(c, p);
     return p->plan.rows == NULL || page_check_rows(c, p);
 }
 

@@ -43,7 +43,9 @@ struct page {
     void (*take)(struct call *c, struct slice item);
     /* Completes the answer; NULL: as Query and Scan do. */
     void (*write_end)(struct call *c, const struct page *p);
-    bool asked_again; /* for a table whose index was not there, or not filled */
+    bool asked_again;    /* for a table whose index was not there, or not filled */
+    bool asked_for_both; /* for a table and that of its index, which did not fit each other */
+    bool rows_absent;    /* there is no table of the index */
     /* The rows of the index lack what the answer shows, so the items are fetched. */
     bool fetches;
     struct page_row *rows; /* of PAGE_FETCH_MAX */

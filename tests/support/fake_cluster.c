@@ -260,7 +260,7 @@ static void show_table(const struct fake_cluster *f, const struct table *t, stru
     r->table.indexes = slice_make(body->data + size, body->size - size);
 }
 
-static void set_indexes(struct fake_cluster *f, struct table *t, const struct index_set *set)
+void fake_set_indexes(struct fake_cluster *f, struct table *t, const struct index_set *set)
 {
     struct buffer bytes = {0};
     index_set_encode(&bytes, set);
@@ -286,7 +286,7 @@ static void create_index(struct fake_cluster *f, const struct table *t, struct i
     must(own->id == x->table_id);
     own->index_of = t->id;
     own->gac = t->gac;
-    set_indexes(f, own, &alone);
+    fake_set_indexes(f, own, &alone);
     take_throughput(own, &spec);
     own->status = TABLE_CREATING;
     buffer_deinit(&name);
@@ -301,7 +301,7 @@ static void create_indexes(struct fake_cluster *f, struct table *t, const struct
     for (uint32_t i = 0; i < index_set_global(set); i++)
         set->at[set->local_count + i].table_id = t->id + 1 + i;
     if (set != NULL)
-        set_indexes(f, t, set);
+        fake_set_indexes(f, t, set);
     for (uint32_t i = 0; i < index_set_global(set); i++)
         create_index(f, t, &set->at[set->local_count + i], reader_sized(&throughputs));
     must(throughputs.left.size == 0 && !throughputs.failed);

@@ -104,6 +104,8 @@ void fake_deinit(struct fake_cluster *f);
 struct table *fake_table(struct fake_cluster *f, const char *name, const char *key_name,
                          enum attr_type key_type, const char *sort_name, enum attr_type sort_type,
                          uint32_t partitions);
+/* From now on the catalog tells these indexes of the table. Copies them. */
+void fake_set_indexes(struct fake_cluster *f, struct table *t, const struct index_set *set);
 /* Gives the table a registry of salted keys, whose nodes know it at once. */
 void fake_salt(struct fake_cluster *f, struct table *t, const struct salting *registry);
 /* The item with this storage key goes to another shard of its partition key. */

@@ -322,6 +322,46 @@ static void an_index_of_a_former_table_is_not_read(void **state)
     assert_int_equal(a.status, 200);
 }
 
+static void expect_no_games_by_city(void)
+{
+    expect_call(&f, "Scan", "{\"TableName\":\"games\",\"IndexName\":\"by-city\"}", 200,
+                "{\"Items\":[],\"Count\":0,\"ScannedCount\":0}");
+}
+
+/* The index was deleted and created anew by way of another router. */
+static void set_index_anew(uint32_t id, const char *name)
+{
+    struct index *x = &f.tables[0].index_set->at[0];
+    x->table_id = f.tables[1].id = id;
+    x->name = slice_of(name);
+    fake_set_indexes(&f, &f.tables[0], f.tables[0].index_set);
+}
+
+static void who_knows_a_former_index_asks_anew(void **state)
+{
+    (void)state;
+    create_games();
+    expect_no_games_by_city();
+    assert_true(slice_equal(f.tables[1].name, slice_of("games/by-city")));
+    /* the router knows the former index, and the table of the new one */
+    set_index_anew(98, "by-city");
+    route_forget(f.router, slice_of("games/by-city"));
+    expect_no_games_by_city();
+    /* it knows the former index's table alone */
+    set_index_anew(99, "by-town");
+    route_forget(f.router, slice_of("games"));
+    expect_call(&f, "Scan", "{\"TableName\":\"games\"}", 200,
+                "{\"Items\":[],\"Count\":0,\"ScannedCount\":0}");
+    set_index_anew(99, "by-city");
+    expect_no_games_by_city();
+    /* it knows the index, which is gone for good */
+    f.tables[1].name.size = 0;
+    route_forget(f.router, slice_of("games/by-city"));
+    set_index_anew(99, "by-town");
+    expect_invalid(&f, "Scan", "{\"TableName\":\"games\",\"IndexName\":\"by-city\"}",
+                   "The table does not have the specified index: by-city");
+}
+
 /* ---- writes ---- */
 
 static void values_that_cannot_be_keys_are_refused(void **state)
@@ -484,6 +524,7 @@ int main(void)
         INDEXES_TEST(a_scan_reads_all_rows_in_segments_too),
         INDEXES_TEST(what_a_global_index_cannot_do_is_told),
         INDEXES_TEST(an_index_of_a_former_table_is_not_read),
+        INDEXES_TEST(who_knows_a_former_index_asks_anew),
         INDEXES_TEST(values_that_cannot_be_keys_are_refused),
         INDEXES_TEST(capacity_is_told_by_index),
         INDEXES_TEST(reads_are_throttled_by_the_index),
