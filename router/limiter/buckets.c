@@ -265,6 +265,17 @@ static void shard_take_levels(const struct known_bucket *b, struct known_shard *
     k->heard &= heard->limits.count == b->limits.count;
 }
 
+static void bucket_set_shards(const struct router *r, struct known_bucket *b,
+                              const struct limiter_bucket *first, struct instant asked)
+{
+    b->shards = first->truth;
+    b->shards_heard = asked;
+    b->merging = first->merging;
+    if (b->changed_ms != first->changed_ms)
+        b->changed = r->now;
+    b->changed_ms = first->changed_ms;
+}
+
 bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, struct slice item,
                   struct instant asked, int64_t leader_ms, struct limiter_bucket *out)
 {
@@ -291,14 +302,8 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
         b->look_from = (struct instant){0};
         b->look_pause_ms = 0;
     }
-    if (shard == 0 && out->truth.epoch >= b->shards.epoch) {
-        b->shards = out->truth;
-        b->shards_heard = asked;
-        b->merging = out->merging;
-        if (b->changed_ms != out->changed_ms)
-            b->changed = r->now;
-        b->changed_ms = out->changed_ms;
-    }
+    if (shard == 0 && out->truth.epoch >= b->shards.epoch)
+        bucket_set_shards(r, b, out, asked);
     if (out->limits.version > b->limits.version && b->configured)
         bucket_forget_limits(b);
     return true;
@@ -306,11 +311,8 @@ bool bucket_heard(struct router *r, struct known_bucket *b, uint32_t shard, stru
 
 void bucket_seen(struct router *r, struct known_bucket *b, const struct limiter_bucket *first)
 {
-    if (first->truth.epoch <= b->shards.epoch)
-        return;
-    b->shards = first->truth;
-    b->shards_heard = r->now;
-    b->merging = first->merging;
+    if (first->truth.epoch > b->shards.epoch)
+        bucket_set_shards(r, b, first, r->now);
 }
 
 /* ---- what can be there ---- */

@@ -296,17 +296,26 @@ static void backlogs_that_once_grew_too_large_pass(void **state)
 
 /* 75000261, 75000462: the aggregators of three routers read the shards of buckets so often that a small table had
  * no units left for anything else. 79000785: a request with a key that had been gathered, and was sent again, got a
- * lease on what the router would have gathered now. */
+ * lease on what the router would have gathered now. 86020530: a router that had read of a bucket's growth in
+ * its walk through the table did not ask the shard where a request with a key had been done before. 86010024:
+ * nothing was wrong; the request that was to tell of a flood met a shard without write units. */
 static void limiters_that_once_failed_pass(void **state)
 {
-    static const uint64_t seeds[] = {75000261, 75000462, 79000785};
+    static const struct sim_options runs[] = {
+        {.seed = 75000261, .length_ms = 4000},
+        {.seed = 75000462, .length_ms = 4000},
+        {.seed = 79000785, .length_ms = 4000},
+        {.seed = 86020530, .length_ms = 3000, .plain = true, .nodes = 3},
+        {.seed = 86010024, .length_ms = 3000, .plain = true, .nodes = 3},
+    };
     (void)state;
-    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++)
-        assert_passes(alone((struct sim_options){.seed = seeds[i],
-                                                 .faults = SIM_FAULTS_ALL,
-                                                 .clients = 1,
-                                                 .limits = 4,
-                                                 .length_ms = 4000}));
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        struct sim_options o = runs[i];
+        o.faults = SIM_FAULTS_ALL;
+        o.clients = 1;
+        o.limits = 4;
+        assert_passes(alone(o));
+    }
 }
 
 /* 41000244: items that went home by several moves at a time filled the memtable, and gave all of them up,
