@@ -404,9 +404,11 @@ static void set_answered(struct limit_client *c, int status)
 static void status_answered(struct limit_client *c, int status, struct slice body)
 {
     static const char begin[] = "\"shards\":";
-    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
     c->work = LIMIT_IDLE;
-    if (status != 200 || at == NULL)
+    if (status != 200)
+        return;
+    const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
+    if (at == NULL)
         return;
     const uint64_t shards = strtoull((const char *)at + sizeof begin - 1, NULL, 10);
     if (shards < 1 || shards > 128 || (shards & (shards - 1)) != 0)

@@ -54,13 +54,31 @@ static void flood_choose(struct limit_client *c)
     limits_write_acquire(c, false, 0);
 }
 
+/* The small request is sent until it is allowed: the shard may be short of write units. */
+static void flood_told(struct limit_client *c, int status)
+{
+    struct limits *l = c->all;
+    if (status == 200) {
+        l->pause_ns = 0;
+        l->tried++;
+    } else if (instant_before(limits_now(l), l->until)) {
+        l->pause_ns = limits_pause(&l->tries);
+    } else {
+        audit_step(c, AUDIT_GROW, 0);
+    }
+}
+
 static void flood_answered(struct limit_client *c, int status, struct slice body)
 {
     struct limits *l = c->all;
-    if (l->tried <= FLOOD_REQUESTS) {
-        if (l->tried < FLOOD_REQUESTS && status == 200)
+    if (l->tried < FLOOD_REQUESTS) {
+        if (status == 200)
             limits_wrong(l, "more is allowed than there can be", body);
         l->tried++;
+        return;
+    }
+    if (l->tried == FLOOD_REQUESTS) {
+        flood_told(c, status);
         return;
     }
     if (!audit_counted(c, status, body))
