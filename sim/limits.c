@@ -460,9 +460,9 @@ static void client_done(void *context, int status, struct slice body)
     if (c->work != LIMIT_IDLE && limits_often(c, MOVE_PERCENT))
         http_client_move(&c->http);
     const int64_t think = prng_between(&c->prng, 0, c->all->options.think_ns);
-    limits_next(c, c->audit != AUDIT_NONE  ? c->all->pause_ns
-                   : c->work == LIMIT_IDLE ? think
-                                           : limits_pause(&c->tries));
+    limits_next(c, c->work != LIMIT_IDLE    ? limits_pause(&c->tries)
+                   : c->audit != AUDIT_NONE ? c->all->pause_ns
+                                            : think);
 }
 
 /* ---- what to do ---- */
