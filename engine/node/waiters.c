@@ -3,12 +3,14 @@
 
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
 
 enum {
-    NO_TICKET = -1
+    NO_TICKET = -1,
+    LOCKED_PART = 2 /* WAIT-1: one slot in so many */
 };
 
 void waiters_init(struct waiters *waiters, struct node_env *env)
@@ -159,9 +161,18 @@ static struct deferred *waiters_take_read(struct waiters *waiters, struct partit
 
 void waiters_add_locked(struct waiters *waiters, struct partition *p, const struct operation *o)
 {
+    if (waiters->locked >= waiters->size / LOCKED_PART) {
+        PROBE("too many requests wait for transactions");
+        env_refuse(waiters->env, o, REPLY_OVERLOADED,
+                   "node %u has %u requests waiting for transactions", waiters->env->id,
+                   waiters->locked);
+        return;
+    }
     int32_t ticket = waiters_keep(waiters, o);
-    if (ticket != NO_TICKET)
-        STAILQ_INSERT_TAIL(&p->locked, &waiters->slots[ticket], place);
+    if (ticket == NO_TICKET)
+        return;
+    STAILQ_INSERT_TAIL(&p->locked, &waiters->slots[ticket], place);
+    waiters->locked++;
 }
 
 uint32_t waiters_locked(const struct partition *p)
@@ -177,6 +188,7 @@ void waiters_take_locked(struct waiters *waiters, struct partition *p, struct op
 {
     struct deferred *d = STAILQ_FIRST(&p->locked);
     STAILQ_REMOVE_HEAD(&p->locked, place);
+    waiters->locked--;
     *out = waiters_release(waiters, d)->operation;
 }
 

@@ -1,7 +1,11 @@
 /* waiters.h - requests and scans that wait for pages; reads, and writes to be refused, that wait
  * for confirmed leadership or for entries that are in flight.
  *
- * A reader thread reads the pages. A round of heartbeats confirms leadership. */
+ * A reader thread reads the pages. A round of heartbeats confirms leadership.
+ *
+ * Invariants
+ *   WAIT-1  Requests that wait for transactions leave half of the slots to others. The questions that end
+ *           such a wait need slots, perhaps of the same node. */
 #pragma once
 
 #include "engine/node/env.h"
@@ -50,6 +54,7 @@ struct waiters {
     struct buffer spare;    /* for the bytes of the next operation */
     uint32_t size;
     uint32_t count;
+    uint32_t locked; /* of them, requests that wait for transactions */
 };
 
 void waiters_init(struct waiters *waiters, struct node_env *env);
@@ -70,7 +75,8 @@ bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct
  * that waits in vain because leadership is lost (`confirmed` is 0). False: no such operation. The
  * operation's slices lend until the next call. */
 bool waiters_next_read(struct waiters *waiters, struct partition *p, struct operation *out);
-/* Keeps a strong read until a transaction is decided. Refuses it if too many operations wait. */
+/* Keeps the operation until a transaction is decided. Refuses it if too many operations wait, or half as many
+ * for transactions. */
 void waiters_add_locked(struct waiters *waiters, struct partition *p, const struct operation *o);
 /* How many operations wait for transactions of the partition. */
 uint32_t waiters_locked(const struct partition *p);
