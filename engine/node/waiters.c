@@ -10,7 +10,7 @@
 
 enum {
     NO_TICKET = -1,
-    LOCKED_PART = 2 /* WAIT-1: one slot in so many */
+    RESERVED_PART = 8 /* WAIT-1: one slot in so many */
 };
 
 void waiters_init(struct waiters *waiters, struct node_env *env)
@@ -161,7 +161,7 @@ static struct deferred *waiters_take_read(struct waiters *waiters, struct partit
 
 void waiters_add_locked(struct waiters *waiters, struct partition *p, const struct operation *o)
 {
-    if (waiters->locked >= waiters->size / LOCKED_PART) {
+    if (waiters->locked >= waiters->size - waiters->size / RESERVED_PART) {
         PROBE("too many requests wait for transactions");
         env_refuse(waiters->env, o, REPLY_OVERLOADED,
                    "node %u has %u requests waiting for transactions", waiters->env->id,

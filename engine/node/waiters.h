@@ -4,8 +4,8 @@
  * A reader thread reads the pages. A round of heartbeats confirms leadership.
  *
  * Invariants
- *   WAIT-1  Requests that wait for transactions leave half of the slots to others. The questions that end
- *           such a wait need slots, perhaps of the same node. */
+ *   WAIT-1  Requests that wait for transactions leave an eighth of the slots to others. The questions that
+ *           end such a wait need slots, perhaps of the same node. */
 #pragma once
 
 #include "engine/node/env.h"
@@ -75,8 +75,7 @@ bool waiters_add_read(struct waiters *waiters, struct partition *p, const struct
  * that waits in vain because leadership is lost (`confirmed` is 0). False: no such operation. The
  * operation's slices lend until the next call. */
 bool waiters_next_read(struct waiters *waiters, struct partition *p, struct operation *out);
-/* Keeps the operation until a transaction is decided. Refuses it if too many operations wait, or half as many
- * for transactions. */
+/* Keeps the operation until a transaction is decided. Refuses it if too many operations wait (WAIT-1). */
 void waiters_add_locked(struct waiters *waiters, struct partition *p, const struct operation *o);
 /* How many operations wait for transactions of the partition. */
 uint32_t waiters_locked(const struct partition *p);

@@ -297,10 +297,9 @@ static void backlogs_that_once_grew_too_large_pass(void **state)
 /* 75000261, 75000462: the aggregators of three routers read the shards of buckets so often that a small table had
  * no units left for anything else. 79000785: a request with a key that had been gathered, and was sent again, got a
  * lease on what the router would have gathered now. 86020530: a router that had read of a bucket's growth in
- * its walk through the table did not ask the shard where a request with a key had been done before. 86010024:
- * nothing was wrong; the request that was to tell of a flood met a shard without write units. 90012892: reads
- * and writes that waited for a transaction took all places of a node's queue, also that of the question how the
- * transaction ended. */
+ * its walk through the table did not ask the shard where a request with a key had been done before. 90012892:
+ * reads and writes that waited for a transaction took all places of a node's queue, also that of the question how
+ * the transaction ended. */
 static void limiters_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -308,7 +307,6 @@ static void limiters_that_once_failed_pass(void **state)
         {.seed = 75000462, .length_ms = 4000},
         {.seed = 79000785, .length_ms = 4000},
         {.seed = 86020530, .length_ms = 3000, .plain = true, .nodes = 3},
-        {.seed = 86010024, .length_ms = 3000, .plain = true, .nodes = 3},
         {.seed = 90012892,
          .length_ms = 3000,
          .plain = true,
