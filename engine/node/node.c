@@ -724,7 +724,8 @@ bool node_is_full(const struct node *n)
 
 bool node_is_idle(const struct node *n)
 {
-    return n->proposals.count == 0 && !n->checkpoints.running && n->waiters.count == 0;
+    return n->proposals.count == 0 && !n->checkpoints.running && n->waiters.count == 0 &&
+           n->waiters.scans == 0;
 }
 
 bool node_is_ready(const struct node *n)

@@ -90,14 +90,11 @@ static enum reply_code token_judge(const struct requests *requests, const struct
                                    const struct transaction_token *t,
                                    const struct transaction_part *part)
 {
-    const bool known = t->wall_ms + TOKEN_MS > env_wall_ms(requests->env);
-    if (t->state == TRANSACTION_PENDING && transactions_record_of(p, part->anchor, t->id) == NULL)
-        return REPLY_OK; /* it was dropped */
-    if (t->state == TRANSACTION_COMMITTED && !known)
+    if (t->state == TRANSACTION_PENDING) /* without a record it was dropped */
+        return transactions_record_of(p, part->anchor, t->id) == NULL ? REPLY_OK : REPLY_TOKEN_RUNS;
+    if (t->wall_ms + TOKEN_MS <= env_wall_ms(requests->env))
         return REPLY_OK;
-    if (t->digest != part->digest)
-        return REPLY_TOKEN_MISMATCH;
-    return t->state == TRANSACTION_COMMITTED ? REPLY_TOKEN_DONE : REPLY_TOKEN_RUNS;
+    return t->digest == part->digest ? REPLY_TOKEN_DONE : REPLY_TOKEN_MISMATCH;
 }
 
 enum status token_find(struct requests *requests, struct operation *o, struct slice anchor,

@@ -10,19 +10,20 @@
 
 enum {
     NO_TICKET = -1,
-    RESERVED_PART = 8 /* WAIT-1: one slot in so many */
+    RESERVED_PART = 8, /* WAIT-1: one slot in so many */
+    SCANS_MAX = 16     /* WAIT-2 */
 };
 
 void waiters_init(struct waiters *waiters, struct node_env *env)
 {
     waiters->env = env;
     waiters->size = (uint32_t)env->config->node_queue_max;
-    waiters->slots = must_calloc(waiters->size, sizeof waiters->slots[0]);
+    waiters->slots = must_calloc(waiters->size + SCANS_MAX, sizeof waiters->slots[0]);
 }
 
 void waiters_deinit(struct waiters *waiters)
 {
-    for (uint32_t i = 0; i < waiters->size; i++) {
+    for (uint32_t i = 0; i < waiters->size + SCANS_MAX; i++) {
         buffer_deinit(&waiters->slots[i].bytes);
         buffer_deinit(&waiters->slots[i].key);
     }
@@ -42,7 +43,7 @@ static void waiters_copy_request(struct waiters *waiters, struct deferred *d)
     d->bytes = copy;
 }
 
-/* -1: all slots are taken. */
+/* -1: all slots of requests are taken. */
 static int32_t waiters_take_slot(struct waiters *waiters)
 {
     if (waiters->count == waiters->size)
@@ -71,6 +72,19 @@ static int32_t waiters_keep(struct waiters *waiters, const struct operation *o)
     return ticket;
 }
 
+/* -1: all slots of scans are taken. */
+static int32_t waiters_take_scan_slot(struct waiters *waiters)
+{
+    for (uint32_t ticket = waiters->size; ticket < waiters->size + SCANS_MAX; ticket++) {
+        if (!waiters->slots[ticket].used) {
+            waiters->slots[ticket].used = true;
+            waiters->scans++;
+            return (int32_t)ticket;
+        }
+    }
+    return NO_TICKET;
+}
+
 bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resume, uint64_t subject,
                       struct slice key)
 {
@@ -81,7 +95,7 @@ bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resum
         s->state = SCAN_IDLE;
         return true;
     }
-    int32_t ticket = s->state == SCAN_WAITING ? NO_TICKET : waiters_take_slot(waiters);
+    int32_t ticket = s->state == SCAN_WAITING ? NO_TICKET : waiters_take_scan_slot(waiters);
     if (ticket == NO_TICKET)
         return false;
     s->state = SCAN_WAITING;
@@ -100,14 +114,17 @@ bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resum
 
 const struct deferred *waiters_resume(const struct waiters *waiters, uint32_t ticket)
 {
-    must(ticket < waiters->size && waiters->slots[ticket].used);
+    must(ticket < waiters->size + SCANS_MAX && waiters->slots[ticket].used);
     return &waiters->slots[ticket];
 }
 
 void waiters_free(struct waiters *waiters, uint32_t ticket)
 {
     waiters->slots[ticket].used = false;
-    waiters->count--;
+    if (ticket < waiters->size)
+        waiters->count--;
+    else
+        waiters->scans--;
 }
 
 void waiters_touch(struct waiters *waiters, const struct operation *o, enum touched pages,

@@ -4,8 +4,10 @@
  * A reader thread reads the pages. A round of heartbeats confirms leadership.
  *
  * Invariants
- *   WAIT-1  Requests that wait for transactions leave an eighth of the slots to others. The questions that
- *           end such a wait need slots, perhaps of the same node. */
+ *   WAIT-1  Requests that wait for transactions leave an eighth of the slots to others. The questions
+ *           that end such a wait need slots, perhaps of the same node.
+ *   WAIT-2  Scans have slots of their own. Requests may wait for a replica that gets a snapshot, and
+ *           the snapshot's pages are read by a scan. */
 #pragma once
 
 #include "engine/node/env.h"
@@ -50,11 +52,12 @@ struct deferred {
 
 struct waiters {
     struct node_env *env;
-    struct deferred *slots; /* owns `size` slots */
+    struct deferred *slots; /* owns `size` slots for requests, then those for scans */
     struct buffer spare;    /* for the bytes of the next operation */
     uint32_t size;
-    uint32_t count;
+    uint32_t count;  /* of requests that wait */
     uint32_t locked; /* of them, requests that wait for transactions */
+    uint32_t scans;  /* that wait */
 };
 
 void waiters_init(struct waiters *waiters, struct node_env *env);
@@ -86,7 +89,7 @@ void waiters_drop_reads(struct waiters *waiters, struct partition *p, enum reply
                         const char *why);
 
 /* Whether a scan may now read its next slice, from `key` on. False: its pages are being read, and
- * `resume` follows. False with an idle scan: too many operations wait, ask again in SCAN_MS. */
+ * `resume` follows. False with an idle scan: too many scans wait, ask again in SCAN_MS. */
 bool waiters_may_scan(struct waiters *waiters, struct scan *s, enum resume resume, uint64_t subject,
                       struct slice key);
 static inline struct instant waiters_scan_again_at(const struct waiters *waiters,

@@ -299,7 +299,9 @@ static void backlogs_that_once_grew_too_large_pass(void **state)
  * lease on what the router would have gathered now. 86020530: a router that had read of a bucket's growth in
  * its walk through the table did not ask the shard where a request with a key had been done before. 90012892:
  * reads and writes that waited for a transaction took all places of a node's queue, also that of the question how
- * the transaction ended. */
+ * the transaction ended. 93004765: the next use of a lease whose use had been refused was told that the
+ * lease had been used. 94000574: requests that waited for two replicas to get a snapshot took the place of the
+ * scan that reads the snapshot. */
 static void limiters_that_once_failed_pass(void **state)
 {
     static const struct sim_options runs[] = {
@@ -313,6 +315,13 @@ static void limiters_that_once_failed_pass(void **state)
          .nodes = 3,
          .routers = 3,
          .gac = SIM_GAC_NONE},
+        {.seed = 93004765,
+         .length_ms = 3000,
+         .plain = true,
+         .nodes = 3,
+         .routers = 3,
+         .gac = SIM_GAC_NONE},
+        {.seed = 94000574, .length_ms = 3000, .plain = true, .nodes = 3},
     };
     (void)state;
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {

@@ -359,6 +359,35 @@ static void cold_items_are_touched_before_they_are_read(void **state)
     scene_close(&s);
 }
 
+/* Scans have slots of their own (WAIT-2). */
+static void a_full_queue_of_requests_does_not_stop_scans(void **state)
+{
+    enum {
+        QUEUE = 16
+    };
+    struct scene s;
+    (void)state;
+    scene_init(&s);
+    s.w.resident_max = 1;
+    lone_set(&s.w, "node_queue_max", "16");
+    lone_open_table(&s.w, 100, 100);
+    scene_clock(&s);
+    for (uint32_t i = 0; i <= QUEUE; i++)
+        scene_put(&s, i, 1000);
+    lone_checkpoint_all(&s.w);
+    scene_ttl(&s, TTL_ENABLING, "t");
+    assert_int_equal(s.w.touch_count, 0);
+    for (uint32_t i = 0; i < QUEUE; i++)
+        lone_ask_for(&s.w, REQUEST_GET, i);
+    assert_int_equal(s.w.touch_count, QUEUE);
+    lone_ask_for(&s.w, REQUEST_GET, QUEUE);
+    lone_assert_answer(&s.w, REPLY_OVERLOADED);
+    for (int64_t ms = 0; ms < WINDOW_MS && s.w.touch_count == QUEUE; ms++)
+        lone_pass(&s.w, 1);
+    assert_int_equal(s.w.touch_count, QUEUE + 1);
+    scene_close(&s);
+}
+
 static void an_item_that_a_transaction_has_is_left_for_a_later_round(void **state)
 {
     struct scene s;
@@ -420,6 +449,7 @@ int main(void)
         cmocka_unit_test(no_more_items_go_than_the_rate_allows),
         cmocka_unit_test(requests_come_first),
         cmocka_unit_test(cold_items_are_touched_before_they_are_read),
+        cmocka_unit_test(a_full_queue_of_requests_does_not_stop_scans),
         cmocka_unit_test(an_item_that_a_transaction_has_is_left_for_a_later_round),
         cmocka_unit_test(an_expiry_is_a_deletion_and_no_part_of_a_transaction),
     };
