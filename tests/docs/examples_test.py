@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every command that README.md, docs/*.md and the --help texts show works as it is written.
 
-    tests/docs/examples_test.py --weir FILE [--only WORD]
+    tests/docs/examples_test.py --weir FILE [--only WORD] [--jobs N]
 
 Taken from the texts: indented blocks and ```python blocks of README.md and docs/*.md; commands in backticks
 in README.md; the lines below "example:" and "examples:" of every --help. A block that is not known to be
@@ -11,11 +11,12 @@ A scope is one block's section, one table row or paragraph of README.md, or one 
 starts run until the scope ends. A scope that needs a cluster, and has started nothing, gets one with four
 nodes and the tables that its commands name.
 
-All of it runs in a new network and process namespace, where port 8000 is free, and where no process outlives the
-test; and in a temporary directory that looks like this one. Without such namespaces the test is skipped.
-Long runs are shortened: SHORTENED has the rules.
+Two workers take one scope after the other. Each worker has a network and process namespace of its own, where port
+8000 is free, and where no process outlives the worker. Each scope has a temporary directory that looks like this one.
+Without such namespaces the test is skipped. Long runs are shortened: SHORTENED has the rules.
 """
 import argparse
+import hashlib
 import json
 import os
 import pathlib
@@ -69,18 +70,27 @@ NOT_COMMANDS = {  # how a block begins: what it is
     "tables:": "a part of a scenario",
 }
 SHORTENED = [  # in commands that match the first: what replaces what
-    (r"weir sim .*--seeds", r"$", " --wall-seconds 5"),
+    # A run without the busiest clients. The command's own options come later, so they hold.
+    (r"weir sim (?!.*(--bench|--help|--list))", r"weir sim",
+     "weir sim --seconds 1 --nodes 3 --routers 1 --gac 0 --clients 4 --faults crash --limits 0 --saltings 0"
+     " --tallies 0 --transacts 0 --follows 0 --expiries 0"),
+    (r"weir sim .* --seconds 60", r"--seconds 60", "--seconds 2"),
+    (r"weir sim --bench.* --seconds \d+", r"--seconds \d+", "--seconds 1"),
+    (r"weir sim .*--seeds", r"$", " --wall-seconds 1"),
     (r"weir sim .*--wall-seconds 3600", r"--wall-seconds 3600", ""),
     (r"weir lab .*--seeds 3", r"--seeds 3", "--seeds 1"),
     (r"weir lab (run|sweep)", r"weir lab (run|sweep)", r"weir lab \1 --seeds 1 --set duration=8s"),
     (r"weir load.* append:room", r"--duration \d+s", "--duration 8s"),
     (r"weir( load|-bench)(?!.* append:room)", r"--duration \d+s", "--duration 2s"),
     (r"weir-bench indexes", r"weir-bench indexes", "weir-bench indexes --duration 200ms"),
+    (r"weir-bench embedded", r"weir-bench embedded", "weir-bench embedded --items 20000 --puts 2048"),
     (r"weir-bench limiter$", r"$", " --rounds 1"),
     (r"weir-bench limiter .*--rounds", r"--rounds \d+", "--rounds 1"),
     (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
     (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]
+# Commands that leave nothing behind: once is enough, in whatever texts they stand.
+ONCE = re.compile(r"(build/)?(weir sim|weir-bench (decision|heat|traffic))\b")
 RECORDING = "weir load --create-table --wcu 100 --rate 300 --read-ratio 0 --record day.trace" \
             " && cp day.trace router-1.trace && cp day.trace router-2.trace"
 FIRST_WORD = re.compile(r"(?:[A-Z_]+=\S+\s+(?:\\\s+)?)*(\S+)")
@@ -264,11 +274,20 @@ def create_table(name, key):
             raise
 
 
+def claim(claims, name):
+    """True for the first of all workers that asks for this name."""
+    try:
+        (claims / hashlib.sha256(name.encode()).hexdigest()).touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
 class Scope:
     """What one scope has started. `tree` is where commands run, `passed` counts the commands that worked."""
 
-    def __init__(self, tree, name):
-        self.tree, self.name = tree, name
+    def __init__(self, tree, name, claims):
+        self.tree, self.name, self.claims = tree, name, claims
         self.servers, self.output, self.passed, self.used = [], "", 0, set()
         self.started = False
         self.has_cluster = False  # one that prepare() started
@@ -325,6 +344,9 @@ class Scope:
             if re.search(where, command):
                 bare = re.sub(r"\s+#.*", "", command) if old == "$" else command
                 command = re.sub(old, new, bare, count=1)
+        if ONCE.match(command) and not claim(self.claims, re.sub(r"\s+#.*|^build/", "", command)):
+            self.passed += 1
+            return
         self.prepare(command)
         began = time.monotonic()
         if SERVER.search(command):
@@ -379,8 +401,8 @@ class Scope:
             self.shell("tools/cluster down --wipe")
 
 
-def run_scope(tree, name, steps):
-    scope = Scope(tree, name)
+def run_scope(tree, name, steps, claims):
+    scope = Scope(tree, name, claims)
     try:
         for kind, text, paragraph in steps:
             beginning = next((b for b in NOT_COMMANDS if text.startswith(b)), None)
@@ -418,23 +440,37 @@ def make_tree(directory, weir):
 
 
 def inside(options):
-    scopes = all_scopes(options.weir)
+    """One worker: runs the scopes that no other worker has taken, and leaves a report for the first process."""
     failures, used, passed = [], set(), 0
-    for name, steps in scopes:
-        if options.only and options.only not in name:
+    for number, (name, steps) in enumerate(all_scopes(options.weir)):
+        if (options.only and options.only not in name) or not claim(options.claims, f"scope {number}"):
             continue
         with tempfile.TemporaryDirectory(prefix="weir-examples-") as directory:
             try:
-                scope = run_scope(make_tree(pathlib.Path(directory), options.weir), name, steps)
+                scope = run_scope(make_tree(pathlib.Path(directory), options.weir), name, steps, options.claims)
                 used |= scope.used
                 passed += scope.passed
             except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
                 failures.append(str(error))
                 print(f"FAILED  {error}", flush=True)
+    report = {"failures": failures, "used": sorted(used), "passed": passed}
+    (options.claims / f"report {options.inside}").write_text(json.dumps(report))
+    return 0
+
+
+def run_workers(space, options):
+    with tempfile.TemporaryDirectory(prefix="weir-examples-claims-") as directory:
+        command = [*space, *sys.argv, "--claims", directory, "--inside"]
+        workers = [subprocess.Popen([*command, str(number)]) for number in range(options.jobs)]
+        codes = [worker.wait() for worker in workers]
+        reports = [json.loads(path.read_text()) for path in pathlib.Path(directory).glob("report *")]
+    failures = [failure for report in reports for failure in report["failures"]]
+    failures += [f"a worker ended with exit code {code}" for code in codes if code != 0]
+    used = {begin for report in reports for begin in report["used"]}
     if not options.only and not failures:
         failures += [f"no text has `{begin}` any more: take it out of this test"
                      for begin in [*NOT_RUN, *NOT_COMMANDS] if begin not in used]
-    print(f"{passed} examples work, {len(failures)} do not", *failures, sep="\n")
+    print(f"{sum(report['passed'] for report in reports)} examples work, {len(failures)} do not", *failures, sep="\n")
     return 1 if failures else 0
 
 
@@ -442,7 +478,9 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--weir", type=pathlib.Path, required=True)
     parser.add_argument("--only", help="scopes with this word in their names")
-    parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=2, help="scopes at a time; default 2")
+    parser.add_argument("--inside", help=argparse.SUPPRESS)  # the number of this worker
+    parser.add_argument("--claims", type=pathlib.Path, help=argparse.SUPPRESS)  # a directory of all workers
     options = parser.parse_args()
     options.weir = options.weir.resolve()
     if options.inside:
@@ -457,7 +495,7 @@ def main():
     if refused:
         print(f"skipped: no namespaces: {refused}")
         return SKIPPED
-    return subprocess.run([*space, *sys.argv, "--inside"], check=False).returncode
+    return run_workers(space, options)
 
 
 if __name__ == "__main__":

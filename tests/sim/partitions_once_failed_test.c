@@ -1,0 +1,133 @@
+/* Seeds that once found a bug find none: partitions, admission and the world itself.
+ * Each run has the options of the run that found it. */
+#include "tests/check.h"
+
+#include "tests/sim/once_failed.h"
+
+/* Each found a bug in a node, a router, or the world itself. 2001769: three candidates whose votes
+ * took longer to come than the others waited before they ran. */
+static void seeds_that_once_failed_pass(void **state)
+{
+    static const uint64_t seeds[] = {20670, 100478, 100147, 100666, 102116, 114,   56,
+                                     219,   17,     284,    834,    975,    21196, 2001769};
+    (void)state;
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        struct sim_options o = {.seed = seeds[i],
+                                .faults = SIM_FAULTS_ALL,
+                                .gac = SIM_GAC_NONE,
+                                .plain = true,
+                                .tick_us = SIM_TICK_NONE};
+        assert_passes(o);
+    }
+}
+
+/* Partitions that are cut, for as long as the run was that found it. 20267: a replica that held
+ * nothing yet knew of a split from the catalog, refused its group's snapshot from before it, and
+ * the group needed it to commit that very split. 50463: the catalog's replica whose log had not
+ * been compacted yet took itself, in the middle of a snapshot, for one without a past. 4011706: as
+ * 20267, for a replica that has been there since the beginning. 4003515, 4012876 and 4014657:
+ * groups asked for votes so often that these came too late. 6008291, 6011800,
+ * 9001557, 12012011, 12013574, 12015072 and 14013908: tests/unit/gac_test.c. 9001835: as 6008291,
+ * of a router that was slow to connect. 16012533: tests/unit/raft_split_test.c. */
+static void splits_that_once_failed_pass(void **state)
+{
+    static const struct sim_options runs[] = {
+        {.seed = 20267, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 5000},
+        {.seed = 50463, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE},
+        {.seed = 36, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 3000},
+        {.seed = 23, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 3000},
+        {.seed = 4003515, .faults = SIM_FAULTS_ALL},
+        {.seed = 4011706, .faults = SIM_FAULTS_ALL},
+        {.seed = 4012876, .faults = SIM_FAULTS_ALL},
+        {.seed = 4014657, .faults = SIM_FAULTS_ALL},
+        {.seed = 6008291, .faults = SIM_FAULTS_ALL},
+        {.seed = 6011800, .faults = SIM_FAULTS_ALL},
+        {.seed = 9001557, .faults = SIM_FAULTS_ALL},
+        {.seed = 9001835, .faults = SIM_FAULTS_ALL},
+        {.seed = 12012011, .faults = SIM_FAULTS_ALL},
+        {.seed = 12013574, .faults = SIM_FAULTS_ALL},
+        {.seed = 12015072, .faults = SIM_FAULTS_ALL},
+        {.seed = 14013908, .faults = SIM_FAULTS_ALL},
+        {.seed = 16012533, .faults = SIM_FAULTS_ALL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
+        struct sim_options o = runs[i];
+        o.tick_us = SIM_TICK_NONE;
+        o.plain = true;
+        assert_passes(o);
+    }
+}
+
+/* Of three nodes, with every fault of a kind. 1079, 1446 and 1488: a replica did not know, after a
+ * restart, that it was frozen; it kept out the snapshot of the one that had taken over. 12315: a
+ * frozen replica whose merge was given up was behind, and took no snapshot. */
+static void merges_that_once_failed_pass(void **state)
+{
+    static const struct {
+        uint64_t seed;
+        uint32_t more;
+    } runs[] = {{1079, 0}, {1446, 0}, {1488, 0}, {12315, SIM_FAULT_BIT(SIM_SLOW_DISK)}};
+    (void)state;
+    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
+        assert_passes(alone((struct sim_options){
+            .seed = runs[i].seed,
+            .faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_POWER) |
+                      SIM_FAULT_BIT(SIM_WIPE) | SIM_FAULT_BIT(SIM_CUT) | runs[i].more,
+            .faults_forced = true,
+            .nodes = 3,
+            .replicas = 3,
+            .gac = SIM_GAC_NONE,
+            .merges = 50,
+            .length_ms = 6000}));
+}
+
+/* 5: a replica that was frozen, thawed and frozen again knew after a restart only of the first. Its
+ * node could not start. */
+static void policies_that_once_failed_pass(void **state)
+{
+    const struct sim_options o = {.seed = 5,
+                                  .faults = SIM_FAULTS_ALL,
+                                  .tallies = SIM_TALLIES_NONE,
+                                  .limits = SIM_LIMITS_NONE,
+                                  .saltings_ms = SIM_SALTINGS_NONE,
+                                  .partition_policy = "always-burst",
+                                  .node_policy = "drr"};
+    (void)state;
+    assert_passes(o);
+}
+
+/* A feed began anew while deletions of its changes were on their way. It proposed them again, and they
+ * were subtracted twice: the backlog grew beyond its bound. */
+static void backlogs_that_once_grew_too_large_pass(void **state)
+{
+    static const uint64_t seeds[] = {42, 284};
+    (void)state;
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
+        const struct sim_options o = {.seed = seeds[i],
+                                      .faults = SIM_FAULT_BIT(SIM_PAUSE),
+                                      .faults_forced = true,
+                                      .nodes = 3,
+                                      .replicas = 3,
+                                      .gac = SIM_GAC_NONE,
+                                      .clients = 24,
+                                      .merges = SIM_MERGES_NONE,
+                                      .tallies = SIM_TALLIES_NONE,
+                                      .limits = SIM_LIMITS_NONE,
+                                      .saltings_ms = SIM_SALTINGS_NONE,
+                                      .length_ms = 4000};
+        assert_passes(o);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(seeds_that_once_failed_pass),
+        cmocka_unit_test(splits_that_once_failed_pass),
+        cmocka_unit_test(merges_that_once_failed_pass),
+        cmocka_unit_test(policies_that_once_failed_pass),
+        cmocka_unit_test(backlogs_that_once_grew_too_large_pass),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
