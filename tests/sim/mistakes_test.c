@@ -96,7 +96,7 @@ static void votes_that_do_not_heed_support_are_found(void **state)
                                       .gac = SIM_GAC_NONE,
                                       .clients = 24,
                                       .length_ms = 10000},
-                 RAFT_MUTATION_FORGET_PROMISE, 9, SEEDS);
+                 RAFT_MUTATION_FORGET_PROMISE, 33, SEEDS);
 }
 
 static void writes_refused_for_a_dead_node_are_found(void **state)
