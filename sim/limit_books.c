@@ -115,14 +115,20 @@ static int64_t capacity_most(const struct limit_books *b, uint32_t limit, struct
     return most;
 }
 
-/* More capacity is no tokens: only the first limits fill the bucket. */
+/* When the bucket surely was there: the first request that was done has made it. */
+static struct instant made_by(const struct limit_books *b, struct instant now)
+{
+    for (size_t i = 0; i < b->entry_count; i++)
+        now = instant_earlier(now, b->entries[i].ended);
+    return now;
+}
+
+/* More capacity is no tokens: only the limits of the time when the bucket is made fill it. */
 int64_t books_had_most(const struct limit_books *b, uint32_t limit, struct instant now)
 {
     must(b->change_count > 0);
-    const struct books_change *first = &b->changes[0];
-    const int64_t begun = capacity_most(b, limit, first->begun,
-                                        b->change_count > 1 ? b->changes[1].begun : first->begun);
-    return begun + refilled_most(b, limit, first->begun, now);
+    const struct instant first = b->changes[0].begun;
+    return capacity_most(b, limit, first, made_by(b, now)) + refilled_most(b, limit, first, now);
 }
 
 /* ---- stretches of time ---- */
