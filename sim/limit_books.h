@@ -6,7 +6,7 @@
  *            them, and what may have been given back.
  *   BOOKS-2  What all shards have counted lies between what was surely taken and what may have been.
  *   BOOKS-3  What is left, and what was taken in all, are together at most what the bucket began with
- *            and what was refilled. It begins full, when the first request takes of it.
+ *            and what was refilled. The bucket begins full when the first request takes of it.
  * Units: tokens are thousandths (mtok); times are true times of the world. Nodes refill by their wall
  * clocks, which differ by at most `spread_ms`: a change of the leader may add so much time. */
 #pragma once
