@@ -1,8 +1,19 @@
-/* check.h - cmocka with what it needs before it, and what most of our tests share. */
+/* check.h - cmocka with what it needs before it, tests that register themselves, and what most tests share.
+ *
+ *     TEST(a_full_bucket_gives_no_token_twice)
+ *     {
+ *         assert_int_equal(..);
+ *     }
+ *
+ * Promises: a test runs under the name FILE/TEST, in the order of the file, in a program with the main function of
+ * tests/main.c. FIXTURE(set_up, tear_down) names what runs before and after each test of a file;
+ * TEST_WITH does so for one test. FILE_FIXTURE runs once around all tests of a file. `state` is what
+ * a fixture left. A fixture without one of the two functions says NULL. */
 #pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +23,57 @@
 
 #include "base/prng.h"
 #include "base/slice.h"
+
+/* Owned by main.c: a list of all tests of a program. */
+struct check_file {
+    const char *path;
+    CMFixtureFunction set_up, tear_down;         /* of each test that has none of its own */
+    CMFixtureFunction set_up_once, tear_down_once;
+    struct check_test *first, **last;            /* tests in the order of the file */
+    struct check_file *next;
+};
+
+struct check_test {
+    const char *name;
+    CMUnitTestFunction run;
+    bool own_fixture;
+    CMFixtureFunction set_up, tear_down;
+    struct check_test *next;
+};
+
+void check_register(struct check_file *file, struct check_test *test);
+
+/* Whether case files are to be written anew: --rewrite. */
+bool check_rewrites(void);
+
+static struct check_file check_file __attribute__((unused)) = {.path = __FILE__};
+
+#define CHECK_TEST(test, ...)                                            \
+    static void test(void **state);                                      \
+    __attribute__((constructor)) static void check_register_##test(void) \
+    {                                                                    \
+        static struct check_test entry;                                  \
+        entry = (struct check_test){#test, test, __VA_ARGS__, NULL};     \
+        check_register(&check_file, &entry);                             \
+    }                                                                    \
+    static void test(__attribute__((unused)) void **state)
+
+#define TEST(name) CHECK_TEST(name, false, NULL, NULL)
+#define TEST_WITH(name, set_up, tear_down) CHECK_TEST(name, true, set_up, tear_down)
+
+#define FIXTURE(set_up_function, tear_down_function)                  \
+    __attribute__((constructor)) static void check_fixture(void)      \
+    {                                                                 \
+        check_file.set_up = set_up_function;                          \
+        check_file.tear_down = tear_down_function;                    \
+    }
+
+#define FILE_FIXTURE(set_up_function, tear_down_function)             \
+    __attribute__((constructor)) static void check_file_fixture(void) \
+    {                                                                 \
+        check_file.set_up_once = set_up_function;                     \
+        check_file.tear_down_once = tear_down_function;               \
+    }
 
 /* The slice and a text hold the same bytes; shows both if not. */
 #define assert_slice_is(actual, text)                               \

@@ -1,11 +1,11 @@
 /* measure.c - runs a test's command and notes what it cost.
  *
- *     measure FILE COMMAND [ARGUMENT...]
+ *     measure [--needs PROGRAM] FILE COMMAND [ARGUMENT...]
  *
  * Writes `{"wall_s": .., "cpu_s": .., "code": ..}` to FILE, also for a command that fails. `cpu_s` counts every
  * process that the command left to its parents to wait for: daemons of a cluster, too.
  * Promises: the exit code is the command's (128 + signal). A process that outlives the command is killed,
- * and makes a command that succeeded fail: code 99. */
+ * and makes a command that succeeded fail: code 99. Without PROGRAM, the command is not run: code 77. */
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CODE_LEFT_BEHIND = 99, CODE_CANNOT_RUN = 126, CHILDREN_MAX = 1 << 16 };
+enum { CODE_SKIPPED = 77, CODE_LEFT_BEHIND = 99, CODE_CANNOT_RUN = 126, CHILDREN_MAX = 1 << 16 };
 
 static volatile sig_atomic_t command_pid;
 
@@ -105,8 +105,16 @@ static void note(const char *path, double wall_s, int code)
 
 int main(int argc, char **argv)
 {
+    if (argc > 3 && strcmp(argv[1], "--needs") == 0) {
+        if (access(argv[2], X_OK) != 0) {
+            printf("skipped: there is no %s: `tools/build --library --bench` makes it\n", argv[2]);
+            return CODE_SKIPPED;
+        }
+        argv += 2;
+        argc -= 2;
+    }
     if (argc < 3) {
-        fprintf(stderr, "usage: measure FILE COMMAND [ARGUMENT...]\n");
+        fprintf(stderr, "usage: measure [--needs PROGRAM] FILE COMMAND [ARGUMENT...]\n");
         return CODE_CANNOT_RUN;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1);

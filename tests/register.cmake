@@ -1,21 +1,23 @@
 # register.cmake - how a test is told to ctest.
 #
 #   weir_test(NAME fault.crash LABEL fault [LONG] [ALONE] [RELEASE] [SKIPS] [PART n] [TIMEOUT s]
-#             [ENVIRONMENT name=value...] COMMAND program argument...)
+#             [GUARDS path...] [ENVIRONMENT name=value...] COMMAND program argument...)
 #
 # LONG     only in `tools/test --long`: label `long`
 # ALONE    no other test runs beside it: a reason stands beside the call
 # RELEASE  the command uses the release program: label `release`. Its path is ${release}.
 # SKIPS    exit code 77 says that something is missing here; the output says what
 # PART n   a member of a family of which the short suite runs a third: label `part-<n mod 3>`
+# GUARDS   files and folders: when one of them has changed, the short suite runs the test, whatever its part
 # TIMEOUT  seconds; default 120
 #
 # Each command runs under `measure` (tests/measure.c), which notes its wall and processor time.
+# weir_tests_end() writes build/PRESET/guards.txt: a line `NAME path...` for each test with GUARDS.
 
 set(release ${CMAKE_SOURCE_DIR}/build/weir)
 
 function(weir_test)
-    cmake_parse_arguments(T "LONG;ALONE;RELEASE;SKIPS" "NAME;LABEL;PART;TIMEOUT" "ENVIRONMENT;COMMAND" ${ARGN})
+    cmake_parse_arguments(T "LONG;ALONE;RELEASE;SKIPS" "NAME;LABEL;PART;TIMEOUT" "GUARDS;ENVIRONMENT;COMMAND" ${ARGN})
     if(T_UNPARSED_ARGUMENTS OR NOT T_NAME OR NOT T_LABEL OR NOT T_COMMAND)
         message(FATAL_ERROR "weir_test(${ARGV}): NAME, LABEL and COMMAND are needed; unknown: ${T_UNPARSED_ARGUMENTS}")
     endif()
@@ -23,7 +25,12 @@ function(weir_test)
     if(TARGET ${program})
         set(program $<TARGET_FILE:${program}>)
     endif()
-    add_test(NAME ${T_NAME} COMMAND measure ${CMAKE_BINARY_DIR}/costs/${T_NAME} ${program} ${T_COMMAND})
+    set(needs)
+    if(T_RELEASE)
+        set(T_SKIPS ON)
+        set(needs --needs ${release})
+    endif()
+    add_test(NAME ${T_NAME} COMMAND measure ${needs} ${CMAKE_BINARY_DIR}/costs/${T_NAME} ${program} ${T_COMMAND})
     set(labels ${T_LABEL})
     if(T_LONG)
         list(APPEND labels long)
@@ -45,7 +52,17 @@ function(weir_test)
     if(T_SKIPS)
         set_tests_properties(${T_NAME} PROPERTIES SKIP_RETURN_CODE 77)
     endif()
+    if(T_GUARDS)
+        list(JOIN T_GUARDS " " paths)
+        set_property(GLOBAL APPEND PROPERTY weir_guards "${T_NAME} ${paths}")
+    endif()
     if(T_ENVIRONMENT)
         set_tests_properties(${T_NAME} PROPERTIES ENVIRONMENT "${T_ENVIRONMENT}")
     endif()
+endfunction()
+
+function(weir_tests_end)
+    get_property(guards GLOBAL PROPERTY weir_guards)
+    list(JOIN guards "\n" lines)
+    file(WRITE ${CMAKE_BINARY_DIR}/guards.txt "${lines}\n")
 endfunction()

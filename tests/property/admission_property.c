@@ -295,9 +295,8 @@ static void settling_schedule(struct prng *p)
     schedule(p, true);
 }
 
-static void every_verdict_is_the_models(void **state)
+TEST(every_verdict_is_the_models)
 {
-    (void)state;
     memset(w.reasons, 0, sizeof w.reasons);
     check_seeds(60, settling_schedule);
     if (getenv("SEED") == NULL &&
@@ -347,9 +346,8 @@ static void windows(struct prng *p)
     check_windows(-1, true, node->capacity + owed(node->capacity), node->rate);
 }
 
-static void no_window_admits_more_than_rate_times_window_and_bank(void **state)
+TEST(no_window_admits_more_than_rate_times_window_and_bank)
 {
-    (void)state;
     check_seeds(30, windows);
 }
 
@@ -377,9 +375,8 @@ static void isolation(struct prng *p)
     }
 }
 
-static void within_its_allocation_a_partition_is_never_refused(void **state)
+TEST(within_its_allocation_a_partition_is_never_refused)
 {
-    (void)state;
     check_seeds(50, isolation);
 }
 
@@ -438,9 +435,8 @@ static void sharing(struct prng *p)
     }
 }
 
-static void bursters_share_what_is_left_and_first_come_does_not_take_all(void **state)
+TEST(bursters_share_what_is_left_and_first_come_does_not_take_all)
 {
-    (void)state;
     check_seeds(30, sharing);
 }
 
@@ -529,9 +525,8 @@ static void cutting(struct prng *p)
     }
 }
 
-static void a_cut_neither_mints_nor_forgives_anything(void **state)
+TEST(a_cut_neither_mints_nor_forgives_anything)
 {
-    (void)state;
     check_seeds(500, cutting);
 }
 
@@ -613,9 +608,8 @@ static void absorbing(struct prng *p)
     }
 }
 
-static void a_merge_neither_mints_nor_forgives_anything(void **state)
+TEST(a_merge_neither_mints_nor_forgives_anything)
 {
-    (void)state;
     check_seeds(1000, absorbing);
     if (getenv("SEED") == NULL && getenv("SEEDS") == NULL) {
         print_message("debts: %d, paid: %d, whole: %d, cut: %d\n", absorbed.debts, absorbed.paid,
@@ -657,22 +651,7 @@ static void undoing(struct prng *p)
     }
 }
 
-static void a_cut_that_a_merge_undoes_leaves_what_there_was(void **state)
+TEST(a_cut_that_a_merge_undoes_leaves_what_there_was)
 {
-    (void)state;
     check_seeds(500, undoing);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_verdict_is_the_models),
-        cmocka_unit_test(no_window_admits_more_than_rate_times_window_and_bank),
-        cmocka_unit_test(within_its_allocation_a_partition_is_never_refused),
-        cmocka_unit_test(bursters_share_what_is_left_and_first_come_does_not_take_all),
-        cmocka_unit_test(a_cut_neither_mints_nor_forgives_anything),
-        cmocka_unit_test(a_merge_neither_mints_nor_forgives_anything),
-        cmocka_unit_test(a_cut_that_a_merge_undoes_leaves_what_there_was),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,9 +157,8 @@ static void merge_at_random(struct prng *p)
     catalog_world_deinit(&w);
 }
 
-static void a_table_that_is_merged_at_random_stays_whole(void **state)
+TEST(a_table_that_is_merged_at_random_stays_whole)
 {
-    (void)state;
     check_seeds(300, merge_at_random);
     if (getenv("SEED") == NULL && getenv("SEEDS") == NULL) {
         print_message("absorbed: %d, done: %d, thawed: %d, apart: %d, meanwhile: %d\n",
@@ -168,12 +167,4 @@ static void a_table_that_is_merged_at_random_stays_whole(void **state)
         assert_true(reached.absorbed > 100 && reached.done > 100 && reached.thawed > 100);
         assert_true(reached.apart > 20 && reached.meanwhile > 20);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_that_is_merged_at_random_stays_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -184,9 +184,8 @@ static void change_at_random(struct prng *p)
     catalog_world_deinit(&w);
 }
 
-static void a_registry_that_changes_at_random_stays_sound(void **state)
+TEST(a_registry_that_changes_at_random_stays_sound)
 {
-    (void)state;
     check_seeds(100, change_at_random);
     if (getenv("SEED") == NULL && getenv("SEEDS") == NULL) {
         print_message("grown: %d, shrunk: %d, moved: %d, left: %d, refused: %d\n", reached.grown,
@@ -194,12 +193,4 @@ static void a_registry_that_changes_at_random_stays_sound(void **state)
         assert_true(reached.grown > 500 && reached.shrunk > 100 && reached.moved > 100);
         assert_true(reached.left > 3 && reached.refused > 100);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_registry_that_changes_at_random_stays_sound),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

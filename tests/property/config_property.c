@@ -99,19 +99,10 @@ static void settings_are_refused_or_serve(struct prng *p)
     buffer_deinit(&error);
 }
 
-static void test_settings_are_refused_or_serve(void **state)
+TEST(test_settings_are_refused_or_serve)
 {
-    (void)state;
     check_seeds(RUNS, settings_are_refused_or_serve);
     printf("    %llu refused, %llu started\n", (unsigned long long)refused,
            (unsigned long long)started);
     assert_true(started > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_settings_are_refused_or_serve),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

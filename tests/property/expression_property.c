@@ -546,14 +546,7 @@ static void programs_say_what_the_conditions_say(struct prng *p)
     buffer_deinit(&r.values);
 }
 
-static void expressions(void **state)
+TEST(expressions)
 {
-    (void)state;
     check_seeds(300, programs_say_what_the_conditions_say);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(expressions)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -78,20 +78,10 @@ static void tampered_frames_of_nodes_end_no_node(struct prng *p)
 }
 
 #define PROPERTY(name, runs)              \
-    static void test_##name(void **state) \
-    {                                     \
-        (void)state;                      \
+    TEST(test_##name)  \
+    {  \
         check_seeds(runs, name);          \
     }
 
 PROPERTY(tampered_frames_of_clients_leave_a_cluster_that_serves, 2)
 PROPERTY(tampered_frames_of_nodes_end_no_node, 2)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tampered_frames_of_clients_leave_a_cluster_that_serves),
-        cmocka_unit_test(test_tampered_frames_of_nodes_end_no_node),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -494,9 +494,8 @@ static void gossip_exceeds_the_limit_while_routers_do_not_hear(struct prng *p)
 }
 
 #define PROPERTY(name, runs)              \
-    static void test_##name(void **state) \
-    {                                     \
-        (void)state;                      \
+    TEST(test_##name)  \
+    {  \
         check_seeds(runs, name);          \
     }
 
@@ -516,26 +515,3 @@ PROPERTY(all_servers_may_die, 10)
 PROPERTY(gossip_keeps_the_shares_that_it_heard_last, 10)
 PROPERTY(gossip_saves_what_was_not_used, 5)
 PROPERTY(gossip_exceeds_the_limit_while_routers_do_not_hear, 5)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_skew_is_served),
-        cmocka_unit_test(test_too_much_gets_all_there_is),
-        cmocka_unit_test(test_small_demand_is_met_first),
-        cmocka_unit_test(test_a_moving_hotspot_is_served_and_static_shares_throttle_it),
-        cmocka_unit_test(test_a_hotspot_that_rests_before_it_moves_is_served),
-        cmocka_unit_test(test_a_hotspot_that_moves_after_an_overload_is_served),
-        cmocka_unit_test(test_dear_requests_are_let_in_and_owed),
-        cmocka_unit_test(test_messages_and_idle_tokens_are_few),
-        cmocka_unit_test(test_grants_are_small_where_little_is_saved_up),
-        cmocka_unit_test(test_who_is_denied_does_not_poll),
-        cmocka_unit_test(test_a_server_may_die),
-        cmocka_unit_test(test_a_router_may_be_cut_off_or_die),
-        cmocka_unit_test(test_all_servers_may_die),
-        cmocka_unit_test(test_gossip_keeps_the_shares_that_it_heard_last),
-        cmocka_unit_test(test_gossip_saves_what_was_not_used),
-        cmocka_unit_test(test_gossip_exceeds_the_limit_while_routers_do_not_hear),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -344,7 +344,7 @@ static void happen(struct world *w, enum event e)
 }
 
 /* Each order is run from the start: a world is cheap, and cannot be copied. */
-static void all_orders_of_a_few_events_are_safe(void **state)
+TEST(all_orders_of_a_few_events_are_safe)
 {
     enum {
         DEPTH = 5
@@ -470,40 +470,26 @@ static void dear_requests_add_one_debt(struct prng *p)
     random_orders(p, prng_below(p, 2) == 0, 300000);
 }
 
-static void test_dear_requests_add_one_debt(void **state)
+TEST(test_dear_requests_add_one_debt)
 {
-    (void)state;
     taken_by_all = 0;
     check_seeds(50, dear_requests_add_one_debt);
     printf("    %lld units taken\n", (long long)(taken_by_all / 1000));
     assert_true(taken_by_all > 0);
 }
 
-static void test_frames_in_any_order_mint_nothing(void **state)
+TEST(test_frames_in_any_order_mint_nothing)
 {
-    (void)state;
     taken_by_all = 0;
     check_seeds(50, frames_in_any_order_mint_nothing);
     printf("    %lld units taken\n", (long long)(taken_by_all / 1000));
     assert_true(taken_by_all > 0);
 }
 
-static void test_crashes_add_no_more_than_a_grant(void **state)
+TEST(test_crashes_add_no_more_than_a_grant)
 {
-    (void)state;
     taken_by_all = 0;
     check_seeds(50, crashes_add_no_more_than_a_grant);
     printf("    %lld units taken\n", (long long)(taken_by_all / 1000));
     assert_true(taken_by_all > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_orders_of_a_few_events_are_safe),
-        cmocka_unit_test(test_frames_in_any_order_mint_nothing),
-        cmocka_unit_test(test_dear_requests_add_one_debt),
-        cmocka_unit_test(test_crashes_add_no_more_than_a_grant),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

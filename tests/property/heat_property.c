@@ -232,9 +232,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void cuts_divide_future_load_as_well_as_a_perfect_observer_could(void **state)
+TEST(cuts_divide_future_load_as_well_as_a_perfect_observer_could)
 {
-    (void)state;
     memset(&figures, 0, sizeof figures);
     check_seeds(TRIALS, one_trial);
     for (enum load load = 0; load < LOADS; load++) {
@@ -326,9 +325,8 @@ static void moving_forward(struct prng *p)
     world_deinit(&w);
 }
 
-static void a_key_over_the_maximum_is_alone_or_left_in_peace(void **state)
+TEST(a_key_over_the_maximum_is_alone_or_left_in_peace)
 {
-    (void)state;
     memset(&figures, 0, sizeof figures);
     check_seeds(TRIALS, one_popular_key);
     printf("%u popular keys: %u cut out, %u left, %u wrongly\n", figures.popular,
@@ -336,21 +334,10 @@ static void a_key_over_the_maximum_is_alone_or_left_in_peace(void **state)
     assert_true(figures.popular_wrong * 100 <= figures.popular);
 }
 
-static void a_moving_frontier_is_never_split_behind(void **state)
+TEST(a_moving_frontier_is_never_split_behind)
 {
-    (void)state;
     memset(&figures, 0, sizeof figures);
     check_seeds(TRIALS, moving_forward);
     printf("moving frontiers refused: %u of %u\n", figures.sequential_seen, figures.sequential);
     assert_true(figures.sequential_seen * 100 >= figures.sequential * 99);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cuts_divide_future_load_as_well_as_a_perfect_observer_could),
-        cmocka_unit_test(a_key_over_the_maximum_is_alone_or_left_in_peace),
-        cmocka_unit_test(a_moving_frontier_is_never_split_behind),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

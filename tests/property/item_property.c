@@ -157,9 +157,8 @@ static void round_trip(struct prng *p)
     buffer_deinit(&copy);
 }
 
-static void what_is_read_and_written_again_is_the_same_bytes(void **state)
+TEST(what_is_read_and_written_again_is_the_same_bytes)
 {
-    (void)state;
     check_seeds(50, round_trip);
 }
 
@@ -191,17 +190,7 @@ static void damage(struct prng *p)
     buffer_deinit(&copy);
 }
 
-static void a_damaged_item_is_refused_or_still_whole(void **state)
+TEST(a_damaged_item_is_refused_or_still_whole)
 {
-    (void)state;
     check_seeds(100, damage);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_read_and_written_again_is_the_same_bytes),
-        cmocka_unit_test(a_damaged_item_is_refused_or_still_whole),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

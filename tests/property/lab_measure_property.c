@@ -120,28 +120,17 @@ static void property(struct prng *p)
     assert_true(violations_of(p, COST_MAX) == 0);
 }
 
-static void no_policy_admits_more_than_the_optimum(void **state)
+TEST(no_policy_admits_more_than_the_optimum)
 {
-    (void)state;
     check_seeds(300, property);
 }
 
 /* So the test above would notice. */
-static void without_slack_the_debt_of_buckets_shows(void **state)
+TEST(without_slack_the_debt_of_buckets_shows)
 {
-    (void)state;
     struct prng p = prng_seeded(1);
     double violations = 0;
     for (int i = 0; i < 50; i++)
         violations += violations_of(&p, 0);
     assert_true(violations > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_policy_admits_more_than_the_optimum),
-        cmocka_unit_test(without_slack_the_debt_of_buckets_shows),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -132,6 +132,24 @@ static double total_by_glpk(const struct instance *in)
 }
 
 static struct optimum *optimum;
+
+static int set_up(void **state)
+{
+    (void)state;
+    glp_term_out(GLP_OFF);
+    optimum = optimum_create();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    optimum_destroy(optimum);
+    glp_free_env();
+    return 0;
+}
+
+FILE_FIXTURE(set_up, tear_down)
 static struct instance instance;
 static int64_t admitted[FLOWS_MAX];
 
@@ -150,9 +168,8 @@ static void check_against_glpk(struct prng *p, bool large)
     assert_true(fair.total_mcu <= r.bound_mcu);
 }
 
-static void the_bound_is_the_optimum_of_another_solver(void **state)
+TEST(the_bound_is_the_optimum_of_another_solver)
 {
-    (void)state;
     struct prng p = prng_seeded(check_first_seed(1));
     for (int i = 0; i < 9700; i++)
         check_against_glpk(&p, false);
@@ -161,9 +178,8 @@ static void the_bound_is_the_optimum_of_another_solver(void **state)
 }
 
 /* 700 partitions, each on three of 20 nodes, nearly all overloaded: more than the inverse holds. */
-static void too_many_overloaded_resources_still_have_a_true_bound(void **state)
+TEST(too_many_overloaded_resources_still_have_a_true_bound)
 {
-    (void)state;
     struct prng p = prng_seeded(check_first_seed(1));
     memset(&instance, 0, sizeof instance);
     instance.problem = (struct optimum_problem){instance.flows, 2100, instance.capacities, 720};
@@ -202,9 +218,8 @@ static int64_t greatest_total(const struct instance *in, uint32_t at, int64_t *r
     return best;
 }
 
-static void no_allocation_of_small_problems_exceeds_the_bound(void **state)
+TEST(no_allocation_of_small_problems_exceeds_the_bound)
 {
-    (void)state;
     struct prng p = prng_seeded(check_first_seed(1));
     int met = 0;
     for (int i = 0; i < 2000; i++) {
@@ -253,9 +268,8 @@ static void check_bottlenecks(const struct instance *in, const int64_t *x)
     }
 }
 
-static void fair_flows_below_their_demand_have_a_bottleneck(void **state)
+TEST(fair_flows_below_their_demand_have_a_bottleneck)
 {
-    (void)state;
     struct prng p = prng_seeded(check_first_seed(1));
     for (int i = 0; i < 10000; i++) {
         struct shape s = draw_shape(&p, i % 20 == 0);
@@ -305,9 +319,8 @@ static void search_fair(const struct instance *in, uint32_t at, int64_t *rest, i
 }
 
 /* Rounding may move a mcu from one flow to another, and only then do the two differ. */
-static void fair_allocations_of_small_problems_are_the_best_of_all(void **state)
+TEST(fair_allocations_of_small_problems_are_the_best_of_all)
 {
-    (void)state;
     struct prng p = prng_seeded(check_first_seed(1));
     int same = 0;
     for (int i = 0; i < 2000; i++) {
@@ -417,9 +430,8 @@ static void share_from_top(const struct instance *in, const struct tree_instance
     }
 }
 
-static void groups_on_one_resource_share_as_defined_from_the_top(void **state)
+TEST(groups_on_one_resource_share_as_defined_from_the_top)
 {
-    (void)state;
     struct prng p = prng_seeded(check_first_seed(1));
     double expected[64];
     for (int round = 0; round < 5000; round++) {
@@ -489,9 +501,8 @@ static void pour(const struct instance *in, const struct tree_instance *t, doubl
     }
 }
 
-static void groups_on_many_resources_rise_as_a_fluid(void **state)
+TEST(groups_on_many_resources_rise_as_a_fluid)
 {
-    (void)state;
     struct prng p = prng_seeded(check_first_seed(1));
     static double x[FLOWS_MAX];
     for (int round = 0; round < 400; round++) {
@@ -513,9 +524,8 @@ static void groups_on_many_resources_rise_as_a_fluid(void **state)
 }
 
 /* Rounding may move as many mcu as there are flows. */
-static void a_group_for_each_flow_changes_nothing(void **state)
+TEST(a_group_for_each_flow_changes_nothing)
 {
-    (void)state;
     struct prng p = prng_seeded(check_first_seed(1));
     static int64_t flat[FLOWS_MAX];
     struct optimum_group groups[40];
@@ -540,9 +550,8 @@ static void a_group_for_each_flow_changes_nothing(void **state)
 }
 
 /* A, B and C of optimum.h. */
-static void the_fair_total_may_be_less_than_the_greatest(void **state)
+TEST(the_fair_total_may_be_less_than_the_greatest)
 {
-    (void)state;
     const struct optimum_flow flows[] = {{9, 1, 2, {0, 1}}, {9, 1, 1, {0}}, {9, 1, 1, {1}}};
     const int64_t capacities[] = {2, 2};
     struct optimum_problem problem = {flows, 3, capacities, 2};
@@ -553,9 +562,8 @@ static void the_fair_total_may_be_less_than_the_greatest(void **state)
 }
 
 /* Three writes on two of three nodes each: half of each fits, no whole unit of two does. */
-static void whole_units_may_lose_to_halves_and_the_bound_still_holds(void **state)
+TEST(whole_units_may_lose_to_halves_and_the_bound_still_holds)
 {
-    (void)state;
     const struct optimum_flow flows[] = {{1, 1, 2, {0, 1}}, {1, 1, 2, {1, 2}}, {1, 1, 2, {0, 2}}};
     const int64_t capacities[] = {1, 1, 1};
     struct optimum_problem problem = {flows, 3, capacities, 3};
@@ -563,9 +571,8 @@ static void whole_units_may_lose_to_halves_and_the_bound_still_holds(void **stat
     assert_true(r.total_mcu == 1 && r.bound_mcu == 1);
 }
 
-static void nothing_is_asked_for_and_nothing_is_there(void **state)
+TEST(nothing_is_asked_for_and_nothing_is_there)
 {
-    (void)state;
     struct optimum_problem problem = {NULL, 0, NULL, 0};
     assert_true(optimum_total(optimum, &problem, NULL).bound_mcu == 0);
     assert_true(optimum_fair(optimum, &problem, NULL).total_mcu == 0);
@@ -574,27 +581,4 @@ static void nothing_is_asked_for_and_nothing_is_there(void **state)
     problem = (struct optimum_problem){&flow, 1, &zero, 1};
     assert_true(optimum_total(optimum, &problem, admitted).bound_mcu == 0 && admitted[0] == 0);
     assert_true(optimum_fair(optimum, &problem, admitted).total_mcu == 0 && admitted[0] == 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_fair_total_may_be_less_than_the_greatest),
-        cmocka_unit_test(whole_units_may_lose_to_halves_and_the_bound_still_holds),
-        cmocka_unit_test(nothing_is_asked_for_and_nothing_is_there),
-        cmocka_unit_test(no_allocation_of_small_problems_exceeds_the_bound),
-        cmocka_unit_test(fair_allocations_of_small_problems_are_the_best_of_all),
-        cmocka_unit_test(fair_flows_below_their_demand_have_a_bottleneck),
-        cmocka_unit_test(groups_on_one_resource_share_as_defined_from_the_top),
-        cmocka_unit_test(groups_on_many_resources_rise_as_a_fluid),
-        cmocka_unit_test(a_group_for_each_flow_changes_nothing),
-        cmocka_unit_test(the_bound_is_the_optimum_of_another_solver),
-        cmocka_unit_test(too_many_overloaded_resources_still_have_a_true_bound),
-    };
-    glp_term_out(GLP_OFF);
-    optimum = optimum_create();
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    optimum_destroy(optimum);
-    glp_free_env();
-    return failed;
 }

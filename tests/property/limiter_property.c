@@ -38,9 +38,8 @@ static void random_commands(struct prng *p)
 }
 
 /* LIMITER-1 to LIMITER-7 */
-static void no_tokens_are_made_or_lost_whatever_happens_to_commands(void **state)
+TEST(no_tokens_are_made_or_lost_whatever_happens_to_commands)
 {
-    (void)state;
     check_seeds(SEEDS, random_commands);
     if (getenv("SEED") != NULL)
         return;
@@ -57,7 +56,7 @@ static void no_tokens_are_made_or_lost_whatever_happens_to_commands(void **state
 
 /* Shards expired before their gifts were full, because of what had been given back: 289 to a shard that was made
  * anew, and had been taken from in its former life; 3957 to a shard that was absorbed. */
-static void what_once_failed_passes(void **state)
+TEST(what_once_failed_passes)
 {
     static const uint64_t seeds[] = {289, 3957};
     (void)state;
@@ -81,60 +80,37 @@ static void assert_found(enum raft_mutation mutation)
     assert_non_null(fault);
 }
 
-static void a_new_shard_that_begins_full_is_found(void **state)
+TEST(a_new_shard_that_begins_full_is_found)
 {
-    (void)state;
     assert_found(RAFT_MUTATION_LIMITER_MINT);
 }
 
-static void a_time_that_moves_on_without_a_token_is_found(void **state)
+TEST(a_time_that_moves_on_without_a_token_is_found)
 {
-    (void)state;
     assert_found(RAFT_MUTATION_LIMITER_SHARED_TIME);
 }
 
-static void a_gift_that_is_forgotten_is_found(void **state)
+TEST(a_gift_that_is_forgotten_is_found)
 {
-    (void)state;
     assert_found(RAFT_MUTATION_LIMITER_LOSE_GIFT);
 }
 
-static void a_shard_that_is_made_twice_is_found(void **state)
+TEST(a_shard_that_is_made_twice_is_found)
 {
-    (void)state;
     assert_found(RAFT_MUTATION_LIMITER_REOPEN);
 }
 
-static void shards_that_nothing_refills_are_found(void **state)
+TEST(shards_that_nothing_refills_are_found)
 {
-    (void)state;
     assert_found(RAFT_MUTATION_LIMITER_DRY_SHARDS);
 }
 
-static void a_hidden_limit_that_nothing_refills_is_found(void **state)
+TEST(a_hidden_limit_that_nothing_refills_is_found)
 {
-    (void)state;
     assert_found(RAFT_MUTATION_LIMITER_DRY_WRITES);
 }
 
-static void limits_that_reach_one_shard_only_are_found(void **state)
+TEST(limits_that_reach_one_shard_only_are_found)
 {
-    (void)state;
     assert_found(RAFT_MUTATION_LIMITER_OLD_LIMITS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_tokens_are_made_or_lost_whatever_happens_to_commands),
-        cmocka_unit_test(what_once_failed_passes),
-        cmocka_unit_test(a_new_shard_that_begins_full_is_found),
-        cmocka_unit_test(a_time_that_moves_on_without_a_token_is_found),
-        cmocka_unit_test(a_gift_that_is_forgotten_is_found),
-        cmocka_unit_test(a_shard_that_is_made_twice_is_found),
-        cmocka_unit_test(shards_that_nothing_refills_are_found),
-        cmocka_unit_test(a_hidden_limit_that_nothing_refills_is_found),
-        cmocka_unit_test(limits_that_reach_one_shard_only_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

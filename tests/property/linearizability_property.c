@@ -134,9 +134,8 @@ static void compare(struct prng *p)
     }
 }
 
-static void the_checker_agrees_with_trying_every_order(void **state)
+TEST(the_checker_agrees_with_trying_every_order)
 {
-    (void)state;
     check_seeds(25, compare);
     printf("%d linearizable, %d not\n", good, bad);
     assert_true(good > HISTORIES / 10);
@@ -211,20 +210,10 @@ static void compare_counters(struct prng *p)
     }
 }
 
-static void the_checker_of_counters_agrees_with_trying_every_order(void **state)
+TEST(the_checker_of_counters_agrees_with_trying_every_order)
 {
-    (void)state;
     check_seeds(25, compare_counters);
     printf("%d counters linearizable, %d not\n", good_counters, bad_counters);
     assert_true(good_counters > HISTORIES / 10);
     assert_true(bad_counters > HISTORIES / 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_checker_agrees_with_trying_every_order),
-        cmocka_unit_test(the_checker_of_counters_agrees_with_trying_every_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,16 +191,7 @@ static void any_schedule_keeps_to_the_model(struct prng *p)
     assert_true(run_schedule(&again) == first);
 }
 
-static void a_node_keeps_to_a_naive_model_under_any_schedule(void **state)
+TEST(a_node_keeps_to_a_naive_model_under_any_schedule)
 {
-    (void)state;
     check_seeds(20, any_schedule_keeps_to_the_model);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_keeps_to_a_naive_model_under_any_schedule),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

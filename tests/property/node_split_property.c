@@ -264,9 +264,8 @@ static void cut_and_merge_under_writes(struct prng *p)
     lone_deinit(&w);
 }
 
-static void a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothing(void **state)
+TEST(a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothing)
 {
-    (void)state;
     check_seeds(25, cut_and_merge_under_writes);
     print_message("%u of %u merges were done\n", merged, merges);
     assert_true(merged > merges / 3);
@@ -312,17 +311,7 @@ static void delete_while_it_is_cut_or_merged(struct prng *p)
     lone_deinit(&w);
 }
 
-static void a_table_that_is_deleted_while_it_is_cut_or_merged_leaves_nothing(void **state)
+TEST(a_table_that_is_deleted_while_it_is_cut_or_merged_leaves_nothing)
 {
-    (void)state;
     check_seeds(100, delete_while_it_is_cut_or_merged);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_node_that_is_cut_and_merged_at_any_moment_loses_and_doubles_nothing),
-        cmocka_unit_test(a_table_that_is_deleted_while_it_is_cut_or_merged_leaves_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

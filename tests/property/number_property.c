@@ -61,9 +61,8 @@ static void order(struct prng *p)
     }
 }
 
-static void bytes_order_as_numbers_and_none_is_anothers_prefix(void **state)
+TEST(bytes_order_as_numbers_and_none_is_anothers_prefix)
 {
-    (void)state;
     check_seeds(20, order);
 }
 
@@ -89,9 +88,8 @@ static void round_trip(struct prng *p)
     }
 }
 
-static void bytes_and_text_come_back_as_the_number(void **state)
+TEST(bytes_and_text_come_back_as_the_number)
 {
-    (void)state;
     check_seeds(20, round_trip);
 }
 
@@ -129,9 +127,8 @@ static void read_at_once(struct prng *p)
     }
 }
 
-static void values_and_sizes_read_at_once_are_those_of_the_number(void **state)
+TEST(values_and_sizes_read_at_once_are_those_of_the_number)
 {
-    (void)state;
     check_seeds(20, read_at_once);
 }
 
@@ -165,9 +162,8 @@ static void notations(struct prng *p)
     }
 }
 
-static void every_notation_of_a_value_is_the_same_number(void **state)
+TEST(every_notation_of_a_value_is_the_same_number)
 {
-    (void)state;
     check_seeds(20, notations);
 }
 
@@ -191,21 +187,8 @@ static void sizes(struct prng *p)
     }
 }
 
-static void the_size_counts_pairs_of_digits_from_the_point(void **state)
+TEST(the_size_counts_pairs_of_digits_from_the_point)
 {
-    (void)state;
     _Static_assert((NUMBER_EXPONENT_MAX + 2) % 2 == 1, "a pair is tens and ones");
     check_seeds(20, sizes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bytes_order_as_numbers_and_none_is_anothers_prefix),
-        cmocka_unit_test(bytes_and_text_come_back_as_the_number),
-        cmocka_unit_test(values_and_sizes_read_at_once_are_those_of_the_number),
-        cmocka_unit_test(every_notation_of_a_value_is_the_same_number),
-        cmocka_unit_test(the_size_counts_pairs_of_digits_from_the_point),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -375,9 +375,8 @@ static void schedule(struct prng *p)
     assert_true(run(&o, violation) == hash);
 }
 
-static void whatever_happens_nothing_acknowledged_is_lost(void **state)
+TEST(whatever_happens_nothing_acknowledged_is_lost)
 {
-    (void)state;
     check_seeds(500, schedule);
     const struct {
         const char *what;
@@ -393,12 +392,4 @@ static void whatever_happens_nothing_acknowledged_is_lost(void **state)
         printf("%s %llu\n", counts[i].what, (unsigned long long)counts[i].count);
     for (size_t i = 0; getenv("SEED") == NULL && i < sizeof counts / sizeof counts[0]; i++)
         assert_true(counts[i].count > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whatever_happens_nothing_acknowledged_is_lost),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

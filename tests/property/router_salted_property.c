@@ -398,23 +398,12 @@ static void scan(struct prng *prng)
     fake_deinit(&f);
 }
 
-static void a_query_sees_each_item_once_while_shards_grow_and_items_move(void **state)
+TEST(a_query_sees_each_item_once_while_shards_grow_and_items_move)
 {
-    (void)state;
     check_seeds(200, query);
 }
 
-static void a_scan_sees_each_item_once_while_shards_grow_and_items_move(void **state)
+TEST(a_scan_sees_each_item_once_while_shards_grow_and_items_move)
 {
-    (void)state;
     check_seeds(200, scan);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_query_sees_each_item_once_while_shards_grow_and_items_move),
-        cmocka_unit_test(a_scan_sees_each_item_once_while_shards_grow_and_items_move),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

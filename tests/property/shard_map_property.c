@@ -115,23 +115,12 @@ static void shards_get_even_parts(struct prng *p)
     }
 }
 
-static void growth_moves_what_it_must(void **state)
+TEST(growth_moves_what_it_must)
 {
-    (void)state;
     check_seeds(2, growth_moves_what_the_new_shards_need);
 }
 
-static void parts_are_even(void **state)
+TEST(parts_are_even)
 {
-    (void)state;
     check_seeds(5, shards_get_even_parts);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(growth_moves_what_it_must),
-        cmocka_unit_test(parts_are_even),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,9 +71,8 @@ static void order(struct prng *p)
     buffer_deinit(&b.encoded);
 }
 
-static void byte_order_is_key_order(void **state)
+TEST(byte_order_is_key_order)
 {
-    (void)state;
     check_seeds(20, order);
 }
 
@@ -101,17 +100,7 @@ static void prefixes(struct prng *p)
     buffer_deinit(&hi);
 }
 
-static void a_prefix_and_its_successor_enclose_what_begins_with_it(void **state)
+TEST(a_prefix_and_its_successor_enclose_what_begins_with_it)
 {
-    (void)state;
     check_seeds(20, prefixes);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(byte_order_is_key_order),
-        cmocka_unit_test(a_prefix_and_its_successor_enclose_what_begins_with_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,9 +55,8 @@ static void random_schedule(struct prng *p)
     }
 }
 
-static void a_bucket_counts_as_the_exact_model_does(void **state)
+TEST(a_bucket_counts_as_the_exact_model_does)
 {
-    (void)state;
     check_seeds(50, random_schedule);
 }
 
@@ -77,9 +76,8 @@ static void one_refill_or_many(struct prng *p)
     assert_memory_equal(&once, &often, sizeof once);
 }
 
-static void refilling_often_equals_refilling_once(void **state)
+TEST(refilling_often_equals_refilling_once)
 {
-    (void)state;
     check_seeds(500, one_refill_or_many); /* BUCKET-3 */
 }
 
@@ -103,18 +101,7 @@ static void wait_then_has(struct prng *p)
     assert_true(token_bucket_has(&b, cost));
 }
 
-static void the_wait_is_right_to_the_nanosecond(void **state)
+TEST(the_wait_is_right_to_the_nanosecond)
 {
-    (void)state;
     check_seeds(2000, wait_then_has);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bucket_counts_as_the_exact_model_does),
-        cmocka_unit_test(refilling_often_equals_refilling_once),
-        cmocka_unit_test(the_wait_is_right_to_the_nanosecond),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

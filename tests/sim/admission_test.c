@@ -66,18 +66,16 @@ static struct busy make_follower_busy(const char *check, const char *report_ms)
     return b;
 }
 
-static void without_a_check_a_busy_follower_is_bursted_over(void **state)
+TEST(without_a_check_a_busy_follower_is_bursted_over)
 {
-    (void)state;
     struct busy b = make_follower_busy("off", "100");
     assert_true(b.idle_burst >= 190);
     assert_int_equal(b.refused, 0);
     assert_true(b.exposed >= 190 * 6);
 }
 
-static void a_gauge_stops_bursts_as_late_as_it_is_old(void **state)
+TEST(a_gauge_stops_bursts_as_late_as_it_is_old)
 {
-    (void)state;
     static const char *const ages_ms[] = {"10", "100", "1000", "5000"};
     static const int64_t ages[] = {10, 100, 1000, 5000};
     for (int i = 0; i < 4; i++) {
@@ -90,9 +88,8 @@ static void a_gauge_stops_bursts_as_late_as_it_is_old(void **state)
     }
 }
 
-static void leases_bound_the_exposure_at_every_report_age(void **state)
+TEST(leases_bound_the_exposure_at_every_report_age)
 {
-    (void)state;
     enum {
         LEASE_MS = 200, /* member_lease_ms: at most this much of the demand is outstanding */
         OUTSTANDING_MAX = 200 * LEASE_MS / 1000 * 5 / 4 + 20
@@ -139,7 +136,7 @@ static void kill_follower(struct dead *d, const char *check, const char *dead_me
     d->flow.counts = (struct counts){0};
 }
 
-static void a_dead_member_throttles_nobody(void **state)
+TEST(a_dead_member_throttles_nobody)
 {
     static const char *const checks[] = {"gauge", "lease"};
     (void)state;
@@ -169,7 +166,7 @@ static void a_dead_member_throttles_nobody(void **state)
 }
 
 /* From its first report on it is asked as any other. */
-static void a_member_that_is_back_is_asked(void **state)
+TEST(a_member_that_is_back_is_asked)
 {
     static const char *const checks[] = {"gauge", "lease"};
     (void)state;
@@ -195,9 +192,8 @@ static void a_member_that_is_back_is_asked(void **state)
     }
 }
 
-static void a_dead_member_may_count_as_it_was_or_as_full(void **state)
+TEST(a_dead_member_may_count_as_it_was_or_as_full)
 {
-    (void)state;
     struct dead d;
     kill_follower(&d, "gauge", "last_known");
     lab_run_flows(&d.lab, &d.flow, 1, 2 * NS_PER_S);
@@ -227,9 +223,8 @@ static struct admit_levels fail_over(struct lab *l, int64_t *gap_ms)
     return lab_stats_of(l, lab_leader_of(l, 1), 1).kinds[ADMIT_WRITE].levels;
 }
 
-static void burst_survives_a_failover(void **state)
+TEST(burst_survives_a_failover)
 {
-    (void)state;
     struct lab l;
     lab_init(&l);
     lab_start(&l);
@@ -250,9 +245,8 @@ static void burst_survives_a_failover(void **state)
     lab_deinit(&l);
 }
 
-static void debt_survives_a_failover(void **state)
+TEST(debt_survives_a_failover)
 {
-    (void)state;
     enum {
         BYTES = 100 * 1024
     };
@@ -276,19 +270,4 @@ static void debt_survives_a_failover(void **state)
     struct admit_levels now = fail_over(&l, &gap_ms);
     assert_true(now.allocation_mcu <= owed.allocation_mcu + 10 * gap_ms + 1000);
     lab_deinit(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_a_check_a_busy_follower_is_bursted_over),
-        cmocka_unit_test(a_gauge_stops_bursts_as_late_as_it_is_old),
-        cmocka_unit_test(leases_bound_the_exposure_at_every_report_age),
-        cmocka_unit_test(a_dead_member_throttles_nobody),
-        cmocka_unit_test(a_member_that_is_back_is_asked),
-        cmocka_unit_test(a_dead_member_may_count_as_it_was_or_as_full),
-        cmocka_unit_test(burst_survives_a_failover),
-        cmocka_unit_test(debt_survives_a_failover),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

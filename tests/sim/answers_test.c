@@ -131,60 +131,41 @@ static void assert_judged(const char *forward, const char *backward, const char 
     scheduler_deinit(&scheduler);
 }
 
-static void right_answers_pass(void **state)
+TEST(right_answers_pass)
 {
-    (void)state;
     assert_judged("]", "]", NULL);
     assert_judged(ITEM_OF("-11") "]", ITEM_OF("-10") "," ITEM_OF("-12") "]", NULL);
     assert_judged(ITEM_OF("-12") "]" MORE("-12"), ITEM_OF("-9") "]" MORE("-9"), NULL);
 }
 
-static void wrong_order_is_found(void **state)
+TEST(wrong_order_is_found)
 {
-    (void)state;
     assert_judged(ITEM_OF("-11") "," ITEM_OF("-12") "]", "]", "does not keep the order");
     assert_judged("]", ITEM_OF("-11") "," ITEM_OF("-10") "]", "does not keep the order");
     assert_judged(ITEM_OF("-11") "," ITEM_OF("-11") "]", "]", "names it twice");
 }
 
-static void items_that_were_not_asked_for_are_found(void **state)
+TEST(items_that_were_not_asked_for_are_found)
 {
-    (void)state;
     assert_judged(ITEM_OF("7") "]", "]", "not asked for");
     assert_judged("]" MORE("7"), "]", "not asked for");
 }
 
-static void more_than_the_limit_is_found(void **state)
+TEST(more_than_the_limit_is_found)
 {
-    (void)state;
     assert_judged(ALL "]", "]", beyond_limit);
 }
 
-static void a_page_that_ends_before_its_items_is_found(void **state)
+TEST(a_page_that_ends_before_its_items_is_found)
 {
-    (void)state;
     assert_judged(ITEM_OF("-11") "]" MORE("-12"), "]", "ends in a key before it");
 }
 
 /* Nobody wrote, so a value that is read is impossible; an item of pieces is found before. */
-static void an_item_of_pieces_is_found(void **state)
+TEST(an_item_of_pieces_is_found)
 {
-    (void)state;
     assert_judged(
         "{\"k\":{\"S\":\"0\"},\"s\":{\"N\":\"-11\"},\"v\":{\"N\":\"5\"},\"p\":{\"S\":\"?\"}}]", "]",
         "nobody wrote like this");
     assert_judged(ITEM("-11", "5") "]", "]", "key 1");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_answers_pass),
-        cmocka_unit_test(wrong_order_is_found),
-        cmocka_unit_test(items_that_were_not_asked_for_are_found),
-        cmocka_unit_test(more_than_the_limit_is_found),
-        cmocka_unit_test(a_page_that_ends_before_its_items_is_found),
-        cmocka_unit_test(an_item_of_pieces_is_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

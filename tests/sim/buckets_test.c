@@ -82,9 +82,8 @@ static int64_t reads_admitted(const struct readers *r)
     return admitted;
 }
 
-static void replicas_serve_together_what_the_partition_may(void **state)
+TEST(replicas_serve_together_what_the_partition_may)
 {
-    (void)state;
     struct readers r = {"group", "local", STRONG, "3000", 100, false};
     assert_in_range(reads_admitted(&r), 98, 102); /* the leader's, a unit each */
     r.more = GET;                                 /* half a unit each, by any replica */
@@ -129,9 +128,8 @@ static int64_t reads_on_demand(const char *read_cap)
     return flow.counts.ok / SECONDS;
 }
 
-static void the_partition_maximum_bounds_all_replicas_together(void **state)
+TEST(the_partition_maximum_bounds_all_replicas_together)
 {
-    (void)state;
     assert_in_range(reads_on_demand("group"), 196, 204);
     assert_in_range(reads_on_demand("measured"), 294, 306);
     assert_in_range(reads_on_demand("replica"), 588, 612);
@@ -166,9 +164,8 @@ static void every_replica_knows_what_is_saved(struct lab *l, enum admit_kind kin
         assert_in_range(saved_at(l, node, kind), saved - 1000, saved + 1000);
 }
 
-static void what_is_saved_outlives_leaders_and_restarts(void **state)
+TEST(what_is_saved_outlives_leaders_and_restarts)
 {
-    (void)state;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         struct lab l;
         bool reads = kind == ADMIT_READ;
@@ -192,9 +189,8 @@ static void what_is_saved_outlives_leaders_and_restarts(void **state)
 }
 
 /* Nobody is left to tell: the disks do. Time in which all are down adds nothing. */
-static void what_is_saved_and_owed_outlives_a_restart_of_all(void **state)
+TEST(what_is_saved_and_owed_outlives_a_restart_of_all)
 {
-    (void)state;
     struct lab l;
     struct buffer error = {0};
     save_and_spend(&l, "GetItem", STRONG);
@@ -212,9 +208,8 @@ static void what_is_saved_and_owed_outlives_a_restart_of_all(void **state)
     lab_deinit(&l);
 }
 
-static void a_mirror_owes_nothing_that_nobody_spent(void **state)
+TEST(a_mirror_owes_nothing_that_nobody_spent)
 {
-    (void)state;
     struct lab l;
     save_and_spend(&l, "PutItem", PUT);
     uint32_t leader = lab_leader_of(&l, TABLE), follower = leader % 3 + 1;
@@ -268,9 +263,8 @@ static void share(const char *check, int64_t served[3])
     lab_deinit(&l);
 }
 
-static void leaders_on_three_nodes_share_what_is_left_of_each(void **state)
+TEST(leaders_on_three_nodes_share_what_is_left_of_each)
 {
-    (void)state;
     static const char *const checks[] = {"gauge", "lease"};
     for (int i = 0; i < 2; i++) {
         int64_t served[3];
@@ -285,7 +279,7 @@ static void leaders_on_three_nodes_share_what_is_left_of_each(void **state)
 
 /* A table of 400 over four partitions, of which one key takes 250; then a new table on demand asks
  * for twice what the nodes have, spread over all its partitions. */
-static void a_new_table_on_demand_takes_nothing_that_others_were_promised(void **state)
+TEST(a_new_table_on_demand_takes_nothing_that_others_were_promised)
 {
     enum {
         KEYS = 64,
@@ -338,18 +332,4 @@ static void a_new_table_on_demand_takes_nothing_that_others_were_promised(void *
     assert_int_equal(flows[0].counts.failed, 0);
     assert_in_range(flows[1].counts.ok / SECONDS, 1100, 1300);
     lab_deinit(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replicas_serve_together_what_the_partition_may),
-        cmocka_unit_test(the_partition_maximum_bounds_all_replicas_together),
-        cmocka_unit_test(what_is_saved_outlives_leaders_and_restarts),
-        cmocka_unit_test(what_is_saved_and_owed_outlives_a_restart_of_all),
-        cmocka_unit_test(a_mirror_owes_nothing_that_nobody_spent),
-        cmocka_unit_test(leaders_on_three_nodes_share_what_is_left_of_each),
-        cmocka_unit_test(a_new_table_on_demand_takes_nothing_that_others_were_promised),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

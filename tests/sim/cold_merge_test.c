@@ -9,9 +9,8 @@ enum {
     KEYS = 8
 };
 
-static void a_table_that_was_cut_for_its_load_is_merged_once_it_is_cold(void **state)
+TEST(a_table_that_was_cut_for_its_load_is_merged_once_it_is_cold)
 {
-    (void)state;
     struct lab l;
     struct arena arena = {0};
     struct flow flows[KEYS];
@@ -63,12 +62,4 @@ static void a_table_that_was_cut_for_its_load_is_merged_once_it_is_cold(void **s
     assert_int_equal(failed, 0);
     arena_deinit(&arena);
     lab_deinit(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_that_was_cut_for_its_load_is_merged_once_it_is_cold),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -171,9 +171,8 @@ static void end_lab(struct lab *l, struct writer *w)
 
 /* ---- moves ---- */
 
-static void a_drained_node_gives_all_its_replicas_away_under_load(void **state)
+TEST(a_drained_node_gives_all_its_replicas_away_under_load)
 {
-    (void)state;
     struct lab l;
     struct writer w;
     struct arena arena = {0};
@@ -198,9 +197,8 @@ static void a_drained_node_gives_all_its_replicas_away_under_load(void **state)
     arena_deinit(&arena);
 }
 
-static void a_silent_nodes_replicas_are_replaced(void **state)
+TEST(a_silent_nodes_replicas_are_replaced)
 {
-    (void)state;
     struct lab l;
     struct writer w;
     struct arena arena = {0};
@@ -226,9 +224,8 @@ static void a_silent_nodes_replicas_are_replaced(void **state)
 }
 
 /* Those that founded it are drained or die, all of them. */
-static void the_catalog_outlives_the_nodes_that_founded_it(void **state)
+TEST(the_catalog_outlives_the_nodes_that_founded_it)
 {
-    (void)state;
     struct lab l;
     struct writer w;
     struct buffer error = {0};
@@ -255,9 +252,8 @@ static void the_catalog_outlives_the_nodes_that_founded_it(void **state)
 }
 
 /* They start with nothing, like nodes that are yet to begin a cluster. */
-static void nodes_that_left_the_catalog_found_no_other(void **state)
+TEST(nodes_that_left_the_catalog_found_no_other)
 {
-    (void)state;
     struct lab l;
     struct buffer error = {0};
     lab_init(&l);
@@ -285,9 +281,8 @@ static void nodes_that_left_the_catalog_found_no_other(void **state)
 }
 
 /* While replicas are on their way, nodes die and come back, one after the other. */
-static void no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail(void **state)
+TEST(no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail)
 {
-    (void)state;
     uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 3; seed++) {
         struct lab l;
@@ -322,9 +317,8 @@ static void no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail(voi
 /* ---- splits ---- */
 
 /* An on-demand table of one partition at one and a half times what that serves. */
-static void an_on_demand_table_is_cut_until_nothing_is_throttled(void **state)
+TEST(an_on_demand_table_is_cut_until_nothing_is_throttled)
 {
-    (void)state;
     enum {
         FLOWS = 30
     };
@@ -373,17 +367,4 @@ static void an_on_demand_table_is_cut_until_nothing_is_throttled(void **state)
     assert_true(ok >= 7400);
     arena_deinit(&arena);
     lab_deinit(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_drained_node_gives_all_its_replicas_away_under_load),
-        cmocka_unit_test(the_catalog_outlives_the_nodes_that_founded_it),
-        cmocka_unit_test(nodes_that_left_the_catalog_found_no_other),
-        cmocka_unit_test(a_silent_nodes_replicas_are_replaced),
-        cmocka_unit_test(no_acknowledged_write_is_lost_while_replicas_move_and_nodes_fail),
-        cmocka_unit_test(an_on_demand_table_is_cut_until_nothing_is_throttled),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,8 @@ static void call(struct lab *l, struct read_back *b, const char *operation, cons
         lab_pass(l, 10 * NS_PER_US);
 }
 
-static void an_eventual_read_right_after_a_write_sees_it(void **state)
+TEST(an_eventual_read_right_after_a_write_sees_it)
 {
-    (void)state;
     struct lab l;
     struct read_back b = {0};
     char body[160];
@@ -62,12 +61,4 @@ static void an_eventual_read_right_after_a_write_sees_it(void **state)
     printf("    %d of %d reads missed the write before them\n", b.missed, ROUNDS);
     assert_true(b.missed <= MISSED_MAX);
     lab_deinit(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_eventual_read_right_after_a_write_sees_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

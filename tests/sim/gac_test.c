@@ -580,9 +580,8 @@ static void clocks_may_be_wrong(struct prng *p)
 }
 
 #define SCENARIO(name)                    \
-    static void test_##name(void **state) \
-    {                                     \
-        (void)state;                      \
+    TEST(test_##name)  \
+    {  \
         check_seeds(1, name);             \
     }
 
@@ -596,20 +595,3 @@ SCENARIO(all_servers_may_die)
 SCENARIO(at_its_limit_nothing_is_vended_twice)
 SCENARIO(a_router_that_dies_takes_its_lease_with_it)
 SCENARIO(clocks_may_be_wrong)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_any_static_skew_is_served),
-        cmocka_unit_test(test_a_hot_router_that_moves_is_served),
-        cmocka_unit_test(test_halves_of_a_partition_share_what_the_table_may_use),
-        cmocka_unit_test(test_an_owner_may_die_or_be_cut_off),
-        cmocka_unit_test(test_only_tables_of_a_server_that_goes_move),
-        cmocka_unit_test(test_a_maximum_on_demand_is_the_tables),
-        cmocka_unit_test(test_all_servers_may_die),
-        cmocka_unit_test(test_at_its_limit_nothing_is_vended_twice),
-        cmocka_unit_test(test_a_router_that_dies_takes_its_lease_with_it),
-        cmocka_unit_test(test_clocks_may_be_wrong),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -93,9 +93,8 @@ static void check_items(struct scene *s)
     lab_deinit(&s->lab);
 }
 
-static void writes_go_on_soon_after_a_leaders_machine_stands_still(void **state)
+TEST(writes_go_on_soon_after_a_leaders_machine_stands_still)
 {
-    (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct scene s;
         start(&s, seed);
@@ -116,9 +115,8 @@ static void writes_go_on_soon_after_a_leaders_machine_stands_still(void **state)
     }
 }
 
-static void no_request_waits_for_a_leader_that_stands_still(void **state)
+TEST(no_request_waits_for_a_leader_that_stands_still)
 {
-    (void)state;
     struct scene s;
     start(&s, 7);
     suspend(&s, lab_leader_of(&s.lab, TABLE), 4 * NS_PER_S);
@@ -140,9 +138,8 @@ static void no_request_waits_for_a_leader_that_stands_still(void **state)
 }
 
 /* Shorter than a lease: routers take the leader for silent, and nothing fails for it. */
-static void a_short_stop_fails_no_request(void **state)
+TEST(a_short_stop_fails_no_request)
 {
-    (void)state;
     struct scene s;
     start(&s, 9);
     for (int i = 0; i < 20; i++) {
@@ -155,14 +152,4 @@ static void a_short_stop_fails_no_request(void **state)
         assert_int_equal(s.flows[i].counts.ok, (2 + 20 * 3) * PER_S);
     }
     check_items(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(writes_go_on_soon_after_a_leaders_machine_stands_still),
-        cmocka_unit_test(no_request_waits_for_a_leader_that_stands_still),
-        cmocka_unit_test(a_short_stop_fails_no_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

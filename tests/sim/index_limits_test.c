@@ -256,9 +256,8 @@ static void rows_above_the_indexs_units_get_the_units(struct prng *p)
 }
 
 #define SCENARIO(name)                    \
-    static void test_##name(void **state) \
-    {                                     \
-        (void)state;                      \
+    TEST(test_##name)  \
+    {  \
         check_seeds(1, name);             \
     }
 
@@ -266,14 +265,3 @@ SCENARIO(skewed_reads_within_the_indexs_limit_are_served)
 SCENARIO(reads_above_the_indexs_limit_get_the_limit)
 SCENARIO(skewed_rows_get_the_indexs_units_by_adaptive_capacity)
 SCENARIO(rows_above_the_indexs_units_get_the_units)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_skewed_reads_within_the_indexs_limit_are_served),
-        cmocka_unit_test(test_reads_above_the_indexs_limit_get_the_limit),
-        cmocka_unit_test(test_skewed_rows_get_the_indexs_units_by_adaptive_capacity),
-        cmocka_unit_test(test_rows_above_the_indexs_units_get_the_units),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

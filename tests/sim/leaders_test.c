@@ -69,9 +69,8 @@ static uint64_t sum_of_terms(struct lab *l)
     return leads;
 }
 
-static void leaders_are_spread_over_the_nodes_that_are_there(void **state)
+TEST(leaders_are_spread_over_the_nodes_that_are_there)
 {
-    (void)state;
     struct lab l;
     struct buffer error = {0};
     start(&l);
@@ -115,9 +114,8 @@ static uint32_t node_for_key(struct lab *l, uint32_t key, uint32_t *partition)
 }
 
 /* Four partitions that one node leads are read at a tenth of its capacity each. */
-static void load_is_led_by_several_nodes(void **state)
+TEST(load_is_led_by_several_nodes)
 {
-    (void)state;
     enum {
         HOT = 4,
         EACH_PER_S = 100
@@ -157,13 +155,4 @@ static void load_is_led_by_several_nodes(void **state)
     lab_run_flows(&l, flows, HOT, 60 * NS_PER_S);
     assert_int_equal(sum_of_terms(&l), terms); /* nothing swings */
     lab_deinit(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(load_is_led_by_several_nodes),
-        cmocka_unit_test(leaders_are_spread_over_the_nodes_that_are_there),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,9 +76,8 @@ static void restart(struct lab *l, uint32_t node)
 }
 
 /* In the middle of a rolling change: the leader has the new, longer support already. */
-static void a_leader_counts_no_more_support_than_the_others_give(void **state)
+TEST(a_leader_counts_no_more_support_than_the_others_give)
 {
-    (void)state;
     struct lab l;
     start(&l, NULL, NULL);
     uint32_t first = lab_leader_of(&l, TABLE);
@@ -97,9 +96,8 @@ static void a_leader_counts_no_more_support_than_the_others_give(void **state)
 }
 
 /* The promise of the node's earlier life was longer than its settings are now. */
-static void a_restart_with_a_shorter_support_keeps_the_longer_promise(void **state)
+TEST(a_restart_with_a_shorter_support_keeps_the_longer_promise)
 {
-    (void)state;
     struct lab l;
     start(&l, "support_ms", "5000");
     uint32_t first = lab_leader_of(&l, TABLE), other = first % 3 + 1, third = other % 3 + 1;
@@ -116,13 +114,4 @@ static void a_restart_with_a_shorter_support_keeps_the_longer_promise(void **sta
     lab_pass(&l, 2 * NS_PER_S);
     assert_true(serves_by_lease(&l, other) || serves_by_lease(&l, third));
     stop(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_leader_counts_no_more_support_than_the_others_give),
-        cmocka_unit_test(a_restart_with_a_shorter_support_keeps_the_longer_promise),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,12 @@
-/* A simulator that finds nothing proves nothing: each mistake here is one that a test once could
- * not see. A bounded number of seeds must find it.
+/* mistakes_test.c - a simulator that finds nothing proves nothing: each mistake of this table is one that a test
+ * once could not see. A bounded number of seeds must find it.
  *
- * Each search begins at a seed that finds the mistake soon. A change of weir changes what a seed does:
- * then the search goes on with the following seeds and takes longer, until another first seed is named here. */
+ *     MISTAKE(a_lock_is_skipped, RAFT_MUTATION_SKIP_LOCK, 1, TRANSACTS)
+ *
+ * A row: what is wrong, the mutation, the first seed, and the options of the run. A run has nothing but what its
+ * options name. The first seed finds the mistake soon. A change of weir changes what a seed does: then the search
+ * goes on with the following seeds and takes longer, until another first seed is named here.
+ * tests/CMakeLists.txt reads this file: each row is a test of ctest, sim.mistake.NAME. */
 #include "tests/check.h"
 
 #include "replication/raft_mutation.h"
@@ -32,6 +36,7 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
 {
     enum sim_mistake mistake = o.mistake;
     bool found = false;
+    o.gac = SIM_GAC_NONE;
     o = alone(o); /* nothing but what the mistake is about */
     for (o.seed = first; o.seed < first + seeds && !found; o.seed++) {
         o.mistake = mistake;
@@ -44,427 +49,127 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
     assert_true(found);
 }
 
-static void a_clock_that_stands_still_in_suspended_machines_is_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_SUSPEND),
-                                      .faults_forced = true,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .routers = 4,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .length_ms = 10000,
-                                      .mistake = SIM_MISTAKE_CLOCK_STOPS},
-                 RAFT_MUTATION_NONE, 1, SEEDS_LONG);
-}
+#define MISTAKE(name, mutation, first, ...)                                          \
+    TEST(name)                                                                       \
+    {                                                                                \
+        assert_found((struct sim_options){__VA_ARGS__}, mutation, first, SEEDS);     \
+    }
+/* Hundreds of seeds: only tools/test --long looks for it. */
+#define LONG_MISTAKE(name, mutation, first, ...)                                     \
+    TEST(name)                                                                       \
+    {                                                                                \
+        assert_found((struct sim_options){__VA_ARGS__}, mutation, first, SEEDS_LONG); \
+    }
 
-static void erasing_whole_buckets_of_long_keys_is_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_DRAIN),
-                                      .faults_forced = true,
-                                      .nodes = 4,
-                                      .replicas = 2,
-                                      .gac = SIM_GAC_NONE,
-                                      .length_ms = 10000},
-                 RAFT_MUTATION_WHOLE_RECORDS, 52, SEEDS);
-}
+#define FAULT(name) SIM_FAULT_BIT(SIM_##name)
+#define FORCED(bits) .faults = (bits), .faults_forced = true
+#define THREE_NODES .nodes = 3, .replicas = 3
+#define CLIENTS(count) .clients = (count)
+#define MS(ms) .length_ms = (ms)
 
-static void leases_that_count_on_ones_own_settings_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY),
-                                      .faults_forced = true,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .plain = true,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .length_ms = 10000},
-                 RAFT_MUTATION_OWN_SUPPORT, 1, SEEDS_LONG);
-}
+/* clang-format off */
 
-static void votes_that_do_not_heed_support_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_ONE_WAY),
-                                      .faults_forced = true,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .routers = 4,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .length_ms = 10000},
-                 RAFT_MUTATION_FORGET_PROMISE, 33, SEEDS);
-}
+/* ---- votes, leases, members ---- */
+LONG_MISTAKE(a_clock_that_stands_still_in_a_suspended_machine, RAFT_MUTATION_NONE, 1,
+             FORCED(FAULT(SUSPEND)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000),
+             .mistake = SIM_MISTAKE_CLOCK_STOPS)
+LONG_MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 1,
+             FORCED(FAULT(CUT) | FAULT(ONE_WAY)), THREE_NODES, .plain = true, CLIENTS(24), MS(10000))
+MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 33,
+        FORCED(FAULT(ONE_WAY)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000))
+MISTAKE(a_write_refused_for_a_dead_node, RAFT_MUTATION_NONE, 15,
+        FORCED(FAULT(CRASH)), .nodes = 4, .replicas = 3, CLIENTS(10), MS(10000),
+        .mistake = SIM_MISTAKE_DEAD_MEMBERS)
 
-static void writes_refused_for_a_dead_node_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CRASH),
-                                      .faults_forced = true,
-                                      .nodes = 4,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 10,
-                                      .length_ms = 10000,
-                                      .mistake = SIM_MISTAKE_DEAD_MEMBERS},
-                 RAFT_MUTATION_NONE, 15, SEEDS);
-}
+/* ---- partitions and what they own ---- */
+MISTAKE(whole_buckets_of_long_keys_erased, RAFT_MUTATION_WHOLE_RECORDS, 52,
+        FORCED(FAULT(DRAIN)), .nodes = 4, .replicas = 2, MS(10000))
+MISTAKE(a_partition_absorbs_one_that_is_not_frozen, RAFT_MUTATION_ABSORB_AS_IT_IS, 282,
+        FORCED(FAULT(CUT) | FAULT(ONE_WAY)), THREE_NODES, CLIENTS(24), .merges = 70, MS(3000))
+MISTAKE(a_failed_read_finds_nothing, RAFT_MUTATION_NONE, 1,
+        FORCED(FAULT(READ_ERROR)), THREE_NODES, MS(3000), .mistake = SIM_MISTAKE_READ_ERRORS)
 
-static void a_partition_that_absorbs_what_is_not_frozen_is_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY),
-                                      .faults_forced = true,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .merges = 70,
-                                      .length_ms = 3000},
-                 RAFT_MUTATION_ABSORB_AS_IT_IS, 282, SEEDS);
-}
+/* ---- requests ---- */
+MISTAKE(a_request_that_was_cut_off_is_done, RAFT_MUTATION_NONE, 11,
+        MS(3000), .mistake = SIM_MISTAKE_CUT_REQUESTS)
+/* A condition fails on an item that is in flight. The leader is cut off, the item is never committed, and the
+ * refusal was answered: no item like that ever was. */
+MISTAKE(a_refusal_shows_a_write_in_flight, RAFT_MUTATION_REFUSE_IN_FLIGHT, 5,
+        FORCED(FAULT(CUT) | FAULT(CRASH)), THREE_NODES, CLIENTS(24), MS(5000))
+/* Busy processes and short targets: some writes are shed. One of them that is done nevertheless is a value that
+ * nobody wrote. */
+MISTAKE(a_request_that_was_shed_is_done, RAFT_MUTATION_SHED_IN_VAIN, 6, THREE_NODES, CLIENTS(24), MS(3000))
 
-static void requests_that_are_done_though_they_were_cut_off_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = 0,
-                                      .gac = SIM_GAC_NONE,
-                                      .length_ms = 3000,
-                                      .mistake = SIM_MISTAKE_CUT_REQUESTS},
-                 RAFT_MUTATION_NONE, 11, SEEDS);
-}
+/* ---- local indexes: items change and move, and replicas start from snapshots ---- */
+#define LOCAL_INDEXES .faults = FAULT(CRASH) | FAULT(CUT), .nodes = 4, .replicas = 3, CLIENTS(24), MS(3000)
+MISTAKE(an_old_index_row_stays, RAFT_MUTATION_KEEP_OLD_ROW, 1, LOCAL_INDEXES)
+MISTAKE(a_new_index_row_is_missing, RAFT_MUTATION_SKIP_ROW, 1, LOCAL_INDEXES)
+MISTAKE(a_snapshot_without_index_rows, RAFT_MUTATION_FORGET_ROWS, 1, LOCAL_INDEXES)
 
-static void reads_that_fail_and_say_that_nothing_is_there_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_READ_ERROR),
-                                      .faults_forced = true,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .length_ms = 3000,
-                                      .mistake = SIM_MISTAKE_READ_ERRORS},
-                 RAFT_MUTATION_NONE, 1, SEEDS);
-}
+/* ---- global indexes: their rows are compared with the items at the end ---- */
+#define GLOBAL_INDEXES THREE_NODES, CLIENTS(24), MS(4000)
+MISTAKE(a_change_reaches_no_global_index, RAFT_MUTATION_SKIP_CHANGE, 1, GLOBAL_INDEXES)
+MISTAKE(an_old_global_row_stays, RAFT_MUTATION_KEEP_OLD_GLOBAL, 1, GLOBAL_INDEXES)
+MISTAKE(a_new_index_lacks_an_older_item, RAFT_MUTATION_SKIP_FILL, 1, GLOBAL_INDEXES)
+MISTAKE(a_new_leader_forgets_changes, RAFT_MUTATION_FORGET_FEED, 1,
+        .faults = FAULT(CRASH) | FAULT(CUT), GLOBAL_INDEXES)
+MISTAKE(a_backlog_without_bound, RAFT_MUTATION_NO_BACKLOG_BOUND, 2,
+        .faults = FAULT(CRASH) | FAULT(CUT), GLOBAL_INDEXES)
+/* A base leader stands still with a row on its way, and its successor writes the row anew.
+ * index_sessions_test finds both every time. */
+LONG_MISTAKE(a_row_of_a_closed_session, RAFT_MUTATION_ANY_SESSION, 1, FORCED(FAULT(PAUSE)), GLOBAL_INDEXES)
+LONG_MISTAKE(a_row_that_comes_late_and_twice, RAFT_MUTATION_APPLY_TWICE, 1, FORCED(FAULT(PAUSE)), GLOBAL_INDEXES)
 
-/* A condition fails on an item that is in flight. The leader is cut off, the item is never
- * committed, and the refusal was answered: no item like that ever was. */
-static void refusals_that_tell_of_writes_in_flight_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_CRASH),
-                                      .faults_forced = true,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .length_ms = 5000},
-                 RAFT_MUTATION_REFUSE_IN_FLIGHT, 5, SEEDS);
-}
+/* ---- transactions: all or nothing, and in one order for all readers ---- */
+#define TRANSACTS THREE_NODES, .transacts = 6, MS(4000)
+MISTAKE(a_split_forgets_locks, RAFT_MUTATION_SPLIT_FORGETS, 5, TRANSACTS, CLIENTS(4), .merges = 30)
+MISTAKE(a_lock_is_skipped, RAFT_MUTATION_SKIP_LOCK, 1, TRANSACTS)
+MISTAKE(a_write_in_spite_of_a_lock, RAFT_MUTATION_WRITE_LOCKED, 3, TRANSACTS)
+MISTAKE(a_read_in_spite_of_a_lock, RAFT_MUTATION_READ_LOCKED, 6, TRANSACTS)
+MISTAKE(a_new_leader_forgets_locks, RAFT_MUTATION_FORGET_LOCKS, 5, .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
+MISTAKE(a_decision_without_its_other_parts, RAFT_MUTATION_SKIP_RECORD, 3,
+        .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
+MISTAKE(a_decision_told_before_it_is_durable, RAFT_MUTATION_DECIDE_EARLY, 6,
+        .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
+MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 70,
+        .faults = FAULT(CRASH) | FAULT(CUT) | FAULT(PAUSE), TRANSACTS)
 
-/* Busy processes and short targets: some writes are shed. One of them that is done nevertheless is a
- * value that nobody wrote. */
-static void requests_that_are_shed_and_done_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = 0,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .length_ms = 3000},
-                 RAFT_MUTATION_SHED_IN_VAIN, 6, SEEDS);
-}
+/* ---- time to live: an item that is written anew must stay ---- */
+#define EXPIRIES THREE_NODES, CLIENTS(1), .expiries = 12, MS(4000)
+MISTAKE(an_item_expires_unjudged, RAFT_MUTATION_EXPIRE_UNJUDGED, 2, EXPIRIES)
+MISTAKE(an_item_expires_in_spite_of_a_write_in_flight, RAFT_MUTATION_EXPIRE_APPLIED, 3, EXPIRIES)
 
-/* Items of tables with local indexes change and move, and replicas start from snapshots. */
-static void assert_row_mistake_found(enum raft_mutation mutation)
-{
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT),
-                                      .nodes = 4,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .length_ms = 3000},
-                 mutation, 1, SEEDS);
-}
+/* ---- streams: each change once, in its order, through splits and moves ---- */
+#define STREAMS THREE_NODES, .follows = 8, MS(4000)
+MISTAKE(a_change_makes_no_stream_record, RAFT_MUTATION_SKIP_STREAM, 4, STREAMS)
+MISTAKE(a_change_makes_two_stream_records, RAFT_MUTATION_DOUBLE_STREAM, 4, STREAMS)
+MISTAKE(a_write_after_its_shards_end, RAFT_MUTATION_OUTLIVE_SHARD, 1, STREAMS)
+MISTAKE(a_snapshot_without_stream_records, RAFT_MUTATION_FORGET_STREAM, 4, FORCED(FAULT(WIPE)), STREAMS)
 
-static void index_rows_that_are_wrong_are_found(void **state)
-{
-    (void)state;
-    assert_row_mistake_found(RAFT_MUTATION_KEEP_OLD_ROW);
-    assert_row_mistake_found(RAFT_MUTATION_SKIP_ROW);
-}
-
-static void snapshots_without_index_rows_are_found(void **state)
-{
-    (void)state;
-    assert_row_mistake_found(RAFT_MUTATION_FORGET_ROWS);
-}
-
-/* Global indexes: their rows are compared with the items at the end. */
-static void assert_feed_mistake_found(enum raft_mutation mutation, uint32_t faults, uint64_t first)
-{
-    assert_found((struct sim_options){.faults = faults,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .length_ms = 4000},
-                 mutation, first, SEEDS);
-}
-
-static void global_rows_that_are_wrong_are_found(void **state)
-{
-    (void)state;
-    assert_feed_mistake_found(RAFT_MUTATION_SKIP_CHANGE, 0, 1);
-    assert_feed_mistake_found(RAFT_MUTATION_KEEP_OLD_GLOBAL, 0, 1);
-    assert_feed_mistake_found(RAFT_MUTATION_SKIP_FILL, 0, 1);
-}
-
-static void changes_that_a_new_leader_forgets_are_found(void **state)
-{
-    (void)state;
-    assert_feed_mistake_found(RAFT_MUTATION_FORGET_FEED,
-                              SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT), 1);
-}
-
-static void a_backlog_without_bound_is_found(void **state)
-{
-    (void)state;
-    assert_feed_mistake_found(RAFT_MUTATION_NO_BACKLOG_BOUND,
-                              SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT), 2);
-}
-
-/* A base leader stands still with a row on its way, and its successor writes the row anew. */
-static void assert_session_mistake_found(enum raft_mutation mutation)
-{
-    assert_found((struct sim_options){.faults = SIM_FAULT_BIT(SIM_PAUSE),
-                                      .faults_forced = true,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .length_ms = 4000},
-                 mutation, 1, SEEDS_LONG);
-}
-
-/* unit_index_sessions_test finds them every time. */
-static void rows_that_come_late_are_found(void **state)
-{
-    (void)state;
-    assert_session_mistake_found(RAFT_MUTATION_ANY_SESSION);
-    assert_session_mistake_found(RAFT_MUTATION_APPLY_TWICE);
-}
-
-/* Transactions must be all or nothing, and in one order for all who look. */
-static void assert_transaction_mistake_found(enum raft_mutation mutation, uint32_t faults,
-                                             uint64_t first)
-{
-    assert_found((struct sim_options){.faults = faults,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .transacts = 6,
-                                      .length_ms = 4000},
-                 mutation, first, SEEDS);
-}
-
-/* Many partitions are split and merged while few clients beside those of transactions work. */
-static void splits_that_forget_locks_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = 0,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 4,
-                                      .merges = 30,
-                                      .transacts = 6,
-                                      .length_ms = 4000},
-                 RAFT_MUTATION_SPLIT_FORGETS, 5, SEEDS);
-}
-
-static void mistakes_with_locks_are_found(void **state)
-{
-    const uint32_t faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_CUT);
-    (void)state;
-    assert_transaction_mistake_found(RAFT_MUTATION_SKIP_LOCK, 0, 1);
-    assert_transaction_mistake_found(RAFT_MUTATION_WRITE_LOCKED, 0, 3);
-    assert_transaction_mistake_found(RAFT_MUTATION_READ_LOCKED, 0, 6);
-    assert_transaction_mistake_found(RAFT_MUTATION_FORGET_LOCKS, faults, 5);
-    assert_transaction_mistake_found(RAFT_MUTATION_SKIP_RECORD, faults, 3);
-    assert_transaction_mistake_found(RAFT_MUTATION_DECIDE_EARLY, faults, 6);
-    assert_transaction_mistake_found(RAFT_MUTATION_DECIDE_TWICE, faults | SIM_FAULT_BIT(SIM_PAUSE),
-                                     70);
-}
-
-/* An item that is written anew must stay. */
-static void expiries_that_do_not_see_the_newest_item_are_found(void **state)
-{
-    const struct sim_options o = {.nodes = 3,
-                                  .replicas = 3,
-                                  .gac = SIM_GAC_NONE,
-                                  .clients = 1,
-                                  .expiries = 12,
-                                  .length_ms = 4000};
-    (void)state;
-    assert_found(o, RAFT_MUTATION_EXPIRE_UNJUDGED, 2, SEEDS);
-    assert_found(o, RAFT_MUTATION_EXPIRE_APPLIED, 3, SEEDS);
-}
-
-/* A follower of a stream must see each change once, in its order, through splits and moves. */
-static void assert_stream_mistake_found(enum raft_mutation mutation, uint32_t faults,
-                                        uint64_t first)
-{
-    assert_found((struct sim_options){.faults = faults,
-                                      .faults_forced = faults != 0,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .follows = 8,
-                                      .length_ms = 4000},
-                 mutation, first, SEEDS);
-}
-
-static void mistakes_with_streams_are_found(void **state)
-{
-    (void)state;
-    assert_stream_mistake_found(RAFT_MUTATION_SKIP_STREAM, 0, 4);
-    assert_stream_mistake_found(RAFT_MUTATION_DOUBLE_STREAM, 0, 4);
-    assert_stream_mistake_found(RAFT_MUTATION_OUTLIVE_SHARD, 0, 1);
-    assert_stream_mistake_found(RAFT_MUTATION_FORGET_STREAM, SIM_FAULT_BIT(SIM_WIPE), 4);
-}
-
-/* An item of a salted key is at one place, and all who look find it there. */
-static void assert_salting_mistake_found(enum raft_mutation mutation, uint64_t first)
-{
-    assert_found((struct sim_options){.faults = 0,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .routers = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .saltings_ms = 100,
-                                      .length_ms = 3000},
-                 mutation, first, SEEDS);
-}
-
+/* ---- write sharding: an item is at one place, and every reader finds it there ---- */
+#define SHARDED_KEYS THREE_NODES, .routers = 3, CLIENTS(24)
 /* Keys whose shards change again before their items have moved. */
-static void shards_that_are_read_in_any_order_are_found(void **state)
-{
-    (void)state;
-    assert_found((struct sim_options){.faults = 0,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .routers = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .clients = 24,
-                                      .saltings_ms = 30,
-                                      .length_ms = 2000},
-                 RAFT_MUTATION_NO_RANKS, 3, SEEDS);
-}
+MISTAKE(shards_read_in_any_order, RAFT_MUTATION_NO_RANKS, 3, SHARDED_KEYS, .saltings_ms = 30, MS(2000))
+MISTAKE(a_router_that_knows_fewer_keys_is_served, RAFT_MUTATION_SKIP_FENCE, 1,
+        SHARDED_KEYS, .saltings_ms = 100, MS(3000))
+MISTAKE(a_moved_item_stays_where_it_was, RAFT_MUTATION_MOVE_COPIES, 4, SHARDED_KEYS, .saltings_ms = 100, MS(3000))
+MISTAKE(an_item_said_to_be_moved_was_not, RAFT_MUTATION_MOVE_BLIND, 2, SHARDED_KEYS, .saltings_ms = 100, MS(3000))
+MISTAKE(a_request_by_an_older_registry, RAFT_MUTATION_OLDER_SHARDS, 4, SHARDED_KEYS, .saltings_ms = 100, MS(3000))
 
-static void mistakes_with_salted_keys_are_found(void **state)
-{
-    (void)state;
-    assert_salting_mistake_found(RAFT_MUTATION_SKIP_FENCE, 1);
-    assert_salting_mistake_found(RAFT_MUTATION_MOVE_COPIES, 4);
-    assert_salting_mistake_found(RAFT_MUTATION_MOVE_BLIND, 2);
-    assert_salting_mistake_found(RAFT_MUTATION_OLDER_SHARDS, 4);
-}
+/* ---- counters: each addition counts once, whatever cell it went to ---- */
+#define COUNTERS THREE_NODES, .routers = 3, .saltings_ms = 150, .tallies = 6, MS(3000)
+MISTAKE(a_sum_lacks_a_cell, RAFT_MUTATION_READ_FEWER_CELLS, 1, COUNTERS)
+MISTAKE(a_cell_adds_twice, RAFT_MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), COUNTERS)
 
-/* Each addition counts once, whatever cell it went to. */
-static void assert_counter_mistake_found(enum raft_mutation mutation, uint32_t faults,
-                                         uint64_t first)
-{
-    assert_found((struct sim_options){.faults = faults,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .routers = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .saltings_ms = 150,
-                                      .tallies = 6,
-                                      .length_ms = 3000},
-                 mutation, first, SEEDS);
-}
-
-static void mistakes_with_counters_are_found(void **state)
-{
-    (void)state;
-    assert_counter_mistake_found(RAFT_MUTATION_READ_FEWER_CELLS, 0, 1);
-    assert_counter_mistake_found(RAFT_MUTATION_ADD_TWICE,
-                                 SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_RESET), 3);
-}
-
-/* Buckets of the rate limiter: what was taken, at most what there was, and nothing stuck. */
-static void assert_limiter_mistake_found(enum raft_mutation mutation, uint32_t faults,
-                                         uint64_t first)
-{
-    assert_found((struct sim_options){.faults = faults,
-                                      .nodes = 3,
-                                      .replicas = 3,
-                                      .routers = 3,
-                                      .gac = SIM_GAC_NONE,
-                                      .limits = 6,
-                                      .length_ms = 4000},
-                 mutation, first, SEEDS);
-}
-
-static void mistakes_with_buckets_are_found(void **state)
-{
-    (void)state;
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_MINT, 0, 3);
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_REOPEN, 0, 3);
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_OLD_LIMITS, 0, 3);
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_DRY_WRITES, 0, 3);
-}
-
-static void mistakes_of_routers_with_buckets_are_found(void **state)
-{
-    const uint32_t faults = SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_RESET);
-    (void)state;
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_FAR_REFUND, 0, 3);
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_LONE_PARENT, 0, 3);
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_ASK_IN_VAIN, 0, 3);
-    assert_limiter_mistake_found(RAFT_MUTATION_LIMITER_FORGET_HOME, faults, 1);
-    assert_limiter_mistake_found(RAFT_MUTATION_ADD_TWICE, faults, 3);
-}
-
-/* What takes hundreds of seeds is for the long form: SEEDS=1 build/tests/sim_mistakes_test. */
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(erasing_whole_buckets_of_long_keys_is_found),
-        cmocka_unit_test(votes_that_do_not_heed_support_are_found),
-        cmocka_unit_test(writes_refused_for_a_dead_node_are_found),
-        cmocka_unit_test(a_partition_that_absorbs_what_is_not_frozen_is_found),
-        cmocka_unit_test(requests_that_are_done_though_they_were_cut_off_are_found),
-        cmocka_unit_test(requests_that_are_shed_and_done_are_found),
-        cmocka_unit_test(index_rows_that_are_wrong_are_found),
-        cmocka_unit_test(snapshots_without_index_rows_are_found),
-        cmocka_unit_test(global_rows_that_are_wrong_are_found),
-        cmocka_unit_test(changes_that_a_new_leader_forgets_are_found),
-        cmocka_unit_test(a_backlog_without_bound_is_found),
-        cmocka_unit_test(mistakes_with_locks_are_found),
-        cmocka_unit_test(splits_that_forget_locks_are_found),
-        cmocka_unit_test(expiries_that_do_not_see_the_newest_item_are_found),
-        cmocka_unit_test(mistakes_with_streams_are_found),
-        cmocka_unit_test(mistakes_with_salted_keys_are_found),
-        cmocka_unit_test(shards_that_are_read_in_any_order_are_found),
-        cmocka_unit_test(mistakes_with_counters_are_found),
-        cmocka_unit_test(mistakes_with_buckets_are_found),
-        cmocka_unit_test(mistakes_of_routers_with_buckets_are_found),
-        cmocka_unit_test(reads_that_fail_and_say_that_nothing_is_there_are_found),
-        cmocka_unit_test(refusals_that_tell_of_writes_in_flight_are_found),
-    };
-    const struct CMUnitTest all[] = {
-        cmocka_unit_test(a_clock_that_stands_still_in_suspended_machines_is_found),
-        cmocka_unit_test(leases_that_count_on_ones_own_settings_are_found),
-        cmocka_unit_test(rows_that_come_late_are_found),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
-    return getenv("SEEDS") != NULL ? failed + cmocka_run_group_tests(all, NULL, NULL) : failed;
-}
+/* ---- the rate limiter: at most what there was is taken, and nothing is stuck ---- */
+#define LIMITS THREE_NODES, .routers = 3, .limits = 6, MS(4000)
+MISTAKE(a_new_limiter_shard_begins_full, RAFT_MUTATION_LIMITER_MINT, 3, LIMITS)
+MISTAKE(a_limiter_shard_made_again_in_its_epoch, RAFT_MUTATION_LIMITER_REOPEN, 3, LIMITS)
+MISTAKE(newer_limits_reach_one_shard_only, RAFT_MUTATION_LIMITER_OLD_LIMITS, 3, LIMITS)
+MISTAKE(the_hidden_limit_is_not_refilled, RAFT_MUTATION_LIMITER_DRY_WRITES, 3, LIMITS)
+MISTAKE(a_lease_gives_back_elsewhere, RAFT_MUTATION_LIMITER_FAR_REFUND, 3, LIMITS)
+MISTAKE(a_parents_bucket_does_not_grow, RAFT_MUTATION_LIMITER_LONE_PARENT, 3, LIMITS)
+MISTAKE(a_router_refuses_nothing_from_memory, RAFT_MUTATION_LIMITER_ASK_IN_VAIN, 3, LIMITS)
+MISTAKE(a_repeated_request_is_asked_for_at_one_shard, RAFT_MUTATION_LIMITER_FORGET_HOME, 1,
+        .faults = FAULT(CRASH) | FAULT(RESET), LIMITS)
+MISTAKE(a_repeated_request_counts_twice, RAFT_MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), LIMITS)

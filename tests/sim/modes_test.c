@@ -202,9 +202,8 @@ static struct relief dilute(const char *adaptive)
  * first write of each of the 24 large items costs 49 units, which the limit has to bear: 12 s of
  * it.
  */
-static void a_split_for_size_halves_what_the_parents_keys_may_use(void **state)
+TEST(a_split_for_size_halves_what_the_parents_keys_may_use)
 {
-    (void)state;
     int64_t exact = per_thousand(HOT - HALF, HOT + COLD), edge = per_thousand(HALF, 30 * 90);
     struct relief off = dilute("0"), on = dilute("1");
     assert_in_range(off.settled, exact - edge, exact + edge);
@@ -270,9 +269,8 @@ static struct spike spike_at_table(const char *burst_max_s)
 /* 300 s of 2 in the burst bucket and one second of it in the allocation, spent at 10 - 2: after
  * (300 + 1) * 2 / 8 = 75.25 s; without burst after a quarter of a second. There is a request every
  * 100 ms: the one before or after, and its answer is seen one later. */
-static void a_spike_lasts_75_s_from_a_full_bucket_and_no_time_without_burst(void **state)
+TEST(a_spike_lasts_75_s_from_a_full_bucket_and_no_time_without_burst)
 {
-    (void)state;
     struct spike on = spike_at_table("300"), off = spike_at_table("0");
     assert_in_range(on.first_refusal_ms, 75250 - 100, 75250 + 200);
     assert_in_range(off.first_refusal_ms, 250 - 100, 250 + 200);
@@ -307,9 +305,8 @@ static struct spike spike_at_partition(const char *adaptive)
 
 /* After the burst the lack is 8, which the table leaves: it is given at once, after
  * adaptive_after_ms, seen at most a report and two looks late. */
-static void after_the_burst_capacity_adapts_to_a_spike_within_the_tables_limit(void **state)
+TEST(after_the_burst_capacity_adapts_to_a_spike_within_the_tables_limit)
 {
-    (void)state;
     struct spike on = spike_at_partition("1"), off = spike_at_partition("0");
     assert_in_range(on.first_refusal_ms, 75250 - 100, 75250 + 200);
     assert_in_range(off.first_refusal_ms, 75250 - 100, 75250 + 200);
@@ -342,9 +339,8 @@ static void start_on_demand(struct scene *s, const char *on)
 }
 
 /* A new peak every half hour, a fortieth of it in between: peaks are kept. */
-static void a_table_on_demand_that_doubles_every_half_hour_is_never_throttled(void **state)
+TEST(a_table_on_demand_that_doubles_every_half_hour_is_never_throttled)
 {
-    (void)state;
     struct scene s;
     start_on_demand(&s, "1");
     for (int64_t rate = PEAK; rate <= 8 * PEAK; rate *= 2) {
@@ -362,9 +358,8 @@ static void a_table_on_demand_that_doubles_every_half_hour_is_never_throttled(vo
     scene_end(&s);
 }
 
-static void without_peaks_and_splits_a_doubled_table_is_throttled_for_ever(void **state)
+TEST(without_peaks_and_splits_a_doubled_table_is_throttled_for_ever)
 {
-    (void)state;
     struct scene s;
     start_on_demand(&s, "0");
     struct flow f = flow_of(&s, PEAK);
@@ -387,9 +382,8 @@ static void without_peaks_and_splits_a_doubled_table_is_throttled_for_ever(void 
 /* Four times the previous peak. Half of it is served at once. A partition is cut after a second of
  * refusals, or when the peak was seen, two windows of 10 s later at most; and again, when the rest
  * of the demand was seen: 20 s more. Ten cuts take a second each, one after the other. */
-static void a_fourfold_jump_is_throttled_only_until_the_splits_are_done(void **state)
+TEST(a_fourfold_jump_is_throttled_only_until_the_splits_are_done)
 {
-    (void)state;
     struct scene s;
     int64_t split_s = 0, throttled_s = -1, throttled = 0, served = 0;
     start_on_demand(&s, "1");
@@ -421,9 +415,8 @@ static void a_fourfold_jump_is_throttled_only_until_the_splits_are_done(void **s
 
 /* A hundred writes a second of each node, of which 60 are promised to another table: a peak of 50
  * is served, but the table is not made ready for more. */
-static void a_peak_that_nodes_cannot_be_promised_to_is_told_and_changes_nothing(void **state)
+TEST(a_peak_that_nodes_cannot_be_promised_to_is_told_and_changes_nothing)
 {
-    (void)state;
     struct scene s;
     scene_init(&s);
     lab_set(&s.lab, "node_wcu", "100");
@@ -438,18 +431,4 @@ static void a_peak_that_nodes_cannot_be_promised_to_is_told_and_changes_nothing(
     assert_int_equal(orders(&s).warm[ADMIT_WRITE], 80);
     assert_true(orders(&s).promised[ADMIT_WRITE] <= 40); /* what it began with, at most */
     scene_end(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_split_for_size_halves_what_the_parents_keys_may_use),
-        cmocka_unit_test(a_spike_lasts_75_s_from_a_full_bucket_and_no_time_without_burst),
-        cmocka_unit_test(after_the_burst_capacity_adapts_to_a_spike_within_the_tables_limit),
-        cmocka_unit_test(a_table_on_demand_that_doubles_every_half_hour_is_never_throttled),
-        cmocka_unit_test(without_peaks_and_splits_a_doubled_table_is_throttled_for_ever),
-        cmocka_unit_test(a_fourfold_jump_is_throttled_only_until_the_splits_are_done),
-        cmocka_unit_test(a_peak_that_nodes_cannot_be_promised_to_is_told_and_changes_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,9 +121,8 @@ static struct slice bytes_of(size_t size)
     return slice_make(bytes, size);
 }
 
-static void a_large_message_delays_those_behind_it(void **state)
+TEST(a_large_message_delays_those_behind_it)
 {
-    (void)state;
     struct world *w = world_create((struct network_speed){.way_bytes_ms = 1000});
     network_send(w->network, w->link, bytes_of(50000));
     network_datagram(w->network, SENDER, RECEIVER, bytes_of(1000));
@@ -135,9 +134,8 @@ static void a_large_message_delays_those_behind_it(void **state)
     world_destroy(w);
 }
 
-static void datagrams_are_lost_where_too_much_waits_for_their_way(void **state)
+TEST(datagrams_are_lost_where_too_much_waits_for_their_way)
 {
-    (void)state;
     struct world *w = world_create((struct network_speed){.way_bytes_ms = 4000});
     for (int i = 0; i < 8; i++)
         network_datagram(w->network, SENDER, RECEIVER, bytes_of(1 << 20));
@@ -149,9 +147,8 @@ static void datagrams_are_lost_where_too_much_waits_for_their_way(void **state)
     world_destroy(w);
 }
 
-static void a_process_gets_to_one_event_after_the_other(void **state)
+TEST(a_process_gets_to_one_event_after_the_other)
 {
-    (void)state;
     struct world *w = world_create((struct network_speed){.event_ns = NS_PER_MS});
     int64_t busy_us = 0, last_us = 0;
     for (int i = 0; i < 20; i++)
@@ -172,9 +169,8 @@ static void a_process_gets_to_one_event_after_the_other(void **state)
     world_destroy(w);
 }
 
-static void what_a_slow_reader_has_not_taken_waits(void **state)
+TEST(what_a_slow_reader_has_not_taken_waits)
 {
-    (void)state;
     struct world *w = world_create((struct network_speed){0});
     world_run(w);
     network_read_slowly(w->network, SENDER, 1000);
@@ -188,9 +184,8 @@ static void what_a_slow_reader_has_not_taken_waits(void **state)
     world_destroy(w);
 }
 
-static void an_end_that_sends_nothing_more_still_reads(void **state)
+TEST(an_end_that_sends_nothing_more_still_reads)
 {
-    (void)state;
     struct world *w = world_create((struct network_speed){0});
     network_send(w->network, w->link, bytes_of(10));
     network_end(w->network, w->link);
@@ -203,9 +198,8 @@ static void an_end_that_sends_nothing_more_still_reads(void **state)
     world_destroy(w);
 }
 
-static void a_resumed_process_hears_held_datagrams_or_its_links_first(void **state)
+TEST(a_resumed_process_hears_held_datagrams_or_its_links_first)
 {
-    (void)state;
     for (int links_first = 0; links_first <= 1; links_first++) {
         struct world *w = world_create((struct network_speed){0});
         world_run(w);
@@ -223,17 +217,4 @@ static void a_resumed_process_hears_held_datagrams_or_its_links_first(void **sta
         assert_int_equal(w->receiver.size[0], links_first ? 2 : 1);
         world_destroy(w);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_large_message_delays_those_behind_it),
-        cmocka_unit_test(datagrams_are_lost_where_too_much_waits_for_their_way),
-        cmocka_unit_test(a_process_gets_to_one_event_after_the_other),
-        cmocka_unit_test(what_a_slow_reader_has_not_taken_waits),
-        cmocka_unit_test(an_end_that_sends_nothing_more_still_reads),
-        cmocka_unit_test(a_resumed_process_hears_held_datagrams_or_its_links_first),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

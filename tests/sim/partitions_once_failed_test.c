@@ -6,7 +6,7 @@
 
 /* Each found a bug in a node, a router, or the world itself. 2001769: three candidates whose votes
  * took longer to come than the others waited before they ran. */
-static void seeds_that_once_failed_pass(void **state)
+TEST(seeds_that_once_failed_pass)
 {
     static const uint64_t seeds[] = {20670, 100478, 100147, 100666, 102116, 114,   56,
                                      219,   17,     284,    834,    975,    21196, 2001769};
@@ -29,7 +29,7 @@ static void seeds_that_once_failed_pass(void **state)
  * groups asked for votes so often that these came too late. 6008291, 6011800,
  * 9001557, 12012011, 12013574, 12015072 and 14013908: tests/unit/gac_test.c. 9001835: as 6008291,
  * of a router that was slow to connect. 16012533: tests/unit/raft_split_test.c. */
-static void splits_that_once_failed_pass(void **state)
+TEST(splits_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {
         {.seed = 20267, .faults = SIM_FAULTS_ALL, .gac = SIM_GAC_NONE, .length_ms = 5000},
@@ -62,7 +62,7 @@ static void splits_that_once_failed_pass(void **state)
 /* Of three nodes, with every fault of a kind. 1079, 1446 and 1488: a replica did not know, after a
  * restart, that it was frozen; it kept out the snapshot of the one that had taken over. 12315: a
  * frozen replica whose merge was given up was behind, and took no snapshot. */
-static void merges_that_once_failed_pass(void **state)
+TEST(merges_that_once_failed_pass)
 {
     static const struct {
         uint64_t seed;
@@ -84,7 +84,7 @@ static void merges_that_once_failed_pass(void **state)
 
 /* 5: a replica that was frozen, thawed and frozen again knew after a restart only of the first. Its
  * node could not start. */
-static void policies_that_once_failed_pass(void **state)
+TEST(policies_that_once_failed_pass)
 {
     const struct sim_options o = {.seed = 5,
                                   .faults = SIM_FAULTS_ALL,
@@ -99,7 +99,7 @@ static void policies_that_once_failed_pass(void **state)
 
 /* A feed began anew while deletions of its changes were on their way. It proposed them again, and they
  * were subtracted twice: the backlog grew beyond its bound. */
-static void backlogs_that_once_grew_too_large_pass(void **state)
+TEST(backlogs_that_once_grew_too_large_pass)
 {
     static const uint64_t seeds[] = {42, 284};
     (void)state;
@@ -118,16 +118,4 @@ static void backlogs_that_once_grew_too_large_pass(void **state)
                                       .length_ms = 4000};
         assert_passes(o);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(seeds_that_once_failed_pass),
-        cmocka_unit_test(splits_that_once_failed_pass),
-        cmocka_unit_test(merges_that_once_failed_pass),
-        cmocka_unit_test(policies_that_once_failed_pass),
-        cmocka_unit_test(backlogs_that_once_grew_too_large_pass),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

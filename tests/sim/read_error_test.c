@@ -92,9 +92,8 @@ static void scene_end(struct lab *l, struct answer *a)
     lab_deinit(l);
 }
 
-static void reads_that_fail_are_not_answered_with_nothing(void **state)
+TEST(reads_that_fail_are_not_answered_with_nothing)
 {
-    (void)state;
     struct lab l;
     struct answer a = {0};
     scene_begin(&l, &a);
@@ -113,9 +112,8 @@ static void reads_that_fail_are_not_answered_with_nothing(void **state)
 }
 
 /* The item is read once before the write is proposed, and once when the write is applied. */
-static void a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none(void **state)
+TEST(a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none)
 {
-    (void)state;
     struct lab l;
     struct answer a = {0};
     scene_begin(&l, &a);
@@ -148,9 +146,8 @@ static void put_much(struct lab *l, struct answer *a)
     }
 }
 
-static void a_snapshot_leaves_no_key_in_place_that_it_cannot_read(void **state)
+TEST(a_snapshot_leaves_no_key_in_place_that_it_cannot_read)
 {
-    (void)state;
     struct lab l;
     struct answer a = {0};
     struct arena arena = {0};
@@ -177,9 +174,8 @@ static void a_snapshot_leaves_no_key_in_place_that_it_cannot_read(void **state)
     scene_end(&l, &a);
 }
 
-static void a_node_that_cannot_read_the_catalog_of_a_snapshot_stops(void **state)
+TEST(a_node_that_cannot_read_the_catalog_of_a_snapshot_stops)
 {
-    (void)state;
     struct lab l;
     struct answer a = {0};
     struct buffer error = {0};
@@ -206,15 +202,4 @@ static void a_node_that_cannot_read_the_catalog_of_a_snapshot_stops(void **state
     assert_false(node_is_stopped(node_process_node(p)));
     assert_non_null(catalog_find(node_catalog(node_process_node(p)), slice_of("tab")));
     scene_end(&l, &a);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(reads_that_fail_are_not_answered_with_nothing),
-        cmocka_unit_test(a_write_whose_old_item_cannot_be_read_does_not_say_there_was_none),
-        cmocka_unit_test(a_snapshot_leaves_no_key_in_place_that_it_cannot_read),
-        cmocka_unit_test(a_node_that_cannot_read_the_catalog_of_a_snapshot_stops),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

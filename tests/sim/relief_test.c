@@ -173,10 +173,8 @@ static uint32_t partitions(struct scene *s)
 
 /* ---- loads that last ---- */
 
-static void
-a_lasting_load_is_relieved_in_time_by_one_split_of_as_many_pieces_as_it_needs(void **state)
+TEST(a_lasting_load_is_relieved_in_time_by_one_split_of_as_many_pieces_as_it_needs)
 {
-    (void)state;
     static const struct {
         int percent;
         uint32_t pieces;
@@ -194,9 +192,8 @@ a_lasting_load_is_relieved_in_time_by_one_split_of_as_many_pieces_as_it_needs(vo
     }
 }
 
-static void a_load_between_trigger_and_maximum_is_cut_before_anything_is_refused(void **state)
+TEST(a_load_between_trigger_and_maximum_is_cut_before_anything_is_refused)
 {
-    (void)state;
     struct scene s;
     scene_init(&s);
     add_writes(&s, key_in(3, 0), 0, ITEMS, MAXIMUM * 85 / 100);
@@ -209,9 +206,8 @@ static void a_load_between_trigger_and_maximum_is_cut_before_anything_is_refused
     scene_deinit(&s);
 }
 
-static void reads_on_one_side_and_writes_on_the_other_are_relieved_by_one_split(void **state)
+TEST(reads_on_one_side_and_writes_on_the_other_are_relieved_by_one_split)
 {
-    (void)state;
     struct scene s;
     scene_init(&s);
     add_reads(&s, key_in(3, 0), 0, ITEMS / 2, READS * 3 / 2);
@@ -228,9 +224,8 @@ static void reads_on_one_side_and_writes_on_the_other_are_relieved_by_one_split(
 
 /* ---- spikes ---- */
 
-static void spikes_of_two_seconds_are_no_reason_for_a_split(void **state)
+TEST(spikes_of_two_seconds_are_no_reason_for_a_split)
 {
-    (void)state;
     struct scene s;
     scene_init(&s);
     for (int place = 0; place < 6; place++) {
@@ -250,9 +245,8 @@ static void spikes_of_two_seconds_are_no_reason_for_a_split(void **state)
 /* ---- hot keys ---- */
 
 /* The neighbours lie on both sides of the key, in the same collection. */
-static void a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for(void **state)
+TEST(a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for)
 {
-    (void)state;
     struct scene s;
     scene_init(&s);
     int collection = key_in(3, 0);
@@ -275,9 +269,8 @@ static void a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_a
     scene_deinit(&s);
 }
 
-static void a_key_above_the_maximum_with_nothing_beside_it_stays(void **state)
+TEST(a_key_above_the_maximum_with_nothing_beside_it_stays)
 {
-    (void)state;
     struct scene s;
     scene_init(&s);
     int collection = key_in(3, 0);
@@ -331,9 +324,8 @@ static void skew(struct scene *s, int64_t asked, int64_t served[2 * HALF_MINUTE]
     read_events(s);
 }
 
-static void a_skewed_table_within_its_limit_is_relieved_within_ten_seconds(void **state)
+TEST(a_skewed_table_within_its_limit_is_relieved_within_ten_seconds)
 {
-    (void)state;
     struct scene s;
     int64_t served[2 * HALF_MINUTE];
     skew(&s, LIMIT * 9 / 10, served);
@@ -342,9 +334,8 @@ static void a_skewed_table_within_its_limit_is_relieved_within_ten_seconds(void 
     scene_deinit(&s);
 }
 
-static void a_table_that_asks_for_twice_its_limit_gets_the_limit_every_second(void **state)
+TEST(a_table_that_asks_for_twice_its_limit_gets_the_limit_every_second)
 {
-    (void)state;
     struct scene s;
     int64_t served[2 * HALF_MINUTE], least = INT64_MAX, most = 0, sum = 0;
     skew(&s, 2 * LIMIT, served);
@@ -360,21 +351,4 @@ static void a_table_that_asks_for_twice_its_limit_gets_the_limit_every_second(vo
     assert_in_range(most, LIMIT * 98 / 100, LIMIT * 102 / 100);
     assert_in_range(sum, HALF_MINUTE * LIMIT * 99 / 100, HALF_MINUTE * LIMIT * 101 / 100);
     scene_deinit(&s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(
-            a_lasting_load_is_relieved_in_time_by_one_split_of_as_many_pieces_as_it_needs),
-        cmocka_unit_test(a_load_between_trigger_and_maximum_is_cut_before_anything_is_refused),
-        cmocka_unit_test(reads_on_one_side_and_writes_on_the_other_are_relieved_by_one_split),
-        cmocka_unit_test(spikes_of_two_seconds_are_no_reason_for_a_split),
-        cmocka_unit_test(
-            a_key_above_the_maximum_is_cut_out_and_its_neighbours_get_all_they_ask_for),
-        cmocka_unit_test(a_key_above_the_maximum_with_nothing_beside_it_stays),
-        cmocka_unit_test(a_skewed_table_within_its_limit_is_relieved_within_ten_seconds),
-        cmocka_unit_test(a_table_that_asks_for_twice_its_limit_gets_the_limit_every_second),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,9 +52,8 @@ static bool is_sending_a_snapshot(const struct lab *l, uint32_t node)
 }
 
 /* The leader's snapshot of a partition is dropped in the event that removes the partition. */
-static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
+TEST(a_table_is_deleted_while_its_leader_sends_a_snapshot)
 {
-    (void)state;
     struct lab l;
     struct buffer error = {0};
     struct counts c = {0};
@@ -85,10 +84,8 @@ static void a_table_is_deleted_while_its_leader_sends_a_snapshot(void **state)
 /* Three lives of one replica's log: L has compacted what R lacks, M has not even written a
  * checkpoint of what R has. R begins to install a snapshot of L's, L dies, and M offers R one that
  * is older than what R has applied. */
-static void
-a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(void **state)
+TEST(a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed)
 {
-    (void)state;
     struct lab l;
     lab_init(&l);
     lab_set(&l, "snapshot_bytes_s", "64KiB");
@@ -123,9 +120,8 @@ a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed(voi
 }
 
 /* A node that leads nothing does the writes of others, and has a capacity. */
-static void a_node_that_only_follows_reports_what_it_consumes(void **state)
+TEST(a_node_that_only_follows_reports_what_it_consumes)
 {
-    (void)state;
     struct lab l;
     struct control_view view;
     lab_init(&l);
@@ -149,9 +145,8 @@ static void a_node_that_only_follows_reports_what_it_consumes(void **state)
 }
 
 /* A node that was cut off does not know what its successor has decided. */
-static void a_catalog_leader_without_lease_names_no_replica_to_be_closed(void **state)
+TEST(a_catalog_leader_without_lease_names_no_replica_to_be_closed)
 {
-    (void)state;
     struct lab l;
     struct buffer report = {0}, names = {0};
     lab_init(&l);
@@ -183,9 +178,8 @@ static void a_catalog_leader_without_lease_names_no_replica_to_be_closed(void **
 
 /* Strong reads wait for a round of heartbeats, then for pages. Every slot for waiting requests is
  * taken, so that each read waits the second time where it waited the first time. */
-static void a_read_that_waits_twice_keeps_its_range(void **state)
+TEST(a_read_that_waits_twice_keeps_its_range)
 {
-    (void)state;
     enum {
         SLOTS = 16,
         SECOND = 2 /* a partition that does not begin where the table does */
@@ -239,9 +233,8 @@ static void a_read_that_waits_twice_keeps_its_range(void **state)
     lab_deinit(&l);
 }
 
-static void reads_that_wait_are_answered_when_the_disk_fails(void **state)
+TEST(reads_that_wait_are_answered_when_the_disk_fails)
 {
-    (void)state;
     struct lab l;
     struct buffer late = {0};
     struct counts c = {0};
@@ -291,9 +284,8 @@ static void append_envelope_head(struct buffer *frame, uint32_t node, uint32_t g
 }
 
 /* A frame that an earlier life of the node sent and that is read late. */
-static void a_late_frame_of_an_earlier_life_changes_no_generation(void **state)
+TEST(a_late_frame_of_an_earlier_life_changes_no_generation)
 {
-    (void)state;
     struct lab l;
     struct buffer frame = {0};
     lab_init(&l);
@@ -314,9 +306,8 @@ static void a_late_frame_of_an_earlier_life_changes_no_generation(void **state)
 
 /* Seed 41996: a term that came without entries. The row of the replica has to say it before the log
  * that says it is trimmed, also when the log was replayed meanwhile. */
-static void a_term_and_a_vote_outlive_two_restarts(void **state)
+TEST(a_term_and_a_vote_outlive_two_restarts)
 {
-    (void)state;
     enum {
         TERM = 50
     };
@@ -362,9 +353,8 @@ static void a_term_and_a_vote_outlive_two_restarts(void **state)
 }
 
 /* A full map refuses what the catalog's leader proposes by itself. */
-static void a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report(void **state)
+TEST(a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report)
 {
-    (void)state;
     struct lab l;
     struct buffer error = {0};
     lab_init(&l);
@@ -387,9 +377,8 @@ static void a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report(void **
 }
 
 /* Its leader's map is full, so that it cannot be closed; its two followers can. */
-static void a_deleted_table_is_served_by_nobody(void **state)
+TEST(a_deleted_table_is_served_by_nobody)
 {
-    (void)state;
     struct lab l;
     struct buffer answer = {0};
     struct counts gone = {0};
@@ -433,9 +422,8 @@ static void a_deleted_table_is_served_by_nobody(void **state)
 
 /* They are told to open a part of what they hold, as after the decision to split it. Their leader
  * goes on serving strong reads without asking them. */
-static void followers_that_doubt_support_their_leader(void **state)
+TEST(followers_that_doubt_support_their_leader)
 {
-    (void)state;
     struct lab l;
     struct buffer body = {0}, answer = {0};
     lab_init(&l);
@@ -470,9 +458,8 @@ static void followers_that_doubt_support_their_leader(void **state)
 }
 
 /* Items larger than a slice of what is read on the loop, on both sides. */
-static void a_snapshot_passes_items_larger_than_a_slice(void **state)
+TEST(a_snapshot_passes_items_larger_than_a_slice)
 {
-    (void)state;
     enum {
         BIG_BYTES = 350000,
         BIG_ITEMS = 5
@@ -496,9 +483,8 @@ static void a_snapshot_passes_items_larger_than_a_slice(void **state)
     lab_deinit(&l);
 }
 
-static void writers_leave_a_leader_whose_disk_has_failed(void **state)
+TEST(writers_leave_a_leader_whose_disk_has_failed)
 {
-    (void)state;
     struct lab l;
     struct counts c = {0}, after = {0};
     const char *put = "{\"TableName\":\"tab\",\"Item\":{\"k\":{\"S\":\"a\"}}}";
@@ -576,9 +562,8 @@ static void decide_split(struct lab *l, const char *table)
 /* A group has its replicas on A, B and C. The replica on C is opened after the decision to split
  * the group, while the catalog's leader reaches neither A nor B. A loses its disk, and C leads.
  * Then B loses its disk: no replica is left that was opened before the decision. */
-static void a_group_splits_though_every_replica_left_was_opened_after_the_decision(void **state)
+TEST(a_group_splits_though_every_replica_left_was_opened_after_the_decision)
 {
-    (void)state;
     enum {
         CATALOG = 1, /* the node that leads the catalog */
         A = 4,
@@ -621,26 +606,4 @@ static void a_group_splits_though_every_replica_left_was_opened_after_the_decisi
     lab_pass(&l, NS_PER_S);
     assert_int_equal(read.ok, 1);
     lab_deinit(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_is_deleted_while_its_leader_sends_a_snapshot),
-        cmocka_unit_test(
-            a_snapshot_older_than_what_was_applied_is_refused_while_another_is_installed),
-        cmocka_unit_test(a_node_that_only_follows_reports_what_it_consumes),
-        cmocka_unit_test(a_catalog_leader_without_lease_names_no_replica_to_be_closed),
-        cmocka_unit_test(a_read_that_waits_twice_keeps_its_range),
-        cmocka_unit_test(a_snapshot_passes_items_larger_than_a_slice),
-        cmocka_unit_test(writers_leave_a_leader_whose_disk_has_failed),
-        cmocka_unit_test(a_deleted_table_is_served_by_nobody),
-        cmocka_unit_test(followers_that_doubt_support_their_leader),
-        cmocka_unit_test(reads_that_wait_are_answered_when_the_disk_fails),
-        cmocka_unit_test(a_late_frame_of_an_earlier_life_changes_no_generation),
-        cmocka_unit_test(a_term_and_a_vote_outlive_two_restarts),
-        cmocka_unit_test(a_refused_proposal_of_its_own_is_no_answer_to_a_nodes_report),
-        cmocka_unit_test(a_group_splits_though_every_replica_left_was_opened_after_the_decision),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -365,9 +365,8 @@ static void scene_close(struct scene *s)
     free(s);
 }
 
-static void a_key_grows_from_one_shard_to_five_under_load_and_crashes(void **state)
+TEST(a_key_grows_from_one_shard_to_five_under_load_and_crashes)
 {
-    (void)state;
     struct scene *s = scene_open(false, ITEMS);
     for (uint32_t shards = 2; shards <= 5; shards++) {
         scene_set_shards(s, shards);
@@ -377,9 +376,8 @@ static void a_key_grows_from_one_shard_to_five_under_load_and_crashes(void **sta
     scene_close(s);
 }
 
-static void a_key_gives_its_shards_up_under_load_and_crashes(void **state)
+TEST(a_key_gives_its_shards_up_under_load_and_crashes)
 {
-    (void)state;
     struct scene *s = scene_open(false, ITEMS);
     scene_set_shards(s, 5);
     scene_await_moves(s);
@@ -389,9 +387,8 @@ static void a_key_gives_its_shards_up_under_load_and_crashes(void **state)
     scene_close(s);
 }
 
-static void counters_get_ten_and_twenty_cells_under_load_and_crashes(void **state)
+TEST(counters_get_ten_and_twenty_cells_under_load_and_crashes)
 {
-    (void)state;
     struct scene *s = scene_open(true, 2);
     scene_set_shards(s, 10);
     crash_all(s, 3);
@@ -402,7 +399,7 @@ static void counters_get_ten_and_twenty_cells_under_load_and_crashes(void **stat
 }
 
 /* Twice, with a growth between: tokens are where more cells were. */
-static void counters_give_their_cells_up_under_load_and_crashes(void **state)
+TEST(counters_give_their_cells_up_under_load_and_crashes)
 {
     static const uint32_t SHARDS[] = {10, 3, 6, 1};
     (void)state;
@@ -415,15 +412,4 @@ static void counters_give_their_cells_up_under_load_and_crashes(void **state)
     }
     assert_true(s->writes > 200);
     scene_close(s);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_key_grows_from_one_shard_to_five_under_load_and_crashes),
-        cmocka_unit_test(a_key_gives_its_shards_up_under_load_and_crashes),
-        cmocka_unit_test(counters_get_ten_and_twenty_cells_under_load_and_crashes),
-        cmocka_unit_test(counters_give_their_cells_up_under_load_and_crashes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

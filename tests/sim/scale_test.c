@@ -357,9 +357,8 @@ static void run(struct scale *s, int64_t seconds)
     }
 }
 
-static void a_thousand_partitions_keep_their_shape(void **state)
+TEST(a_thousand_partitions_keep_their_shape)
 {
-    (void)state;
     static struct scale s;
     const char *wanted = getenv("SECONDS");
     int64_t seconds = wanted != NULL ? atoll(wanted) : SECONDS, ok = 0;
@@ -387,12 +386,4 @@ static void a_thousand_partitions_keep_their_shape(void **state)
     assert_true(s.log_segments_max <= 10);
     buffer_deinit(&s.answer);
     lab_deinit(&s.lab);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thousand_partitions_keep_their_shape),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,9 +16,8 @@ static bool violates(const struct sim_options *o, uint64_t *hash)
     return result.violated;
 }
 
-static void the_same_seed_gives_the_same_run(void **state)
+TEST(the_same_seed_gives_the_same_run)
 {
-    (void)state;
     const uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 5; seed++) {
         struct sim_options o = {.seed = seed, .faults = SIM_FAULTS_ALL, .length_ms = 2000};
@@ -29,9 +28,8 @@ static void the_same_seed_gives_the_same_run(void **state)
     }
 }
 
-static void other_seeds_give_other_runs(void **state)
+TEST(other_seeds_give_other_runs)
 {
-    (void)state;
     const uint64_t seed = check_first_seed(1);
     struct sim_options one = alone((struct sim_options){.seed = seed, .length_ms = 1000});
     struct sim_options two = alone((struct sim_options){.seed = seed + 1, .length_ms = 1000});
@@ -42,9 +40,8 @@ static void other_seeds_give_other_runs(void **state)
 }
 
 /* The later faults too, which the seed never chooses for a plain plan. */
-static void a_fault_that_is_named_is_in_every_plan(void **state)
+TEST(a_fault_that_is_named_is_in_every_plan)
 {
-    (void)state;
     struct plan plan;
     for (unsigned fault = 0; fault < SIM_FAULTS; fault++) {
         for (int form = 0; form < 3; form++) {
@@ -64,9 +61,8 @@ static void a_fault_that_is_named_is_in_every_plan(void **state)
     }
 }
 
-static void reads_fail_in_a_plain_run_that_names_them(void **state)
+TEST(reads_fail_in_a_plain_run_that_names_them)
 {
-    (void)state;
     struct sim_result result;
     struct sim *s = sim_create(&(struct sim_options){.seed = check_first_seed(1),
                                                      .faults = SIM_FAULT_BIT(SIM_READ_ERROR),
@@ -80,9 +76,8 @@ static void reads_fail_in_a_plain_run_that_names_them(void **state)
 }
 
 /* A check that finds nothing here would find nothing anywhere. */
-static void a_disk_that_lies_about_its_syncs_is_found_out(void **state)
+TEST(a_disk_that_lies_about_its_syncs_is_found_out)
 {
-    (void)state;
     bool found = false;
     const uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 20 && !found; seed++) {
@@ -99,9 +94,8 @@ static void a_disk_that_lies_about_its_syncs_is_found_out(void **state)
 
 /* With faults of nodes and disks only, and policies that vend: nothing beyond the limits of the table
  * and of its indexes, and some of them. */
-static void routers_take_no_more_than_a_table_may_use(void **state)
+TEST(routers_take_no_more_than_a_table_may_use)
 {
-    (void)state;
     int64_t taken = 0, of_indexes = 0;
     const uint64_t first = check_first_seed(1);
     for (uint64_t seed = first; seed < first + 8; seed++) {
@@ -119,17 +113,4 @@ static void routers_take_no_more_than_a_table_may_use(void **state)
     }
     assert_true(taken > 0);
     assert_true(of_indexes > 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_seed_gives_the_same_run),
-        cmocka_unit_test(other_seeds_give_other_runs),
-        cmocka_unit_test(a_fault_that_is_named_is_in_every_plan),
-        cmocka_unit_test(reads_fail_in_a_plain_run_that_names_them),
-        cmocka_unit_test(a_disk_that_lies_about_its_syncs_is_found_out),
-        cmocka_unit_test(routers_take_no_more_than_a_table_may_use),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,9 +44,8 @@ static struct sim_result run(const struct sim_options *o)
     return result;
 }
 
-static void a_split_survives_its_leader_at_every_stage(void **state)
+TEST(a_split_survives_its_leader_at_every_stage)
 {
-    (void)state;
     const char *wanted = getenv("ROUNDS");
     const uint64_t rounds = wanted != NULL ? strtoull(wanted, NULL, 10) : ROUNDS;
     uint64_t seed = check_first_seed(FIRST_SEED);
@@ -75,9 +74,8 @@ static void a_split_survives_its_leader_at_every_stage(void **state)
 
 /* Where nothing fails, no request fails for a split. The seeds are always the same: other plans
  * have limits that clients reach, or networks slower than their leases. */
-static void a_split_by_itself_fails_no_request(void **state)
+TEST(a_split_by_itself_fails_no_request)
 {
-    (void)state;
     uint64_t calls = 0, shed = 0, behind = 0;
     for (uint64_t seed = FIRST_SEED; seed < FIRST_SEED + QUIET_RUNS; seed++) {
         struct sim_options o = options_of(seed, SPLIT_STAGE_NONE);
@@ -93,13 +91,4 @@ static void a_split_by_itself_fails_no_request(void **state)
            "that "
            "seeds made too short\n",
            (unsigned long long)calls, (unsigned long long)shed, (unsigned long long)behind);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_split_survives_its_leader_at_every_stage),
-        cmocka_unit_test(a_split_by_itself_fails_no_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

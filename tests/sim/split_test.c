@@ -109,9 +109,8 @@ static struct outcome insert_in_order(int frontiers, bool one_key)
     return out;
 }
 
-static void one_frontier_gets_the_maximum_and_no_useless_split(void **state)
+TEST(one_frontier_gets_the_maximum_and_no_useless_split)
 {
-    (void)state;
     struct outcome o = insert_in_order(1, true);
     assert_int_equal(o.served, MAXIMUM);
     assert_int_equal(o.splits, 0);
@@ -120,9 +119,8 @@ static void one_frontier_gets_the_maximum_and_no_useless_split(void **state)
 }
 
 /* Side by side they are heat that stays, each between its neighbours: a cut between them helps. */
-static void frontiers_side_by_side_are_cut_apart(void **state)
+TEST(frontiers_side_by_side_are_cut_apart)
 {
-    (void)state;
     static const struct {
         int frontiers;
         bool one_key;
@@ -147,9 +145,8 @@ static int key_in_quarter(int quarter, int n)
 }
 
 /* Each partition is offered half more than its maximum, and every one is cut in two. */
-static void partitions_that_are_hot_at_once_are_relieved_at_once(void **state)
+TEST(partitions_that_are_hot_at_once_are_relieved_at_once)
 {
-    (void)state;
     struct lab l;
     struct flow flows[HOT * KEYS_OF_EACH];
     char puts[HOT * KEYS_OF_EACH][64];
@@ -195,14 +192,4 @@ static void partitions_that_are_hot_at_once_are_relieved_at_once(void **state)
     assert_int_equal(out.splits, HOT);
     assert_true(first > 0);
     assert_true(last <= RELIEF_MS && last - first <= APART_MS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(partitions_that_are_hot_at_once_are_relieved_at_once),
-        cmocka_unit_test(one_frontier_gets_the_maximum_and_no_useless_split),
-        cmocka_unit_test(frontiers_side_by_side_are_cut_apart),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,9 +17,8 @@ static void not_expected(void *context, struct slice why)
 }
 
 /* TABLES-1 is checked again: tables_mark is 0 while nothing is certain. */
-static void a_creation_of_unknown_outcome_is_not_unknown_for_ever(void **state)
+TEST(a_creation_of_unknown_outcome_is_not_unknown_for_ever)
 {
-    (void)state;
     struct lab l;
     struct recording history;
     struct workload workload = {.tables = 2,
@@ -49,12 +48,4 @@ static void a_creation_of_unknown_outcome_is_not_unknown_for_ever(void **state)
     tables_destroy(t);
     recording_deinit(&history);
     lab_deinit(&l);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_creation_of_unknown_outcome_is_not_unknown_for_ever),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

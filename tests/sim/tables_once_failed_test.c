@@ -23,7 +23,7 @@
  * its caller waits was begun anew for ever. 22003940: a late word brought a table's former indexes
  * back. 22005513: a feed that began anew counted twice what went. 22008175: a feed took the first error
  * of a read for the end of the changes. */
-static void tables_that_once_failed_pass(void **state)
+TEST(tables_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {
         {.seed = 1040, .faults = SIM_FAULTS_ALL},
@@ -79,7 +79,7 @@ static void tables_that_once_failed_pass(void **state)
 }
 
 /* 62: a replica that was opened late led its group, which waited for what that replica knew. */
-static void time_to_live_that_once_failed_passes(void **state)
+TEST(time_to_live_that_once_failed_passes)
 {
     const struct sim_options o = {.seed = 62,
                                   .faults = SIM_FAULTS_ALL,
@@ -101,7 +101,7 @@ static void time_to_live_that_once_failed_passes(void **state)
  * the transaction ended. 93004765: the next use of a lease whose use had been refused was told that the lease
  * had been used. 94000574: requests that waited for two replicas to get a snapshot took the place of the scan
  * that reads the snapshot. */
-static void limiters_that_once_failed_pass(void **state)
+TEST(limiters_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {
         {.seed = 75000261, .length_ms = 4000},
@@ -137,7 +137,7 @@ static void limiters_that_once_failed_pass(void **state)
  * other salted keys, and named items twice. 41000543: an item that went home between two shards, and was
  * written, had rows of an index at two places of one page. 63000849: a deleted table waited for parts in
  * its own partitions, which were gone. */
-static void salted_keys_that_once_failed_pass(void **state)
+TEST(salted_keys_that_once_failed_pass)
 {
     static const struct sim_options runs[] = {
         {.seed = 41000244, .saltings_ms = 100, .transacts = 4, .length_ms = 4000},
@@ -151,15 +151,4 @@ static void salted_keys_that_once_failed_pass(void **state)
         o.faults = SIM_FAULTS_ALL;
         assert_passes(o);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_that_once_failed_pass),
-        cmocka_unit_test(time_to_live_that_once_failed_passes),
-        cmocka_unit_test(limiters_that_once_failed_pass),
-        cmocka_unit_test(salted_keys_that_once_failed_pass),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

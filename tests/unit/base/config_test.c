@@ -1,0 +1,263 @@
+#include "base/config.h"
+#include "tests/check.h"
+
+static struct config c;
+static struct buffer text;
+
+static int fresh(void **state)
+{
+    (void)state;
+    config_init(&c, PROFILE_AWS);
+    buffer_clear(&text);
+    return 0;
+}
+
+static enum status set(const char *name, const char *value)
+{
+    buffer_clear(&text);
+    return config_set(&c, slice_of(name), slice_of(value), &text);
+}
+
+TEST_WITH(defaults_are_the_tables, fresh, NULL)
+{
+    assert_int_equal(c.partition_max_wcu, 1000);
+    assert_int_equal(c.partition_max_rcu, 3000);
+    assert_int_equal(c.burst_max_s, 300);
+    assert_int_equal(c.memtable_max_bytes, 64 * MIB);
+}
+
+TEST_WITH(every_profile_chooses_its_policy, fresh, NULL)
+{
+    static const char *const expected[][2] = {
+        {"off", "none"}, {"aws", "burst"}, {"strict", "allocation"}, {"research", "burst"}};
+    for (size_t i = 0; i < 4; i++) {
+        enum profile profile;
+        assert_true(profile_parse(slice_of(expected[i][0]), &profile));
+        assert_string_equal(profile_name(profile), expected[i][0]);
+        config_init(&c, profile);
+        assert_string_equal(c.partition_policy, expected[i][1]);
+        bool shares = profile == PROFILE_AWS || profile == PROFILE_RESEARCH;
+        assert_int_equal(c.gac, shares ? GAC_LEASE : GAC_OFF);
+    }
+    enum profile profile;
+    assert_false(profile_parse(slice_of("AWS"), &profile));
+}
+
+TEST_WITH(whole_numbers_with_suffixes_are_read, fresh, NULL)
+{
+    assert_int_equal(set("burst_max_s", "0"), STATUS_OK);
+    assert_int_equal(c.burst_max_s, 0);
+    assert_int_equal(set("memtable_max_bytes", "128MiB"), STATUS_OK);
+    assert_int_equal(c.memtable_max_bytes, 128 * MIB);
+    assert_int_equal(set("memtable_max_bytes", "64KiB"), STATUS_OK);
+    assert_int_equal(c.memtable_max_bytes, 64 * KIB);
+    assert_int_equal(set("memtable_max_bytes", "66kB"), STATUS_OK);
+    assert_int_equal(c.memtable_max_bytes, 66000);
+    assert_int_equal(set("table_max_wcu", "2k"), STATUS_OK);
+    assert_int_equal(c.table_max_wcu, 2000);
+    assert_int_equal(set("table_max_wcu", "3M"), STATUS_OK);
+    assert_int_equal(c.table_max_wcu, 3000000);
+    assert_int_equal(text.size, 0);
+}
+
+TEST_WITH(a_refused_value_names_setting_value_and_limits_and_changes_nothing, fresh, NULL)
+{
+    static const char *const bad[] = {
+        "", "k", "-1", "1.5", "0", "1000001", "99999999999999999999", "9999999999T", "12 ", "0x10"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(set("partition_max_wcu", bad[i]), STATUS_MALFORMED);
+        assert_int_equal(c.partition_max_wcu, 1000);
+    }
+    set("partition_max_wcu", "1000001");
+    assert_slice_is(buffer_slice(&text),
+                    "partition_max_wcu = 1000001: must be a whole number from 1 to 1000000 "
+                    "(suffixes: k, M, G, T are powers of 1000)");
+    set("memtable_max_bytes", "64k");
+    assert_slice_is(buffer_slice(&text),
+                    "memtable_max_bytes = 64k: must be a whole number from 65536 to 17179869184 "
+                    "(suffixes: KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB of 1000)");
+    assert_int_equal(c.memtable_max_bytes, 64 * MIB);
+    assert_int_equal(set("partition_max", "5"), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text), "partition_max = 5: no such setting");
+    assert_int_equal(set("profile", "fast"), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text),
+                    "profile = fast: must be off, aws, aws-measured, strict or research");
+}
+
+TEST_WITH(only_research_lets_the_policy_be_chosen, fresh, NULL)
+{
+    assert_int_equal(set("partition_policy", "allocation"), STATUS_MALFORMED);
+    assert_string_equal(c.partition_policy, "burst");
+    assert_int_equal(set("profile", "research"), STATUS_OK);
+    assert_int_equal(set("partition_policy", "allocation"), STATUS_OK);
+    assert_string_equal(c.partition_policy, "allocation");
+    assert_int_equal(set("partition_policy", "Bad Name"), STATUS_MALFORMED);
+    assert_int_equal(set("partition_policy", "a-name-of-thirty-two-characters-"), STATUS_MALFORMED);
+    assert_int_equal(set("profile", "strict"), STATUS_OK);
+    assert_string_equal(c.partition_policy, "allocation");
+}
+
+TEST_WITH(origins_are_a_word_or_a_list, fresh, NULL)
+{
+    static char long_list[600];
+    assert_string_equal(c.cors_origins, "loopback");
+    assert_int_equal(set("cors_origins", "https://a.example, http://b.example:81"), STATUS_OK);
+    assert_string_equal(c.cors_origins, "https://a.example, http://b.example:81");
+    memset(long_list, 'a', sizeof long_list - 1);
+    memcpy(long_list, "http://", 7);
+    static const char *const BAD[] = {"", "all", "a.example", "http://a\x01", long_list};
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        assert_int_equal(set("cors_origins", BAD[i]), STATUS_MALFORMED);
+        assert_string_equal(c.cors_origins, "https://a.example, http://b.example:81");
+    }
+    assert_int_equal(set("cors_origins", "*"), STATUS_OK);
+    assert_string_equal(c.cors_origins, "*");
+}
+
+TEST_WITH(a_file_has_settings_comments_and_empty_lines, fresh, NULL)
+{
+    assert_int_equal(config_parse(&c,
+                                  slice_of("# a node\n\nprofile = research # all free\r\n"
+                                           "\tnode_wcu=500\npartition_policy = none"),
+                                  &text),
+                     STATUS_OK);
+    assert_int_equal(c.profile, PROFILE_RESEARCH);
+    assert_int_equal(c.node_wcu, 500);
+    assert_string_equal(c.partition_policy, "none");
+    assert_int_equal(text.size, 0);
+}
+
+TEST_WITH(a_files_error_starts_with_its_line, fresh, NULL)
+{
+    assert_int_equal(config_parse(&c, slice_of("\nnode_wcu 500\n"), &text), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text), "line 2: node_wcu 500: must be name = value");
+    buffer_clear(&text);
+    assert_int_equal(config_parse(&c, slice_of("no\x01pe = 5"), &text), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text), "line 1: no?pe = 5: no such setting");
+}
+
+TEST_WITH(the_description_has_every_setting, fresh, NULL)
+{
+    config_describe(&c, &text);
+    buffer_append_u8(&text, 0);
+    const char *all = (const char *)text.data;
+#define X(name, initial, least, most, help) \
+    assert_non_null(strstr(all, #name));    \
+    assert_non_null(strstr(all, help));
+    LIMITS_LIST(X)
+#undef X
+    assert_non_null(strstr(all, "aws"));
+}
+
+TEST_WITH(what_differs_is_told_as_it_can_be_set, fresh, NULL)
+{
+    struct config other = c;
+    config_describe_changes(&c, &other, &text);
+    assert_int_equal(text.size, 0);
+    c.log_segment_bytes = 3 * MIB;
+    c.election_ms = 77;
+    c.dead_member = DEAD_MEMBER_ZERO;
+    config_describe_changes(&c, &other, &text);
+    assert_slice_is(buffer_slice(&text), " election_ms=77 log_segment_bytes=3MiB dead_member=zero");
+}
+
+TEST_WITH(every_help_text_is_made_of_whole_sentences, fresh, NULL)
+{
+    static const char *const helps[] = {
+#define X(name, initial, least, most, help) help,
+        LIMITS_LIST(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof helps / sizeof helps[0]; i++) {
+        const char *help = helps[i];
+        assert_true((help[0] >= 'A' && help[0] <= 'Z') || strncmp(help, "1: ", 3) == 0);
+        assert_int_equal(help[strlen(help) - 1], '.');
+        assert_null(strstr(help, ".."));
+        assert_true(strlen(help) > 20);
+    }
+}
+
+TEST_WITH(the_description_has_groups_and_units, fresh, NULL)
+{
+    config_describe(&c, &text);
+    buffer_append_u8(&text, 0);
+    const char *at = (const char *)text.data;
+    static const char *const expected[] = {
+        "\nPolicies\n",
+        "\nThroughput\n  partition_max_wcu",
+        " WCU ",
+        "\nReplication\n",
+        "\nController\n",
+        "\nMerges of cold partitions\n  merge_cold_ms                      3600000      ms       ",
+        "\nGlobal admission control (GAC)\n",
+        "\nStorage\n  log_segment_bytes                  16MiB        bytes    8MiB to 1GiB\n",
+        "\nWire\n"};
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        at = strstr(at, expected[i]);
+        assert_non_null(at);
+    }
+}
+
+static int done(void **state)
+{
+    (void)state;
+    buffer_deinit(&text);
+    return 0;
+}
+
+FILE_FIXTURE(NULL, done)
+
+TEST(settings_that_do_not_fit_are_refused_by_both_names)
+{
+    static const struct {
+        const char *name, *value, *error;
+    } cases[] = {
+        {"heartbeat_ms", "700",
+         "support_ms = 600 must be more than 1400: 2 times heartbeat_ms = 700 (one lost heartbeat "
+         "would cost a leader its lead)"},
+        {"heartbeat_ms", "300", "support_ms = 600 must be more than 600: 2 times heartbeat_ms"},
+        {"heartbeat_ms", "299", NULL},
+        {"silent_heartbeats", "6",
+         "support_ms = 600 must be more than 600: silent_heartbeats = 6 times heartbeat_ms = 100 "
+         "(others would lead before routers ask others)"},
+        {"silent_heartbeats", "5", NULL},
+        {"log_segment_bytes", "512MiB", "log_max_bytes = 536870912 must be at least 1073741824: 2"},
+        {"log_segment_bytes", "256MiB", NULL},
+        {"log_max_bytes", "16MiB", "log_max_bytes = 16777216 must be at least 33554432: 2 times"},
+        {"report_ms", "1000", "report_deadline_ms = 1000 must be more than 1000: report_ms = 1000"},
+        {"follower_max_bytes", "1GiB", "log_segment_bytes = 16777216 must be at least 1073741824"},
+        {"map_max_bytes", "1MiB", "map_max_bytes = 1048576 must be at least 268435456"},
+        {"split_fill_percent", "80",
+         "split_percent = 80 must be more than 80: split_fill_percent = 80 (the pieces would be "
+         "split again)"},
+        {"split_fill_percent", "79", NULL},
+        {"merge_fill_percent", "77",
+         "split_fill_percent = 77 must be more than 77: merge_fill_percent = 77 (merged partitions "
+         "would be split again)"},
+        {"merge_fill_percent", "76", NULL},
+        {"merge_cold_ms", "10000",
+         "merge_cold_ms = 10000 must be more than 10000: split_window_ms"},
+        {"merge_cold_ms", "10001", NULL},
+        {"split_hold_ms", "10001", "split_window_ms = 10000 must be at least 10001: split_hold_ms"},
+        {"split_lull_ms", "2500", "split_hold_ms = 2500 must be more than 2500: split_lull_ms"},
+        {"heat_recent_ms", "1251", "split_hold_ms = 2500 must be at least 2502: 2 times heat_rec"},
+        {"heat_half_life_ms", "2000", "heat_half_life_ms = 2000 must be at least 2500: split_hold"},
+        {"adaptive_window_ms", "1000", "adaptive_window_ms = 1000 must be more than 1000: 2 times"},
+        {"adaptive_calm_ms", "500", "adaptive_calm_ms = 500 must be more than 500: load_report_ms"},
+        {"support_ms", "600000", "node_silent_ms = 300000 must be more than 600000: support_ms"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct config own;
+        struct buffer error = {0};
+        config_init(&own, PROFILE_AWS);
+        assert_int_equal(config_check(&own, &error), STATUS_OK);
+        assert_int_equal(
+            config_set(&own, slice_of(cases[i].name), slice_of(cases[i].value), &error), STATUS_OK);
+        enum status status = config_check(&own, &error);
+        buffer_append_u8(&error, 0);
+        assert_int_equal(status, cases[i].error == NULL ? STATUS_OK : STATUS_MALFORMED);
+        if (cases[i].error != NULL)
+            assert_non_null(strstr((const char *)error.data, cases[i].error));
+        buffer_deinit(&error);
+    }
+}

@@ -1,0 +1,175 @@
+/* What case files (tests/cases) and properties do not say about admission. */
+#include "engine/admission/admission.h"
+#include "tests/check.h"
+
+TEST(every_policy_in_the_list_of_names_is_found_and_no_other)
+{
+    char names[128], *rest = names;
+    int found = 0;
+    assert_true(strlen(admission_policy_names()) < sizeof names);
+    memcpy(names, admission_policy_names(), strlen(admission_policy_names()) + 1);
+    for (char *name; (name = strtok_r(rest, ", ", &rest)) != NULL; found++)
+        assert_non_null(admission_policy_find(slice_of(name)));
+    assert_int_equal(found, 4);
+    assert_null(admission_policy_find(slice_of("")));
+    assert_null(admission_policy_find(slice_of("burs")));
+    assert_null(admission_policy_find(slice_of("bursts")));
+}
+
+TEST(every_profiles_policy_exists)
+{
+    for (enum profile profile = PROFILE_OFF; profile <= PROFILE_RESEARCH; profile++) {
+        struct config config;
+        config_init(&config, profile);
+        assert_non_null(admission_policy_find(slice_of(config.partition_policy)));
+    }
+}
+
+TEST(reasons_have_names_of_their_own)
+{
+    for (enum admit_reason a = 0; a < ADMIT_REASONS; a++) {
+        assert_non_null(admit_reason_name(a));
+        for (enum admit_reason b = 0; b < a; b++)
+            assert_string_not_equal(admit_reason_name(a), admit_reason_name(b));
+    }
+}
+
+TEST(levels_show_the_present_and_change_nothing)
+{
+    struct config config;
+    struct node_admission node;
+    struct admission a;
+    struct admission_rates rates = {.rate_mcu = {5 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+    struct instant start = {0}, later = {NS_PER_S / 2};
+    config_init(&config, PROFILE_AWS);
+    node_admission_init(&node, &config, start);
+    admission_init(&a, admission_policies_same(admission_policy_find(slice_of("burst"))), &config,
+                   &rates, start);
+    admission_try(&a, &node, ADMIT_WRITE, start, 10 * MCU_PER_UNIT, NULL);
+    struct admission before = a;
+    struct admit_levels levels = admission_levels(&a, &node, ADMIT_WRITE, later);
+    assert_int_equal(levels.allocation_mcu, 5 * MCU_PER_UNIT);
+    assert_memory_equal(&before, &a, sizeof a);
+}
+
+TEST(a_members_headroom_comes_back_at_the_rate_of_its_bucket)
+{
+    struct config config;
+    struct members m;
+    struct duration wait = {0};
+    const struct instant now = {NS_PER_S};
+    config_init(&config, PROFILE_AWS);
+    config.write_check = WRITE_CHECK_GAUGE;
+    config.node_depth_ms = 250;
+    members_init(&m, &config, 3);
+    members_reported(&m, 2, now, 0, 1000, false); /* 1000 mcu in 250 ms */
+    assert_false(member_has(&m, 2, now, 400, 0, &wait));
+    assert_int_equal(wait.ns, 100 * NS_PER_MS + 1);
+    members_deinit(&m);
+}
+
+TEST(a_debt_is_in_the_promise_to_the_table_once)
+{
+    struct config config;
+    struct node_admission node;
+    struct admission rich, poor;
+    struct table_share share = {.table_id = 1};
+    const struct admission_rates rates = {.rate_mcu = {10 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+    const struct weir_partition_policy *policy = admission_policy_find(slice_of("always-burst"));
+    const struct instant start = {0};
+    const struct token_bucket *b = &share.buckets[ADMIT_WRITE];
+    config_init(&config, PROFILE_AWS);
+    node_admission_init(&node, &config, start);
+    admission_init(&rich, admission_policies_same(policy), &config, &rates, start);
+    admission_init(&poor, admission_policies_same(policy), &config, &rates, start);
+    admission_join(&rich, &share, start);
+    admission_join(&poor, &share, start);
+    struct admit_verdict v = admission_try(&poor, &node, ADMIT_WRITE, start, MCU_PER_UNIT, NULL);
+    admission_settle(&poor, &node, ADMIT_WRITE, start, &v, 14 * MCU_PER_UNIT, NULL);
+    assert_int_equal(poor.meters[ADMIT_WRITE].allocation.balance, -5 * MCU_PER_UNIT);
+    assert_int_equal(b->balance, 5 * MCU_PER_UNIT);
+    for (int i = 0; i < 3; i++) {
+        admission_change(&poor, admission_policies_same(policy), &config, &rates, start);
+        assert_int_equal(b->balance, 10 * MCU_PER_UNIT);
+        admission_join(&poor, &share, start);
+        assert_int_equal(b->balance, 5 * MCU_PER_UNIT);
+    }
+}
+
+TEST(what_is_given_back_is_as_if_it_had_not_been_taken)
+{
+    static const char *const policies[] = {"burst", "always-burst", "allocation", "fair"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct config config;
+        struct node_admission node;
+        struct admission a;
+        const struct admission_rates rates = {.rate_mcu = {10 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+        const struct weir_partition_policy *policy = admission_policy_find(slice_of(policies[i]));
+        if (policy == NULL)
+            continue;
+        config_init(&config, PROFILE_AWS);
+        node_admission_init(&node, &config, (struct instant){0});
+        admission_init(&a, admission_policies_same(policy), &config, &rates, (struct instant){0});
+        const struct instant later = {300 * NS_PER_S}; /* there is burst, too */
+        const struct admission_balances full = admission_balances(&a, ADMIT_WRITE, later);
+        admission_restore(&a, ADMIT_WRITE, later, &full);
+        for (int k = 0; k < 3; k++) {
+            const int64_t cost = (k == 1 ? 15 : 4) * MCU_PER_UNIT;
+            const struct admission_balances before = admission_balances(&a, ADMIT_WRITE, later);
+            const int64_t node_mcu = node.buckets[ADMIT_WRITE].balance;
+            const struct admit_verdict v = admission_try(&a, &node, ADMIT_WRITE, later, cost, NULL);
+            assert_int_equal(v.reason, ADMIT_OK);
+            admission_give_back(&a, &node, ADMIT_WRITE, later, &v, cost, NULL);
+            const struct admission_balances after = admission_balances(&a, ADMIT_WRITE, later);
+            assert_memory_equal(&before, &after, sizeof before);
+            if (k > 0) /* the first try has refilled it */
+                assert_int_equal(node.buckets[ADMIT_WRITE].balance, node_mcu);
+        }
+    }
+}
+
+static uint32_t passes(struct admission *a, struct node_admission *node, enum admit_kind kind)
+{
+    uint32_t count = 0;
+    while (count < 1000 &&
+           admission_try(a, node, kind, (struct instant){0}, MCU_PER_UNIT, NULL).reason == ADMIT_OK)
+        count++;
+    return count;
+}
+
+/* As a partition of a global index has them, where routers keep the limit of its reads. */
+TEST(reads_and_writes_may_have_different_policies)
+{
+    struct config config;
+    struct node_admission node;
+    struct admission a, piece;
+    struct table_share share = {.table_id = 1};
+    const struct admission_rates rates = {.rate_mcu = {10 * MCU_PER_UNIT, 10 * MCU_PER_UNIT}};
+    const struct admission_rates both = {.rate_mcu = {20 * MCU_PER_UNIT, 20 * MCU_PER_UNIT}};
+    const struct admission_policies policies = {{admission_policy_find(slice_of("always-burst")),
+                                                 admission_policy_find(slice_of("burst"))}};
+    const uint32_t halves[] = {500000, 500000};
+    const uint32_t *const share_ppm[] = {halves, halves};
+    struct admission *pieces[] = {&a, &piece};
+    const struct instant now = {0};
+    config_init(&config, PROFILE_AWS);
+    node_admission_init(&node, &config, now);
+    admission_init(&a, policies, &config, &both, now);
+    admission_divide(pieces, 2, &config, (struct admission_rates[]){rates, rates}, share_ppm, now);
+    for (int i = 0; i < 2; i++) {
+        admission_join(pieces[i], &share, now);
+        assert_int_equal(share.buckets[ADMIT_WRITE].rate, 0);
+        assert_int_equal(passes(pieces[i], &node, ADMIT_WRITE), 10);
+        assert_int_equal(passes(pieces[i], &node, ADMIT_READ), 1000);
+        assert_int_equal(admission_left_mcu(pieces[i], ADMIT_WRITE), 0);
+        assert_true(admission_left_mcu(pieces[i], ADMIT_READ) > 0);
+    }
+    assert_int_equal(share.buckets[ADMIT_READ].rate, 20 * MCU_PER_UNIT);
+    admission_leave(&a, now);
+    admission_leave(&piece, now);
+    assert_int_equal(share.buckets[ADMIT_READ].rate, 0);
+    admission_absorb(&a, &piece, &config, &both, now);
+    assert_int_equal(passes(&a, &node, ADMIT_WRITE), 0);
+    assert_int_equal(a.meters[ADMIT_WRITE].burst.capacity, 20 * 300 * MCU_PER_UNIT);
+    assert_int_equal(a.meters[ADMIT_READ].burst.capacity, 0);
+}

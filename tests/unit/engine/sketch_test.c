@@ -1,0 +1,73 @@
+/* The sketch alone: the error it tells is the error it makes. */
+#include "engine/heat/sketch.h"
+#include "tests/check.h"
+
+enum {
+    SEEDS = 60,
+    UNIT_MCU = 1000
+};
+
+static int64_t weight_below(const struct sketch *s, const char *key)
+{
+    struct sketch_item items[SKETCH_ENTRIES];
+    int64_t sum = 0;
+    uint32_t count = sketch_items(s, items);
+    for (uint32_t i = 0; i < count; i++)
+        sum += slice_compare(items[i].key, slice_of(key)) < 0 ? items[i].mcu : 0;
+    return sum;
+}
+
+/* By turns in one collection and in another: levels whose keys agree in their heads, and others. */
+static void turns(struct sketch *s, struct prng *p, int64_t cost_mcu, int count, int64_t *below,
+                  const char *bound)
+{
+    char key[32];
+    for (int i = 0; i < count; i++) {
+        snprintf(key, sizeof key, "%s%06d", i / 300 % 2 ? "bbbbbbbbbbbb" : "aaaaaaaaaaaa",
+                 (int)prng_below(p, 1000000));
+        *below += slice_compare(slice_of(key), slice_of(bound)) < 0 ? cost_mcu : 0;
+        sketch_add(s, slice_of(key), cost_mcu);
+    }
+}
+
+static void assert_error_is_told(int64_t cost_mcu, int count)
+{
+    static struct sketch s;
+    static const char bound[] = "aaaaaaaaaaaa500000";
+    double made = 0, told = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct prng p = prng_seeded(seed);
+        int64_t truth = 0;
+        sketch_init(&s, UNIT_MCU, seed);
+        turns(&s, &p, cost_mcu, count, &truth, bound);
+        double wrong = (double)(weight_below(&s, bound) - truth);
+        made += wrong * wrong;
+        told += (double)sketch_error(&s) * (double)sketch_error(&s);
+    }
+    printf("%d of %lld mcu: error made over error told, squared: %.3f\n", count,
+           (long long)cost_mcu, made / told);
+    assert_true(made <= told);
+    assert_true(told > 0);
+}
+
+TEST(the_error_told_is_no_less_than_the_error_made)
+{
+    assert_error_is_told(1000, 10000);  /* counted */
+    assert_error_is_told(1000, 100000); /* the unit has grown */
+    assert_error_is_told(100, 3000);    /* sampled, and little forgotten */
+    assert_error_is_told(37000, 3000);  /* many units at once */
+}
+
+TEST(a_few_keys_are_known_exactly)
+{
+    static struct sketch s;
+    sketch_init(&s, UNIT_MCU, 1);
+    for (int i = 0; i < 100; i++)
+        assert_true(sketch_add(&s, slice_of(i % 4 ? "a" : "b"), UNIT_MCU));
+    assert_int_equal(weight_below(&s, "b"), 75 * UNIT_MCU);
+    assert_int_equal(weight_below(&s, "c"), 100 * UNIT_MCU);
+    assert_int_equal(sketch_error(&s), 0);
+    sketch_decay(&s); /* forgets nothing */
+    assert_int_equal(weight_below(&s, "b"), 75 * UNIT_MCU / 2);
+    assert_int_equal(sketch_error(&s), 0);
+}

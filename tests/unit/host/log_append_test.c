@@ -1,0 +1,140 @@
+/* log_append_test.c - appends of any size land where they belong, and leave what was there. */
+#include <stddef.h>
+#include <stdint.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/must.h"
+#include "base/prng.h"
+#include "host/log_append.h"
+#include "host/log_dir.h"
+#include "tests/check.h"
+
+enum {
+    SEGMENT_BYTES = 1 << 20,
+    PATIENCE_MS = 60000
+};
+
+struct fixture {
+    char path[64];
+    struct loop *loop;
+    struct log_dir *dir;
+    struct log_append append;
+    uint8_t model[SEGMENT_BYTES];
+    int64_t end;
+    int done;
+    int error;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    must(f != NULL);
+    /* Not in /tmp, which may be in memory: direct I/O is what is tested. */
+    snprintf(f->path, sizeof f->path, "log-append-XXXXXX");
+    must(mkdtemp(f->path) != NULL);
+    assert_int_equal(loop_create(&f->loop), STATUS_OK);
+    assert_int_equal(log_dir_open(f->path, SEGMENT_BYTES, &f->dir), STATUS_OK);
+    assert_int_equal(log_dir_prepare(f->dir, 0), STATUS_OK);
+    log_append_init(&f->append);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char command[128];
+    log_dir_close(f->dir);
+    loop_destroy(f->loop);
+    snprintf(command, sizeof command, "rm -r %s", f->path);
+    must(system(command) == 0);
+    free(f);
+    return 0;
+}
+
+FIXTURE(set_up, tear_down)
+
+static void on_done(void *context, int error)
+{
+    struct fixture *f = context;
+    f->done++;
+    f->error = error;
+}
+
+static void append(struct fixture *f, const uint8_t *bytes, size_t size)
+{
+    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(PATIENCE_MS));
+    int done = f->done;
+    log_append(&f->append, f->loop, log_dir_file(f->dir, 0), f->end, slice_make(bytes, size),
+               on_done, f);
+    while (f->done == done) {
+        assert_int_equal(loop_turn(f->loop, give_up_at), STATUS_OK);
+        assert_true(instant_before(loop_now(f->loop), give_up_at));
+    }
+    assert_int_equal(f->error, 0);
+    memcpy(f->model + f->end, bytes, size);
+    f->end += (int64_t)size;
+}
+
+static void append_random(struct fixture *f, struct prng *random, int count)
+{
+    uint8_t bytes[9000];
+    for (int i = 0; i < count; i++) {
+        size_t size = 1 + prng_below(random, prng_below(random, 2) == 0 ? 100 : sizeof bytes);
+        if (prng_below(random, 4) == 0) /* up to a block's end */
+            size = WRITE_ALIGNMENT - (size_t)(f->end % WRITE_ALIGNMENT);
+        for (size_t b = 0; b < size; b++)
+            bytes[b] = (uint8_t)prng_next(random);
+        append(f, bytes, size);
+    }
+}
+
+static void assert_holds_the_model(struct fixture *f)
+{
+    struct buffer bytes = {0};
+    assert_int_equal(log_dir_read(f->dir, 0, &bytes), STATUS_OK);
+    assert_int_equal(bytes.size, SEGMENT_BYTES);
+    assert_memory_equal(bytes.data, f->model, SEGMENT_BYTES);
+    buffer_deinit(&bytes);
+}
+
+TEST(appends_of_any_size_follow_each_other)
+{
+    struct fixture *f = *state;
+    struct prng random = prng_seeded(1);
+    append_random(f, &random, 100);
+    assert_holds_the_model(f);
+}
+
+TEST(a_log_opened_anew_goes_on_within_a_block)
+{
+    struct fixture *f = *state;
+    struct prng random = prng_seeded(2);
+    for (int i = 0; i < 20; i++) {
+        append_random(f, &random, 3);
+        log_append_init(&f->append);
+    }
+    assert_holds_the_model(f);
+}
+
+TEST(a_segment_used_again_keeps_nothing_of_the_last_block_before_it)
+{
+    struct fixture *f = *state;
+    struct prng random = prng_seeded(3);
+    append_random(f, &random, 20);
+    log_dir_trim(f->dir, 1);
+    assert_int_equal(log_dir_file(f->dir, 0), -1);
+    assert_int_equal(log_dir_prepare(f->dir, 0), STATUS_OK);
+    f->end = WRITE_ALIGNMENT + 10;
+    memset(f->model + WRITE_ALIGNMENT, 0, 10);
+    assert_int_equal(log_dir_zero(f->dir, 0, WRITE_ALIGNMENT, 10), STATUS_OK);
+    append_random(f, &random, 1);
+    size_t end = ((size_t)f->end + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
+    memset(f->model + f->end, 0, end - (size_t)f->end);
+    assert_holds_the_model(f);
+}

@@ -1,0 +1,329 @@
+/* Scenario files: what is refused, with file, line and what is allowed; policies; plans; shipped ones. */
+#include "lab/scenario.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "lab/plan.h"
+#include "lab/scenario_limit.h"
+#include "lab/shipped.h"
+#include "tests/check.h"
+
+#define HEAD "name: x\nduration: 10s\n"
+#define BODY "tables: [{name: users}]\nworkloads: [{name: w, table: users}]\n"
+
+static struct scenario *s;
+static struct document d;
+static struct buffer error;
+
+static enum status read_text(const char *text)
+{
+    document_deinit(&d);
+    buffer_clear(&error);
+    enum status status = document_parse(&d, "a.yaml", slice_of(text), &error);
+    return status == STATUS_OK ? scenario_read(&d, NULL, s, &error) : status;
+}
+
+static void expect_fault(const char *text, const char *fault)
+{
+    assert_int_equal(read_text(text), STATUS_MALFORMED);
+    buffer_append_u8(&error, 0);
+    if (strncmp((const char *)error.data, fault, strlen(fault)) != 0)
+        fail_msg("`%s` does not begin with `%s`", (const char *)error.data, fault);
+}
+
+TEST(a_small_scenario_has_defaults)
+{
+    assert_int_equal(read_text(HEAD BODY), STATUS_OK);
+    assert_int_equal(s->seeds, 10);
+    assert_int_equal(s->duration_ns, 10 * INT64_C(1000000000));
+    assert_int_equal(s->cluster.nodes, 8);
+    assert_int_equal(s->policy_count, 1);
+    assert_string_equal(s->policies[0].name, "weir");
+    assert_string_equal(s->tenants[0].name, "w");
+    assert_int_equal(s->workloads[0].traffic.end_ns, INT64_MAX);
+}
+
+TEST(a_workload_takes_one_trace_or_a_list)
+{
+    static const char *const good[] = {"a", "[a]", "[a, b]"};
+    static const char *const bad[] = {"[]", "{a: b}", "[a, [b]]", "[a, {b: c}]"};
+    char text[1024];
+    for (uint32_t i = 0; i < COUNT_OF(good); i++) {
+        snprintf(text, sizeof text,
+                 HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, trace: %s}]\n",
+                 good[i]);
+        assert_int_equal(read_text(text), STATUS_OK);
+        assert_int_equal(s->workloads[0].trace_count, i == 2 ? 2 : 1);
+        assert_string_equal(s->workloads[0].traces[0], "a");
+    }
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        snprintf(text, sizeof text,
+                 HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, trace: %s}]\n",
+                 bad[i]);
+        expect_fault(text, "a.yaml:4: trace must be a file, or a list of 1 to 64 files");
+    }
+}
+
+TEST(faults_name_file_line_field_and_what_is_allowed)
+{
+    expect_fault("name: x\n" BODY, "a.yaml:1: the field `duration` is missing");
+    expect_fault(HEAD BODY "durationn: 1s\n",
+                 "a.yaml:5: unknown field `durationn`; known are name, about, seeds, duration");
+    expect_fault(HEAD "seeds: many\n" BODY,
+                 "a.yaml:3: seeds is `many`, but must be a whole number, 1 to 1000000");
+    expect_fault(HEAD "window: 1ns\n" BODY,
+                 "a.yaml:3: window is `1ns`, but must be a time with its "
+                 "unit (us, ms, s, m, h, d), 1ms to 60s");
+    expect_fault(HEAD "cluster: {settings: {node_wcu: 0}}\n" BODY, "a.yaml:3: node_wcu = 0: ");
+    expect_fault(
+        HEAD "tables: [{name: users, gac: leas}]\n",
+        "a.yaml:3: gac is `leas`, but must be one of as-configured, off, static, periodic");
+    expect_fault(HEAD "tables: [{name: u}]\n", "a.yaml:3: the name of a table has 3 to 63 letters");
+    expect_fault(HEAD "tables: [{name: \"us ers\"}]\n",
+                 "a.yaml:3: the name of a table has 3 to 63 letters");
+    expect_fault(HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: user}]\n",
+                 "a.yaml:4: workload w: there is no table `user`");
+    expect_fault(HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, rate: fast}]\n",
+                 "a.yaml:4: rate is `fast`: ");
+    expect_fault(HEAD BODY "expect: [{measure: splits}]\n",
+                 "a.yaml:5: an expectation needs at_least or at_most");
+    expect_fault(HEAD BODY "expect: [{measure: splits, at_most: 1, policy: y}]\n",
+                 "a.yaml:5: there is no policy `y`");
+    expect_fault(HEAD "warm: 10s\n" BODY, "a.yaml:1: warm must be shorter than duration");
+    expect_fault(HEAD BODY "faults: [{kind: router-clock, at: 1s, drift: -1}]\n",
+                 "a.yaml:5: drift is -1, but must be at least -0.9");
+    expect_fault(HEAD BODY "faults: [{kind: update, at: 1s}]\n",
+                 "a.yaml:5: the fault update needs rcu and wcu");
+    expect_fault(HEAD "tables: [{name: users, weight: 101}]\n",
+                 "a.yaml:3: weight is `101`, but must be a whole number, 1 to 100");
+#define TENANTS(TEXT) \
+    HEAD "tables: [{name: users}]\ntenants: [" TEXT "]\nworkloads: [{name: a, table: users}]\n"
+    expect_fault(TENANTS("{name: b, parent: c}, {name: c}"),
+                 "a.yaml:4: tenant b: there is no tenant `c` before it");
+    expect_fault(TENANTS("{name: b, parent: b}"),
+                 "a.yaml:4: tenant b: there is no tenant `b` before it");
+    expect_fault(TENANTS("{name: a}, {name: b, parent: a}"),
+                 "a.yaml:1: workload a: tenant a is the account of others, and has no workload");
+#undef TENANTS
+#define HEDGED(TEXT) \
+    HEAD "tables: [{name: users}]\nworkloads: [{name: w, table: users, hedge: \"" TEXT "\"}]\n"
+    expect_fault(HEDGED("p100"), "a.yaml:4: hedge is `p100`: must be none, TIME[:FRACTION] or pNN");
+    expect_fault(HEDGED("p95") "cluster: {routers: 1}\n",
+                 "a.yaml:1: hedge of workload w needs another router, but cluster.routers is 1");
+#undef HEDGED
+}
+
+#define SCALED(fields) \
+    HEAD "tables: [{name: users, rcu: 100, wcu: 100, autoscaling: {" fields "}}]\n"
+
+TEST(autoscaling_has_the_defaults_of_the_service)
+{
+    assert_int_equal(
+        read_text(SCALED("writes: {min: 10, max: 500}") "workloads: [{name: w, table: users}]\n"),
+        STATUS_OK);
+    const struct autoscaling_options *o = &s->tables[0].autoscaling;
+    assert_true(o->on && o->kinds[0].most == 0 && o->kinds[1].most == 500);
+    assert_true(o->kinds[1].target == 0.7 && o->in_margin == 0.2);
+    assert_int_equal(o->out_after_ns, 2 * o->period_ns);
+    assert_int_equal(o->in_after_ns, 15 * o->period_ns);
+}
+
+TEST(autoscaling_that_cannot_be_is_refused)
+{
+    expect_fault(SCALED(""), "a.yaml:3: autoscaling needs reads or writes");
+    expect_fault(SCALED("reads: {min: 10}"), "a.yaml:3: the field `max` is missing");
+    expect_fault(SCALED("reads: {min: 10, max: 9}"),
+                 "a.yaml:3: min of reads is 10, but must be at most max, which is 9");
+    expect_fault(SCALED("reads: {min: 1, max: 900, target: 0.95}"),
+                 "a.yaml:3: target of reads is 0.95, but must be from 0.2 to 0.9");
+    expect_fault(
+        SCALED("writes: {min: 1, max: 900, target: 0.3}, in_margin: 0.3"),
+        "a.yaml:3: in_margin is 0.3, but must be below the target of writes, which is 0.3");
+    expect_fault(SCALED("writes: {min: 200, max: 900}"),
+                 "a.yaml:3: table users: wcu must be from min to max of autoscaling's writes");
+    expect_fault(HEAD "tables: [{name: users, on_demand: true, autoscaling: {reads: {min: 1, max: "
+                      "9}}}]\n",
+                 "a.yaml:3: table users: a table on demand has no throughput");
+}
+
+#define LIMITED(table, limits, workload)                                  \
+    HEAD "tables: [{name: " table ", on_demand: true}]\nlimits: [" limits \
+         "]\nworkloads: [{name: w, table: " table workload "}]\n"
+#define API "{resource: api, capacity: 60}"
+
+TEST(a_workload_has_the_limit_of_its_entity)
+{
+    assert_int_equal(read_text(LIMITED("weir-limiter",
+                                       API ", {entity: e, resource: api, capacity: 9, refill: 3, "
+                                           "period: 1s}",
+                                       ", limiter: api, keys: \"single:e\"")),
+                     STATUS_OK);
+    assert_int_equal(scenario_limit_of_workload(s, &s->workloads[0]), 1);
+    assert_int_equal(scenario_limit_rate_mcu(&s->limits[1]), 3000);
+    assert_int_equal(scenario_limit_rate_mcu(&s->limits[0]), 1000);
+    assert_int_equal(scenario_limit_of(s, slice_of("f"), "api"), 0);
+    assert_int_equal(scenario_limit_of(s, slice_of("e"), "other"), SCENARIO_LIMIT_NONE);
+}
+
+TEST(limits_that_cannot_be_are_refused)
+{
+    expect_fault(LIMITED("users", API, ", limiter: api"),
+                 "a.yaml:5: workload w acquires tokens: its table must be weir-limiter");
+    expect_fault(LIMITED("weir-limiter", API, ", limiter: other"),
+                 "a.yaml:5: workload w: no limit is for the resource `other`");
+    expect_fault(LIMITED("weir-limiter", API, ", limiter: api, item_bytes: 9"),
+                 "a.yaml:5: workload w acquires tokens: it cannot have `item_bytes`");
+    expect_fault(LIMITED("weir-limiter", API, ", limiter: api, keys: \"append:e\""),
+                 "a.yaml:5: workload w acquires tokens: its keys name entities");
+    expect_fault(LIMITED("weir-limiter", API, ""),
+                 "a.yaml:1: there are limits, but no workload has `limiter`");
+    expect_fault(LIMITED("weir-limiter", "{resource: api, capacity: 6, smallest_request: 7}", ""),
+                 "a.yaml:4: smallest_request is 7, but capacity is 6");
+    expect_fault(LIMITED("weir-limiter", "{resource: \"a#b\", capacity: 6}", ""),
+                 "a.yaml:4: entities and resources of limits have letters");
+}
+
+#define INDEXED(fields) HEAD "tables: [{name: users, indexes: [" fields "]}]\n"
+
+TEST(a_table_has_global_indexes)
+{
+    assert_int_equal(
+        read_text(INDEXED("{name: by-a, key_count: 3}, {name: by-b, keys: \"zipf:1\", "
+                          "projection: keys, wcu: 7}") "workloads: [{name: w, table: users, "
+                                                       "index_key_count: 5}]\n"),
+        STATUS_OK);
+    const struct indexes_options *o = &s->tables[0].indexes;
+    assert_int_equal(o->count, 2);
+    assert_int_equal(o->at[0].keys.count, 3);
+    assert_int_equal(o->at[0].projection, INDEX_ALL);
+    assert_int_equal(o->at[1].projection, INDEX_KEYS);
+    assert_int_equal(o->at[1].keys.kind, LOAD_KEYS_ZIPF);
+    assert_int_equal(o->at[1].wcu, 7);
+    assert_int_equal(s->workloads[0].index_key_count, 5);
+}
+
+TEST(indexes_that_cannot_be_are_refused)
+{
+    expect_fault(INDEXED("{name: ab}"), "a.yaml:3: the name of an index has 3 to 63 letters");
+    expect_fault(INDEXED("{name: by-a, key_count: 0}"),
+                 "a.yaml:3: key_count is `0`, but must be a whole number, 1 to");
+    expect_fault(INDEXED("{name: by-a, projection: some}"),
+                 "a.yaml:3: projection is `some`, but must be one of all, keys");
+    expect_fault(INDEXED("{name: by-a, keys: \"hotspot:0.5:9\", key_count: 3}"),
+                 "a.yaml:3: keys of index by-a: hotspot has more hot keys than there are keys");
+    expect_fault(INDEXED("{name: by-a}, {name: by-a}"), "a.yaml:3: two indexes are named `by-a`");
+    expect_fault(INDEXED("{name: aaa}, {name: bbb}, {name: ccc}, {name: ddd}, {name: eee}, "
+                         "{name: fff}"),
+                 "a.yaml:3: there are more than 5 indexes of a table");
+    expect_fault(HEAD "tables: [{name: users, on_demand: true, indexes: [{name: by-a, wcu: 5}]}]\n",
+                 "a.yaml:3: index by-a: rcu and wcu must be 0, since its table is on demand, not 0 "
+                 "and 5");
+    expect_fault(HEAD "tables: [{name: users}]\n"
+                      "workloads: [{name: w, table: users, index_key_count: 5}]\n",
+                 "a.yaml:4: index_key_count of workload w is 5, but must be 0: table users has no "
+                 "indexes");
+    expect_fault(INDEXED("{name: by-a, keys: \"hotspot:0.5:9\"}") "workloads: [{name: w, table: "
+                                                                  "users, index_key_count: 5}]\n",
+                 "a.yaml:4: index_key_count of workload w is 5, but an index's keys: hotspot has");
+}
+
+TEST(a_policy_changes_what_it_sets)
+{
+    assert_int_equal(read_text(HEAD BODY "policies: [{name: p, set: {workloads.w.rate: 77, "
+                                         "cluster.settings.gac: static}}]\n"),
+                     STATUS_OK);
+    const struct scenario_policy p = s->policies[0];
+    assert_int_equal(scenario_choose(&p, &d, &error), STATUS_OK);
+    assert_int_equal(scenario_read(&d, NULL, s, &error), STATUS_OK);
+    assert_true(rate_curve_at(&s->workloads[0].traffic.rate, 0) == 77);
+    assert_int_equal(s->cluster.config.gac, GAC_STATIC);
+}
+
+TEST(a_plan_numbers_all_runs)
+{
+    static const char text[] = HEAD BODY
+        "policies: [{name: a}, {name: b/..}]\n"
+        "sweep: [{path: workloads.w.rate, values: [1, 2]}, {path: seeds, values: [3, 4, 5]}]\n";
+    struct lab_plan_options o = {
+        .file = "a.yaml", .text = slice_of(text), .seeds = 4, .first_seed = 10, .sweep = true};
+    struct lab_plan p;
+    struct lab_planned *run = must_calloc(1, sizeof *run);
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    assert_int_equal(p.runs, 2 * 2 * 3 * 4);
+    lab_plan_run(&p, 24 + 4 * 4 + 3, run);
+    assert_int_equal(run->job.policy, 1);
+    assert_int_equal(run->job.seed, 13);
+    assert_string_equal(run->point, "rate=2,seeds=4");
+    assert_string_equal(run->path, "runs/2-b_../4/13.json");
+    lab_plan_deinit(&p);
+    o.only = "c";
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+    lab_plan_deinit(&p);
+    free(run);
+}
+
+TEST(a_plan_has_the_fidelity_of_the_scenario_or_of_the_command)
+{
+    struct lab_plan_options o = {.file = "a.yaml",
+                                 .text = slice_of(HEAD "fidelity: full\n" BODY),
+                                 .fidelity = LAB_FIDELITIES};
+    struct lab_plan p;
+    struct lab_planned *run = must_calloc(1, sizeof *run);
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    lab_plan_run(&p, 0, run);
+    assert_int_equal(run->job.fidelity, LAB_FULL);
+    lab_plan_deinit(&p);
+    o.fidelity = LAB_ADMISSION;
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_OK);
+    lab_plan_run(&p, 0, run);
+    assert_int_equal(run->job.fidelity, LAB_ADMISSION);
+    lab_plan_deinit(&p);
+    expect_fault(HEAD "fidelity: half\n" BODY,
+                 "a.yaml:3: fidelity is `half`, but must be one of admission, full, real");
+    free(run);
+}
+
+TEST(a_plan_finds_a_policy_that_does_not_fit_before_the_first_run)
+{
+    static const char text[] = HEAD BODY "policies: [{name: a}, {name: b, set: {seeds: none}}]\n";
+    const struct lab_plan_options o = {.file = "a.yaml", .text = slice_of(text)};
+    struct lab_plan p;
+    assert_int_equal(lab_plan_make(&p, &o, &error), STATUS_MALFORMED);
+    lab_plan_deinit(&p);
+}
+
+TEST(every_shipped_scenario_makes_a_plan)
+{
+    assert_true(lab_shipped_count >= 10);
+    for (size_t i = 0; i < lab_shipped_count; i++) {
+        const struct lab_plan_options o = {
+            .file = lab_shipped[i].name, .text = lab_shipped[i].text, .sweep = true};
+        struct lab_plan p;
+        buffer_clear(&error);
+        if (lab_plan_make(&p, &o, &error) != STATUS_OK)
+            fail_msg("%.*s", (int)error.size, (const char *)error.data);
+        assert_string_equal(p.scenario->name, lab_shipped[i].name);
+        assert_true(p.scenario->expectation_count > 0);
+        assert_ptr_equal(lab_shipped_find(p.scenario->name), &lab_shipped[i]);
+        lab_plan_deinit(&p);
+    }
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    s = must_calloc(1, sizeof *s);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    free(s);
+    document_deinit(&d);
+    buffer_deinit(&error);
+    return 0;
+}
+
+FILE_FIXTURE(begin, finish)

@@ -1,0 +1,381 @@
+/* The feed of a base partition: what it carries to a global index, and when it refuses writes. */
+#include "engine/index/index.h"
+#include "engine/item/storage_key.h"
+#include "engine/node/feed.h"
+#include "tests/check.h"
+#include "tests/support/lone_node.h"
+
+enum {
+    NAMES = 40
+};
+
+struct scene {
+    struct lone_node w;
+    struct buffer indexes;
+    struct buffer globals;
+    struct buffer table_bytes;
+    struct arena arena;
+    struct table index;
+};
+
+/* A table with an index by v, which has so many write units per second. */
+static void scene_open(struct scene *s, int64_t index_wcu)
+{
+    struct index x = {.name = slice_of("by-v"),
+                      .partition_count = 1,
+                      .keys = {{slice_of("v"), ATTR_BINARY}},
+                      .projection = PROJECT_ALL};
+    const struct index_set set = {{slice_of("id"), ATTR_STRING}, {{NULL, 0}, 0}, 1, 0, &x};
+    const struct table_spec throughput = {.name = x.name,
+                                          .partition_key = x.keys[0],
+                                          .billing = BILLING_PROVISIONED,
+                                          .rcu = 10,
+                                          .wcu = index_wcu};
+    struct buffer spec = {0};
+    *s = (struct scene){0};
+    lone_init(&s->w, PROFILE_STRICT);
+    index_set_encode(&s->indexes, &set);
+    table_spec_encode(&spec, &throughput);
+    buffer_append_sized(&s->globals, buffer_slice(&spec));
+    buffer_deinit(&spec);
+    s->w.indexes = buffer_slice(&s->indexes);
+    s->w.globals = buffer_slice(&s->globals);
+}
+
+static void scene_table(struct scene *s)
+{
+    lone_open_table(&s->w, 1000, 1000);
+    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t/by-v")};
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    buffer_set(&s->table_bytes, buffer_slice(&lone_answer(&s->w)->body));
+    assert_int_equal(table_decode(buffer_slice(&s->table_bytes), &s->arena, &s->index), STATUS_OK);
+    assert_int_equal(s->index.index_of, s->w.table.id);
+}
+
+static void scene_close(struct scene *s)
+{
+    lone_deinit(&s->w);
+    buffer_deinit(&s->indexes);
+    buffer_deinit(&s->globals);
+    buffer_deinit(&s->table_bytes);
+    arena_deinit(&s->arena);
+}
+
+static void scene_pass(struct scene *s, int64_t ms)
+{
+    for (int64_t i = 0; i < ms; i++) {
+        lone_pass(&s->w, 1);
+        lone_write_all(&s->w);
+    }
+}
+
+/* The rows of the index. */
+static uint32_t scene_rows(struct scene *s)
+{
+    const struct partition_info *p = &s->index.partitions[0];
+    struct request r = {.op = REQUEST_RANGE, .partition = p->id, .epoch = p->epoch};
+    r.range.lo = p->lo;
+    r.range.hi = p->hi;
+    r.range.bytes_max = PAGE_SIZE_MAX;
+    r.range.count_only = true;
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    return lone_answer(&s->w)->count;
+}
+
+/* Whether the index has a row of the name with this version. */
+static bool scene_has(struct scene *s, uint32_t name, uint32_t version)
+{
+    const struct partition_info *p = &s->index.partitions[0];
+    const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
+    struct buffer key = {0};
+    lone_key(&s->w, name);
+    struct slice item_key = buffer_slice(&s->w.key);
+    storage_key_skip_hash(&item_key);
+    storage_key_append_collection(&key, s->index.id, &v);
+    buffer_append_slice(&key, item_key);
+    struct request r = {.op = REQUEST_GET, .partition = p->id, .epoch = p->epoch};
+    r.get.key = buffer_slice(&key);
+    r.get.consistent = true;
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    buffer_deinit(&key);
+    return lone_answer(&s->w)->found;
+}
+
+static void scene_put(struct scene *s, uint32_t name, uint32_t version)
+{
+    lone_put_sized(&s->w, name, version, 10);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_OK);
+}
+
+TEST(an_index_gets_the_rows_that_follow_from_the_items)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    for (uint32_t name = 0; name < NAMES; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_rows(&s), NAMES);
+    scene_put(&s, 3, 8); /* moves */
+    scene_put(&s, 4, 9); /* moves twice before the index hears of it */
+    scene_put(&s, 4, 10);
+    lone_ask_for(&s.w, REQUEST_DELETE, 5);
+    lone_write_all(&s.w);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_rows(&s), NAMES - 1);
+    assert_true(scene_has(&s, 3, 8));
+    assert_false(scene_has(&s, 3, 7));
+    assert_true(scene_has(&s, 4, 10));
+    assert_false(scene_has(&s, 4, 7));
+    assert_false(scene_has(&s, 4, 9));
+    assert_false(scene_has(&s, 5, 7));
+    lone_assert_verified(&s.w, 2 * (NAMES - 1));
+    scene_close(&s);
+}
+
+TEST(changes_outlive_a_crash)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 1);
+    scene_pass(&s, 50);
+    for (uint32_t version = 2; version < 6; version++) {
+        scene_put(&s, 1, version);
+        scene_put(&s, 2, version);
+        lone_crash(&s.w);
+    }
+    scene_pass(&s, 200);
+    assert_int_equal(scene_rows(&s), 2);
+    assert_true(scene_has(&s, 1, 5));
+    assert_true(scene_has(&s, 2, 5));
+    lone_assert_verified(&s.w, 4);
+    lone_checkpoint_all(&s.w);
+    lone_crash(&s.w);
+    scene_pass(&s, 50);
+    lone_assert_verified(&s.w, 4);
+    scene_close(&s);
+}
+
+/* Found by seed 22001740: a piece that took longer than its caller waits was refused to whoever asked
+ * again, and begun anew. */
+TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
+{
+    enum {
+        ITEMS = 3,
+        MOST_MS = 20000
+    };
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1);
+    scene_table(&s);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        scene_put(&s, name, 7);
+    for (int ms = 0; scene_rows(&s) < ITEMS; ms += 100, scene_pass(&s, 100))
+        assert_true(ms < MOST_MS);
+    struct request r = lone_request(&s.w, REQUEST_INDEX_FILL, 0);
+    r.fill.from = s.w.table.partitions[0].lo;
+    r.fill.index = s.index.id;
+    lone_ask(&s.w, &r);
+    scene_pass(&s, 250);
+    assert_int_equal(s.w.answer_count, 0);
+    const uint64_t again = lone_ask(&s.w, &r);
+    for (int ms = 0; s.w.answer_count == 0; ms += 100, scene_pass(&s, 100))
+        assert_true(ms < MOST_MS);
+    lone_assert_answer(&s.w, REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->id, again);
+    scene_close(&s);
+}
+
+static enum reply_code scene_say_indexes(struct scene *s, uint32_t version, struct slice indexes)
+{
+    struct partition_info info = s->w.table.partitions[0];
+    struct buffer word = {0};
+    info.indexes = indexes;
+    info.indexes_version = version;
+    partition_info_encode(&word, &info);
+    const struct request r = {.op = REQUEST_PARTITION_OPEN,
+                              .partition = info.id,
+                              .epoch = info.epoch,
+                              .replica = {.info = buffer_slice(&word), .as_of = UINT64_MAX / 2}};
+    struct request copy = r;
+    lone_ask(&s->w, &copy);
+    for (int ms = 0; s->w.answer_count == 0; ms++, scene_pass(s, 1))
+        assert_true(ms < 1000);
+    buffer_deinit(&word);
+    return lone_answer(&s->w)->code;
+}
+
+/* Found by seed 22003940: a word of the catalog that had been on its way for long brought a table's
+ * former indexes back, and the present ones lacked what was written until the next word. */
+TEST(an_older_word_of_the_indexes_changes_nothing)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    const struct slice none = {NULL, 0}, indexes = buffer_slice(&s.indexes);
+    assert_int_equal(scene_say_indexes(&s, 7, none), REPLY_OVERLOADED); /* it is on its way */
+    scene_pass(&s, 20);
+    assert_int_equal(scene_say_indexes(&s, 7, none), REPLY_OK);
+    assert_int_equal(scene_say_indexes(&s, 6, indexes), REPLY_STALE_MAP);
+    scene_pass(&s, 20);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_rows(&s), 0);
+    scene_close(&s);
+}
+
+/* The index takes one unit a second. */
+TEST(an_index_that_does_not_keep_up_holds_writes_up)
+{
+    struct scene s;
+    uint32_t done = 0;
+    (void)state;
+    scene_open(&s, 1);
+    lone_set(&s.w, "index_backlog_bytes", "65536");
+    lone_set(&s.w, "index_backlog_ms", "3600000");
+    scene_table(&s);
+    const struct answer *a;
+    do {
+        lone_put_sized(&s.w, done, 7, 10);
+        lone_write_all(&s.w);
+        a = lone_answer(&s.w);
+        done += a->code == REPLY_OK;
+        scene_pass(&s, 2);
+    } while (a->code == REPLY_OK && done < 5000);
+    lone_put_sized(&s.w, done, 7, 10);
+    a = lone_answer(&s.w);
+    assert_int_equal(a->code, REPLY_THROTTLED);
+    assert_int_equal(a->verdict.reason, ADMIT_REFUSED_INDEX);
+    assert_int_equal(a->verdict.index, s.index.id);
+    assert_int_equal(a->verdict.member, s.index.partitions[0].id);
+    assert_int_equal(a->verdict.cause, ADMIT_REFUSED_ALLOCATION);
+    assert_true(done > 500 && done < 2000); /* some 60 bytes each */
+    lone_ask_for(&s.w, REQUEST_GET, 1);     /* reads go on */
+    lone_assert_answer(&s.w, REPLY_OK);
+    scene_pass(&s, 5000);
+    scene_put(&s, done, 7); /* and after a while so do writes */
+    scene_close(&s);
+}
+
+TEST(an_index_that_lags_too_long_holds_writes_up)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1);
+    lone_set(&s.w, "index_backlog_ms", "2000");
+    scene_table(&s);
+    for (uint32_t name = 0; name < 10; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 2500);
+    lone_put_sized(&s.w, 10, 7, 10);
+    assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
+    assert_int_equal(lone_answer(&s.w)->verdict.reason, ADMIT_REFUSED_INDEX);
+    scene_pass(&s, 12000);
+    assert_int_equal(scene_rows(&s), 10);
+    scene_put(&s, 10, 7);
+    scene_close(&s);
+}
+
+/* Requests that the index's partition has refused so far. */
+static int64_t scene_refused(struct scene *s)
+{
+    struct request r = {.op = REQUEST_STATS};
+    struct partition_stats stats;
+    int64_t refused = -1;
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
+    while (reader.left.size > 0) {
+        assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
+        if (stats.partition == s->index.partitions[0].id)
+            refused = stats.kinds[ADMIT_WRITE].counts.load.refused[ADMIT_REFUSED_ALLOCATION];
+    }
+    return refused;
+}
+
+/* Else each refusal would cost a read of every item that waits, and a request for many of them. */
+TEST(an_index_that_refuses_is_asked_for_few_rows_at_a_time)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1);
+    lone_set(&s.w, "index_backlog_ms", "3600000");
+    scene_table(&s);
+    for (uint32_t name = 0; name < 300; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 10000);
+    const int64_t before = scene_refused(&s);
+    const uint32_t rows = scene_rows(&s);
+    scene_pass(&s, 20000);
+    assert_true(scene_rows(&s) >= rows + 10); /* each waits for a second, or for up to two */
+    assert_true(scene_refused(&s) <= before + 40);
+    scene_close(&s);
+}
+
+/* Where data is not resident no piece is read before a reader thread has had its pages. */
+TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
+{
+    enum {
+        COLD_NAMES = TOUCHES_MAX / 2 /* each row is touched, too */
+    };
+    struct scene s;
+    (void)state;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    for (uint32_t name = 0; name < COLD_NAMES; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 100);
+    lone_checkpoint_all(&s.w);
+    s.w.resident_max = 0;
+    lone_crash(&s.w);
+    s.w.touch_count = 0;
+    const struct partition_info *p = &s.w.table.partitions[0];
+    struct request r = {.op = REQUEST_INDEX_FILL,
+                        .partition = p->id,
+                        .epoch = p->epoch,
+                        .fill = {p->lo, s.index.id}};
+    const uint64_t id = lone_ask(&s.w, &r);
+    assert_int_equal(s.w.touch_count, 1);
+    assert_int_equal(s.w.touches[0].bytes, FEED_FILL_BYTES);
+    assert_int_equal(slice_compare(s.w.touches[0].key, p->lo), 0);
+    scene_pass(&s, 100);
+    assert_int_equal(s.w.touch_count, 1); /* nothing goes on meanwhile */
+    assert_int_equal(s.w.answer_count, 0);
+    for (int i = 0; i < 1000 && s.w.answer_count == 0; i++) {
+        while (s.w.touch_count > 0) /* of the rows too */
+            lone_touch_end(&s.w, s.w.touch_count - 1);
+        scene_pass(&s, 1);
+    }
+    lone_assert_answer(&s.w, REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->id, id);
+    assert_int_equal(slice_compare(buffer_slice(&lone_answer(&s.w)->last), p->hi), 0);
+    scene_close(&s);
+}
+
+/* The allocation of an index is 2 units of writes and 10 of reads. */
+TEST(routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows)
+{
+    struct scene s;
+    (void)state;
+    scene_open(&s, 2);
+    s.w.gac = 1 + GAC_LEASE;
+    s.w.config.profile = PROFILE_RESEARCH; /* with GAC, partitions burst without limit */
+    lone_set(&s.w, "partition_policy", "burst");
+    scene_table(&s);
+    for (uint32_t name = 0; name < NAMES / 4; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 100);
+    assert_in_range(scene_rows(&s), 2, 3);
+    scene_pass(&s, 900);
+    for (int i = 0; i < 100; i++)
+        assert_in_range(scene_rows(&s), 2, 5);
+    scene_close(&s);
+}

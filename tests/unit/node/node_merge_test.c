@@ -1,0 +1,405 @@
+/* Two partitions of a node become one: what a frozen one refuses, what a word does that comes twice
+ * or late, and what is on disk when a merge is said to be done. */
+#include "tests/check.h"
+
+#include "engine/catalog/catalog.h"
+#include "engine/catalog/split.h"
+#include "engine/node/node_internal.h"
+#include "engine/transaction/transaction.h"
+#include "tests/support/lone_node.h"
+
+enum {
+    NAMES = 40
+};
+
+/* The table in two partitions, with items in both. */
+struct scene {
+    struct lone_node w;
+    struct partition_info lower;
+    struct partition_info upper;
+    uint32_t in_lower; /* a name */
+    uint32_t in_upper;
+};
+
+static void settle(struct lone_node *w)
+{
+    for (int i = 0; i < 20; i++) {
+        lone_write_all(w);
+        lone_pass(w, 50);
+    }
+    lone_write_all(w);
+    w->answer_count = 0;
+}
+
+static bool is_in(struct lone_node *w, uint32_t name, const struct partition_info *p)
+{
+    lone_key(w, name);
+    return slice_compare(buffer_slice(&w->key), p->lo) >= 0 &&
+           slice_compare(buffer_slice(&w->key), p->hi) < 0;
+}
+
+static void scene_init(struct scene *s)
+{
+    struct lone_node *w = &s->w;
+    struct buffer body = {0};
+    lone_init(w, PROFILE_OFF);
+    lone_open_table(w, 100, 100);
+    uint8_t cut[12] = {0};
+    memcpy(cut, w->table.partitions[0].lo.data, 4);
+    cut[4] = 0x80; /* the middle of the hashes */
+    struct table_split split = {.table_id = w->table.id,
+                                .partition = w->table.partitions[0].id,
+                                .epoch = w->table.partitions[0].epoch,
+                                .cut_count = 1,
+                                .cuts = {slice_make(cut, sizeof cut)}};
+    table_split_share_equally(&split);
+    table_split_encode(&body, &split);
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    lone_ask(w, &r);
+    settle(w);
+    lone_fetch_table(w);
+    assert_int_equal(w->table.partition_count, 2);
+    s->lower = w->table.partitions[0];
+    s->upper = w->table.partitions[1];
+    for (uint32_t name = 0; name < NAMES; name++) {
+        if (is_in(w, name, &s->upper))
+            s->in_upper = name;
+        else
+            s->in_lower = name;
+        lone_put(w, name, name + 1);
+        lone_write_all(w);
+        lone_assert_answer(w, REPLY_OK);
+    }
+    buffer_deinit(&body);
+}
+
+/* Without the catalog, whose map stays as it is. */
+static void ask(struct scene *s, const struct partition_info *p)
+{
+    struct buffer body = {0};
+    partition_info_encode(&body, p);
+    struct request r = {
+        .op = REQUEST_PARTITION_MERGE, .partition = p->id, .group.info = buffer_slice(&body)};
+    lone_ask(&s->w, &r);
+    buffer_deinit(&body);
+}
+
+static struct partition_info freezing(const struct scene *s)
+{
+    struct partition_info p = s->upper;
+    p.merge = MERGE_FREEZE;
+    p.merge_with = s->lower.id;
+    return p;
+}
+
+static struct frozen freeze(struct scene *s)
+{
+    const struct partition_info p = freezing(s);
+    ask(s, &p);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_OK);
+    assert_int_not_equal(lone_answer(&s->w)->frozen.index, 0);
+    return lone_answer(&s->w)->frozen;
+}
+
+static void thaw(struct scene *s)
+{
+    struct partition_info p = s->upper;
+    p.merge = MERGE_THAW;
+    p.merge_with = s->lower.id;
+    p.epoch++;
+    ask(s, &p);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_OK);
+}
+
+static struct partition_info absorbing(const struct scene *s, struct frozen frozen)
+{
+    struct partition_info p = s->lower;
+    p.epoch++;
+    p.hi = s->upper.hi;
+    p.merge = MERGE_ABSORB;
+    p.merge_with = s->upper.id;
+    p.frozen_index = frozen.index;
+    p.frozen_term = frozen.term;
+    return p;
+}
+
+static void ask_to_open(struct scene *s, struct partition_info p)
+{
+    struct buffer word = {0};
+    p.merge = MERGE_NONE;
+    partition_info_encode(&word, &p);
+    struct request r = {.op = REQUEST_PARTITION_OPEN,
+                        .partition = p.id,
+                        .replica = {.info = buffer_slice(&word), .as_of = 1000}};
+    lone_ask(&s->w, &r);
+    buffer_deinit(&word);
+}
+
+/* ---- frozen ---- */
+
+static void assert_refused(struct scene *s, enum request_op op, bool consistent)
+{
+    struct request r = lone_request(&s->w, op, s->in_upper);
+    if (op == REQUEST_GET)
+        r.get.consistent = consistent;
+    if (op == REQUEST_RANGE) {
+        r.range.consistent = consistent;
+        r.range.lo = s->upper.lo;
+        r.range.bytes_max = UINT32_MAX;
+    }
+    lone_ask(&s->w, &r);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_STALE_MAP);
+}
+
+static void assert_serves_nothing(struct scene *s)
+{
+    assert_refused(s, REQUEST_GET, true);
+    assert_refused(s, REQUEST_GET, false);
+    assert_refused(s, REQUEST_RANGE, true);
+    assert_refused(s, REQUEST_DELETE, false);
+    assert_int_equal(lone_get(&s->w, s->in_lower), s->in_lower + 1);
+}
+
+TEST(a_frozen_partition_serves_nothing_until_it_is_thawed)
+{
+    struct scene s;
+    scene_init(&s);
+    freeze(&s);
+    assert_serves_nothing(&s);
+    lone_crash(&s.w);
+    settle(&s.w);
+    assert_serves_nothing(&s);
+    lone_checkpoint_all(&s.w);
+    lone_crash(&s.w);
+    settle(&s.w);
+    assert_serves_nothing(&s);
+    thaw(&s);
+    const struct partition_info late = freezing(&s); /* of the epoch before */
+    ask(&s, &late);
+    lone_assert_answer(&s.w, REPLY_STALE_MAP);
+    s.w.table.partitions[1].epoch++;
+    assert_int_equal(lone_get(&s.w, s.in_upper), s.in_upper + 1);
+    lone_put(&s.w, s.in_upper, 99);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    lone_deinit(&s.w);
+}
+
+TEST(a_write_behind_the_entry_that_freezes_does_nothing)
+{
+    struct scene s;
+    scene_init(&s);
+    const struct partition_info p = freezing(&s);
+    ask(&s, &p);
+    s.w.answer_count = 0;
+    struct request r = lone_request(&s.w, REQUEST_DELETE, s.in_upper);
+    lone_ask(&s.w, &r); /* into the log behind it */
+    lone_write_all(&s.w);
+    bool told = false;
+    for (size_t i = 0; i < s.w.answer_count; i++)
+        told |= s.w.answers[i].code == REPLY_STALE_MAP;
+    assert_true(told);
+    struct frozen again = freeze(&s), first;
+    const struct partition_info absorb = absorbing(&s, again);
+    first = freeze(&s); /* said again, nothing changes */
+    assert_memory_equal(&first, &again, sizeof first);
+    ask(&s, &absorb);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    s.w.table.partitions[0].epoch++;
+    s.w.table.partitions[0].hi = s.upper.hi;
+    s.w.table.partition_count = 1;
+    assert_int_equal(lone_get(&s.w, s.in_upper), s.in_upper + 1);
+    lone_deinit(&s.w);
+}
+
+/* ---- taking over ---- */
+
+TEST(nothing_is_taken_over_that_is_not_frozen)
+{
+    struct scene s;
+    scene_init(&s);
+    struct frozen frozen = {raft_last(partitions_find(&s.w.node->partitions, s.upper.id)->raft), 1};
+    const struct partition_info absorb = absorbing(&s, frozen);
+    ask(&s, &absorb);
+    lone_assert_answer(&s.w, REPLY_OVERLOADED);
+    lone_write_all(&s.w);
+    assert_false(node_is_stopped(s.w.node));
+    assert_int_equal(lone_get(&s.w, s.in_upper), s.in_upper + 1);
+    lone_deinit(&s.w);
+}
+
+/* What the leader of another node has let into the log. */
+TEST(a_node_stops_rather_than_guess_what_it_takes_over)
+{
+    struct scene s;
+    struct buffer body = {0};
+    scene_init(&s);
+    struct frozen frozen = {raft_last(partitions_find(&s.w.node->partitions, s.upper.id)->raft), 1};
+    const struct partition_info absorb = absorbing(&s, frozen);
+    partition_info_encode(&body, &absorb);
+    const struct operation o = {.from = ROUTER, .request.id = 1};
+    struct partition *lower = partitions_find(&s.w.node->partitions, s.lower.id);
+    assert_non_null(groups_propose(&s.w.node->groups, lower, &o, LOG_MERGE, buffer_slice(&body),
+                                   slice_make(NULL, 0)));
+    lone_pass(&s.w, 1);
+    while (!node_is_stopped(s.w.node) && (s.w.flying != NULL || lone_write_begin(&s.w)))
+        lone_write_end(&s.w, 0);
+    buffer_deinit(&body);
+    assert_true(node_is_stopped(s.w.node));
+    assert_non_null(partitions_find(&s.w.node->partitions, s.upper.id));
+    lone_deinit(&s.w);
+}
+
+/* Until the lower replica has taken over. The record of that is not on disk. */
+static void absorb(struct scene *s, const struct partition_info *lower)
+{
+    ask(s, lower);
+    while (partitions_find(&s->w.node->partitions, s->upper.id) != NULL) {
+        assert_true(lone_write_begin(&s->w));
+        lone_write_end(&s->w, 0);
+    }
+}
+
+static void absorb_without_its_record_on_disk(struct scene *s, struct partition_info *lower)
+{
+    scene_init(s);
+    *lower = absorbing(s, freeze(s));
+    absorb(s, lower);
+}
+
+/* Or the catalog takes the upper partition for gone, and what a node holds of it is erased, when
+ * the node dies, forgets the merge, and needs that. */
+TEST(a_merge_is_said_to_be_done_once_it_is_on_disk)
+{
+    struct scene s;
+    struct partition_info lower;
+    absorb_without_its_record_on_disk(&s, &lower);
+    ask_to_open(&s, lower);
+    lone_assert_answer(&s.w, REPLY_OVERLOADED);
+    lone_write_all(&s.w);
+    ask_to_open(&s, lower);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    lone_crash(&s.w);
+    assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
+    assert_int_equal(partitions_find(&s.w.node->partitions, lower.id)->info.epoch, lower.epoch);
+    settle(&s.w);
+    lone_assert_verified(&s.w, NAMES);
+    lone_deinit(&s.w);
+}
+
+TEST(a_merge_that_a_crash_forgot_is_done_again)
+{
+    struct scene s;
+    struct partition_info lower;
+    absorb_without_its_record_on_disk(&s, &lower);
+    lone_crash(&s.w);
+    settle(&s.w);
+    assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
+    lone_assert_verified(&s.w, NAMES);
+    lone_deinit(&s.w);
+}
+
+/* What is behind the entry changes nothing, so it is not waited for. */
+TEST(a_lock_behind_the_entry_that_freezes_is_none)
+{
+    struct scene s;
+    scene_init(&s);
+    uint8_t token[TRANSACTION_TOKEN_SIZE] = {7};
+    struct transaction_part part = {.id = {1, 1}, .token = slice_make(token, sizeof token)};
+    struct buffer bytes = {0};
+    const struct partition_info p = freezing(&s);
+    struct request r = lone_request(&s.w, REQUEST_DELETE, s.in_upper);
+    part.anchor = r.write.key;
+    transaction_part_walk(&(struct codec){.out = &bytes}, &part);
+    r.write.transaction = buffer_slice(&bytes);
+    ask(&s, &p);
+    s.w.answer_count = 0;
+    lone_ask(&s.w, &r); /* into the log behind it */
+    lone_write_all(&s.w);
+    s.w.answer_count = 0;
+    thaw(&s);
+    s.w.table.partitions[1].epoch++;
+    lone_put(&s.w, s.in_upper, 99);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    buffer_deinit(&bytes);
+    lone_deinit(&s.w);
+}
+
+/* The store has the upper replica frozen by the first merge, which was given up. */
+static void absorb_in_a_second_merge(struct scene *s)
+{
+    scene_init(s);
+    freeze(s);
+    lone_checkpoint_all(&s->w);
+    thaw(s);
+    s->upper.epoch++;
+    const struct partition_info lower = absorbing(s, freeze(s));
+    absorb(s, &lower);
+}
+
+static void assert_starts_merged(struct scene *s)
+{
+    lone_crash(&s->w);
+    settle(&s->w);
+    assert_false(node_is_stopped(s->w.node));
+    assert_null(partitions_find(&s->w.node->partitions, s->upper.id));
+    lone_assert_verified(&s->w, NAMES);
+}
+
+TEST(a_second_merge_is_replayed_over_the_freeze_of_one_that_was_given_up)
+{
+    struct scene s;
+    absorb_in_a_second_merge(&s);
+    lone_write_all(&s.w);
+    assert_starts_merged(&s);
+    lone_deinit(&s.w);
+}
+
+TEST(a_second_merge_that_a_crash_forgot_is_done_again)
+{
+    struct scene s;
+    absorb_in_a_second_merge(&s);
+    assert_starts_merged(&s);
+    lone_deinit(&s.w);
+}
+
+TEST(a_late_word_opens_nothing_that_was_taken_over)
+{
+    struct scene s;
+    struct partition_info lower;
+    absorb_without_its_record_on_disk(&s, &lower);
+    lone_write_all(&s.w);
+    ask_to_open(&s, s.upper);
+    lone_assert_answer(&s.w, REPLY_OVERLOADED);
+    lone_write_all(&s.w);
+    assert_null(partitions_find(&s.w.node->partitions, s.upper.id));
+    lone_deinit(&s.w);
+}
+
+TEST(words_that_make_no_sense_are_refused)
+{
+    struct scene s;
+    scene_init(&s);
+    struct partition_info p = s.upper; /* no step */
+    ask(&s, &p);
+    lone_assert_answer(&s.w, REPLY_MALFORMED);
+    p = freezing(&s);
+    p.id = 4711;
+    ask(&s, &p);
+    lone_assert_answer(&s.w, REPLY_WRONG_PARTITION);
+    p = freezing(&s);
+    p.epoch++;
+    ask(&s, &p);
+    lone_assert_answer(&s.w, REPLY_STALE_MAP);
+    p = absorbing(&s, (struct frozen){1, 1});
+    p.hi = s.lower.hi; /* nothing is taken over */
+    ask(&s, &p);
+    lone_assert_answer(&s.w, REPLY_STALE_MAP);
+    lone_deinit(&s.w);
+}

@@ -1,0 +1,560 @@
+/* shard_moves_test.c - items of salted keys go to their homes, one step at a time. */
+#include "tests/check.h"
+
+#include "engine/item/storage_key.h"
+#include "replication/raft_mutation.h"
+#include "tests/support/shard_scene.h"
+
+/* ---- moves ---- */
+
+TEST(an_item_goes_to_its_home_and_is_at_one_place)
+{
+    for (int split = 0; split < 2; split++) {
+        struct shards_scene s;
+        shards_open(&s);
+        if (split == 1)
+            shards_split(&s);
+        for (uint32_t i = 0; i < s.w.table.partition_count; i++)
+            shards_salt(&s, i, VERSION);
+        const uint32_t name = split == 1 ? shards_mover_to(&s, true) : shards_mover(&s, SHARDS);
+        assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+        shards_move_surely(&s, name, 0, SHARDS);
+        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+        assert_int_equal(shards_places(&s, name), 1);
+        assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK); /* there is none */
+        assert_int_equal(shards_move(&s, name, shards_home(&s, name, SHARDS), SHARDS), REPLY_OK);
+        assert_int_equal(shards_put(&s, name, shards_home(&s, name, SHARDS), OLD + 1), REPLY_OK);
+        shards_pass(&s, 200);
+        assert_int_equal(shards_places(&s, name), 1);
+        lone_assert_verified(&s.w, 1);
+        shards_close(&s);
+    }
+}
+
+TEST(who_needs_the_same_item_shares_its_move)
+{
+    struct shards_scene s;
+    (void)state;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(&s, 10);
+    struct request r = shards_moving(&s, name, 0, SHARDS);
+    lone_ask(&s.w, &r);
+    r.id = s.w.next_id++;
+    node_request(s.w.node, s.w.now, s.w.waited, ROUTER, &r);
+    lone_take_effects(&s.w);
+    assert_int_equal(s.w.node->shard_moves.count, 1);
+    while (s.w.answer_count < 2)
+        shards_pass(&s, 1);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(s.w.answers[i].code, REPLY_OK);
+    assert_int_equal(shards_places(&s, name), 1);
+    shards_close(&s);
+}
+
+/* After each write of the log. Whatever was done by then, the item is at one place, and goes home. */
+TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
+{
+    enum {
+        WRITES = 8
+    };
+    (void)state;
+    for (int other = 0; other < 2; other++) {
+        for (int writes = 0; writes < WRITES; writes++) {
+            struct shards_scene s;
+            shards_open(&s);
+            shards_split(&s);
+            shards_salt(&s, 0, VERSION);
+            shards_salt(&s, 1, VERSION);
+            const uint32_t name = shards_mover_to(&s, other);
+            assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+            assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+            shards_pass(&s, 10);
+            struct request r = shards_moving(&s, name, 0, SHARDS);
+            lone_ask(&s.w, &r);
+            for (int i = 0; i < writes; i++) {
+                if (lone_write_begin(&s.w))
+                    lone_write_end(&s.w, 0);
+                else
+                    lone_pass(&s.w, 1);
+            }
+            lone_crash(&s.w);
+            shards_pass(&s, writes % 2 == 0 ? 100 : 12000);
+            assert_int_equal(shards_places(&s, name), 1);
+            shards_move_surely(&s, name, 0, SHARDS);
+            assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+            assert_int_equal(shards_places(&s, name), 1);
+            shards_pass(&s, 200);
+            lone_assert_verified(&s.w, 1);
+            shards_close(&s);
+        }
+    }
+}
+
+/* The entry with the fence is followed by a write that was proposed before it was applied. */
+TEST(a_move_sees_writes_from_before_the_fence)
+{
+    struct shards_scene s;
+    (void)state;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION - 1);
+    s.salting = VERSION - 1;
+    const uint32_t name = shards_mover(&s, SHARDS);
+    assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK);
+    shards_tell(&s, 0, VERSION);
+    assert_true(lone_write_begin(&s.w));
+    const struct slice key = shards_key(&s, name, 0);
+    struct request put = shards_request(&s, REQUEST_PUT, key);
+    put.write.key = key;
+    put.write.item = lone_item(&s.w, OLD, 10);
+    lone_ask(&s.w, &put);
+    lone_write_end(&s.w, 0); /* the fence */
+    assert_int_equal(s.w.answer_count, 0);
+    s.salting = VERSION;
+    struct request r = shards_moving(&s, name, 0, SHARDS);
+    r.salted = VERSION;
+    lone_ask(&s.w, &r);
+    assert_int_equal(s.w.answer_count, 0);
+    while (s.w.answer_count < 2)
+        shards_pass(&s, 1);
+    shards_move_surely(&s, name, 0, SHARDS);
+    assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+    assert_int_equal(shards_places(&s, name), 1);
+    shards_close(&s);
+}
+
+/* SALT-1 is broken by hand. */
+TEST(a_move_overwrites_nothing)
+{
+    struct shards_scene s;
+    (void)state;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_put(&s, name, home, OLD + 1), REPLY_OK);
+    enum reply_code code;
+    while ((code = shards_move(&s, name, 0, SHARDS)) == REPLY_OVERLOADED)
+        shards_pass(&s, 10);
+    assert_int_equal(code, REPLY_CORRUPT);
+    shards_pass(&s, 100);
+    assert_int_equal(shards_get(&s, name, 0), OLD);
+    assert_int_equal(shards_get(&s, name, home), OLD + 1);
+    shards_close(&s);
+}
+
+TEST(malformed_moves_are_refused)
+{
+    struct shards_scene s;
+    (void)state;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const struct request good = shards_moving(&s, 1, 0, 2);
+    struct buffer end = {0};
+    buffer_set(&end, good.move.key);
+    buffer_append_u8(&end, 0);
+    struct request r = good;
+    r.move.hi = buffer_slice(&end);
+    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    r.move.hi = slice_make(end.data, end.size - 2); /* before the key */
+    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    r.move.hi = good.move.key;
+    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    r = good;
+    r.move.shards = 0;
+    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    r.move.shards = SHARDS_MAX + 1;
+    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    r = good;
+    const size_t collection =
+        storage_key_collection_size(good.move.key); /* of tables without sort keys */
+    for (size_t size = 0; size < good.move.key.size; size += size + 1 == collection ? 2 : 1) {
+        r.move.key = slice_make(good.move.key.data, size);
+        assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    }
+    end.data[7] ^= 1; /* no shard has this hash */
+    r.move.key = slice_make(end.data, good.move.key.size);
+    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    end.data[7] ^= 1;
+    end.data[0] = 0xff;
+    end.data[4] = 0xff;
+    r = good;
+    r.move.hi = buffer_slice(&end); /* behind the shard */
+    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    buffer_deinit(&end);
+    shards_close(&s);
+}
+
+TEST(only_parts_of_transactions_say_that_they_move)
+{
+    struct shards_scene s;
+    (void)state;
+    shards_open(&s);
+    const struct slice key = shards_key(&s, 1, 0);
+    struct request r = shards_request(&s, REQUEST_PUT, key);
+    r.write.key = key;
+    r.write.item = lone_item(&s.w, OLD, 10);
+    r.write.moves = true;
+    assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
+    r.write.moves = false;
+    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    shards_close(&s);
+}
+
+/* ---- pieces ---- */
+
+static struct request scene_piece(struct shards_scene *s, struct slice from, struct buffer *hi,
+                                  uint32_t shards)
+{
+    struct request r = shards_request(s, REQUEST_SHARD_MOVE, from);
+    buffer_set(hi, slice_make(from.data, storage_key_collection_size(from)));
+    storage_key_successor(hi);
+    r.move.key = from;
+    r.move.hi = buffer_slice(hi);
+    r.move.shards = shards;
+    return r;
+}
+
+/* Until the end of the shard. How many items were moved. */
+static uint32_t scene_move_shard(struct shards_scene *s, uint32_t shard, uint32_t shards,
+                                 uint32_t *requests)
+{
+    struct buffer from = {0}, hi = {0};
+    uint32_t moved = 0;
+    bool more = true;
+    buffer_set(&from, shards_key(s, 0, shard));
+    from.size = storage_key_collection_size(buffer_slice(&from));
+    for (*requests = 0; more; ++*requests) {
+        const struct request r = scene_piece(s, buffer_slice(&from), &hi, shards);
+        assert_true(*requests < 2000);
+        assert_int_equal(shards_ask(s, &r), REPLY_OK);
+        const struct answer *a = lone_answer(&s->w);
+        moved += a->count;
+        more = a->more;
+        assert_true(slice_compare(buffer_slice(&a->last), buffer_slice(&from)) >= 0);
+        buffer_set(&from, buffer_slice(&a->last));
+        shards_pass(s, 5);
+    }
+    buffer_deinit(&from);
+    buffer_deinit(&hi);
+    return moved;
+}
+
+TEST(pieces_bring_all_items_of_a_shard_home)
+{
+    enum {
+        ITEMS = 350
+    };
+    struct shards_scene s;
+    uint32_t away = 0, requests;
+    (void)state;
+    shards_open(&s);
+    shards_split(&s);
+    shards_salt(&s, 0, VERSION);
+    shards_salt(&s, 1, VERSION);
+    for (uint32_t name = 0; name < ITEMS; name++) {
+        assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
+        away += shards_home(&s, name, SHARDS) != 0;
+    }
+    assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), away);
+    assert_in_range(requests, 4, 100);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+    assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), 0);
+    assert_int_equal(requests, 1);
+    lone_assert_verified(&s.w, ITEMS);
+    shards_close(&s);
+}
+
+TEST(cold_items_are_touched_before_they_move)
+{
+    enum {
+        ITEMS = 60
+    };
+    struct shards_scene s;
+    uint32_t away = 0, requests;
+    (void)state;
+    shards_init(&s);
+    s.w.resident_max = 1;
+    lone_open_table(&s.w, 100, 100);
+    shards_salt(&s, 0, VERSION);
+    for (uint32_t name = 0; name < ITEMS; name++) {
+        assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
+        away += shards_home(&s, name, SHARDS) != 0;
+    }
+    lone_checkpoint_all(&s.w);
+    shards_move_surely(&s, shards_mover(&s, SHARDS), 0, SHARDS);
+    lone_checkpoint_all(&s.w);
+    assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), away - 1);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+    shards_close(&s);
+}
+
+/* A lock of a transaction from before the fence. */
+/* A piece's next move takes the place of the one that has ended. Who else waited for that one is answered,
+ * and the new move is not taken for done. */
+TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
+{
+    enum {
+        ITEMS = 60
+    };
+    struct shards_scene s;
+    struct buffer from = {0}, hi = {0}, keys[SHARD_PIECE_MOVES] = {0};
+    (void)state;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
+    assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);
+    shards_pass(&s, 10); /* the map has come */
+    buffer_set(&from, shards_key(&s, 0, 0));
+    from.size = storage_key_collection_size(buffer_slice(&from));
+    struct request r = scene_piece(&s, buffer_slice(&from), &hi, SHARDS);
+    lone_ask(&s.w, &r);
+    assert_int_equal(s.w.node->shard_moves.count, SHARD_PIECE_MOVES);
+    for (uint32_t i = 0; i < SHARD_PIECE_MOVES; i++) {
+        buffer_set(&keys[i], buffer_slice(&s.w.node->shard_moves.all[i].key));
+        r = shards_request(&s, REQUEST_SHARD_MOVE, buffer_slice(&keys[i]));
+        r.move.key = buffer_slice(&keys[i]);
+        r.move.shards = SHARDS;
+        r.id = s.w.next_id++;
+        node_request(s.w.node, s.w.now, s.w.waited, ROUTER, &r);
+        lone_take_effects(&s.w);
+    }
+    for (int ms = 0; s.w.answer_count < 1 + SHARD_PIECE_MOVES; ms++) {
+        assert_true(ms < 1000);
+        shards_pass(&s, 1);
+    }
+    for (size_t i = 0; i < s.w.answer_count; i++)
+        assert_int_equal(s.w.answers[i].code, REPLY_OK);
+    assert_int_equal(s.w.node->shard_moves.count, 0);
+    for (uint32_t name = 0; name < ITEMS; name++) {
+        assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+        assert_int_equal(shards_places(&s, name), 1);
+    }
+    for (uint32_t i = 0; i < SHARD_PIECE_MOVES; i++)
+        buffer_deinit(&keys[i]);
+    buffer_deinit(&from);
+    buffer_deinit(&hi);
+    shards_close(&s);
+}
+
+TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
+{
+    struct shards_scene s;
+    struct buffer part = {0}, anchor = {0}, hi = {0}, from = {0};
+    uint8_t token[TRANSACTION_TOKEN_SIZE] = {7};
+    uint32_t requests;
+    (void)state;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS);
+    uint32_t home = 0;
+    while (shards_home(&s, home, SHARDS) != 0)
+        home++;
+    assert_int_equal(shards_put(&s, home, 0, OLD), REPLY_OK);
+    buffer_set(&anchor, shards_key(&s, name, 0));
+    struct transaction_part t = {
+        .id = {1, 1}, .anchor = buffer_slice(&anchor), .token = slice_make(token, sizeof token)};
+    transaction_part_walk(&(struct codec){.out = &part}, &t);
+    struct request r = shards_request(&s, REQUEST_PUT, buffer_slice(&anchor));
+    r.write.key = buffer_slice(&anchor);
+    r.write.item = lone_item(&s.w, OLD, 10);
+    r.write.transaction = buffer_slice(&part);
+    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_LOCKED);
+    buffer_set(&from, shards_key(&s, 0, 0));
+    from.size = storage_key_collection_size(buffer_slice(&from));
+    r = scene_piece(&s, buffer_slice(&from), &hi, SHARDS);
+    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_true(lone_answer(&s.w)->more);
+    assert_true(slice_equal(buffer_slice(&lone_answer(&s.w)->last), buffer_slice(&anchor)));
+    struct request decide = shards_request(&s, REQUEST_TRANSACT_DECIDE, buffer_slice(&anchor));
+    decide.transaction.key = buffer_slice(&anchor);
+    decide.transaction.id_high = decide.transaction.id_low = 1;
+    decide.transaction.token = t.token;
+    assert_int_equal(shards_ask(&s, &decide), REPLY_OK);
+    assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), 1);
+    assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+    assert_int_equal(shards_get(&s, home, 0), OLD);
+    buffer_deinit(&part);
+    buffer_deinit(&anchor);
+    buffer_deinit(&hi);
+    buffer_deinit(&from);
+    shards_close(&s);
+}
+
+/* ---- what goes with an item ---- */
+
+static int64_t scene_records(struct shards_scene *s)
+{
+    return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id)->stream.rows.count;
+}
+
+static struct partition_stats scene_stats(struct shards_scene *s)
+{
+    struct request r = {.op = REQUEST_STATS};
+    struct partition_stats stats;
+    assert_int_equal(shards_ask(s, &r), REPLY_OK);
+    struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
+    assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
+    return stats;
+}
+
+TEST(a_move_costs_nothing_and_streams_are_not_told)
+{
+    struct shards_scene s;
+    (void)state;
+    shards_init(&s);
+    s.w.stream = 1 + STREAM_BOTH_IMAGES;
+    lone_open_table(&s.w, 100, 100);
+    s.salting = 0;
+    const uint32_t name = shards_mover(&s, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    shards_salt(&s, 0, s.salting = VERSION);
+    assert_int_equal(scene_records(&s), 1);
+    const int64_t consumed = scene_stats(&s).kinds[ADMIT_WRITE].counts.load.consumed_mcu;
+    shards_move_surely(&s, name, 0, SHARDS);
+    shards_pass(&s, 200);
+    assert_int_equal(scene_stats(&s).kinds[ADMIT_WRITE].counts.load.consumed_mcu, consumed);
+    assert_int_equal(shards_places(&s, name), 1);
+    assert_int_equal(scene_records(&s), 1);
+    assert_int_equal(shards_put(&s, name, shards_home(&s, name, SHARDS), OLD + 1), REPLY_OK);
+    assert_int_equal(scene_records(&s), 2);
+    shards_close(&s);
+}
+
+/* Rows in the key space of the index's table. */
+static int64_t scene_rows(struct shards_scene *s)
+{
+    struct node_verification v;
+    assert_int_equal(node_verify(s->w.node, &v), STATUS_OK);
+    return v.items;
+}
+
+/* A table with a global index by `v`. */
+static void scene_open_indexed(struct shards_scene *s)
+{
+    struct buffer spec = {0};
+    shards_init(s);
+    shards_index_by_version(s, false);
+    const struct table_spec throughput = {.name = s->all[0].name,
+                                          .partition_key = s->all[0].keys[0],
+                                          .billing = BILLING_PROVISIONED,
+                                          .rcu = 10,
+                                          .wcu = 10};
+    table_spec_encode(&spec, &throughput);
+    buffer_append_sized(&s->globals, buffer_slice(&spec));
+    s->w.globals = buffer_slice(&s->globals);
+    lone_open_table(&s->w, 100, 100);
+    buffer_deinit(&spec);
+}
+
+/* What a former leader has sent may come to the index late: not after the new place has told it more. */
+TEST(a_new_leader_writes_a_row_again_before_its_item_leaves)
+{
+    struct shards_scene s;
+    (void)state;
+    scene_open_indexed(&s);
+    s.salting = 0;
+    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    shards_pass(&s, 500);
+    lone_crash(&s.w);
+    shards_pass(&s, 100);
+    shards_salt(&s, 0, s.salting = VERSION);
+    const struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(&s, 10);
+    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 0);
+    struct request r = shards_moving(&s, name, 0, SHARDS);
+    lone_ask(&s.w, &r);
+    assert_int_equal(lone_answer(&s.w)->code, REPLY_OVERLOADED);
+    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 1);
+    shards_move_surely(&s, name, 0, SHARDS);
+    shards_pass(&s, 500);
+    assert_int_equal(shards_get(&s, name, home), OLD);
+    assert_int_equal(scene_rows(&s), 2);
+    shards_close(&s);
+}
+
+TEST(an_item_waits_with_its_move_until_global_indexes_have_it)
+{
+    struct shards_scene s;
+    (void)state;
+    scene_open_indexed(&s);
+    s.salting = 0;
+    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    assert_int_equal(shards_put(&s, name + 1, 0, OLD), REPLY_OK);
+    shards_pass(&s, 500);
+    const struct partition_info info = s.w.table.partitions[0];
+    struct partition *p = partitions_find(&s.w.node->partitions, info.id);
+    assert_int_equal(scene_rows(&s), 2);
+    shards_salt(&s, 0, s.salting = VERSION);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OK); /* no item */
+    const struct slice key = shards_key(&s, name, 0);
+    struct request put = shards_request(&s, REQUEST_PUT, key);
+    put.write.key = key;
+    put.write.item = lone_item(&s.w, OLD, 10);
+    lone_ask(&s.w, &put);
+    assert_true(lone_write_begin(&s.w));
+    lone_write_end(&s.w, 0);
+    lone_assert_answer(&s.w, REPLY_OK);
+    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 1);
+    struct request r = shards_moving(&s, name, 0, SHARDS);
+    lone_ask(&s.w, &r);
+    assert_int_equal(shards_finish(&s), REPLY_OVERLOADED);
+    shards_move_surely(&s, name, 0, SHARDS);
+    shards_pass(&s, 500);
+    assert_int_equal(shards_get(&s, name, home), OLD);
+    assert_int_equal(scene_rows(&s), 4); /* two items, two rows */
+    assert_int_equal(feeds_lag(&s.w.node->feeds, p).items, 0);
+    assert_int_equal(shards_put(&s, name, home, OLD + 1), REPLY_OK);
+    shards_pass(&s, 500);
+    assert_int_equal(scene_rows(&s), 4);
+    shards_close(&s);
+}
+
+/* ---- mistakes ---- */
+
+static uint32_t scene_places_after(enum raft_mutation mistake, uint32_t *at_home)
+{
+    struct shards_scene s;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    raft_mutation = mistake;
+    shards_move_surely(&s, name, 0, SHARDS);
+    raft_mutation = RAFT_MUTATION_NONE;
+    shards_pass(&s, 200);
+    *at_home = shards_get(&s, name, shards_home(&s, name, SHARDS));
+    const uint32_t places = shards_places(&s, name);
+    shards_close(&s);
+    return places;
+}
+
+TEST(mistakes_with_moves_and_the_fence_show)
+{
+    uint32_t at_home;
+    (void)state;
+    assert_int_equal(scene_places_after(RAFT_MUTATION_NONE, &at_home), 1);
+    assert_int_equal(at_home, OLD);
+    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_BLIND, &at_home), 1);
+    assert_int_equal(at_home, 0);
+    assert_int_equal(scene_places_after(RAFT_MUTATION_MOVE_COPIES, &at_home), 2);
+    struct shards_scene s;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    s.salting = VERSION - 1;
+    assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_STALE_MAP);
+    raft_mutation = RAFT_MUTATION_SKIP_FENCE;
+    assert_int_equal(shards_put(&s, 1, 0, OLD), REPLY_OK);
+    raft_mutation = RAFT_MUTATION_NONE;
+    shards_close(&s);
+}

@@ -1,0 +1,311 @@
+#include "tests/check.h"
+
+#include "tests/support/expect.h"
+
+static struct fake_cluster f;
+static uint32_t tables_told;
+
+/* The partition that is told is one of the table that is told. */
+static void told(void *context, const struct router_answer *a)
+{
+    const struct fake_cluster *cluster = context;
+    bool fits = false;
+    for (uint32_t t = 0; t < cluster->table_count; t++) {
+        for (uint32_t p = 0; p < cluster->tables[t].partition_count; p++)
+            fits |= slice_equal(cluster->tables[t].name, a->table) &&
+                    cluster->tables[t].partitions[p].id == a->partition;
+    }
+    assert_true(fits || a->partition == 0);
+    tables_told += fits;
+}
+
+static int start(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    f.answered = told;
+    tables_told = 0;
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 4);
+    fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+FIXTURE(start, stop)
+
+static const char PUTS[] =
+    "{\"RequestItems\":{\"users\":[{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"}}}},"
+    "{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"b\"}}}}],"
+    "\"events\":[{\"PutRequest\":{\"Item\":{\"who\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}}}}]},"
+    "\"ReturnConsumedCapacity\":\"TOTAL\"}";
+
+TEST(puts_and_deletes_of_several_tables_are_done_and_counted)
+{
+    expect_call(&f, "BatchWriteItem", PUTS, 200,
+                "{\"UnprocessedItems\":{},\"ConsumedCapacity\":[{\"TableName\":\"users\","
+                "\"CapacityUnits\":2.0},{\"TableName\":\"events\",\"CapacityUnits\":1.0}]}");
+    assert_int_equal(f.item_count, 3);
+    expect_call(
+        &f, "BatchWriteItem",
+        "{\"RequestItems\":{\"users\":[{\"DeleteRequest\":{\"Key\":{\"id\":{\"S\":\"a\"}}}},"
+        "{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"c\"}}}}]}}",
+        200, "{\"UnprocessedItems\":{}}");
+    assert_int_equal(f.item_count, 3);
+}
+
+TEST(gets_of_several_tables_come_back_by_table)
+{
+    fake_call(&f, "BatchWriteItem", PUTS);
+    f.hold = true;
+    fake_call(&f, "BatchGetItem",
+              "{\"RequestItems\":{\"users\":{\"Keys\":[{\"id\":{\"S\":\"a\"}},"
+              "{\"id\":{\"S\":\"none\"}},{\"id\":{\"S\":\"b\"}}]},"
+              "\"events\":{\"Keys\":[{\"n\":{\"N\":\"1\"},\"who\":{\"S\":\"a\"}}],"
+              "\"ConsistentRead\":true}},\"ReturnConsumedCapacity\":\"TOTAL\"}");
+    /* All are asked at once; the answers come in another order. */
+    assert_int_equal(f.held_count, 4);
+    while (f.held_count > 0)
+        fake_answer(&f, f.held_count - 1);
+    expect_answer(fake_take_answer(&f, 1), 200,
+                  "{\"Responses\":{\"users\":[{\"id\":{\"S\":\"a\"}},{\"id\":{\"S\":\"b\"}}],"
+                  "\"events\":[{\"who\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}}]},"
+                  "\"UnprocessedKeys\":{},\"ConsumedCapacity\":[{\"TableName\":\"users\","
+                  "\"CapacityUnits\":1.5},{\"TableName\":\"events\",\"CapacityUnits\":1.0}]}");
+}
+
+/* The router knows the table that is asked last before it knows the first. */
+TEST(the_log_of_requests_names_a_partition_of_the_table_that_it_names)
+{
+    fake_call(&f, "GetItem",
+              "{\"TableName\":\"events\",\"Key\":{\"who\":{\"S\":\"a\"},\"n\":{\"N\":\"1\"}}}");
+    fake_call(&f, "BatchWriteItem", PUTS);
+    assert_int_equal(tables_told, 2);
+}
+
+TEST(what_was_throttled_comes_back_as_unprocessed)
+{
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_ALLOCATION;
+    f.fail_count = 1;
+    f.fail_after = 1;
+    expect_call(&f, "BatchWriteItem", PUTS, 200,
+                "{\"UnprocessedItems\":{\"users\":[{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"b\"}}"
+                "}}]},\"ConsumedCapacity\":[{\"TableName\":\"users\",\"CapacityUnits\":1.0},"
+                "{\"TableName\":\"events\",\"CapacityUnits\":1.0}]}");
+    f.fail_count = 1;
+    f.fail_after = 0;
+    expect_call(&f, "BatchGetItem",
+                "{\"RequestItems\":{\"users\":{\"ConsistentRead\":true,\"Keys\":["
+                "{\"id\":{\"S\":\"b\"}},{\"id\":{\"S\":\"a\"}}]}}}",
+                200,
+                "{\"Responses\":{\"users\":[{\"id\":{\"S\":\"a\"}}]},\"UnprocessedKeys\":{"
+                "\"users\":{\"Keys\":[{\"id\":{\"S\":\"b\"}}],\"ConsistentRead\":true}}}");
+}
+
+TEST(a_batch_says_what_throttled_its_parts)
+{
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_NODE;
+    f.fail_wait_us = 7000;
+    f.fail_count = 1;
+    struct fake_answer a = fake_call(&f, "BatchWriteItem", PUTS);
+    assert_int_equal(a.status, 200);
+    assert_slice_is(fake_header(a, "x-weir-throttled-by"), "node");
+    assert_slice_is(fake_header(a, "x-weir-retry-after-ms"), "7");
+    assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
+}
+
+TEST(an_unknown_outcome_of_a_part_is_unprocessed_too)
+{
+    f.fail_code = REPLY_UNKNOWN;
+    f.fail_count = 1;
+    struct fake_answer a = fake_call(&f, "BatchWriteItem", PUTS);
+    assert_int_equal(a.status, 200);
+    assert_non_null(memmem(a.body.data, a.body.size, "{\"UnprocessedItems\":{\"users\":[", 30));
+}
+
+TEST(if_all_was_throttled_the_call_is)
+{
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_KEY_RANGE;
+    f.fail_count = 3;
+    struct fake_answer a = fake_call(&f, "BatchWriteItem", PUTS);
+    assert_int_equal(a.status, 400);
+    assert_non_null(memmem(a.body.data, a.body.size, "ProvisionedThroughputExceeded", 29));
+    assert_non_null(memmem(a.body.data, a.body.size, "TableWriteKeyRangeThroughputExceeded", 36));
+    f.fail_code = REPLY_OVERLOADED;
+    f.fail_count = 3;
+    assert_int_equal(fake_call(&f, "BatchWriteItem", PUTS).status, 503);
+}
+
+/* Not by the first refusal: what nobody knows may have been done. */
+TEST(a_call_of_which_a_part_may_be_done_does_not_say_that_nothing_was)
+{
+    fake_call(&f, "BatchWriteItem", PUTS);
+    f.hold = true;
+    fake_call(&f, "BatchWriteItem", PUTS);
+    fake_answer_code(&f, 0, REPLY_OVERLOADED);
+    fake_answer_code(&f, 0, REPLY_UNKNOWN);
+    while (f.held_count > 0)
+        fake_answer_code(&f, 0, REPLY_OVERLOADED);
+    assert_int_equal(fake_take_answer(&f, 1).status, 500);
+}
+
+static char *many(const char *head, int count, const char *entry, const char *tail)
+{
+    struct buffer b = {0};
+    buffer_append_text(&b, head);
+    for (int i = 0; i < count; i++) {
+        if (i > 0)
+            buffer_append_u8(&b, ',');
+        const char *at = strchr(entry, '%');
+        if (at == NULL) {
+            buffer_append_text(&b, entry);
+            continue;
+        }
+        buffer_append(&b, entry, (size_t)(at - entry));
+        buffer_append_format(&b, "%d%s", i, at + 2);
+    }
+    buffer_append_text(&b, tail);
+    buffer_append_u8(&b, 0);
+    return (char *)b.data;
+}
+
+TEST(too_many_are_refused)
+{
+    static const char PUT[] = "{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"%d\"}}}}";
+    static const char SHOWN_WRITE[] = " WriteRequest(putRequest=null, deleteRequest=null)";
+    char *text = many("{\"RequestItems\":{\"users\":[", 26, "{}", "]}}");
+    char *shown = many("1 validation error detected: Value '{users=[WriteRequest(putRequest=null, "
+                       "deleteRequest=null),",
+                       25, SHOWN_WRITE,
+                       "]}' at 'requestItems' failed to satisfy constraint: Map value must satisfy "
+                       "constraint: [Member must have length less than or equal to 25, Member must "
+                       "have length greater than or equal to 1]");
+    expect_invalid(&f, "BatchWriteItem", text, shown);
+    free(shown);
+    free(text);
+    text = many("{\"RequestItems\":{\"users\":[", 25, PUT,
+                "],\"events\":[{\"DeleteRequest\":{\"Key\":{}}}]}}");
+    expect_invalid(&f, "BatchWriteItem", text,
+                   "Too many items requested for the BatchWriteItem call");
+    free(text);
+    text = many("{\"RequestItems\":{\"users\":[", 25, PUT, "]}}");
+    expect_call(&f, "BatchWriteItem", text, 200, "{\"UnprocessedItems\":{}}");
+    free(text);
+    text = many("{\"RequestItems\":{\"users\":{\"Keys\":[", 101, "{\"id\":{\"S\":\"%d\"}}", "]}}}");
+    expect_invalid(&f, "BatchGetItem", text,
+                   "1 validation error detected: Value at 'RequestItems.users.member.Keys' "
+                   "failed to satisfy constraint: Member must have length less than or equal to "
+                   "100");
+    free(text);
+    text = many("{\"RequestItems\":{\"users\":{\"Keys\":[", 100, "{\"id\":{\"S\":\"%d\"}}",
+                "]},\"events\":{\"Keys\":[{}]}}}");
+    expect_invalid(&f, "BatchGetItem", text, "Too many items requested for the BatchGetItem call");
+    free(text);
+}
+
+TEST(the_same_key_twice_is_refused)
+{
+    static const char DUPLICATES[] = "Provided list of item keys contains duplicates";
+    expect_invalid(&f, "BatchWriteItem",
+                   "{\"RequestItems\":{\"users\":[{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"},"
+                   "\"v\":{\"N\":\"1\"}}}},{\"DeleteRequest\":{\"Key\":{\"id\":{\"S\":\"a\"}}}}]}}",
+                   DUPLICATES);
+    expect_invalid(&f, "BatchGetItem",
+                   "{\"RequestItems\":{\"nowhere\":{\"Keys\":["
+                   "{\"a\":{\"S\":\"x\"},\"b\":{\"N\":\"1\"}},"
+                   "{\"b\":{\"N\":\"1.0\"},\"a\":{\"S\":\"x\"}}]}}}",
+                   DUPLICATES);
+    expect_fault(
+        &f, "BatchWriteItem",
+        "{\"RequestItems\":{\"nowhere\":[{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"}}}},"
+        "{\"DeleteRequest\":{\"Key\":{\"id\":{\"S\":\"a\"}}}}]}}",
+        "ResourceNotFoundException", "Requested resource not found");
+    assert_int_equal(f.item_count, 0);
+}
+
+TEST(batches_are_checked_like_their_parts)
+{
+    static const struct {
+        const char *operation;
+        const char *request;
+        const char *message;
+    } CASES[] = {
+        {"BatchWriteItem", "{}",
+         "1 validation error detected: Value null at 'requestItems' failed to satisfy constraint: "
+         "Member must not be null"},
+        {"BatchGetItem", "{\"RequestItems\":{}}",
+         "The requestItems parameter is required for BatchGetItem"},
+        {"BatchWriteItem", "{\"RequestItems\":{}}",
+         "The requestItems parameter is required for BatchWriteItem"},
+        {"BatchWriteItem", "{\"RequestItems\":{\"abc\":null}}",
+         "1 validation error detected: Value null at 'requestItems.abc.member' failed to satisfy "
+         "constraint: Member must not be null"},
+        {"BatchGetItem", "{\"RequestItems\":{\"abc\":null}}",
+         "1 validation error detected: Value null at 'requestItems.abc.member' failed to satisfy "
+         "constraint: Member must not be null"},
+        {"BatchWriteItem", "{\"RequestItems\":{\"abc\":[{}]}}",
+         "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the "
+         "supported datatypes"},
+        {"BatchWriteItem", "{\"RequestItems\":{\"aa;\":[{\"PutRequest\":{}}]}}",
+         "2 validation errors detected: Value '{aa;=[WriteRequest(putRequest=PutRequest(item=null, "
+         "workloadProfileName=null), deleteRequest=null)]}' at 'requestItems' failed to satisfy "
+         "constraint: Map keys must satisfy constraint: [Member must have length less than or "
+         "equal "
+         "to 255, Member must have length greater than or equal to 3, Member must satisfy regular "
+         "expression pattern: [a-zA-Z0-9_.-]+]; Value null at "
+         "'requestItems.aa;.member.1.member.putRequest.item' failed to satisfy constraint: Member "
+         "must not be null"},
+        {"BatchGetItem", "{\"RequestItems\":{\"abc\":{}}}",
+         "1 validation error detected: Value null at 'requestItems.abc.member.keys' failed to "
+         "satisfy constraint: Member must not be null"},
+        {"BatchGetItem",
+         "{\"RequestItems\":{\"abc\":{\"Keys\":[{}],\"ProjectionExpression\":\"\"}}}",
+         "Invalid ProjectionExpression: The expression can not be empty;"},
+        {"BatchGetItem", "{\"RequestItems\":{\"users\":{\"Keys\":[{\"id\":{\"N\":\"1\"}}]}}}",
+         "The provided key element does not match the schema"},
+        {"BatchWriteItem",
+         "{\"RequestItems\":{\"users\":[{\"PutRequest\":{\"Item\":{\"x\":{\"N\":\"1\"}}}}]}}",
+         "The provided key element does not match the schema"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        expect_invalid(&f, CASES[i].operation, CASES[i].request, CASES[i].message);
+    expect_fault(&f, "BatchGetItem", "{\"RequestItems\":{\"abc\":{\"Keys\":[[]]}}}",
+                 "SerializationException",
+                 "Unrecognized collection type java.util.Map<java.lang.String, "
+                 "com.amazonaws.dynamodb.v20120810.AttributeValue>");
+    expect_fault(&f, "BatchWriteItem", "{\"RequestItems\":{\"users\":[{}],\"users\":[{}]}}",
+                 "SerializationException", "Duplicate field 'users'");
+}
+
+TEST(one_answer_holds_at_most_16_mib_of_items)
+{
+    struct buffer b = {0};
+    for (int i = 0; i < 45; i++) {
+        buffer_clear(&b);
+        buffer_append_format(&b,
+                             "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"%d\"},"
+                             "\"v\":{\"S\":\"%0400000d\"}}}",
+                             i, 0);
+        buffer_append_u8(&b, 0);
+        expect_call(&f, "PutItem", (char *)b.data, 200, "{}");
+    }
+    buffer_deinit(&b);
+    char *text =
+        many("{\"RequestItems\":{\"users\":{\"Keys\":[", 45, "{\"id\":{\"S\":\"%d\"}}", "]}}}");
+    struct fake_answer a = fake_call(&f, "BatchGetItem", text);
+    assert_int_equal(a.status, 200);
+    assert_true(a.body.size > 16000000);
+    assert_true(a.body.size < 17000000);
+    const char *left = memmem(a.body.data, a.body.size, "\"UnprocessedKeys\":{\"users\"", 26);
+    assert_non_null(left);
+    free(text);
+}

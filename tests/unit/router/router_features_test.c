@@ -1,0 +1,197 @@
+/* Operations on features that weir does not have: as the service answers while they are off. And on
+ * time to live, and iterators of streams. */
+#include "tests/check.h"
+
+#include "router/operations/shard_iterator.h"
+#include "tests/support/expect.h"
+
+static struct fake_cluster f;
+
+static int start(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+FIXTURE(start, stop)
+
+#define USERS    "{\"TableName\":\"users\"}"
+#define USERS_ON "{\"TableName\":\"users\","
+#define ARN      "arn:aws:dynamodb:local:000000000000:table/"
+#define DISABLED                                                      \
+    "{\"ContinuousBackupsDescription\":{\"ContinuousBackupsStatus\":" \
+    "\"DISABLED\",\"PointInTimeRecoveryDescription\":{"               \
+    "\"PointInTimeRecoveryStatus\":\"DISABLED\"}}}"
+
+TEST(features_of_a_table_are_described_as_off)
+{
+    static const struct {
+        const char *operation;
+        const char *request;
+        const char *answer;
+    } CASES[] = {
+        {"DescribeContinuousBackups", USERS, DISABLED},
+        {"UpdateContinuousBackups",
+         USERS_ON "\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":false}}",
+         DISABLED},
+        {"DescribeContributorInsights", USERS,
+         "{\"TableName\":\"users\",\"ContributorInsightsStatus\":\"DISABLED\"}"},
+        {"ListContributorInsights", USERS, "{\"ContributorInsightsSummaries\":[]}"},
+        {"ListContributorInsights", "{}", "{\"ContributorInsightsSummaries\":[]}"},
+        {"DescribeKinesisStreamingDestination", USERS,
+         "{\"TableName\":\"users\",\"KinesisDataStreamDestinations\":[]}"},
+        {"DescribeTableReplicaAutoScaling", USERS,
+         "{\"TableAutoScalingDescription\":{\"TableName\":\"users\",\"TableStatus\":\"ACTIVE\","
+         "\"Replicas\":[{\"RegionName\":\"local\","
+         "\"ReplicaProvisionedReadCapacityAutoScalingSettings\":{\"AutoScalingDisabled\":true},"
+         "\"ReplicaProvisionedWriteCapacityAutoScalingSettings\":{\"AutoScalingDisabled\":true},"
+         "\"ReplicaStatus\":\"ACTIVE\"}]}}"},
+        {"ListBackups", USERS, "{\"BackupSummaries\":[]}"},
+        {"ListBackups", "{\"Limit\":9,\"TimeRangeLowerBound\":1.5}", "{\"BackupSummaries\":[]}"},
+        {"ListExports", "{}", "{\"ExportSummaries\":[]}"},
+        {"ListImports", "{\"PageSize\":3}", "{\"ImportSummaryList\":[]}"},
+        {"ListGlobalTables", "{}", "{\"GlobalTables\":[]}"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        expect_call(&f, CASES[i].operation, CASES[i].request, 200, CASES[i].answer);
+}
+
+TEST(features_of_an_unknown_table_are_not_found)
+{
+    static const char GONE[] = "Requested resource not found: Table: gone not found",
+                      NO_GLOBAL[] = "Global table with name: 'gone' does not exist.";
+    static const struct {
+        const char *operation;
+        const char *members;
+        const char *type;
+        const char *message;
+    } CASES[] = {
+        {"DescribeTimeToLive", "", "ResourceNotFoundException", GONE},
+        {"UpdateTimeToLive",
+         ",\"TimeToLiveSpecification\":{\"Enabled\":true,\"AttributeName\":\"a\"}",
+         "ResourceNotFoundException", GONE},
+        {"DescribeContinuousBackups", "", "TableNotFoundException", "Table not found: gone"},
+        {"UpdateContinuousBackups",
+         ",\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":true}",
+         "TableNotFoundException", "Table not found: gone"},
+        {"DescribeContributorInsights", "", "ResourceNotFoundException", GONE},
+        {"ListContributorInsights", "", "ResourceNotFoundException", GONE},
+        {"DescribeKinesisStreamingDestination", "", "ResourceNotFoundException", GONE},
+        {"DescribeTableReplicaAutoScaling", "", "ResourceNotFoundException", NO_GLOBAL},
+    };
+    char request[256];
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
+        snprintf(request, sizeof request, "{\"TableName\":\"gone\"%s}", CASES[i].members);
+        expect_fault(&f, CASES[i].operation, request, CASES[i].type, CASES[i].message);
+    }
+    expect_fault(&f, "DescribeGlobalTable", "{\"GlobalTableName\":\"gone\"}",
+                 "GlobalTableNotFoundException", NO_GLOBAL);
+    expect_fault(&f, "DescribeGlobalTableSettings", "{\"GlobalTableName\":\"gone\"}",
+                 "GlobalTableNotFoundException", NO_GLOBAL);
+    expect_fault(&f, "GetResourcePolicy", "{\"ResourceArn\":\"" ARN "gone\"}",
+                 "ResourceNotFoundException", GONE);
+    expect_fault(&f, "GetResourcePolicy", "{\"ResourceArn\":\"" ARN "users\"}",
+                 "PolicyNotFoundException",
+                 "Resource-based policy not found for the provided ResourceArn: " ARN "users");
+    expect_fault(&f, "DescribeContributorInsights", USERS_ON "\"IndexName\":\"who\"}",
+                 "ResourceNotFoundException",
+                 "Requested resource not found: Index: who not found for table: users");
+}
+
+TEST(features_are_not_switched_on)
+{
+    expect_invalid(&f, "UpdateContinuousBackups",
+                   USERS_ON
+                   "\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":true}}",
+                   "PointInTimeRecoverySpecification is not supported by weir yet");
+}
+
+#define TTL(enabled, name) \
+    "\"TimeToLiveSpecification\":{\"Enabled\":" enabled ",\"AttributeName\":\"" name "\"}}"
+#define TTL_DESCRIBED(members) "{\"TimeToLiveDescription\":{" members "}}"
+
+TEST(time_to_live_is_switched_on_and_off)
+{
+    static const char OFF[] = TTL_DESCRIBED("\"TimeToLiveStatus\":\"DISABLED\"");
+    expect_call(&f, "DescribeTimeToLive", USERS, 200, OFF);
+    expect_call(&f, "UpdateTimeToLive", USERS_ON TTL("true", "a"), 200,
+                "{\"TimeToLiveSpecification\":{\"AttributeName\":\"a\",\"Enabled\":true}}");
+    expect_call(&f, "DescribeTimeToLive", USERS, 200,
+                TTL_DESCRIBED("\"AttributeName\":\"a\",\"TimeToLiveStatus\":\"ENABLED\""));
+    expect_call(&f, "UpdateTimeToLive", USERS_ON TTL("false", "a"), 200,
+                "{\"TimeToLiveSpecification\":{\"AttributeName\":\"a\",\"Enabled\":false}}");
+    expect_call(&f, "DescribeTimeToLive", USERS, 200, OFF);
+    expect_invalid(&f, "UpdateTimeToLive", USERS_ON TTL("true", ""),
+                   "1 validation error detected: Value '' at "
+                   "'timeToLiveSpecification.attributeName' failed to satisfy constraint: Member "
+                   "must have length greater than or equal to 1");
+}
+
+TEST(time_to_live_that_changes_is_told)
+{
+    static const char *const NAMES[] = {[TTL_ENABLING] = "ENABLING", [TTL_DISABLING] = "DISABLING"};
+    static const enum table_ttl STATES[] = {TTL_ENABLING, TTL_DISABLING};
+    char answer[128];
+    f.hold_changes = true;
+    expect_call(&f, "UpdateTimeToLive", USERS_ON TTL("true", "a"), 200,
+                "{\"TimeToLiveSpecification\":{\"AttributeName\":\"a\",\"Enabled\":true}}");
+    for (int i = 0; i < 2; i++) {
+        f.tables[0].ttl = STATES[i];
+        snprintf(answer, sizeof answer,
+                 TTL_DESCRIBED("\"AttributeName\":\"a\",\"TimeToLiveStatus\":\"%s\""),
+                 NAMES[STATES[i]]);
+        expect_call(&f, "DescribeTimeToLive", USERS, 200, answer);
+    }
+}
+
+TEST(time_to_live_of_a_table_that_comes_or_goes_is_not_described)
+{
+    f.hold_changes = true;
+    f.tables[0].status = TABLE_CREATING;
+    expect_invalid(&f, "DescribeTimeToLive", USERS,
+                   "Cannot describe time to live while table is in CREATING state: Current table "
+                   "state is CREATING");
+    f.tables[0].status = TABLE_DELETING;
+    expect_invalid(&f, "DescribeTimeToLive", USERS,
+                   "Cannot describe time to live while table is in DELETING state: Current table "
+                   "state is DELETING");
+}
+
+/* What GetRecords answers to an iterator of that time, of a stream that there is not. */
+static void expect_records(int64_t made_ms, bool damaged, const char *type, const char *message)
+{
+    struct buffer b = {0};
+    const struct shard_iterator i = {.arn = slice_of(ARN "users/stream/2026-11-26T00:00:00.000"),
+                                     .partition = 1,
+                                     .epoch = 1,
+                                     .made_ms = made_ms};
+    buffer_append_text(&b, "{\"ShardIterator\":\"");
+    shard_iterator_append(&b, &i);
+    if (damaged)
+        b.data[b.size - 2] ^= 1;
+    buffer_append_text(&b, "\"}");
+    buffer_append_u8(&b, 0);
+    expect_fault(&f, "DynamoDBStreams_20120810.GetRecords", (const char *)b.data, type, message);
+    buffer_deinit(&b);
+}
+
+TEST(an_iterator_of_a_shard_expires_after_15_minutes)
+{
+    const int64_t now_ms = INT64_C(1700000000123);
+    expect_records(now_ms - SHARD_ITERATOR_MS - 1, false, "ExpiredIteratorException",
+                   "Iterator expired. The iterator was created more than 15 minutes ago.");
+    expect_records(now_ms - SHARD_ITERATOR_MS, false, "ResourceNotFoundException",
+                   "Requested resource not found: Stream: " ARN
+                   "users/stream/2026-11-26T00:00:00.000 not found");
+    expect_records(now_ms, true, "ValidationException", "Invalid ShardIterator");
+}

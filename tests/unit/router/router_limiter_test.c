@@ -1,0 +1,353 @@
+/* router_limiter_test.c - the rate limiter at the router: what is written for a request, what is refused
+ * from memory, how shards are made, and what leases and names of requests do. */
+#include "engine/limiter/bucket.h"
+#include "tests/check.h"
+#include "tests/support/expect.h"
+
+enum {
+    CONNECTION = 3
+};
+
+static struct fake_cluster f;
+
+/* ---- requests ---- */
+
+static struct fake_answer ask_named(const char *method, const char *path, const char *body,
+                                    const char *name)
+{
+    struct buffer b = {0};
+    if (!f.clients[CONNECTION].open)
+        fake_open(&f, CONNECTION);
+    buffer_append_format(&b, "%s /limiter/v1/%s HTTP/1.1\r\nHost: localhost\r\n", method, path);
+    if (name != NULL)
+        buffer_append_format(&b, "Idempotency-Key: %s\r\n", name);
+    if (body != NULL)
+        buffer_append_format(&b, "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                             strlen(body), body);
+    else
+        buffer_append_text(&b, "\r\n");
+    fake_send(&f, CONNECTION, buffer_slice(&b));
+    buffer_deinit(&b);
+    return fake_take_answer(&f, CONNECTION);
+}
+
+static struct fake_answer ask(const char *method, const char *path, const char *body)
+{
+    return ask_named(method, path, body, NULL);
+}
+
+static bool says(struct fake_answer a, const char *text)
+{
+    return memmem(a.body.data, a.body.size, text, strlen(text)) != NULL;
+}
+
+static void expect(struct fake_answer a, int status, const char *text)
+{
+    if (a.status != status || !says(a, text))
+        print_message("%d %.*s\n", a.status, (int)a.body.size, (const char *)a.body.data);
+    assert_int_equal(a.status, status);
+    assert_true(says(a, text));
+}
+
+static void take(int status, const char *text)
+{
+    expect(ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+           status, text);
+}
+
+#define LIMIT(capacity)                                                                         \
+    "{\"entity\":\"e\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\",\"capacity\":" capacity \
+    ",\"refill_period_ms\":60000}]}"
+
+static int start(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    f.config.limiter_limits_ms = 3600000;
+    fake_start(&f);
+    fake_table(&f, "weir-limiter", "PK", ATTR_STRING, "SK", ATTR_STRING, 1);
+    expect(ask("PUT", "limits", LIMIT("10")), 200, "\"level\":\"entity\"");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+FIXTURE(start, stop)
+
+/* The text of the lease in an answer. */
+static const char *lease_of(struct fake_answer a)
+{
+    static char text[2000];
+    static const char begin[] = "\"lease\":\"";
+    const uint8_t *at = memmem(a.body.data, a.body.size, begin, sizeof begin - 1);
+    assert_non_null(at);
+    at += sizeof begin - 1;
+    const uint8_t *end = memchr(at, '"', (size_t)(a.body.data + a.body.size - at));
+    snprintf(text, sizeof text, "%.*s", (int)(end - at), (const char *)at);
+    return text;
+}
+
+static struct fake_answer use(const char *what, const char *lease, const char *more)
+{
+    char body[2200];
+    snprintf(body, sizeof body, "{\"lease\":\"%s\"%s}", lease, more);
+    return ask("POST", what, body);
+}
+
+/* The tokens that all shards have. */
+static void expect_available(const char *tokens)
+{
+    char text[60];
+    snprintf(text, sizeof text, "\"available\":%s}", tokens);
+    expect(ask("GET", "available?entity=e&resource=r", NULL), 200, text);
+}
+
+/* Asks the shard 0 for twice as many shards, as a router does whose shards are written too often. */
+static void grow(void)
+{
+    const struct fake_answer a = ask("GET", "status?entity=e&resource=r", NULL);
+    assert_int_equal(a.status, 200);
+    for (int i = 0; i < 1100; i++) { /* the hidden limit */
+        ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.001}}");
+    }
+}
+
+/* ---- tests ---- */
+
+TEST(a_request_is_one_write_and_no_read)
+{
+    take(200, "\"allowed\":true");
+    memset(f.asked, 0, sizeof f.asked);
+    take(200, "\"remaining\":8.0");
+    assert_int_equal(f.asked[REQUEST_UPDATE], 1);
+    assert_int_equal(f.asked[REQUEST_GET], 0);
+}
+
+TEST(an_empty_bucket_refuses_from_memory_until_it_can_have_refilled)
+{
+    for (int i = 0; i < 10; i++)
+        take(200, "\"allowed\":true");
+    take(429, "\"limit\":\"rpm\"");
+    memset(f.asked, 0, sizeof f.asked);
+    for (int i = 0; i < 5; i++)
+        take(429, "\"reason\":\"limit\"");
+    assert_int_equal(f.asked[REQUEST_UPDATE], 0);
+    fake_advance_ms(&f, 6000); /* a tenth of a minute: one token */
+    take(200, "\"allowed\":true");
+    take(429, "\"retry_after_ms\"");
+}
+
+TEST(refusals_from_memory_are_told_with_the_next_write)
+{
+    for (int i = 0; i < 10; i++)
+        take(200, "\"allowed\":true");
+    for (int i = 0; i < 7; i++)
+        take(429, "\"reason\":\"limit\"");
+    fake_advance_ms(&f, 6100);
+    take(200, "\"allowed\":true");
+    expect(ask("GET", "status?entity=e&resource=r", NULL), 200, "\"requests\":18");
+}
+
+TEST(a_refusal_tells_when_to_try_again)
+{
+    for (int i = 0; i < 10; i++)
+        take(200, "\"allowed\":true");
+    const struct fake_answer a =
+        ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":2}}");
+    assert_int_equal(a.status, 429);
+    assert_true(slice_is(fake_header(a, "Retry-After"), "12"));
+    assert_true(slice_is(fake_header(a, "RateLimit-Policy"), "\"rpm\";q=10;w=60"));
+    assert_true(slice_is(fake_header(a, "RateLimit"), "\"rpm\";r=0;t=60"));
+}
+
+TEST(a_request_that_no_bucket_can_give_is_refused_as_wrong)
+{
+    expect(ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":11}}"),
+           400, "its capacity is 10");
+    expect(ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"tpm\":1}}"),
+           400, "has no limit 'tpm'");
+    expect(ask("POST", "acquire", "{\"entity\":\"x\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+           404, "no_limits");
+}
+
+TEST(a_named_request_counts_once)
+{
+    static const char BODY[] = "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":4}}";
+    (void)state;
+    expect(ask_named("POST", "acquire", BODY, "n1"), 200, "\"allowed\":true");
+    expect(ask_named("POST", "acquire", BODY, "n1"), 200, "\"allowed\":true");
+    expect_available("6.0");
+    expect(ask_named("POST", "acquire", BODY, "n2"), 200, "\"allowed\":true");
+    expect_available("2.0");
+}
+
+TEST(a_lease_gives_back_what_it_took_once)
+{
+    struct fake_answer a = ask("POST", "acquire",
+                               "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":5},"
+                               "\"lease_ms\":60000}");
+    char first[2000], second[2000];
+    snprintf(first, sizeof first, "%s", lease_of(a));
+    a = use("adjust", first, ",\"adjust\":{\"rpm\":-2}");
+    snprintf(second, sizeof second, "%s", lease_of(a));
+    expect_available("7.0");
+    expect(use("adjust", first, ",\"adjust\":{\"rpm\":-2}"), 200, "\"done\":true");
+    expect_available("7.0");
+    expect(use("release", second, ",\"release\":{\"rpm\":4}"), 400, "holds only 3");
+    expect(use("rollback", second, ""), 200, "\"done\":true");
+    expect(use("rollback", second, ""), 200, "\"done\":true");
+    expect_available("10.0");
+}
+
+TEST(a_lease_may_make_debt)
+{
+    const struct fake_answer a = ask("POST", "acquire",
+                                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
+                                     "\"lease_ms\":60000}");
+    expect(use("adjust", lease_of(a), ",\"adjust\":{\"rpm\":20}"), 200, "\"done\":true");
+    expect_available("-11.0");
+    take(429, "\"reason\":\"limit\"");
+}
+
+TEST(a_lease_that_is_over_is_refused)
+{
+    const struct fake_answer a = ask("POST", "acquire",
+                                     "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
+                                     "\"lease_ms\":1000}");
+    char lease[2000];
+    snprintf(lease, sizeof lease, "%s", lease_of(a));
+    fake_advance_ms(&f, 1001);
+    expect(use("rollback", lease, ""), 409, "lease_over");
+    lease[10] = lease[10] == 'A' ? 'B' : 'A';
+    expect(use("rollback", lease, ""), 400, "\"field\":\"lease\"");
+}
+
+TEST(a_bucket_whose_shard_is_written_too_often_gets_more_shards)
+{
+    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    take(200, "\"allowed\":true");
+    fake_advance_ms(&f, 2000);
+    grow();
+    expect(ask("GET", "status?entity=e&resource=r", NULL), 200, "\"shards\":2");
+    for (int i = 0; i < 4; i++)
+        take(200, "\"allowed\":true");
+    expect(ask("GET", "status?entity=e&resource=r", NULL), 200,
+           "{\"shard\":1,\"there\":true,\"share_of\":2");
+}
+
+TEST(growth_makes_no_tokens)
+{
+    int admitted = 0;
+    (void)state;
+    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    take(200, "\"allowed\":true");
+    fake_advance_ms(&f, 2000);
+    grow();
+    fake_advance_ms(&f, 5000); /* it is full again */
+    struct fake_answer a;
+    do {
+        a = ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}");
+        admitted += a.status == 200;
+    } while (a.status == 200);
+    expect(a, 429, "\"reason\":\"limit\"");
+    assert_int_equal(admitted, 100);
+}
+
+/* Each shard has 0.6 tokens: a transaction of both would cost four writes. */
+TEST(a_small_request_waits_for_one_shard_and_gathers_no_fractions)
+{
+    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    take(200, "\"allowed\":true");
+    fake_advance_ms(&f, 60000);
+    grow();
+    fake_advance_ms(&f, 60000);
+    for (int i = 0; i < 98; i++)
+        take(200, "\"allowed\":true");
+    for (int i = 0; i < 2; i++)
+        expect(ask("POST", "acquire",
+                   "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.4}}"),
+               200, "\"allowed\":true");
+    memset(f.asked, 0, sizeof f.asked);
+    take(429, "\"reason\":\"limit\"");
+    assert_int_equal(f.asked[REQUEST_TRANSACT], 0);
+    assert_int_equal(f.asked[REQUEST_UPDATE], 0);
+    fake_advance_ms(&f, 600); /* half a token for each */
+    take(200, "\"allowed\":true");
+    assert_int_equal(f.asked[REQUEST_UPDATE], 1);
+}
+
+TEST(a_request_larger_than_a_share_waits_for_no_single_shard)
+{
+    expect(ask("PUT", "limits", LIMIT("100")), 200, "\"level\":\"entity\"");
+    take(200, "\"allowed\":true");
+    fake_advance_ms(&f, 60000);
+    grow();
+    f.hold = true;
+    if (!f.clients[CONNECTION].open)
+        fake_open(&f, CONNECTION);
+    fake_send_text(&f, CONNECTION,
+                   "POST /limiter/v1/acquire HTTP/1.1\r\nHost: h\r\nContent-Type: "
+                   "application/json\r\nContent-Length: 54\r\n\r\n"
+                   "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":80}}    ");
+    while (f.held_count > 0 && fake_held(&f, 0).op != REQUEST_TRANSACT)
+        fake_answer(&f, 0);
+    assert_int_equal(f.held_count, 1); /* both shards, all or none */
+}
+
+TEST(while_the_store_is_away_requests_are_allowed_if_they_say_so)
+{
+    take(200, "\"allowed\":true");
+    f.fail_code = REPLY_UNKNOWN;
+    f.fail_count = 2;
+    expect(ask("POST", "acquire",
+               "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
+               "\"on_unavailable\":\"allow\"}"),
+           200, "\"reason\":\"unavailable\"");
+    take(503, "\"code\":\"unavailable\"");
+}
+
+TEST(a_change_of_limits_keeps_what_was_taken)
+{
+    for (int i = 0; i < 6; i++)
+        take(200, "\"allowed\":true");
+    expect(ask("PUT", "limits", LIMIT("3")), 200, "\"capacity\":3.0");
+    expect_available("3.0");
+    expect(ask("PUT", "limits", LIMIT("20")), 200, "\"capacity\":20.0");
+    expect_available("3.0");
+    expect(ask("DELETE", "limits?entity=e&resource=r", NULL), 200, "\"limits\":[]");
+    take(404, "no_limits");
+}
+
+TEST(a_proxy_gets_204_or_403)
+{
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(ask("GET", "check?entity=e&resource=r&rpm=1", NULL).status, 204);
+    const struct fake_answer a = ask("GET", "check?entity=e&resource=r&rpm=1", NULL);
+    assert_int_equal(a.status, 403);
+    assert_true(slice_is(fake_header(a, "Retry-After"), "6"));
+}
+
+TEST(bad_requests_name_the_field)
+{
+    expect(ask("POST", "acquire", "{\"resource\":\"r\",\"consume\":{\"rpm\":1}}"), 400,
+           "\"field\":\"entity\"");
+    expect(
+        ask("POST", "acquire", "{\"entity\":\"a#b\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+        400, "\"field\":\"entity\"");
+    expect(ask("POST", "acquire", "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":-1}}"),
+           400, "\"field\":\"consume\"");
+    expect(ask("POST", "acquire",
+               "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":0.0001}}"),
+           400, "at most 3 decimals");
+    expect(ask("POST", "acquire", "[]"), 400, "must be a JSON object");
+    expect(ask("PUT", "limits", "{\"limits\":[{\"name\":\"wcu\",\"capacity\":1}]}"), 400,
+           "weir's own");
+    expect(ask("POST", "limits", "{}"), 405, "method_not_allowed");
+    expect(ask("GET", "nothing", NULL), 404, "not_found");
+    expect(ask("GET", "check?entity=e&resource=r", NULL), 400, "names no limit");
+}
