@@ -4,7 +4,7 @@
  * A list X(name, kind, unit, help) is one group: figures with the same labels. The list makes the
  * members of the group's struct, and the table from which pages are written
  * (router/admin/page_metrics.h). To add a figure: add a row here, and the line that counts.
- * Invariants, which unit_metrics_test checks:
+ * Invariants, which unit.metrics_test checks:
  *   METRIC-1  A name occurs once in its group; it consists of small letters, digits and _.
  *   METRIC-2  A help text is one or more whole sentences. */
 #pragma once

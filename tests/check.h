@@ -46,7 +46,7 @@ void check_register(struct check_file *file, struct check_test *test);
 /* Whether case files are to be written anew: --rewrite. */
 bool check_rewrites(void);
 
-static struct check_file check_file __attribute__((unused)) = {.path = __FILE__};
+static struct check_file check_file __attribute__((unused)) = {.path = __BASE_FILE__};
 
 #define CHECK_TEST(test, ...)                                            \
     static void test(void **state);                                      \

@@ -15,6 +15,9 @@
 # weir_tests_end() writes build/PRESET/guards.txt: a line `NAME path...` for each test with GUARDS.
 
 set(release ${CMAKE_SOURCE_DIR}/build/weir)
+# Tests begin in the order of their duration, so that none is left alone at the end: what the record says.
+file(READ ${CMAKE_SOURCE_DIR}/docs/data/suite.json record)
+string(JSON recorded_tests GET "${record}" tests)
 
 function(weir_test)
     cmake_parse_arguments(T "LONG;ALONE;RELEASE;SKIPS" "NAME;LABEL;PART;TIMEOUT" "GUARDS;ENVIRONMENT;COMMAND" ${ARGN})
@@ -46,6 +49,10 @@ function(weir_test)
         set(T_TIMEOUT 120)
     endif()
     set_tests_properties(${T_NAME} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${labels}")
+    string(JSON seconds ERROR_VARIABLE unknown GET "${recorded_tests}" ${T_NAME} wall_s)
+    if(NOT unknown)
+        set_tests_properties(${T_NAME} PROPERTIES COST ${seconds})
+    endif()
     if(T_ALONE)
         set_tests_properties(${T_NAME} PROPERTIES RUN_SERIAL ON)
     endif()

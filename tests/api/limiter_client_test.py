@@ -2,7 +2,7 @@
 """The rate limiter's client in C (include/weir/limiter.h) against a running server, also while requests and answers
 get lost, and while the service cannot be reached.
 
-WEIR_LIMITER_CLIENT is build/tests/api_limiter_client, WEIR_LIMITER_EXAMPLE examples/limiter.c as a program, WEIR the
+WEIR_LIMITER_CLIENT is build/asan/tests/api/api_limiter_client, WEIR_LIMITER_EXAMPLE examples/limiter.c as a program, WEIR the
 program.
 """
 import json

@@ -6,7 +6,7 @@
  * everything on average: the median of a sample. Where requests weigh differently n is Kish's,
  * (sum w)^2 / sum w^2.
  *
- * SEEDS=1000 build/tests/property_heat_property is the long form. */
+ * SEEDS=1000 build/fast/tests/property --filter heat_property is the long form. */
 #include <math.h>
 
 #include "base/must.h"

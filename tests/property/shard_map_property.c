@@ -1,7 +1,7 @@
 /* Which shard an item has: how many items move when a key gets more shards, and how even the shards are.
  *
  * The product's map is jump hashing (engine/sharding/salting.h). The two others of docs/decisions/0038 are
- * here for comparison; `build/tests/property_shard_map_property` prints the figures of all three. */
+ * here for comparison; `build/fast/tests/property --filter shard_map_property` prints the figures of all three. */
 #include <math.h>
 
 #define XXH_INLINE_ALL

@@ -1,7 +1,7 @@
 /* Global admission control on real routers, nodes and GAC servers in virtual time: 16 routers, a
  * table of 64 partitions, 3 servers. Each scenario prints what came out; those of the lab:
  *
- *   SEEDS=10 build/tests/sim_gac_test      # the long form
+ *   SEEDS=10 build/fast/tests/simulation --filter gac_test      # the long form
  *
  * False throttles are refusals while the table is within its limit, per million of requests. */
 #include "tests/check.h"

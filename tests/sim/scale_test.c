@@ -1,7 +1,7 @@
 /* A thousand partitions on five nodes, under load, while partitions are cut and replicas move, and
  * while nodes that lead the catalog die one after the other.
  *
- *   SECONDS=3600 build/tests/sim_scale_test      # the long form
+ *   SECONDS=3600 build/fast/tests/simulation --filter scale_test      # the long form
  *
  * Looked at every second of virtual time, on every node that is up: the catalog's ranges cover each
  * table exactly, no partition has two replicas on one node, no node is promised more than it has,

@@ -1,7 +1,7 @@
 /* Splits whose leader dies in the middle, stage by stage, under all other faults: what clients saw
  * stays linearizable, and the split is done in the end, everywhere.
  *
- *   ROUNDS=200 build/tests/sim_split_kill_test      # the long form */
+ *   ROUNDS=200 build/fast/tests/simulation --filter split_kill_test      # the long form */
 #include "tests/check.h"
 
 #include <stdlib.h>
