@@ -17,6 +17,8 @@ struct sim_arguments {
     int64_t jobs;    /* -1: not given */
     bool json;
     bool probes;
+    int argc; /* the command as it was given */
+    char **argv;
     struct policies policies; /* of --policy */
     struct config names;      /* takes --set, to check it */
 };
@@ -364,6 +366,25 @@ static void print_probes(const struct sim_summary *s)
         printf("%zu of %zu marks were never reached\n", missed, sim_probe_count());
 }
 
+/* The command that runs one seed again: the options as they were given, without those that say which seeds. */
+static void sim_print_again(const struct sim_arguments *a, uint64_t seed)
+{
+    static const char *const LEFT_OUT[] = {"--seed", "--seeds", "--wall-seconds", "--jobs"};
+    printf("again: weir sim --seed %llu", (unsigned long long)seed);
+    for (int i = 1; i < a->argc; i++) {
+        bool left_out = false, joined = false;
+        for (size_t o = 0; o < COUNT_OF(LEFT_OUT) && !left_out; o++) {
+            size_t size = strlen(LEFT_OUT[o]);
+            joined = strncmp(a->argv[i], LEFT_OUT[o], size) == 0 && a->argv[i][size] == '=';
+            left_out = joined || strcmp(a->argv[i], LEFT_OUT[o]) == 0;
+        }
+        if (!left_out)
+            printf(" %s", a->argv[i]);
+        i += left_out && !joined;
+    }
+    putchar('\n');
+}
+
 static void sim_print_text(const struct sim_arguments *a, const struct sim_summary *s)
 {
     unsigned long long first = a->run.sim.seed, seeds = s->seeds;
@@ -374,8 +395,7 @@ static void sim_print_text(const struct sim_arguments *a, const struct sim_summa
     printf(": %llu violations, %llu undecided\n", (unsigned long long)s->violations,
            (unsigned long long)s->undecided);
     if (s->violations > 0)
-        printf("again: weir sim --seed %llu, with the same options\n",
-               (unsigned long long)s->first_violations[0]);
+        sim_print_again(a, s->first_violations[0]);
     if (s->undecided > 0) {
         printf("too tangled to judge: seeds ");
         print_seeds(s->first_undecided, s->undecided);
@@ -413,6 +433,8 @@ int cmd_sim(int argc, char **argv)
     int code = sim_parse(&a, argc, argv);
     if (code != USAGE_GO_ON)
         return code;
+    a.argc = argc;
+    a.argv = argv;
     sim_complete(&a);
     code = sim_check_policies(&a);
     if (code != USAGE_GO_ON)

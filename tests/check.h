@@ -46,6 +46,9 @@ void check_register(struct check_file *file, struct check_test *test);
 /* Whether case files are to be written anew: --rewrite. */
 bool check_rewrites(void);
 
+/* Prints the command that replays the test of this file with the seed. Call it before the seed is used. */
+void check_seed_used(uint64_t seed);
+
 static struct check_file check_file __attribute__((unused)) = {.path = __BASE_FILE__};
 
 #define CHECK_TEST(test, ...)                                            \
@@ -90,8 +93,7 @@ static inline uint64_t check_first_seed(uint64_t usual)
     const char *one = getenv("SEED"), *first = getenv("FIRST_SEED");
     const char *text = one != NULL ? one : first;
     uint64_t seed = text == NULL ? usual : strtoull(text, NULL, 10);
-    printf("SEED=%llu\n", (unsigned long long)seed);
-    fflush(stdout);
+    check_seed_used(seed);
     return seed;
 }
 
@@ -108,8 +110,7 @@ static inline void check_seeds(uint64_t runs, void (*property)(struct prng *p))
         runs = strtoull(many, NULL, 10);
     assert_true(runs > 0);
     for (uint64_t seed = begin; seed < begin + runs; seed++) {
-        printf("SEED=%llu\n", (unsigned long long)seed);
-        fflush(stdout);
+        check_seed_used(seed);
         struct prng p = prng_seeded(seed);
         property(&p);
     }

@@ -26,6 +26,8 @@ static const char *const USAGE =
 
 static struct check_file *files, **last_file = &files;
 static bool rewrites;
+static const char *program; /* argv[0] */
+static char running[128];   /* the file whose tests run */
 
 void check_register(struct check_file *file, struct check_test *test)
 {
@@ -41,6 +43,12 @@ void check_register(struct check_file *file, struct check_test *test)
 bool check_rewrites(void)
 {
     return rewrites;
+}
+
+void check_seed_used(uint64_t seed)
+{
+    printf("SEED=%llu %s --filter %s\n", (unsigned long long)seed, program, running);
+    fflush(stdout);
 }
 
 /* "tests/unit/engine/heat_test.c": "heat_test". */
@@ -85,6 +93,7 @@ static size_t run_file(const struct check_file *file, char **filters, int count,
         if (list)
             printf("%s/%s\n", stem, t->name);
     }
+    snprintf(running, sizeof running, "%s", stem);
     if (found > 0 && !list)
         *failed += _cmocka_run_group_tests(stem, chosen, found, file->set_up_once,
                                            file->tear_down_once);
@@ -99,6 +108,7 @@ int main(int argc, char **argv)
                                             {"help", no_argument, NULL, 'h'},
                                             {0}};
     bool list = false;
+    program = argv[0];
     int count = 0, option;
     char *filters[TESTS_MAX];
     while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
