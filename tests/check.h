@@ -27,9 +27,9 @@
 /* Owned by main.c: a list of all tests of a program. */
 struct check_file {
     const char *path;
-    CMFixtureFunction set_up, tear_down;         /* of each test that has none of its own */
+    CMFixtureFunction set_up, tear_down; /* of each test that has none of its own */
     CMFixtureFunction set_up_once, tear_down_once;
-    struct check_test *first, **last;            /* tests in the order of the file */
+    struct check_test *first, **last; /* tests in the order of the file */
     struct check_file *next;
 };
 
@@ -61,14 +61,14 @@ static struct check_file check_file __attribute__((unused)) = {.path = __BASE_FI
     }                                                                    \
     static void test(__attribute__((unused)) void **state)
 
-#define TEST(name) CHECK_TEST(name, false, NULL, NULL)
+#define TEST(name)                         CHECK_TEST(name, false, NULL, NULL)
 #define TEST_WITH(name, set_up, tear_down) CHECK_TEST(name, true, set_up, tear_down)
 
-#define FIXTURE(set_up_function, tear_down_function)                  \
-    __attribute__((constructor)) static void check_fixture(void)      \
-    {                                                                 \
-        check_file.set_up = set_up_function;                          \
-        check_file.tear_down = tear_down_function;                    \
+#define FIXTURE(set_up_function, tear_down_function)             \
+    __attribute__((constructor)) static void check_fixture(void) \
+    {                                                            \
+        check_file.set_up = set_up_function;                     \
+        check_file.tear_down = tear_down_function;               \
     }
 
 #define FILE_FIXTURE(set_up_function, tear_down_function)             \

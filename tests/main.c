@@ -12,17 +12,23 @@
 
 #include "tests/check.h"
 
-enum { TESTS_MAX = 512, EXIT_USAGE = 2 };
+enum {
+    TESTS_MAX = 512,
+    EXIT_USAGE = 2
+};
 
 static const char *const USAGE =
     "usage: PROGRAM [--list] [--filter PATTERN]... [--rewrite]\n"
     "\n"
     "  --list              print the tests' names, FILE/TEST, and run nothing\n"
-    "  --filter PATTERN    run the tests whose file, name or FILE/NAME matches, as a shell matches file names;\n"
+    "  --filter PATTERN    run the tests whose file, name or FILE/NAME matches, as a shell matches "
+    "file names;\n"
     "                      several: the tests that match one of them\n"
-    "  --rewrite           write the expected output of case files anew: read the diff before you commit it\n"
+    "  --rewrite           write the expected output of case files anew: read the diff before you "
+    "commit it\n"
     "\n"
-    "SEED=n replays what a failing property or simulation printed. FIRST_SEED=n and SEEDS=n: other and more seeds.\n";
+    "SEED=n replays what a failing property or simulation printed. FIRST_SEED=n and SEEDS=n: other "
+    "and more seeds.\n";
 
 static struct check_file *files, **last_file = &files;
 static bool rewrites;
@@ -87,16 +93,16 @@ static size_t run_file(const struct check_file *file, char **filters, int count,
             fprintf(stderr, "%s: more than %d tests\n", file->path, TESTS_MAX);
             exit(EXIT_USAGE);
         }
-        chosen[found++] = (struct CMUnitTest){
-            t->name, t->run, t->own_fixture ? t->set_up : file->set_up,
-            t->own_fixture ? t->tear_down : file->tear_down, NULL};
+        chosen[found++] =
+            (struct CMUnitTest){t->name, t->run, t->own_fixture ? t->set_up : file->set_up,
+                                t->own_fixture ? t->tear_down : file->tear_down, NULL};
         if (list)
             printf("%s/%s\n", stem, t->name);
     }
     snprintf(running, sizeof running, "%s", stem);
     if (found > 0 && !list)
-        *failed += _cmocka_run_group_tests(stem, chosen, found, file->set_up_once,
-                                           file->tear_down_once);
+        *failed +=
+            _cmocka_run_group_tests(stem, chosen, found, file->set_up_once, file->tear_down_once);
     return found;
 }
 

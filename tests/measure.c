@@ -19,7 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { CODE_SKIPPED = 77, CODE_LEFT_BEHIND = 99, CODE_CANNOT_RUN = 126, CHILDREN_MAX = 1 << 16 };
+enum {
+    CODE_SKIPPED = 77,
+    CODE_LEFT_BEHIND = 99,
+    CODE_CANNOT_RUN = 126,
+    CHILDREN_MAX = 1 << 16
+};
 
 static volatile sig_atomic_t command_pid;
 
@@ -54,7 +59,9 @@ static int kill_orphans(void)
     fclose(file);
     text[size] = '\0';
     int killed = 0;
-    for (char *at = strtok(text, " "); at != NULL; at = strtok(NULL, " "), killed++) {
+    char *rest = NULL;
+    for (char *at = strtok_r(text, " ", &rest); at != NULL;
+         at = strtok_r(NULL, " ", &rest), killed++) {
         int pid = atoi(at);
         char name[64] = "?";
         snprintf(path, sizeof path, "/proc/%d/comm", pid);

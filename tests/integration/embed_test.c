@@ -8,8 +8,8 @@
 
 #include "embed/weir_internal.h"
 #include "server/host/data_dir.h"
-#include "tests/temporary.h"
 #include "tests/check.h"
+#include "tests/temporary.h"
 
 static struct weir *open_db(const char *directory, const char *settings)
 {

@@ -14,8 +14,8 @@
 #include "base/prng.h"
 #include "embed/weir_internal.h"
 #include "engine/node/node.h"
-#include "tests/temporary.h"
 #include "tests/check.h"
+#include "tests/temporary.h"
 
 /* ---- the disk under LMDB: its syncs pass through here ---- */
 

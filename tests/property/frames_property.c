@@ -77,10 +77,10 @@ static void tampered_frames_of_nodes_end_no_node(struct prng *p)
     assert_true(taken > 0);
 }
 
-#define PROPERTY(name, runs)              \
-    TEST(test_##name)  \
-    {  \
-        check_seeds(runs, name);          \
+#define PROPERTY(name, runs)     \
+    TEST(test_##name)            \
+    {                            \
+        check_seeds(runs, name); \
     }
 
 PROPERTY(tampered_frames_of_clients_leave_a_cluster_that_serves, 2)

@@ -493,10 +493,10 @@ static void gossip_exceeds_the_limit_while_routers_do_not_hear(struct prng *p)
     gac_world_deinit(&w);
 }
 
-#define PROPERTY(name, runs)              \
-    TEST(test_##name)  \
-    {  \
-        check_seeds(runs, name);          \
+#define PROPERTY(name, runs)     \
+    TEST(test_##name)            \
+    {                            \
+        check_seeds(runs, name); \
     }
 
 PROPERTY(any_skew_is_served, 10)

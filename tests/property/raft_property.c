@@ -377,7 +377,7 @@ static void schedule(struct prng *p)
 
 TEST(whatever_happens_nothing_acknowledged_is_lost)
 {
-    check_seeds(500, schedule);
+    check_seeds(200, schedule);
     const struct {
         const char *what;
         uint64_t count;

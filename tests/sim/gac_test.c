@@ -579,10 +579,10 @@ static void clocks_may_be_wrong(struct prng *p)
     end(&s);
 }
 
-#define SCENARIO(name)                    \
-    TEST(test_##name)  \
-    {  \
-        check_seeds(1, name);             \
+#define SCENARIO(name)        \
+    TEST(test_##name)         \
+    {                         \
+        check_seeds(1, name); \
     }
 
 SCENARIO(any_static_skew_is_served)

@@ -255,10 +255,10 @@ static void rows_above_the_indexs_units_get_the_units(struct prng *p)
     scene_end(&s);
 }
 
-#define SCENARIO(name)                    \
-    TEST(test_##name)  \
-    {  \
-        check_seeds(1, name);             \
+#define SCENARIO(name)        \
+    TEST(test_##name)         \
+    {                         \
+        check_seeds(1, name); \
     }
 
 SCENARIO(skewed_reads_within_the_indexs_limit_are_served)

@@ -49,23 +49,23 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
     assert_true(found);
 }
 
-#define MISTAKE(name, mutation, first, ...)                                          \
-    TEST(name)                                                                       \
-    {                                                                                \
-        assert_found((struct sim_options){__VA_ARGS__}, mutation, first, SEEDS);     \
+#define MISTAKE(name, mutation, first, ...)                                      \
+    TEST(name)                                                                   \
+    {                                                                            \
+        assert_found((struct sim_options){__VA_ARGS__}, mutation, first, SEEDS); \
     }
 /* Hundreds of seeds: only tools/test --long looks for it. */
-#define LONG_MISTAKE(name, mutation, first, ...)                                     \
-    TEST(name)                                                                       \
-    {                                                                                \
+#define LONG_MISTAKE(name, mutation, first, ...)                                      \
+    TEST(name)                                                                        \
+    {                                                                                 \
         assert_found((struct sim_options){__VA_ARGS__}, mutation, first, SEEDS_LONG); \
     }
 
-#define FAULT(name) SIM_FAULT_BIT(SIM_##name)
-#define FORCED(bits) .faults = (bits), .faults_forced = true
-#define THREE_NODES .nodes = 3, .replicas = 3
+#define FAULT(name)    SIM_FAULT_BIT(SIM_##name)
+#define FORCED(bits)   .faults = (bits), .faults_forced = true
+#define THREE_NODES    .nodes = 3, .replicas = 3
 #define CLIENTS(count) .clients = (count)
-#define MS(ms) .length_ms = (ms)
+#define MS(ms)         .length_ms = (ms)
 
 /* clang-format off */
 

@@ -362,8 +362,8 @@ TEST(a_writer_goes_on_where_recovery_ended)
 }
 
 #define PROPERTY(name, property)   \
-    TEST(name)  \
-    {  \
+    TEST(name)                     \
+    {                              \
         check_seeds(20, property); \
     }
 

@@ -405,7 +405,8 @@ TEST_WITH(erasing_a_range_takes_all_of_it_and_nothing_else, temporary_setup, tem
 }
 
 /* STORE-3: a checkpoint that finds no room changes nothing, and is written once there is some. */
-TEST_WITH(a_full_map_keeps_the_memtable_until_the_map_has_grown, temporary_setup, temporary_teardown)
+TEST_WITH(a_full_map_keeps_the_memtable_until_the_map_has_grown, temporary_setup,
+          temporary_teardown)
 {
     enum {
         MANY = 3000
@@ -439,7 +440,8 @@ TEST_WITH(a_full_map_keeps_the_memtable_until_the_map_has_grown, temporary_setup
     store_destroy(s);
 }
 
-TEST_WITH(cold_data_is_pending_until_touched_but_memory_answers_at_once, temporary_setup, temporary_teardown)
+TEST_WITH(cold_data_is_pending_until_touched_but_memory_answers_at_once, temporary_setup,
+          temporary_teardown)
 {
     directory = *state;
     struct store *s = open_store(0);
@@ -501,8 +503,8 @@ static void a_bucket_is_a_sorted_list_under_any_changes(struct prng *p)
 }
 
 #define PROPERTY(name, runs, property) \
-    TEST(name)  \
-    {  \
+    TEST(name)                         \
+    {                                  \
         check_seeds(runs, property);   \
     }
 

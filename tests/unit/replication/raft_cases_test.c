@@ -542,27 +542,38 @@ static void assert_mistake_is_seen(const char *(*run)(void), enum raft_mutation 
 }
 
 /* The function that runs the case, what the case shows, and the mistake that the case must see. */
-#define CASE(run, sentence, mutation)         \
-    TEST(sentence)                            \
-    {                                         \
-        assert_holds(run);                    \
-    }                                         \
-    TEST(sentence##__the_mistake_is_seen)     \
-    {                                         \
+#define CASE(run, sentence, mutation)          \
+    TEST(sentence)                             \
+    {                                          \
+        assert_holds(run);                     \
+    }                                          \
+    TEST(sentence##__the_mistake_is_seen)      \
+    {                                          \
         assert_mistake_is_seen(run, mutation); \
     }
 
 CASE(stale_suffix, a_follower_never_acknowledges_its_own_stale_suffix, RAFT_MUTATION_ACK_OWN_SUFFIX)
-CASE(figure_8, entries_of_earlier_terms_are_not_committed_by_counting, RAFT_MUTATION_COUNT_OLD_TERMS)
-CASE(faster_than_the_round_trip, proposals_faster_than_the_round_trip_all_commit, RAFT_MUTATION_ACK_ONLY_WHOLE)
-CASE(failed_leader_write, after_a_failed_write_no_index_is_used_again_in_its_term, RAFT_MUTATION_RESUME_TERM)
-CASE(mixed_terms, mixed_terms_after_a_partition_do_not_deadlock_pre_votes, RAFT_MUTATION_SILENT_PRE_VOTE)
+CASE(figure_8, entries_of_earlier_terms_are_not_committed_by_counting,
+     RAFT_MUTATION_COUNT_OLD_TERMS)
+CASE(faster_than_the_round_trip, proposals_faster_than_the_round_trip_all_commit,
+     RAFT_MUTATION_ACK_ONLY_WHOLE)
+CASE(failed_leader_write, after_a_failed_write_no_index_is_used_again_in_its_term,
+     RAFT_MUTATION_RESUME_TERM)
+CASE(mixed_terms, mixed_terms_after_a_partition_do_not_deadlock_pre_votes,
+     RAFT_MUTATION_SILENT_PRE_VOTE)
 CASE(members_after_compaction, members_roll_back_to_those_of_the_base, RAFT_MUTATION_KEEP_MEMBERS)
-CASE(append_anew_in_flight, the_completion_of_old_bytes_does_not_count_for_new_ones, RAFT_MUTATION_ANY_COMPLETION)
-CASE(unpersisted_tail, only_what_is_persisted_is_claimed_and_counted, RAFT_MUTATION_COUNT_UNPERSISTED)
-CASE(acknowledgements_to_an_older_leader, acknowledgements_to_an_older_leader_do_not_count, RAFT_MUTATION_OLD_TERM_REPLIES)
-CASE(crash_while_a_snapshot_is_installed, a_half_installed_snapshot_is_no_state, RAFT_MUTATION_RUN_WITHOUT_STATE)
+CASE(append_anew_in_flight, the_completion_of_old_bytes_does_not_count_for_new_ones,
+     RAFT_MUTATION_ANY_COMPLETION)
+CASE(unpersisted_tail, only_what_is_persisted_is_claimed_and_counted,
+     RAFT_MUTATION_COUNT_UNPERSISTED)
+CASE(acknowledgements_to_an_older_leader, acknowledgements_to_an_older_leader_do_not_count,
+     RAFT_MUTATION_OLD_TERM_REPLIES)
+CASE(crash_while_a_snapshot_is_installed, a_half_installed_snapshot_is_no_state,
+     RAFT_MUTATION_RUN_WITHOUT_STATE)
 CASE(crash_between_install_and_log_reset, a_replay_applies_nothing_twice, RAFT_MUTATION_APPLY_AGAIN)
-CASE(tail_of_another_history, a_tail_of_another_history_does_not_follow_a_snapshot, RAFT_MUTATION_KEEP_TAIL)
-CASE(a_vote_is_kept_through_a_crash, a_vote_leaves_only_once_it_is_durable, RAFT_MUTATION_VOTE_AT_ONCE)
-CASE(no_second_leader_while_a_lease_holds, nobody_is_elected_while_a_lease_holds, RAFT_MUTATION_FORGET_PROMISE)
+CASE(tail_of_another_history, a_tail_of_another_history_does_not_follow_a_snapshot,
+     RAFT_MUTATION_KEEP_TAIL)
+CASE(a_vote_is_kept_through_a_crash, a_vote_leaves_only_once_it_is_durable,
+     RAFT_MUTATION_VOTE_AT_ONCE)
+CASE(no_second_leader_while_a_lease_holds, nobody_is_elected_while_a_lease_holds,
+     RAFT_MUTATION_FORGET_PROMISE)
