@@ -6,6 +6,9 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -78,21 +81,60 @@ static int wire_connect_to(const struct addrinfo *address, int64_t deadline_ms)
     return -1;
 }
 
+/* The first address of a list that takes a connection. -1 with errno: why the first address did not. */
+static int wire_connect_to_any(const struct addrinfo *address, int64_t deadline_ms)
+{
+    int why = 0;
+    for (; address != NULL; address = address->ai_next) {
+        const int fd = wire_connect_to(address, deadline_ms);
+        if (fd >= 0)
+            return fd;
+        if (why == 0)
+            why = errno;
+    }
+    errno = why;
+    return -1;
+}
+
+/* `localhost` is this machine, also where no resolver knows that name: a bare system has no /etc/hosts.
+ * Source: RFC 6761, section 6.3. */
+static int wire_connect_to_localhost(const char *port, int64_t deadline_ms)
+{
+    const in_port_t number = htons((uint16_t)strtoul(port, NULL, 10));
+    struct sockaddr_in v4 = {
+        .sin_family = AF_INET, .sin_port = number, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in6 v6 = {
+        .sin6_family = AF_INET6, .sin6_port = number, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    struct addrinfo second = {
+        .ai_family = AF_INET6, .ai_addr = (struct sockaddr *)&v6, .ai_addrlen = sizeof v6};
+    const struct addrinfo first = {.ai_family = AF_INET,
+                                   .ai_addr = (struct sockaddr *)&v4,
+                                   .ai_addrlen = sizeof v4,
+                                   .ai_next = &second};
+    return wire_connect_to_any(&first, deadline_ms);
+}
+
 static bool wire_connect(struct wire *w, int64_t deadline_ms, struct buffer *error)
 {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
-    struct addrinfo *found = NULL;
-    const int wrong = getaddrinfo(w->host, w->port, &hints, &found);
-    if (wrong != 0) {
-        buffer_append_format(error, "%s: %s", w->host, gai_strerror(wrong));
-        return false;
+    if (strcasecmp(w->host, "localhost") == 0) {
+        w->fd = wire_connect_to_localhost(w->port, deadline_ms);
+    } else {
+        const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+        struct addrinfo *found = NULL;
+        const int wrong = getaddrinfo(w->host, w->port, &hints, &found);
+        if (wrong != 0) {
+            buffer_append_format(error, "cannot look up the host name %s: %s", w->host,
+                                 gai_strerror(wrong));
+            return false;
+        }
+        w->fd = wire_connect_to_any(found, deadline_ms);
+        const int why = errno;
+        freeaddrinfo(found);
+        errno = why;
     }
-    for (const struct addrinfo *one = found; one != NULL && w->fd < 0; one = one->ai_next)
-        w->fd = wire_connect_to(one, deadline_ms);
-    const int why = errno;
-    freeaddrinfo(found);
     if (w->fd < 0)
-        buffer_append_format(error, "cannot connect to %s:%s: %s", w->host, w->port, strerror(why));
+        buffer_append_format(error, "cannot connect to %s:%s: %s", w->host, w->port,
+                             strerror(errno));
     return w->fd >= 0;
 }
 

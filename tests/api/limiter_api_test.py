@@ -15,6 +15,7 @@ import time
 import unittest
 import urllib.parse
 
+import openapi
 from limiter import DOCUMENT, PREFIX, Limiter, limit, new_name, until
 
 API = Limiter(os.environ["WEIR_URL"])
@@ -604,8 +605,11 @@ class HttpTest(unittest.TestCase):
 
     def test_bodies_that_are_too_large(self):
         for method, path, body in self.bodies():
-            answer = API.call(method, path, body={**body, "other": "x" * (17 << 20)}, wrong=True)
+            large = f'{openapi.text_of(body)[:-1]}, "other": "{"x" * (17 << 20)}"}}'.encode()
+            answer = API.raw(method, PREFIX + path, large, {"Content-Type": "application/json"})
             self.assertEqual(answer.status, 413)
+            API.judge(path, DOCUMENT.answer(method, PREFIX + path, 413), answer)
+            API.seen.add((DOCUMENT.operation(method, PREFIX + path)["operationId"], 413))
 
     def test_paths_that_are_not_there(self):
         for path in ("", "/", "/acquires", "/acquire/", "/limits/1"):

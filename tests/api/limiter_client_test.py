@@ -19,7 +19,7 @@ import urllib.parse
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fault"))
 import servers  # noqa: E402
 from between import Between  # noqa: E402
-from limiter import Limiter, limit, new_name  # noqa: E402
+from limiter import Limiter, limit, new_name, until  # noqa: E402
 
 URL = os.environ["WEIR_URL"]
 API = Limiter(URL)
@@ -169,10 +169,11 @@ class LossTest(Case):
                 API.post("/reset", namespace=API.namespace, entity=self.entity, resource=self.resource)
 
     def test_a_silent_server_is_asked_again(self):
-        driver = Driver(self, self.between.url, timeout_ms=2000)
+        driver = Driver(self, self.between.url, timeout_ms=6000)  # an attempt waits for half of what is left
         self.between.faults[:] = ["silent"]
         self.acquire(driver, rpm=1000)
-        self.assertEqual(len(self.between.seen), 2)
+        self.assertGreaterEqual(len(self.between.seen), 2)
+        self.assertEqual(len(set(self.between.seen)), 1, "an attempt differs from the first")
         self.assert_left(9, 1000)
 
     def test_after_the_last_attempt_the_client_gives_up(self):
@@ -208,7 +209,8 @@ class AwayTest(Case):
     def test_without_the_store_a_router_does_what_the_limits_say(self):
         with tempfile.TemporaryDirectory(prefix="weir-limiter-") as directory:
             cluster = servers.Cluster(os.environ["WEIR"], pathlib.Path(directory) / "c", 3, 1,
-                                      ["--set", "request_deadline_ms=500", "--set", "limiter_limits_ms=50"])
+                                      ["--set", "request_deadline_ms=300", "--set", "limiter_deadline_ms=300",
+                                       "--set", "limiter_limits_ms=50"])
             try:
                 cluster.start()
                 self.store_goes(cluster)
@@ -219,9 +221,8 @@ class AwayTest(Case):
         url = cluster["router-1"].address
         api = Limiter(url)
         for resource, more in (("blocks", {}), ("allows", {"on_unavailable": "allow"})):
-            api.set_limits(limit("rpm", 10, YEAR), resource=resource, **more)
-            answer = api.acquire("ann", resource, {"rpm": 1})
-            self.assertEqual(answer.status, 200, answer)
+            until("limits are set", lambda: api.set_limits(limit("rpm", 10, YEAR), resource=resource, **more).status == 200)
+            until("a bucket is there", lambda: api.acquire("ann", resource, {"rpm": 1}).status == 200)
         for node in cluster.nodes:
             cluster[node].pause()
         try:
@@ -240,7 +241,7 @@ class AwayTest(Case):
         finally:
             for node in cluster.nodes:
                 cluster[node].resume()
-        servers.until("the store is back", lambda: api.acquire("ann", "blocks", {"rpm": 1}).status == 200)
+        until("the store is back", lambda: api.acquire("ann", "blocks", {"rpm": 1}).status == 200)
         api.close()
 
 

@@ -160,7 +160,7 @@ class DescriptionTest(Suite):
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             futures = [pool.submit(work, i) for i in range(16)]
             self.ok("DeleteTable", TableName=name)
-            answers = [future.result(timeout=20) for future in futures]
+            answers = [future.result(timeout=60) for future in futures]
         self.assertLessEqual(max(a.count("unknown") for a in answers), 1, answers)
         self.assertIsNone(self.status(name))
 

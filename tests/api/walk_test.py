@@ -28,7 +28,7 @@ import cases  # noqa: E402, of tests/model
 
 SEED = int(os.environ.get("SEED") or int.from_bytes(os.urandom(4), "big"))
 STEPS = int(os.environ.get("STEPS") or 1200)
-STALE_SECONDS = 10
+STALE_SECONDS = 30
 COUNT_STEPS = 200  # how often the counters of the nodes are compared
 SHOWN = 2000  # characters of a request or answer
 SEGMENTS = (1, 2, 3, 4, 5, 7, 16)

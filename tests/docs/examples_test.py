@@ -1,19 +1,24 @@
 #!/usr/bin/env python3
 """Every command that README.md, docs/*.md and the --help texts show works as it is written.
 
-    tests/docs/examples_test.py --weir FILE [--only WORD] [--jobs N]
+    tests/docs/examples_test.py --weir FILE [--bench FILE] [--text NAME]... [--only WORD] [--jobs N]
+    tests/docs/examples_test.py --weir FILE --lists
 
 Taken from the texts: indented blocks and ```python blocks of README.md and docs/*.md; commands in backticks
 in README.md; the lines below "example:" and "examples:" of every --help. A block that is not known to be
 something else, and that does not begin with a command, fails the test.
 
+A text is README, a page of docs by its name, or the --help texts of a program: help-weir, help-lab, help-bench,
+help-tools. ctest runs each text by itself. --lists runs nothing: the lists in this file name only what is in the texts.
+
 A scope is one block's section, one table row or paragraph of README.md, or one --help text. Servers that a scope
 starts run until the scope ends. A scope that needs a cluster, and has started nothing, gets one with four
 nodes and the tables that its commands name.
 
-Two workers take one scope after the other. Each worker has a network and process namespace of its own, where port
+Workers (--jobs) take one scope after the other. Each worker has a network and process namespace of its own, where port
 8000 is free, and where no process outlives the worker. Each scope has a temporary directory that looks like this one.
-Without such namespaces the test is skipped. Long runs are shortened: SHORTENED has the rules.
+Without such namespaces the test is skipped (exit code 77). Long runs are shortened: SHORTENED has the rules.
+An example that needs the chart libraries is skipped where the build had none.
 """
 import argparse
 import hashlib
@@ -21,6 +26,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import socket
 import subprocess
@@ -82,15 +88,20 @@ SHORTENED = [  # in commands that match the first: what replaces what
     (r"weir lab (run|sweep)", r"weir lab (run|sweep)", r"weir lab \1 --seeds 1 --set duration=8s"),
     (r"weir load.* append:room", r"--duration \d+s", "--duration 8s"),
     (r"weir( load|-bench)(?!.* append:room)", r"--duration \d+s", "--duration 2s"),
+    (r"weir-bench http .*--gac", r"--gac \d+ --duration 2s", "--gac 1 --duration 200ms"),
+    (r"weir-bench http$", r"$", " --duration 500ms"),
     (r"weir-bench indexes", r"weir-bench indexes", "weir-bench indexes --duration 200ms"),
-    (r"weir-bench embedded", r"weir-bench embedded", "weir-bench embedded --items 20000 --puts 2048"),
-    (r"weir-bench limiter$", r"$", " --rounds 1"),
-    (r"weir-bench limiter .*--rounds", r"--rounds \d+", "--rounds 1"),
+    (r"weir-bench indexes .*--rounds", r"--rounds \d+", "--rounds 1"),
+    (r"weir-bench (http|embedded) .*--duration \d+s", r"--duration \d+s", "--duration 500ms"),
+    (r"weir-bench embedded", r"weir-bench embedded", "weir-bench embedded --items 4000 --puts 512"),
+    (r"weir-bench limiter$", r"$", " --rounds 1 --duration 100ms"),
+    (r"weir-bench limiter .*--rounds", r"--rounds \d+", "--rounds 1 --duration 100ms"),
     (r"weir load(?!.*--duration)(?!.*--help)", r"weir load", "weir load --duration 2s"),
     (r"(?s)weir load .*start=5s", r"start=5s", "start=1s"),
 ]
 # Commands that leave nothing behind: once is enough, in whatever texts they stand.
 ONCE = re.compile(r"(build/)?(weir sim|weir-bench (decision|heat|traffic))\b")
+NO_CHARTS = "this weir was built without the chart libraries"
 RECORDING = "weir load --create-table --wcu 100 --rate 300 --read-ratio 0 --record day.trace" \
             " && cp day.trace router-1.trace && cp day.trace router-2.trace"
 FIRST_WORD = re.compile(r"(?:[A-Z_]+=\S+\s+(?:\\\s+)?)*(\S+)")
@@ -102,10 +113,15 @@ OTHER_SERVER = {  # how a command begins: the port on which it listens
     "python3 examples/fake_model.py 8090": 8090,
     "python3 examples/limiter_proxy.py --listen 8080": 8080,
 }
+REFILLED = re.compile(r'(;r=|;t=|"remaining":)[0-9.]+')  # tokens of the rate limiter: they change with time
 FOLLOWER = re.compile(r"weir events .*--follow|tools/cluster logs")
 NEEDS_CLUSTER = re.compile(r"(curl|aws|weir (load|events|drain|limiter)|boto3|"
                            r"tools/cluster (?!up|down|demo|--help))\b(?!.*--help)")
 STARTS_CLUSTER = re.compile(r"tools/cluster up")
+
+
+def begins_with_one_of(text, beginnings):
+    return next((begin for begin in beginnings if text.startswith(begin)), None)
 
 
 def begins_with_command(text):
@@ -208,7 +224,17 @@ def names_in(text, pattern):
     return re.findall(pattern, text, re.M)
 
 
-def lab_scope(weir):
+def help_scopes(name, *command, leave_out=()):
+    """A program's own text, and one scope for each of its commands."""
+    overview = help_of(*command)
+    scopes = [help_scope(name, overview)]
+    for word in names_in(overview, r"^  ([a-z-]+)  "):
+        if word not in leave_out:
+            scopes.append(help_scope(f"{name} {word}", help_of(*command, word)))
+    return scopes
+
+
+def lab_scopes(weir):
     """The examples of weir lab's commands, in an order in which each finds what it needs."""
     order = ["new", "list", "run", "compare", "report", "sweep", "job", "result", "replay", "suite"]
     names = names_in(help_of(weir, "lab"), r"^  ([a-z-]+)  ")
@@ -218,28 +244,37 @@ def lab_scope(weir):
         if name == "replay":
             steps.append(("", RECORDING, ""))
         steps += help_scope(f"weir lab {name}", help_of(weir, "lab", name))[1]
-    return "weir lab COMMAND --help", steps
+    return [help_scope("weir lab", help_of(weir, "lab")), ("weir lab COMMAND --help", steps)]
 
 
-def all_scopes(weir):
+def readme_scopes():
+    path = ROOT / "README.md"
     cluster = names_in(help_of("tools/cluster"), r"^  ([a-z-]+) ")
-    scopes = list(markdown_scopes(ROOT / "README.md"))
-    scopes += readme_span_scopes(ROOT / "README.md", cluster)
-    for path in sorted((ROOT / "docs").glob("*.md")):
-        scopes += markdown_scopes(path)
-    overview = help_of(weir)
-    scopes.append(help_scope("weir", overview))
-    for name in names_in(overview, r"^  ([a-z-]+)  "):
-        scopes.append(help_scope(f"weir {name}", help_of(weir, name)))
-    scopes.append(lab_scope(weir))
-    bench = weir.parent / "weir-bench"
-    scopes.append(help_scope("weir-bench", help_of(bench)))
-    for name in names_in(help_of(bench), r"^  ([a-z-]+)  "):
-        scopes.append(help_scope(f"weir-bench {name}", help_of(bench, name)))
+    return [*markdown_scopes(path), *readme_span_scopes(path, cluster)]
+
+
+def tool_scopes():
     for tool in sorted((ROOT / "tools").iterdir()):
         if os.access(tool, os.X_OK) and re.search("--help|argparse", tool.read_text()):
-            scopes.append(help_scope(f"tools/{tool.name}", help_of(tool)))
-    return [(name, steps) for name, steps in scopes if steps]
+            yield help_scope(f"tools/{tool.name}", help_of(tool))
+
+
+def all_texts(options):
+    """What gives the scopes of a text, by the text's name."""
+    return {
+        "README": readme_scopes,
+        **{path.stem: lambda path=path: markdown_scopes(path) for path in sorted((ROOT / "docs").glob("*.md"))},
+        "help-weir": lambda: help_scopes("weir", options.weir, leave_out=("lab",)),
+        "help-lab": lambda: lab_scopes(options.weir),
+        "help-bench": lambda: help_scopes("weir-bench", options.bench),
+        "help-tools": tool_scopes,
+    }
+
+
+def chosen_scopes(options):
+    texts = all_texts(options)
+    scopes = [scope for text in options.text or texts for scope in texts[text]()]
+    return [(name, steps) for name, steps in scopes if steps and (options.only or "") in name]
 
 
 # ---- running them ----
@@ -283,12 +318,18 @@ def claim(claims, name):
     return True
 
 
+def spent_s():
+    """Processor seconds of all commands that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 class Scope:
     """What one scope has started. `tree` is where commands run, `passed` counts the commands that worked."""
 
     def __init__(self, tree, name, claims):
         self.tree, self.name, self.claims = tree, name, claims
-        self.servers, self.output, self.passed, self.used = [], "", 0, set()
+        self.servers, self.output, self.passed, self.skipped = [], "", 0, []
         self.started = False
         self.has_cluster = False  # one that prepare() started
         self.exports = ""
@@ -301,7 +342,9 @@ class Scope:
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                               timeout=COMMAND_S, check=False)
         slow = done.returncode == 1 and MEASURES.search(command) and done.stdout
-        if done.returncode != 0 and not slow:
+        if done.returncode != 0 and NO_CHARTS in done.stdout:
+            self.skipped.append(f"{command}: {NO_CHARTS}")
+        elif done.returncode != 0 and not slow:
             self.fail(command, f"exit code {done.returncode}", done.stdout)
         return done.stdout
 
@@ -336,10 +379,8 @@ class Scope:
             self.fail(command, f"ended with exit code {process.returncode}", log.read_text())
 
     def run(self, command):
-        for begin in NOT_RUN:
-            if command.startswith(begin):
-                self.used.add(begin)
-                return
+        if begins_with_one_of(command, NOT_RUN):
+            return
         for where, old, new in SHORTENED:
             if re.search(where, command):
                 bare = re.sub(r"\s+#.*", "", command) if old == "$" else command
@@ -348,7 +389,7 @@ class Scope:
             self.passed += 1
             return
         self.prepare(command)
-        began = time.monotonic()
+        began, spent = time.monotonic(), spent_s()
         if SERVER.search(command):
             self.start(re.sub(r"\s+#.*", "", command))
             self.started = True
@@ -367,7 +408,7 @@ class Scope:
             self.output += self.shell(command)
             self.started = self.started or bool(STARTS_CLUSTER.search(command))
         self.passed += 1
-        print(f"{time.monotonic() - began:6.1f} s  {command}", flush=True)
+        print(f"{time.monotonic() - began:6.1f} s, {spent_s() - spent:5.1f} s of the processor  {command}", flush=True)
 
     def python(self, text, paragraph):
         shown = re.search(r"`python3 (\S+\.py)([^`]*)`", paragraph)
@@ -379,8 +420,8 @@ class Scope:
 
     def compare(self, shown):
         """Every piece of an answer that a text shows, `..` apart, came in the answers so far, in this order."""
-        at, output = 0, " ".join(self.output.split())
-        for line in re.sub(r"\n(?!\S+: |\{)", " ", shown).splitlines():
+        at, output = 0, REFILLED.sub(r"\1N", " ".join(self.output.split()))
+        for line in re.sub(r"\n(?!\S+: |\{)", " ", REFILLED.sub(r"\1N", shown)).splitlines():
             for part in line.split(".."):
                 part = " ".join(part.split()).strip(" ,")
                 found = output.find(part, at)
@@ -405,10 +446,9 @@ def run_scope(tree, name, steps, claims):
     scope = Scope(tree, name, claims)
     try:
         for kind, text, paragraph in steps:
-            beginning = next((b for b in NOT_COMMANDS if text.startswith(b)), None)
-            if beginning is not None:
-                scope.used.add(beginning)
-            elif kind == "python":
+            if begins_with_one_of(text, NOT_COMMANDS):
+                continue
+            if kind == "python":
                 scope.python(text, paragraph)
             elif text.startswith("HTTP/1.1 "):
                 scope.compare(text)
@@ -422,14 +462,14 @@ def run_scope(tree, name, steps, claims):
     return scope
 
 
-def make_tree(directory, weir):
+def make_tree(directory, options):
     tree = directory / "tree"
     (tree / "build").mkdir(parents=True)
     for entry in ROOT.iterdir():
         if entry.name not in {"build", ".cluster", ".git", "weir-data"}:
             (tree / entry.name).symlink_to(entry)
-    for program in ("weir", "weir-bench"):
-        (tree / "build" / program).symlink_to(weir.parent / program)
+    (tree / "build/weir").symlink_to(options.weir)
+    (tree / "build/weir-bench").symlink_to(options.bench)
     (directory / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\n")
     os.environ.update(WEIR="build/weir", CURL_HOME=str(directory), HOME=str(directory), TMPDIR=str(directory),
                       PATH=f"{tree}/build:{os.environ['PATH']}:/usr/sbin")
@@ -441,19 +481,19 @@ def make_tree(directory, weir):
 
 def inside(options):
     """One worker: runs the scopes that no other worker has taken, and leaves a report for the first process."""
-    failures, used, passed = [], set(), 0
-    for number, (name, steps) in enumerate(all_scopes(options.weir)):
-        if (options.only and options.only not in name) or not claim(options.claims, f"scope {number}"):
+    failures, skipped, passed = [], [], 0
+    for number, (name, steps) in enumerate(chosen_scopes(options)):
+        if not claim(options.claims, f"scope {number}"):
             continue
         with tempfile.TemporaryDirectory(prefix="weir-examples-") as directory:
             try:
-                scope = run_scope(make_tree(pathlib.Path(directory), options.weir), name, steps, options.claims)
-                used |= scope.used
+                scope = run_scope(make_tree(pathlib.Path(directory), options), name, steps, options.claims)
+                skipped += scope.skipped
                 passed += scope.passed
             except (AssertionError, OSError, subprocess.TimeoutExpired) as error:
                 failures.append(str(error))
                 print(f"FAILED  {error}", flush=True)
-    report = {"failures": failures, "used": sorted(used), "passed": passed}
+    report = {"failures": failures, "skipped": skipped, "passed": passed}
     (options.claims / f"report {options.inside}").write_text(json.dumps(report))
     return 0
 
@@ -466,23 +506,45 @@ def run_workers(space, options):
         reports = [json.loads(path.read_text()) for path in pathlib.Path(directory).glob("report *")]
     failures = [failure for report in reports for failure in report["failures"]]
     failures += [f"a worker ended with exit code {code}" for code in codes if code != 0]
-    used = {begin for report in reports for begin in report["used"]}
-    if not options.only and not failures:
-        failures += [f"no text has `{begin}` any more: take it out of this test"
-                     for begin in [*NOT_RUN, *NOT_COMMANDS] if begin not in used]
-    print(f"{sum(report['passed'] for report in reports)} examples work, {len(failures)} do not", *failures, sep="\n")
+    skipped = [example for report in reports for example in report["skipped"]]
+    passed = sum(report["passed"] for report in reports) - len(skipped)
+    print(*(f"skipped: {example}" for example in skipped),
+          f"{passed} examples work, {len(skipped)} were skipped, {len(failures)} do not work", *failures, sep="\n")
     return 1 if failures else 0
+
+
+def check_lists(options):
+    """Each entry of NOT_RUN and NOT_COMMANDS is the first that fits some example."""
+    used = set()
+    for _, steps in chosen_scopes(options):
+        for kind, text, _ in steps:
+            other = begins_with_one_of(text, NOT_COMMANDS)
+            used.add(other)
+            if not kind and other is None and begins_with_command(text):
+                used |= {begins_with_one_of(command, NOT_RUN) for command in complete_lines(text)}
+    unused = [begin for begin in [*NOT_RUN, *NOT_COMMANDS] if begin not in used]
+    for begin in unused:
+        print(f"no text has `{begin}` any more: take it out of this test")
+    return 1 if unused else 0
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--weir", type=pathlib.Path, required=True)
+    parser.add_argument("--bench", type=pathlib.Path, help="weir-bench; default: the one beside weir")
+    parser.add_argument("--text", action="append", help="only this text; may be given again. Default: all")
     parser.add_argument("--only", help="scopes with this word in their names")
+    parser.add_argument("--lists", action="store_true", help="only look at the lists in this file")
     parser.add_argument("--jobs", type=int, default=2, help="scopes at a time; default 2")
     parser.add_argument("--inside", help=argparse.SUPPRESS)  # the number of this worker
     parser.add_argument("--claims", type=pathlib.Path, help=argparse.SUPPRESS)  # a directory of all workers
     options = parser.parse_args()
     options.weir = options.weir.resolve()
+    options.bench = (options.bench or options.weir.parent / "weir-bench").resolve()
+    for unknown in set(options.text or []) - set(all_texts(options)):
+        parser.error(f"no text {unknown}: there are {', '.join(all_texts(options))}")
+    if options.lists:
+        return check_lists(options)
     if options.inside:
         return inside(options)
     space = ["unshare", *([] if os.geteuid() == 0 else ["-r"]), "--net", "--pid", "--fork", "--mount-proc",

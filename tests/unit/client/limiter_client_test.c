@@ -2,7 +2,13 @@
 #include "client/http_reply.h"
 #include "client/json_scan.h"
 #include "client/limiter_answer.h"
+#include "client/wire.h"
 #include "tests/check.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 /* ---- JSON ---- */
 
@@ -364,4 +370,42 @@ TEST(a_head_without_end_is_refused)
     assert_int_equal(fed_so_far, HTTP_REPLY_BROKEN);
     assert_true(size * 8 < HTTP_REPLY_HEAD_MAX + 64);
     http_reply_deinit(&r);
+}
+
+/* ---- addresses ---- */
+
+/* In place of the C library's: a machine without a resolver. */
+int getaddrinfo(const char *restrict name, const char *restrict service,
+                const struct addrinfo *restrict hints, struct addrinfo **restrict found)
+{
+    (void)name, (void)service, (void)hints, (void)found;
+    return EAI_NONAME;
+}
+
+TEST(localhost_needs_no_resolver)
+{
+    const int bound = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0); /* it does not listen */
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    assert_int_equal(bind(bound, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(getsockname(bound, (struct sockaddr *)&address, &size), 0);
+    char port[8], refused[64];
+    snprintf(port, sizeof port, "%d", ntohs(address.sin_port));
+    snprintf(refused, sizeof refused, "cannot connect to localhost:%s: Connection refused", port);
+    const char *const expected[][2] = {
+        {"localhost", refused},
+        {"nowhere", "cannot look up the host name nowhere: Name or service not known"},
+    };
+    for (size_t i = 0; i < COUNT_OF(expected); i++) {
+        struct wire w = {.host = expected[i][0], .port = port, .fd = -1};
+        struct http_reply reply = {0};
+        struct buffer error = {0};
+        assert_int_equal(wire_exchange(&w, slice_of("GET / HTTP/1.1\r\n\r\n"),
+                                       wire_now_ms() + 30000, &reply, &error),
+                         WIRE_FAILED);
+        assert_slice_is(buffer_slice(&error), expected[i][1]);
+        buffer_deinit(&error);
+        http_reply_deinit(&reply);
+    }
+    close(bound);
 }
