@@ -136,16 +136,20 @@ def until(what, condition, bound_s=START_S, poll_s=POLL_S):
 
 def try_until(what, call, *arguments, **members):
     """Calls until it does not fail with a 5xx or without an answer; its value."""
+    found, failure = [], None
     def attempt():
+        nonlocal failure
         try:
-            return (call(*arguments, **members),)
-        except Unreachable:
-            return None
-        except Refused as error:
-            if error.status < 500:
+            found.append(call(*arguments, **members))
+        except (Refused, Unreachable) as error:
+            if isinstance(error, Refused) and error.status < 500:
                 raise
-            return None
-    return until(what, attempt)[0]
+            failure = error
+        return found
+    try:
+        return until(what, attempt)[0]
+    except AssertionError as error:
+        raise AssertionError(f"{error}; at last: {failure}") from failure
 
 
 def page(port, path, timeout_s=START_S):
