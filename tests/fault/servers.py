@@ -37,6 +37,7 @@ import urllib.request
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 POLL_S = 0.01
 START_S = 90  # for any condition: generous, and below what ctest gives a test, so that the test names the condition
+POLL_ANSWER_S = 2  # for one answer of a poll that asks again
 PR_SET_PDEATHSIG = 1
 PORTS = range(10000, 32000)
 BLOCK = 100  # ports
@@ -159,9 +160,9 @@ def page(port, path, timeout_s=START_S):
 
 
 def partitions(port, table=None):
-    """The replicas, of all tables or of one. Empty: the router does not answer."""
+    """The replicas, of all tables or of one. Empty: the router does not answer, it may stand still."""
     try:
-        return page(port, "/weir/partitions" + (f"?table={table}" if table else ""))["partitions"]
+        return page(port, "/weir/partitions" + (f"?table={table}" if table else ""), POLL_ANSWER_S)["partitions"]
     except OSError:
         return []
 
@@ -669,7 +670,7 @@ def count(port, table, **members):
 def index_lags(port, table):
     """Of the table's partitions: milliseconds, and items that global indexes lack. None: not all are known."""
     try:
-        found = page(port, f"/weir/partitions?table={table}")
+        found = page(port, f"/weir/partitions?table={table}", POLL_ANSWER_S)
     except OSError:
         return None
     led = [p["indexes"] for p in found["partitions"] if p["table"] == table and p["role"] == "leader"]

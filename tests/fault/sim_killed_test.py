@@ -54,7 +54,9 @@ def start(weir):
 
 
 def one_seed(weir, *around):
-    subprocess.run([*around, weir, "sim", "--seconds", "1", "--once"], check=True, stdout=subprocess.DEVNULL)
+    """A short run: it removes what others have left as it begins."""
+    subprocess.run([*around, weir, "sim", "--seconds", "1", "--once", "--plain", "--nodes", "1", "--clients", "1", "--faults",
+                    "cut"], check=True, stdout=subprocess.DEVNULL)
 
 
 def check(weir, run, other):
