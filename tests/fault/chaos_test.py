@@ -231,10 +231,9 @@ class Churn(servers.Worker):
 
 
 def start_load(options, cluster, directory):
-    urls = [part for port in cluster.ports for part in ("--url", f"http://127.0.0.1:{port}")]
-    return Load([str(options.weir), "load", *urls, "--table", TABLE, "--preload", "--connections", str(CLIENTS),
-                 "--outstanding", str(CLIENTS), "--keys", str(KEYS), "--read-ratio", "0.5", "--delete-ratio", "0.1",
-                 "--consistent", "--timeout", "3s", "--seed", str(options.seed), "--json", "--quiet"],
+    return Load(options.weir, cluster.ports, ["--table", TABLE, "--preload", "--connections", CLIENTS, "--outstanding",
+                                              CLIENTS, "--keys", KEYS, "--read-ratio", 0.5, "--delete-ratio", 0.1,
+                                              "--consistent", "--timeout", "3s", "--seed", options.seed],
                 options.rate, directory / "history.jsonl")
 
 
@@ -335,16 +334,14 @@ def chaos(options, directory):
         faults = Chaos(cluster, random.Random(options.seed))
         make_table(cluster.ports[0], TABLE, (12000, 4000), ("pk",))
         history = directory / "history.jsonl"
-        load = start_load(options, cluster, directory)
+        with start_load(options, cluster, directory) as load:
+            def go_on():
+                wanted = ANSWERED_BYTES + (history.stat().st_size if history.exists() else 0)
 
-        def go_on():
-            wanted = ANSWERED_BYTES + (history.stat().st_size if history.exists() else 0)
-
-            def has_grown():
-                load.check_running()
-                return history.exists() and history.stat().st_size >= wanted
-            until("clients get answers", has_grown)
-        try:
+                def has_grown():
+                    load.check_running()
+                    return history.exists() and history.stat().st_size >= wanted
+                until("clients get answers", has_grown)
             go_on()
             churn = Churn(cluster.ports, options.seed)
             with servers.working(churn):
@@ -356,8 +353,6 @@ def chaos(options, directory):
                 servers.more_done("a side table lives without faults", [churn], 1, lambda churn: churn.lives)
             go_on()  # so that the history has answers from after the faults
             told = load.stop()
-        finally:
-            load.forget()
         wait_answers(cluster)
         cluster.stop()
         partitions = check_replicas(options, cluster)

@@ -177,18 +177,19 @@ def events(port, table, kind=""):
     return [e for e in page(port, "/weir/events")["events"] if e.get("table") == table and e["kind"].startswith(kind)]
 
 
-def make_table(port, name, units=None, keys=("id",), names=(), **members):
-    """A table with these keys, of strings. `units`: (read, write); without them on demand. `names` are further
-    attributes that indexes have as keys. Returns its description once it is ACTIVE, however young the cluster is."""
+def make_table(port, name, units=None, keys=("id",), **members):
+    """A table with these keys, of strings. `units`: (read, write); without them on demand. Returns its description once
+    it is ACTIVE, however young the cluster is."""
     client = Client(port)
     billing = {"BillingMode": "PAY_PER_REQUEST"} if units is None else {
         "ProvisionedThroughput": {"ReadCapacityUnits": units[0], "WriteCapacityUnits": units[1]}}
 
     def made():
         try:
-            client.call("CreateTable", TableName=name, **billing, **members,
-                        KeySchema=[{"AttributeName": n, "KeyType": kind} for n, kind in zip(keys, ("HASH", "RANGE"))],
-                        AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in (*keys, *names)])
+            client.call("CreateTable", **{
+                "TableName": name, **billing,
+                "KeySchema": [{"AttributeName": n, "KeyType": kind} for n, kind in zip(keys, ("HASH", "RANGE"))],
+                "AttributeDefinitions": [{"AttributeName": n, "AttributeType": "S"} for n in keys], **members})
         except Unreachable:
             return False
         except Refused as error:
@@ -513,9 +514,18 @@ class Cluster:
 class Load:
     """`weir load` with a history, until it is told to stop."""
 
-    def __init__(self, command, rate, history):
-        self.process = subprocess.Popen([*command, "--rate", str(rate), "--duration", "86400s", "--history",
-                                         str(history)], stdout=subprocess.PIPE)
+    def __init__(self, weir, ports, arguments, rate, history):
+        self.process = subprocess.Popen(
+            load_command(weir, ports, *arguments, "--rate", rate, "--duration", "86400s", "--history", history),
+            stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
     def check_running(self):
         if self.process.poll() is not None:
@@ -534,11 +544,6 @@ class Load:
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return json.loads(self.process.communicate(timeout=START_S)[0])["workloads"][0]
-
-    def forget(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
 
 
 class Worker(threading.Thread):
@@ -599,13 +604,23 @@ def check_history(weir, path, *arguments):
     return done.stdout
 
 
+def load_command(weir, ports, *arguments):
+    urls = [word for port in ports for word in ("--url", f"http://127.0.0.1:{port}")]
+    return [str(weir), "load", *urls, "--quiet", "--json", *map(str, arguments)]
+
+
 def run_load(weir, ports, *arguments):
     """A run of `weir load` to its end; its workloads."""
-    urls = [word for port in ports for word in ("--url", f"http://127.0.0.1:{port}")]
-    done = subprocess.run([str(weir), "load", *urls, "--quiet", "--json", *map(str, arguments)], capture_output=True,
-                          text=True, timeout=START_S * 5, check=False)
+    done = subprocess.run(load_command(weir, ports, *arguments), capture_output=True, text=True, timeout=START_S * 5,
+                          check=False)
     check(done.stdout, f"weir load {arguments}: {done.stderr}")
     return json.loads(done.stdout)["workloads"]
+
+
+def half_of_capacity(weir, port, seconds, arguments):
+    """Requests a second."""
+    told = run_load(weir, [port], *arguments, "--preload", "--rate", "max", "--duration", f"{seconds}s")
+    return max(1, round(told[0]["admitted_per_s"] / 2))
 
 
 def verify(weir, data, settings=()):
@@ -640,10 +655,10 @@ def wait_caught_up(port, voters=3):
     until("every replica has everything", lambda: caught_up(port, voters))
 
 
-def pages_of(client, operation, **members):
+def pages_of(call, *arguments, **members):
     """The answers of a Scan or a Query, page by page."""
     while True:
-        answer = client.call(operation, **members)
+        answer = call(*arguments, **members)
         yield answer
         if "LastEvaluatedKey" not in answer:
             return
@@ -653,7 +668,7 @@ def pages_of(client, operation, **members):
 def scan(port, table, **members):
     """All items of the table, or rows of its index."""
     client = Client(port)
-    found = [item for answer in pages_of(client, "Scan", TableName=table, **members) for item in answer["Items"]]
+    found = [item for answer in pages_of(client.call, "Scan", TableName=table, **members) for item in answer["Items"]]
     client.close()
     return found
 
@@ -662,7 +677,7 @@ def count(port, table, **members):
     """The number of its items."""
     client = Client(port)
     try:
-        return sum(a["Count"] for a in pages_of(client, "Scan", TableName=table, Select="COUNT", **members))
+        return sum(a["Count"] for a in pages_of(client.call, "Scan", TableName=table, Select="COUNT", **members))
     finally:
         client.close()
 
@@ -705,6 +720,18 @@ def p99_ms(found, spans, least):
     if len(took) < least:
         raise AssertionError(f"only {len(took)} requests to tell a p99 from")
     return round(took[len(took) * 99 // 100] / 1e6, 2)
+
+
+def p99s_ms(found, spans, least):
+    """Of each span by its name. Empty: one is too short to tell."""
+    if min(sum(first <= at < last for at, _ in found) for first, last in spans.values()) < least:
+        return {}
+    return {name: p99_ms(found, [span], least) for name, span in spans.items()}
+
+
+def judge_ratio(figures, most):
+    check(most is None or (figures["ratio"] is not None and figures["ratio"] <= most),
+          f"the p99 is {figures['ratio']} times what it was, {most} is allowed: {figures}")
 
 
 def check_replicas(weir, data, settings=(), copies=None):
