@@ -512,12 +512,12 @@ class Cluster:
 
 
 class Load:
-    """`weir load` with a history, until it is told to stop."""
+    """`weir load` until it is told to stop."""
 
-    def __init__(self, weir, ports, arguments, rate, history):
+    def __init__(self, weir, ports, arguments, rate, history=None):
+        to = ["--history", history] if history else []
         self.process = subprocess.Popen(
-            load_command(weir, ports, *arguments, "--rate", rate, "--duration", "86400s", "--history", history),
-            stdout=subprocess.PIPE)
+            load_command(weir, ports, *arguments, "--rate", rate, "--duration", "86400s", *to), stdout=subprocess.PIPE)
 
     def __enter__(self):
         return self
@@ -759,8 +759,10 @@ def case(description, run, **options):
             value = int(time.time())
         if not isinstance(value, dict):
             default, text = value if isinstance(value, tuple) else (value, None)
-            value = {"type": type(default), "default": default, "help": f"{text} ({default})" if text else f"({default})"}
-        made.add_argument("--" + name.replace("_", "-"), **value)
+            value = {"type": type(default), "default": default, "help": f"{text or ''} ({default})"}
+        value = dict(value)
+        positional = value.pop("positional", False)
+        made.add_argument(name if positional else "--" + name.replace("_", "-"), **value)
     found = made.parse_args()
     if hasattr(found, "seed"):
         say(f"--seed {found.seed}")
