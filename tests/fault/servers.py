@@ -751,7 +751,7 @@ def parser(description):
 
 
 def case(description, run, **options):
-    """The program of a test: prints the figures that run(options, directory) returns, as JSON. Each option is named with
+    """The program of a test: prints the figures that run(options, directory) returns, if any, as JSON. Each option is named with
     its default, with (default, help), or with the arguments of add_argument. A seed without default is drawn."""
     made = parser(description)
     for name, value in options.items():
@@ -767,7 +767,9 @@ def case(description, run, **options):
     if hasattr(found, "seed"):
         say(f"--seed {found.seed}")
     with workplace(NAME.removesuffix("_test")) as directory:
-        print(json.dumps(run(found, directory), indent=1))
+        figures = run(found, directory)
+    if figures is not None:
+        print(json.dumps(figures, indent=1))
 
 
 SET_OPTION = {"action": "append", "default": [], "metavar": "NAME=VALUE", "help": "a setting of all processes; may be repeated"}
