@@ -24,7 +24,7 @@ BALANCE = 100  # at first
 READERS = 2
 PAUSE_S = 0.02
 READ_PAUSE_S = 0.1  # between two reads: more often, and the tables would have no units for it
-MORE = 5  # transactions that each client has tried while a fault lasts
+MORE = 3  # transactions that each client has tried while a fault lasts
 
 
 def place(account):
@@ -212,5 +212,5 @@ def run(options, directory):
 
 
 if __name__ == "__main__":
-    servers.case(__doc__, run, seed=None, accounts=(500, "a multiple of 100"), movers=4,
+    servers.case(__doc__, run, seed=None, accounts=(300, "a multiple of 100"), movers=4,
                  seconds=(0.0, "of faults at random times; 0: each kind of fault, as long as it takes"))
