@@ -209,8 +209,7 @@ def make_table(port, name, units=None, keys=("id",), **members):
         client.close()
 
 
-# The ports that this process holds: bound to the first one of each block, and given up by the kernel when it ends.
-blocks = []
+# A process holds a block while a socket of its own is bound to the block's first port. `free`: the others, not yet given.
 free = []
 giving_ports = threading.Lock()
 
@@ -229,7 +228,8 @@ def hold(count):
             for s in held:
                 s.close()
             continue
-        blocks.extend(held)
+        for s in held:
+            s.detach()  # open until the process ends
         return first
     return None
 
