@@ -2,19 +2,11 @@
 
 A scene is a function (options, directory) -> (figures, checks)."""
 import contextlib
-import json
-import sys
-import threading
 import urllib.error
-import urllib.request
 
 import servers
 from open_loop import Load
-from servers import Client, Cluster, Refused, Unreachable, until
-
-
-def say(text):
-    print(f"admission_test: {text}", file=sys.stderr, flush=True)
+from servers import Client, Cluster, say, until
 
 
 class Checks:
@@ -35,19 +27,15 @@ class Bench:
     def __init__(self, options, directory, name, *, nodes=3, routers=1, gac=0, settings=()):
         # A GAC server on a busy machine answers late. Requests wait for it, so that no refusal is the machine's.
         shared = ["gac=lease", "gac_wait_ms=1000"] if gac else []
-        words = [word for s in [*shared, *settings, *options.set] for word in ("--set", s)]
-        self.cluster = Cluster(options.weir, directory / name, nodes, routers, words, gac=gac)
+        self.weir = options.weir
+        self.cluster = Cluster(options.weir, directory / name, nodes, routers,
+                               servers.set_words([*shared, *settings, *getattr(options, "set", [])]), gac=gac)
         self.ports = self.cluster.ports
         self.port = self.ports[0]
         self.name = name
 
     def __enter__(self):
-        try:
-            self.cluster.start()
-            until("the cluster answers", self.answers)
-        except BaseException:
-            self.cluster.forget()
-            raise
+        self.cluster.__enter__()
         return self
 
     def __exit__(self, kind, error, trace):
@@ -57,12 +45,6 @@ class Bench:
         finally:
             self.cluster.forget()
 
-    def answers(self):
-        try:
-            return self.call("ListTables") is not None
-        except (Unreachable, Refused):
-            return False
-
     def call(self, operation, **members):
         client = Client(self.port)
         try:
@@ -71,22 +53,13 @@ class Bench:
             client.close()
 
     def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
-            return json.load(answer)
+        return servers.page(self.port, path)
 
     # ---- tables ----
 
-    def create(self, table, wcu=None, rcu=100, *, sort=False, partitions=1):
+    def create(self, table, wcu=None, rcu=100, *, sort=False, partitions=1, **members):
         """A table, on demand without `wcu`. It is cut by hand until it has so many partitions."""
-        names = ["pk", "sk"] if sort else ["pk"]
-        members = {"BillingMode": "PAY_PER_REQUEST"}
-        if wcu is not None:
-            members = {"ProvisionedThroughput": {"ReadCapacityUnits": rcu, "WriteCapacityUnits": wcu}}
-        self.call("CreateTable", TableName=table, **members,
-                  KeySchema=[{"AttributeName": name, "KeyType": kind}
-                             for name, kind in zip(names, ("HASH", "RANGE"))],
-                  AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in names])
-        until(f"{table} is ACTIVE", lambda: self.describe(table)["TableStatus"] == "ACTIVE")
+        servers.make_table(self.port, table, wcu and (rcu, wcu), ("pk", "sk") if sort else ("pk",), **members)
         while (count := len(self.led(table))) < partitions:
             widest = max(self.led(table), key=lambda p: int(p["end_hash"], 16) - int(p["start_hash"], 16))
             self.split(table, widest["partition"])
@@ -129,8 +102,7 @@ class Bench:
         return until(f"each partition of {table} is led", all_led)
 
     def events(self, table, kind):
-        return [e for e in self.get("/weir/events")["events"]
-                if e.get("table") == table and e["kind"] == kind]
+        return [e for e in servers.events(self.port, table) if e["kind"] == kind]
 
     def keys(self, table, names, count, sort=False):
         """Of these names one for each of `count` partitions: a dict from partition to name."""
@@ -168,10 +140,7 @@ class Bench:
         return f"node-{min(followers, key=lambda node: (leads[node], -node))}"
 
     def caught_up(self, voters=3):
-        try:
-            return servers.caught_up(self.port, voters)
-        except (OSError, urllib.error.URLError):
-            return False
+        return servers.caught_up(self.port, voters)
 
     def restart(self, name, voters=3):
         """Stops a node in good order and starts it again; it has everything then."""
@@ -194,20 +163,14 @@ class Bench:
     @contextlib.contextmanager
     def watching(self, function, every_s=0.25):
         """Calls function(self.get("/weir/partitions")) again and again beside the test."""
-        ended = threading.Event()
-
-        def watch():
-            while not ended.wait(every_s):
+        class Watcher(servers.Worker):
+            def step(_self):  # pylint: disable=no-self-argument
                 with contextlib.suppress(OSError, ValueError):  # a router that is busy: the next time
                     function(self.get("/weir/partitions"))
+                _self.stopping.wait(every_s)
 
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
+        with servers.working(Watcher()):
             yield
-        finally:
-            ended.set()
-            thread.join()
 
 
 def last_refusal_s(record, names, share=0.01):

@@ -4,7 +4,7 @@ import time
 import servers
 from admission_bench import Bench, Checks, say, short
 from open_loop import Load, Stream, beyond_rate
-from servers import Client, Refused, Unreachable, until
+from servers import Client, Cluster, Refused, Unreachable, until
 
 UNITS = 100  # per second, of writes and of reads
 RATE = 500
@@ -112,7 +112,7 @@ class Local(Bench):
     def restart(self, name="", voters=3):
         self.server.stop()
         self.server.start()
-        until("weir local answers", self.answers)
+        Cluster.wait_answers(self.port)
 
 
 def stopped(options, directory, checks, figures):

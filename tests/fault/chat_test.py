@@ -9,24 +9,19 @@ it. Then the same Query is timed against a conversation of one shard.
 
   chat_test.py                                   a tenth of the rates, for ctest
   chat_test.py --scale 1 --messages 1000000      the whole
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import bisect
-import json
 import random
 import statistics
-import sys
 import threading
 import time
-import urllib.request
 
 import boto3
 import botocore.config
 import botocore.exceptions
 
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Client, Cluster, Refused, Unreachable, check, make_table, say, until
 
 RATES = (200, 900, 2200, 4000)
 PHASE_S = 10  # of each rate but the last
@@ -35,25 +30,11 @@ BATCH = 25
 PAGE = 100  # of the reader
 ROOM, HALL = "room", "hall"  # the salted conversation; one of one shard, in a table without the tag
 QUERIES = 500
-
-
-def say(text):
-    print(f"chat_test: {text}", file=sys.stderr, flush=True)
+KEYS = ("c", "m")
 
 
 def sort_key(number):
     return f"{number:010d}"
-
-
-def make_table(port, name, units, tags):
-    client = Client(port)
-    client.call("CreateTable", TableName=name,
-                ProvisionedThroughput={"ReadCapacityUnits": units, "WriteCapacityUnits": units},
-                KeySchema=[{"AttributeName": "c", "KeyType": "HASH"}, {"AttributeName": "m", "KeyType": "RANGE"}],
-                AttributeDefinitions=[{"AttributeName": "c", "AttributeType": "S"},
-                                      {"AttributeName": "m", "AttributeType": "S"}], Tags=tags)
-    until(f"{name} is there", lambda: client.call("DescribeTable", TableName=name)["Table"]["TableStatus"] == "ACTIVE")
-    client.close()
 
 
 def boto(port):
@@ -91,29 +72,24 @@ class Schedule:
         return numbers, self.begun + self.due_s(numbers.stop - 1)
 
 
-class Worker(threading.Thread):
+class Worker(servers.Worker):
     def __init__(self, test):
-        super().__init__(daemon=True)
+        super().__init__()
         self.test = test
-        self.stopping = threading.Event()
-        self.error = None
         self.clients = [boto(port) for port in test.ports]
-
-    def run(self):
-        try:
-            self.work()
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = repr(error)
 
 
 class Writer(Worker):
     """Writes what is due, until it is acknowledged."""
 
-    def work(self):
-        while (taken := self.test.schedule.take()) and not self.stopping.is_set():
-            numbers, due = taken
-            self.stopping.wait(max(0, due - time.monotonic()))
-            self.insist(numbers)
+    def step(self):
+        taken = self.test.schedule.take()
+        if taken is None:
+            self.stopping.set()
+            return
+        numbers, due = taken
+        self.stopping.wait(max(0, due - time.monotonic()))  # the schedule's pace
+        self.insist(numbers)
 
     def insist(self, numbers):
         left = [{"PutRequest": {"Item": {"c": {"S": ROOM}, "m": {"S": sort_key(n)}, "text": {"S": "x" * 100}}}}
@@ -145,30 +121,30 @@ class Writer(Worker):
 class Reader(Worker):
     """Asks for the newest messages, and looks whether one is missing, doubled or out of order."""
 
-    def work(self):
-        turn = 0
-        while not self.stopping.is_set():
-            sure = self.test.newest_acknowledged()
-            try:
-                page = self.clients[turn % len(self.clients)].query(
-                    TableName="chat", ConsistentRead=True, ScanIndexForward=False, Limit=PAGE,
-                    KeyConditionExpression="c = :c", ExpressionAttributeValues={":c": {"S": ROOM}})
-            except (botocore.exceptions.ClientError, botocore.exceptions.HTTPClientError,
-                    botocore.exceptions.ConnectionError):
-                turn += 1
-                self.stopping.wait(0.05)
-                continue
-            found = [int(item["m"]["S"]) for item in page["Items"]]
-            if any(a <= b for a, b in zip(found, found[1:])):
-                raise AssertionError(f"a page is out of order, or names a message twice: {found}")
-            least = found[-1] if "LastEvaluatedKey" in page and found else -1
-            if len(found) < PAGE and least >= 0:
-                self.test.short_pages += 1
-            missing = [n for n in sure if n > least and n not in set(found)]
-            if missing:
-                raise AssertionError(f"acknowledged messages are missing: {missing[:5]} of a page of {len(found)} messages from "
-                                     f"{found[:1]} on, which goes on: {least >= 0}")
-            self.test.pages += 1
+    turn = 0
+
+    def step(self):
+        sure = self.test.newest_acknowledged()
+        try:
+            page = self.clients[self.turn % len(self.clients)].query(
+                TableName="chat", ConsistentRead=True, ScanIndexForward=False, Limit=PAGE,
+                KeyConditionExpression="c = :c", ExpressionAttributeValues={":c": {"S": ROOM}})
+        except (botocore.exceptions.ClientError, botocore.exceptions.HTTPClientError,
+                botocore.exceptions.ConnectionError):
+            self.turn += 1
+            self.stopping.wait(0.05)
+            return
+        found = [int(item["m"]["S"]) for item in page["Items"]]
+        if any(a <= b for a, b in zip(found, found[1:])):
+            raise AssertionError(f"a page is out of order, or names a message twice: {found}")
+        least = found[-1] if "LastEvaluatedKey" in page and found else -1
+        if len(found) < PAGE and least >= 0:
+            self.test.short_pages += 1
+        missing = [n for n in sure if n > least and n not in set(found)]
+        if missing:
+            raise AssertionError(f"acknowledged messages are missing: {missing[:5]} of a page of {len(found)} messages from "
+                                 f"{found[:1]} on, which goes on: {least >= 0}")
+        self.test.pages += 1
 
 
 class Test:
@@ -201,8 +177,7 @@ class Test:
             return list(self.newest)
 
     def events(self):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.ports[0]}/weir/events", timeout=20) as answer:
-            return [e for e in json.load(answer)["events"] if e["table"] == "chat" and e["kind"].startswith("key-")]
+        return servers.events(self.ports[0], "chat", "key-")
 
     def kill_a_router(self, number):
         router = self.cluster[self.cluster.routers[number % len(self.cluster.routers)]]
@@ -210,22 +185,19 @@ class Test:
         router.start()
 
     def write(self):
-        workers = [Writer(self) for _ in range(WRITERS)] + [Reader(self)]
+        writers, kills, next_kill = [Writer(self) for _ in range(WRITERS)], 0, 5
         self.schedule.begun = time.monotonic()
-        for worker in workers:
-            worker.start()
-        writers, kills, next_kill = workers[:WRITERS], 0, 5
-        while any(w.is_alive() for w in writers):
-            errors = [w.error for w in workers if w.error]
-            if errors:
-                raise AssertionError(errors[0])
+
+        def is_written():
+            nonlocal kills, next_kill
             if self.second() >= next_kill:
                 self.kill_a_router(kills)
                 kills, next_kill = kills + 1, self.second() + self.options.kill_s
-            writers[0].join(0.2)
-        taken = time.monotonic() - self.schedule.begun
-        servers.end_workers(workers)
-        return kills, taken
+            return not any(w.is_alive() for w in writers)
+        seconds = self.schedule.due_s(self.options.messages)
+        with servers.working(Reader(self), *writers):
+            until("all messages are written", is_written, 2 * seconds + servers.START_S, 0.2)
+            return kills, time.monotonic() - self.schedule.begun
 
     def relief(self):
         """For each rate: from its begin to the end of the last second in which more than 1 % was throttled."""
@@ -237,15 +209,11 @@ class Test:
         return found
 
     def read_back(self, forward):
-        client, found, start = self.client(), [], {}
-        while True:
-            page = client.query(TableName="chat", ConsistentRead=True, ScanIndexForward=forward,
-                                KeyConditionExpression="c = :c", ExpressionAttributeValues={":c": {"S": ROOM}},
-                                ProjectionExpression="m", **start)
-            found += [int(item["m"]["S"]) for item in page["Items"]]
-            if "LastEvaluatedKey" not in page:
-                return found
-            start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+        client = self.client()
+        answers = servers.pages_of(
+            client.query, TableName="chat", ConsistentRead=True, ScanIndexForward=forward, KeyConditionExpression="c = :c",
+            ExpressionAttributeValues={":c": {"S": ROOM}}, ProjectionExpression="m")
+        return [int(item["m"]["S"]) for page in answers for item in page["Items"]]
 
     def client(self):
         return boto3.client("dynamodb", endpoint_url=f"http://127.0.0.1:{self.ports[0]}", region_name="us-east-1",
@@ -254,7 +222,7 @@ class Test:
 
     def compare(self):
         """The same page of the salted conversation and of one of one shard, in turns."""
-        make_table(self.ports[0], "plain", 40000, [])
+        make_table(self.ports[0], "plain", (40000, 40000), KEYS)
         client, times = Client(self.ports[0]), {ROOM: [], HALL: []}
         for first in range(0, 20 * PAGE, BATCH):
             left = [{"PutRequest": {"Item": {"c": {"S": HALL}, "m": {"S": sort_key(n)}, "text": {"S": "x" * 100}}}}
@@ -291,13 +259,11 @@ def run(options, directory):
     settings = ["--set", "gac=lease", "--set", f"partition_max_wcu={max(1, int(1000 * options.scale))}",
                 "--set", f"partition_max_rcu={3000}", "--set", f"salting_shard_units={max(1, int(800 * options.scale))}",
                 "--set", "node_wcu=100000", "--set", "node_rcu=100000"]
-    cluster = Cluster(options.weir, directory, 3, 2, settings, gac=1)
-    test = Test(options, cluster)
-    try:
-        cluster.start()
-        until("the cluster answers", lambda: servers.caught_up(cluster.ports[0]) or True)
-        make_table(cluster.ports[0], "chat", int(10000 * options.scale),
-                   [{"Key": "weir:salting", "Value": options.salting}])
+    with Cluster(options.weir, directory, 3, 2, settings, gac=1) as cluster:
+        test = Test(options, cluster)
+        units = int(10000 * options.scale)
+        make_table(cluster.ports[0], "chat", (units, units), KEYS,
+                   Tags=[{"Key": "weir:salting", "Value": options.salting}])
         kills, taken = test.write()
         events = test.events()
         say(f"{options.messages} messages in {taken:.0f} s, {kills} routers killed, "
@@ -305,36 +271,23 @@ def run(options, directory):
         wanted = list(range(options.messages))
         for forward in (True, False):
             found = test.read_back(forward)
-            if found != (wanted if forward else wanted[::-1]):
-                raise AssertionError(f"of {options.messages} messages {len(found)} came back, {len(set(found))} of them "
-                                     f"different, in order: {found == sorted(found, reverse=not forward)}")
+            check(found == (wanted if forward else wanted[::-1]),
+                  f"of {options.messages} messages {len(found)} came back, {len(set(found))} of them "
+                  f"different, in order: {found == sorted(found, reverse=not forward)}")
         figures = {"messages": options.messages, "seconds": round(taken, 1), "routers_killed": kills,
                    "pages_read_meanwhile": test.pages,
                    "shorter_than_asked_for": test.short_pages, "throttled": sum(test.throttled.values()),
                    "relief_s": test.relief(), "shards": [[e["kind"], e["after"]] for e in events],
                    "query": test.compare()}
-        if options.salting == "auto" and max((e["after"] for e in events), default=1) < options.least_shards:
-            raise AssertionError(f"fewer than {options.least_shards} shards: {events}")
-        until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]))
+        check(options.salting != "auto" or max((e["after"] for e in events), default=1) >= options.least_shards,
+              f"fewer than {options.least_shards} shards: {events}")
+        servers.wait_caught_up(cluster.ports[0])
         cluster.stop()
-        servers.check_replicas(options.weir, cluster.data, settings)
-        return figures
-    finally:
-        cluster.forget()
-
-
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--scale", type=float, default=0.1, help="of the rates and limits (0.1)")
-    parser.add_argument("--messages", type=int, default=9000, help="(9000)")
-    parser.add_argument("--kill-s", type=float, default=8, help="between two kills of routers (8)")
-    parser.add_argument("--salting", default="auto", help="the table's tag; off: the same without (auto)")
-    parser.add_argument("--least-shards", type=int, default=4, help="that the key must get (4)")
-    parser.add_argument("--queries", type=int, default=QUERIES, help=f"of each conversation ({QUERIES})")
-    options = parser.parse_args()
-    with servers.workplace("chat") as directory:
-        print(json.dumps(run(options, directory)))
+    servers.check_replicas(options.weir, cluster.data, settings)
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, scale=(0.1, "of the rates and limits"), messages=9000,
+                 kill_s=(8.0, "between two kills of routers"), salting=("auto", "the table's tag; off: the same without"),
+                 least_shards=(4, "that the key must get"), queries=(QUERIES, "of each conversation"))

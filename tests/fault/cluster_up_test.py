@@ -7,18 +7,14 @@ A round is an `up` and a `down` on free ports; a daemon that came up late and wa
 In the first round every daemon stays half a second in another program (a `setsid` of the test's own, in
 PATH) before it executes weir. By hand: --rounds 100 beside two busy loops.
 """
-import argparse
 import os
-import pathlib
 import re
-import socket
 import subprocess
-import sys
-import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-COMMAND_S = 120
+import servers
+from servers import ROOT, START_S, check, say, until
+
 DELAY_S = 0.5
 OFFSETS = [0, 1, 101, 102, 103, 401, 402, 403, 600, 601]  # from the first port; see tools/cluster --help
 
@@ -51,37 +47,19 @@ class Cluster:
 
     def run(self, *words, **environment):
         done = subprocess.run([ROOT / "tools/cluster", *words], capture_output=True, text=True,
-                              timeout=COMMAND_S, stdin=subprocess.DEVNULL, check=False,
+                              timeout=START_S, stdin=subprocess.DEVNULL, check=False,
                               env=dict(self.environment, **environment))
         for line in (done.stdout + done.stderr).splitlines():
             if re.search(r"line \d+:|\s$", line):
-                raise SystemExit(f"FAILED: {words}: bash's own error, or a space at the end: {line!r}")
+                raise AssertionError(f"{words}: bash's own error, or a space at the end: {line!r}")
         return done
 
     def must(self, *words, **environment):
         done = self.run(*words, **environment)
         if done.returncode != 0:
-            raise SystemExit(f"FAILED: tools/cluster {' '.join(words)}: exit code {done.returncode}\n"
+            raise AssertionError(f"tools/cluster {' '.join(words)}: exit code {done.returncode}\n"
                              f"{done.stdout}{done.stderr}")
         return done.stdout
-
-
-def free_port():
-    """A port whose neighbours that a cluster uses are free too."""
-    for first in range(20000 + os.getpid() % 5000, 60000, 7):
-        sockets = []
-        try:
-            for offset in OFFSETS:
-                sockets.append(socket.socket())
-                sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                sockets[-1].bind(("127.0.0.1", first + offset))
-            return str(first)
-        except OSError:
-            continue
-        finally:
-            for one in sockets:
-                one.close()
-    raise SystemExit("no free ports")
 
 
 def late_setsid(work):
@@ -102,53 +80,46 @@ def look_at_errors(cluster):
     for words, text, code in ERRORS:
         done = cluster.run(*words)
         if done.returncode != code or text not in done.stderr:
-            raise SystemExit(f"FAILED: {words}: exit code {done.returncode}, not {code} with {text!r}:\n"
+            raise AssertionError(f"{words}: exit code {done.returncode}, not {code} with {text!r}:\n"
                              f"{done.stderr}")
 
 
 def look_at_health(cluster):
     """status is healthy, names what was killed, and is healthy again."""
     if "health      healthy" not in cluster.must("status"):
-        raise SystemExit("FAILED: status of a cluster that is up does not say healthy")
+        raise AssertionError(f"status of a cluster that is up does not say healthy")
     cluster.must("kill", "2", "gac-1")
     sick = cluster.run("status")
     for text in ("! node-2 is down or paused", "! gac-1 is down or paused", "not healthy"):
         if sick.returncode != 1 or text not in sick.stdout:
-            raise SystemExit(f"FAILED: status, exit code {sick.returncode}, lacks {text!r}:\n{sick.stdout}")
+            raise AssertionError(f"status, exit code {sick.returncode}, lacks {text!r}:\n{sick.stdout}")
     cluster.must("start", "2", "gac-1")
-    deadline = time.monotonic() + COMMAND_S
-    while cluster.run("status").returncode != 0:
-        if time.monotonic() > deadline:
-            raise SystemExit("FAILED: the cluster did not become healthy again")
-        time.sleep(0.05)
+    until("the cluster is healthy again", lambda: cluster.run("status").returncode == 0, poll_s=0.1)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--weir", type=pathlib.Path, default=ROOT / "build/weir")
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        work = pathlib.Path(folder)
-        cluster = Cluster(options.weir.resolve(), work)
-        try:
-            for number in range(options.rounds):
-                late = {"PATH": late_setsid(work)} if number == 0 else {}
-                start = time.monotonic()
-                record = work / "recordings"
-                cluster.must("up", "--port", free_port(), "--record", str(record), "--record-salt", "x", **late)
-                heads = [(record / f"router-{n}.trace").read_text() for n in (1, 2)]
-                if number == 0 and any("keys=hashed\nsalt " not in head for head in heads):
-                    raise SystemExit(f"FAILED: --record --record-salt wrote {heads}")
-                if number == 0:
-                    look_at_errors(cluster)
-                    look_at_health(cluster)
-                cluster.must("down", "--wipe")
-                print(f"round {number + 1} of {options.rounds}: {time.monotonic() - start:.1f} s", flush=True)
-        finally:
-            cluster.run("down")
-    print(f"{options.rounds} of {options.rounds} rounds passed")
+def one_round(cluster, work, number):
+    late = {"PATH": late_setsid(work)} if number == 0 else {}
+    record = work / "recordings"
+    cluster.must("up", "--port", str(servers.cluster_port(OFFSETS)), "--record", str(record), "--record-salt", "x", **late)
+    heads = [(record / f"router-{n}.trace").read_text() for n in (1, 2)]
+    if number == 0:
+        check(all("keys=hashed\nsalt " in head for head in heads), f"--record --record-salt wrote {heads}")
+        look_at_errors(cluster)
+        look_at_health(cluster)
+    cluster.must("down", "--wipe")
+
+
+def run(options, directory):
+    cluster = Cluster(options.weir.resolve(), directory)
+    try:
+        for number in range(options.rounds):
+            start = time.monotonic()
+            one_round(cluster, directory, number)
+            say(f"round {number + 1} of {options.rounds}: {time.monotonic() - start:.1f} s")
+    finally:
+        cluster.run("down")
+    return {"rounds": options.rounds}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    servers.case(__doc__, run, rounds=3)

@@ -14,28 +14,20 @@ everything is healed. For each item:
   counter_test.py --seconds 600 --nodes 5 --seed 7
 
 Each run also proves that the judgement can fail: with an answer doubled, an increment lost, an increment
-too many. Prints one JSON object of figures on standard output, what it is doing on standard error.
+too many.
 """
-import json
 import random
-import sys
 import threading
-import time
 
 import chaos_test
 import servers
-from servers import Client, Cluster, NotSent, Refused, Unreachable, until
+from servers import Client, Cluster, NotSent, Refused, Unreachable, check, make_table, more_done, until
 
 TABLE = "counters"
 ADDERS = 64
 SETTERS = 16
-CALM_S = 3
 PAUSE_S = 0.02  # after a refusal
-HURRY_S = 0.2  # with one more answer than so: the test tests nothing
-
-
-def say(text):
-    print(f"counter_test: {text}", file=sys.stderr, flush=True)
+HURRY_S = 0.2  # between two faults, at most
 
 
 class Counter:
@@ -88,14 +80,13 @@ def prove(values, unknown, final):
             raise AssertionError(f"{what} was not found: the test tests nothing")
 
 
-class Worker(threading.Thread):
+class Worker(servers.Worker):
     def __init__(self, counter, ports, seed, step):
-        super().__init__(daemon=True)
+        super().__init__()
         self.counter = counter
         self.clients = [Client(port, timeout_s=3) for port in ports]
         self.source = random.Random(seed)
-        self.step = step
-        self.stopping = threading.Event()
+        self.step = lambda: step(self)
 
     def update(self, **members):
         """The number after the increment. None: not done, or nobody knows."""
@@ -117,13 +108,6 @@ class Worker(threading.Thread):
             self.counter.count("unknown" if refused.status == 500 else "refused")
         self.stopping.wait(PAUSE_S)
         return None
-
-    def run(self):
-        try:
-            while not self.stopping.is_set():
-                self.step(self)
-        except Exception as error:  # pylint: disable=broad-except
-            self.counter.errors.append(repr(error))
 
 
 def add(worker):
@@ -169,20 +153,11 @@ def final_of(cluster, counter):
     """Every router must tell the same."""
     def told():
         return [read_through(port, counter) for port in cluster.ports]
-    until("the counter can be read through every router", lambda: None not in told(), 60)
+    until("the counter can be read through every router", lambda: None not in told())
     values = told()
     if len(set(values)) != 1:
         raise AssertionError(f"routers tell different values at rest: {values}")
     return values[0]
-
-
-def make_table(port):
-    client = Client(port)
-    client.call("CreateTable", TableName=TABLE,
-                ProvisionedThroughput={"ReadCapacityUnits": 3000, "WriteCapacityUnits": 1000},
-                KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-                AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}])
-    client.close()
 
 
 def verdict(counter, final):
@@ -198,55 +173,26 @@ def verdict(counter, final):
 
 def run(options, directory):
     source = random.Random(options.seed)
-    cluster = Cluster(options.weir, directory, options.nodes, options.routers, chaos_test.SETTINGS,
-                      gac=options.gac)
-    chaos = chaos_test.Chaos(cluster, source)
     counters = Counter("added"), Counter("set")
-    workers = []
-    try:
-        cluster.start()
-        until("the cluster answers", lambda: chaos_test.lists_tables(cluster.ports[0]))
-        make_table(cluster.ports[0])
-        for counter, count, step in ((counters[0], ADDERS, add), (counters[1], SETTERS, compare_and_set)):
-            workers += [Worker(counter, cluster.ports, source.random(), step) for _ in range(count)]
-        for worker in workers:
-            worker.start()
-        until("both counters count", lambda: all(len(c.values) > 10 for c in counters))
-        chaos.trouble(options.seconds - CALM_S, HURRY_S, lambda: any(c.errors for c in counters))
-        before = [len(c.values) for c in counters]
-        until("both counters count again",
-              lambda: all(len(c.values) > b for c, b in zip(counters, before)) or
-              any(c.errors for c in counters), 60)
-        for worker in workers:
-            worker.stopping.set()
-        for worker in workers:
-            worker.join(timeout=60)
+    with Cluster(options.weir, directory, options.nodes, options.routers, chaos_test.SETTINGS,
+                 gac=options.gac) as cluster:
+        chaos = chaos_test.Chaos(cluster, source)
+        make_table(cluster.ports[0], TABLE, (3000, 1000), ("pk",))
+        workers = [Worker(counter, cluster.ports, source.random(), step)
+                   for counter, count, step in ((counters[0], ADDERS, add), (counters[1], SETTERS, compare_and_set))
+                   for _ in range(count)]
+        with servers.working(*workers):
+            more_done("both counters count", counters, 10, lambda counter: len(counter.values))
+            chaos.trouble(options.seconds, HURRY_S)
+            more_done("both counters count again", counters, 1, lambda counter: len(counter.values))
         finals = [final_of(cluster, counter) for counter in counters]
         cluster.stop()
-    finally:
-        for worker in workers:
-            worker.stopping.set()
-        cluster.forget()
     figures = {c.key["pk"]["S"]: verdict(c, final) for c, final in zip(counters, finals)}
+    check(figures["added"]["unknown"] > 0, "no increment was ever hit by a fault: the test tests nothing")
     return {"seed": options.seed, "seconds": options.seconds, "nodes": options.nodes,
             "routers": options.routers, "faults": chaos.counts, **figures}
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--seconds", type=int, default=20, help="of increments (20)")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="of faults")
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--routers", type=int, default=2)
-    parser.add_argument("--gac", type=int, default=1, help="servers of global admission control")
-    options = parser.parse_args()
-    say(f"--seed {options.seed}")
-    with servers.workplace("counter") as directory:
-        figures = run(options, directory)
-    if figures["added"]["unknown"] == 0:
-        raise AssertionError("no increment was ever hit by a fault: the test tests nothing")
-    print(json.dumps(figures, indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, seconds=(20, "of faults"), seed=None, nodes=3, routers=2,
+                 gac=(1, "servers of global admission control"))

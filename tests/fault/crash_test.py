@@ -5,18 +5,15 @@ Two set-ups: `weir local`, and three `weir node` with two `weir router`, of whic
 at a time. Every key has one writer. A write whose outcome is unknown (no answer, or one that says so)
 is the last one of its key until the read-back, so after a round exactly two states of a key are
 legal: that of the last acknowledged write, and that of the unknown one. A refusal that says nothing
-was done must have done nothing. At the end the stopped nodes must pass `weir verify`.
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
+was done must have done nothing. There are so many rounds (--rounds), and more until a kill has hit a write.
+At the end the stopped nodes must pass `weir verify`.
 """
-import json
 import random
-import sys
 import threading
 import time
 
 import servers
-from servers import Client, NotSent, Refused, Server, Unreachable, until
+from servers import Client, Cluster, NotSent, Refused, Server, Unreachable, more_done, say, until
 
 WRITERS = 64
 KEYS_PER_WRITER = 24
@@ -30,10 +27,6 @@ UNNOTICED = 500  # writes after which a kill counts as unnoticed
 # An answer that promises that nothing was done.
 NOTHING_DONE = ("The node is overloaded and did nothing", "The node's storage is full")
 UNKNOWN = "InternalServerError"
-
-
-def say(text):
-    print(f"crash_test: {text}", file=sys.stderr, flush=True)
 
 
 def filler(key, version):
@@ -62,29 +55,23 @@ class Key:
         self.unknown = []
 
 
-class Writer(threading.Thread):
-    """Writes its keys until told to stop, or as long as there are keys whose state is known."""
+class Writer(servers.Worker):
+    """Writes its keys, as long as there are keys whose state is known."""
 
     def __init__(self, run, index):
-        super().__init__(daemon=True)
+        super().__init__()
         self.run_ = run
-        self.index = index
         self.random = random.Random(f"{run.seed}/{run.round}/{index}")
-        self.failure = None
+        self.client = Client(run.ports[index % len(run.ports)])
+        self.keys = list(run.keys[index])
 
-    def run(self):
-        client = Client(self.run_.ports[self.index % len(self.run_.ports)])
-        keys = list(self.run_.keys[self.index])
-        try:
-            while keys and not self.run_.stopping.is_set():
-                key = self.random.choice(keys)
-                if not self.write(client, key):
-                    keys.remove(key)
-        except BaseException as error:  # pylint: disable=broad-except
-            self.failure = error
-            self.run_.failed.set()
-        finally:
-            client.close()
+    def step(self):
+        if not self.keys:
+            self.stopping.wait()
+            return
+        key = self.random.choice(self.keys)
+        if not self.write(self.client, key):
+            self.keys.remove(key)
 
     def write(self, client, key):
         """False: the outcome is unknown."""
@@ -99,7 +86,7 @@ class Writer(threading.Thread):
                     "filler": {"S": filler(key.name, state)}})
         except NotSent:
             self.run_.count("not_sent")
-            self.run_.stopping.wait(servers.POLL_S)
+            self.stopping.wait(servers.POLL_S)
             return True
         except Unreachable:
             key.unknown = [state]
@@ -126,50 +113,21 @@ class Run:
         self.weir = options.weir
         self.rounds = options.rounds
         self.random = random.Random(f"{self.seed}/{type(self).__name__}")
-        self.data = directory / "data"
-        self.data.mkdir(parents=True)
         self.directory = directory
+        self.data = directory / "data"
         self.keys = [[Key(f"{w}-{k}") for k in range(KEYS_PER_WRITER)] for w in range(WRITERS)]
         self.round = 0
-        self.stopping = threading.Event()
-        self.failed = threading.Event()
         self.lock = threading.Lock()
         self.counts = {"acknowledged": 0, "unknown": 0, "refused": 0, "not_sent": 0}
         self.restart_s = []
-        self.ports = []
 
     def count(self, what):
         with self.lock:
             self.counts[what] += 1
 
-    # what the subclasses know
-
-    def start(self):
-        raise NotImplementedError
-
     def kill_one(self):
+        """The process that was killed."""
         raise NotImplementedError
-
-    def restart(self):
-        raise NotImplementedError
-
-    def stop(self):
-        raise NotImplementedError
-
-    def forget(self):
-        raise NotImplementedError
-
-    # the rest is the same
-
-    def create_table(self):
-        client = Client(self.ports[0])
-        client.call("CreateTable", TableName=TABLE,
-                    KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-                    AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-                    ProvisionedThroughput={"ReadCapacityUnits": 9000, "WriteCapacityUnits": 9000})
-        until("the table is ACTIVE", lambda: client.call(
-            "DescribeTable", TableName=TABLE)["Table"]["TableStatus"] == "ACTIVE")
-        client.close()
 
     def read(self, client, names):
         """The items of these keys, once all partitions answer."""
@@ -203,140 +161,79 @@ class Run:
         client.close()
 
     def wait_for_writes(self, more):
-        wanted = self.counts["acknowledged"] + more
-        until(f"{more} more acknowledged writes",
-              lambda: self.counts["acknowledged"] >= wanted or self.failed.is_set())
+        more_done(f"{more} more acknowledged writes", [self], more, lambda run: run.counts["acknowledged"])
 
     def one_round(self):
-        self.stopping.clear()
-        writers = [Writer(self, index) for index in range(WRITERS)]
-        for writer in writers:
-            writer.start()
-        try:
-            self.wait_for_writes(self.random.randrange(50, 3000))
-            if not self.failed.is_set():
-                before = self.hit()
-                self.kill_one()
-                # A node that leads nothing may die unnoticed: then the others go on.
-                wanted = self.counts["acknowledged"] + UNNOTICED
-                until("the writers have met it", lambda: self.hit() > before or
-                      self.counts["acknowledged"] > wanted or self.failed.is_set())
-                begin = time.monotonic()
-                self.restart()
-                self.read(Client(self.ports[0]), [mine[0].name for mine in self.keys[:READ_BATCH]])
-                self.restart_s.append(time.monotonic() - begin)
-                self.wait_for_writes(self.random.randrange(100))
-        finally:
-            self.stopping.set()
-            for writer in writers:
-                writer.join()
-        for writer in writers:
-            if writer.failure is not None:
-                raise writer.failure
+        with servers.working(*(Writer(self, index) for index in range(WRITERS))):
+            self.wait_for_writes(self.random.randrange(50, 1000))
+            before, wanted = self.hit(), self.counts["acknowledged"] + UNNOTICED
+            killed = self.kill_one()
+            # A node that leads nothing may die unnoticed: then the others go on.
+            until("the writers have met it", lambda: self.hit() > before or self.counts["acknowledged"] > wanted)
+            begin = time.monotonic()
+            killed.start()
+            self.read(Client(self.ports[0]), [mine[0].name for mine in self.keys[:READ_BATCH]])
+            self.restart_s.append(time.monotonic() - begin)
+            self.wait_for_writes(self.random.randrange(100))
         self.read_back()
 
     def hit(self):
         return self.counts["unknown"] + self.counts["not_sent"]
 
-    def run(self):
+    def run(self, running):
         begin = time.monotonic()
-        try:
-            self.start()
-            self.create_table()
-            for self.round in range(self.rounds):
+        with running:
+            servers.make_table(self.ports[0], TABLE, (9000, 9000))
+            while self.round < self.rounds or self.counts["unknown"] == 0:
                 self.one_round()
-                say(f"{type(self).__name__}: round {self.round + 1} of {self.rounds}, {self.counts}")
-            self.stop()
-        finally:
-            self.forget()
-        verified = servers.verify(self.weir, self.data, SETTINGS)
-        say(verified.strip())
-        if self.counts["unknown"] == 0:
-            raise AssertionError("no write was ever hit by a kill: the test tests nothing")
-        return {
-            "rounds": self.rounds,
-            "writers": WRITERS,
-            **self.counts,
-            "lost": 0,
-            "restart_s_max": round(max(self.restart_s), 3),
-            "restart_s_mean": round(sum(self.restart_s) / len(self.restart_s), 3),
-            "seconds": round(time.monotonic() - begin, 1),
-        }
+                self.round += 1
+                say(f"{type(self).__name__}: round {self.round} of {self.rounds}, {self.counts}")
+            running.stop()
+        say(servers.verify(self.weir, self.data, SETTINGS).strip())
+        return {"rounds": self.round, "writers": WRITERS, **self.counts, "lost": 0,
+                "restart_s_max": round(max(self.restart_s), 3),
+                "restart_s_mean": round(sum(self.restart_s) / len(self.restart_s), 3),
+                "seconds": round(time.monotonic() - begin, 1)}
 
 
 class Local(Run):
-    def start(self):
-        port = servers.free_ports(1)[0]
-        self.server = Server(self.weir, ["local", "--port", port, "--data", self.data, *SETTINGS],
+    def __init__(self, options, directory):
+        super().__init__(options, directory)
+        self.data.mkdir(parents=True)
+        self.ports = servers.free_ports(1)
+        self.server = Server(self.weir, ["local", "--port", self.ports[0], "--data", self.data, *SETTINGS],
                              self.directory / "local.log")
-        self.server.start()
-        self.ports = [port]
 
     def kill_one(self):
         self.server.kill()
+        return self.server
 
-    def restart(self):
-        self.server.start()
-
-    def stop(self):
-        self.server.stop()
-
-    def forget(self):
-        if hasattr(self, "server"):
-            self.server.forget()
+    def run(self, running=None):
+        return super().run(self.server)
 
 
-class Cluster(Run):
-    NODES = 3
-    ROUTERS = 2
-    nodes = routers = ()
-    killed = None
-
-    def start(self):
-        ports = servers.free_ports(self.NODES + self.ROUTERS)
-        peers = ",".join(f"{n + 1}=127.0.0.1:{ports[n]}" for n in range(self.NODES))
-        self.ports = ports[self.NODES:]
-        self.nodes = [
-            Server(self.weir, ["node", "--id", n + 1, "--listen", f"127.0.0.1:{ports[n]}", "--data",
-                               self.data / f"node-{n + 1}", "--peers", peers, *SETTINGS],
-                   self.directory / f"node-{n + 1}.log") for n in range(self.NODES)]
-        self.routers = [
-            Server(self.weir, ["router", "--id", n + 1, "--listen", f"127.0.0.1:{port}",
-                               "--peers", peers, *SETTINGS],
-                   self.directory / f"router-{port}.log") for n, port in enumerate(self.ports)]
-        for server in [*self.nodes, *self.routers]:
-            server.start()
+class Nodes(Run):
+    def __init__(self, options, directory):
+        super().__init__(options, directory)
+        self.cluster = Cluster(self.weir, directory, 3, 2, SETTINGS)
+        self.ports = self.cluster.ports
 
     def kill_one(self):
-        self.killed = self.random.choice(self.nodes)
-        self.killed.kill()
+        killed = self.cluster[self.random.choice(self.cluster.nodes)]
+        killed.kill()
+        return killed
 
-    def restart(self):
-        self.killed.start()
-
-    def stop(self):
-        for server in [*self.routers, *self.nodes]:
-            server.stop()
-
-    def forget(self):
-        for server in [*self.routers, *self.nodes]:
-            server.forget()
+    def run(self, running=None):
+        return super().run(self.cluster)
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=5, help="of each set-up (5)")
-    parser.add_argument("--seed", type=int, default=int(time.time()), help="of keys, kills, sizes")
-    parser.add_argument("--only", choices=["local", "cluster"])
-    options = parser.parse_args()
-    say(f"--seed {options.seed}")
-    figures = {"seed": options.seed}
-    with servers.workplace("crash") as directory:
-        for name, kind in (("local", Local), ("cluster", Cluster)):
-            if options.only in (None, name):
-                figures[name] = kind(options, directory / name).run()
-    print(json.dumps(figures, indent=1))
+SETUPS = {"local": Local, "cluster": Nodes}
+
+
+def run(options, directory):
+    return {name: setup(options, directory / name).run() for name, setup in SETUPS.items()
+            if options.only in (None, name)}
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, rounds=(5, "of each set-up"), seed=None, only={"choices": SETUPS})

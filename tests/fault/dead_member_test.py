@@ -8,17 +8,12 @@ must be at most one request in 10,000 (--most).
 
   dead_member_test.py             three nodes, half a minute
   dead_member_test.py --nodes 5
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import json
-import subprocess
-import sys
+import concurrent.futures
 import time
-import urllib.request
 
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Client, Cluster, check, leaders, make_table, partitions, say, until
 
 TABLE = "skewed"
 LIMIT = 1000
@@ -29,92 +24,57 @@ RETURN_S = 8
 RUN_S = 13
 
 
-def say(text):
-    print(f"dead_member_test: {text}", file=sys.stderr, flush=True)
-
-
-def replicas(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions?table={TABLE}", timeout=10) as answer:
-        return json.load(answer)["partitions"]
-
-
-def answers(port):
-    try:
-        return Client(port).call("ListTables") is not None
-    except (Unreachable, Refused):
-        return False
-
-
 def create(port):
     """As many partitions as four times the throughput needs; then the throughput is lowered."""
+    make_table(port, TABLE, (100, PARTITIONS * LIMIT), ("pk",))
     client = Client(port)
-    key = {"AttributeName": "pk", "AttributeType": "S"}
-    client.call("CreateTable", TableName=TABLE, AttributeDefinitions=[key],
-                KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-                ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": PARTITIONS * LIMIT})
     client.call("UpdateTable", TableName=TABLE,
                 ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": LIMIT})
     client.call("PutItem", TableName=TABLE, Item={"pk": {"S": "key-0000000000"}})
     client.close()
-    until("a leader of each of the four partitions", lambda: PARTITIONS == len({
-        p["partition"] for p in replicas(port) if p["role"] == "leader"}))
+    until("a leader of each of the four partitions", lambda: len(leaders(port, TABLE)) == PARTITIONS)
 
 
 def follower_of_the_written(port):
     """A node that follows the partition which has the item, and leads nothing of the catalog's."""
-    written = [p["partition"] for p in replicas(port) if p["role"] == "leader" and p.get("bytes")]
+    written = [p["partition"] for p in partitions(port, TABLE) if p["role"] == "leader" and p.get("bytes")]
     if len(written) != 1:
         return None
-    nodes = [p["node"] for p in replicas(port) if p["partition"] == written[0] and p["role"] == "follower"]
+    nodes = [p["node"] for p in partitions(port, TABLE) if p["partition"] == written[0] and p["role"] == "follower"]
     return max(nodes) if nodes else None
 
 
-def run(options, directory, check):
-    settings = ["--set", "gac=lease", "--set", f"write_check={check}", "--set", f"gac_wait_ms={options.wait_ms}",
-                "--set", f"member_lease_ms={options.lease_ms}"]
-    cluster = Cluster(options.weir, directory / check, options.nodes, 1, settings, gac=1)
-    try:
-        cluster.start()
+def one(options, directory, write_check):
+    settings = servers.set_words(["gac=lease", f"write_check={write_check}", f"gac_wait_ms={options.wait_ms}",
+                                  f"member_lease_ms={options.lease_ms}"])
+    with Cluster(options.weir, directory / write_check, options.nodes, 1, settings, gac=1) as cluster:
         port = cluster.ports[0]
-        until("the cluster answers", lambda: answers(port))
         create(port)
         victim = f"node-{until('a follower', lambda: follower_of_the_written(port))}"
         began = time.monotonic()
-        load = subprocess.Popen(
-            [str(options.weir), "load", "--url", f"http://127.0.0.1:{port}", "--table", TABLE, "--rate", str(RATE),
-             "--keys", "1", "--duration", f"{RUN_S}s", "--json", "--quiet"], stdout=subprocess.PIPE)
-        for at, do in ((DEATH_S, cluster[victim].kill), (RETURN_S, cluster[victim].start)):
-            time.sleep(max(0, began + at - time.monotonic()))  # the load goes on meanwhile
-            do()
-        output = load.communicate(timeout=servers.START_S)[0]
-        workload = json.loads(output)["workloads"][0]
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            load = pool.submit(servers.run_load, options.weir, [port], "--table", TABLE, "--rate", RATE, "--keys", 1,
+                               "--duration", f"{RUN_S}s")
+            for at, do in ((DEATH_S, cluster[victim].kill), (RETURN_S, cluster[victim].start)):
+                until("the load has gone on", lambda at=at: time.monotonic() >= began + at)
+                do()
+            workload = load.result()[0]
         cluster.stop()
-    finally:
-        cluster.forget()
     servers.check_replicas(options.weir, cluster.data, settings)
     around = range(DEATH_S - 1, DEATH_S + 2)
     far = sum(second["throttled"] for second in workload["seconds"] if second["t"] not in around)
-    say(f"{check}: {victim} killed; {workload['throttled']} of {workload['offered']} throttled, {far} of them "
+    say(f"{write_check}: {victim} killed; {workload['throttled']} of {workload['offered']} throttled, {far} of them "
         f"more than a second from its death; reasons {workload['throttled_by_reason']}")
-    if workload["admitted"] < RATE * RUN_S * 0.9:
-        raise AssertionError(f"too little was admitted: {workload['admitted']}")
-    if far > workload["offered"] * options.most:
-        when = [second for second in workload["seconds"] if second["throttled"] > 0]
-        raise AssertionError(f"{far} of {workload['offered']} were throttled: {when}")
+    check(workload["admitted"] >= RATE * RUN_S * 0.9, f"too little was admitted: {workload['admitted']}")
+    when = [second for second in workload["seconds"] if second["throttled"] > 0]
+    check(far <= workload["offered"] * options.most, f"{far} of {workload['offered']} were throttled: {when}")
     return {"offered": workload["offered"], "throttled": workload["throttled"], "throttled_far": far}
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--wait-ms", type=int, default=100, help="gac_wait_ms (100)")
-    parser.add_argument("--most", type=float, default=0.0001, help="share that may be throttled (0.0001)")
-    parser.add_argument("--lease-ms", type=int, default=200, help="member_lease_ms (200)")
-    options = parser.parse_args()
-    with servers.workplace("dead-member") as directory:
-        figures = {check: run(options, directory, check) for check in ("gauge", "lease")}
-    print(json.dumps(figures, indent=1))
+def run(options, directory):
+    return {write_check: one(options, directory, write_check) for write_check in ("gauge", "lease")}
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, nodes=3, wait_ms=(100, "gac_wait_ms"), most=(0.0001, "share that may be throttled"),
+                 lease_ms=(200, "member_lease_ms"))

@@ -11,16 +11,11 @@ meet in the same items.
 
   fill_test.py                                     5,000 items
   fill_test.py --items 1000000 --ratio 1.2         fails if the p99 is above 1.2 times what it was
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
-import json
-import subprocess
-import sys
 import time
 
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Client, Cluster, check, say, until
 
 TABLE, PROBE = "filled", "probe"
 INDEX = {"IndexName": "by-v", "KeySchema": [{"AttributeName": "v", "KeyType": "HASH"}],
@@ -37,56 +32,23 @@ LOOK_S = 0.1
 SETTINGS = ["--profile", "off", "--set", "checkpoint_ms=1000"]
 
 
-def say(text):
-    print(f"fill_test: {text}", file=sys.stderr, flush=True)
-
-
 def define(*names):
     return [{"AttributeName": name, "AttributeType": "S"} for name in names]
-
-
-def make_table(client, table, attributes, **more):
-    """Whether the table is there: not yet while the nodes come to know each other."""
-    try:
-        client.call("CreateTable", TableName=table, BillingMode="PAY_PER_REQUEST",
-                    KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}], AttributeDefinitions=define(*attributes),
-                    **more)
-    except (Refused, Unreachable) as error:
-        if getattr(error, "name", "") != "ResourceInUseException":
-            return False
-    return described(client, table)["TableStatus"] == "ACTIVE"
-
-
-def make_tables(client):
-    until("the table is made", lambda: make_table(client, TABLE, ["pk"]))
-    until("the probe is made", lambda: make_table(client, PROBE, ["pk", "v"], GlobalSecondaryIndexes=[INDEX]))
 
 
 def described(client, table):
     return client.call("DescribeTable", TableName=table)["Table"]
 
 
-def load_command(options, port, table, keys, *more):
-    return [str(options.weir), "load", "--url", f"http://127.0.0.1:{port}", "--quiet", "--json", "--table", table,
-            "--keys", str(keys), "--item-bytes", str(ITEM_BYTES), "--connections", str(CONNECTIONS), *more]
-
-
-def run_load(options, port, table, keys, *more):
-    done = subprocess.run(load_command(options, port, table, keys, *more), stdout=subprocess.PIPE, check=True)
-    return json.loads(done.stdout)["workloads"][0]
+def load_arguments(table, keys, *more):
+    return ["--table", table, "--keys", keys, "--item-bytes", ITEM_BYTES, "--connections", CONNECTIONS, *more]
 
 
 def fill_table(options, port):
     """Writes each item once. Items per second."""
     begun = time.monotonic()
-    run_load(options, port, TABLE, options.items, "--preload", "--rate", "1", "--duration", "1ms")
+    servers.run_load(options.weir, [port], *load_arguments(TABLE, options.items, "--preload", "--rate", 1, "--duration", "1ms"))
     return options.items / (time.monotonic() - begun)
-
-
-def half_of_capacity(options, port):
-    run = run_load(options, port, PROBE, PROBE_KEYS, "--preload", "--rate", "max", "--duration", f"{PROBE_S}s")
-    until("the index of the probe has followed", lambda: servers.indexes_follow(port, PROBE))
-    return max(1, round(run["admitted_per_s"] / 2))
 
 
 def add_index(options, client, writes):
@@ -117,66 +79,48 @@ def compare(port):
 
 
 def figures(options, history, before, filling, after):
-    found, _ = servers.latencies(history, TABLE)
     seconds = (filling[1] - filling[0]) / 1e9
-    out = {"filled_s": round(seconds, 2), "items_per_s": round(options.items / seconds)}
     spans = {"p99_before_ms": before, "p99_ms": filling, "p99_after_ms": after}
-    if min(sum(first <= at < last for at, _ in found) for first, last in spans.values()) < LEAST:
-        return {**out, "ratio": None}  # too short for a p99
-    out.update((name, servers.p99_ms(found, [span], LEAST)) for name, span in spans.items())
+    out = {"filled_s": round(seconds, 2), "items_per_s": round(options.items / seconds),
+           **servers.p99s_ms(servers.latencies(history, TABLE)[0], spans, LEAST)}
+    if "p99_ms" not in out:
+        return {**out, "ratio": None}
     return {**out, "ratio": round(out["p99_ms"] / out["p99_before_ms"], 2),
             "ratio_to_after": round(out["p99_ms"] / out["p99_after_ms"], 2)}
 
 
 def run(options, directory):
-    settings = SETTINGS + [argument for setting in options.set for argument in ("--set", setting)]
-    cluster = Cluster(options.weir, directory, options.nodes, 1, settings)
-    writes = None
-    try:
-        cluster.start()
+    settings = SETTINGS + servers.set_words(options.set)
+    with Cluster(options.weir, directory, options.nodes, 1, settings) as cluster:
         port, client = cluster.ports[0], Client(cluster.ports[0])
-        make_tables(client)
+        servers.make_table(port, TABLE, None, ("pk",))
+        servers.make_table(port, PROBE, None, ("pk",), GlobalSecondaryIndexes=[INDEX], AttributeDefinitions=define(*ATTRIBUTES))
         loaded = fill_table(options, port)
-        rate = options.rate or half_of_capacity(options, port)
+        rate = options.rate or servers.half_of_capacity(options.weir, port, PROBE_S, load_arguments(PROBE, PROBE_KEYS))
+        until("the index of the probe has followed", lambda: servers.indexes_follow(port, PROBE))
         say(f"{options.items} items, {loaded:.0f} a second; {rate} writes a second from now on")
         history = directory / "history.jsonl"
-        writes = servers.Load(load_command(options, port, TABLE, options.items), rate, history)
-        before = writes.steady(options.before)
-        filling = add_index(options, client, writes)
-        after = writes.steady(options.before)
-        load = writes.stop()
+        with servers.Load(options.weir, [port], load_arguments(TABLE, options.items), rate, history) as writes:
+            before = writes.steady(options.before)
+            filling = add_index(options, client, writes)
+            after = writes.steady(options.before)
+            load = writes.stop()
         until("the index has followed", lambda: servers.indexes_follow(port, TABLE))
         unknown = load["failed_by_type"].pop("InternalServerError", 0)  # a leader changed on a busy machine
-        if load["failed_by_type"]:
-            raise AssertionError(f"writes failed: {load['failed_by_type']}")
+        check(not load["failed_by_type"], f"writes failed: {load['failed_by_type']}")
         out = {"items": options.items, "loaded_per_s": round(loaded), "writes_per_s": rate, "written": load["admitted"],
-               "throttled": load["throttled"], "unknown": unknown, **figures(options, history, before, filling, after), "rows": compare(port)}
-        until("all replicas have caught up", lambda: servers.caught_up(port, min(REPLICAS, options.nodes)))
+               "throttled": load["throttled"], "unknown": unknown, **figures(options, history, before, filling, after),
+               "rows": compare(port)}
+        servers.wait_caught_up(port, min(REPLICAS, options.nodes))
         cluster.stop()
-        servers.check_replicas(options.weir, cluster.data, settings)
-        return out
-    finally:
-        if writes is not None:
-            writes.forget()
-        cluster.forget()
-
-
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--items", type=int, default=5000)
-    parser.add_argument("--nodes", type=int, default=3)
-    parser.add_argument("--rate", type=int, default=0, help="writes a second; 0: half of what is served at most")
-    parser.add_argument("--before", type=float, default=3, help="seconds of writes without the index, and once it is ACTIVE")
-    parser.add_argument("--within", type=float, default=servers.START_S, help="seconds until the index is ACTIVE")
-    parser.add_argument("--ratio", type=float, help="the most of the p99 while the index is filled, to before")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of the cluster")
-    options = parser.parse_args()
-    with servers.workplace("fill") as directory:
-        out = run(options, directory)
-    print(json.dumps(out))
-    if options.ratio is not None and (out["ratio"] is None or out["ratio"] > options.ratio):
-        raise AssertionError(f"the p99 is {out['ratio']} times what it was, {options.ratio} is allowed")
+    servers.check_replicas(options.weir, cluster.data, settings)
+    servers.judge_ratio(out, options.ratio)
+    return out
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, items=5000, nodes=3, rate=(0, "writes a second; 0: half of what is served at most"),
+                 before=(3.0, "seconds of writes without the index, and once it is ACTIVE"),
+                 within=(float(servers.START_S), "seconds until the index is ACTIVE"),
+                 ratio={"type": float, "help": "the most of the p99 while the index is filled, to before"},
+                 set=servers.SET_OPTION)

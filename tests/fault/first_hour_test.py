@@ -7,11 +7,9 @@ no other node can take, names that are mistyped. And `weir local --in-memory` le
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 
 import servers
-from servers import Client, Server, START_S
+from servers import START_S, Client, Server
 
 
 def weir(options, *arguments):
@@ -28,7 +26,7 @@ def expect(answer, code, text):
 
 def local(options, directory, *arguments):
     server = Server(options.weir, ["local", "--port", 0, "--admin", "127.0.0.1:0", *arguments],
-                    pathlib.Path(directory) / "log")
+                    directory / "log")
     server.start()
     return server
 
@@ -44,19 +42,19 @@ def check_wrong_words(options):
 
 
 def check_nodes(options, directory):
-    data = pathlib.Path(directory) / "data"
+    data = directory / "data"
     local(options, directory, "--data", data).stop()
     expect(weir(options, "local", "--data", data, "--nodes", 1), 1,
            f"{data} holds nodes 1 to 3: start with --nodes 3")
     expect(weir(options, "local", "--data", data, "--nodes", 2, "--replicas", 3), 1,
            "start with --nodes 3, or with --replicas 2")
-    few = local(options, directory, "--data", pathlib.Path(directory) / "few", "--nodes", 2)
+    few = local(options, directory, "--data", directory / "few", "--nodes", 2)
     few.stop()
     if "2 nodes, 2 replicas of each new partition" not in few.log.read_text():
         raise AssertionError(few.tail())
 
 
-def check_load(options, server):
+def check_load(options, directory, server):
     url = f"http://127.0.0.1:{server.port}"
     load = ["load", "--url", url, "--duration", "500ms", "--quiet"]
     expect(weir(options, *load, "--table", "missing"), 1,
@@ -72,11 +70,10 @@ def check_load(options, server):
     expect(weir(options, *load, "--table", "small", "--key-name", "other"), 1, "requests succeeded")
     # Values of the run before would be in no history.
     history = [*load, "--table", "open", "--read-ratio", 0.5, "--keys", 10, "--consistent", "--history"]
-    with tempfile.TemporaryDirectory(prefix="weir-history-") as directory:
-        file = pathlib.Path(directory) / "run.jsonl"
-        expect(weir(options, *history, file), 1, "table `open` has items that would not be in the history")
-        expect(weir(options, *history, file, "--preload"), 0, "admitted")
-        expect(weir(options, "check-history", file), 0, "linearizable")
+    file = directory / "run.jsonl"
+    expect(weir(options, *history, file), 1, "table `open` has items that would not be in the history")
+    expect(weir(options, *history, file, "--preload"), 0, "admitted")
+    expect(weir(options, "check-history", file), 0, "linearizable")
 
 
 def check_drain(options, server):
@@ -91,7 +88,7 @@ def check_memory(options, directory):
     found = re.search(r"data in (/dev/shm/weir-\w+) \(in memory", server.log.read_text())
     path = pathlib.Path(found.group(1))
     assert (path / "node-1").is_dir()
-    check_load(options, server)
+    check_load(options, directory, server)
     check_drain(options, server)
     server.stop()
     assert not path.exists(), path
@@ -152,17 +149,14 @@ def check_verbose(options, directory):
             raise AssertionError(f"no line like {expected} in:\n{log}")
 
 
-def main():
-    options = servers.parser(__doc__).parse_args()
-    with tempfile.TemporaryDirectory() as directory:
-        check_wrong_words(options)
-        check_nodes(options, directory)
-        check_memory(options, directory)
-        check_room(options, directory)
-        check_log(options, directory)
-        check_verbose(options, directory)
-    print("{}")
+def run(options, directory):
+    check_wrong_words(options)
+    for scene in (check_nodes, check_memory, check_room, check_log, check_verbose):
+        place = directory / scene.__name__
+        place.mkdir()
+        scene(options, place)
+    return {}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    servers.case(__doc__, run)

@@ -22,20 +22,16 @@ it, so that no span is told more than it had):
 
   gac_test.py                 about 45 seconds of load, a kill each 4 to 8 seconds
   gac_test.py --seconds 360   a kill each minute, or half
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import collections
 import json
 import math
 import pathlib
 import subprocess
-import sys
 import time
-import urllib.request
 
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Cluster, check, leaders, say, until
 
 SERVERS = 3
 HOT = 0.75  # of the load: through the first router
@@ -55,44 +51,20 @@ OVER_MOST = 0.01
 NS = 1e9
 
 
-def say(text):
-    print(f"gac_test: {text}", file=sys.stderr, flush=True)
-
-
-def check(holds, what):
-    if not holds:
-        raise AssertionError(what)
-
-
 # ---- the table ----
-
-def partitions(port, table):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions?table={table}") as answer:
-        return sum(p["role"] == "leader" for p in json.load(answer)["partitions"])
-
-
-def attempt(call, *arguments, **members):
-    try:
-        return call(*arguments, **members)
-    except (Refused, Unreachable):
-        return None
-
 
 def make_table(port, name, limit):
     """Of several partitions; when it was made, from which on it may save up what it does not use."""
-    client = Client(port)
-    until("the cluster answers", lambda: attempt(client.call, "ListTables"))
     made_ns = time.monotonic_ns()
-    client.call("CreateTable", TableName=name,
-                KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-                AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}],
-                ProvisionedThroughput={"ReadCapacityUnits": 10, "WriteCapacityUnits": limit},
-                WarmThroughput={"WriteUnitsPerSecond": PARTITIONS * PARTITION_UNITS})
-    until(f"{name} is ACTIVE", lambda: client.call(
-        "DescribeTable", TableName=name)["Table"]["TableStatus"] == "ACTIVE")
-    until("its partitions have leaders", lambda: partitions(port, name) == PARTITIONS)
-    client.close()
+    servers.make_table(port, name, (10, limit), ("pk",),
+                       WarmThroughput={"WriteUnitsPerSecond": PARTITIONS * PARTITION_UNITS})
+    until("its partitions have leaders", lambda: len(leaders(port, name)) == PARTITIONS)
     return made_ns
+
+
+def pass_by(until_s):
+    """The load goes on until then, by time.monotonic()."""
+    until("the load has gone on", lambda: time.monotonic() >= until_s, until_s - time.monotonic() + servers.START_S)
 
 
 # ---- load ----
@@ -171,15 +143,14 @@ class Faults:
         for name in names:
             self.cluster[name].kill()
         say(f"killed {' '.join(names)}")
-        time.sleep(down_s)  # how long it is away is what is tested, not what is waited for
+        pass_by(died / NS + down_s)
         for name in names:
             self.cluster[name].start()
             self.times.append((name, died, time.monotonic_ns()))
 
     def kill_each(self, begun_ns, length_s):
         for number, name in enumerate(self.cluster.gac):
-            at = begun_ns / NS + length_s * (number + 0.5) / SERVERS
-            time.sleep(max(0.0, at - time.monotonic()))
+            pass_by(begun_ns / NS + length_s * (number + 0.5) / SERVERS)
             self.kill([name], min(10.0, length_s / SERVERS / 4))
 
     def near(self, begin, end):
@@ -312,7 +283,7 @@ def run_part(options, cluster, directory, part):
     load = Load(options, cluster, directory, part, made_ns)
     try:
         if part == "outage":
-            time.sleep(seconds / 4)
+            pass_by(load.begun_ns / NS + seconds / 4)
             faults.kill(cluster.gac, max(seconds / 4, FAULT_S))
         else:
             faults.kill_each(load.begun_ns, seconds)
@@ -325,28 +296,12 @@ def run_part(options, cluster, directory, part):
 
 
 def run(options, directory):
-    settings = ["--set", "gac=lease", "--set", "gac_start_units=0", *(word for one in options.set for word in ("--set", one))]
-    cluster = Cluster(options.weir, directory / "cluster", 3, 2, settings, gac=SERVERS)
-    try:
-        cluster.start()
+    settings = servers.set_words(["gac=lease", "gac_start_units=0", *options.set])
+    with Cluster(options.weir, directory / "cluster", 3, 2, settings, gac=SERVERS) as cluster:
         figures = {part: run_part(options, cluster, directory, part) for part in PARTS}
         cluster.stop()
-    finally:
-        cluster.forget()
     return {"seconds": options.seconds, "limit": options.limit, **figures}
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--seconds", type=float, default=45, help="of load (45)")
-    parser.add_argument("--limit", type=int, default=1000, help="of a table, units a second (1000)")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
-                        help="a setting of all processes")
-    options = parser.parse_args()
-    with servers.workplace("gac") as directory:
-        figures = run(options, directory)
-    print(json.dumps(figures, indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, seconds=(45.0, "of load"), limit=(1000, "of a table, units a second"), set=servers.SET_OPTION)

@@ -5,18 +5,15 @@ Clients put, change and delete items of a table with global indexes, while nodes
 admission control are killed, stopped and cut off. Meanwhile one index is added, and one is dropped and made anew.
 Then a client reads the table and every index whole, and compares. Before the faults the lag is sampled.
 
-Prints one JSON object of figures. The long form is run by hand: indexes_test.py --seconds 1800.
+The long form is run by hand: indexes_test.py --seconds 1800.
 """
-import json
 import random
 import statistics
-import sys
-import threading
 import time
 
 import chaos_test
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Client, Cluster, Refused, Unreachable, more_done, until
 
 TABLE = "indexed"
 WRITERS = 4
@@ -24,10 +21,6 @@ KEYS = 200
 CALM_S = 5  # at the start: the lag is sampled
 PAUSE_S = 0.02
 SHOWN = {"by-a": None, "by-b": "pbn", "by-c": "pcx"}  # attributes of a row; None: all
-
-
-def say(text):
-    print(f"indexes_test: {text}", file=sys.stderr, flush=True)
 
 
 def index(name):
@@ -44,12 +37,6 @@ def index(name):
 
 def define(*names):
     return [{"AttributeName": n, "AttributeType": "N" if n == "n" else "S"} for n in names]
-
-
-def make_table(port):
-    Client(port).call("CreateTable", TableName=TABLE, BillingMode="PAY_PER_REQUEST",
-                      KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}], AttributeDefinitions=define("p", "a", "b", "n"),
-                      GlobalSecondaryIndexes=[index("by-a"), index("by-b")])
 
 
 def described(port):
@@ -75,38 +62,34 @@ def change(port, update, letter):
         pass  # the look at the table tells
 
 
-class Changer(threading.Thread):
+class Changer(servers.Worker):
     """Adds an index, drops another one and makes it anew, whatever happens meanwhile."""
 
+    CHANGES = (({"Create": index("by-c")}, "c", ("by-a", "by-b", "by-c")),
+               ({"Delete": {"IndexName": "by-a"}}, "a", ("by-b", "by-c")),
+               ({"Create": index("by-a")}, "a", ("by-a", "by-b", "by-c")))
+
     def __init__(self, port):
-        super().__init__(daemon=True)
+        super().__init__()
         self.port = port
-        self.done = False
-        self.error = None
+        self.left = list(self.CHANGES)
 
-    def bring(self, update, letter, *names):
-        while not rests(self.port, *names):
+    def step(self):
+        if self.left:
+            update, letter, names = self.left[0]
+            if rests(self.port, *names):
+                self.left.pop(0)
+                return
             change(self.port, update, letter)
-            time.sleep(0.5)
-
-    def run(self):
-        try:
-            self.bring({"Create": index("by-c")}, "c", "by-a", "by-b", "by-c")
-            self.bring({"Delete": {"IndexName": "by-a"}}, "a", "by-b", "by-c")
-            self.bring({"Create": index("by-a")}, "a", "by-a", "by-b", "by-c")
-            self.done = True
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = repr(error)
+        self.stopping.wait(0.5)  # a change takes a while
 
 
-class Writer(threading.Thread):
+class Writer(servers.Worker):
     def __init__(self, ports, seed):
-        super().__init__(daemon=True)
+        super().__init__()
         self.clients = [Client(port, timeout_s=3) for port in ports]
         self.source = random.Random(seed)
-        self.stopping = threading.Event()
-        self.written = self.failed = 0
-        self.error = None
+        self.count = self.failed = 0
 
     def item(self):
         choose = self.source
@@ -127,20 +110,15 @@ class Writer(threading.Thread):
             client.call("UpdateItem", TableName=TABLE, Key={"p": item["p"]}, UpdateExpression="SET a = :a REMOVE b",
                         ExpressionAttributeValues={":a": {"S": f"a{self.source.randrange(9)}"}})
 
-    def run(self):
-        while not self.stopping.is_set():
-            try:
-                self.write()
-                self.written += 1
-            except Unreachable:
-                self.failed += 1
-                self.stopping.wait(PAUSE_S)
-            except Refused as refused:
-                if refused.name in ("ValidationException", "SerializationException"):
-                    self.error = repr(refused)
-                    return
-                self.failed += 1
-                self.stopping.wait(PAUSE_S)
+    def step(self):
+        try:
+            self.write()
+            self.count += 1
+        except (Unreachable, Refused) as failure:
+            if getattr(failure, "name", "") in ("ValidationException", "SerializationException"):
+                raise
+            self.failed += 1
+            self.stopping.wait(PAUSE_S)
 
 
 def scan(port, **members):
@@ -168,54 +146,41 @@ def compare(port):
     return {"items": len(items), **rows}
 
 
+def lags(port):
+    """Of all indexes, for a while."""
+    found, end = [], time.monotonic() + CALM_S
+
+    def is_over():
+        found.extend(ms for ms, _ in servers.index_lags(port, TABLE) or [])
+        return time.monotonic() >= end and found
+    until("the lag is sampled", is_over, poll_s=PAUSE_S)
+    return found
+
+
 def run(options, directory):
     source = random.Random(options.seed)
-    cluster = Cluster(options.weir, directory, 3, 2, chaos_test.SETTINGS, gac=1)
-    chaos = chaos_test.Chaos(cluster, source)
-    writers = []
-    try:
-        cluster.start()
-        until("the cluster answers", lambda: chaos_test.lists_tables(cluster.ports[0]))
-        make_table(cluster.ports[0])
-        until("the table rests", lambda: rests(cluster.ports[0], "by-a", "by-b"))
+    with Cluster(options.weir, directory, 3, 2, chaos_test.SETTINGS, gac=1) as cluster:
+        port, chaos = cluster.ports[0], chaos_test.Chaos(cluster, source)
+        servers.make_table(port, TABLE, None, ("p",), GlobalSecondaryIndexes=[index("by-a"), index("by-b")],
+                           AttributeDefinitions=define("p", "a", "b", "n"))
+        until("the table rests", lambda: rests(port, "by-a", "by-b"))
         writers = [Writer(cluster.ports, source.random()) for _ in range(WRITERS)]
-        for writer in writers:
-            writer.start()
-        until("all write", lambda: all(w.written > 10 for w in writers))
-        samples, end = [], time.monotonic() + CALM_S
-        while time.monotonic() < end:
-            samples += [ms for ms, _ in servers.index_lags(cluster.ports[0], TABLE) or []]
-            time.sleep(PAUSE_S)
-        changer = Changer(cluster.ports[0])
-        changer.start()
-        chaos.trouble(options.seconds, 2, lambda: any(w.error for w in writers))
-        until("the indexes are as they shall be", lambda: changer.done or changer.error)
-        servers.end_workers(writers)
-        if changer.error:
-            raise AssertionError(changer.error)
-        until("the indexes have followed", lambda: servers.indexes_follow(cluster.ports[0], TABLE))
-        figures = {"written": sum(w.written for w in writers), "failed": sum(w.failed for w in writers),
+        changer = Changer(port)
+        with servers.working(*writers):
+            more_done("all write", writers, 10)
+            samples = lags(port)
+            with servers.working(changer):
+                chaos.trouble(options.seconds, 2)
+                until("the indexes are as they shall be", lambda: not changer.left)
+        until("the indexes have followed", lambda: servers.indexes_follow(port, TABLE))
+        figures = {"written": sum(w.count for w in writers), "failed": sum(w.failed for w in writers),
                    "lag_ms_median": statistics.median(samples), "lag_ms_max": max(samples),
                    **compare(cluster.ports[1])}
-        until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]))
+        servers.wait_caught_up(port)
         cluster.stop()
-        servers.check_replicas(options.weir, cluster.data, chaos_test.SETTINGS)
-        return figures
-    finally:
-        for writer in writers:
-            writer.stopping.set()
-        cluster.forget()
-
-
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--seconds", type=float, default=25, help="of faults")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
-    options = parser.parse_args()
-    say(f"seed {options.seed}")
-    with servers.workplace("indexes") as directory:
-        print(json.dumps(run(options, directory)))
+    servers.check_replicas(options.weir, cluster.data, chaos_test.SETTINGS)
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, seconds=(25.0, "of faults"), seed=None)

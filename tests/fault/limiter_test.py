@@ -15,20 +15,15 @@ get more and fewer shards meanwhile, and one process after the other is killed w
 
   limiter_test.py                     20 s, for ctest
   limiter_test.py --seconds 600       the whole
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import collections
 import http.client
 import json
 import random
-import sys
-import threading
 import time
-import urllib.request
 
 import servers
-from servers import Cluster, until
+from servers import Cluster, page, say, until
 
 CLIENTS = 64
 YEAR_MS = 366 * 24 * 3600 * 1000
@@ -37,11 +32,6 @@ MTOK = 1000
 LIMITS = {"hot": (4000, 4000, 4000), "slow": (20000, 20000, YEAR_MS), "named": (20000, 20000, YEAR_MS),
           "leased": (20000, 20000, YEAR_MS), "child": (50000, 50000, YEAR_MS), "org": (50000, 50000, YEAR_MS),
           "forgotten": (1000, 1000, 60000)}
-REASKS_S = 60  # a request with a name has its answer by then
-
-
-def say(text):
-    print(f"limiter_test: {text}", file=sys.stderr, flush=True)
 
 
 class Lost(Exception):
@@ -73,38 +63,32 @@ class Limiter:
 
     def insist(self, method, path, body=None, name=None):
         """Asks until there is an answer other than 5xx. For requests that may be sent again."""
-        deadline, pause = time.monotonic() + REASKS_S, 0.02
-        while True:
+        why = None
+
+        def answered():
+            nonlocal why
             try:
-                status, answer = self.call(method, path, body, name)
-                if status < 500:
-                    return status, answer
-                why = (status, answer)
+                why = self.call(method, path, body, name)
+                return why if why[0] < 500 else None
             except Lost as error:
                 why = error
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{method} {path} {body} is stuck: {why}")
-            time.sleep(pause * random.random())
-            pause = min(2 * pause, 0.5)
+                return None
+        try:
+            return until(f"{method} {path} {body} is answered", answered, poll_s=0.05 * random.random())
+        except AssertionError as error:
+            raise AssertionError(f"{error}; at last: {why}") from error
 
 
-class Worker(threading.Thread):
+class Worker(servers.Worker):
     def __init__(self, test, number):
-        super().__init__(daemon=True)
-        self.test, self.number, self.error = test, number, None
+        super().__init__()
+        self.test, self.number = test, number
         self.limiter = Limiter(test.ports)
         self.count = 0
         self.taken = collections.Counter()   # tokens that are surely gone, by entity
         self.unknown = collections.Counter() # tokens that may be gone
         self.admitted = []                   # (begun, ended, tokens) of the hot bucket
         self.statuses = collections.Counter()
-
-    def run(self):
-        try:
-            while not self.test.over.is_set():
-                self.step()
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = repr(error)
 
     def body(self, entity, tokens, **more):
         return {"entity": entity, "resource": "r", "consume": {"rpm": tokens}, **more}
@@ -127,7 +111,7 @@ class Worker(threading.Thread):
             return begun, time.time(), tokens
         if status != 429:
             self.unknown[entity] += tokens
-            time.sleep(0.01)
+            self.stopping.wait(0.01)
         return None
 
     def take_hot(self, tokens):
@@ -176,7 +160,6 @@ class Test:
     def __init__(self, options, cluster):
         self.options, self.cluster = options, cluster
         self.ports = cluster.ports
-        self.over = threading.Event()
         self.limiter = Limiter(self.ports)
         self.kills = collections.Counter()
 
@@ -194,29 +177,25 @@ class Test:
         kind, server = name.split("-")[0], self.cluster[name]
         say(f"kills {name}")
         server.kill()
-        time.sleep(random.random())
+        self.pass_by(random.random())
         server.start()
         self.kills[kind] += 1
         if kind == "node":
-            until("the cluster has caught up", lambda: servers.caught_up(self.ports[0]), 120)
+            servers.wait_caught_up(self.ports[0])
+
+    @staticmethod
+    def pass_by(seconds):
+        """Time in which the clients work."""
+        end = time.monotonic() + seconds
+        until("the clients have worked", lambda: time.monotonic() >= end)
 
     def work(self):
         workers = [Worker(self, i) for i in range(CLIENTS)]
-        begun = time.monotonic()
-        for w in workers:
-            w.start()
-        try:
-            while time.monotonic() - begun < self.options.seconds and not any(w.error for w in workers):
-                self.over.wait(self.options.kill_s)
+        end = time.monotonic() + self.options.seconds
+        with servers.working(*workers):
+            while time.monotonic() < end:
+                self.pass_by(self.options.kill_s)
                 self.kill_one()
-        finally:
-            self.over.set()
-        for w in workers:
-            w.join(REASKS_S + 30)
-            if w.is_alive():
-                raise AssertionError("a client is stuck")
-            if w.error:
-                raise AssertionError(w.error)
         return workers
 
     def available(self, entity):
@@ -227,7 +206,6 @@ class Test:
     def is_merged(self, entity):
         status = self.limiter.insist("GET", f"status?entity={entity}&resource=r")[1]
         return status["shards"] == 1 and not status["merging"]
-
 
     def cut_off(self):
         """A router whose links to all nodes are cut; before, it knows the bucket's limits."""
@@ -245,7 +223,7 @@ class Test:
             if time.monotonic() - begun > 5:
                 raise AssertionError(f"cut off, {choice}: the answer took {time.monotonic() - begun} s")
         self.cluster.heal()
-        until("the router takes tokens again", lambda: ask(on_unavailable="block")[0] == 200, 60)
+        until("the router takes tokens again", lambda: ask(on_unavailable="block")[0] == 200)
 
     def shards_in_item(self, entity):
         """As a client of the table sees it: no router learns of the bucket by that."""
@@ -265,12 +243,12 @@ class Test:
         return self.shards_in_item(entity)[0] > 1
 
     def forget(self):
-        until("the bucket grows", lambda: self.press("forgotten"), 60, 0.2)
+        until("the bucket grows", lambda: self.press("forgotten"), poll_s=0.2)
         for name in self.cluster.routers:
             self.cluster[name].kill()
             self.cluster[name].start()
         self.limiter.insist("POST", "acquire", {"entity": "hot", "resource": "r", "consume": {"rpm": 1}})
-        until("a bucket that nobody asks for has one shard", lambda: self.shards_in_item("forgotten") == (1, False), 120)
+        until("a bucket that nobody asks for has one shard", lambda: self.shards_in_item("forgotten") == (1, False))
 
 
 def worst_window(admitted, capacity, rate_s):
@@ -286,7 +264,7 @@ def worst_window(admitted, capacity, rate_s):
     return worst
 
 
-def check(test, workers):
+def judge(test, workers):
     taken, unknown = collections.Counter(), collections.Counter()
     for w in workers:
         taken.update(w.taken)
@@ -297,7 +275,7 @@ def check(test, workers):
     if excess > 0:
         raise AssertionError(f"{excess} tokens too many were admitted in a window")
     for entity in LIMITS:  # while shards are merged, tokens are on their way from one to the other
-        until(f"{entity} has one shard", lambda e=entity: test.is_merged(e), 120)
+        until(f"{entity} has one shard", lambda e=entity: test.is_merged(e))
     books = {}
     for entity in ("slow", "named", "leased", "child"):
         left = test.available(entity)
@@ -309,49 +287,32 @@ def check(test, workers):
     child, org = test.available("child"), test.available("org")
     if abs(child - org) > LIMITS["org"][1] * MTOK * 3600 * 1000 // YEAR_MS + 1:
         raise AssertionError(f"child and parent were not charged together: {child} and {org} are left")
-    until("the hot bucket is full", lambda: test.available("hot") == capacity * MTOK, 60)
+    until("the hot bucket is full", lambda: test.available("hot") == capacity * MTOK)
     return books, len(admitted), excess
 
 
 def run(options, directory):
     settings = ["--set", "limiter_merge_ms=3000", "--set", "limiter_look_ms=300", "--set", "node_wcu=100000",
                 "--set", "node_rcu=100000", "--set", "on_demand_wcu=20000", "--set", "on_demand_rcu=40000"]
-    cluster = Cluster(options.weir, directory, 3, 2, settings, gac=1)
-    test = Test(options, cluster)
-    try:
-        cluster.start()
-        until("the cluster answers", lambda: servers.caught_up(cluster.ports[0]) or True)
+    with Cluster(options.weir, directory, 3, 2, settings, gac=1) as cluster:
+        port, test = cluster.ports[0], Test(options, cluster)
         test.configure()
         workers = test.work()
         statuses = collections.Counter()
         for w in workers:
             statuses.update(w.statuses)
-        until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]), 120)
-        books, admitted, excess = check(test, workers)
+        servers.wait_caught_up(port)
+        books, admitted, excess = judge(test, workers)
         test.forget()
         test.cut_off()
-        events = [e for e in json.load(urllib.request.urlopen(
-            f"http://127.0.0.1:{cluster.ports[0]}/weir/events")) ["events"] if e["kind"].startswith("bucket-")]
-        until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]), 120)
+        kinds = collections.Counter(e["kind"] for e in page(port, "/weir/events")["events"])
+        servers.wait_caught_up(port)
         cluster.stop()
-        servers.check_replicas(options.weir, cluster.data, settings)
-        return {"seconds": options.seconds, "kills": dict(test.kills), "admitted_hot": admitted,
-                "worst_window": round(excess, 3), "books": books,
-                "grown": sum(e["kind"] == "bucket-grown" for e in events),
-                "merged": sum(e["kind"] == "bucket-merged" for e in events),
-                "statuses": {f"{e} {s}": n for (e, s), n in sorted(statuses.items())}}
-    finally:
-        cluster.forget()
-
-
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--seconds", type=float, default=20, help="of load (20)")
-    parser.add_argument("--kill-s", type=float, default=3, help="between two kills (3)")
-    options = parser.parse_args()
-    with servers.workplace("limiter") as directory:
-        print(json.dumps(run(options, directory)))
+    servers.check_replicas(options.weir, cluster.data, settings)
+    return {"seconds": options.seconds, "kills": dict(test.kills), "admitted_hot": admitted,
+            "worst_window": round(excess, 3), "books": books, "grown": kinds["bucket-grown"],
+            "merged": kinds["bucket-merged"], "statuses": {f"{e} {s}": n for (e, s), n in sorted(statuses.items())}}
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, seconds=(20.0, "of load"), kill_s=(3.0, "between two kills"))

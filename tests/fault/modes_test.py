@@ -9,28 +9,15 @@
              ahead, at once too (scenario 11)
 
 Settings shorten what takes minutes; every figure that is expected is computed from them. Clusters with
-a mechanism on and off run side by side. Prints one JSON object of figures on standard output, what it
-is doing on standard error.
+a mechanism on and off run side by side.
 """
 import concurrent.futures
-import json
-import subprocess
-import sys
-import urllib.request
 
+import admission_bench
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Refused, check, say, until
 
 JITTER_S = 0.1  # by which a busy machine may be late, at either end of what is counted
-
-
-def say(text):
-    print(f"modes_test: {text}", file=sys.stderr, flush=True)
-
-
-def check(holds, what):
-    if not holds:
-        raise AssertionError(what)
 
 
 def near(value, exact, tolerance, what):
@@ -38,97 +25,37 @@ def near(value, exact, tolerance, what):
     check(abs(value - exact) <= tolerance, f"{what}: {value} is not {exact} +- {tolerance}")
 
 
-class Bench:
+class Bench(admission_bench.Bench):
     """A cluster of three nodes and a router, with these settings."""
 
     def __init__(self, options, directory, name, settings):
-        common = [word for setting in settings for word in ("--set", setting)]
-        self.weir = options.weir
-        self.cluster = Cluster(options.weir, directory / name, 3, 1, common)
-        self.port = self.cluster.ports[0]
-        self.name = name
+        super().__init__(options, directory, name, settings=settings)
 
-    def __enter__(self):
-        try:
-            self.cluster.start()
-            until("the cluster answers", self.answers)
-        except BaseException:
-            self.cluster.forget()
-            raise
-        return self
+    def make(self, table, wcu=None, warm=None):
+        self.create(table, wcu, 1, **({} if warm is None else {"WarmThroughput": {"WriteUnitsPerSecond": warm}}))
 
-    def __exit__(self, kind, error, trace):
-        try:
-            if kind is None:
-                self.cluster.stop()
-        finally:
-            self.cluster.forget()
-
-    def answers(self):
-        try:
-            return Client(self.port).call("ListTables") is not None
-        except (Unreachable, Refused):
-            return False
-
-    def call(self, operation, **members):
-        client = Client(self.port)
-        try:
-            return client.call(operation, **members)
-        finally:
-            client.close()
-
-    def get(self, path):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
-            return json.load(answer)
-
-    def describe(self, table):
-        return self.call("DescribeTable", TableName=table)["Table"]
-
-    def create(self, table, wcu=None, warm=None):
-        members = {"BillingMode": "PAY_PER_REQUEST"}
-        if wcu is not None:
-            members = {"ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": wcu}}
-        if warm is not None:
-            members["WarmThroughput"] = {"WriteUnitsPerSecond": warm}
-        self.call("CreateTable", TableName=table, **members,
-                  KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-                  AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}])
-        until(f"{table} is there", lambda: self.describe(table)["TableStatus"] == "ACTIVE")
-
-    def leaders(self, table):
-        """Its partitions as those who lead them tell, in key order."""
-        found = self.get(f"/weir/partitions?table={table}")["partitions"]
-        return sorted((p for p in found if p["role"] == "leader"), key=lambda p: p["start_hash"])
-
-    def events(self, table, kind):
-        return [e for e in self.get("/weir/events")["events"]
-                if e["table"] == table and e["kind"] == kind]
-
-    def keys(self, table, count):
-        """By the partition they are in: one key for each of the first `count`."""
-        found, before = {}, {p["partition"]: p["write"]["consumed"] for p in self.leaders(table)}
+    def first_keys(self, table, count):
+        """One key for each of the first `count` of its partitions, by their numbers."""
+        parts = sorted(p["partition"] for p in self.led(table))[:count]
+        found = {}
         for number in range(1000):
-            key = f"key{number}"
+            if all(p in found for p in parts):
+                break
+            key, before = f"key{number}", self.consumed(table)
             self.call("PutItem", TableName=table, Item={"pk": {"S": key}})
-            now = {p["partition"]: p["write"]["consumed"] for p in self.leaders(table)}
-            changed = [i for i, p in enumerate(sorted(now)) if now[p] != before.get(p)]
-            before = now
-            for i in changed:
-                found.setdefault(i, key)
-            if all(i in found for i in range(count)):
-                return [found[i] for i in range(count)]
-        raise AssertionError(f"no key for every partition of {table}: {found}")
+            now = self.consumed(table)
+            for p in now:
+                if now[p] != before.get(p):
+                    found.setdefault(p, key)
+        return [found[p] for p in parts]
 
     def load(self, table, seconds, *workloads):
         """Of what `weir load` did, by second: offered and throttled, over all workloads."""
         arguments = [word for w in workloads for word in ("--workload", w)]
-        done = subprocess.run(
-            [str(self.weir), "load", "--url", f"http://127.0.0.1:{self.port}", "--table", table,
-             "--arrival", "constant", "--connections", "8", "--json", "--quiet", "--duration",
-             f"{seconds}s", *arguments], stdout=subprocess.PIPE, check=True,
-            timeout=servers.START_S)
+        done = servers.run_load(self.weir, [self.port], "--table", table, "--arrival", "constant", "--connections", 8,
+                                "--duration", f"{seconds}s", *arguments)
         result = {"offered": [0] * seconds, "admitted": [0] * seconds, "throttled": [0] * seconds}
-        for workload in json.loads(done.stdout)["workloads"]:
+        for workload in done:
             check(workload["failed"] == 0, f"{self.name}: requests failed: {workload}")
             for second in workload["seconds"]:
                 at = min(second["t"], seconds - 1)  # the last answers are late
@@ -166,7 +93,7 @@ ADAPTED_S = 2 + 1 + 1 + 5
 def dilute(options, directory, adaptive, seconds):
     settings = [f"control_adaptive={adaptive}", "burst_max_s=0"]
     with Bench(options, directory, f"adaptive-{adaptive}", settings) as b:
-        b.create("orders", wcu=UNITS)
+        b.make("orders", wcu=UNITS)
         whole = b.load("orders", 3, f"all:rate={HOT + COLD}")
         check(sum(whole["throttled"]) == 0, f"the whole table throttled: {whole}")
         partition = b.leaders("orders")[0]["partition"]
@@ -174,7 +101,7 @@ def dilute(options, directory, adaptive, seconds):
         until("both halves are led", lambda: len(b.leaders("orders")) == 2)
         check([p["write"]["allocated"] for p in b.leaders("orders")] == [HALF, HALF],
               f"not halves: {b.leaders('orders')}")
-        hot, cold = b.keys("orders", 2)
+        hot, cold = b.first_keys("orders", 2)
         result = b.load("orders", seconds, f"hot:rate={HOT},distribution=single:{hot}",
                         f"cold:rate={COLD},distribution=single:{cold}")
         return result, len(b.events("orders", "allocation-raised"))
@@ -212,9 +139,9 @@ def spike(options, directory, adaptive, saved_s):
     """At a table of one partition, and at one of the six of a table that has it to spare."""
     settings = [f"control_adaptive={adaptive}", f"burst_max_s={saved_s}", "partition_max_wcu=200"]
     with Bench(options, directory, f"adaptive-{adaptive}-burst-{saved_s}", settings) as b:
-        b.create("whole", wcu=SHARE)
-        b.create("part", wcu=6 * SHARE, warm=1200)
-        key = b.keys("part", 1)[0]
+        b.make("whole", wcu=SHARE)
+        b.make("part", wcu=6 * SHARE, warm=1200)
+        key = b.first_keys("part", 1)[0]
         until("burst is saved", lambda: is_full(b, "whole", saved_s) and is_full(b, "part", saved_s))
         part_s = SPIKE_ADAPTED_S + 4
         return side_by_side((b.load, "whole", 8, f"all:rate={SPIKE}"),
@@ -274,7 +201,7 @@ def went_on(b, table, rate, units):
 
 
 def doubled(b):
-    b.create("doubled")
+    b.make("doubled")
     refused = []
     for rate in (PEAK, 2 * PEAK, 4 * PEAK):
         result = b.load("doubled", 5, f"all:rate={rate}")
@@ -290,13 +217,13 @@ def doubled(b):
 
 
 def jumped(b, seconds):
-    b.create("jumped")
+    b.make("jumped")
     b.load("jumped", 3, f"all:rate={PEAK}")
     return b.load("jumped", seconds, f"all:rate={4 * PEAK}"), len(b.events("jumped", "split"))
 
 
 def made_ready(b):
-    b.create("ready")
+    b.make("ready")
     told = b.call("UpdateTable", TableName="ready", WarmThroughput={"WriteUnitsPerSecond": 8 * MAXIMUM})
     check(told["TableDescription"]["WarmThroughput"]["Status"] == "UPDATING", f"at once? {told}")
     until("it is ready", lambda: is_ready(b, "ready", 8 * MAXIMUM))
@@ -339,14 +266,9 @@ def on_demand(options, directory):
 SCENES = {"dilution": dilution, "spikes": spikes, "on-demand": on_demand}
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("scene", choices=SCENES)
-    options = parser.parse_args()
-    with servers.workplace("modes") as directory:
-        figures = SCENES[options.scene](options, directory)
-    print(json.dumps(figures, indent=1))
+def run(options, directory):
+    return SCENES[options.scene](options, directory)
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, scene={"choices": SCENES, "positional": True})

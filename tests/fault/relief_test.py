@@ -9,17 +9,12 @@ beside 1.4 times the maximum of neighbours: they get all they ask for, it gets t
 two seconds: nothing is cut. Then one item at five times the maximum, one at 1.2 times, and a log that is
 appended to at twice the maximum: exactly the maximum is served, nothing is cut for it, and an event
 names the popular key, and the access that only moves forward.
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import json
 import statistics
-import subprocess
-import sys
-import urllib.request
 
 import servers
-from servers import Client, Cluster, Unreachable, until
+from servers import Client, Cluster, events, pages_of, say
 
 MAXIMUM = 200  # of a partition, in write units: low, so that any machine can offer three times that
 RANGE_RATE = 3 * MAXIMUM
@@ -34,44 +29,29 @@ RUN_S = 20
 SETTINGS = ["--set", "gac=lease", "--set", f"partition_max_wcu={MAXIMUM}", "--set", "node_wcu=100000"]
 
 
-def say(text):
-    print(f"relief_test: {text}", file=sys.stderr, flush=True)
-
-
 def load(options, port, table, directory, *arguments):
     """What `weir load` measured, and the keys of the acknowledged writes."""
     history = directory / f"{table}.jsonl"
-    done = subprocess.run(
-        [str(options.weir), "load", "--url", f"http://127.0.0.1:{port}", "--table", table,
-         "--create-table", "--wcu", str(TABLE_UNITS), "--rcu", "100", "--sort-key", "sk", "--json",
-         "--quiet", "--duration", f"{RUN_S}s", "--history", str(history), *arguments],
-        stdout=subprocess.PIPE, check=True, timeout=servers.START_S * 5)
+    workload = servers.run_load(options.weir, [port], "--table", table, "--create-table", "--wcu", TABLE_UNITS, "--rcu", 100,
+                                "--sort-key", "sk", "--duration", f"{RUN_S}s", "--history", history, *arguments)[0]
     keys, acknowledged = {}, set()
     for entry in map(json.loads, history.read_text().splitlines()):
         if entry["type"] == "invoke":
             keys[entry["op"]] = entry["key"]
         elif entry["type"] == "ok":
             acknowledged.add(keys[entry["op"]])
-    return json.loads(done.stdout)["workloads"][0], acknowledged
+    return workload, acknowledged
 
 
 def sort_keys(port, table, partition_key):
     """Of every item of the collection, page by page."""
-    client, found, start = Client(port), [], {}
-    while True:
-        page = client.call("Query", TableName=table, ConsistentRead=True, **start,
-                           KeyConditionExpression="pk = :key",
-                           ExpressionAttributeValues={":key": {"S": partition_key}})
-        found += [item["sk"]["S"] for item in page["Items"]]
-        if "LastEvaluatedKey" not in page:
-            client.close()
-            return found
-        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
-
-
-def events(port, table):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/events", timeout=10) as answer:
-        return [event for event in json.load(answer)["events"] if event["table"] == table]
+    client = Client(port)
+    found = [item["sk"]["S"] for page in pages_of(client.call, "Query", TableName=table, ConsistentRead=True,
+                                                  KeyConditionExpression="pk = :key",
+                                                  ExpressionAttributeValues={":key": {"S": partition_key}})
+             for item in page["Items"]]
+    client.close()
+    return found
 
 
 def total(workload, name, first):
@@ -104,12 +84,9 @@ def hot_range(options, port, directory):
 def side_by_side(options, port, seconds, workloads):
     """What `weir load` measured of several workloads, by name."""
     arguments = [word for workload in workloads for word in ("--workload", workload)]
-    done = subprocess.run(
-        [str(options.weir), "load", "--url", f"http://127.0.0.1:{port}", "--create-table", "--wcu",
-         str(TABLE_UNITS), "--rcu", "100", "--sort-key", "sk", "--json", "--quiet", "--arrival",
-         "constant", "--connections", "8", "--keys", "3000", "--duration", f"{seconds}s", *arguments],
-        stdout=subprocess.PIPE, check=True, timeout=servers.START_S * 5)
-    measured = {workload["name"]: workload for workload in json.loads(done.stdout)["workloads"]}
+    done = servers.run_load(options.weir, [port], "--create-table", "--wcu", TABLE_UNITS, "--rcu", 100, "--sort-key", "sk",
+                            "--arrival", "constant", "--connections", 8, "--keys", 3000, "--duration", f"{seconds}s", *arguments)
+    measured = {workload["name"]: workload for workload in done}
     for name, workload in measured.items():
         if workload["failed"] > 0:
             raise AssertionError(f"requests of {name} failed: {workload}")
@@ -196,19 +173,9 @@ def indivisible(options, port, directory, table, rate, distribution, reason):
     return {"offered_per_s": rate, "admitted_per_s": round(admitted, 1)}
 
 
-def answers(port):
-    try:
-        return Client(port).call("ListTables") is not None
-    except (Unreachable, servers.Refused):
-        return False
-
-
 def run(options, directory):
-    cluster = Cluster(options.weir, directory / "cluster", 3, 1, SETTINGS, gac=2)
-    try:
-        cluster.start()
+    with Cluster(options.weir, directory / "cluster", 3, 1, SETTINGS, gac=2) as cluster:
         port = cluster.ports[0]
-        until("the cluster answers", lambda: answers(port))
         figures = {"range": hot_range(options, port, directory),
                    "uniform": uniform(options, port),
                    "hot key": hot_key(options, port),
@@ -220,20 +187,9 @@ def run(options, directory):
                    "log": indivisible(options, port, directory, "log", APPEND_RATE,
                                       "append:events", "access that only moves forward")}
         cluster.stop()
-    finally:
-        cluster.forget()
     servers.check_replicas(options.weir, cluster.data, SETTINGS)
     return figures
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--relief", type=int, default=3, help="seconds until it must help (3)")
-    options = parser.parse_args()
-    with servers.workplace("relief") as directory:
-        figures = run(options, directory)
-    print(json.dumps(figures, indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, relief=(3, "seconds until it must help"))

@@ -15,18 +15,14 @@ in either: 100 looks a second at all partitions, but only during the move, made 
 was without any move. And a move must take about as long as the time before, so that of either thousands
 of requests are known and it has as many checkpoints. docs/testing.md has what was measured, and the
 settings that put the causes back.
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import json
 import shutil
 import subprocess
-import sys
 import time
-import urllib.request
 
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Client, Cluster, check, make_table, page, partitions, say, until
 
 KEYS = {"moved": 40000, "others": 2000}
 BATCH = 100
@@ -40,37 +36,14 @@ SETTINGS = ["--profile", "off", "--set", f"node_wcu={NODE_WCU}", "--set", "check
             "--set", "control_on_demand=0"]
 
 
-def say(text):
-    print(f"relocation_test: {text}", file=sys.stderr, flush=True)
-
-
-def get(port, path):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as answer:
-        return json.load(answer)
-
-
 def look(port, node):
     """All replicas, and how many of them the node holds; -1 if nobody can tell."""
-    try:
-        found = get(port, "/weir/partitions")["partitions"]
-    except OSError:
-        return [], -1
-    return found, sum(p["node"] == node for p in found)
+    found = partitions(port)
+    return found, sum(p["node"] == node for p in found) if found else -1
 
 
 def events(port, kind):
-    return [e for e in get(port, "/weir/events")["events"] if e["kind"] == kind]
-
-
-def create_table(client, name):
-    try:
-        client.call("CreateTable", TableName=name, BillingMode="PAY_PER_REQUEST",
-                    KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-                    AttributeDefinitions=[{"AttributeName": "pk", "AttributeType": "S"}])
-    except (Refused, Unreachable) as error:
-        if getattr(error, "name", "") != "ResourceInUseException":
-            return False
-    return client.call("DescribeTable", TableName=name)["Table"]["TableStatus"] == "ACTIVE"
+    return [e for e in page(port, "/weir/events")["events"] if e["kind"] == kind]
 
 
 def drain(options, router, node, *more):
@@ -79,14 +52,10 @@ def drain(options, router, node, *more):
 
 
 def start_load(options, port, history):
-    return subprocess.Popen(
-        [str(options.weir), "load", "--url", f"http://127.0.0.1:{port}", "--quiet", "--json",
-         "--preload", "--duration", f"{options.seconds}s", "--history", str(history),
-         "--connections", "16", "--consistent",
-         "--workload", f"moved:table=moved,keys={KEYS['moved']},item-bytes=1000,rate=600,"
-         "read-ratio=0.2",
-         "--workload", f"others:table=others,keys={KEYS['others']},rate=500,read-ratio=0.5"],
-        stdout=subprocess.PIPE)
+    arguments = ["--preload", "--duration", f"{options.seconds}s", "--history", history, "--connections", 16, "--consistent",
+                 "--workload", f"moved:table=moved,keys={KEYS['moved']},item-bytes=1000,rate=600,read-ratio=0.2",
+                 "--workload", f"others:table=others,keys={KEYS['others']},rate=500,read-ratio=0.5"]
+    return subprocess.Popen(servers.load_command(options.weir, [port], *arguments), stdout=subprocess.PIPE)
 
 
 def read_all(port, history):
@@ -140,9 +109,7 @@ def drain_node(options, cluster, load):
                    lambda _, holds: holds == 0)
     cluster[f"node-{options.node}"].stop()
     say(f"{held} replicas have left node {options.node} in {(moved[1] - moved[0]) / 1e9:.1f} s, its process ended")
-    client = Client(port)
-    until("a table is made without it", lambda: create_table(client, "after"))
-    client.close()
+    make_table(port, "after", None, ("pk",))
     _, holds = look(port, options.node)
     if held <= 0 or holds != 0 or events(port, "no-place"):
         raise AssertionError(f"node {options.node} held {held} replicas; events: {events(port, 'no-place')}")
@@ -171,38 +138,29 @@ def nothing_moves(port):
     return nodes and all(sorted(roles) == ["follower", "follower", "leader"] for roles in nodes.values())
 
 
-def run(options, directory):
-    more = [argument for setting in options.set for argument in ("--set", setting)]
-    cluster = Cluster(options.weir, directory / "cluster", 4, 1, SETTINGS + more)
+def one_round(options, directory):
     history = directory / "history.jsonl"
-    load = None
-    try:
-        cluster.start()
+    with Cluster(options.weir, directory / "cluster", 4, 1, SETTINGS + servers.set_words(options.set)) as cluster:
         port = cluster.ports[0]
-        client = Client(port)
         for table in KEYS:
-            until(f"{table} is ACTIVE", lambda: create_table(client, table))  # pylint: disable=cell-var-from-loop
+            make_table(port, table, None, ("pk",))
         load = start_load(options, port, history)
-        until("everything is preloaded", lambda: client.call(
-            "Scan", TableName="others", Select="COUNT")["Count"] == KEYS["others"])
-        phases = {"drain": drain_node(options, cluster, load),
-                  "balance": fill_node(options, cluster, load)}
-        figures = json.loads(load.communicate(timeout=servers.START_S * 5)[0])
-        if load.returncode != 0:
-            raise AssertionError(f"weir load ended with {load.returncode}")
+        try:
+            until("everything is preloaded", lambda: servers.count(port, "others") == KEYS["others"])
+            phases = {"drain": drain_node(options, cluster, load),
+                      "balance": fill_node(options, cluster, load)}
+            told = json.loads(load.communicate(timeout=servers.START_S * 5)[0])
+        finally:
+            if load.poll() is None:
+                load.kill()
+                load.wait()
+        check(load.returncode == 0, f"weir load ended with {load.returncode}")
         read_all(port, history)
         until("nothing moves any more", lambda: nothing_moves(port), poll_s=LOOK_S)
         cluster.stop()
-    finally:
-        if load is not None and load.poll() is None:
-            load.kill()
-        cluster.forget()
-    checked = subprocess.run([str(options.weir), "check-history", str(history)], check=False,
-                             capture_output=True, text=True, timeout=servers.START_S * 5)
-    if checked.returncode != 0:
-        raise AssertionError(f"not linearizable: {checked.stdout}{checked.stderr}")
+    servers.check_history(options.weir, history)
     servers.check_replicas(options.weir, cluster.data, SETTINGS, copies=3)
-    sent = sum(w["sent"] if "sent" in w else w["attempted"] for w in figures["workloads"])
+    sent = sum(w["sent"] if "sent" in w else w["attempted"] for w in told["workloads"])
     return phases, sent, *servers.latencies(history, "others")
 
 
@@ -221,37 +179,22 @@ def figures(rounds):
     return out
 
 
-def measure(options):
-    rounds = []
-    for _ in range(options.rounds):
-        with servers.workplace("relocation") as directory:
-            rounds.append(run(options, directory))
-    return figures(rounds)
+def measure(options, directory, attempt):
+    return figures([one_round(options, directory / f"{attempt}-{number}") for number in range(options.rounds)])
 
 
-def judge(options):
+def run(options, directory):
     """The first figures within the ratio. One stall of the disk makes a p99; a regression makes every one."""
-    for _ in range(options.attempts):
-        out = measure(options)
+    for attempt in range(options.attempts):
+        out = measure(options, directory, attempt)
         if max(out["drain"]["ratio"], out["balance"]["ratio"]) <= options.ratio:
             return out
         say(f"p99 is above {options.ratio} times what it was: {out}")
     raise AssertionError(f"p99 is above {options.ratio} times what it was: measured {options.attempts} times")
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--node", type=int, default=1, help="that is emptied, 1 to 4; 1 to 3 found the "
-                        "cluster, so that the catalog moves too")
-    parser.add_argument("--seconds", type=int, default=70, help="of load, a round")
-    parser.add_argument("--ratio", type=float, default=1.2, help="p99 while moving, to before")
-    parser.add_argument("--attempts", type=int, default=1, help="at figures within the ratio")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
-                        help="a setting of the cluster, to see what it does to the p99")
-    options = parser.parse_args()
-    print(json.dumps(judge(options), indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, rounds=1, node=(1, "that is emptied, 1 to 4; 1 to 3 found the cluster, so that the catalog moves "
+                                                  "too"),
+                 seconds=(70, "of load, a round"), ratio=(1.2, "p99 while moving, to before"),
+                 attempts=(1, "at figures within the ratio"), set=servers.SET_OPTION)

@@ -1,7 +1,19 @@
-"""What the fault tests share: weir processes that never outlive the test, and a lean client.
+"""What the fault tests share: weir processes that never outlive the test, ports, workers, and a lean client.
 
-A server is ended by its process, never by name; the kernel ends it if the test dies first. Nothing
-sleeps for a fixed time: `until` polls a condition within a bound.
+    def run(options, directory):
+        with Cluster(options.weir, directory, 3, 2) as cluster:
+            make_table(cluster.ports[0], "orders")
+            with working(Writer(cluster.ports[0])):
+                ...
+            cluster.stop()
+        return figures
+
+    if __name__ == "__main__":
+        case(__doc__, run, rounds=3)
+
+- A server is ended by its process, never by name; the kernel ends it if the test dies first.
+- Nothing sleeps for a fixed time: `until` polls a condition. All waits have one bound, START_S.
+- Tests run side by side: no port is given to two of them.
 """
 import argparse
 import contextlib
@@ -24,11 +36,23 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 POLL_S = 0.01
-START_S = 120  # generous: a sanitized build replaying a log on a busy machine
+START_S = 90  # for any condition: generous, and below what ctest gives a test, so that the test names the condition
+POLL_ANSWER_S = 2  # for one answer of a poll that asks again
 PR_SET_PDEATHSIG = 1
-PORTS = (15000, 32000)
+PORTS = range(10000, 32000)
+BLOCK = 100  # ports
+NAME = pathlib.Path(sys.argv[0]).stem  # of the test
 
 LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def say(text):
+    print(f"{NAME}: {text}", file=sys.stderr, flush=True)
+
+
+def check(holds, what):
+    if not holds:
+        raise AssertionError(what)
 
 
 class Refused(Exception):
@@ -57,7 +81,7 @@ class NotSent(Unreachable):
 class Client:
     """One connection, opened when needed; not for several threads."""
 
-    def __init__(self, port, timeout_s=20):
+    def __init__(self, port, timeout_s=START_S):
         self.port = port
         self.timeout_s = timeout_s
         self.connection = None
@@ -98,9 +122,11 @@ class Client:
 
 
 def until(what, condition, bound_s=START_S, poll_s=POLL_S):
-    """Polls until the condition is true; its value."""
+    """Polls until the condition is true; its value. Fails at once when a worker has failed."""
     end = time.monotonic() + bound_s
     while True:
+        for worker in Worker.at_work:
+            worker.check()
         value = condition()
         if value:
             return value
@@ -109,28 +135,136 @@ def until(what, condition, bound_s=START_S, poll_s=POLL_S):
         time.sleep(poll_s)
 
 
-given_ports = set()
+def try_until(what, call, *arguments, **members):
+    """Calls until it does not fail with a 5xx or without an answer; its value."""
+    found, failure = [], None
+    def attempt():
+        nonlocal failure
+        try:
+            found.append(call(*arguments, **members))
+        except (Refused, Unreachable) as error:
+            if isinstance(error, Refused) and error.status < 500:
+                raise
+            failure = error
+        return found
+    try:
+        return until(what, attempt)[0]
+    except AssertionError as error:
+        raise AssertionError(f"{error}; at last: {failure}") from failure
+
+
+def page(port, path, timeout_s=START_S):
+    """A page of a router as JSON."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=timeout_s) as answer:
+        return json.load(answer)
+
+
+def partitions(port, table=None):
+    """The replicas, of all tables or of one. Empty: the router does not answer, it may stand still."""
+    try:
+        return page(port, "/weir/partitions" + (f"?table={table}" if table else ""), POLL_ANSWER_S)["partitions"]
+    except OSError:
+        return []
+
+
+def leaders(port, table):
+    """Of the table's partitions that somebody leads: id -> node."""
+    return {p["partition"]: p["node"] for p in partitions(port, table) if p["role"] == "leader"}
+
+
+def events(port, table, kind=""):
+    """Of a table, whose kinds begin with `kind`."""
+    return [e for e in page(port, "/weir/events")["events"] if e.get("table") == table and e["kind"].startswith(kind)]
+
+
+def make_table(port, name, units=None, keys=("id",), **members):
+    """A table with these keys, of strings. `units`: (read, write); without them on demand. Returns its description once
+    it is ACTIVE, however young the cluster is."""
+    client = Client(port)
+    billing = {"BillingMode": "PAY_PER_REQUEST"} if units is None else {
+        "ProvisionedThroughput": {"ReadCapacityUnits": units[0], "WriteCapacityUnits": units[1]}}
+
+    def made():
+        try:
+            client.call("CreateTable", **{
+                "TableName": name, **billing,
+                "KeySchema": [{"AttributeName": n, "KeyType": kind} for n, kind in zip(keys, ("HASH", "RANGE"))],
+                "AttributeDefinitions": [{"AttributeName": n, "AttributeType": "S"} for n in keys], **members})
+        except Unreachable:
+            return False
+        except Refused as error:
+            if error.status < 500 and error.name != "ResourceInUseException":
+                raise
+            return error.status < 500
+        return True
+
+    def described():
+        table = try_until(f"{name} is described", client.call, "DescribeTable", TableName=name)["Table"]
+        return table if table["TableStatus"] == "ACTIVE" else None
+
+    until(f"{name} is made", made)
+    try:
+        return until(f"{name} is ACTIVE", described)
+    finally:
+        client.close()
+
+
+# A process holds a block while a socket of its own is bound to the block's first port. `free`: the others, not yet given.
+free = []
 giving_ports = threading.Lock()
 
 
+def hold(count):
+    """The first port of `count` blocks side by side that no other test holds."""
+    firsts = range(PORTS.start, PORTS.stop - count * BLOCK, BLOCK)
+    at = random.randrange(len(firsts))
+    for first in [*firsts[at:], *firsts[:at]]:
+        held = []
+        try:
+            for n in range(count):
+                held.append(socket.socket())
+                held[-1].bind(("127.0.0.1", first + n * BLOCK))
+        except OSError:
+            for s in held:
+                s.close()
+            continue
+        for s in held:
+            s.detach()  # open until the process ends
+        return first
+    return None
+
+
+def is_free(port):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 def free_ports(count):
-    """Below the range from which the kernel gives ports to outgoing connections: one of those must not
-    take a port while its server is down. None is given twice: clusters start side by side."""
+    """Ports of a block that this process holds until it ends, each given once: no other test takes one, not even while
+    its server is down. They are below the range from which the kernel gives ports to outgoing connections."""
     ports = []
-    while len(ports) < count:
-        port = random.randrange(*PORTS)
-        with giving_ports:
-            if port in given_ports:
-                continue
-            given_ports.add(port)
-        with socket.socket() as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                s.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        ports.append(port)
+    with giving_ports:
+        while len(ports) < count:
+            if not free:
+                first = until("a block of ports is free", lambda: hold(1))
+                free.extend(range(first + 1, first + BLOCK))
+            port = free.pop(0)
+            if is_free(port):
+                ports.append(port)
     return ports
+
+
+def cluster_port(offsets):
+    """The first port of a cluster of tools/cluster, which takes the ports at these offsets from it."""
+    def found():
+        first = hold((max(offsets) + 1) // BLOCK + 1)
+        return first and all(is_free(first + 1 + offset) for offset in offsets) and first + 1
+    return until("blocks of ports are free", found)
 
 
 FILES_AT_START = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -159,6 +293,13 @@ class Server:
         self.address = None
         self.admin_port = None
         self.faults_port = None
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.forget()
 
     def start(self, wait=True):
         assert self.process is None
@@ -219,7 +360,7 @@ class Server:
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.admin_port}{path}", json.dumps(body or {}).encode(),
             {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=START_S) as answer:
             return json.load(answer)
 
     def check_running(self):
@@ -277,7 +418,8 @@ class Server:
 
 class Cluster:
     """Nodes, routers and `gac` servers of global admission control as processes that take faults;
-    `names` maps node-1, router-1, gac-1, .. to them. Without servers all run with `gac = off`."""
+    `names` maps node-1, router-1, gac-1, .. to them. Without servers all run with `gac = off`.
+    In a `with` statement: all are started, and routers answer; in the end no process is left."""
 
     def __init__(self, weir, directory, nodes, routers, settings=(), gac=0):
         ports = free_ports(nodes + routers + gac)
@@ -306,6 +448,25 @@ class Cluster:
             self.names[f"gac-{n}"] = Server(
                 weir, ["gac", "--id", n, "--gac", gac_list, "--faults", 0, *settings],
                 self.data.parent / f"gac-{n}.log")
+
+    def __enter__(self):
+        try:
+            self.start()
+            for port in self.ports:
+                self.wait_answers(port)
+        except BaseException:
+            self.forget()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.forget()
+
+    @staticmethod
+    def wait_answers(port):
+        client = Client(port)
+        try_until(f"the router on port {port} answers", client.call, "ListTables")
+        client.close()
 
     @property
     def nodes(self):
@@ -351,11 +512,20 @@ class Cluster:
 
 
 class Load:
-    """`weir load` with a history, until it is told to stop."""
+    """`weir load` until it is told to stop."""
 
-    def __init__(self, command, rate, history):
-        self.process = subprocess.Popen([*command, "--rate", str(rate), "--duration", "86400s", "--history",
-                                         str(history)], stdout=subprocess.PIPE)
+    def __init__(self, weir, ports, arguments, rate, history=None):
+        to = ["--history", history] if history else []
+        self.process = subprocess.Popen(
+            load_command(weir, ports, *arguments, "--rate", rate, "--duration", "86400s", *to), stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
 
     def check_running(self):
         if self.process.poll() is not None:
@@ -375,21 +545,82 @@ class Load:
         self.process.send_signal(signal.SIGTERM)
         return json.loads(self.process.communicate(timeout=START_S)[0])["workloads"][0]
 
-    def forget(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+
+class Worker(threading.Thread):
+    """Repeats step() until it is told to stop. What step() raises fails the test."""
+
+    at_work = []
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.stopping = threading.Event()
+        self.error = None
+
+    def step(self):
+        raise NotImplementedError
+
+    def run(self):
+        try:
+            while not self.stopping.is_set():
+                self.step()
+        except BaseException as error:  # pylint: disable=broad-except
+            self.error = error
+
+    def check(self):
+        if self.error is not None:
+            raise AssertionError(f"{type(self).__name__} failed: {self.error!r}") from self.error
 
 
-def end_workers(workers):
-    """Threads with `stopping` and `error`."""
+@contextlib.contextmanager
+def working(*workers):
+    """The workers work meanwhile. At the end all of them have ended, and none has failed."""
+    try:
+        for worker in workers:
+            worker.start()
+        Worker.at_work += workers
+        yield workers
+    finally:
+        Worker.at_work = [w for w in Worker.at_work if w not in workers]
+        for worker in workers:
+            worker.stopping.set()
+        for worker in workers:
+            if worker.ident is not None:
+                worker.join()
     for worker in workers:
-        worker.stopping.set()
-    for worker in workers:
-        worker.join()
-    errors = [worker.error for worker in workers if worker.error]
-    if errors:
-        raise AssertionError(errors[0])
+        worker.check()
+
+
+def more_done(what, workers, count, done=lambda worker: worker.count):
+    """Waits until each worker has done so much more."""
+    wanted = [(w, done(w) + count) for w in workers]
+    until(what, lambda: all(done(w) >= n for w, n in wanted))
+
+
+def check_history(weir, path, *arguments):
+    """What clients saw must have been possible; what `weir check-history` prints."""
+    done = subprocess.run([str(weir), "check-history", *arguments, str(path)], capture_output=True, text=True,
+                          timeout=START_S * 5, check=False)
+    check(done.returncode == 0, f"what clients saw is impossible: {path}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def load_command(weir, ports, *arguments):
+    urls = [word for port in ports for word in ("--url", f"http://127.0.0.1:{port}")]
+    return [str(weir), "load", *urls, "--quiet", "--json", *map(str, arguments)]
+
+
+def run_load(weir, ports, *arguments):
+    """A run of `weir load` to its end; its workloads."""
+    done = subprocess.run(load_command(weir, ports, *arguments), capture_output=True, text=True, timeout=START_S * 5,
+                          check=False)
+    check(done.stdout, f"weir load {arguments}: {done.stderr}")
+    return json.loads(done.stdout)["workloads"]
+
+
+def half_of_capacity(weir, port, seconds, arguments):
+    """Requests a second."""
+    told = run_load(weir, [port], *arguments, "--preload", "--rate", "max", "--duration", f"{seconds}s")
+    return max(1, round(told[0]["admitted_per_s"] / 2))
 
 
 def verify(weir, data, settings=()):
@@ -414,35 +645,51 @@ def replicas(weir, data, settings=()):
 
 def caught_up(port, voters=3):
     """Whether every partition that is led has so many voters, and all of them its whole log."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
-        partitions = json.load(answer)["partitions"]
-    led = [p for p in partitions if p["role"] == "leader"]
-    everything = {p["partition"] for p in partitions}
-    return len(led) == len(everything) and all(
+    found = partitions(port)
+    led = [p for p in found if p["role"] == "leader"]
+    return bool(led) and len(led) == len({p["partition"] for p in found}) and all(
         p["voters"] == voters and p["caught_up"] == voters for p in led)
+
+
+def wait_caught_up(port, voters=3):
+    until("every replica has everything", lambda: caught_up(port, voters))
+
+
+def pages_of(call, *arguments, **members):
+    """The answers of a Scan or a Query, page by page."""
+    while True:
+        answer = call(*arguments, **members)
+        yield answer
+        if "LastEvaluatedKey" not in answer:
+            return
+        members["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
 
 def scan(port, table, **members):
     """All items of the table, or rows of its index."""
-    client, found, start = Client(port), [], {}
-    while True:
-        page = client.call("Scan", TableName=table, **members, **start)
-        found += page["Items"]
-        if "LastEvaluatedKey" not in page:
-            client.close()
-            return found
-        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+    client = Client(port)
+    found = [item for answer in pages_of(client.call, "Scan", TableName=table, **members) for item in answer["Items"]]
+    client.close()
+    return found
+
+
+def count(port, table, **members):
+    """The number of its items."""
+    client = Client(port)
+    try:
+        return sum(a["Count"] for a in pages_of(client.call, "Scan", TableName=table, Select="COUNT", **members))
+    finally:
+        client.close()
 
 
 def index_lags(port, table):
     """Of the table's partitions: milliseconds, and items that global indexes lack. None: not all are known."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions?table={table}", timeout=5) as answer:
-            page = json.load(answer)
+        found = page(port, f"/weir/partitions?table={table}", POLL_ANSWER_S)
     except OSError:
         return None
-    led = [p["indexes"] for p in page["partitions"] if p["table"] == table and p["role"] == "leader"]
-    return [(x["lag_ms"], x["backlog_items"]) for x in led] if led and not page["silent_nodes"] else None
+    led = [p["indexes"] for p in found["partitions"] if p["table"] == table and p["role"] == "leader"]
+    return [(x["lag_ms"], x["backlog_items"]) for x in led] if led and not found["silent_nodes"] else None
 
 
 def indexes_follow(port, table):
@@ -475,6 +722,18 @@ def p99_ms(found, spans, least):
     return round(took[len(took) * 99 // 100] / 1e6, 2)
 
 
+def p99s_ms(found, spans, least):
+    """Of each span by its name. Empty: one is too short to tell."""
+    if min(sum(first <= at < last for at, _ in found) for first, last in spans.values()) < least:
+        return {}
+    return {name: p99_ms(found, [span], least) for name, span in spans.items()}
+
+
+def judge_ratio(figures, most):
+    check(most is None or (figures["ratio"] is not None and figures["ratio"] <= most),
+          f"the p99 is {figures['ratio']} times what it was, {most} is allowed: {figures}")
+
+
 def check_replicas(weir, data, settings=(), copies=None):
     """All replicas of a partition hold the same, and there are so many of each."""
     for partition, found in replicas(weir, data, settings).items():
@@ -489,6 +748,36 @@ def parser(description):
     found.add_argument("--weir", type=pathlib.Path, help="executable; or WEIR=",
                        default=pathlib.Path(os.environ.get("WEIR", ROOT / "build" / "weir")))
     return found
+
+
+def case(description, run, **options):
+    """The program of a test: prints the figures that run(options, directory) returns, if any, as JSON. Each option is named with
+    its default, with (default, help), or with the arguments of add_argument. A seed without default is drawn."""
+    made = parser(description)
+    for name, value in options.items():
+        if name == "seed" and value is None:
+            value = int(time.time())
+        if not isinstance(value, dict):
+            default, text = value if isinstance(value, tuple) else (value, None)
+            value = {"type": type(default), "default": default, "help": f"{text or ''} ({default})"}
+        value = dict(value)
+        positional = value.pop("positional", False)
+        made.add_argument(name if positional else "--" + name.replace("_", "-"), **value)
+    found = made.parse_args()
+    if hasattr(found, "seed"):
+        say(f"--seed {found.seed}")
+    with workplace(NAME.removesuffix("_test")) as directory:
+        figures = run(found, directory)
+    if figures is not None:
+        print(json.dumps(figures, indent=1))
+
+
+SET_OPTION = {"action": "append", "default": [], "metavar": "NAME=VALUE", "help": "a setting of all processes; may be repeated"}
+
+
+def set_words(settings):
+    """NAME=VALUE of each as arguments."""
+    return [word for setting in settings for word in ("--set", setting)]
 
 
 @contextlib.contextmanager

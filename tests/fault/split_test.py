@@ -6,35 +6,25 @@ keys of their own and read them back. Meanwhile partitions are cut, first with e
 request may fail. Then once more, each time with the leader of the partition killed in the middle:
 requests may fail while it is being replaced, but what was acknowledged is there. At the end every
 key is read back, `weir verify` counts items and compares the replicas.
-
-Prints one JSON object of figures on standard output, what it is doing on standard error.
 """
 import itertools
-import json
-import sys
-import threading
 import time
 import urllib.error
-import urllib.request
 
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Client, Cluster, Refused, Unreachable, check, leaders, make_table, more_done, say, until
 
 TABLE = "split"
 KEYS = 20  # of each client
 SETTINGS = ["--profile", "off"]
 
 
-def say(text):
-    print(f"split_test: {text}", file=sys.stderr, flush=True)
-
-
-class Worker(threading.Thread):
+class Worker(servers.Worker):
     """Writes and reads keys of its own; what is read back must be no older than acknowledged."""
 
     def __init__(self, port, index, pause_s=0):
-        super().__init__(daemon=True)
-        self.port = port
+        super().__init__()
+        self.client = Client(port)
         self.pause_s = pause_s  # between two writes
         self.index = index
         self.acknowledged = [0] * KEYS
@@ -42,45 +32,28 @@ class Worker(threading.Thread):
         self.count = 0
         self.longest_s = 0.0
         self.failed = []
-        self.wrong = None
-        self.stopping = threading.Event()
 
     def key(self, at):
         return {"S": f"w{self.index}-{at}"}
 
-    def one(self, client, at):
+    def step(self):
+        begun, at = time.monotonic(), self.number % KEYS
         self.number += 1
-        client.call("PutItem", TableName=TABLE, Item={
-            "id": self.key(at), "n": {"N": str(self.number)}})
-        self.acknowledged[at] = self.number
-        self.check(client, at)
+        try:
+            self.client.call("PutItem", TableName=TABLE, Item={"id": self.key(at), "n": {"N": str(self.number)}})
+            self.acknowledged[at] = self.number
+            self.read(self.client, at)
+            self.count += 1
+        except (Refused, Unreachable) as error:
+            self.failed.append(str(error))
+        self.longest_s = max(self.longest_s, time.monotonic() - begun)
+        self.stopping.wait(self.pause_s)
 
-    def check(self, client, at):
+    def read(self, client, at):
         item = client.call("GetItem", TableName=TABLE, Key={"id": self.key(at)},
                            ConsistentRead=True).get("Item", {"n": {"N": "0"}})
-        if int(item["n"]["N"]) < self.acknowledged[at]:
-            self.wrong = (f"{self.key(at)['S']} is at {item['n']['N']}, acknowledged was "
-                          f"{self.acknowledged[at]}")
-
-    def run(self):
-        client = Client(self.port)
-        while not self.stopping.is_set() and self.wrong is None:
-            begun = time.monotonic()
-            try:
-                self.one(client, self.number % KEYS)
-                self.count += 1
-            except (Refused, Unreachable) as error:
-                self.failed.append(str(error))
-            self.longest_s = max(self.longest_s, time.monotonic() - begun)
-            self.stopping.wait(self.pause_s)
-        client.close()
-
-
-def partitions(port):
-    """Of the table: id -> node that leads it, for those that somebody leads."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/weir/partitions", timeout=5) as answer:
-        return {p["partition"]: p["node"] for p in json.load(answer)["partitions"]
-                if p["table"] == TABLE and p["role"] == "leader"}
+        check(int(item["n"]["N"]) >= self.acknowledged[at],
+              f"{self.key(at)['S']} is at {item['n']['N']}, acknowledged was {self.acknowledged[at]}")
 
 
 def split(router, partition):
@@ -99,7 +72,7 @@ def grow(cluster, most, kill=False):
     """Cuts the partition with the lowest id that is left to cut, until there are `most`."""
     port = cluster.ports[0]
     while True:
-        led = until("all partitions are led", lambda: partitions(port))
+        led = until("all partitions are led", lambda: leaders(port, TABLE))
         if len(led) >= most:
             return
         order = itertools.cycle(sorted(led))
@@ -109,100 +82,64 @@ def grow(cluster, most, kill=False):
             name = f"node-{led[partition]}"
             cluster[name].kill()
             say(f"killed {name}, which led partition {partition} as it was cut")
-            until("another node leads it", lambda: partitions(port).get(
+            until("another node leads it", lambda: leaders(port, TABLE).get(
                 partition, led[partition]) != led[partition])
             cluster[name].start()
-        until("the children are led", lambda: len(partitions(port)) > len(led), 60)
+        until("the children are led", lambda: len(leaders(port, TABLE)) > len(led))
 
 
 def check_all(workers, port):
+    """Reads all keys back; the number of items."""
     client = Client(port)
     for worker in workers:
         for at in range(KEYS):
-            worker.check(client, at)
-        if worker.wrong is not None:
-            raise AssertionError(worker.wrong)
-    items = 0
-    start = {}
-    while True:
-        page = client.call("Scan", TableName=TABLE, ConsistentRead=True, Select="COUNT", Limit=97,
-                           **start)
-        items += page["Count"]
-        if "LastEvaluatedKey" not in page:
-            break
-        start = {"ExclusiveStartKey": page["LastEvaluatedKey"]}
+            worker.read(client, at)
     client.close()
+    items = servers.count(port, TABLE, ConsistentRead=True, Limit=97)
     written = sum(n > 0 for worker in workers for n in worker.acknowledged)
-    if items < written or items > len(workers) * KEYS:
-        raise AssertionError(f"a scan finds {items} items, {written} were acknowledged")
+    check(written <= items <= len(workers) * KEYS, f"a scan finds {items} items, {written} were acknowledged")
     return items
 
 
-def create_table(client):
-    try:
-        client.call("CreateTable", TableName=TABLE,
-                    KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-                    AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-                    ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": 100})
-        return True
-    except Refused as error:
-        return error.name == "ResourceInUseException"
-    except Unreachable:
-        return False
+def begin(workers):
+    """Every client has worked, and none has met a failure."""
+    more_done("every client works", workers, 5)
+    check_none_failed(workers, "before there were splits")
+    for worker in workers:
+        worker.longest_s = 0.0
 
 
-def run(options, directory):
-    cluster = Cluster(options.weir, directory, 3, 2, SETTINGS)
-    workers = [Worker(cluster.ports[i % 2], i) for i in range(options.clients)]
-    try:
-        cluster.start()
-        client = Client(cluster.ports[0])
-        until("the cluster answers", lambda: create_table(client))
-        until("the table is ACTIVE", lambda: client.call(
-            "DescribeTable", TableName=TABLE)["Table"]["TableStatus"] == "ACTIVE")
-        for worker in workers:
-            worker.start()
-        until("every client has worked", lambda: all(w.count > 5 for w in workers), 60)
-        for worker in workers:
-            worker.longest_s = 0.0
-        grow(cluster, options.splits + 1)
-        calm_s = max(w.longest_s for w in workers)
-        failed = [f for w in workers for f in w.failed]
-        if failed:
-            raise AssertionError(f"{len(failed)} requests failed in splits alone: {failed[0]}")
-        say(f"{options.splits} splits, {sum(w.count for w in workers)} writes, none failed; the "
-            f"longest write and read took {calm_s:.3f} s")
-        grow(cluster, options.splits + options.kills + 1, kill=True)
-        before = {w: w.count for w in workers}
-        until("every client works again", lambda: all(w.count > before[w] for w in workers), 60)
-        for worker in workers:
-            worker.stopping.set()
-        for worker in workers:
-            worker.join()
-        items = check_all(workers, cluster.ports[1])
-        until("every replica has everything", lambda: servers.caught_up(cluster.ports[1]), 60)
-        cluster.stop()
-    finally:
-        for worker in workers:
-            worker.stopping.set()
-        cluster.forget()
-    servers.check_replicas(options.weir, cluster.data, SETTINGS, copies=3)
-    return {"splits": options.splits, "kills": options.kills, "clients": options.clients,
-            "writes": sum(w.count for w in workers), "items": items,
-            "longest_s": round(calm_s, 3),
+def check_none_failed(workers, when):
+    failed = [f for w in workers for f in w.failed]
+    check(not failed, f"{len(failed)} requests failed {when}: {failed[:1]}")
+
+
+def ended(options, cluster, workers, settings):
+    """What is checked once all clients have ended; figures."""
+    items = check_all(workers, cluster.ports[1])
+    servers.wait_caught_up(cluster.ports[1])
+    cluster.stop()
+    servers.check_replicas(options.weir, cluster.data, settings, copies=3)
+    return {"clients": options.clients, "writes": sum(w.count for w in workers), "items": items,
             "failed_with_a_dead_leader": sum(len(w.failed) for w in workers)}
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--clients", type=int, default=64)
-    parser.add_argument("--splits", type=int, default=6)
-    parser.add_argument("--kills", type=int, default=2)
-    options = parser.parse_args()
-    with servers.workplace("split") as directory:
-        figures = run(options, directory)
-    print(json.dumps(figures, indent=1))
+def run(options, directory):
+    with Cluster(options.weir, directory, 3, 2, SETTINGS) as cluster:
+        workers = [Worker(cluster.ports[i % 2], i) for i in range(options.clients)]
+        make_table(cluster.ports[0], TABLE, (100, 100))
+        with servers.working(*workers):
+            begin(workers)
+            grow(cluster, options.splits + 1)
+            calm_s = max(w.longest_s for w in workers)
+            check_none_failed(workers, "in splits alone")
+            say(f"{options.splits} splits, {sum(w.count for w in workers)} writes, none failed; the "
+                f"longest write and read took {calm_s:.3f} s")
+            grow(cluster, options.splits + options.kills + 1, kill=True)
+            more_done("every client works again", workers, 1)
+        return {"splits": options.splits, "kills": options.kills, "longest_s": round(calm_s, 3),
+                **ended(options, cluster, workers, SETTINGS)}
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, clients=64, splits=6, kills=2)

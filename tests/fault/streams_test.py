@@ -7,12 +7,10 @@ OldImage is the item as the consumer has it, and sequence numbers rise along a s
 partitions are cut, then cut once more each with its leader killed (kill -9) in the middle. At last the consumer's
 table equals a Scan, and `weir verify` compares the replicas.
 
-Prints one JSON object of figures. The long form is run by hand: streams_test.py --splits 50 --kills 20.
+The long form is run by hand: streams_test.py --splits 50 --kills 20.
 """
-import json
+import contextlib
 import random
-import sys
-import threading
 import time
 
 import boto3
@@ -20,7 +18,7 @@ import botocore.config
 import botocore.exceptions
 import servers
 import split_test
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Client, Cluster, Refused, Unreachable, check, make_table, more_done, say, until
 
 EMPTY = 10  # rounds without a record, at the end: a record that comes twice would come late
 TABLE = split_test.TABLE = "streamed"
@@ -30,16 +28,11 @@ PAUSE_S = 0.002
 SETTINGS = ["--profile", "off"]
 
 
-def say(text):
-    print(f"streams_test: {text}", file=sys.stderr, flush=True)
-
-
-class Writer(threading.Thread):
+class Writer(servers.Worker):
     def __init__(self, port, seed):
-        super().__init__(daemon=True)
+        super().__init__()
         self.client = Client(port, timeout_s=8)
         self.source = random.Random(seed)
-        self.stopping = threading.Event()
         self.count = self.failed = 0
 
     def write(self):
@@ -58,22 +51,20 @@ class Writer(threading.Thread):
             self.client.call("TransactWriteItems", TransactItems=[
                 {"Put": {"TableName": TABLE, "Item": {"id": {"S": str(k)}, "v": value}}} for k in others])
 
-    def run(self):
-        while not self.stopping.is_set():
-            try:
-                self.write()
-                self.count += 1
-            except (Refused, Unreachable):
-                self.failed += 1
-            self.stopping.wait(PAUSE_S)
-        self.client.close()
+    def step(self):
+        try:
+            self.write()
+            self.count += 1
+        except (Refused, Unreachable):
+            self.failed += 1
+        self.stopping.wait(PAUSE_S)
 
 
-class Consumer(threading.Thread):
+class Consumer(servers.Worker):
     """Follows the stream, and keeps the table that follows from its records."""
 
     def __init__(self, ports, arn):
-        super().__init__(daemon=True)
+        super().__init__()
         self.clients = [boto3.client(
             "dynamodbstreams", endpoint_url=f"http://127.0.0.1:{port}", region_name="us-east-1",
             aws_access_key_id="weir", aws_secret_access_key="weir", config=botocore.config.Config(
@@ -83,8 +74,6 @@ class Consumer(threading.Thread):
         self.empty = 0  # rounds over all shards that brought nothing
         self.items, self.last = {}, {}  # by key
         self.shards, self.iterators, self.ended = {}, {}, set()  # by shard id
-        self.error = None
-        self.stopping = threading.Event()
 
     def ask(self, operation, **members):
         """Until there is an answer."""
@@ -99,7 +88,7 @@ class Consumer(threading.Thread):
                 pass
             self.failed += 1
             self.turn += 1
-            time.sleep(0.05)
+            self.stopping.wait(0.05)
         raise InterruptedError
 
     def discover(self):
@@ -152,84 +141,44 @@ class Consumer(threading.Thread):
                 found = True
         return found
 
-    def run(self):
-        try:
-            while not self.stopping.is_set():
-                self.discover()
-                self.begin()
-                if not self.read():
-                    self.empty += 1
-                    time.sleep(0.02)
-        except InterruptedError:
-            pass
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = repr(error)
-
-
-def create_table(client):
-    try:
-        client.call("CreateTable", TableName=TABLE, KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-                    AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
-                    StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
-                    ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": 100})
-        return True
-    except Refused as error:
-        return error.name == "ResourceInUseException"
-    except Unreachable:
-        return False
-
-
-def check(threads):
-    for thread in threads:
-        if thread.error is not None:
-            raise AssertionError(thread.error)
+    def step(self):
+        with contextlib.suppress(InterruptedError):
+            self.discover()
+            self.begin()
+            if not self.read():
+                self.empty += 1
+                self.stopping.wait(0.02)
 
 
 def equals_scan(consumer, port):
-    check([consumer])
     found = {item["id"]["S"]: item for item in servers.scan(port, TABLE, ConsistentRead=True)}
     return found == consumer.items
 
 
+def records(consumer):
+    return consumer.records
+
+
 def run(options, directory):
-    cluster = Cluster(options.weir, directory, 3, 2, SETTINGS)
-    writers = [Writer(cluster.ports[i % 2], i) for i in range(WRITERS)]
-    consumer = None
-    try:
-        cluster.start()
-        client = Client(cluster.ports[0])
-        until("the cluster answers", lambda: create_table(client))
-        table = until("the table is ACTIVE", lambda: next((t for t in [client.call(
-            "DescribeTable", TableName=TABLE)["Table"]] if t["TableStatus"] == "ACTIVE"), None))
+    with Cluster(options.weir, directory, 3, 2, SETTINGS) as cluster:
+        writers = [Writer(cluster.ports[i % 2], i) for i in range(WRITERS)]
+        table = make_table(cluster.ports[0], TABLE, (100, 100),
+                           StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"})
         consumer = Consumer(cluster.ports, table["LatestStreamArn"])
-        for thread in [*writers, consumer]:
-            thread.start()
-        until("records come", lambda: consumer.records > 50 or check([consumer]), 60)
-        split_test.grow(cluster, options.splits + 1)
-        check([consumer])
-        say(f"{options.splits} splits, {consumer.records} records of {sum(w.count for w in writers)} writes")
-        split_test.grow(cluster, options.splits + options.kills + 1, kill=True)
-        before = consumer.records
-        until("records come again", lambda: consumer.records > before + 50 or check([consumer]), 60)
-        for writer in writers:
-            writer.stopping.set()
-        for writer in writers:
-            writer.join()
-        begun = time.monotonic()
-        until("the consumer has the table", lambda: equals_scan(consumer, cluster.ports[1]), 60, 0.1)
-        say(f"the table is rebuilt {time.monotonic() - begun:.1f} s after the last write")
-        empty = consumer.empty
-        until("every shard has been read to its end", lambda: consumer.empty >= empty + EMPTY or check([consumer]), 60)
-        if not equals_scan(consumer, cluster.ports[1]):
-            raise AssertionError("records come that nobody wrote")
-        consumer.stopping.set()
-        consumer.join()
-        until("every replica has everything", lambda: servers.caught_up(cluster.ports[1]), 60)
+        with servers.working(consumer):
+            with servers.working(*writers):
+                more_done("records come", [consumer], 50, records)
+                split_test.grow(cluster, options.splits + 1)
+                say(f"{options.splits} splits, {consumer.records} records of {sum(w.count for w in writers)} writes")
+                split_test.grow(cluster, options.splits + options.kills + 1, kill=True)
+                more_done("records come again", [consumer], 50, records)
+            begun = time.monotonic()
+            until("the consumer has the table", lambda: equals_scan(consumer, cluster.ports[1]), poll_s=0.1)
+            say(f"the table is rebuilt {time.monotonic() - begun:.1f} s after the last write")
+            more_done("every shard is read to its end", [consumer], EMPTY, lambda consumer: consumer.empty)
+            check(equals_scan(consumer, cluster.ports[1]), "records come that nobody wrote")
+        servers.wait_caught_up(cluster.ports[1])
         cluster.stop()
-    finally:
-        for thread in [*writers, *([consumer] if consumer else [])]:
-            thread.stopping.set()
-        cluster.forget()
     servers.check_replicas(options.weir, cluster.data, SETTINGS, copies=3)
     return {"splits": options.splits, "kills": options.kills, "writes": sum(w.count for w in writers),
             "failed_writes": sum(w.failed for w in writers), "records": consumer.records,
@@ -237,15 +186,5 @@ def run(options, directory):
             "answers_missed": consumer.failed}
 
 
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--splits", type=int, default=6)
-    parser.add_argument("--kills", type=int, default=2)
-    options = parser.parse_args()
-    with servers.workplace("streams") as directory:
-        figures = run(options, directory)
-    print(json.dumps(figures, indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, splits=6, kills=2)

@@ -1,39 +1,30 @@
 #!/usr/bin/env python3
 """Money moves between accounts of two tables by transactions, and none is made or lost, whatever breaks.
 
-1,000 accounts lie in 20 partitions of two tables. Clients move amounts between accounts of a group, and each
+Accounts lie in 20 partitions of two tables. Clients move amounts between accounts of a group, and each
 transaction leaves a receipt. Readers read a whole group in one transaction: its sum is always the same. Meanwhile
 nodes, routers and servers of global admission control are killed, stopped and cut off. Then all is mended: every
 account takes a plain write, so nothing is locked; every balance is what the receipts say; every acknowledged
 transfer has its receipt, and no cancelled one.
 
-Prints one JSON object of figures. The long form is run by hand: transfers_test.py --seconds 600.
+  transfers_test.py --seconds 600 --accounts 1000
 """
-import json
 import random
-import sys
-import threading
 import time
 import zlib
 
 import chaos_test
 import servers
-from servers import Client, Cluster, Refused, Unreachable, until
+from servers import Client, Cluster, Refused, Unreachable, more_done, until
 
 TABLES = ("accounts", "more-accounts")  # 10 partitions each
 UNITS = 10000
-ACCOUNTS = 1000
 GROUP = 100  # accounts that are read at once: the most that a transaction may have
 BALANCE = 100  # at first
-MOVERS = 16
-READERS = 4
+READERS = 2
 PAUSE_S = 0.02
-READ_PAUSE_S = 0.1  # more often, and the tables would have no units for it
-FREE_S = 30  # within this time after the faults no account may be locked
-
-
-def say(text):
-    print(f"transfers_test: {text}", file=sys.stderr, flush=True)
+READ_PAUSE_S = 0.1  # between two reads: more often, and the tables would have no units for it
+MORE = 3  # transactions that each client has tried while a fault lasts
 
 
 def place(account):
@@ -45,17 +36,11 @@ def receipt_table(receipt):
     return TABLES[zlib.crc32(receipt.encode()) % len(TABLES)]
 
 
-def make_tables(port):
+def make_tables(port, accounts):
+    for table in TABLES:
+        servers.make_table(port, table, (UNITS, UNITS), ("p",))
     client = Client(port)
-    for table in TABLES:
-        client.call("CreateTable", TableName=table,
-                    ProvisionedThroughput={"ReadCapacityUnits": UNITS, "WriteCapacityUnits": UNITS},
-                    KeySchema=[{"AttributeName": "p", "KeyType": "HASH"}],
-                    AttributeDefinitions=[{"AttributeName": "p", "AttributeType": "S"}])
-    for table in TABLES:
-        until(f"{table} is there", lambda t=table: client.call(
-            "DescribeTable", TableName=t)["Table"]["TableStatus"] == "ACTIVE")
-    for account in range(ACCOUNTS):
+    for account in range(accounts):
         at = place(account)
         client.call("PutItem", TableName=at["TableName"], Item={**at["Key"], "balance": {"N": str(BALANCE)}})
     client.close()
@@ -67,21 +52,13 @@ def move(account, amount, **condition):
                        **({"ConditionExpression": condition["text"]} if condition else {})}}
 
 
-class Worker(threading.Thread):
-    def __init__(self, ports, seed):
-        super().__init__(daemon=True)
+class Worker(servers.Worker):
+    def __init__(self, ports, seed, accounts):
+        super().__init__()
         self.clients = [Client(port, timeout_s=3) for port in ports]
         self.source = random.Random(seed)
-        self.stopping = threading.Event()
+        self.groups = accounts // GROUP
         self.done = self.again = self.unknown = self.conflicts = self.throttled = 0
-        self.error = None
-
-    def run(self):
-        try:
-            while not self.stopping.is_set():
-                self.work()
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = repr(error)
 
     def count(self, refused):
         """Why it was cancelled, or not served."""
@@ -95,14 +72,14 @@ class Worker(threading.Thread):
 class Mover(Worker):
     """Moves money within groups."""
 
-    def __init__(self, ports, seed, number):
-        super().__init__(ports, seed)
+    def __init__(self, ports, seed, accounts, number):
+        super().__init__(ports, seed, accounts)
         self.number = number
         self.moved = 0
         self.acknowledged, self.cancelled = [], []
 
-    def work(self):
-        group = self.source.randrange(ACCOUNTS // GROUP)
+    def step(self):
+        group = self.source.randrange(self.groups)
         giver, taker = (group * GROUP + i for i in self.source.sample(range(GROUP), 2))
         amount = self.source.randint(1, 20)
         self.moved += 1
@@ -114,6 +91,7 @@ class Mover(Worker):
                                    "amount": {"N": str(amount)}}}}]
         self.source.shuffle(items)
         self.insist(receipt, items)
+        self.stopping.wait(PAUSE_S)  # else a read of the whole group meets a transfer each time
 
     def insist(self, receipt, items):
         """With the same token, until the outcome is known or the time is up."""
@@ -143,8 +121,8 @@ class Mover(Worker):
 class Reader(Worker):
     """Reads whole groups, each by one transaction."""
 
-    def work(self):
-        group = self.source.randrange(ACCOUNTS // GROUP)
+    def step(self):
+        group = self.source.randrange(self.groups)
         try:
             answer = self.source.choice(self.clients).call(
                 "TransactGetItems", TransactItems=[{"Get": place(a)} for a in range(group * GROUP, (group + 1) * GROUP)])
@@ -174,32 +152,31 @@ def free(client, account):
         return False
 
 
-def check_free(port):
+def check_free(port, accounts):
     begun, client = time.monotonic(), Client(port, timeout_s=5)
-    for account in range(ACCOUNTS):
-        until(f"account {account} is free", lambda a=account: free(client, a),
-              max(1, FREE_S - (time.monotonic() - begun)))
+    for account in range(accounts):
+        until(f"account {account} is free", lambda a=account: free(client, a))
     client.close()
     return round(time.monotonic() - begun, 1)
 
 
-def check_books(port, movers):
+def check_books(port, movers, accounts):
     items = {item["p"]["S"]: item for table in TABLES for item in servers.scan(port, table, ConsistentRead=True)}
     receipts = {name for name in items if name.startswith("receipt")}
-    wanted = [BALANCE] * ACCOUNTS
+    wanted = [BALANCE] * accounts
     for receipt in receipts:
         item = items[receipt]
         wanted[int(item["giver"]["N"])] -= int(item["amount"]["N"])
         wanted[int(item["taker"]["N"])] += int(item["amount"]["N"])
-    wrong = [a for a in range(ACCOUNTS) if int(items[f"account-{a}"]["balance"]["N"]) != wanted[a]]
+    wrong = [a for a in range(accounts) if int(items[f"account-{a}"]["balance"]["N"]) != wanted[a]]
     lost = [r for m in movers for r in m.acknowledged if r not in receipts]
     done = [r for m in movers for r in m.cancelled if r in receipts]
     if wrong or lost or done:
         raise AssertionError(f"accounts {wrong[:5]} are not what the receipts say, acknowledged transfers {lost[:5]} are "
                              f"lost, cancelled ones {done[:5]} were done")
-    total = sum(int(items[f"account-{a}"]["balance"]["N"]) for a in range(ACCOUNTS))
-    if total != ACCOUNTS * BALANCE:
-        raise AssertionError(f"the total is {total}, not {ACCOUNTS * BALANCE}")
+    total = sum(int(items[f"account-{a}"]["balance"]["N"]) for a in range(accounts))
+    if total != accounts * BALANCE:
+        raise AssertionError(f"the total is {total}, not {accounts * BALANCE}")
     return {"total": total, "receipts": len(receipts)}
 
 
@@ -210,44 +187,30 @@ def sums(workers):
 
 def run(options, directory):
     source = random.Random(options.seed)
-    cluster = Cluster(options.weir, directory, 3, 2, chaos_test.SETTINGS, gac=1)
-    chaos = chaos_test.Chaos(cluster, source)
-    workers = []
-    try:
-        cluster.start()
-        until("the cluster answers", lambda: chaos_test.lists_tables(cluster.ports[0]))
-        make_tables(cluster.ports[0])
-        movers = [Mover(cluster.ports, source.random(), i) for i in range(MOVERS)]
-        readers = [Reader(cluster.ports, source.random()) for _ in range(READERS)]
-        workers = movers + readers
-        for worker in workers:
-            worker.start()
-        until("all work", lambda: all(w.done > 3 or w.error for w in workers))
-        chaos.trouble(options.seconds, 2, lambda: any(w.error for w in workers))
-        read = sum(r.done for r in readers)
-        until("groups are read again", lambda: sum(r.done for r in readers) > read + READERS or any(w.error for w in workers))
-        servers.end_workers(workers)
-        figures = {"seconds": options.seconds, "faults": chaos.counts, "moves": sums(movers), "reads": sums(readers),
-                   "free_s": check_free(cluster.ports[0]), **check_books(cluster.ports[1], movers)}
-        until("all replicas have caught up", lambda: servers.caught_up(cluster.ports[0]))
+    with Cluster(options.weir, directory, 3, 2, chaos_test.SETTINGS, gac=1) as cluster:
+        chaos = chaos_test.Chaos(cluster, source)
+        make_tables(cluster.ports[0], options.accounts)
+        movers = [Mover(cluster.ports, source.random(), options.accounts, i) for i in range(options.movers)]
+        readers = [Reader(cluster.ports, source.random(), options.accounts) for _ in range(READERS)]
+
+        def go_on():
+            more_done("clients work", movers + readers, MORE, lambda worker: worker.done + worker.again)
+        with servers.working(*movers, *readers):
+            go_on()
+            if options.seconds:
+                chaos.trouble(options.seconds, 2)
+            else:
+                chaos.each(lambda: chaos_test.leader_of(cluster, source.choice(TABLES)), go_on)
+            more_done("all is well again", movers + readers, 1, lambda worker: worker.done)
+        figures = {"faults": chaos.counts, "moves": sums(movers), "reads": sums(readers),
+                   "free_s": check_free(cluster.ports[0], options.accounts),
+                   **check_books(cluster.ports[1], movers, options.accounts)}
+        servers.wait_caught_up(cluster.ports[0])
         cluster.stop()
-        servers.check_replicas(options.weir, cluster.data, chaos_test.SETTINGS)
-        return figures
-    finally:
-        for worker in workers:
-            worker.stopping.set()
-        cluster.forget()
-
-
-def main():
-    parser = servers.parser(__doc__)
-    parser.add_argument("--seconds", type=float, default=25, help="of faults")
-    parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
-    options = parser.parse_args()
-    say(f"seed {options.seed}")
-    with servers.workplace("transfers") as directory:
-        print(json.dumps(run(options, directory)))
+    servers.check_replicas(options.weir, cluster.data, chaos_test.SETTINGS)
+    return figures
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, seed=None, accounts=(300, "a multiple of 100"), movers=4,
+                 seconds=(0.0, "of faults at random times; 0: each kind of fault, as long as it takes"))

@@ -1,28 +1,15 @@
 #!/usr/bin/env python3
 """What a process holds against others: links without the cluster's secret, a data directory that another
 process has, and clients that use up its open files.
-
-  trust_test.py --weir build/weir
 """
-import argparse
 import fcntl
 import os
-import pathlib
 import socket
 import subprocess
 import time
 
 import servers
-from servers import Client, Refused, Server, free_ports, until
-
-TABLE = {"TableName": "orchard", "BillingMode": "PAY_PER_REQUEST",
-         "AttributeDefinitions": [{"AttributeName": "k", "AttributeType": "S"}],
-         "KeySchema": [{"AttributeName": "k", "KeyType": "HASH"}]}
-
-
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
+from servers import Client, Refused, Server, check, free_ports, make_table, try_until, until
 
 
 def secret(path, text):
@@ -66,23 +53,15 @@ def links(weir, directory):
     friend = Server(weir, [*router, *identity("orchard", right)], directory / "friend.log")
     friend.start()
     client = Client(friend.port)
-    until("the router is let in", lambda: answers(client))
+    try_until("the router is let in", client.call, "ListTables")
     second = Server(weir, [*router, *identity("orchard", right)], directory / "second.log")
     second.start()
     until("a second router 1 is refused",
           lambda: "another with this kind and id is connected" in second.tail())
-    check(answers(client), "the first router is let be")
+    try_until("the first router is let be", client.call, "ListTables")
     node.check_running()
     for server in (second, friend, node):
         server.kill()
-
-
-def answers(client):
-    try:
-        client.call("ListTables")
-        return True
-    except (Refused, servers.Unreachable):
-        return False
 
 
 def addresses(weir, directory):
@@ -123,6 +102,14 @@ def lock(weir, directory):
 WRITES = 160  # of 380 kB: four segments of the log, of which two are there when it starts
 
 
+def written(client, item):
+    try:
+        client.call("PutItem", TableName="orchard", Item=item)
+    except Refused as refusal:
+        check("full" not in refusal.text, f"not for lack of space: {refusal}")
+        raise
+
+
 def descriptors(weir, directory):
     """Idle clients never make writes fail for lack of space: there are fewer of them then."""
     server = Server(weir, ["local", "--profile", "off", "--data", directory / "data", "--port", 0],
@@ -130,19 +117,11 @@ def descriptors(weir, directory):
     server.start()
     check("open files are allowed" in server.tail(), "it says that there is room for few")
     client = Client(server.port)
-    client.call("CreateTable", **TABLE)
-    until("the table is there", lambda: client.call(
-        "DescribeTable", TableName="orchard")["Table"]["TableStatus"] == "ACTIVE")
+    make_table(server.port, "orchard")
+    client.call("ListTables")  # its connection is there before the idle ones
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(80)]
-    written = 0
     for i in range(WRITES):
-        try:
-            client.call("PutItem", TableName="orchard",
-                        Item={"k": {"S": str(i)}, "v": {"S": "x" * 380000}})
-            written += 1
-        except Refused as refusal:
-            check("full" not in refusal.text, f"not for lack of space: {refusal}")
-    check(written == WRITES, f"all were written: {written}")
+        try_until("an item is written", written, client, {"id": {"S": str(i)}, "v": {"S": "x" * 380000}})
     for connection in idle:
         connection.close()
     server.check_running()
@@ -154,19 +133,15 @@ def descriptors(weir, directory):
     tight.forget()
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--weir", default=servers.ROOT / "build" / "weir", type=pathlib.Path)
-    parser.add_argument("--only", choices=("addresses", "links", "lock", "descriptors"))
-    options = parser.parse_args()
-    with servers.workplace("trust") as directory:
-        for scene in (addresses, links, lock, descriptors):
-            if options.only in (None, scene.__name__):
-                place = directory / scene.__name__
-                place.mkdir()
-                scene(options.weir, place)
-                print(f"{scene.__name__}: ok")
+def run(options, directory):
+    for scene in (addresses, links, lock, descriptors):
+        if options.only in (None, scene.__name__):
+            place = directory / scene.__name__
+            place.mkdir()
+            scene(options.weir, place)
+            servers.say(f"{scene.__name__}: ok")
+    return {}
 
 
 if __name__ == "__main__":
-    main()
+    servers.case(__doc__, run, only={"choices": ("addresses", "links", "lock", "descriptors")})

@@ -12,8 +12,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import xml.etree.ElementTree
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fault"))
+from servers import until  # noqa: E402
 
 SMALL = """name: small
 about: A small table under too much load.
@@ -92,10 +94,7 @@ def a_stopped_command_goes_on(lab):
     lab.run("run", scenario, *options, "--out", str(whole))
     child = subprocess.Popen([lab.weir, "lab", "run", scenario, *options, "--out", str(parts)], stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT)
-    deadline = time.monotonic() + 60
-    while not list(parts.glob("runs/*/*/*.json")):
-        expect(time.monotonic() < deadline and child.poll() is None, "no run came to its end")
-        time.sleep(0.005)
+    until("a run comes to its end", lambda: list(parts.glob("runs/*/*/*.json")) or child.poll() is not None, poll_s=0.005)
     child.send_signal(signal.SIGINT)
     output = child.communicate(timeout=60)[0].decode()
     done = len(list(parts.glob("runs/*/*/*.json")))

@@ -11,11 +11,15 @@
 import argparse
 import json
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "fault"))
+from servers import check, until  # noqa: E402
 
 SCENARIO = """
 name: small
@@ -30,13 +34,13 @@ faults: [%s]
 policies: [{name: weir}]
 expect: [{measure: admitted_requests, at_least: 1}]
 """
+DAEMONS = 7
 FAULTS = """
   {kind: gac-down, which: 1, at: 1s, for: 1s}, {kind: gac-cut, which: 2, at: 3s, for: 1s},
   {kind: router-down, which: 2, at: 2s, for: 2s}, {kind: node-down, which: 3, at: 4s, for: 1s},
   {kind: router-clock, which: 1, at: 5s, offset: 200ms, drift: 0.001},
   {kind: update, at: 6s, rcu: 400, wcu: 400}
 """
-FREE_WITHIN_S = 20
 
 
 def processes_of(directory):
@@ -50,19 +54,6 @@ def processes_of(directory):
         except OSError:
             pass
     return found
-
-
-def until(what, condition):
-    end = time.monotonic() + FREE_WITHIN_S
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"{what}: not within {FREE_WITHIN_S} s")
-        time.sleep(0.02)
-
-
-def check(condition, what):
-    if not condition:
-        raise AssertionError(what)
 
 
 class Lab:
@@ -84,6 +75,13 @@ class Lab:
     def running(self):
         """The daemons: the command itself does not name the temporary directory."""
         return processes_of(self.temporary)
+
+    def starts(self):
+        return len(self.running()) >= DAEMONS
+
+    def runs(self):
+        """Whether all daemons have said that they are ready."""
+        return sum("ready " in log.read_text() for log in pathlib.Path(self.temporary).glob("*/*.log")) >= DAEMONS
 
     def nothing_is_left(self):
         until("the processes end", lambda: not self.running())
@@ -107,18 +105,20 @@ def faults(weir, directory):
 
 
 def stop(weir, directory):
-    lab = Lab(weir, directory, 60, "")
-    until("the cluster starts", lambda: len(lab.running()) >= 7)
-    time.sleep(1)  # somewhere in the start or the run: both must end
-    lab.process.send_signal(signal.SIGINT)
-    code, _, error = lab.wait()
-    check(code == 1 and "stopped" in error, f"exit code {code}: {error}")
-    lab.nothing_is_left()
+    for name, condition in (("starts", Lab.starts), ("runs", Lab.runs)):
+        own = os.path.join(directory, name)
+        os.mkdir(own)
+        lab = Lab(weir, own, 60, "")
+        until(f"the cluster {name}", lambda: condition(lab))  # pylint: disable=cell-var-from-loop
+        lab.process.send_signal(signal.SIGINT)
+        code, _, error = lab.wait()
+        check(code == 1 and "stopped" in error, f"{name}: exit code {code}: {error}")
+        lab.nothing_is_left()
 
 
 def kill(weir, directory):
     lab = Lab(weir, directory, 60, "")
-    until("the cluster starts", lambda: len(lab.running()) >= 7)
+    until("the cluster starts", lab.starts)
     lab.process.kill()
     lab.wait()
     lab.nothing_is_left()

@@ -55,7 +55,7 @@ def one_router(weir, directory, seconds):
     try:
         offered, throttled = load(weir, server.address, 3 * UNITS, seconds, "--create-table", "--wcu", str(UNITS),
                                   "--rcu", str(UNITS))
-        until("all requests are in the file", lambda: len(outcomes(record)) == offered, 20)
+        until("all requests are in the file", lambda: len(outcomes(record)) == offered)
         server.kill()
     finally:
         server.forget()
