@@ -5,11 +5,13 @@
  pages      each client pipelines GET /weir/partitions and reads nothing
  closing    each client asks once, with Connection: close, and reads nothing
 
-Meanwhile another client gets answers, or a clean 503; when the clients are gone, it gets answers
+The router never holds more than its budget (`held_bytes` of /weir/partitions), and comes close to it. Meanwhile another
+client gets answers, or a clean 503; when the clients are gone, it gets answers
 again, and the router holds nothing of theirs.
 """
 import socket
 import time
+import urllib.error
 
 import servers
 from servers import Client, Refused, Server, check, make_table, more_done, page, say, until
@@ -45,7 +47,7 @@ class Watcher(servers.Worker):
         self.client = Client(server.port)
         self.answers = self.refused = 0
         self.longest_s = 0.0
-        self.resident = 0
+        self.resident = self.held = 0
 
     def step(self):
         begun = time.monotonic()
@@ -58,6 +60,11 @@ class Watcher(servers.Worker):
                 raise
         self.longest_s = max(self.longest_s, time.monotonic() - begun)
         self.resident = max(self.resident, resident(self.server))
+        try:
+            self.held = max(self.held, held(self.server.port))
+        except urllib.error.HTTPError as error:
+            check(error.code == 503, f"the page of partitions: {error}")
+            self.refused += 1
         self.stopping.wait(0.02)  # one client asks now and then
 
 
@@ -82,15 +89,18 @@ def scene(options, server, name, sent):
     with servers.working(watcher):
         clients = open_slow(server.port, options.clients, sent)
         more_done("another client asks meanwhile", [watcher], options.asked, lambda w: w.answers + w.refused)
+        if name == "items":
+            until("the router holds what it may", lambda: watcher.held >= options.budget_mib * MIB / 2)
         for s in clients:
             s.close()
         until("the router holds nothing of them", lambda: held(server.port) < 4 * MIB)
         more_done("others are served again", [watcher], 10, lambda w: w.answers)
     grown = watcher.resident - before
-    figures = {"clients": options.clients, "grown_mib": round(grown / MIB, 1),
+    figures = {"clients": options.clients, "grown_mib": round(grown / MIB, 1), "held_mib": round(watcher.held / MIB, 1),
                "answers": watcher.answers, "refused": watcher.refused,
                "longest_s": round(watcher.longest_s, 3)}
     say(f"{name}: {figures}")
+    check(watcher.held <= options.budget_mib * MIB, f"{name}: the router held {watcher.held / MIB:.1f} MiB")
     limit = (options.budget_mib + 64) * options.memory_factor
     check(grown <= limit * MIB, f"{name}: memory grew by {grown / MIB:.0f} MiB, the bound is {limit}")
     return figures
