@@ -9,7 +9,6 @@
 
 The short form has fewer connections, and allows clean refusals of any reason: a busy machine may lose leaders.
 """
-import json
 import random
 import threading
 import time
