@@ -140,5 +140,6 @@ if __name__ == "__main__":
     servers.case(__doc__, run, items=2000, kept=500, nodes=3, window_ms=(4000, "ttl_window_ms"),
                  kill={"dest": "kill", "action": argparse.BooleanOptionalAction, "default": True, "help": "kill a node"},
                  rate=(0, "requests a second; 0: half of what is served at most"),
-                 before=(3.0, "seconds of load before and after"), within=(float(servers.START_S), "seconds until the items are gone"),
+                 before=(3.0, "seconds of load before and after"),
+                 within=(float(servers.START_S), "seconds until the items are gone"),
                  ratio={"type": float, "help": "the most of the p99 while items expire"}, set=servers.SET_OPTION)

@@ -313,5 +313,6 @@ def run(options, directory):
 
 
 if __name__ == "__main__":
-    servers.case(__doc__, run, rounds=1, how={"choices": ["kill", "stop"], "default": "kill", "help": "what happens to the leader (kill)"},
+    servers.case(__doc__, run, rounds=1,
+                 how={"choices": ["kill", "stop"], "default": "kill", "help": "what happens to the leader (kill)"},
                  budget={"type": float, "help": "seconds; without it no bound on time is judged"})

@@ -9,7 +9,6 @@
 
 The short form has fewer connections, and allows clean refusals of any reason: a busy machine may lose leaders.
 """
-import json
 import random
 import threading
 import time
@@ -21,6 +20,7 @@ CLIENTS = 64
 ITEM_BYTES = 409600
 TOO_LARGE = "Item size has exceeded the maximum allowed size"
 UNKNOWN = "It is not known whether the write was done"
+NOTHING_DONE = ("did nothing", "Nothing was written")
 THROTTLED = "ProvisionedThroughputExceededException"
 MIB = 1024 * 1024
 BUSY = {"InternalServerError", "ServiceUnavailable"}  # answers of a cluster that has lost a leader
@@ -122,7 +122,7 @@ def put(client, item):
         try:
             client.call("PutItem", TableName="items", Item=item)
         except Refused as error:
-            nothing_done = error.status == 503 and "did nothing" in error.text
+            nothing_done = error.status == 503 and any(t in error.text for t in NOTHING_DONE)
             outcome_unknown = error.status == 500 and UNKNOWN in error.text
             if not nothing_done and not outcome_unknown:
                 raise
