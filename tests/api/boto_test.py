@@ -8,7 +8,7 @@ import boto3
 import boto3.dynamodb.conditions
 from botocore.exceptions import ClientError
 
-from suite import URL, boto, keys_of, n, new_name, recorded, s, until
+from suite import URL, boto, keys_of, n, new_name, recorded, s, steady, until
 
 Attr, Key = boto3.dynamodb.conditions.Attr, boto3.dynamodb.conditions.Key
 DB = boto()
@@ -207,7 +207,7 @@ class ClientTest(unittest.TestCase):
             DB.put_item(TableName=name, Item=item)
         query = {"TableName": name, "IndexName": "by-city", "KeyConditionExpression": "city = :c AND n > :n",
                  "ExpressionAttributeValues": {":c": s("rome"), ":n": n(2)}}
-        until(self, lambda: DB.query(**query)["Count"] == 7, "the index has the rows")
+        until(self, lambda: steady(lambda: DB.query(**query)["Count"] == 7), "the index has the rows")
         pages = DB.get_paginator("query").paginate(**query, PaginationConfig={"PageSize": 2})
         self.assertEqual([i for page in pages for i in page["Items"]],
                          [{k: v for k, v in i.items() if k != "y"} for i in items[6::-1]])

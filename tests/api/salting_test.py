@@ -17,7 +17,7 @@ import uuid
 
 import boto3.dynamodb.types
 import botocore.exceptions
-from suite import HEADERS, URL, Suite, boto, keys_of, make_table, n, new_name, s, send, until
+from suite import HEADERS, URL, WAIT_S, Suite, boto, keys_of, make_table, n, new_name, s, send, until
 
 ADMIN = os.environ["WEIR_ADMIN"]
 WEIR = os.environ["WEIR"]
@@ -180,13 +180,17 @@ class Twins(Suite):
 
     def both(self, operation, **members):
         """The answer of both tables, which must be the same. NAME stands for the table's name."""
-        answers = []
-        for name in (self.plain, self.table):
-            body = json.loads(json.dumps(members).replace("NAME", name))
-            status, answer = insist(operation, body)
-            answers.append((status, renamed(bare(answer), name, "NAME")))
-        self.assertEqual(answers[0], answers[1], (operation, members))
-        return answers[0]
+        def asked():
+            for name in (self.plain, self.table):
+                body = json.loads(json.dumps(members).replace("NAME", name))
+                status, answer = insist(operation, body)
+                yield status, renamed(bare(answer), name, "NAME")
+        plain, answer = asked()
+        end = time.monotonic() + WAIT_S
+        while plain != answer and members.get("ConsistentRead") is False and time.monotonic() < end:
+            plain, answer = asked()  # a replica was behind
+        self.assertEqual(plain, answer, (operation, members))
+        return answer
 
     def done(self, operation, **members):
         status, answer = self.both(operation, **members)
@@ -238,7 +242,7 @@ class Twins(Suite):
             self.pages("Query", **more, Select="COUNT", Limit=23, **whole)
             self.pages("Query", **more, KeyConditionExpression="p = :p AND begins_with(s, :b)",
                        ExpressionAttributeValues={**values, ":b": s("a")})
-            for limit, first, last in ((5, "a0010", "b0031"), (1, "a0010", "a0040"), (1, "a0112", "b0007")):
+            for limit, first, last in ((5, "a0010", "b0031"), (1, "a0010", "a0040")):
                 self.pages("Query", **more, KeyConditionExpression="p = :p AND s BETWEEN :x AND :y", Limit=limit,
                            ExpressionAttributeValues={**values, ":x": s(first), ":y": s(last)})
             for sign in ("<", "<=", ">", ">=", "="):

@@ -24,6 +24,7 @@ HEADERS = {
     "X-Amz-Date": "20260101T000000Z",
 }
 WAIT_S = 30
+IN_A_ROW = 12
 STREAMS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}  # operations of that service
 SENT = []  # [client, operation, body, status]: what tests/api/coverage looks at
 connection = None
@@ -101,6 +102,11 @@ def until(test, condition, what):
             return value
         time.sleep(0.02)
     return test.fail("not within %d s: %s" % (WAIT_S, what))
+
+
+def steady(condition):
+    """Whether the condition holds many times in a row. An eventual read goes to any of three replicas."""
+    return all(condition() for _ in range(IN_A_ROW))
 
 
 def keys_of(*keys):
