@@ -136,8 +136,11 @@ int main(int argc, char **argv)
     signal(SIGTERM, pass_on);
     signal(SIGINT, pass_on);
     int status;
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
+    pid_t ended;
+    while ((ended = waitpid(-1, &status, 0)) !=
+           child) /* orphans that have ended must not stay as zombies */
+        if (ended < 0 && errno != EINTR)
+            return CODE_CANNOT_RUN;
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (reap_orphans() > 0 && code == 0)
         code = CODE_LEFT_BEHIND;

@@ -10,6 +10,7 @@ import openapi
 PREFIX = "/limiter/v1"
 DOCUMENT = openapi.Document(pathlib.Path(__file__).resolve().parent.parent.parent / "docs/limiter-api.yaml", PREFIX)
 WAIT_S = 30
+POLL_S = 0.02
 
 
 def new_name(prefix):
@@ -23,7 +24,7 @@ def until(what, condition):
         value = condition()
         if value:
             return value
-        time.sleep(0.02)
+        time.sleep(POLL_S)
     raise AssertionError(f"not within {WAIT_S} s: {what}")
 
 

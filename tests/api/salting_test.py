@@ -17,7 +17,7 @@ import uuid
 
 import boto3.dynamodb.types
 import botocore.exceptions
-from suite import HEADERS, URL, WAIT_S, Suite, boto, keys_of, make_table, n, new_name, s, send, until
+from suite import HEADERS, POLL_S, URL, WAIT_S, Suite, boto, keys_of, make_table, n, new_name, s, send, until
 
 ADMIN = os.environ["WEIR_ADMIN"]
 WEIR = os.environ["WEIR"]
@@ -48,7 +48,7 @@ def insist(operation, body, **lines):
         kind = answer.get("__type", "").split("#")[-1]
         if status == 200 or not (kind in LATER or status == 503) or time.monotonic() > end:
             return status, answer
-        time.sleep(0.05)
+        time.sleep(POLL_S)
 
 
 def salted(table, p):

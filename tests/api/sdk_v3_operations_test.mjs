@@ -10,6 +10,8 @@ import { unmarshall } from "@aws-sdk/util-dynamodb";
 
 import { db, keySchema, newName, newTable, raw, streams } from "./sdk.mjs";
 
+const POLL_MS = 100;
+
 let TableName, TableArn;
 const call = (name, members) => raw.send(new sdk[name + "Command"](members));
 const doc = (name, members) => db.send(new lib[name + "Command"]({ TableName, ...members }));
@@ -643,7 +645,7 @@ test("a key that has shards is for clients what it was", async () => {
         return await db.send(command);
       } catch (error) {
         if (error.name !== "ThrottlingException") throw error;
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
     }
   };

@@ -24,6 +24,7 @@ HEADERS = {
     "X-Amz-Date": "20260101T000000Z",
 }
 WAIT_S = 30
+POLL_S = 0.02
 IN_A_ROW = 12
 STREAMS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}  # operations of that service
 SENT = []  # [client, operation, body, status]: what tests/api/coverage looks at
@@ -100,7 +101,7 @@ def until(test, condition, what):
         value = condition()
         if value:
             return value
-        time.sleep(0.02)
+        time.sleep(POLL_S)
     return test.fail("not within %d s: %s" % (WAIT_S, what))
 
 
@@ -124,7 +125,7 @@ def make_table(body):
     end = time.monotonic() + WAIT_S
     while send("DescribeTable", {"TableName": body["TableName"]})[1]["Table"]["TableStatus"] != "ACTIVE":
         assert time.monotonic() < end, "the table does not become ACTIVE"
-        time.sleep(0.02)
+        time.sleep(POLL_S)
 
 
 class Suite(unittest.TestCase):

@@ -436,7 +436,7 @@ class Walk:
                 raise Differs(f"{operation} {shown(body)}\n  weir:  {status} {shown(answer)}\n  model: "
                               f"{expected if isinstance(expected, Failure) else shown(expected)}")
             self.again += 1
-            time.sleep(0.01)
+            time.sleep(suite.POLL_S)
         kind = operation + (" " + expected.kind if isinstance(expected, Failure) else "")
         self.counts[kind] = self.counts.get(kind, 0) + 1
         return expected
@@ -456,7 +456,7 @@ class Walk:
         end = time.monotonic() + suite.WAIT_S
         while send("DescribeTable", {"TableName": t.name})[1]["Table"]["TableStatus"] != "ACTIVE":
             assert time.monotonic() < end, "the table does not become ACTIVE"
-            time.sleep(0.02)
+            time.sleep(suite.POLL_S)
 
     def learn(self, t):
         """The order of the partition keys, and their segments: each key is in one, and the order is the table's."""

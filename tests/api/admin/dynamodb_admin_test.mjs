@@ -14,7 +14,7 @@ import puppeteer from "puppeteer-core";
 
 const PAGE_MS = 20000;
 const START_TRIES = 200;
-const START_PAUSE_MS = 100;
+const POLL_MS = 100;
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 async function freePort() {
@@ -33,7 +33,7 @@ async function startAdmin() {
   const url = `http://127.0.0.1:${port}`;
   for (let i = 0; i < START_TRIES; i++) {
     if ((await fetch(url).catch(() => null))?.ok) return { child, url };
-    await new Promise((resolve) => setTimeout(resolve, START_PAUSE_MS));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
   throw new Error("dynamodb-admin does not start");
 }
