@@ -13,7 +13,7 @@
  *              that state has changed.
  *   CONTROL-3  the same views at the same times give the same decisions.
  *
- * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
+ * Policies, each with a switch of its own (base/settings/control.h): placement (placement.c),
  * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c), merges
  * (merge.c), balance (balance.c), leadership (leaders.c), shards of hot keys (salting.c). */
 #pragma once

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/config.h"
+#include "base/gac_policy.h"
 #include "base/square_root.h"
 
 /* A ledger for the time of one answer. */

@@ -12,6 +12,7 @@
 #include "base/id_map.h"
 #include "base/metrics.h"
 #include "base/prng.h"
+#include "base/settings/http.h"
 #include "engine/admission/overload.h"
 #include "router/api_error.h"
 #include "router/call.h"
@@ -98,7 +99,7 @@ static inline void router_account(struct router *r, size_t *accounted, size_t by
 
 static inline bool router_over_budget(const struct router *r, uint64_t more)
 {
-    return r->held_bytes + more > (uint64_t)r->config->http_memory_max_bytes;
+    return r->held_bytes + more > (uint64_t)config_http(r->config)->http_memory_max_bytes;
 }
 
 static inline int64_t router_wall_ms(const struct router *r)

@@ -22,6 +22,7 @@
  * Not here: what happens to requests to a silent node (subrequest.c). */
 #pragma once
 
+#include "base/settings/replication.h"
 #include "router/router_internal.h"
 
 struct node_watch {
@@ -47,7 +48,7 @@ static inline struct node_watch *silence_watch(const struct router *r, uint32_t 
 static inline bool silence_is_silent(const struct router *r, uint32_t node)
 {
     const struct node_watch *w = silence_watch(r, node);
-    return w != NULL && w->missed >= r->config->silent_heartbeats;
+    return w != NULL && w->missed >= config_replication(r->config)->silent_heartbeats;
 }
 
 /* A request was sent to the node. */

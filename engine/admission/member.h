@@ -43,8 +43,8 @@ struct member {
 struct members {
     const struct weir_headroom_policy *policy; /* borrows */
     struct policies *policies;                 /* borrows; those loaded from files; may be NULL */
-    enum dead_member dead;
-    struct duration deadline; /* of reports */
+    int64_t dead;                              /* enum dead_member */
+    struct duration deadline;                  /* of reports */
     struct duration lease;
     struct duration depth; /* in which an empty bucket of a node fills up */
     uint32_t count;

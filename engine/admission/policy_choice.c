@@ -1,4 +1,5 @@
 /* policy_choice.c - the policies of partitions, nodes, headroom and overload, by name. */
+#include "base/settings/choices.h"
 #include "engine/admission/admission_internal.h"
 #include "engine/admission/overload.h"
 
@@ -100,7 +101,7 @@ static const struct weir_headroom_policy *headroom_policy_named(const struct con
 
 const struct weir_headroom_policy *headroom_policy_of(const struct config *config)
 {
-    switch ((enum write_check)config->write_check) {
+    switch ((enum write_check)config_choices(config)->write_check) {
     case WRITE_CHECK_OFF:
         return &weir_headroom_off;
     case WRITE_CHECK_GAUGE:

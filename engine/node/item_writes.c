@@ -10,6 +10,7 @@
  *              applied, and is judged again: the write in flight may never be committed. */
 #include "engine/node/item_writes.h"
 #include "base/probe.h"
+#include "base/settings/indexes.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
 #include "engine/index/row.h"
@@ -457,7 +458,7 @@ int64_t write_least_mcu(const struct request *q)
 bool write_collection_is_full(struct requests *requests, const struct operation *o,
                               const struct write *w)
 {
-    const int64_t most = requests->env->config->collection_max_bytes;
+    const int64_t most = config_indexes(requests->env->config)->collection_max_bytes;
     if (write_grows_by(w) <= 0 || w->collection_bytes <= most)
         return false;
     env_refuse(requests->env, o, REPLY_COLLECTION_FULL,

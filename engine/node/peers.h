@@ -11,6 +11,7 @@
  * Not here: what the messages mean (receive.c), when support lapses (replication/liveness.h). */
 #pragma once
 
+#include "base/settings/replication.h"
 #include "engine/node/env.h"
 #include "engine/node/identity.h"
 #include "engine/node/partitions.h"
@@ -59,7 +60,8 @@ bool peers_reach(const struct peers *peers, uint32_t node);
 static inline bool peers_may_speak(const struct peers *peers)
 {
     return peers->identity->generation != 0 &&
-           peers->identity->support_kept.ns >= peers->env->config->support_ms * NS_PER_MS;
+           peers->identity->support_kept.ns >=
+               config_replication(peers->env->config)->support_ms * NS_PER_MS;
 }
 
 /* Whether this node waits for a cluster to begin: it is one of the first `replicas` nodes, and has

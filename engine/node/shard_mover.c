@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/settings/salting.h"
 #include "engine/catalog/key_text.h"
 
 enum {
@@ -221,7 +222,8 @@ static void move_go_on(struct shard_mover *mover, struct shard_move *m)
 {
     const struct table *t;
     const struct salted_key *k = move_key(mover, m, &t);
-    const struct instant over = instant_add_ms(m->since, mover->env->config->salting_keep_ms);
+    const struct instant over =
+        instant_add_ms(m->since, config_salting(mover->env->config)->salting_keep_ms);
     if (k == NULL || m->done || m->asking)
         return;
     if (m->waits) /* MOVER-2, MOVER-4 */
@@ -233,7 +235,7 @@ static void move_go_on(struct shard_mover *mover, struct shard_move *m)
 void shard_mover_tick(struct shard_mover *mover)
 {
     struct shard_move *m;
-    const int64_t rate = mover->env->config->salting_moves_s;
+    const int64_t rate = config_salting(mover->env->config)->salting_moves_s;
     if (!catalog_replica_leads(mover->catalog) || instant_before(mover->env->now, mover->at))
         return;
     mover->at = instant_add_ms(mover->env->now, LOOK_MS);

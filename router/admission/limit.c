@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/gac_policy.h"
 #include "engine/message/request_traits.h"
 #include "gac/vend.h"
 #include "router/shedding.h"

@@ -1,6 +1,8 @@
 /* streams.c - the names of streams: ARNs and views. */
 #include "router/operations/streams.h"
 
+#include "base/settings/streams.h"
+
 static const char *const VIEWS[] = {[STREAM_KEYS_ONLY] = "KEYS_ONLY",
                                     [STREAM_NEW_IMAGE] = "NEW_IMAGE",
                                     [STREAM_OLD_IMAGE] = "OLD_IMAGE",
@@ -30,12 +32,13 @@ void stream_arn_append(struct buffer *out, const struct router *r, struct slice 
 
 bool stream_is_shown(const struct router *r, const struct table_stream *s)
 {
-    return !table_stream_is_over(s->disabled_ms, r->config->stream_retention_ms, router_wall_ms(r));
+    return !table_stream_is_over(s->disabled_ms, config_streams(r->config)->stream_retention_ms,
+                                 router_wall_ms(r));
 }
 
 bool stream_shard_is_shown(const struct router *r, const struct table_shard *shard)
 {
-    return !table_stream_is_over(shard->closed_ms, r->config->stream_retention_ms,
+    return !table_stream_is_over(shard->closed_ms, config_streams(r->config)->stream_retention_ms,
                                  router_wall_ms(r));
 }
 

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/settings/choices.h"
+#include "base/settings/replication.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/catalog/table.h"
@@ -451,9 +453,9 @@ struct frame_world *frame_world_create(void)
 {
     struct config config;
     config_init(&config, PROFILE_AWS);
-    config.gac = GAC_OFF;
-    config.entries_max_bytes = 64 << 10;
-    config.write_check = WRITE_CHECK_LEASE;
+    config_edit_choices(&config)->gac = GAC_OFF;
+    config_edit_replication(&config)->entries_max_bytes = 64 << 10;
+    config_edit_choices(&config)->write_check = WRITE_CHECK_LEASE;
     struct frame_world *w = frame_world_begin(&config);
     w->recording = true;
     frame_world_pass(w, 1000);

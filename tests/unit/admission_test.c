@@ -1,4 +1,6 @@
 /* What case files (tests/cases) and properties do not say about admission. */
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
 #include "engine/admission/admission.h"
 #include "tests/check.h"
 
@@ -64,8 +66,8 @@ static void a_members_headroom_comes_back_at_the_rate_of_its_bucket(void **state
     struct duration wait = {0};
     const struct instant now = {NS_PER_S};
     config_init(&config, PROFILE_AWS);
-    config.write_check = WRITE_CHECK_GAUGE;
-    config.node_depth_ms = 250;
+    config_edit_choices(&config)->write_check = WRITE_CHECK_GAUGE;
+    config_edit_admission(&config)->node_depth_ms = 250;
     members_init(&m, &config, 3);
     members_reported(&m, 2, now, 0, 1000, false); /* 1000 mcu in 250 ms */
     assert_false(member_has(&m, 2, now, 400, 0, &wait));

@@ -2,6 +2,7 @@
  * for how long, what is refused; shard ids, sequence numbers, labels and iterators as texts. */
 #include "tests/check.h"
 
+#include "base/settings/streams.h"
 #include "engine/item/storage_key.h"
 #include "router/operations/shard_iterator.h"
 #include "tests/support/catalog_world.h"
@@ -114,7 +115,7 @@ static void a_disabled_stream_is_kept_for_its_retention(void **state)
     (void)state;
     struct catalog_world w;
     open_world(&w);
-    w.config.stream_retention_ms = 100000;
+    config_edit_streams(&w.config)->stream_retention_ms = 100000;
     for (uint32_t i = 0; i < TABLE_STREAMS_MAX; i++) {
         assert_int_equal(change(&w, STREAM_BOTH_IMAGES), REPLY_OK);
         assert_int_equal(streams_of(&w)->count, i + 1);
@@ -154,7 +155,7 @@ static void no_partitions_are_merged_while_records_may_be_wanted(void **state)
     (void)state;
     struct catalog_world w;
     open_world(&w);
-    w.config.stream_retention_ms = 100000;
+    config_edit_streams(&w.config)->stream_retention_ms = 100000;
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
     assert_int_not_equal(merge(&w), REPLY_OK);
     assert_int_equal(change(&w, STREAM_OFF), REPLY_OK);

@@ -1,6 +1,7 @@
 /* policies_test.c - policies from files: what is accepted, what nonsense does, states. */
 #include "base/policies.h"
 
+#include "base/gac_policy.h"
 #include "engine/admission/admission.h"
 #include "gac/vend.h"
 #include "tests/check.h"

@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "base/buffer.h"
+#include "base/settings/http.h"
 #include "tests/support/fake_cluster.h"
 
 static struct fake_cluster f;
@@ -133,10 +134,10 @@ static void a_client_that_takes_nothing_for_too_long_is_closed(void **state)
     f.clients[2].unread = true;
     struct buffer gets = pipelined_gets(2);
     fake_send(&f, 2, buffer_slice(&gets));
-    fake_advance_ms(&f, f.config.http_unread_ms - 1);
+    fake_advance_ms(&f, config_http(&f.config)->http_unread_ms - 1);
     assert_false(f.clients[2].closed);
     fake_read(&f, 2, 90000); /* it goes on, slowly */
-    fake_advance_ms(&f, f.config.http_unread_ms - 1);
+    fake_advance_ms(&f, config_http(&f.config)->http_unread_ms - 1);
     assert_false(f.clients[2].closed);
     fake_advance_ms(&f, 1);
     assert_true(f.clients[2].aborted);
@@ -159,7 +160,7 @@ static void a_client_that_is_being_closed_is_watched_until_it_has_taken_all(void
                    "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}   }");
     assert_true(f.clients[2].closed);
     assert_in_range(held_bytes(4) - before, 100000, 102000);
-    fake_advance_ms(&f, f.config.http_unread_ms);
+    fake_advance_ms(&f, config_http(&f.config)->http_unread_ms);
     assert_true(f.clients[2].aborted);
     assert_in_range(held_bytes(5) - before, 0, 3000);
 }
@@ -167,7 +168,7 @@ static void a_client_that_is_being_closed_is_watched_until_it_has_taken_all(void
 static void where_memory_is_short_clients_that_do_not_read_go_first(void **state)
 {
     (void)state;
-    f.config.http_memory_max_bytes = MIB;
+    config_edit_http(&f.config)->http_memory_max_bytes = MIB;
     start();
     put_large_item(100000);
     struct buffer gets = pipelined_gets(1);
@@ -195,7 +196,7 @@ static void where_memory_is_short_clients_that_do_not_read_go_first(void **state
 static void a_write_that_was_done_is_answered_as_done_however_little_memory_there_is(void **state)
 {
     (void)state;
-    f.config.http_memory_max_bytes = MIB;
+    config_edit_http(&f.config)->http_memory_max_bytes = MIB;
     start();
     put_large_item(300000);
     f.hold = true;
@@ -221,7 +222,7 @@ static void a_write_that_was_done_is_answered_as_done_however_little_memory_ther
 static void beyond_the_connection_limit_a_client_is_told_so(void **state)
 {
     (void)state;
-    f.config.connections_max = 1;
+    config_edit_http(&f.config)->connections_max = 1;
     start();
     fake_open(&f, 1);
     fake_open(&f, 2);

@@ -1,5 +1,6 @@
 /* router_salted_items_test.c - single items of salted keys: where their requests go, and that they
  * leave former homes first. */
+#include "base/settings/requests.h"
 #include "engine/catalog/catalog.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
@@ -246,7 +247,7 @@ static void a_registry_that_the_catalog_does_not_tell_yet_is_asked_for_with_paus
     f.fail_count = 100000;
     fake_send_call(&f, 2, "GetItem",
                    "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"a\"}}}");
-    fake_advance_ms(&f, f.config.request_deadline_ms - 1);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms - 1);
     assert_true(f.asked[REQUEST_GET] < 200);
     fake_advance_ms(&f, 1);
     assert_int_equal(fake_take_answer(&f, 2).status, 503);
@@ -270,7 +271,7 @@ static void an_item_that_a_transaction_has_is_waited_for(void **state)
     assert_int_equal(f.asked[REQUEST_PUT], 1);
     f.fail_count = 100000;
     fake_send_call(&f, 3, "PutItem", text);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     const struct fake_answer a = fake_take_answer(&f, 3);
     assert_int_equal(a.status, 400);
     assert_non_null(memmem(a.body.data, a.body.size, "TransactionConflictException", 28));
@@ -292,7 +293,7 @@ static void a_move_without_an_answer_is_repeated_and_writes_nothing(void **state
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     f.hold = true;
     fake_send_call(&f, 3, "PutItem", text);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     assert_int_equal(fake_take_answer(&f, 3).status, 503); /* and not 500: nothing was written */
 }
 

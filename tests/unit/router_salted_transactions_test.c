@@ -1,4 +1,5 @@
 /* router_salted_transactions_test.c - transactions on items of salted keys, step by step. */
+#include "base/settings/requests.h"
 #include "engine/item/item.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
@@ -328,7 +329,7 @@ static void a_home_that_does_not_answer_keeps_the_transaction_from_being_done(vo
     const uint32_t count = ask_for_token(16, 16);
     for (uint32_t i = 1; i < count; i++)
         fake_answer_code(&f, 1, REPLY_ABORTED);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     assert_true(fake_take_answer(&f, CONNECTION).status >= 500);
     assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
 }

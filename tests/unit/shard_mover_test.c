@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/settings/salting.h"
 #include "tests/check.h"
 #include "tests/support/catalog_world.h"
 
@@ -261,7 +262,7 @@ static void a_key_that_shrinks_is_verified(void **state)
     assert_int_equal(catalog_world_salted(&s.world, "hot")->widest, 4);
     scene_pass(&s, 50);
     assert_int_equal(s.mover.count, 0); /* it takes the place of no other key */
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
@@ -320,7 +321,7 @@ static void cells_of_a_counter_stay_and_its_former_number_for_a_time(void **stat
     scene_open(&s, "counter");
     assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "count", 10), REPLY_OK);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     assert_false(scene_asks(&s));
@@ -350,7 +351,7 @@ static void cells_that_a_counter_gives_up_are_added_up_and_verified(void **state
     assert_false(scene_asks(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
     scene_pass(&s, 50);
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
@@ -371,20 +372,20 @@ static void what_is_remembered_is_forgotten_after_a_time(void **state)
     (void)state;
     scene_open(&s, "auto");
     scene_reach(&s, "hot", SALT_GROW, 6);
-    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
     assert_says_nothing(&s); /* it has as many as it had */
     scene_reach(&s, "hot", SALT_SHRINK, 4);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms / 2);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms / 2);
     scene_reach(&s, "hot", SALT_SHRINK, 3); /* the time begins anew */
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
     assert_int_equal(catalog_world_salted(&s.world, "hot")->widest, 3);
     assert_int_equal(catalog_world_salted(&s.world, "hot")->shards, 3);
-    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
     assert_says_nothing(&s);
     scene_close(&s);
 }
@@ -398,10 +399,10 @@ static void a_new_leader_waits_for_the_whole_time(void **state)
     scene_reach(&s, "hot", SALT_GROW, 6);
     scene_reach(&s, "hot", SALT_SHRINK, 1);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms - 100);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 100);
     shard_mover_end(&s.mover);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
@@ -427,7 +428,7 @@ static void keys_that_wait_take_no_place_of_those_that_move(void **state)
     scene_pass(&s, 100);
     scene_assert_asks(&s, "hot", 0);
     assert_int_equal(s.mover.count, 1);
-    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
     for (int i = 0; i < 40; i++)
         scene_decides_one(&s, 0);
     assert_int_equal(catalog_world_table(&s.world)->salted->count, 1);
@@ -441,7 +442,7 @@ static void no_more_items_are_moved_than_the_setting_says(void **state)
     int64_t asked = 0;
     (void)state;
     scene_open(&s, "auto");
-    s.world.config.salting_moves_s = 1000;
+    config_edit_salting(&s.world.config)->salting_moves_s = 1000;
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "%d", i);
         assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, name, 2), REPLY_OK);
