@@ -24,6 +24,7 @@
 #include "bench/bench.h"
 #include "cmd/usage.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "gac/client.h"
 #include "gac/server.h"
 #include "router/json/json_writer.h"

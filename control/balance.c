@@ -6,6 +6,7 @@
  * leadership along. */
 #include "base/settings/control.h"
 #include "control/controller_internal.h"
+#include "include/weir/policy_relocate.h"
 
 enum {
     AGAIN_MS = 15000

@@ -18,9 +18,11 @@
  * (merge.c), balance (balance.c), leadership (leaders.c), shards of hot keys (salting.c). */
 #pragma once
 
+#include "engine/message/message.h"
 #include "engine/node/control_port.h"
 
 struct controller;
+struct reply;
 
 struct controller *controller_create(const struct config *config); /* borrows */
 void controller_destroy(struct controller *c);                     /* NULL: nothing */

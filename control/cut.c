@@ -8,6 +8,8 @@
 #include "base/settings/split.h"
 #include "control/controller_internal.h"
 #include "engine/admission/capacity.h"
+#include "include/weir/policy_base.h"
+#include "include/weir/policy_split.h"
 
 enum {
     WINDOW_MS_MAX = 15000 /* as watch.c keeps samples */

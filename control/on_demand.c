@@ -9,6 +9,8 @@
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */
 #include "base/settings/tables.h"
 #include "control/controller_internal.h"
+#include "include/weir/policy_base.h"
+#include "include/weir/policy_demand.h"
 
 enum {
     WINDOW_MS_MAX = 15000, /* as watch.c keeps samples */

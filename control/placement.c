@@ -8,6 +8,7 @@
 #include "base/settings/control.h"
 #include "base/settings/replication.h"
 #include "control/controller_internal.h"
+#include "include/weir/policy_relocate.h"
 
 enum {
     TELL_AGAIN_MS = 600000 /* between events about a missing target node */

@@ -6,10 +6,12 @@
 
 #include "base/gac_policy.h"
 #include "base/id_map.h"
+#include "base/policies.h"
 #include "base/settings/gac.h"
 #include "gac/lease.h"
 #include "gac/ring.h"
 #include "gac/vend.h"
+#include "include/weir/policy_table.h"
 
 enum {
     LEASES_MIN = 64,

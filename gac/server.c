@@ -6,6 +6,7 @@
 
 #include "base/settings/gac.h"
 #include "gac/ring.h"
+#include "include/weir/policy_table.h"
 
 enum {
     ONE_UNIT = 1000 /* mcu */

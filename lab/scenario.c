@@ -9,6 +9,7 @@
 #include "base/settings/tables.h"
 #include "control/points.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/catalog/table.h"
 #include "gac/vend.h"
 #include "lab/scenario_limit.h"

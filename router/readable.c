@@ -2,6 +2,7 @@
 #include "router/readable.h"
 
 #include "engine/item/item.h"
+#include "engine/message/message.h"
 #include "engine/stream/stream.h"
 
 static bool records_are_readable(struct slice records)

@@ -310,3 +310,8 @@ bool router_next_effect(struct router *r, struct router_effect *out)
     call_reap(r, true);
     return false;
 }
+
+bool router_over_budget(const struct router *r, uint64_t more)
+{
+    return r->held_bytes + more > (uint64_t)config_http(r->config)->http_memory_max_bytes;
+}

@@ -95,3 +95,9 @@ bool silence_next_ping(struct router *r, struct router_effect *out)
     *out = (struct router_effect){.kind = ROUTER_SEND_REQUEST, .node = w->node, .request = &ping};
     return true;
 }
+
+bool silence_is_silent(const struct router *r, uint32_t node)
+{
+    const struct node_watch *w = silence_watch(r, node);
+    return w != NULL && w->missed >= config_replication(r->config)->silent_heartbeats;
+}

@@ -22,7 +22,6 @@
  * Not here: what happens to requests to a silent node (subrequest.c). */
 #pragma once
 
-#include "base/settings/replication.h"
 #include "router/router_internal.h"
 
 struct node_watch {
@@ -45,11 +44,7 @@ static inline struct node_watch *silence_watch(const struct router *r, uint32_t 
 }
 
 /* The node does not answer pings: the router prefers other nodes. */
-static inline bool silence_is_silent(const struct router *r, uint32_t node)
-{
-    const struct node_watch *w = silence_watch(r, node);
-    return w != NULL && w->missed >= config_replication(r->config)->silent_heartbeats;
-}
+bool silence_is_silent(const struct router *r, uint32_t node);
 
 /* A request was sent to the node. */
 static inline void silence_sent(struct router *r, uint32_t node)

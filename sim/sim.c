@@ -10,6 +10,7 @@
 #include "base/settings/gac.h"
 #include "base/settings/limiter.h"
 #include "gac/vend.h"
+#include "include/weir/policy_table.h"
 #include "sim/admission_watch.h"
 #include "sim/check.h"
 #include "sim/drains.h"

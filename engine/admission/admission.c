@@ -11,9 +11,11 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/policies.h"
 #include "base/settings/admission.h"
 #include "engine/admission/admission_internal.h"
 #include "engine/admission/capacity.h"
+#include "include/weir/policy_partition.h"
 
 const char *admit_reason_name(enum admit_reason reason)
 {

@@ -12,9 +12,15 @@
  * Not here: the limit of a whole table (router/admission/limit.h, gac/). */
 #pragma once
 
-#include "base/policies.h"
-#include "engine/admission/member.h"
+#include "base/token_bucket.h"
 #include "engine/admission/verdict.h"
+#include "include/weir/policy_base.h"
+
+struct config;
+struct members;
+struct policies;
+struct weir_node_policy;
+struct weir_partition_policy;
 
 /* The node's promise to a table whose limit routers keep: the sum of the allocations of the table's
  * partitions here. What some of them leave unused, the others may use before they count as bursting
@@ -80,28 +86,8 @@ admission_policies_same(const struct weir_partition_policy *both)
     return (struct admission_policies){{both, both}};
 }
 
-/* weir's own policy with that name; NULL: none. */
-const struct weir_partition_policy *admission_policy_find(struct slice name);
-/* The same, also of those loaded from files. */
-const struct weir_partition_policy *admission_policy_named(const struct config *config,
-                                                           struct slice name);
-/* The policy of a table's partitions, for reads or for writes. `gac`: the table's own choice for
- * that kind (base/config.h). It is the configured policy, except:
- *   - always-burst instead of a policy that only bursts what was saved, if routers keep the table's
- *     limit: then partitions need not save tokens before they burst.
- *   - always-burst instead of a policy that limits and does not share, for an on-demand table. */
-const struct weir_partition_policy *admission_policy_of(const struct config *config, uint8_t gac,
-                                                        bool on_demand);
-/* The names of weir's own policies, separated by ", ", for error texts. */
-const char *admission_policy_names(void);
-/* Whether weir has a policy with that name for partitions, nodes or headroom. */
-bool admission_policy_is_own(enum policy_point point, const char *name);
-
 /* The configured policy that shares a node. */
 const struct weir_node_policy *node_policy_of(const struct config *config);
-/* Whether the configured policies of partitions, nodes and headroom exist. STATUS_MALFORMED: `error`
- * names the setting, and the policies that exist. */
-enum status admission_policies_check(const struct config *config, struct buffer *error);
 
 void node_admission_init(struct node_admission *n, const struct config *config, struct instant now);
 /* Whether more than one partition bursts on this node, in this round or the last. */

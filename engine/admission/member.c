@@ -3,9 +3,13 @@
 
 #include <stdlib.h>
 
+#include "base/policies.h"
 #include "base/settings/admission.h"
 #include "base/settings/choices.h"
 #include "base/settings/reports.h"
+#include "base/token_bucket.h"
+#include "include/weir/policy_base.h"
+#include "include/weir/policy_headroom.h"
 
 /* The member that a policy is asked about. */
 struct weir_member {

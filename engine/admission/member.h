@@ -17,9 +17,12 @@
  * Promises: pure; O(1) per member; no allocation after init. Units: mcu of writes. */
 #pragma once
 
-#include "base/config.h"
-#include "base/policies.h"
-#include "base/token_bucket.h"
+#include "base/instant.h"
+
+struct config;
+struct policies;
+struct token_bucket;
+struct weir_headroom_policy;
 
 struct member {
     /* the member's last report */

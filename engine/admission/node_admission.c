@@ -1,7 +1,9 @@
 /* node_admission.c - the buckets of a node, and the policy that shares its residual. */
+#include "base/policies.h"
 #include "base/settings/admission.h"
 #include "engine/admission/admission_internal.h"
 #include "engine/admission/capacity.h"
+#include "include/weir/policy_partition.h"
 
 bool node_admission_is_shared(const struct node_admission *n, enum admit_kind kind,
                               struct instant now)

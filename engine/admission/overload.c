@@ -1,7 +1,9 @@
 /* overload.c - asks the policy of overload, and lends it what it may see. */
 #include "engine/admission/overload.h"
 
+#include "base/policies.h"
 #include "base/settings/overload.h"
+#include "include/weir/policy_overload.h"
 
 struct weir_arrival {
     const struct overload *overload;

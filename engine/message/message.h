@@ -5,7 +5,10 @@
  * connection is lost, its open requests get no reply. */
 #pragma once
 
-#include "engine/admission/admission.h"
+#include "base/buffer.h"
+#include "base/status.h"
+#include "engine/admission/verdict.h"
+#include "engine/message/reply_code.h"
 
 enum request_op {
     /* to the node that holds the partition */
@@ -229,35 +232,6 @@ enum write_want {
     WRITE_WANTS,
 };
 
-enum reply_code {
-    REPLY_OK = 0,
-    REPLY_THROTTLED = 1,       /* the verdict has the reason and the time to wait */
-    REPLY_WRONG_PARTITION = 2, /* not here, not this epoch, or key outside: refresh the map */
-    REPLY_OVERLOADED = 3,      /* not done: the node is busy, or a change is under way; try again */
-    REPLY_FULL = 4,            /* disk or map is full: writes are refused, nothing was done */
-    REPLY_STOPPED = 5,         /* the node's disk failed: writes are refused until a restart */
-    REPLY_CORRUPT = 6,         /* the stored item fails its checksum, or cannot be read */
-    REPLY_UNKNOWN = 7,         /* the outcome of the write is unknown */
-    REPLY_MALFORMED = 8,       /* the request makes no sense; `text` says why */
-    REPLY_TABLE_EXISTS = 9,
-    REPLY_TABLE_NOT_FOUND = 10,
-    REPLY_TABLE_BUSY = 11,       /* being created, updated or deleted */
-    REPLY_LIMIT_EXCEEDED = 12,   /* `text` names the limit */
-    REPLY_NOT_LEADER = 13,       /* nothing was done; ask `leader`, if 0 try again later */
-    REPLY_STALE_MAP = 14,        /* the sender's map is old: nothing was done, ask the catalog */
-    REPLY_COLLECTION_FULL = 15,  /* the item collection may not grow; nothing was done */
-    REPLY_CONDITION_FAILED = 16, /* the write's condition does not hold; nothing was done */
-    REPLY_UPDATE_FAILED = 17,    /* the update does not fit the item; nothing was done */
-    REPLY_TABLE_INVALID = 18,    /* the table may not be changed so; `text` says why */
-    REPLY_LOCKED = 19,           /* a transaction has the item; nothing was done */
-    REPLY_TOKEN_DONE = 20,       /* the transaction with this token has been committed before */
-    REPLY_TOKEN_RUNS = 21,       /* it is under way; nothing was done */
-    REPLY_TOKEN_MISMATCH = 22,   /* the token was used for another request; nothing was done */
-    REPLY_ABORTED = 23,          /* the transaction has been aborted; nothing was done */
-    REPLY_SPREAD = 24, /* other partitions have some of the transaction's items; nothing was done */
-    REPLY_CODES,
-};
-
 /* The member of the union that a reply uses. */
 enum answer_kind {
     ANSWER_NONE,
@@ -369,70 +343,3 @@ enum message_kind {
     MESSAGE_REPLY = 2,
     MESSAGE_PEER = 3, /* node to node: NODE_SEND's envelopes */
 };
-
-/* What a partition did since the node started. */
-struct load_total {
-    int64_t consumed_mcu;
-    int64_t refused_mcu;            /* total cost of refused requests, as far as it is known */
-    int64_t refused[ADMIT_REASONS]; /* requests, by reason; ADMIT_OK: 0 */
-};
-
-struct codec;
-
-/* The last time that a global index did not take a row. */
-struct index_refusal {
-    uint32_t index;     /* number of its table; 0: none */
-    uint32_t partition; /* of the index */
-    uint64_t reason; /* enum admit_reason; ADMIT_OK: not one of admission. So wide that the struct
-                           has no padding: reports are hashed */
-};
-
-struct partition_counts {
-    struct load_total load;
-    int64_t admitted; /* requests */
-    int64_t burst;    /* admitted requests that were a burst */
-};
-
-/* One record of a REQUEST_STATS reply. */
-struct partition_stats {
-    uint32_t partition;
-    uint32_t node;
-    uint32_t table_id;
-    bool leads;
-    uint8_t voters;    /* of the group; 0: this replica does not lead */
-    uint8_t caught_up; /* voters that have all committed entries and need no snapshot */
-    int64_t bytes;     /* of its items; -1: they are being counted again */
-    struct {
-        bool feeds; /* it leads, and has global indexes */
-        int64_t lag_ms;
-        int64_t items;                /* with changes that an index lacks */
-        int64_t bytes;                /* of these changes */
-        struct index_refusal refusal; /* index 0 also without changes */
-    } indexes;
-    struct {
-        bool on;        /* it leads, and its items expire */
-        int64_t lag_ms; /* since the last round that has ended began: what was over then is gone */
-        int64_t items;  /* expired, since the node started */
-    } expiry;
-    struct {
-        int64_t locks;     /* items that transactions have; 0: this replica does not lead */
-        int64_t oldest_ms; /* since the oldest of them was locked, or this replica leads */
-    } transactions;
-    struct {
-        bool any; /* it leads, and has records or makes some */
-        int64_t records;
-        int64_t bytes;
-        int64_t written; /* since the node started, as the next one */
-        int64_t trimmed;
-        int64_t lag_ms; /* of trimming */
-    } streams;
-    struct {
-        int64_t allocated_mcu; /* per second */
-        struct partition_counts counts;
-        struct admit_levels levels;
-    } kinds[ADMIT_KINDS];
-};
-
-void index_refusal_walk(struct codec *c, struct index_refusal *r);
-void partition_stats_encode(struct buffer *out, const struct partition_stats *s);
-enum status partition_stats_decode(struct reader *r, struct partition_stats *out);

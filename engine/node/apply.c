@@ -2,9 +2,11 @@
  * and in replay the effect is the same. */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
 #include "engine/node/applier_internal.h"
 #include "engine/node/collection.h"
 #include "engine/node/local_rows.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 #include "engine/store/change_set.h"

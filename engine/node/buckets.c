@@ -22,6 +22,7 @@
 #include "base/settings/choices.h"
 #include "base/settings/reports.h"
 #include "base/settings/storage.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/store/change_set.h"
 
 enum {

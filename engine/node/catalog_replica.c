@@ -2,6 +2,7 @@
 #include "engine/node/catalog_replica.h"
 
 #include "base/settings/replication.h"
+#include "engine/message/message.h"
 #include "engine/node/rows.h"
 
 bool catalog_replica_leads(const struct catalog_replica *catalog)

@@ -5,6 +5,7 @@
 
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
+#include "engine/node/node_effect.h"
 #include "engine/node/rows.h"
 
 enum {

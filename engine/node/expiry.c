@@ -3,6 +3,7 @@
 
 #include "base/probe.h"
 #include "base/settings/expiry.h"
+#include "engine/message/message.h"
 #include "engine/node/expiry_scan.h"
 
 enum {

@@ -5,6 +5,7 @@
 #include "base/probe.h"
 #include "base/settings/indexes.h"
 #include "engine/node/feed_internal.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/store/memtable.h"
 #include "replication/raft_mutation.h"

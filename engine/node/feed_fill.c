@@ -1,7 +1,9 @@
 /* feed_fill.c - brings a new index the rows of items that were there before it. */
 #include "base/probe.h"
 #include "engine/index/row.h"
+#include "engine/message/message.h"
 #include "engine/node/feed_internal.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "replication/raft_mutation.h"
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "engine/index/row.h"
+#include "engine/message/message.h"
 #include "engine/node/feed_internal.h"
 #include "engine/node/owned_keys.h"
 #include "replication/raft_mutation.h"

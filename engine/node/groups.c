@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/settings/replication.h"
+#include "engine/message/message.h"
 
 enum {
     COMPACT_STEP_BYTES = 256 * 1024,

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "engine/message/message.h"
+#include "engine/node/operation.h"
+
 enum {
     LOOK_MS = 50,
     FILL_PATIENCE_MS = 60000 /* for one piece: the index may take few units a second */

@@ -5,6 +5,7 @@
 #include "engine/expression/program.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/request_traits.h"
+#include "engine/node/operation.h"
 #include "engine/node/shard_cursor.h"
 #include "replication/raft_mutation.h"
 

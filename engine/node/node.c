@@ -6,7 +6,10 @@
 
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/node/node_internal.h"
+#include "engine/node/operation.h"
+#include "engine/node/waiters_internal.h"
 
 /* ---- life ---- */
 

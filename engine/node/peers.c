@@ -6,6 +6,8 @@
 #include "base/settings/replication.h"
 #include "base/settings/reports.h"
 #include "engine/catalog/catalog.h"
+#include "engine/message/message.h"
+#include "engine/node/node_effect.h"
 
 enum {
     PEER_FRESH = 1,
@@ -238,4 +240,11 @@ bool peers_receive_lease(struct peers *peers, uint32_t from, uint8_t kind, struc
     buffer_append_u64(out, number);
     buffer_append_u64(out, (uint64_t)granted);
     return true;
+}
+
+bool peers_may_speak(const struct peers *peers)
+{
+    return peers->identity->generation != 0 &&
+           peers->identity->support_kept.ns >=
+               config_replication(peers->env->config)->support_ms * NS_PER_MS;
 }

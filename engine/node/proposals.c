@@ -3,6 +3,7 @@
 #include "base/settings/requests.h"
 #include "base/settings/storage.h"
 #include "engine/message/request_traits.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 
 #include <errno.h>

@@ -7,6 +7,7 @@
 #include "base/settings/salting.h"
 #include "engine/admission/capacity.h"
 #include "engine/catalog/catalog.h"
+#include "engine/message/message.h"
 
 enum {
     REPORT_GAP_MS = 20, /* at least between two reports */

@@ -21,6 +21,8 @@
 #include "base/probe.h"
 #include "base/settings/merge.h"
 #include "base/settings/requests.h"
+#include "engine/message/message.h"
+#include "engine/node/operation.h"
 #include "replication/raft_mutation.h"
 
 enum {

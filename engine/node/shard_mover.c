@@ -5,6 +5,7 @@
 
 #include "base/settings/salting.h"
 #include "engine/catalog/key_text.h"
+#include "engine/message/message.h"
 
 enum {
     LOOK_MS = 50,

@@ -5,6 +5,8 @@
 
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/shard_fold.h"
 #include "engine/sharding/salting.h"

@@ -1,7 +1,9 @@
 /* shard_requests.c - REQUEST_SHARD_MOVE: items of a salted key go home (shard_moves.h). */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
 #include "engine/node/item_requests.h"
+#include "engine/node/operation.h"
 #include "engine/sharding/salting.h"
 #include "replication/raft_mutation.h"
 

@@ -2,7 +2,9 @@
  *
  * Only applied entries have records, and only the leader answers, as it answers a strong read. So a
  * record that was shown once stays, until it is trimmed. */
+#include "engine/message/message.h"
 #include "engine/node/item_requests.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 

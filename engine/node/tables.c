@@ -3,6 +3,8 @@
 #include "base/settings/reports.h"
 #include "base/settings/salting.h"
 #include "base/settings/split.h"
+#include "engine/message/message.h"
+#include "engine/node/operation.h"
 #include "engine/node/requests_internal.h"
 
 enum {

@@ -7,6 +7,7 @@
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
 #include "engine/node/item_writes.h"
+#include "engine/node/operation.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
 #include "engine/transaction/transaction.h"

@@ -1,7 +1,9 @@
 /* transaction_writes.c - the parts of transactions: prepared, decided and resolved (transactions.h), or
  * done at once, where one partition has all of them. */
 #include "base/probe.h"
+#include "engine/message/message.h"
 #include "engine/node/item_writes.h"
+#include "engine/node/operation.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
 #include "replication/raft_mutation.h"

@@ -4,6 +4,7 @@
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/sharding/salting.h"

@@ -1,6 +1,8 @@
 /* transactions_turn.c - lock tables: asks what is decided, tells what is decided, and forgets. */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/proposals.h"
 #include "engine/node/token_sweep.h"

@@ -7,7 +7,10 @@
 #include "base/settings/requests.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
+#include "engine/node/node_effect.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/waiters_internal.h"
 
 enum {
     NO_TICKET = -1,

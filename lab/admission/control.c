@@ -6,7 +6,9 @@
 
 #include "base/settings/choices.h"
 #include "base/settings/reports.h"
+#include "engine/admission/admission.h"
 #include "engine/admission/capacity.h"
+#include "engine/admission/member.h"
 #include "lab/admission/model_internal.h"
 
 enum {

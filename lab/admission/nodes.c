@@ -10,8 +10,11 @@
 
 #include "base/settings/choices.h"
 #include "base/settings/split.h"
+#include "engine/admission/admission.h"
 #include "engine/admission/capacity.h"
+#include "engine/admission/member.h"
 #include "engine/item/storage_key.h"
+#include "include/weir/policy_overload.h"
 #include "lab/admission/model_internal.h"
 
 enum {

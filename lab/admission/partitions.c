@@ -4,6 +4,8 @@
 
 #include "base/gac_policy.h"
 #include "base/settings/replication.h"
+#include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/item/storage_key.h"
 #include "lab/admission/model_internal.h"
 

@@ -6,6 +6,8 @@
  * list of who burst in which round, and finds a wait by bisection. */
 #include "base/settings/admission.h"
 #include "engine/admission/admission_internal.h"
+#include "engine/admission/policy_choice.h"
+#include "include/weir/policy_partition.h"
 #include "tests/check.h"
 
 enum {

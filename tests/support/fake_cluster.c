@@ -11,6 +11,7 @@
 #include "base/must.h"
 #include "base/settings/choices.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/partition_stats.h"
 #include "server/link_rights.h"
 #include "tests/support/fake_node.h"
 

@@ -1,6 +1,7 @@
 /* shard_scene.c - puts items into shards, and has them moved, as routers and the catalog do. */
 #include "tests/support/shard_scene.h"
 
+#include "base/config.h"
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
 #include "tests/check.h"

@@ -2,6 +2,8 @@
 #include "base/settings/admission.h"
 #include "base/settings/choices.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/member.h"
+#include "engine/admission/policy_choice.h"
 #include "tests/check.h"
 
 static void every_policy_in_the_list_of_names_is_found_and_no_other(void **state)

@@ -3,7 +3,9 @@
 #include "base/settings/choices.h"
 #include "engine/admission/admission.h"
 #include "engine/admission/member.h"
+#include "engine/admission/policy_choice.h"
 #include "gac/vend.h"
+#include "include/weir/policy_table.h"
 #include "tests/check.h"
 
 /* ---- sharing a node ---- */

@@ -23,6 +23,7 @@
 #include "base/buffer.h"
 #include "base/settings/admission.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/admission/share.h"
 #include "tests/check.h"
 

@@ -10,6 +10,7 @@
 #include "control/points.h"
 #include "engine/admission/capacity.h"
 #include "engine/item/storage_key.h"
+#include "include/weir/policy.h"
 #include "tests/check.h"
 #include "tests/support/control_scene.h"
 

@@ -1,4 +1,5 @@
 /* The feed of a base partition: what it carries to a global index, and when it refuses writes. */
+#include "base/config.h"
 #include "base/gac_policy.h"
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"

@@ -1,5 +1,6 @@
 /* Rows of a global index that come late: from a feed that has given them up, or whose leader was
  * replaced. The partition runs with and without the mistakes that let such rows in. */
+#include "base/config.h"
 #include "engine/item/storage_key.h"
 #include "replication/raft_mutation.h"
 #include "tests/check.h"

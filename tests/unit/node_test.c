@@ -6,6 +6,7 @@
 #include "base/settings/admission.h"
 #include "base/settings/choices.h"
 #include "base/settings/storage.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
 #include "engine/node/control_port.h"

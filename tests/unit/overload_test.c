@@ -7,6 +7,7 @@
 #include "base/settings/choices.h"
 #include "base/settings/overload.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/lone_node.h"

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/settings/salting.h"
+#include "engine/node/node_effect.h"
 #include "tests/check.h"
 #include "tests/support/catalog_world.h"
 

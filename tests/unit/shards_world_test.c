@@ -5,6 +5,7 @@
 #include "base/settings/choices.h"
 #include "base/settings/salting.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
 #include "engine/sharding/salting.h"
 #include "tests/support/frame_world.h"
 

@@ -2,6 +2,7 @@
  * splits, what is trimmed, and what survives a crash. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/node_internal.h"

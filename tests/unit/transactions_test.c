@@ -2,6 +2,7 @@
  * when somebody dies. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/node/node_internal.h"
