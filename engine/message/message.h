@@ -62,6 +62,11 @@ struct read_stamp {
     uint64_t index;
 };
 
+/* Bytes for the fields of a family of messages whose header is not included here. */
+enum {
+    MESSAGE_ROOM = 96
+};
+
 /* Slices are borrowed. */
 struct request {
     uint64_t id;        /* chosen by the sender; the reply has it too */
@@ -113,27 +118,6 @@ struct request {
             struct read_stamp since;
         } unchanged; /* UNCHANGED */
         struct {
-            struct slice key;         /* of the first part */
-            struct slice parts;       /* PUT, DELETE, UPDATE, CHECK: each a frame (frames.h) */
-            struct slice transaction; /* struct transaction_part */
-            int64_t least_mcu;        /* the least that the parts cost together */
-        } transact;                   /* TRANSACT */
-        struct {
-            struct slice key;  /* of the first of the partition's parts */
-            struct slice keys; /* of all: each u32 size, storage key */
-            int64_t mcu;       /* the least that they cost */
-            uint8_t back;      /* enum write_admitted: how they were admitted, and are not any more;
-                                  WRITE_NOT_ADMITTED: they are to be admitted */
-        } admit;               /* TRANSACT_ADMIT */
-        struct {
-            struct slice key; /* DECIDE, ASK: the anchor; RESOLVE: of the part */
-            uint64_t id_high;
-            uint64_t id_low;
-            struct slice token; /* DECIDE: TRANSACTION_TOKEN_SIZE bytes */
-            bool commits;       /* RESOLVE */
-            bool aborts;        /* ASK: what is not known is aborted */
-        } transaction;          /* TRANSACT_DECIDE, TRANSACT_RESOLVE, TRANSACT_ASK */
-        struct {
             struct slice lo; /* inclusive */
             struct slice hi; /* exclusive; empty: the partition's end */
             bool consistent;
@@ -162,38 +146,10 @@ struct request {
             uint32_t children; /* wanted number; 0: as many as the partition's rate needs */
         } heat;                /* PARTITION_HEAT */
         struct {
-            struct slice key; /* a key of the partition */
-            uint32_t stream;
-            uint64_t epoch; /* of the shard */
-            uint64_t index; /* the first record that is wanted: engine/stream/stream.h; 0: the
-                               oldest that is there */
-            uint32_t place;
-            uint32_t items_max;
-            uint32_t bytes_max; /* stop after the record that reaches so many bytes */
-            bool latest;        /* none is wanted, but where the next one will be */
-        } records;              /* RECORDS */
-        struct {
-            struct slice key;   /* of an item, or where to begin; names the shard */
-            struct slice hi;    /* where to end; empty: only the item `key` */
-            uint32_t shards;    /* homes are chosen by this number */
-            uint32_t items_max; /* to move; 0: one piece */
-            bool fold;          /* a piece of a counter: cells of shards that it gives up are added
-                                   to those of shard 0 */
-        } move; /* SHARD_MOVE: the answer is a range without items: `count` were moved
-                                  of `scanned`, `last` is where to go on, `more`: not at `hi` */
-        struct {
             struct slice name;
             struct slice spec; /* CREATE, UPDATE: struct table_spec */
             uint32_t id;       /* GET without a name */
         } table;               /* TABLE_CREATE, TABLE_UPDATE, TABLE_DELETE, TABLE_GET */
-        struct {
-            struct slice lo; /* the base partition's range */
-            struct slice hi;
-        } session; /* INDEX_SESSION */
-        struct {
-            struct slice from; /* the least storage key to begin with */
-            uint32_t index;    /* the table of the index */
-        } fill;                /* INDEX_FILL: the answer is a range without items */
         struct {
             struct slice name;  /* of the table, for texts */
             struct slice split; /* struct table_split */
@@ -210,9 +166,10 @@ struct request {
             uint32_t events_max; /* 0: as many as fit in a page */
         } events;                /* EVENTS */
         struct {
-            struct slice decision; /* engine/catalog/decision.h */
-            uint8_t op;            /* enum catalog_op */
-        } decide;                  /* DECIDE */
+            struct slice decision;                     /* engine/catalog/decision.h */
+            uint8_t op;                                /* enum catalog_op */
+        } decide;                                      /* DECIDE */
+        _Alignas(uint64_t) uint8_t room[MESSAGE_ROOM]; /* the other kinds: MESSAGE_FAMILY */
     };
 };
 
@@ -315,25 +272,7 @@ struct reply {
             uint64_t as_of;        /* up to this index of the catalog's log */
             uint64_t term;         /* the catalog's: another one has heard no earlier report */
         } gone;                    /* TABLE_REPORT */
-        struct {
-            uint64_t id;
-        } session; /* INDEX_SESSION */
-        struct {
-            struct slice replies; /* of the parts, in their order: each a frame; empty: all alike */
-            struct slice index_costs; /* as in `item` */
-            struct slice collections; /* the sizes of the item collections after each part that
-                                         writes: each i64; empty: they are not counted */
-        } parts;                      /* TRANSACT, TRANSACT_ADMIT */
-        struct {
-            uint8_t decided; /* enum transaction_state */
-        } state;             /* TRANSACT_ASK */
-        struct {
-            struct slice records; /* each u32 size: u64 index, u32 place, struct stream_record */
-            uint64_t index;       /* where to go on */
-            uint32_t place;
-            bool closed;  /* nothing will follow */
-            bool trimmed; /* the first one that is wanted is gone: there are none */
-        } records;        /* RECORDS */
+        _Alignas(uint64_t) uint8_t room[MESSAGE_ROOM]; /* the other kinds: MESSAGE_FAMILY */
     };
 };
 
@@ -343,3 +282,17 @@ enum message_kind {
     MESSAGE_REPLY = 2,
     MESSAGE_PEER = 3, /* node to node: NODE_SEND's envelopes */
 };
+
+/* Accessors of struct request_NAME or reply_NAME, which lies in the room: request_NAME() to read and
+ * request_edit_NAME() to write. A family has a header of its own, so that a new field has only the
+ * family's users compiled anew. */
+#define MESSAGE_FAMILY(message, name)                                                      \
+    _Static_assert(sizeof(struct message##_##name) <= MESSAGE_ROOM, "raise MESSAGE_ROOM"); \
+    static inline const struct message##_##name *message##_##name(const struct message *m) \
+    {                                                                                      \
+        return (const struct message##_##name *)m->room;                                   \
+    }                                                                                      \
+    static inline struct message##_##name *message##_edit_##name(struct message *m)        \
+    {                                                                                      \
+        return (struct message##_##name *)m->room;                                         \
+    }

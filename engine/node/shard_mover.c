@@ -6,6 +6,7 @@
 #include "base/settings/salting.h"
 #include "engine/catalog/key_text.h"
 #include "engine/message/message.h"
+#include "engine/message/move_messages.h"
 
 enum {
     LOOK_MS = 50,
@@ -206,16 +207,16 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
     m->asking = true;
     token_bucket_debit(&mover->moves, m->asked);
     buffer_set(&m->until, until_of(m, p));
-    const struct request request = {.op = REQUEST_SHARD_MOVE,
-                                    .partition = p->id,
-                                    .epoch = p->epoch,
-                                    .salting = t->salted->version,
-                                    .salted = k->version,
-                                    .move = {.key = buffer_slice(&m->from),
-                                             .hi = buffer_slice(&m->end),
-                                             .shards = k->shards,
-                                             .items_max = m->asked,
-                                             .fold = k->counter}};
+    struct request request = {.op = REQUEST_SHARD_MOVE,
+                              .partition = p->id,
+                              .epoch = p->epoch,
+                              .salting = t->salted->version,
+                              .salted = k->version};
+    *request_edit_move(&request) = (struct request_move){.key = buffer_slice(&m->from),
+                                                         .hi = buffer_slice(&m->end),
+                                                         .shards = k->shards,
+                                                         .items_max = m->asked,
+                                                         .fold = k->counter};
     calls_begin(mover->calls, &options, &request);
 }
 

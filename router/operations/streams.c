@@ -2,6 +2,7 @@
 #include "router/operations/streams.h"
 
 #include "base/settings/streams.h"
+#include "engine/message/stream_messages.h"
 
 static const char *const VIEWS[] = {[STREAM_KEYS_ONLY] = "KEYS_ONLY",
                                     [STREAM_NEW_IMAGE] = "NEW_IMAGE",
@@ -121,8 +122,9 @@ bool shard_read_is_known(struct call *c, struct shard_read *r)
 struct subrequest *shard_read_request(struct call *c, const struct shard_read *r)
 {
     struct subrequest *s = call_request(c, r->route, REQUEST_RECORDS);
-    s->request.records.key = table_find_partition(&r->route->table, r->shard->partition)->lo;
-    s->request.records.stream = r->stream->id;
-    s->request.records.epoch = r->shard->epoch;
+    request_edit_records(&s->request)->key =
+        table_find_partition(&r->route->table, r->shard->partition)->lo;
+    request_edit_records(&s->request)->stream = r->stream->id;
+    request_edit_records(&s->request)->epoch = r->shard->epoch;
     return s;
 }

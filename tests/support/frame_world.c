@@ -11,6 +11,7 @@
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "engine/message/move_messages.h"
 #include "engine/message/request_traits.h"
 #include "server/link_rights.h"
 #include "sim/world.h"
@@ -249,9 +250,9 @@ static bool items_request(struct frame_world *w, enum request_op op, uint32_t na
             r.range.bytes_max = 1 << 20;
             r.salting = name % 2; /* all items, or those of shard 0 */
         } else if (op == REQUEST_SHARD_MOVE) {
-            r.move.key = buffer_slice(&key);
-            r.move.shards = 64;
-            r.move.hi = name % 2 == 1 ? buffer_slice(&end) : slice_make(NULL, 0);
+            request_edit_move(&r)->key = buffer_slice(&key);
+            request_edit_move(&r)->shards = 64;
+            request_edit_move(&r)->hi = name % 2 == 1 ? buffer_slice(&end) : slice_make(NULL, 0);
         } else {
             r.write.key = buffer_slice(&key);
             r.write.item = op == REQUEST_PUT ? buffer_slice(&item) : slice_make(NULL, 0);

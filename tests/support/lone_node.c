@@ -5,7 +5,9 @@
 #include "base/settings/choices.h"
 #include "base/settings/storage.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
+#include "engine/message/stream_messages.h"
 #include "server/node_recovery.h"
 #include "tests/check.h"
 #include "tests/temporary.h"
@@ -36,12 +38,12 @@ static void take_answer(struct lone_node *w, const struct reply *r)
     } else if (r->kind == ANSWER_FROZEN) {
         a->frozen = (struct frozen){r->frozen.index, r->frozen.term};
     } else if (r->kind == ANSWER_SESSION) {
-        a->session = r->session.id;
+        a->session = reply_session(r)->id;
     } else if (r->kind == ANSWER_RECORDS) {
-        a->closed = r->records.closed;
-        a->trimmed = r->records.trimmed;
-        a->index = r->records.index;
-        a->place = r->records.place;
+        a->closed = reply_records(r)->closed;
+        a->trimmed = reply_records(r)->trimmed;
+        a->index = reply_records(r)->index;
+        a->place = reply_records(r)->place;
     }
     buffer_clear(&a->body);
     buffer_clear(&a->text);

@@ -2,6 +2,7 @@
  * leave former homes first. */
 #include "base/settings/requests.h"
 #include "engine/catalog/catalog.h"
+#include "engine/message/move_messages.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/salted.h"
@@ -90,9 +91,9 @@ static void expect_move(uint32_t from, uint32_t shards)
     assert_int_equal(f.held_count, 1);
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_SHARD_MOVE);
-    assert_int_equal(q.move.hi.size, 0);
-    assert_int_equal(q.move.shards, shards);
-    assert_int_equal(shard_of(q.move.key), from);
+    assert_int_equal(request_move(&q)->hi.size, 0);
+    assert_int_equal(request_move(&q)->shards, shards);
+    assert_int_equal(shard_of(request_move(&q)->key), from);
 }
 
 /* A sort key whose homes by three numbers are three. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/settings/salting.h"
+#include "engine/message/move_messages.h"
 #include "engine/node/node_effect.h"
 #include "tests/check.h"
 #include "tests/support/catalog_world.h"
@@ -101,16 +102,17 @@ static void scene_assert_asks(struct scene *s, const char *key, uint32_t shard)
     struct buffer from = {0}, end = {0};
     const struct salted_key *k = catalog_world_salted(&s->world, key);
     assert_true(scene_asks(s));
-    assert_true(slice_equal(s->asked.move.key, scene_shard(&from, s, key, shard)));
+    assert_true(slice_equal(request_move(&s->asked)->key, scene_shard(&from, s, key, shard)));
     scene_shard(&end, s, key, shard);
     storage_key_successor(&end);
-    assert_true(slice_equal(s->asked.move.hi, buffer_slice(&end)));
-    assert_int_equal(s->asked.move.shards, k->shards);
+    assert_true(slice_equal(request_move(&s->asked)->hi, buffer_slice(&end)));
+    assert_int_equal(request_move(&s->asked)->shards, k->shards);
     assert_int_equal(s->asked.salted, k->version);
-    assert_int_equal(s->asked.move.fold, k->counter);
+    assert_int_equal(request_move(&s->asked)->fold, k->counter);
     assert_int_equal(s->asked.salting, table_salting_version(catalog_world_table(&s->world)));
-    assert_int_equal(s->asked.partition,
-                     table_partition_of(catalog_world_table(&s->world), s->asked.move.key)->id);
+    assert_int_equal(
+        s->asked.partition,
+        table_partition_of(catalog_world_table(&s->world), request_move(&s->asked)->key)->id);
     buffer_deinit(&from);
     buffer_deinit(&end);
 }
@@ -154,7 +156,7 @@ static void each_former_shard_is_read_once(void **state)
     scene_pass(&s, 100);
     for (uint32_t shard = 0; shard < 2; shard++) {
         scene_assert_asks(&s, "hot", shard);
-        assert_int_equal(s.asked.move.items_max, PIECE);
+        assert_int_equal(request_move(&s.asked)->items_max, PIECE);
         assert_says_nothing(&s);
         scene_read(&s, 3, 9);
     }
@@ -195,16 +197,16 @@ static void a_shard_is_read_piece_by_piece_and_across_partitions(void **state)
         .range = {.count = PIECE, .scanned = 99, .more = true, .last = buffer_slice(&last)}};
     scene_reply(&s, piece);
     assert_true(scene_asks(&s));
-    assert_true(slice_equal(s.asked.move.key, buffer_slice(&last)));
+    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&last)));
     assert_int_equal(s.asked.partition, first);
     scene_reply(&s, piece); /* no step forward: a lock, perhaps */
     assert_says_nothing(&s);
     scene_pass(&s, 50);
     assert_true(scene_asks(&s));
-    assert_true(slice_equal(s.asked.move.key, buffer_slice(&last)));
+    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&last)));
     scene_read(&s, 0, 5);
     assert_true(scene_asks(&s));
-    assert_true(slice_equal(s.asked.move.key, buffer_slice(&cut)));
+    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&cut)));
     assert_int_not_equal(s.asked.partition, first);
     scene_read(&s, 0, 0);
     scene_decides(&s, EVENT_KEY_MOVED);
@@ -344,7 +346,7 @@ static void cells_that_a_counter_gives_up_are_added_up_and_verified(void **state
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t shard = 2; shard < 5; shard++) {
             scene_assert_asks(&s, "count", shard);
-            assert_true(s.asked.move.fold);
+            assert_true(request_move(&s.asked)->fold);
             assert_says_nothing(&s);
             scene_read(&s, pass == 0, pass == 0);
         }
@@ -452,14 +454,14 @@ static void no_more_items_are_moved_than_the_setting_says(void **state)
     for (int ms = 0; ms < 5000; ms += 10) {
         scene_pass(&s, 10);
         while (scene_asks(&s)) { /* each finds as many as it may move */
-            asked += s.asked.move.items_max;
-            buffer_set(&last, s.asked.move.key);
+            asked += request_move(&s.asked)->items_max;
+            buffer_set(&last, request_move(&s.asked)->key);
             buffer_append_u8(&last, 1);
             if (last.size > 100)
                 last.size = 100;
             scene_reply(&s, (struct reply){.kind = ANSWER_RANGE,
-                                           .range = {.count = s.asked.move.items_max,
-                                                     .scanned = s.asked.move.items_max,
+                                           .range = {.count = request_move(&s.asked)->items_max,
+                                                     .scanned = request_move(&s.asked)->items_max,
                                                      .more = true,
                                                      .last = buffer_slice(&last)}});
         }

@@ -6,6 +6,7 @@
 #include "base/settings/salting.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/message.h"
+#include "engine/message/move_messages.h"
 #include "engine/sharding/salting.h"
 #include "tests/support/frame_world.h"
 
@@ -209,8 +210,8 @@ static bool scene_find(struct scene *s, uint32_t name)
         const struct slice key = scene_key(s, name, former[i]);
         struct request r = scene_request(s, REQUEST_SHARD_MOVE, key);
         r.salted = k->version;
-        r.move.key = key;
-        r.move.shards = k->shards;
+        request_edit_move(&r)->key = key;
+        request_edit_move(&r)->shards = k->shards;
         if (frame_world_ask(s->w, &r, NULL) != REPLY_OK)
             return false;
     }
