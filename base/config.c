@@ -1,4 +1,4 @@
-/* config.c - settings by name, from limits.h's table.
+/* config.c - settings by name, from the lists of base/settings/.
  *
  * Every error is one line that names the setting, the value and the allowed values. A refused
  * setting keeps its old value. */
@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/command_line.h"
+#include "base/settings.h"
 
 static const struct {
     const char *name;
@@ -25,7 +26,7 @@ static const struct {
 
 struct setting {
     const char *name;
-    size_t at; /* offset in struct config */
+    size_t at; /* offset in struct settings */
     int64_t initial;
     int64_t least;
     int64_t most;
@@ -35,13 +36,13 @@ struct setting {
 #define X(name, initial, least, most, help)                                \
     _Static_assert((least) >= 0 && (least) <= (initial), #name ": least"); \
     _Static_assert((initial) <= (most), #name ": most");
-LIMITS_LIST(X)
+SETTINGS_LIST(X)
 #undef X
 
 static const struct setting settings[] = {
 #define X(name, initial, least, most, help) \
-    {#name, offsetof(struct config, name), initial, least, most, help},
-    LIMITS_LIST(X)
+    {#name, offsetof(struct settings, name), initial, least, most, help},
+    SETTINGS_LIST(X)
 #undef X
 };
 
@@ -53,40 +54,16 @@ static const struct choice {
     const char *help;
     const char *names[6]; /* NULL ends them */
 } choices[] = {
-#define CHOICE(setting, initial, help, ...)                        \
-    {                                                              \
-#setting, offsetof(struct config, setting), initial, help, \
-        {                                                          \
-            __VA_ARGS__                                            \
-        }                                                          \
-    }
-    CHOICE(write_check, WRITE_CHECK_GAUGE,
-           "A burst write asks the other nodes of its partition for: nothing, headroom, leased "
-           "tokens, or what headroom_policy says.",
-           "off", "gauge", "lease", "named"),
-    CHOICE(
-        dead_member, DEAD_MEMBER_EXCLUDE,
-        "A node silent for report_deadline_ms is, to burst writes: not asked, as it was last, or "
-        "without headroom.",
-        "exclude", "last_known", "zero"),
-    CHOICE(read_cap, READ_CAP_GROUP,
-           "A partition's limits bound the eventual reads of: all its replicas, all by 1.5 of its "
-           "maximum, or each.",
-           "group", "measured", "replica"),
-    CHOICE(read_tokens, READ_TOKENS_LOCAL,
-           "An eventually consistent read uses the tokens of: one replica, or any replica.",
-           "local", "group"),
-    CHOICE(gac, GAC_OFF,
-           "Routers share a table's limit this way, unless the table's tag weir:gac names another. "
-           "named: as gac_policy says.",
-           "off", "static", "periodic", "lease", "named"),
-#undef CHOICE
+#define X(name, initial, help, ...) \
+    {#name, offsetof(struct settings, name), initial, help, {__VA_ARGS__}},
+    SETTINGS_CHOICES(X)
+#undef X
 };
 
 /* The setting at that offset. */
 static int64_t *value_at(const struct config *c, size_t at)
 {
-    return (int64_t *)((uintptr_t)c + at);
+    return (int64_t *)((uintptr_t)c->rooms + at);
 }
 
 static void keep_text(char *out, size_t size, struct slice text)
@@ -154,9 +131,16 @@ static void profile_apply(struct config *c, enum profile profile)
     if (profile == PROFILE_OFF) /* nothing is refused */
         keep_text(c->overload_policy, POLICY_NAME_MAX, slice_of("off"));
     c->profile = profile;
-    c->gac = profiles[profile].gac;
-    c->read_cap = profiles[profile].read_cap;
-    c->split_delay_ms = profiles[profile].split_delay_ms;
+    config_edit_choices(c)->gac = profiles[profile].gac;
+    config_edit_choices(c)->read_cap = profiles[profile].read_cap;
+    config_edit_split(c)->split_delay_ms = profiles[profile].split_delay_ms;
+}
+
+enum gac_policy gac_policy_of(const struct config *config, uint8_t said)
+{
+    if (config->profile == PROFILE_OFF)
+        return GAC_OFF;
+    return (enum gac_policy)(said == GAC_AS_CONFIGURED ? config_choices(config)->gac : said - 1);
 }
 
 void config_init(struct config *c, enum profile profile)
@@ -405,7 +389,7 @@ static const struct relation {
     size_t greater_at, lesser_at, factor_at;
     const char *why;
 } relations[] = {
-#define AT(setting) offsetof(struct config, setting)
+#define AT(setting) offsetof(struct settings, setting)
 #define R(greater, strictly, times, lesser, why)                                  \
     {                                                                             \
 #greater, #lesser, NULL, times, strictly, AT(greater), AT(lesser), 0, why \
@@ -471,7 +455,7 @@ enum status config_check(const struct config *c, struct buffer *error)
     return STATUS_OK;
 }
 
-/* A heading before the first setting of each group in limits.h. */
+/* A heading before the first setting of each group. */
 static const struct {
     const char *first;
     const char *title;

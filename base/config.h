@@ -1,4 +1,12 @@
-/* config.h - the settings of a process: limits.h's table, and which policies are in force.
+/* config.h - the settings of a process, and which policies are in force.
+ *
+ * The settings are numbers and choices in areas, and a few texts. An area's header has its settings:
+ *
+ *   #include "base/settings/gac.h"
+ *   int64_t period_ms = config_gac(config)->gac_period_ms;
+ *   config_edit_gac(config)->gac_period_ms = 500;
+ *
+ * base/settings.h has all areas in order. config.c has the relations between settings.
  *
  * A file holds `name = value` lines; `#` starts a comment. Values of the table are whole numbers,
  * with an optional suffix: k, M, G or T (powers of 1000), or KiB, MiB, GiB or TiB (powers of 1024).
@@ -8,7 +16,7 @@
 #pragma once
 
 #include "base/buffer.h"
-#include "base/limits.h"
+#include "base/status.h"
 
 enum profile {
     PROFILE_OFF,          /* nothing is ever throttled */
@@ -18,49 +26,6 @@ enum profile {
     PROFILE_RESEARCH,     /* starts as PROFILE_AWS; every setting may change */
 };
 
-/* What a burst write needs from the nodes of the other members. */
-enum write_check {
-    WRITE_CHECK_OFF,   /* nothing */
-    WRITE_CHECK_GAUGE, /* headroom in their last report */
-    WRITE_CHECK_LEASE, /* tokens they have set aside for this node */
-    WRITE_CHECK_NAMED, /* as the policy headroom_policy says */
-};
-
-/* What counts as the headroom of a member that is silent for longer than report_deadline_ms. */
-enum dead_member {
-    DEAD_MEMBER_EXCLUDE,    /* the member is left out: it does no work */
-    DEAD_MEMBER_LAST_KNOWN, /* the headroom that it reported last */
-    DEAD_MEMBER_ZERO,       /* no headroom */
-};
-
-/* Whose tokens an eventual read may use. */
-enum read_tokens {
-    READ_TOKENS_LOCAL, /* tokens of the replica that serves the read */
-    READ_TOKENS_GROUP, /* tokens of any replica */
-};
-
-/* The buckets of eventual reads that different replicas serve. */
-enum read_cap {
-    READ_CAP_GROUP,    /* the leader's buckets for all replicas */
-    READ_CAP_MEASURED, /* READ_CAP_GROUP; two thirds of the reads count for the maximum */
-    READ_CAP_REPLICA,  /* each replica has its own buckets */
-};
-
-/* How a router gets its part of a table's limit. */
-enum gac_policy {
-    GAC_OFF,    /* no limit except those of the partitions */
-    GAC_STATIC, /* its even part of the rate, without asking */
-    GAC_PERIODIC, /* in each period, by all routers' demand (DynamoDB, USENIX ATC 2022, section 4.3) */
-    GAC_LEASE,    /* on demand, so large that messages are rare */
-    GAC_NAMED,    /* as the policy gac_policy says */
-    GAC_POLICIES
-};
-
-/* A table's own choice: GAC_AS_CONFIGURED, or 1 + the policy. */
-enum {
-    GAC_AS_CONFIGURED = 0
-};
-
 struct policies;
 
 /* The most bytes of a policy's name, with the final zero. */
@@ -68,15 +33,49 @@ enum {
     POLICY_NAME_MAX = 32
 };
 
-struct config {
-#define X(name, initial, least, most, help) int64_t name;
-    LIMITS_LIST(X)
+/* The areas of settings: base/settings/AREA.h has the names, types and help texts. */
+#define CONFIG_AREAS(X)           \
+    X(admission, ADMISSION)       \
+    X(overload, OVERLOAD)         \
+    X(tables, TABLES)             \
+    X(expiry, EXPIRY)             \
+    X(salting, SALTING)           \
+    X(replication, REPLICATION)   \
+    X(reports, REPORTS)           \
+    X(control, CONTROL)           \
+    X(indexes, INDEXES)           \
+    X(transactions, TRANSACTIONS) \
+    X(streams, STREAMS)           \
+    X(limiter, LIMITER)           \
+    X(split, SPLIT)               \
+    X(heat, HEAT)                 \
+    X(merge, MERGE)               \
+    X(adaptive, ADAPTIVE)         \
+    X(gac, GAC)                   \
+    X(storage, STORAGE)           \
+    X(http, HTTP)                 \
+    X(requests, REQUESTS)         \
+    X(choices, CHOICES)
+
+enum config_area {
+#define X(area, AREA) CONFIG_##AREA,
+    CONFIG_AREAS(X)
 #undef X
-    int64_t write_check; /* enum write_check */
-    int64_t dead_member; /* enum dead_member */
-    int64_t read_cap;    /* enum read_cap */
-    int64_t read_tokens; /* enum read_tokens */
-    int64_t gac;         /* of tables without a choice */
+    CONFIG_AREAS_COUNT
+};
+
+/* Each area has a room of fixed size, so that a new setting changes no other area, and nothing that
+ * only holds a struct config. */
+enum {
+    SETTINGS_ROOM = 32
+};
+
+struct settings_room {
+    int64_t values[SETTINGS_ROOM];
+};
+
+struct config {
+    struct settings_room rooms[CONFIG_AREAS_COUNT]; /* read them by config_AREA() */
     enum profile profile;
     char partition_policy[POLICY_NAME_MAX]; /* policies by name; the profile chooses them */
     char node_policy[POLICY_NAME_MAX];
@@ -114,13 +113,23 @@ void config_describe(const struct config *c, struct buffer *out);
 /* The numbers and choices in which `c` differs from `from`: " name=value" for each. */
 void config_describe_changes(const struct config *c, const struct config *from, struct buffer *out);
 
-/* The policy of a table with the choice `said`. The profile off has no limits. */
-static inline enum gac_policy gac_policy_of(const struct config *config, uint8_t said)
-{
-    if (config->profile == PROFILE_OFF)
-        return GAC_OFF;
-    return (enum gac_policy)(said == GAC_AS_CONFIGURED ? config->gac : said - 1);
-}
-
 bool profile_parse(struct slice name, enum profile *out);
 const char *profile_name(enum profile profile);
+
+/* Makes struct settings_AREA of the list SETTINGS_AREA, and its accessors config_AREA() and
+ * config_edit_AREA(). What they return is a part of the struct config. */
+#define CONFIG_MEMBER(name, ...) int64_t name;
+#define CONFIG_AREA(area, AREA)                                                       \
+    struct settings_##area {                                                          \
+        SETTINGS_##AREA(CONFIG_MEMBER)                                                \
+    };                                                                                \
+    _Static_assert(sizeof(struct settings_##area) <= sizeof(struct settings_room),    \
+                   #area ": raise SETTINGS_ROOM");                                    \
+    static inline const struct settings_##area *config_##area(const struct config *c) \
+    {                                                                                 \
+        return (const struct settings_##area *)&c->rooms[CONFIG_##AREA];              \
+    }                                                                                 \
+    static inline struct settings_##area *config_edit_##area(struct config *c)        \
+    {                                                                                 \
+        return (struct settings_##area *)&c->rooms[CONFIG_##AREA];                    \
+    }

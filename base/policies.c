@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/must.h"
+#include "include/weir/policy.h"
 
 /* A decision about a request, and of the controller, and of a client. */
 static const char refusals[] = "are refusals", nothing[] = "change nothing",
@@ -77,57 +78,78 @@ static enum status policy_copy(const struct policy_source *s, enum policy_point 
     return STATUS_OK;
 }
 
+/* The policy of an entry, by its point. */
+union policy_any {
+    struct weir_partition_policy partition;
+    struct weir_node_policy node;
+    struct weir_headroom_policy headroom;
+    struct weir_table_policy table;
+    struct weir_overload_policy overload;
+    struct weir_adaptive_policy adaptive;
+    struct weir_split_policy split;
+    struct weir_demand_policy demand;
+    struct weir_relocate_policy relocate;
+    struct weir_retry_policy retry;
+};
+_Static_assert(sizeof(union policy_any) <= POLICY_SIZE_MAX, "raise POLICY_SIZE_MAX");
+
+static union policy_any *policy_any_of(const struct policy_entry *e)
+{
+    return (union policy_any *)(uintptr_t)e->policy;
+}
+
 static const char *policy_lacks(const struct policy_entry *e)
 {
+    const union policy_any *p = policy_any_of(e);
     switch (e->point) {
     case POLICY_PARTITION:
-        if (e->partition.decide == NULL || e->partition.settle == NULL)
+        if (p->partition.decide == NULL || p->partition.settle == NULL)
             return "lacks a function: decide and settle are required";
-        return e->partition.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
+        return p->partition.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
     case POLICY_NODE:
-        if (e->node.has == NULL || e->node.wait_ns == NULL)
+        if (p->node.has == NULL || p->node.wait_ns == NULL)
             return "lacks a function: has and wait_ns are required";
-        return e->node.node_bytes > WEIR_POLICY_STATE_MAX ||
-                       e->node.partition_bytes > WEIR_POLICY_STATE_MAX
+        return p->node.node_bytes > WEIR_POLICY_STATE_MAX ||
+                       p->node.partition_bytes > WEIR_POLICY_STATE_MAX
                    ? "wants too large a state"
                    : NULL;
     case POLICY_HEADROOM:
-        return e->headroom.has == NULL && !(e->headroom.flags & WEIR_HEADROOM_UNCHECKED)
+        return p->headroom.has == NULL && !(p->headroom.flags & WEIR_HEADROOM_UNCHECKED)
                    ? "lacks a function: has is required"
                    : NULL;
     case POLICY_TABLE:
-        if (e->table.vend == NULL && (e->table.flags & WEIR_TABLE_ASKS))
+        if (p->table.vend == NULL && (p->table.flags & WEIR_TABLE_ASKS))
             return "lacks a function: vend is required, since its routers ask";
-        return e->table.ledger_bytes > WEIR_POLICY_STATE_MAX ||
-                       e->table.holder_bytes > WEIR_POLICY_STATE_MAX
+        return p->table.ledger_bytes > WEIR_POLICY_STATE_MAX ||
+                       p->table.holder_bytes > WEIR_POLICY_STATE_MAX
                    ? "wants too large a state"
                    : NULL;
     case POLICY_OVERLOAD:
-        if (e->overload.arrive == NULL)
+        if (p->overload.arrive == NULL)
             return "lacks a function: arrive is required";
-        return e->overload.state_bytes > WEIR_OVERLOAD_STATE_MAX ||
-                       e->overload.peer_bytes > WEIR_POLICY_STATE_MAX
+        return p->overload.state_bytes > WEIR_OVERLOAD_STATE_MAX ||
+                       p->overload.peer_bytes > WEIR_POLICY_STATE_MAX
                    ? "wants too large a state"
                    : NULL;
     case POLICY_ADAPTIVE:
-        if (e->adaptive.adapt == NULL)
+        if (p->adaptive.adapt == NULL)
             return "lacks a function: adapt is required";
-        return e->adaptive.partition_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state"
+        return p->adaptive.partition_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state"
                                                                    : NULL;
     case POLICY_SPLIT:
-        if (e->split.wish == NULL)
+        if (p->split.wish == NULL)
             return "lacks a function: wish is required";
-        return e->split.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
+        return p->split.state_bytes > WEIR_POLICY_STATE_MAX ? "wants too large a state" : NULL;
     case POLICY_DEMAND:
-        return e->demand.earn == NULL ? "lacks a function: earn is required" : NULL;
+        return p->demand.earn == NULL ? "lacks a function: earn is required" : NULL;
     case POLICY_RELOCATE:
-        return e->relocate.place == NULL ? "lacks a function: place is required" : NULL;
+        return p->relocate.place == NULL ? "lacks a function: place is required" : NULL;
     case POLICY_RETRY:
-        if (e->retry.after == NULL)
+        if (p->retry.after == NULL)
             return "lacks a function: after is required";
-        if (e->retry.attempts_max < 1 || e->retry.attempts_max > WEIR_RETRY_ATTEMPTS_MAX)
+        if (p->retry.attempts_max < 1 || p->retry.attempts_max > WEIR_RETRY_ATTEMPTS_MAX)
             return "has attempts_max outside of 1 to 1000";
-        return e->retry.state_bytes > WEIR_RETRY_STATE_MAX ? "has state_bytes above 512" : NULL;
+        return p->retry.state_bytes > WEIR_RETRY_STATE_MAX ? "has state_bytes above 512" : NULL;
     case POLICY_POINTS:
         break;
     }
@@ -136,38 +158,39 @@ static const char *policy_lacks(const struct policy_entry *e)
 
 static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
 {
+    union policy_any *p = policy_any_of(e);
     switch (e->point) {
     case POLICY_PARTITION:
         *known = WEIR_PARTITION_SAVES | WEIR_PARTITION_SHARES | WEIR_PARTITION_UNLIMITED |
                  WEIR_PARTITION_SAVED_ONLY;
-        return &e->partition.flags;
+        return &p->partition.flags;
     case POLICY_NODE:
         *known = 0;
-        return &e->node.flags;
+        return &p->node.flags;
     case POLICY_HEADROOM:
         *known = WEIR_HEADROOM_LEASES | WEIR_HEADROOM_UNCHECKED;
-        return &e->headroom.flags;
+        return &p->headroom.flags;
     case POLICY_OVERLOAD:
         *known = WEIR_OVERLOAD_CLASSES;
-        return &e->overload.flags;
+        return &p->overload.flags;
     case POLICY_ADAPTIVE:
         *known = 0;
-        return &e->adaptive.flags;
+        return &p->adaptive.flags;
     case POLICY_SPLIT:
         *known = 0;
-        return &e->split.flags;
+        return &p->split.flags;
     case POLICY_DEMAND:
         *known = 0;
-        return &e->demand.flags;
+        return &p->demand.flags;
     case POLICY_RELOCATE:
         *known = 0;
-        return &e->relocate.flags;
+        return &p->relocate.flags;
     case POLICY_RETRY:
         *known = WEIR_RETRY_TAKES_NUMBER;
-        return &e->retry.flags;
+        return &p->retry.flags;
     default:
         *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
-        return &e->table.flags;
+        return &p->table.flags;
     }
 }
 
@@ -200,13 +223,14 @@ static enum status policy_accept(const struct policy_source *s, struct policy_en
     return STATUS_OK;
 }
 
-#define ADD_ALL(POINT, member)                                                            \
-    for (uint32_t i = 0; status == STATUS_OK && i < plugin->member##_count; i++) {        \
-        struct policy_entry *e = &p->entries[p->count];                                   \
-        *e = (struct policy_entry){.point = POINT};                                       \
-        status = policy_copy(&s, POINT, plugin->member[i], &e->member, sizeof e->member); \
-        if (status == STATUS_OK)                                                          \
-            status = policy_accept(&s, e, e->member.name);                                \
+#define ADD_ALL(POINT, member)                                                        \
+    for (uint32_t i = 0; status == STATUS_OK && i < plugin->member##_count; i++) {    \
+        struct policy_entry *e = &p->entries[p->count];                               \
+        *e = (struct policy_entry){.point = POINT};                                   \
+        status = policy_copy(&s, POINT, plugin->member[i], &policy_any_of(e)->member, \
+                             sizeof policy_any_of(e)->member);                        \
+        if (status == STATUS_OK)                                                      \
+            status = policy_accept(&s, e, policy_any_of(e)->member.name);             \
     }
 
 /* The size of weir_policy_plugin when it had the fewest members. */
@@ -300,7 +324,7 @@ static struct policy_entry *policies_entry(struct policies *p, const void *polic
 {
     for (uint32_t i = 0; p != NULL && i < p->count; i++) {
         struct policy_entry *e = &p->entries[i];
-        if (policy == &e->partition) /* all members of the union begin there */
+        if (policy == e->policy)
             return e;
     }
     return NULL;

@@ -16,7 +16,6 @@
 
 #include "base/buffer.h"
 #include "base/status.h"
-#include "include/weir/policy.h"
 
 enum {
     POLICIES_MAX = 64,
@@ -24,6 +23,11 @@ enum {
     POLICY_SAMPLE_EVERY = 16, /* after the first POLICY_SAMPLES, one call of so many is timed */
     POLICY_SLOW_NS = 10000,   /* a call that takes longer is slow */
     POLICY_SLOW_CONTROL_NS = 1000000, /* the same for a decision of the controller */
+};
+
+/* The largest struct of a policy. */
+enum {
+    POLICY_SIZE_MAX = 160
 };
 
 /* Marks a loaded policy in its `flags`: the host times its calls. */
@@ -47,18 +51,8 @@ struct policy_entry {
     enum policy_point point;
     const char *name; /* borrows from the plug-in */
     const char *file; /* borrows */
-    union {
-        struct weir_partition_policy partition;
-        struct weir_node_policy node;
-        struct weir_headroom_policy headroom;
-        struct weir_table_policy table;
-        struct weir_overload_policy overload;
-        struct weir_adaptive_policy adaptive;
-        struct weir_split_policy split;
-        struct weir_demand_policy demand;
-        struct weir_relocate_policy relocate;
-        struct weir_retry_policy retry;
-    };
+    /* The struct of the point (include/weir/policy_POINT.h). */
+    _Alignas(int64_t) uint8_t policy[POLICY_SIZE_MAX];
     uint64_t nonsense; /* decisions that were refused for it */
     uint64_t calls;
     uint64_t timed;
@@ -77,6 +71,8 @@ struct policies {
     int64_t (*clock_ns)(void);
 };
 
+struct weir_policy_plugin;
+
 /* Adds what a file offers. STATUS_MALFORMED: `error` names the file, the fault and what is expected,
  * and nothing was added. `is_own`: whether a policy of weir has the name. */
 enum status policies_add(struct policies *p, const struct weir_policy_plugin *plugin,
@@ -87,6 +83,11 @@ enum status policies_add(struct policies *p, const struct weir_policy_plugin *pl
 /* The loaded policy with that name; NULL: none. `p` may be NULL. */
 struct policy_entry *policies_find(const struct policies *p, enum policy_point point,
                                    struct slice name);
+/* The entry's policy, a struct of its point; NULL: there is no entry. */
+static inline const void *policies_policy(const struct policy_entry *e)
+{
+    return e != NULL ? e->policy : NULL;
+}
 /* Appends ", NAME" for each loaded policy of the point. `p` may be NULL. */
 void policies_append_names(const struct policies *p, enum policy_point point, struct buffer *out);
 const char *policy_point_name(enum policy_point point); /* "partition", "node", ... static */

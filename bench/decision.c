@@ -16,12 +16,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/gac_policy.h"
 #include "base/histogram.h"
 #include "base/must.h"
 #include "base/prng.h"
+#include "base/settings/admission.h"
 #include "bench/bench.h"
 #include "cmd/usage.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "gac/client.h"
 #include "gac/server.h"
 #include "router/json/json_writer.h"
@@ -142,12 +145,13 @@ static void stage_set(struct stage *s, const struct scene *scene)
 {
     *s = (struct stage){0};
     config_init(&s->config, PROFILE_RESEARCH);
-    s->config.burst_max_s = 86400; /* a bank that lasts for the whole scene */
+    /* a bank that lasts for the whole scene */
+    config_edit_admission(&s->config)->burst_max_s = 86400;
     if (scene->tables > 0) {
         stage_set_router(s);
         return;
     }
-    s->config.node_wcu = scene->node_wcu;
+    config_edit_admission(&s->config)->node_wcu = scene->node_wcu;
     s->partitions = malloc((size_t)scene->partitions * sizeof *s->partitions);
     must(s->partitions != NULL);
     node_admission_init(&s->node, &s->config, s->now);

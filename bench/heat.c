@@ -13,6 +13,7 @@
 #include "base/histogram.h"
 #include "base/must.h"
 #include "base/prng.h"
+#include "base/settings/heat.h"
 #include "bench/bench.h"
 #include "cmd/usage.h"
 #include "engine/heat/split_point.h"
@@ -93,7 +94,7 @@ static void stage_init(struct stage *s, const struct scene *scene)
         s->below[i + 1] = s->below[i] + pow(i + 1, -scene->zipf);
     }
     config_init(&s->config, PROFILE_AWS);
-    s->config.heat_start_percent = 0;
+    config_edit_heat(&s->config)->heat_start_percent = 0;
     heat_init(&s->heat, s->lo, s->hi, 1, &s->config);
 }
 

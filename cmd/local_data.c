@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/settings/replication.h"
+#include "base/settings/storage.h"
+
 enum {
     DEPTH_MAX = 16 /* directories open at once while a tree is removed */
 };
@@ -43,19 +46,20 @@ static enum status open_memory(struct options *o, struct local_data *out, struct
                               strerror(errno));
     out->in_memory = true;
     /* Every node has several segments from the start, and memory is scarcer than disk. */
-    if (o->config.follower_max_bytes <= 8 * MIB)
-        o->config.log_segment_bytes = 8 * MIB;
+    if (config_replication(&o->config)->follower_max_bytes <= 8 * MIB)
+        config_edit_storage(&o->config)->log_segment_bytes = 8 * MIB;
     return STATUS_OK;
 }
 
 enum status local_data_open(struct options *o, struct local_data *out, struct buffer *error)
 {
     *out = (struct local_data){0};
-    if (o->replicas_given && o->config.replicas > o->nodes)
+    if (o->replicas_given && config_replication(&o->config)->replicas > o->nodes)
         return buffer_explain(
             error, STATUS_MALFORMED,
             "--replicas %lld needs as many nodes: start with --nodes %lld, or with --replicas %u",
-            (long long)o->config.replicas, (long long)o->config.replicas, o->nodes);
+            (long long)config_replication(&o->config)->replicas,
+            (long long)config_replication(&o->config)->replicas, o->nodes);
     if (o->in_memory)
         return open_memory(o, out, error);
     if (o->data == NULL)
@@ -91,8 +95,9 @@ void local_data_close(struct local_data *d)
 
 void local_data_describe(const struct options *o, const struct local_data *d)
 {
-    unsigned replicas =
-        o->config.replicas < o->nodes ? (unsigned)o->config.replicas : (unsigned)o->nodes;
+    unsigned replicas = config_replication(&o->config)->replicas < o->nodes
+                            ? (unsigned)config_replication(&o->config)->replicas
+                            : (unsigned)o->nodes;
     char *whole = realpath(d->path, NULL);
     printf("weir local: %u node%s, %u replica%s of each new partition, data in %s%s\n", o->nodes,
            o->nodes == 1 ? "" : "s", replicas, replicas == 1 ? "" : "s",

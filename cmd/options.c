@@ -6,6 +6,7 @@
 
 #include "cmd/usage.h"
 #include "control/points.h"
+#include "engine/admission/policy_choice.h"
 #include "gac/vend.h"
 
 const char *options_profile_meaning(enum profile profile)

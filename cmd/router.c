@@ -1,6 +1,7 @@
 /* router.c - `weir router`: the DynamoDB endpoint of a cluster as a process. */
 #include <stdio.h>
 
+#include "base/settings/choices.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/request_record.h"
@@ -80,7 +81,7 @@ static bool options_valid(const struct options *o, struct buffer *error)
         return false;
     if (o->gac.count > 0)
         return daemon_list_valid(&o->gac, "--gac", error);
-    enum gac_policy policy = (enum gac_policy)o->config.gac;
+    enum gac_policy policy = (enum gac_policy)config_choices(&o->config)->gac;
     if (!table_policy_asks(&o->config, policy))
         return true;
     buffer_append_format(error,

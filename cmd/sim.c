@@ -6,6 +6,7 @@
 #include "cmd/sim_jobs.h"
 #include "cmd/usage.h"
 #include "control/points.h"
+#include "engine/admission/policy_choice.h"
 #include "gac/vend.h"
 #include "router/json/json_writer.h"
 #include "server/host/daemon.h"

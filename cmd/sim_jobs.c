@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/policies.h"
 #include "base/probe.h"
 #include "sim/medium.h"
 

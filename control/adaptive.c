@@ -8,8 +8,14 @@
  *
  * ADAPTIVE-1  The changes of a call are kept until the policy returns. A call with nonsense changes
  *             nothing. */
+#include "base/settings/adaptive.h"
+#include "base/settings/control.h"
 #include "control/controller_internal.h"
+#include "engine/admission/capacity.h"
 #include "engine/admission/share.h"
+#include "include/weir/policy_adaptive.h"
+#include "include/weir/policy_base.h"
+#include "include/weir/policy_relocate.h"
 
 enum {
     QUIET_MS = 5000 /* between events of a partition */
@@ -116,17 +122,17 @@ int64_t weir_rates_setting(const struct weir_rates *r, enum weir_rates_setting s
     const struct config *config = r->c->config;
     switch (s) {
     case WEIR_RATES_AFTER_NS:
-        return config->adaptive_after_ms * NS_PER_MS;
+        return config_adaptive(config)->adaptive_after_ms * NS_PER_MS;
     case WEIR_RATES_STEP_PERCENT:
-        return config->adaptive_step_percent;
+        return config_adaptive(config)->adaptive_step_percent;
     case WEIR_RATES_MARGIN_PERCENT:
-        return config->adaptive_margin_percent;
+        return config_adaptive(config)->adaptive_margin_percent;
     case WEIR_RATES_DECAY_NS:
-        return config->adaptive_decay_ms * NS_PER_MS;
+        return config_adaptive(config)->adaptive_decay_ms * NS_PER_MS;
     case WEIR_RATES_DECAY_PERCENT:
-        return config->adaptive_decay_percent;
+        return config_adaptive(config)->adaptive_decay_percent;
     case WEIR_RATES_USED_PERCENT:
-        return config->adaptive_used_percent;
+        return config_adaptive(config)->adaptive_used_percent;
     }
     return 0;
 }
@@ -239,7 +245,7 @@ static void adaptive_relocate(const struct weir_rates *r, const struct partition
     struct controller *c = r->c;
     int64_t rates[ADMIT_KINDS];
     if (p->leaving != 0 || !control_has_room(c) ||
-        control_moving(c) >= (uint32_t)c->config->moves_max)
+        control_moving(c) >= (uint32_t)config_control(c->config)->moves_max)
         return;
     memcpy(rates, p->rate_mcu, sizeof rates);
     rates[r->kind] = rate_mcu;
@@ -290,8 +296,8 @@ static void adaptive_measure(struct weir_rates *r)
         const struct partition_info *p = &r->table->partitions[i];
         struct rates_row *row = &r->rows[i];
         row->watched = control_watched(r->c, p->id);
-        struct rates rates =
-            control_rates(r->c, row->watched, r->kind, r->c->config->adaptive_window_ms);
+        struct rates rates = control_rates(r->c, row->watched, r->kind,
+                                           config_adaptive(r->c->config)->adaptive_window_ms);
         int64_t rate = p->rate_mcu[r->kind];
         bool unknown = row->watched != NULL && row->watched->room == SAMPLES && !rates.known;
         row->demand_mcu = rates.consumed_mcu + rates.refused_mcu;
@@ -336,7 +342,7 @@ void control_adapt(struct controller *c)
 {
     if (instant_before(c->now, c->adapted_at))
         return;
-    c->adapted_at = instant_add_ms(c->now, c->config->adaptive_every_ms);
+    c->adapted_at = instant_add_ms(c->now, config_adaptive(c->config)->adaptive_every_ms);
     const struct weir_adaptive_policy *policy = control_policy(c, POLICY_ADAPTIVE);
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (!control_has_room(c))

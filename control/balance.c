@@ -4,7 +4,9 @@
  * a policy ranks highest (relocate.c) among those whose new node stays below balance_percent itself. The next move waits until the consumption of both nodes shows the last
  * move. Every member carries the writes, the first member the reads: a leader's replica takes its
  * leadership along. */
+#include "base/settings/control.h"
 #include "control/controller_internal.h"
+#include "include/weir/policy_relocate.h"
 
 enum {
     AGAIN_MS = 15000
@@ -14,7 +16,8 @@ static bool is_above(const struct controller *c, uint32_t node, enum admit_kind 
                      int64_t more_mcu)
 {
     int64_t capacity = control_capacity_mcu(c, node, kind);
-    return c->nodes[node].rate_mcu[kind] + more_mcu > capacity / 100 * c->config->balance_percent;
+    return c->nodes[node].rate_mcu[kind] + more_mcu >
+           capacity / 100 * config_control(c->config)->balance_percent;
 }
 
 /* A node that can take the partition and stays below balance_percent; 0: none. */
@@ -83,7 +86,7 @@ void control_balance(struct controller *c)
     for (uint32_t node = 1; node <= c->view->node_count; node++) {
         for (int kind = 0; kind < ADMIT_KINDS; kind++) {
             if (instant_before(c->now, c->balanced_at) || !control_has_room(c) ||
-                control_moving(c) >= (uint32_t)c->config->moves_max)
+                control_moving(c) >= (uint32_t)config_control(c->config)->moves_max)
                 return;
             if (is_above(c, node, (enum admit_kind)kind, 0))
                 balance_relieve(c, node, (enum admit_kind)kind);

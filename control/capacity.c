@@ -2,6 +2,7 @@
  *
  * A node promises the writes of every partition that has a replica there, and the reads of the
  * partitions that it should lead (engine/catalog/allocate.c). */
+#include "engine/admission/capacity.h"
 #include "control/controller_internal.h"
 #include "engine/admission/share.h"
 

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/settings/control.h"
 #include "control/controller_internal.h"
+#include "engine/message/message.h"
 
 enum {
     SPREAD_AFTER_MS = 10000 /* after a new term: by then the loads of nodes are known */
@@ -132,35 +134,35 @@ void controller_look(struct controller *c, struct instant now, const struct cont
     c->view = view;
     if (view->term != c->term)
         control_begin(c, view);
-    c->next_at = instant_add_ms(now, c->config->control_ms);
+    c->next_at = instant_add_ms(now, config_control(c->config)->control_ms);
     control_watch(c);
-    if (c->config->control_merge)
+    if (config_control(c->config)->control_merge)
         control_note_cold(c);
     c->kept_waiting = c->unanswered > 0 && instant_before(now, c->forget_at);
     if (c->kept_waiting)
         return;
     c->unanswered = c->request_count = c->request_next = 0;
-    c->forget_at = instant_add_ms(now, c->config->control_answer_ms);
+    c->forget_at = instant_add_ms(now, config_control(c->config)->control_answer_ms);
     arena_reset(&c->arena);
     catalog_count_promises(view->catalog, CATALOG_TABLE_ID, &c->promises);
-    if (c->config->control_placement)
+    if (config_control(c->config)->control_placement)
         control_place(c);
-    if (c->config->control_adaptive)
+    if (config_control(c->config)->control_adaptive)
         control_adapt(c);
-    if (c->config->control_on_demand)
+    if (config_control(c->config)->control_on_demand)
         control_on_demand(c);
     control_indexes(c);
     control_streams(c);
-    if (c->config->control_salting)
+    if (config_control(c->config)->control_salting)
         control_salting(c);
-    if (c->config->control_advice)
+    if (config_control(c->config)->control_advice)
         control_advise(c);
-    if (c->config->control_split)
+    if (config_control(c->config)->control_split)
         control_split(c);
-    if (c->config->control_merge)
+    if (config_control(c->config)->control_merge)
         control_merge(c);
-    if (c->config->control_balance)
+    if (config_control(c->config)->control_balance)
         control_balance(c);
-    if (c->config->control_leaders)
+    if (config_control(c->config)->control_leaders)
         control_lead(c);
 }

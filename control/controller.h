@@ -13,14 +13,16 @@
  *              that state has changed.
  *   CONTROL-3  the same views at the same times give the same decisions.
  *
- * Policies, each with a switch of its own (base/limits.h, control_*): placement (placement.c),
+ * Policies, each with a switch of its own (base/settings/control.h): placement (placement.c),
  * adaptive capacity (adaptive.c), peaks of tables on demand (on_demand.c), splits (split.c), merges
  * (merge.c), balance (balance.c), leadership (leaders.c), shards of hot keys (salting.c). */
 #pragma once
 
+#include "engine/message/message.h"
 #include "engine/node/control_port.h"
 
 struct controller;
+struct reply;
 
 struct controller *controller_create(const struct config *config); /* borrows */
 void controller_destroy(struct controller *c);                     /* NULL: nothing */

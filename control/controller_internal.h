@@ -22,6 +22,11 @@
 
 #include "control/controller.h"
 #include "control/points.h"
+#include "engine/message/message.h"
+#include "include/weir/policy_base.h"
+#include "include/weir/policy_relocate.h"
+
+struct reply;
 
 enum {
     SAMPLES = 36,       /* samples kept of a used partition */

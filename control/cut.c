@@ -3,7 +3,13 @@
  *
  * Every answer is checked. Nonsense is no wish and no choice.
  * Not here: asking the leader, and sending the cut (split.c). */
+#include "base/settings/control.h"
+#include "base/settings/reports.h"
+#include "base/settings/split.h"
 #include "control/controller_internal.h"
+#include "engine/admission/capacity.h"
+#include "include/weir/policy_base.h"
+#include "include/weir/policy_split.h"
 
 enum {
     WINDOW_MS_MAX = 15000 /* as watch.c keeps samples */
@@ -86,7 +92,8 @@ int64_t weir_cut_excess_ns(const struct weir_cut *c, enum weir_policy_kind kind)
     if (!cut_knows(c, kind))
         return -1;
     const struct partition_load *l = c->watched->load;
-    struct instant late = instant_add_ms(l->heard_at, 2 * c->c->config->load_report_ms);
+    struct instant late =
+        instant_add_ms(l->heard_at, 2 * config_reports(c->c->config)->load_report_ms);
     return instant_before(late, c->c->now) ? -1 : l->excess_ms[kind] * NS_PER_MS;
 }
 
@@ -115,17 +122,17 @@ int64_t weir_cut_setting(const struct weir_cut *c, enum weir_cut_setting s)
     const struct config *config = c->c->config;
     switch (s) {
     case WEIR_CUT_PERCENT:
-        return config->split_percent;
+        return config_split(config)->split_percent;
     case WEIR_CUT_WINDOW_NS:
-        return config->split_window_ms * NS_PER_MS;
+        return config_split(config)->split_window_ms * NS_PER_MS;
     case WEIR_CUT_HOLD_NS:
-        return config->split_hold_ms * NS_PER_MS;
+        return config_split(config)->split_hold_ms * NS_PER_MS;
     case WEIR_CUT_DELAY_NS:
-        return config->split_delay_ms * NS_PER_MS;
+        return config_split(config)->split_delay_ms * NS_PER_MS;
     case WEIR_CUT_BYTES:
-        return config->partition_max_bytes;
+        return config_control(config)->partition_max_bytes;
     case WEIR_CUT_JUDGE:
-        return config->split_judge;
+        return config_split(config)->split_judge;
     }
     return 0;
 }

@@ -18,7 +18,11 @@
  * epoch. A merged partition has another epoch, so it does not merge again for merge_cold_ms.
  *
  * Not here: the steps of a merge (engine/catalog/merge.c). */
+#include "base/settings/merge.h"
+#include "base/settings/control.h"
+#include "base/settings/split.h"
 #include "control/controller_internal.h"
+#include "engine/admission/capacity.h"
 #include "engine/admission/share.h"
 
 /* The demand on a partition. */
@@ -43,7 +47,7 @@ static struct asked control_merge_asked_of(const struct controller *c,
     const struct watched *w = control_watched(c, p->id);
     struct asked a = {.known = is_heard(c, p, w)};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS && a.known; kind++) {
-        struct rates r = control_rates(c, w, kind, c->config->split_window_ms);
+        struct rates r = control_rates(c, w, kind, config_split(c->config)->split_window_ms);
         a.known = r.known || w->room < SAMPLES; /* or the partition was idle until now */
         a.mcu[kind] = r.consumed_mcu + r.refused_mcu;
         a.refused |= r.refused_cap > 0;
@@ -69,7 +73,7 @@ static bool are_cold(const struct controller *c, const struct partition_info *lo
     bool cold = a.known && !a.refused;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
         cold &= a.mcu[kind] <= partition_cap_mcu(c->config, kind, lower->maximum_mcu[kind]) / 100 *
-                                   c->config->merge_fill_percent;
+                                   config_merge(c->config)->merge_fill_percent;
     return cold;
 }
 
@@ -83,7 +87,7 @@ static void note_pair(struct controller *c, const struct partition_info *lower)
         w->cold_since = c->now;
     w->above_epoch = upper->epoch;
     if (upper->merge == MERGE_FREEZE || upper->merge == MERGE_THAW) /* the merge may be given up */
-        w->merge_at = instant_add_ms(c->now, c->config->merge_backoff_ms);
+        w->merge_at = instant_add_ms(c->now, config_merge(c->config)->merge_backoff_ms);
 }
 
 void control_note_cold(struct controller *c)
@@ -131,9 +135,10 @@ static bool are_due(const struct controller *c, const struct partition_info *low
 {
     const struct watched *w = control_watched(c, lower->id);
     return w != NULL &&
-           !instant_before(c->now, instant_add_ms(w->cold_since, c->config->merge_cold_ms)) &&
+           !instant_before(c->now,
+                           instant_add_ms(w->cold_since, config_merge(c->config)->merge_cold_ms)) &&
            !instant_before(c->now, w->merge_at) &&
-           bytes_together(c, lower) <= c->config->partition_max_bytes / 2 &&
+           bytes_together(c, lower) <= config_control(c->config)->partition_max_bytes / 2 &&
            catalog_stand_together(c->view->catalog, lower, lower + 1) &&
            replicas_are_there(c, lower);
 }
@@ -200,7 +205,7 @@ static bool merge_one(struct controller *c, const struct table *t)
         const struct asked a = asked_together(c, lower);
         bool suffices = shares_suffice(c, t, lower, &a);
         control_watched(c, lower->id)->merge_at =
-            instant_add_ms(c->now, c->config->merge_backoff_ms);
+            instant_add_ms(c->now, config_merge(c->config)->merge_backoff_ms);
         if (suffices)
             control_merge_pair(c, t, lower, &a);
         return suffices; /* the next pair at the next look */

@@ -7,7 +7,10 @@
  * table may burst.
  *
  * Documented of DynamoDB: twice the previous peak is served at once, and peaks are kept. */
+#include "base/settings/tables.h"
 #include "control/controller_internal.h"
+#include "include/weir/policy_base.h"
+#include "include/weir/policy_demand.h"
 
 enum {
     WINDOW_MS_MAX = 15000, /* as watch.c keeps samples */
@@ -60,7 +63,7 @@ int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind
 
 int64_t weir_peak_window_ns(const struct weir_peak *p)
 {
-    return p->c->config->on_demand_peak_ms * NS_PER_MS;
+    return config_tables(p->c->config)->on_demand_peak_ms * NS_PER_MS;
 }
 
 int64_t weir_peak_promised(const struct weir_peak *p, enum weir_policy_kind kind)
@@ -75,7 +78,8 @@ int64_t weir_peak_ready(const struct weir_peak *p, enum weir_policy_kind kind)
 
 static int64_t most_units(const struct controller *c, enum admit_kind kind)
 {
-    return kind == ADMIT_READ ? c->config->table_max_rcu : c->config->table_max_wcu;
+    return kind == ADMIT_READ ? config_tables(c->config)->table_max_rcu
+                              : config_tables(c->config)->table_max_wcu;
 }
 
 int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind)
@@ -148,7 +152,7 @@ static void on_demand_follow(struct controller *c, const struct table *t)
     struct decision d = {.table_id = t->id};
     int64_t promised[ADMIT_KINDS], consumed[ADMIT_KINDS];
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
-        consumed[kind] = on_demand_units(c, t, kind, c->config->on_demand_peak_ms);
+        consumed[kind] = on_demand_units(c, t, kind, config_tables(c->config)->on_demand_peak_ms);
     if (!on_demand_earn(c, t, consumed, d.peak))
         return;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -165,7 +169,7 @@ void control_on_demand(struct controller *c)
 {
     if (instant_before(c->now, c->peaks_at))
         return;
-    c->peaks_at = instant_add_ms(c->now, c->config->on_demand_peak_ms);
+    c->peaks_at = instant_add_ms(c->now, config_tables(c->config)->on_demand_peak_ms);
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
         if (!control_has_room(c))
             return;

@@ -5,7 +5,10 @@
  *   - a replica on a node that is being drained gets another node;
  *   - a partition with too few replicas gets one more.
  * The catalog's own group comes first. */
+#include "base/settings/control.h"
+#include "base/settings/replication.h"
 #include "control/controller_internal.h"
+#include "include/weir/policy_relocate.h"
 
 enum {
     TELL_AGAIN_MS = 600000 /* between events about a missing target node */
@@ -14,7 +17,8 @@ enum {
 static bool is_gone(const struct controller *c, uint32_t node)
 {
     const struct watched_node *w = &c->nodes[node];
-    struct instant long_ago = instant_add_ms(w->silent_since, c->config->node_silent_ms);
+    struct instant long_ago =
+        instant_add_ms(w->silent_since, config_control(c->config)->node_silent_ms);
     return instant_before(w->silent_since, INSTANT_NEVER) && !instant_before(c->now, long_ago);
 }
 
@@ -89,8 +93,9 @@ static bool give_away(struct controller *c, const struct table *t, const struct 
 static bool fill_up(struct controller *c, const struct table *t, const struct partition_info *p,
                     uint32_t usable)
 {
-    uint32_t wished =
-        (uint32_t)c->config->replicas < usable ? (uint32_t)c->config->replicas : usable;
+    uint32_t wished = (uint32_t)config_replication(c->config)->replicas < usable
+                          ? (uint32_t)config_replication(c->config)->replicas
+                          : usable;
     if (p->member_count >= wished || !control_has_room(c))
         return false;
     const struct control_replica replica = {p, 0, WEIR_MOVE_FILL, p->rate_mcu};
@@ -100,7 +105,7 @@ static bool fill_up(struct controller *c, const struct table *t, const struct pa
     struct decision d = {0};
     control_tell(c, &d, EVENT_REPLICA_ADDED, t, p->id,
                  "the partition has %u replicas of %lld: node %u gets one", p->member_count,
-                 (long long)c->config->replicas, to);
+                 (long long)config_replication(c->config)->replicas, to);
     control_figures(&d, "replicas", p->member_count, p->member_count + 1);
     control_move(c, t, p, 0, to, &d);
     return true;
@@ -111,7 +116,7 @@ static void placement_place(struct controller *c, const struct table *t, uint32_
 {
     for (uint32_t i = 0; t->status == TABLE_ACTIVE && i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
-        if (*moving >= (uint32_t)c->config->moves_max || !control_has_room(c))
+        if (*moving >= (uint32_t)config_control(c->config)->moves_max || !control_has_room(c))
             return;
         if (p->leaving == 0)
             *moving += give_away(c, t, p) || fill_up(c, t, p, usable);

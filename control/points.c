@@ -1,6 +1,7 @@
 /* points.c - the controller's policies by name, and what all decision points share. */
 #include "control/points.h"
 
+#include "base/config.h"
 #include "control/controller_internal.h"
 
 /* A decision point: its setting, and weir's own policy. */
@@ -38,7 +39,7 @@ static const void *point_find(const struct config *config, const struct point *p
     if (slice_is(name, point->own))
         return point->policy;
     const struct policy_entry *e = policies_find(config->policies, point->point, name);
-    return e == NULL ? NULL : &e->partition; /* all members of the union begin there */
+    return policies_policy(e);
 }
 
 const void *control_policy(const struct controller *c, enum policy_point point)

@@ -5,8 +5,9 @@
  * Not here: the policies from files (base/policies.h). */
 #pragma once
 
-#include "base/config.h"
 #include "base/policies.h"
+
+struct config;
 
 /* Whether a policy of weir has the name. False also for the points of others. */
 bool control_policy_is_own(enum policy_point point, const char *name);

@@ -5,7 +5,7 @@
  * those that lead twice. */
 #include <stddef.h>
 
-#include "include/weir/policy.h"
+#include "include/weir/policy_relocate.h"
 
 extern const struct weir_relocate_policy weir_relocate_least_promised;
 

@@ -10,7 +10,7 @@
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
 #include <stddef.h>
 
-#include "include/weir/policy.h"
+#include "include/weir/policy_split.h"
 
 extern const struct weir_split_policy weir_split_limits;
 

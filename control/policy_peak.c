@@ -6,7 +6,7 @@
  * duration of a peak is ours. */
 #include <stddef.h>
 
-#include "include/weir/policy.h"
+#include "include/weir/policy_demand.h"
 
 #define STEP_PERCENT 1 /* a new peak is higher than the last by more than this */
 

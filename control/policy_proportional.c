@@ -16,7 +16,7 @@
  * changes. Saved burst is not counted: a table may exceed its limit by burst. */
 #include <stddef.h>
 
-#include "include/weir/policy.h"
+#include "include/weir/policy_adaptive.h"
 
 #define LEAST_RAISE_MCU 1000 /* a smaller rest of a boost is removed at once */
 

@@ -12,6 +12,10 @@
  * its cells are at their limits. */
 #include <stdlib.h>
 
+#include "base/settings/adaptive.h"
+#include "base/settings/reports.h"
+#include "base/settings/salting.h"
+#include "base/settings/tables.h"
 #include "control/controller_internal.h"
 #include "engine/catalog/key_text.h"
 
@@ -72,7 +76,7 @@ static bool salting_holds(const struct controller *c, const struct table *t,
 {
     const struct partition_info *p = table_find_partition(t, l->partition);
     const struct instant over =
-        instant_add_ms(l->heard_at, REPORTS_KEPT * c->config->load_report_ms);
+        instant_add_ms(l->heard_at, REPORTS_KEPT * config_reports(c->config)->load_report_ms);
     return p != NULL && p->epoch == l->epoch && instant_before(c->now, over);
 }
 
@@ -85,7 +89,7 @@ static void salting_add(struct controller *c, struct hot_keys *all, const struct
         !salting_holds(c, t, l))
         return;
     const struct rates r = control_rates(c, control_watched(c, l->partition), ADMIT_WRITE,
-                                         c->config->adaptive_calm_ms);
+                                         config_adaptive(c->config)->adaptive_calm_ms);
     for (uint32_t i = 0; i < l->heavy_count; i++) {
         if (shard_of(l->heavy[i].key) == UINT64_MAX)
             continue; /* no node writes such a key */
@@ -113,25 +117,27 @@ static int64_t salting_table_units(const struct controller *c, const struct tabl
 {
     if (t->billing == BILLING_PROVISIONED)
         return t->wcu;
-    return t->maximum[ADMIT_WRITE] > 0 ? t->maximum[ADMIT_WRITE] : c->config->table_max_wcu;
+    return t->maximum[ADMIT_WRITE] > 0 ? t->maximum[ADMIT_WRITE]
+                                       : config_tables(c->config)->table_max_wcu;
 }
 
 /* Whether so many shards are for less than what is asked for. */
 static bool are_too_few(const struct controller *c, const struct hot_key *k, uint32_t shards)
 {
-    const int64_t enough = c->config->salting_shard_units * MCU_PER_UNIT * shards;
+    const int64_t enough = config_salting(c->config)->salting_shard_units * MCU_PER_UNIT * shards;
     return k->mcu > enough + enough * GROW_PERCENT / 100;
 }
 
 static uint32_t most_shards(const struct controller *c, const struct table *t)
 {
     return control_shards_for(salting_table_units(c, t) * MCU_PER_UNIT,
-                              c->config->salting_shard_units);
+                              config_salting(c->config)->salting_shard_units);
 }
 
 static uint32_t counter_shards(const struct controller *c, const struct hot_key *k, uint32_t shards)
 {
-    const uint32_t more = shards == 1 ? (uint32_t)c->config->salting_counter_shards : 2 * shards;
+    const uint32_t more =
+        shards == 1 ? (uint32_t)config_salting(c->config)->salting_counter_shards : 2 * shards;
     if (!k->throttled && !are_too_few(c, k, shards))
         return shards;
     return shards == 1 && !k->throttled ? shards : more < SHARDS_MAX ? more : SHARDS_MAX;
@@ -150,7 +156,8 @@ static uint32_t salting_wanted(const struct controller *c, const struct hot_key 
     if (wish == SALTING_FIXED)
         return fixed > shards ? fixed : shards;
     const int64_t surely = k->mcu / (100 + GROW_PERCENT) * 100;
-    const uint32_t wanted = control_shards_for(surely, c->config->salting_shard_units);
+    const uint32_t wanted =
+        control_shards_for(surely, config_salting(c->config)->salting_shard_units);
     return wanted < most ? wanted : most;
 }
 
@@ -194,7 +201,7 @@ static const char *salting_bound(const struct controller *c, const struct hot_ke
         return "it has as many shards as a key may have";
     if (is_new && k->table->salting.size + k->key.size + KEY_SIZE > SALTING_SIZE_MAX)
         return "the table's salted keys have their limit of bytes: give up the shards of some";
-    if (is_new && salting_keys_count(c) >= c->config->salted_keys_max)
+    if (is_new && salting_keys_count(c) >= config_salting(c->config)->salted_keys_max)
         return "the cluster has its limit of salted keys (salted_keys_max)";
     return NULL;
 }

@@ -14,9 +14,14 @@
  * its first report (watch.c), its leader's heat and excess with the split.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
+#include "base/settings/split.h"
+#include "base/settings/control.h"
 #include "control/controller_internal.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/admission/share.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "include/weir/policy_partition.h"
 
 static struct split_job *find_job(struct controller *c, uint32_t partition)
 {
@@ -87,7 +92,7 @@ static struct request *control_split_ask(struct controller *c, struct split_job 
     r->epoch = j->epoch;
     j->id = r->id;
     j->answered = false;
-    j->lost_at = instant_add_ms(c->now, c->config->control_answer_ms);
+    j->lost_at = instant_add_ms(c->now, config_control(c->config)->control_answer_ms);
     return r;
 }
 
@@ -139,14 +144,14 @@ static void split_keep(struct controller *c, const struct table *t, struct split
                        const struct split_advice *advice)
 {
     if (advice->verdict == SPLIT_REFUSED_FEW_SAMPLES) {
-        control_split_end(c, j, c->config->split_retry_ms);
+        control_split_end(c, j, config_split(c->config)->split_retry_ms);
         return;
     }
     if (advice->verdict == SPLIT_ADVISED)
         control_split_tell(c, t, j, EVENT_SPLIT_REFUSED, "not split: split_policy keeps it whole");
     else
         control_split_tell_refusal(c, t, j, advice);
-    control_split_end(c, j, c->config->split_backoff_ms);
+    control_split_end(c, j, config_split(c->config)->split_backoff_ms);
 }
 
 /* Cuts at the offered points or evenly, or tells the reason against a cut. */
@@ -158,7 +163,7 @@ static void take_advice(struct controller *c, const struct table *t, struct spli
         j->code == REPLY_OK && split_advice_decode(buffer_slice(&j->answer), &advice) == STATUS_OK;
     switch (valid ? control_cut_choose(c, t, j, &advice) : CUT_NONSENSE) {
     case CUT_NONSENSE:
-        control_split_end(c, j, c->config->split_retry_ms);
+        control_split_end(c, j, config_split(c->config)->split_retry_ms);
         break;
     case CUT_WHOLE:
         split_keep(c, t, j, &advice);
@@ -188,7 +193,7 @@ static void take_split(struct controller *c, const struct table *t, struct split
     if (j->code == REPLY_OK)
         control_split_tell(c, t, j, EVENT_SPLIT, (const char *)what.data);
     else
-        control_split_end(c, j, c->config->split_retry_ms);
+        control_split_end(c, j, config_split(c->config)->split_retry_ms);
     buffer_deinit(&what);
     j->step = SPLIT_FREE;
 }
@@ -199,11 +204,11 @@ static void split_evenly(struct controller *c, const struct table *t,
 {
     const uint32_t pieces = control_cut_pieces(c, t, j);
     if (pieces == 0) {
-        control_split_end(c, j, c->config->split_retry_ms);
+        control_split_end(c, j, config_split(c->config)->split_retry_ms);
     } else if (!cut_evenly(c, p, j, pieces)) {
         control_split_tell(c, t, j, EVENT_SPLIT_REFUSED,
                            "not split: all of it lies under one hash");
-        control_split_end(c, j, c->config->split_backoff_ms);
+        control_split_end(c, j, config_split(c->config)->split_backoff_ms);
     }
 }
 
@@ -212,7 +217,7 @@ static void control_split_advance(struct controller *c, struct split_job *j)
     const struct table *t = catalog_find_id(c->view->catalog, j->table_id);
     const struct partition_info *p = t == NULL ? NULL : table_find_partition(t, j->partition);
     if (p == NULL || (j->id != 0 && !j->answered && !instant_before(c->now, j->lost_at))) {
-        control_split_end(c, j, c->config->split_retry_ms);
+        control_split_end(c, j, config_split(c->config)->split_retry_ms);
     } else if (j->id == 0 && j->step == SPLIT_ADVICE) {
         ask_advice(c, j);
     } else if (j->id == 0) {

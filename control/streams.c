@@ -1,5 +1,6 @@
 /* streams.c - tells when partitions trim records of streams for their bytes. Nothing is decided: how much
  * is kept is a setting. */
+#include "base/settings/streams.h"
 #include "control/controller_internal.h"
 
 enum {
@@ -21,7 +22,8 @@ static void streams_look_at(struct controller *c, struct watched *w)
     struct decision d = {0};
     control_tell(c, &d, EVENT_STREAM_TRIMMED, t, w->load->partition,
                  "%lld records were trimmed early: the partition keeps stream_max_bytes = %lld",
-                 (long long)(trimmed - w->trimmed_early), (long long)c->config->stream_max_bytes);
+                 (long long)(trimmed - w->trimmed_early),
+                 (long long)config_streams(c->config)->stream_max_bytes);
     control_decide(c, CATALOG_EVENT, &d);
     w->trimmed_early = trimmed;
     w->trimmed_told = true;

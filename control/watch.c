@@ -10,11 +10,14 @@
  * differ only in time. The missing samples are made up once a request comes. */
 #include <stdlib.h>
 
+#include "base/settings/adaptive.h"
+#include "base/settings/control.h"
+#include "base/settings/reports.h"
 #include "control/controller_internal.h"
 
 enum {
     SPACING_MS = 430,
-    WINDOW_MAX_MS = 15000 /* as base/limits.h has it */
+    WINDOW_MAX_MS = 15000 /* as base/settings/ has it */
 };
 _Static_assert((SAMPLES - 1) * SPACING_MS >= WINDOW_MAX_MS, "a window ends among the samples");
 
@@ -53,7 +56,7 @@ static struct sample *sample_at(const struct watched *w, uint64_t back)
 /* Unchanged figures are not reported: they hold as of now. */
 static struct instant as_of(const struct controller *c, const struct partition_load *l)
 {
-    struct instant due = instant_add_ms(l->heard_at, 2 * c->config->load_report_ms);
+    struct instant due = instant_add_ms(l->heard_at, 2 * config_reports(c->config)->load_report_ms);
     return instant_before(c->now, due) ? l->heard_at : c->now;
 }
 
@@ -180,7 +183,8 @@ static void watch_partition(struct controller *c, uint32_t partition,
         begin_anew(c, w);
     add_sample(c, w);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
-        struct rates r = control_rates(c, w, (enum admit_kind)kind, c->config->adaptive_calm_ms);
+        struct rates r = control_rates(c, w, (enum admit_kind)kind,
+                                       config_adaptive(c->config)->adaptive_calm_ms);
         /* Refusals by a member count too: a larger allocation passes without headroom for
          * bursts. */
         keep_since(&w->throttled_since[kind], c->now, r.refused_burst > 0);
@@ -193,7 +197,7 @@ static void watch_node(struct controller *c, uint32_t node)
     w->silent_since =
         c->view->reachable[node] ? INSTANT_NEVER : instant_earlier(w->silent_since, c->now);
     int64_t took_ms = instant_since(c->now, w->sampled_at).ns / NS_PER_MS;
-    if (took_ms < c->config->balance_window_ms)
+    if (took_ms < config_control(c->config)->balance_window_ms)
         return;
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t total = c->view->loads->nodes[node].totals_mcu[kind];

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 
+#include "base/settings/choices.h"
 #include "embed/weir_internal.h"
 #include "engine/expression/update_program.h"
 #include "engine/message/request_traits.h"
@@ -209,7 +210,8 @@ static enum status configure(struct weir *db, const char *settings, struct buffe
     config_init(&db->config, PROFILE_AWS);
     enum status status =
         config_parse(&db->config, slice_of(settings == NULL ? "" : settings), error);
-    db->config.gac = GAC_OFF; /* no routers: the node keeps the limit of a table */
+    /* no routers: the node keeps the limit of a table */
+    config_edit_choices(&db->config)->gac = GAC_OFF;
     return status == STATUS_OK ? config_check(&db->config, error) : status;
 }
 

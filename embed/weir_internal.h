@@ -1,6 +1,7 @@
 /* weir_internal.h - declarations shared by the files behind include/weir.h. */
 #pragma once
 
+#include "base/config.h"
 #include "engine/catalog/table_key.h"
 #include "engine/expression/projection.h"
 #include "engine/message/message.h"

@@ -5,6 +5,7 @@
  * request_deadline_ms. */
 #include <stdlib.h>
 
+#include "base/settings/requests.h"
 #include "embed/weir_internal.h"
 #include "engine/message/request_traits.h"
 
@@ -56,7 +57,8 @@ static bool is_refused_by_map(struct weir *db, enum reply_code code)
 
 static struct instant last_try(const struct weir *db)
 {
-    return instant_add(loop_now(db->loop), duration_ms(db->config.request_deadline_ms));
+    return instant_add(loop_now(db->loop),
+                       duration_ms(config_requests(&db->config)->request_deadline_ms));
 }
 
 static void route(const struct weir_table *t, struct request *r)

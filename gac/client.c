@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/gac_policy.h"
 #include "base/id_map.h"
+#include "base/policies.h"
+#include "base/settings/gac.h"
 #include "gac/lease.h"
 #include "gac/ring.h"
 #include "gac/vend.h"
+#include "include/weir/policy_table.h"
 
 enum {
     LEASES_MIN = 64,
@@ -54,7 +58,7 @@ struct gac_client {
 
 static struct duration gac_client_lifetime(const struct gac_client *c)
 {
-    return duration_ms(c->options.config->gac_lifetime_ms);
+    return duration_ms(config_gac(c->options.config)->gac_lifetime_ms);
 }
 
 struct gac_client *gac_client_create(const struct gac_client_options *options)
@@ -150,7 +154,7 @@ static int64_t reserve_rate(const struct gac_client *c, struct instant now, stru
 /* What may be saved up at this rate. */
 static int64_t bank_of(const struct gac_client *c, int64_t rate)
 {
-    __int128 most = (__int128)rate * c->options.config->gac_bank_ms / 1000;
+    __int128 most = (__int128)rate * config_gac(c->options.config)->gac_bank_ms / 1000;
     return most < INT64_MAX / 16 ? (int64_t)most : INT64_MAX / 16;
 }
 
@@ -480,7 +484,7 @@ static void look_at_server(struct gac_client *c, struct instant now, struct serv
 static struct duration gac_client_patience(const struct gac_client *c, const struct lease *l)
 {
     const struct duration half = {gac_client_lifetime(c).ns / 2};
-    int64_t ns = c->options.config->gac_timeout_ms * NS_PER_MS;
+    int64_t ns = config_gac(c->options.config)->gac_timeout_ms * NS_PER_MS;
     for (uint32_t i = 0; i < l->unanswered && ns < half.ns; i++)
         ns *= 2;
     return ns < half.ns ? (struct duration){ns} : half;
@@ -526,8 +530,9 @@ void gac_client_tick(struct gac_client *c, struct instant now)
         l->active = false;
         c->active[i - 1] = c->active[--c->active_count];
     }
-    int64_t span = c->active_count > 0 ? c->options.config->gac_timeout_ms * NS_PER_MS / 2
-                                       : gac_client_lifetime(c).ns / SIGNS_OF_LIFE;
+    int64_t span = c->active_count > 0
+                       ? config_gac(c->options.config)->gac_timeout_ms * NS_PER_MS / 2
+                       : gac_client_lifetime(c).ns / SIGNS_OF_LIFE;
     c->look_at = instant_add(now, (struct duration){span});
 }
 

@@ -22,8 +22,10 @@
  * Not here: links (host), requests that wait (router). */
 #pragma once
 
+#include "base/gac_policy.h"
 #include "gac/gac_message.h"
 
+struct config;
 struct gac_client;
 
 struct gac_client_options {

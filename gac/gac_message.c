@@ -2,6 +2,7 @@
 #include "gac/gac_message.h"
 
 #include "base/codec.h"
+#include "base/gac_policy.h"
 
 enum {
     ASKS = 1,

@@ -7,8 +7,11 @@
  * never points. */
 #pragma once
 
-#include "base/config.h"
+#include "base/buffer.h"
+#include "base/gac_policy.h"
 #include "base/instant.h"
+#include "base/must.h"
+#include "base/status.h"
 
 enum {
     GAC_SERVERS_MAX = 64,

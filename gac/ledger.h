@@ -26,7 +26,7 @@
 
 #include "base/token_bucket.h"
 #include "gac/gac_message.h"
-#include "include/weir/policy.h"
+#include "include/weir/policy_base.h"
 
 /* What a ledger knows of a router. */
 struct weir_holder {

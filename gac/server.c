@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/settings/gac.h"
 #include "gac/ring.h"
+#include "include/weir/policy_table.h"
 
 enum {
     ONE_UNIT = 1000 /* mcu */
@@ -35,8 +37,8 @@ struct gac_server *gac_server_create(const struct gac_server_options *options)
     struct gac_server *s = must_calloc(1, sizeof *s);
     s->options = *options;
     ring_init(&s->ring, options->servers);
-    s->routers = must_calloc((size_t)config->gac_routers_max, sizeof s->routers[0]);
-    s->ledgers = must_calloc((size_t)config->gac_ledgers_max, sizeof s->ledgers[0]);
+    s->routers = must_calloc((size_t)config_gac(config)->gac_routers_max, sizeof s->routers[0]);
+    s->ledgers = must_calloc((size_t)config_gac(config)->gac_ledgers_max, sizeof s->ledgers[0]);
     return s;
 }
 
@@ -83,7 +85,7 @@ static uint32_t routers_here(const struct gac_server *s, struct gac_key key)
 /* The routers that ask here have changed: the refill so far is by the old shares. */
 static void divide_anew(struct gac_server *s, struct instant at)
 {
-    struct ledger_terms terms = {.bank = duration_ms(s->options.config->gac_bank_ms),
+    struct ledger_terms terms = {.bank = duration_ms(config_gac(s->options.config)->gac_bank_ms),
                                  .routers = s->router_count};
     for (uint32_t i = 0; i < s->ledger_count; i++) {
         terms.here = routers_here(s, s->ledgers[i]->key);
@@ -94,7 +96,7 @@ static void divide_anew(struct gac_server *s, struct instant at)
 /* Routers fell silent one after the other: each one's part of the rate ends at its time. */
 static void notice_silence(struct gac_server *s, struct instant now)
 {
-    const struct duration lifetime = duration_ms(s->options.config->gac_lifetime_ms);
+    const struct duration lifetime = duration_ms(config_gac(s->options.config)->gac_lifetime_ms);
     for (;;) {
         struct known_router *first = NULL;
         for (uint32_t i = 0; i < s->router_count; i++) {
@@ -111,7 +113,7 @@ static void notice_silence(struct gac_server *s, struct instant now)
 
 static void forget_silent(struct gac_server *s, struct instant now)
 {
-    const struct duration forget = duration_ms(s->options.config->gac_forget_ms);
+    const struct duration forget = duration_ms(config_gac(s->options.config)->gac_forget_ms);
     for (uint32_t i = s->router_count; i > 0; i--) {
         if (instant_before(instant_add(s->routers[i - 1].heard_at, forget), now))
             forget_router(s, i - 1);
@@ -126,7 +128,7 @@ static struct known_router *gac_server_hear(struct gac_server *s, struct instant
     while (i < s->router_count && s->routers[i].id != asks->router)
         i++;
     if (i == s->router_count) {
-        if (s->router_count == (uint32_t)s->options.config->gac_routers_max)
+        if (s->router_count == (uint32_t)config_gac(s->options.config)->gac_routers_max)
             return NULL;
         s->routers[s->router_count++] = (struct known_router){0};
     }
@@ -188,7 +190,7 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
     uint32_t at = gac_server_place_of(s, key);
     if (at < s->ledger_count && gac_key_equal(s->ledgers[at]->key, key))
         return s->ledgers[at];
-    if (s->ledger_count == (uint32_t)s->options.config->gac_ledgers_max) {
+    if (s->ledger_count == (uint32_t)config_gac(s->options.config)->gac_ledgers_max) {
         drop_least_used(s);
         at = gac_server_place_of(s, key);
     }
@@ -203,38 +205,40 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
 /* At most the time for which a silent router and its tokens are remembered. */
 static struct duration longest_of(const struct config *config)
 {
-    int64_t ms = config->gac_lifetime_max_ms;
-    ms = ms < config->gac_forget_ms ? ms : config->gac_forget_ms;
-    return duration_ms(ms > config->gac_lifetime_ms ? ms : config->gac_lifetime_ms);
+    int64_t ms = config_gac(config)->gac_lifetime_max_ms;
+    ms = ms < config_gac(config)->gac_forget_ms ? ms : config_gac(config)->gac_forget_ms;
+    return duration_ms(
+        ms > config_gac(config)->gac_lifetime_ms ? ms : config_gac(config)->gac_lifetime_ms);
 }
 
 /* At least as long as tokens can be spent, whatever is set. */
 static struct duration forget_of(const struct config *config)
 {
-    int64_t ms = config->gac_forget_ms;
-    ms = ms > config->gac_lifetime_ms ? ms : config->gac_lifetime_ms;
-    return duration_ms(ms > config->gac_period_ms ? ms : config->gac_period_ms);
+    int64_t ms = config_gac(config)->gac_forget_ms;
+    ms = ms > config_gac(config)->gac_lifetime_ms ? ms : config_gac(config)->gac_lifetime_ms;
+    return duration_ms(ms > config_gac(config)->gac_period_ms ? ms
+                                                              : config_gac(config)->gac_period_ms);
 }
 
 static void gac_server_answer(struct gac_server *s, struct instant now, uint64_t router,
                               const struct gac_ask *ask, struct buffer *out, uint32_t *count)
 {
     const struct config *config = s->options.config;
-    const struct duration grant = duration_ms(config->gac_grant_ms);
-    const struct duration period = duration_ms(config->gac_period_ms);
+    const struct duration grant = duration_ms(config_gac(config)->gac_grant_ms);
+    const struct duration period = duration_ms(config_gac(config)->gac_period_ms);
     const struct weir_table_policy *policy = table_policy_of(config, ask->policy);
     bool periodic = policy->flags & WEIR_TABLE_PERIODS;
     const struct ledger_terms terms = {
-        .bank = duration_ms(config->gac_bank_ms),
-        .lifetime = periodic ? period : duration_ms(config->gac_lifetime_ms),
+        .bank = duration_ms(config_gac(config)->gac_bank_ms),
+        .lifetime = periodic ? period : duration_ms(config_gac(config)->gac_lifetime_ms),
         .longest = longest_of(config),
         .forget = forget_of(config),
         .grant = grant,
-        .requests = config->gac_grant_requests,
+        .requests = config_gac(config)->gac_grant_requests,
         .start = periodic ? period : grant,
         /* A second's worth, as allocations begin with, and room for two of the largest items. */
         .start_new = {NS_PER_S},
-        .start_tokens = config->gac_start_units * ONE_UNIT,
+        .start_tokens = config_gac(config)->gac_start_units * ONE_UNIT,
         .routers = s->router_count,
         .here = routers_here(s, ask->key),
     };

@@ -6,7 +6,11 @@
 
 #include <string.h>
 
+#include "base/config.h"
+#include "base/gac_policy.h"
+#include "base/policies.h"
 #include "base/square_root.h"
+#include "include/weir/policy_table.h"
 
 /* A ledger for the time of one answer. */
 struct weir_ledger {
@@ -51,7 +55,7 @@ static const struct weir_table_policy *table_policy_named(const struct config *c
     const struct slice name = slice_of(config->gac_policy);
     const struct weir_table_policy *own = table_policy_find(name);
     struct policy_entry *e = policies_find(config->policies, POLICY_TABLE, name);
-    return own != NULL ? own : e != NULL ? &e->table : NULL;
+    return own != NULL ? own : policies_policy(e);
 }
 
 const struct weir_table_policy *table_policy_of(const struct config *config, enum gac_policy policy)

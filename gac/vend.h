@@ -13,8 +13,13 @@
  * Promises: a policy decides, ledger.c moves the tokens; deciding allocates nothing. */
 #pragma once
 
-#include "base/policies.h"
+#include "base/buffer.h"
+#include "base/gac_policy.h"
+#include "base/status.h"
 #include "gac/ledger.h"
+
+struct policies;
+struct weir_table_policy;
 
 extern const struct weir_table_policy weir_table_off;
 extern const struct weir_table_policy weir_table_static;

@@ -23,7 +23,7 @@
  *                Simplified: no loans, which PD gives at up to twice the rate of a slot: the bank
  *                gives no more than it has. What trickles comes in slices of gac_grant_ms. A client
  *                goes once it claims nothing, not after ten minutes. Units are mcu instead of RU. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_table.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

@@ -12,7 +12,7 @@
  * hears all reports, up to two intervals and two messages' ways late. A server whose ledger is new
  * tells nothing for two intervals, because not all routers have reported yet. A router saves up its
  * part of what the table may save; it begins to do so at the first request that it gets. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_table.h"
 
 extern const struct weir_table_policy weir_table_gossip;
 

@@ -1,5 +1,5 @@
 /* vend_lease.c - the policy lease: grants with the square root of demand. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_table.h"
 
 #define NS_PER_S INT64_C(1000000000)
 /* The most that is granted at once. */

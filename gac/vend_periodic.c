@@ -1,5 +1,5 @@
 /* vend_periodic.c - the policy periodic: the bank is divided by max-min in every period. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_table.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 
 #include "base/instant.h"
+#include "base/settings/tables.h"
 #include "control/points.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/catalog/table.h"
 #include "gac/vend.h"
 #include "lab/scenario_limit.h"
@@ -733,7 +735,8 @@ enum status scenario_read(struct document *d, struct policies *policies, struct 
     out->cluster.costs = default_costs;
     config_init(&out->cluster.config, PROFILE_RESEARCH);
     out->cluster.config.policies = policies;
-    out->cluster.config.table_max_rcu = out->cluster.config.table_max_wcu = UNITS_MAX;
+    config_edit_tables(&out->cluster.config)->table_max_rcu = UNITS_MAX;
+    config_edit_tables(&out->cluster.config)->table_max_wcu = UNITS_MAX;
     if (!fields_read(&r, d->root, scenario_fields, out))
         return STATUS_MALFORMED;
     if (out->policy_count == 0)

@@ -12,6 +12,7 @@
  * client_receive and client_resume_all lead from reading to busy; client_answer leads back. */
 #include <stdlib.h>
 
+#include "base/settings/http.h"
 #include "router/cors.h"
 #include "router/endpoints.h"
 #include "router/router_internal.h"
@@ -141,7 +142,7 @@ void client_open(struct router *r, uint64_t id, bool admin)
     c->admin = admin;
     http_init(&c->http, r->config);
     id_map_add(&r->clients, id, c);
-    if (!admin && r->client_count >= r->config->connections_max) {
+    if (!admin && r->client_count >= config_http(r->config)->connections_max) {
         client_turn_away(c);
         return;
     }
@@ -209,12 +210,12 @@ static void client_refuse(struct client *c, size_t rest)
     case HTTP_REFUSAL_BODY:
         fault_set(&c->router->fault, FAULT_TOO_LARGE,
                   "The body is larger than %lld bytes (http_body_max_bytes)",
-                  (long long)config->http_body_max_bytes);
+                  (long long)config_http(config)->http_body_max_bytes);
         break;
     case HTTP_REFUSAL_HEADERS:
         fault_set(&c->router->fault, FAULT_HEADERS_TOO_LARGE,
                   "The head of the request is longer than %lld bytes (http_header_max_bytes)",
-                  (long long)config->http_header_max_bytes);
+                  (long long)config_http(config)->http_header_max_bytes);
         break;
     case HTTP_REFUSAL_TARGET:
         fault_set(&c->router->fault, FAULT_TARGET_TOO_LONG, "The path is longer than %d bytes",
@@ -336,7 +337,8 @@ static void client_keep_backlog(struct client *c, struct slice bytes)
         c->backlog_at = 0;
     }
     size_t waiting = c->backlog.size - c->backlog_at;
-    size_t most = (size_t)(r->config->http_header_max_bytes + r->config->http_body_max_bytes);
+    size_t most = (size_t)(config_http(r->config)->http_header_max_bytes +
+                           config_http(r->config)->http_body_max_bytes);
     bool full = waiting > 0 && waiting + bytes.size > most;
     if (full || !client_make_room(r, bytes.size)) {
         /* The client sends requests without reading answers: only a close stops it. */
@@ -471,7 +473,7 @@ void client_expire(struct router *r, struct client *c)
         c->http.head.keep_alive = false;
         fault_set(&r->fault, FAULT_TIMEOUT,
                   "The request did not arrive whole within %lld ms (http_request_ms)",
-                  (long long)r->config->http_request_ms);
+                  (long long)config_http(r->config)->http_request_ms);
         endpoints_answer_fault(r, c, "application/x-amz-json-1.0");
     }
     client_start_closing(c);

@@ -2,6 +2,8 @@
 #include "router/readable.h"
 
 #include "engine/item/item.h"
+#include "engine/message/message.h"
+#include "engine/message/stream_messages.h"
 #include "engine/stream/stream.h"
 
 static bool records_are_readable(struct slice records)
@@ -26,7 +28,7 @@ bool reply_is_readable(const struct reply *reply)
     if (reply->kind == ANSWER_ITEM)
         return !reply->item.found || item_is_readable(reply->item.bytes);
     if (reply->kind == ANSWER_RECORDS)
-        return records_are_readable(reply->records.records);
+        return records_are_readable(reply_records(reply)->records);
     while (reply->kind == ANSWER_RANGE && items.left.size > 0) {
         struct slice item = reader_sized(&items);
         if (items.failed || !item_is_readable(item))

@@ -3,6 +3,8 @@
  * The readers of items trust their structure, and a faulty node may send anything. */
 #pragma once
 
-#include "engine/message/message.h"
+#include <stdbool.h>
+
+struct reply;
 
 bool reply_is_readable(const struct reply *reply);

@@ -6,6 +6,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "base/settings/tables.h"
 #include "router/router_internal.h"
 
 struct route_entry {
@@ -71,7 +72,7 @@ static void route_entry_tidy(struct router *r, struct route_entry *e)
 /* Forgets tables while there are more than tables_max. */
 static void route_evict(struct router *r)
 {
-    while ((int64_t)r->route_count > r->config->tables_max) {
+    while ((int64_t)r->route_count > config_tables(r->config)->tables_max) {
         uint32_t tried = 0;
         struct route_entry *e = NULL;
         while (e == NULL && tried++ < ROUTE_BUCKETS) {

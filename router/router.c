@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/settings/gac.h"
+#include "base/settings/http.h"
+#include "base/settings/requests.h"
 #include "router/admission/limit.h"
 #include "router/limiter/session.h"
 #include "router/limiter/tend.h"
@@ -29,12 +32,12 @@ struct router *router_create(const struct router_options *options)
     TAILQ_INIT(&r->output);
     TAILQ_INIT(&r->sending);
     TAILQ_INIT(&r->refused);
-    timer_queue_init(&r->idle, duration_ms(r->config->http_idle_ms));
-    timer_queue_init(&r->unread, duration_ms(r->config->http_unread_ms));
-    timer_queue_init(&r->arriving, duration_ms(r->config->http_request_ms));
-    timer_queue_init(&r->deadlines, duration_ms(r->config->request_deadline_ms));
+    timer_queue_init(&r->idle, duration_ms(config_http(r->config)->http_idle_ms));
+    timer_queue_init(&r->unread, duration_ms(config_http(r->config)->http_unread_ms));
+    timer_queue_init(&r->arriving, duration_ms(config_http(r->config)->http_request_ms));
+    timer_queue_init(&r->deadlines, duration_ms(config_requests(r->config)->request_deadline_ms));
     timer_queue_init(&r->patience, duration_ms(PATIENCE_MS));
-    timer_queue_init(&r->limit_waits, duration_ms(r->config->gac_wait_ms));
+    timer_queue_init(&r->limit_waits, duration_ms(config_gac(r->config)->gac_wait_ms));
     silence_init(r);
     shedding_init(r);
     limiter_init(r);
@@ -306,4 +309,9 @@ bool router_next_effect(struct router *r, struct router_effect *out)
         return true;
     call_reap(r, true);
     return false;
+}
+
+bool router_over_budget(const struct router *r, uint64_t more)
+{
+    return r->held_bytes + more > (uint64_t)config_http(r->config)->http_memory_max_bytes;
 }

@@ -96,10 +96,7 @@ static inline void router_account(struct router *r, size_t *accounted, size_t by
     *accounted = bytes;
 }
 
-static inline bool router_over_budget(const struct router *r, uint64_t more)
-{
-    return r->held_bytes + more > (uint64_t)r->config->http_memory_max_bytes;
-}
+bool router_over_budget(const struct router *r, uint64_t more);
 
 static inline int64_t router_wall_ms(const struct router *r)
 {

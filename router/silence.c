@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
+#include "base/settings/replication.h"
 
 enum {
     /* A node that is silent for long is pinged only at every LOOKS_PER_PING-th look: few bytes wait
@@ -16,9 +17,10 @@ static const struct request ping = {.id = UINT64_MAX, .op = REQUEST_PING};
 
 void silence_init(struct router *r)
 {
-    const int64_t heartbeat_ms = r->config->heartbeat_ms;
+    const int64_t heartbeat_ms = config_replication(r->config)->heartbeat_ms;
     timer_queue_init(&r->looks, duration_ms(heartbeat_ms));
-    r->looks_to_give_up = (r->config->support_ms + heartbeat_ms - 1) / heartbeat_ms;
+    r->looks_to_give_up =
+        (config_replication(r->config)->support_ms + heartbeat_ms - 1) / heartbeat_ms;
     r->watches = must_calloc((size_t)r->options.node_count + 1, sizeof *r->watches);
     for (uint32_t node = 1; node <= r->options.node_count; node++)
         r->watches[node].node = node;
@@ -57,7 +59,7 @@ static void silence_count_missed(struct router *r, struct node_watch *w)
     w->missed++;
     if (w->missed < LOOKS_PER_PING || w->missed % LOOKS_PER_PING == 0)
         silence_ping_soon(r, w);
-    if (w->missed == r->config->silent_heartbeats) {
+    if (w->missed == config_replication(r->config)->silent_heartbeats) {
         PROBE("a router finds a node silent");
         r->counters.silences++;
         subrequest_node_silent(r, w->node);
@@ -92,4 +94,10 @@ bool silence_next_ping(struct router *r, struct router_effect *out)
     silence_drop_ping(r, w);
     *out = (struct router_effect){.kind = ROUTER_SEND_REQUEST, .node = w->node, .request = &ping};
     return true;
+}
+
+bool silence_is_silent(const struct router *r, uint32_t node)
+{
+    const struct node_watch *w = silence_watch(r, node);
+    return w != NULL && w->missed >= config_replication(r->config)->silent_heartbeats;
 }

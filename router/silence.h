@@ -44,11 +44,7 @@ static inline struct node_watch *silence_watch(const struct router *r, uint32_t 
 }
 
 /* The node does not answer pings: the router prefers other nodes. */
-static inline bool silence_is_silent(const struct router *r, uint32_t node)
-{
-    const struct node_watch *w = silence_watch(r, node);
-    return w != NULL && w->missed >= r->config->silent_heartbeats;
-}
+bool silence_is_silent(const struct router *r, uint32_t node);
 
 /* A request was sent to the node. */
 static inline void silence_sent(struct router *r, uint32_t node)

@@ -19,6 +19,7 @@
  * eventual read that is throttled is tried at the other members. */
 #include <stdlib.h>
 
+#include "base/settings/choices.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
 #include "router/admission/limit.h"
@@ -602,8 +603,8 @@ void subrequest_patience_over(struct router *r, struct subrequest *s)
 /* Another replica may have the tokens that this replica lacks. */
 static bool subrequest_may_use_other_tokens(const struct router *r, const struct subrequest *s)
 {
-    return r->config->read_tokens == READ_TOKENS_GROUP && subrequest_is_eventual(s) &&
-           s->redirects + 1 < subrequest_partition(s)->member_count;
+    return config_choices(r->config)->read_tokens == READ_TOKENS_GROUP &&
+           subrequest_is_eventual(s) && s->redirects + 1 < subrequest_partition(s)->member_count;
 }
 
 /* ---- replies, and their absence ---- */

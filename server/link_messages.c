@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/limits.h"
 #include "engine/message/frames.h"
 
 enum {

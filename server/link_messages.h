@@ -1,8 +1,11 @@
 /* link_messages.h - requests and replies as frames over a link. */
 #pragma once
 
-#include "engine/message/message.h"
 #include "server/ports.h"
+
+struct buffer;
+struct reply;
+struct request;
 
 /* `scratch` is working memory. False, and nothing is sent: the link is down (also if `link` is 0),
  * or the request is larger than a frame. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "base/settings/storage.h"
 #include "control/controller.h"
 #include "control/points.h"
 #include "server/node_recovery.h"
@@ -259,7 +260,7 @@ enum status node_server_open(const struct node_server_options *options, struct s
     }
     struct node_server *s = must_calloc(1, sizeof *s);
     s->options = *options;
-    s->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;
+    s->segment_bytes = (uint64_t)config_storage(options->node.config)->log_segment_bytes;
     LIST_INIT(&s->touches);
     s->controller = controller_create(options->node.config);
     enum status status = server_recover(s, store, error);

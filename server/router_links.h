@@ -3,6 +3,7 @@
  * A router makes all its links itself, to the nodes and GAC servers of its command line. */
 #pragma once
 
+#include "base/limits.h"
 #include "server/router_server.h"
 
 struct router_links {

@@ -1,6 +1,10 @@
 /* admission_watch.c - checks what admission promises under all faults, while the faults go on. */
 #include "sim/admission_watch.h"
 
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
+#include "base/settings/indexes.h"
+#include "base/settings/reports.h"
 #include "engine/node/node.h"
 
 enum {
@@ -12,11 +16,13 @@ static bool is_owed_to_a_dead_node(const struct run *r, uint32_t node, uint32_t 
 {
     struct node_process *here = r->world.nodes[node], *there = r->world.nodes[member];
     const struct config *c = here->options.config;
-    if (r->plan.config.dead_member != DEAD_MEMBER_EXCLUDE || node_process_is_up(there))
+    if (config_choices(&r->plan.config)->dead_member != DEAD_MEMBER_EXCLUDE ||
+        node_process_is_up(there))
         return false;
     struct instant down = there->since, running = here->since;
     struct instant last = instant_before(down, running) ? running : down;
-    struct instant due = instant_add(last, duration_ms(c->report_deadline_ms + SLACK_MS));
+    struct instant due =
+        instant_add(last, duration_ms(config_reports(c)->report_deadline_ms + SLACK_MS));
     return instant_before(due, r->world.scheduler.now);
 }
 
@@ -39,7 +45,9 @@ static void check_debts(struct run *r, struct node *n, uint32_t id)
 {
     const struct config *c = r->world.nodes[id]->options.config;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
-        int64_t rate_mcu = (kind == ADMIT_READ ? c->node_rcu : c->node_wcu) * MCU_PER_UNIT;
+        int64_t rate_mcu =
+            (kind == ADMIT_READ ? config_admission(c)->node_rcu : config_admission(c)->node_wcu) *
+            MCU_PER_UNIT;
         int64_t balance_mcu = node_balance(n, kind);
         const int64_t rows = kind == ADMIT_WRITE ? rows_mcu(&r->plan.workload) : 0;
         if (balance_mcu < -rate_mcu * r->plan.nodes - rows)
@@ -53,14 +61,16 @@ void admission_watch_look(struct run *r)
 {
     for (uint32_t id = 1; id <= r->plan.nodes; id++) {
         struct node *n = node_process_node(r->world.nodes[id]);
-        bool checks = r->plan.config.write_check == WRITE_CHECK_GAUGE ||
-                      r->plan.config.write_check == WRITE_CHECK_LEASE;
+        bool checks = config_choices(&r->plan.config)->write_check == WRITE_CHECK_GAUGE ||
+                      config_choices(&r->plan.config)->write_check == WRITE_CHECK_LEASE;
         if (n != NULL && checks)
             check_debts(r, n, id);
         if (n != NULL && r->plan.merge_percent == 0 &&
-            node_backlog(n) > (size_t)r->world.nodes[id]->options.config->index_backlog_bytes)
-            run_violate(r, "node %u keeps %zu bytes of changes that an index lacks, of %lld\n", id,
-                        node_backlog(n),
-                        (long long)r->world.nodes[id]->options.config->index_backlog_bytes);
+            node_backlog(n) >
+                (size_t)config_indexes(r->world.nodes[id]->options.config)->index_backlog_bytes)
+            run_violate(
+                r, "node %u keeps %zu bytes of changes that an index lacks, of %lld\n", id,
+                node_backlog(n),
+                (long long)config_indexes(r->world.nodes[id]->options.config)->index_backlog_bytes);
     }
 }

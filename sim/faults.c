@@ -5,6 +5,7 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "base/settings/replication.h"
 
 enum {
     CUTS_MAX = 64,
@@ -472,10 +473,10 @@ void faults_begin(struct faults *f)
 static void calm_network(struct faults *f)
 {
     static const struct network_faults none = {0};
-    int64_t support_ms = f->run->plan.config.support_ms;
+    int64_t support_ms = config_replication(&f->run->plan.config)->support_ms;
     for (uint32_t id = 1; id <= f->run->plan.nodes; id++) {
-        if (f->configs[id].support_ms < support_ms)
-            support_ms = f->configs[id].support_ms;
+        if (config_replication(&f->configs[id])->support_ms < support_ms)
+            support_ms = config_replication(&f->configs[id])->support_ms;
     }
     network_set_faults(f->run->world.network, &none);
     network_calm(f->run->world.network, support_ms * NS_PER_MS / 4);

@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "base/probe.h"
+#include "base/settings/storage.h"
 #include "engine/catalog/table.h"
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
@@ -568,8 +569,8 @@ static enum status node_process_open(struct node_process *p, struct buffer *erro
                                           .messages = node_links_messages(&p->links),
                                           .stepped = node_trace_look,
                                           .stepped_context = p};
-    struct store *store =
-        store_create(medium_open(&p->medium), (uint64_t)p->options.config->resident_max_bytes);
+    struct store *store = store_create(
+        medium_open(&p->medium), (uint64_t)config_storage(p->options.config)->resident_max_bytes);
     disk_open(&p->disk);
     return node_server_open(&options, store, error, &p->server);
 }
@@ -685,9 +686,10 @@ struct node_process *node_process_create(const struct node_process_options *opti
     p->processor = processor_make(options->timings.cores > 0 ? options->timings.cores : 1);
     p->timing_prng = prng_seeded(options->seed);
     p->life_prng = prng_seeded(options->seed + 1);
-    disk_init(&p->disk, (uint64_t)options->config->log_segment_bytes, options->seed + 2);
-    p->medium.map_initial_bytes = (uint64_t)options->config->map_initial_bytes;
-    p->medium.map_max_bytes = (uint64_t)options->config->map_max_bytes;
+    disk_init(&p->disk, (uint64_t)config_storage(options->config)->log_segment_bytes,
+              options->seed + 2);
+    p->medium.map_initial_bytes = (uint64_t)config_storage(options->config)->map_initial_bytes;
+    p->medium.map_max_bytes = (uint64_t)config_storage(options->config)->map_max_bytes;
     process_init(&p->process, options->around, options->id, &p->life_prng, &handler, p);
     p->process.resumed = node_resumed;
     p->process.woken = node_woken;

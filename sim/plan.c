@@ -2,6 +2,7 @@
  * work, and the faults and how often they strike. */
 #include "sim/plan.h"
 
+#include "base/settings.h"
 #include "gac/gac_message.h"
 #include "sim/table_churn.h"
 #include "sim/transacts.h"
@@ -71,9 +72,10 @@ static void plan_faults(struct plan *plan, struct prng *p, const struct sim_opti
 }
 
 /* Some limits are lower than a configuration allows: rare events happen more often. */
-static void plan_config(struct config *c, struct prng *p)
+static void plan_config(struct config *config, struct prng *p)
 {
-    config_init(c, often(p, 90) ? PROFILE_OFF : PROFILE_AWS);
+    config_init(config, often(p, 90) ? PROFILE_OFF : PROFILE_AWS);
+    struct settings *c = config_edit_all(config);
     c->log_segment_bytes = often(p, 70) ? spread(p, 64, 1024) * KIB : 8 * MIB;
     c->log_segment_bytes &= ~INT64_C(7);
     c->log_writes = prng_between(p, 1, LOG_WRITES_MAX);
@@ -89,7 +91,7 @@ static void plan_config(struct config *c, struct prng *p)
 
 static void plan_replication(struct plan *plan, struct prng *p)
 {
-    struct config *c = &plan->config;
+    struct settings *c = config_edit_all(&plan->config);
     c->replicas = plan->replicas;
     c->heartbeat_ms = spread(p, 5, 200);
     c->support_ms = c->heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
@@ -146,29 +148,30 @@ static void plan_workload(struct workload *w, struct prng *p)
 /* Draws from its own stream: the rest of a seed's plan does not depend on it. */
 static void plan_gac(struct plan *plan, const struct sim_options *o)
 {
+    struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6761635f73696d00));
     uint32_t servers = (uint32_t)prng_below(&p, SIM_GAC_MAX + 1);
     if (o->gac_policy != NULL && servers == 0)
         servers = 1;
     plan->gac = o->gac == 0 ? servers : o->gac == SIM_GAC_NONE ? 0 : (uint32_t)o->gac;
-    plan->config.gac = prng_between(&p, GAC_STATIC, GAC_LEASE);
+    c->gac = prng_between(&p, GAC_STATIC, GAC_LEASE);
     if (often(&p, 50))
-        plan->config.gac = GAC_LEASE;
+        c->gac = GAC_LEASE;
     if (plan->gac == 0) {
-        plan->config.gac = GAC_OFF;
+        c->gac = GAC_OFF;
         return;
     }
     if (plan->config.profile == PROFILE_OFF) /* for routers: the nodes still limit nothing */
         plan->config.profile = PROFILE_RESEARCH;
     plan->workload.units = (uint32_t)spread(&p, 20, 1000);
-    plan->config.partition_max_wcu = plan->workload.units; /* keeps the number of partitions */
-    plan->config.gac_bank_ms = spread(&p, 1000, 20000);
+    c->partition_max_wcu = plan->workload.units; /* keeps the number of partitions */
+    c->gac_bank_ms = spread(&p, 1000, 20000);
     /* No process may be taken for silent only because the network is slow. */
     const struct network_delays *d = &plan->delays;
     int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns + plan->tick_ns;
-    plan->config.gac_lifetime_ms = spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
-    plan->config.gac_timeout_ms = spread(&p, 1, 200) + 2 * delay_ns / NS_PER_MS + 1;
-    plan->config.gac_wait_ms = spread(&p, 1, 200);
+    c->gac_lifetime_ms = spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
+    c->gac_timeout_ms = spread(&p, 1, 200) + 2 * delay_ns / NS_PER_MS + 1;
+    c->gac_wait_ms = spread(&p, 1, 200);
 }
 
 /* Draws from its own stream. */
@@ -185,9 +188,10 @@ static void plan_tick(struct plan *plan, const struct sim_options *o)
 
 /* ---- parts that were added later ---- */
 
-void plan_vary_settings(const struct config *base, struct config *c, struct prng *p)
+void plan_vary_settings(const struct config *base, struct config *config, struct prng *p)
 {
-    int64_t heartbeat_ms = base->heartbeat_ms;
+    int64_t heartbeat_ms = config_all(base)->heartbeat_ms;
+    struct settings *c = config_edit_all(config);
     c->heartbeat_ms = spread(p, 1, heartbeat_ms);
     c->support_ms = heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
     if (often(p, 20))
@@ -229,7 +233,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
     }
     uint32_t big = (uint32_t)prng_between(p, 1, 5);
     /* Only without throttling: an item of this size makes a debt of minutes. */
-    if (often(p, 20) && plan->config.log_segment_bytes >= 8 * MIB &&
+    if (often(p, 20) && config_all(&plan->config)->log_segment_bytes >= 8 * MIB &&
         plan->config.profile == PROFILE_OFF)
         w->filler.big_percent = big;
 }
@@ -237,7 +241,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
 /* Budgets that may be tight are the same for all nodes. */
 static void plan_budgets(struct plan *plan, struct prng *p)
 {
-    struct config *c = &plan->config;
+    struct settings *c = config_edit_all(&plan->config);
     int64_t memory = spread(p, 256, 2048) * KIB, resident = spread(p, 1, 64) * KIB;
     int64_t silent_ms = spread(p, 1000, 8000);
     if (often(p, 30))
@@ -270,7 +274,7 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
         DEMAND_PARTITIONS = 4
     };
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6c696d6974730000));
-    struct config *c = &plan->config;
+    struct settings *c = config_edit_all(&plan->config);
     bool limits = often(&p, 50);
     int64_t units = spread(&p, 10, 100), percent = prng_between(&p, 100, 150);
     int64_t burst_s = often(&p, 50) ? 300 : spread(&p, 0, 60);
@@ -287,14 +291,14 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
         plan->workload.filler.big_percent = 0;
         if (o->limits == 0) /* a second has too few units to read all levels of a bucket's limits */
             plan->limiters = 0;
-    } else if (!limits || plan->gac > 0 || c->profile != PROFILE_OFF ||
+    } else if (!limits || plan->gac > 0 || plan->config.profile != PROFILE_OFF ||
                plan->workload.filler.big_percent > 0)
         return;
     plan->limits = true;
     static const char *const policies[] = {"burst", "always-burst"};
     const char *policy = policies[often(&p, 70)];
-    c->profile = PROFILE_RESEARCH;
-    memcpy(c->partition_policy, policy, strlen(policy) + 1);
+    plan->config.profile = PROFILE_RESEARCH;
+    memcpy(plan->config.partition_policy, policy, strlen(policy) + 1);
     c->gac = GAC_OFF;
     c->burst_max_s = burst_s;
     plan->workload.units = (uint32_t)units;
@@ -326,7 +330,7 @@ static void plan_merges(struct plan *plan, const struct sim_options *o)
         plan->merge_percent = (uint32_t)o->merges;
     else if (merges)
         plan->merge_percent = percent;
-    plan->config.merge_freeze_ms = freeze_ms;
+    config_edit_all(&plan->config)->merge_freeze_ms = freeze_ms;
 }
 
 /* Speeds of ways and processors, clients' manners, the latest faults. Draws from its own stream. */
@@ -364,7 +368,7 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
 {
     static const char *const policies[] = {"delay", "delay", "breakwater", "off"};
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6f7665726c6f6164));
-    struct config *c = &plan->config;
+    struct settings *c = config_edit_all(&plan->config);
     const int64_t target_ms = spread(&p, 1, 50), interval_ms = spread(&p, 1, 100);
     const int64_t limit_ms = target_ms + prng_between(&p, 0, 200);
     const struct processor_costs work = {
@@ -375,7 +379,8 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
     /* A read of a counter needs a credit for each cell at once, and a quiet router has few. The same holds
      * for the levels and the shards of a bucket. */
     const bool bursts = plan->tallies > 0 || plan->limiters > 0;
-    plan_name(c->overload_policy, bursts && strcmp(policy, "breakwater") == 0 ? "delay" : policy);
+    plan_name(plan->config.overload_policy,
+              bursts && strcmp(policy, "breakwater") == 0 ? "delay" : policy);
     if (often(&p, 60))
         return;
     plan->timings.work = work;
@@ -400,7 +405,7 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
     struct workload *w = &plan->workload;
     const struct dynamo_keys first = w->shapes[0];
     const bool throttles = plan->config.profile != PROFILE_OFF;
-    const int64_t fits = throttles ? 1000 : plan->config.log_segment_bytes / 4;
+    const int64_t fits = throttles ? 1000 : config_all(&plan->config)->log_segment_bytes / 4;
     const int64_t most = spread(&p, 64, 30000);
     for (uint32_t i = 0; i < TABLES_MAX; i++) {
         struct dynamo_keys *k = &w->shapes[i];
@@ -421,8 +426,8 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
     w->filler.seed = prng_next(&p);
     w->range_percent = (uint32_t)prng_between(&p, 0, 100);
     const int64_t least = w->filler.big_percent > 0 ? 2 * MIB : 64 * KIB;
-    if (plan->config.group_max_bytes < least) /* a write must fit */
-        plan->config.group_max_bytes = least;
+    if (config_all(&plan->config)->group_max_bytes < least) /* a write must fit */
+        config_edit_all(&plan->config)->group_max_bytes = least;
 }
 
 /* Conditions, updates and counters. Draws from its own stream. */
@@ -439,17 +444,17 @@ static void plan_updates(struct plan *plan, const struct sim_options *o)
 /* The policies that the caller has chosen. */
 static void plan_policies(struct plan *plan, const struct sim_options *o)
 {
-    struct config *c = &plan->config;
-    c->policies = o->policies;
-    plan_name(c->partition_policy, o->partition_policy);
-    plan_name(c->node_policy, o->node_policy);
-    plan_name(c->headroom_policy, o->headroom_policy);
-    plan_name(c->overload_policy, o->overload_policy);
-    plan_name(c->gac_policy, o->gac_policy);
-    plan_name(c->adaptive_policy, o->adaptive_policy);
-    plan_name(c->split_policy, o->split_policy);
-    plan_name(c->demand_policy, o->demand_policy);
-    plan_name(c->relocate_policy, o->relocate_policy);
+    struct settings *c = config_edit_all(&plan->config);
+    plan->config.policies = o->policies;
+    plan_name(plan->config.partition_policy, o->partition_policy);
+    plan_name(plan->config.node_policy, o->node_policy);
+    plan_name(plan->config.headroom_policy, o->headroom_policy);
+    plan_name(plan->config.overload_policy, o->overload_policy);
+    plan_name(plan->config.gac_policy, o->gac_policy);
+    plan_name(plan->config.adaptive_policy, o->adaptive_policy);
+    plan_name(plan->config.split_policy, o->split_policy);
+    plan_name(plan->config.demand_policy, o->demand_policy);
+    plan_name(plan->config.relocate_policy, o->relocate_policy);
     if (o->headroom_policy != NULL)
         c->write_check = WRITE_CHECK_NAMED;
     if (o->gac_policy != NULL)
@@ -463,13 +468,14 @@ static void plan_transacts(struct plan *plan, const struct sim_options *o)
     const bool some = often(&p, 40) && !o->plain && o->transacts == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
     plan->transact_keys = (uint32_t)prng_between(&p, 2, 8);
-    plan->config.transaction_decide_ms = spread(&p, 20, 5000);
+    config_edit_all(&plan->config)->transaction_decide_ms = spread(&p, 20, 5000);
     plan->transacts = o->transacts > 0 ? (uint32_t)o->transacts : some ? clients : 0;
 }
 
 /* Draws from its own stream. */
 static void plan_saltings(struct plan *plan, const struct sim_options *o)
 {
+    struct settings *c = config_edit_all(&plan->config);
     enum {
         COUNTER_SHARD_UNITS = 50 /* a read takes units of all cells: there must not be too many */
     };
@@ -478,43 +484,45 @@ static void plan_saltings(struct plan *plan, const struct sim_options *o)
     const int64_t ms = spread(&p, 50, 3000);
     plan->salt_ns = (o->saltings_ms > 0 ? o->saltings_ms : some ? ms : 0) * NS_PER_MS;
     plan->workload.salted = plan->salt_ns > 0;
-    plan->config.salting_moves_s = spread(&p, 5, 2000);
-    plan->config.salting_shard_units = spread(&p, 2, 2000);
+    c->salting_moves_s = spread(&p, 5, 2000);
+    c->salting_shard_units = spread(&p, 2, 2000);
     const bool counts = often(&p, 40) && !o->plain && o->tallies == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
     plan->tallies = o->tallies > 0 ? (uint32_t)o->tallies : counts ? clients : 0;
-    if (plan->tallies > 0 && plan->config.salting_shard_units < COUNTER_SHARD_UNITS)
-        plan->config.salting_shard_units = COUNTER_SHARD_UNITS;
+    if (plan->tallies > 0 && c->salting_shard_units < COUNTER_SHARD_UNITS)
+        c->salting_shard_units = COUNTER_SHARD_UNITS;
 }
 
 /* Draws from its own stream. With few deletions a second, an item may change after it was found. */
 static void plan_expiries(struct plan *plan, const struct sim_options *o)
 {
+    struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6578706972790000));
     const bool some = often(&p, 40) && !o->plain && o->expiries == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
     const bool few = often(&p, 60);
     const int64_t items = spread(&p, 20, 200);
-    plan->config.ttl_window_ms = spread(&p, 4000, 8000);
+    c->ttl_window_ms = spread(&p, 4000, 8000);
     plan->expiries = o->expiries > 0 ? (uint32_t)o->expiries : some ? clients : 0;
     if (!few)
         return;
-    plan->config.expiry_items_s = items;
-    plan->config.expiry_busy_percent = 100;
+    c->expiry_items_s = items;
+    c->expiry_busy_percent = 100;
 }
 
 /* Draws from its own stream. Buckets grow and shrink within seconds. */
 static void plan_limiters(struct plan *plan, const struct sim_options *o)
 {
+    struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6275636b65747300));
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
     const bool some = often(&p, 30) && !o->plain && o->limits == 0;
     plan->limiters = o->limits > 0 ? (uint32_t)o->limits : some ? clients : 0;
     if (plan->limiters == 0)
         return;
-    plan->config.limiter_merge_ms = prng_between(&p, 1000, 3000);
-    plan->config.limiter_look_ms = spread(&p, 50, 500);
-    plan->config.limiter_limits_ms = spread(&p, 50, 500);
+    c->limiter_merge_ms = prng_between(&p, 1000, 3000);
+    c->limiter_look_ms = spread(&p, 50, 500);
+    c->limiter_limits_ms = spread(&p, 50, 500);
 }
 
 /* Draws from its own stream. */
@@ -529,7 +537,7 @@ static void plan_follows(struct plan *plan, const struct sim_options *o)
 /* An entry has the keys of index rows, which are long; a real segment has at least 8 MiB. */
 static void plan_log_of_indexes(struct plan *plan)
 {
-    struct config *c = &plan->config;
+    struct settings *c = config_edit_all(&plan->config);
     const int64_t least = 256 * KIB;
     const struct workload *w = &plan->workload;
     const bool any = w->indexed || w->global_indexes || w->tables > 1; /* table_churn.c */
@@ -572,20 +580,21 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         if (vary)
             plan_vary_settings(&plan->config, &plan->configs[id], &p);
         if (o->mistake == SIM_MISTAKE_DEAD_MEMBERS)
-            plan->configs[id].dead_member = DEAD_MEMBER_ZERO;
+            config_edit_all(&plan->configs[id])->dead_member = DEAD_MEMBER_ZERO;
     }
 }
 
 /* The least work beside the machines: no history, no splits, short delays. */
 static void plan_bench(struct plan *plan)
 {
+    struct settings *c = config_edit_all(&plan->config);
     config_init(&plan->config, PROFILE_OFF);
-    plan->config.node_queue_max = 1024;
-    plan->config.log_segment_bytes = 256 * KIB; /* a small log, used again and again */
-    plan->config.log_max_bytes = 4 * MIB;
-    plan->config.memtable_max_bytes = MIB;
-    plan->config.entries_max_bytes = 128 * KIB;
-    plan->config.replicas = plan->replicas;
+    c->node_queue_max = 1024;
+    c->log_segment_bytes = 256 * KIB; /* a small log, used again and again */
+    c->log_max_bytes = 4 * MIB;
+    c->memtable_max_bytes = MIB;
+    c->entries_max_bytes = 128 * KIB;
+    c->replicas = plan->replicas;
     plan->keep_history = false;
     plan->cut_ns = 0;
     plan->split_per_million = 0;
@@ -643,8 +652,8 @@ void plan_make(const struct sim_options *o, struct plan *out)
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
     out->workload.indexed = often(&p, 50);
     out->workload.global_indexes = often(&p, 40);
-    out->config.index_backlog_bytes = spread(&p, 64 * KIB, 512 * KIB);
-    out->config.index_backlog_ms = spread(&p, 100, 5000);
+    config_edit_all(&out->config)->index_backlog_bytes = spread(&p, 64 * KIB, 512 * KIB);
+    config_edit_all(&out->config)->index_backlog_ms = spread(&p, 100, 5000);
     out->workload.index_churn = often(&p, 50) && out->workload.global_indexes;
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/settings/choices.h"
+#include "base/settings/expiry.h"
+#include "base/settings/gac.h"
+#include "base/settings/limiter.h"
 #include "gac/vend.h"
+#include "include/weir/policy_table.h"
 #include "sim/admission_watch.h"
 #include "sim/check.h"
 #include "sim/drains.h"
@@ -188,7 +193,7 @@ static void create_expiries(struct sim *s)
                                               .clients = p->expiries,
                                               .units = plan_side_units(p),
                                               .ahead_ms = ahead_ms,
-                                              .window_ms = p->config.ttl_window_ms,
+                                              .window_ms = config_expiry(&p->config)->ttl_window_ms,
                                               .think_ns = p->workload.think_ns,
                                               .seed = world_seed(&s->run.world, WORLD_EXPIRIES, 0)};
     s->expiries = expiries_create(&expiries);
@@ -270,7 +275,7 @@ static void create_limits(struct sim *s)
                                           .clients = p->limiters,
                                           .nodes_spread_ms = wall_spread_ms(s, false),
                                           .spread_ms = wall_spread_ms(s, true),
-                                          .merge_ms = p->config.limiter_merge_ms,
+                                          .merge_ms = config_limiter(&p->config)->limiter_merge_ms,
                                           .think_ns = p->workload.think_ns,
                                           .seed = world_seed(&s->run.world, WORLD_LIMITS, 0)};
     s->limits = limits_create(&limits);
@@ -377,14 +382,15 @@ static void set_plans(struct sim *s, enum client_plan plan)
 /* Whether routers spend the tokens of servers alone. Shares of their own may exceed the limit. */
 static bool vends(const struct plan *p)
 {
-    const enum gac_policy policy = (enum gac_policy)p->config.gac;
+    const enum gac_policy policy = (enum gac_policy)config_choices(&p->config)->gac;
     return table_policy_asks(&p->config, policy) &&
            table_policy_of(&p->config, policy)->share == NULL;
 }
 
 static bool has_periods(const struct config *c)
 {
-    return (table_policy_of(c, (enum gac_policy)c->gac)->flags & WEIR_TABLE_PERIODS) != 0;
+    return (table_policy_of(c, (enum gac_policy)config_choices(c)->gac)->flags &
+            WEIR_TABLE_PERIODS) != 0;
 }
 
 static void begin_watch(struct sim *s)
@@ -397,7 +403,7 @@ static void begin_watch(struct sim *s)
         const struct gac_key key = {.table = i <= GAC_WRITE ? 1 : i,
                                     .kind = i == GAC_WRITE ? GAC_WRITE : GAC_READ};
         gac_watch_init(&s->watches[i], s->run.world.scheduler.now, key, rate,
-                       duration_ms(c->gac_bank_ms));
+                       duration_ms(config_gac(c)->gac_bank_ms));
     }
 }
 
@@ -601,7 +607,8 @@ static struct duration calm_time(const struct sim *s)
     const struct workload *w = &s->run.plan.workload;
     int64_t ns = CALM_S * NS_PER_S;
     if (has_periods(&s->run.plan.config))
-        ns += 2 * (int64_t)w->keys * w->tables * s->run.plan.config.gac_period_ms * NS_PER_MS;
+        ns += 2 * (int64_t)w->keys * w->tables * config_gac(&s->run.plan.config)->gac_period_ms *
+              NS_PER_MS;
     if (s->run.plan.limits || w->indexed) /* rows of indexes cost, too */
         ns += (w->indexed ? INDEXED_UNITS : LIMITED_UNITS) * (int64_t)w->keys * w->tables *
               NS_PER_S / w->units;
@@ -656,9 +663,9 @@ static bool check_watch(struct sim *s, const struct gac_watch *w)
     const struct config *c = &s->run.plan.config;
     bool touched = (s->run.plan.faults & SIM_FAULTS_GAC) != 0;
     int64_t faults = touched ? (int64_t)faults_strikes(s->faults) : 0;
-    __int128 most_ms = (__int128)c->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
+    __int128 most_ms = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
     if (has_periods(c))
-        most_ms += (__int128)c->gac_period_ms * (faults + 1);
+        most_ms += (__int128)config_gac(c)->gac_period_ms * (faults + 1);
     __int128 most = w->ideal.rate * most_ms / 1000;
     if (w->over_mcu <= most)
         return true;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/must.h"
+#include "base/policies.h"
 #include "workload/text_fields.h"
 
 _Static_assert((int)RETRY_TIMEOUT == (int)WEIR_RETRY_TIMEOUT, "policies see results as they are");
@@ -65,7 +66,7 @@ static const struct weir_retry_policy *retry_find(const struct policies *policie
     const struct slice name = slice_make(text, strcspn(text, ":"));
     const struct policy_entry *e = policies_find(policies, POLICY_RETRY, name);
     if (e != NULL && text_begins(text, e->name, rest))
-        return &e->retry;
+        return policies_policy(e);
     return NULL;
 }
 

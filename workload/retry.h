@@ -18,8 +18,11 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
-#include "base/policies.h"
 #include "base/prng.h"
+#include "base/status.h"
+#include "include/weir/policy_retry.h"
+
+struct policies;
 
 enum retry_result {
     RETRY_DONE,      /* the request is answered well */

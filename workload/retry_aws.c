@@ -19,7 +19,7 @@
  * threads look again when the rate changes. A quota is never short because two threads ask at once. */
 #include <math.h>
 
-#include "include/weir/policy.h"
+#include "include/weir/policy_retry.h"
 
 enum {
     QUOTA = 500,

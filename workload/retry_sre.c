@@ -9,7 +9,7 @@
  * rejected attempt counts as a request, and the request is over. */
 #include <math.h>
 
-#include "include/weir/policy.h"
+#include "include/weir/policy_retry.h"
 
 enum {
     SRE_STEPS = 24,

@@ -5,6 +5,7 @@
  *          never cut.
  *   SUM-2  If two replicas have the same buckets, they get the same merged buckets. */
 #include "engine/admission/admission_internal.h"
+#include "include/weir/policy_partition.h"
 
 static void absorb_states(struct admission *into, const struct admission *from)
 {

@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/limits.h"
+#include "base/policies.h"
+#include "base/settings/admission.h"
 #include "engine/admission/admission_internal.h"
+#include "engine/admission/capacity.h"
+#include "include/weir/policy_partition.h"
 
 const char *admit_reason_name(enum admit_reason reason)
 {
@@ -35,7 +40,8 @@ int64_t admission_debt_max(const struct config *config, int64_t rate_mcu)
 {
     const int64_t least = 2 * (ITEM_SIZE_MAX / 1024) * MCU_PER_UNIT; /* a transactional write */
     int64_t debt;
-    if (__builtin_mul_overflow(rate_mcu, config->debt_max_s, &debt) || debt > INT64_MAX / 4)
+    if (__builtin_mul_overflow(rate_mcu, config_admission(config)->debt_max_s, &debt) ||
+        debt > INT64_MAX / 4)
         debt = INT64_MAX / 4;
     return debt < least ? least : debt;
 }
@@ -46,7 +52,8 @@ static int64_t burst_capacity(const struct admission_meter *m, const struct conf
     int64_t capacity;
     if (!(m->policy->flags & WEIR_PARTITION_SAVES))
         return 0;
-    if (__builtin_mul_overflow(rate, config->burst_max_s, &capacity) || capacity > INT64_MAX / 4)
+    if (__builtin_mul_overflow(rate, config_admission(config)->burst_max_s, &capacity) ||
+        capacity > INT64_MAX / 4)
         capacity = INT64_MAX / 4;
     return capacity;
 }
@@ -68,9 +75,10 @@ static void admission_set_rates(struct admission *a, const struct config *config
         int64_t cap = partition_cap_mcu(config, kind, rates->maximum_mcu[kind]);
         int64_t rate = rates->rate_mcu[kind], debt_max = admission_debt_max(config, rate);
         must(rate >= 0);
-        token_bucket_set_rate(&m->cap, admission_depth(cap, config->cap_depth_ms), cap,
-                              admission_debt_max(config, cap));
-        token_bucket_set_rate(&m->allocation, admission_depth(rate, config->allocation_depth_ms),
+        token_bucket_set_rate(&m->cap, admission_depth(cap, config_admission(config)->cap_depth_ms),
+                              cap, admission_debt_max(config, cap));
+        token_bucket_set_rate(&m->allocation,
+                              admission_depth(rate, config_admission(config)->allocation_depth_ms),
                               rate, debt_max);
         token_bucket_set_rate(&m->burst, burst_capacity(m, config, rate), 0, debt_max);
     }

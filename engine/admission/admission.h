@@ -12,63 +12,15 @@
  * Not here: the limit of a whole table (router/admission/limit.h, gac/). */
 #pragma once
 
-#include "base/policies.h"
-#include "engine/admission/member.h"
+#include "base/token_bucket.h"
+#include "engine/admission/verdict.h"
+#include "include/weir/policy_base.h"
 
-enum {
-    TRANSACTION_FACTOR = 2 /* reads and writes in transactions cost so many times as much */
-};
-
-#define MCU_PER_UNIT INT64_C(1000)
-
-enum admit_kind {
-    ADMIT_READ,
-    ADMIT_WRITE,
-    ADMIT_KINDS
-};
-
-enum admit_reason {
-    ADMIT_OK = 0,
-    ADMIT_REFUSED_KEY_RANGE = 1,  /* the partition maximum; burst never exceeds it */
-    ADMIT_REFUSED_ALLOCATION = 2, /* allocation and burst are both short */
-    ADMIT_REFUSED_NODE = 3,       /* the node has no headroom for a burst */
-    ADMIT_REFUSED_MEMBER = 4,     /* a member of the replication group has no headroom */
-    ADMIT_REFUSED_TABLE =
-        5, /* the limit of the whole table, at routers (router/admission/limit.h) */
-    ADMIT_REFUSED_OVERLOAD = 6, /* it has waited too long for a processor (overload.h) */
-    ADMIT_REFUSED_INDEX = 7,    /* a global index does not keep up with the writes (node/feed.h) */
-    ADMIT_REASONS,
-};
-
-const char *admit_reason_name(enum admit_reason reason); /* "ok", "key-range", ... static */
-
-/* The balances at the decision, before any debit. */
-struct admit_levels {
-    int64_t cap_mcu;
-    int64_t allocation_mcu;
-    int64_t burst_mcu;
-    int64_t node_mcu;
-};
-
-/* Begins like struct weir_verdict, so that policies write into it. */
-struct admit_verdict {
-    enum admit_reason reason;
-    union {
-        uint32_t flags; /* enum weir_verdict_flag */
-        struct {
-            uint32_t burst : 1;    /* admitted beyond the allocation */
-            uint32_t promised : 1; /* a burst within the node's promise to the table */
-        };
-    };
-    uint32_t member;      /* ADMIT_REFUSED_MEMBER: the node that refused. ADMIT_REFUSED_INDEX: the
-                        partition of the index that holds up the others; 0: not known */
-    uint32_t index;       /* ADMIT_REFUSED_INDEX: the table id of the index */
-    struct duration wait; /* until the same request passes if no other comes: exact to the ns, or an
-                             upper bound if several partitions burst on the node */
-    struct admit_levels levels;
-    enum admit_reason cause; /* ADMIT_REFUSED_INDEX: why the index's partition refused; ADMIT_OK: it
-                                did not, it only lags */
-};
+struct config;
+struct members;
+struct policies;
+struct weir_node_policy;
+struct weir_partition_policy;
 
 /* The node's promise to a table whose limit routers keep: the sum of the allocations of the table's
  * partitions here. What some of them leave unused, the others may use before they count as bursting
@@ -94,26 +46,6 @@ struct admit_group {
     uint32_t count;
     uint32_t nodes[16];
 };
-
-/* The maximum of any partition, per second. */
-static inline int64_t partition_max_mcu(const struct config *c, enum admit_kind kind)
-{
-    return (kind == ADMIT_READ ? c->partition_max_rcu : c->partition_max_wcu) * MCU_PER_UNIT;
-}
-
-/* The maximum of a partition whose table has the maximum `own_mcu`; 0: the table has none. */
-static inline int64_t partition_cap_mcu(const struct config *c, enum admit_kind kind,
-                                        int64_t own_mcu)
-{
-    int64_t most = partition_max_mcu(c, kind);
-    return own_mcu > 0 && own_mcu < most ? own_mcu : most;
-}
-
-/* The capacity of a node with these settings, per second. */
-static inline int64_t node_capacity_mcu(const struct config *c, enum admit_kind kind)
-{
-    return (kind == ADMIT_READ ? c->node_rcu : c->node_wcu) * MCU_PER_UNIT;
-}
 
 struct admission_meter {
     const struct weir_partition_policy *policy; /* borrows */
@@ -154,28 +86,8 @@ admission_policies_same(const struct weir_partition_policy *both)
     return (struct admission_policies){{both, both}};
 }
 
-/* weir's own policy with that name; NULL: none. */
-const struct weir_partition_policy *admission_policy_find(struct slice name);
-/* The same, also of those loaded from files. */
-const struct weir_partition_policy *admission_policy_named(const struct config *config,
-                                                           struct slice name);
-/* The policy of a table's partitions, for reads or for writes. `gac`: the table's own choice for
- * that kind (base/config.h). It is the configured policy, except:
- *   - always-burst instead of a policy that only bursts what was saved, if routers keep the table's
- *     limit: then partitions need not save tokens before they burst.
- *   - always-burst instead of a policy that limits and does not share, for an on-demand table. */
-const struct weir_partition_policy *admission_policy_of(const struct config *config, uint8_t gac,
-                                                        bool on_demand);
-/* The names of weir's own policies, separated by ", ", for error texts. */
-const char *admission_policy_names(void);
-/* Whether weir has a policy with that name for partitions, nodes or headroom. */
-bool admission_policy_is_own(enum policy_point point, const char *name);
-
 /* The configured policy that shares a node. */
 const struct weir_node_policy *node_policy_of(const struct config *config);
-/* Whether the configured policies of partitions, nodes and headroom exist. STATUS_MALFORMED: `error`
- * names the setting, and the policies that exist. */
-enum status admission_policies_check(const struct config *config, struct buffer *error);
 
 void node_admission_init(struct node_admission *n, const struct config *config, struct instant now);
 /* Whether more than one partition bursts on this node, in this round or the last. */
@@ -283,10 +195,3 @@ void admission_spare_cap(struct admission *a, enum admit_kind kind, int64_t mcu)
 /* Levels now, for status pages. */
 struct admit_levels admission_levels(const struct admission *a, const struct node_admission *node,
                                      enum admit_kind kind, struct instant now);
-
-/* ---- units (specification of the service: sizes are rounded up) ---- */
-
-/* The cost of a read: one unit per 4 KiB, rounded up, at least one unit; half if not consistent. */
-int64_t read_cost_mcu(int64_t size_bytes, bool consistent);
-/* The cost of a write: one unit per 1 KiB, rounded up, at least one unit. */
-int64_t write_cost_mcu(int64_t size_bytes);

@@ -3,6 +3,8 @@
  * Each function checks its arguments: a policy reaches no must(). What makes no sense does nothing,
  * and the decision becomes a refusal (admission.c). */
 #include "engine/admission/admission_internal.h"
+#include "engine/admission/member.h"
+#include "include/weir/policy_partition.h"
 
 static struct token_bucket *case_bucket(const struct weir_case *c, enum weir_bucket b)
 {

@@ -1,4 +1,5 @@
 /* cost.c - the cost of a request, by the bytes that it reads or writes. */
+#include "base/buffer.h"
 #include "engine/admission/admission.h"
 
 enum {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/admission/admission_internal.h"
+#include "include/weir/policy_partition.h"
 
 enum {
     PIECES_MAX = WEIR_POLICY_PIECES_MAX,

@@ -3,6 +3,14 @@
 
 #include <stdlib.h>
 
+#include "base/policies.h"
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
+#include "base/settings/reports.h"
+#include "base/token_bucket.h"
+#include "include/weir/policy_base.h"
+#include "include/weir/policy_headroom.h"
+
 /* The member that a policy is asked about. */
 struct weir_member {
     struct members *members;
@@ -18,10 +26,10 @@ void members_init(struct members *m, const struct config *config, uint32_t node_
 {
     *m = (struct members){.policy = headroom_policy_of(config),
                           .policies = config->policies,
-                          .dead = (enum dead_member)config->dead_member,
-                          .deadline = duration_ms(config->report_deadline_ms),
-                          .lease = duration_ms(config->member_lease_ms),
-                          .depth = duration_ms(config->node_depth_ms),
+                          .dead = (enum dead_member)config_choices(config)->dead_member,
+                          .deadline = duration_ms(config_reports(config)->report_deadline_ms),
+                          .lease = duration_ms(config_reports(config)->member_lease_ms),
+                          .depth = duration_ms(config_admission(config)->node_depth_ms),
                           .count = node_count};
     m->nodes = must_calloc(node_count + 1, sizeof m->nodes[0]);
 }

@@ -17,9 +17,12 @@
  * Promises: pure; O(1) per member; no allocation after init. Units: mcu of writes. */
 #pragma once
 
-#include "base/config.h"
-#include "base/policies.h"
-#include "base/token_bucket.h"
+#include "base/instant.h"
+
+struct config;
+struct policies;
+struct token_bucket;
+struct weir_headroom_policy;
 
 struct member {
     /* the member's last report */
@@ -43,8 +46,8 @@ struct member {
 struct members {
     const struct weir_headroom_policy *policy; /* borrows */
     struct policies *policies;                 /* borrows; those loaded from files; may be NULL */
-    enum dead_member dead;
-    struct duration deadline; /* of reports */
+    int64_t dead;                              /* enum dead_member */
+    struct duration deadline;                  /* of reports */
     struct duration lease;
     struct duration depth; /* in which an empty bucket of a node fills up */
     uint32_t count;

@@ -1,6 +1,10 @@
 /* overload.c - asks the policy of overload, and lends it what it may see. */
 #include "engine/admission/overload.h"
 
+#include "base/policies.h"
+#include "base/settings/overload.h"
+#include "include/weir/policy_overload.h"
+
 struct weir_arrival {
     const struct overload *overload;
     const struct overload_arrival *arrival;
@@ -55,13 +59,13 @@ void *weir_arrival_state(const struct weir_arrival *a)
 void overload_init(struct overload *o, const struct config *config)
 {
     const struct weir_overload_policy *policy = overload_policy_of(config);
-    const int64_t aim_ns = config->overload_target_ms * NS_PER_MS;
+    const int64_t aim_ns = config_overload(config)->overload_target_ms * NS_PER_MS;
     *o = (struct overload){.policy = policy,
                            .policies = config->policies,
                            .target_ns = policy->flags & WEIR_OVERLOAD_CLASSES ? -1 : aim_ns,
                            .aim_ns = aim_ns,
-                           .interval_ns = config->overload_interval_ms * NS_PER_MS,
-                           .limit_ns = config->overload_limit_ms * NS_PER_MS};
+                           .interval_ns = config_overload(config)->overload_interval_ms * NS_PER_MS,
+                           .limit_ns = config_overload(config)->overload_limit_ms * NS_PER_MS};
 }
 
 bool overload_arrive(struct overload *o, const struct overload_arrival *arrival)

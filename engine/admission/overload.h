@@ -12,9 +12,12 @@
  * Promises: O(1), no allocation, no clock: time is an argument. Same calls, same answers. */
 #pragma once
 
-#include "base/config.h"
 #include "base/instant.h"
-#include "base/policies.h"
+#include "include/weir/policy_base.h"
+
+struct config;
+struct policies;
+struct weir_overload_policy;
 
 struct overload {
     const struct weir_overload_policy *policy;

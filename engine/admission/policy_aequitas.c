@@ -14,7 +14,7 @@
  * requests in even succession. The least probability is a hundredth; a tenth there. The interval is
  * overload_interval_ms: the published one, many times the objective, is made for objectives of
  * microseconds. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_aequitas;
 

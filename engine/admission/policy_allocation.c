@@ -1,5 +1,5 @@
 /* policy_allocation.c - only the allocated throughput: unused tokens are lost. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_partition.h"
 
 /* Every request comes here: what is called is compiled in. */
 #define HOT   __attribute__((flatten))

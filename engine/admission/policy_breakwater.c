@@ -8,7 +8,7 @@
  * numbers for growth and decrease.
  * Simplified: all routers that asked within a second have equal parts; routers do not tell what they
  * would send. A router's part is never less than one. Credits change once a millisecond. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_breakwater;
 

@@ -2,7 +2,7 @@
  *
  * burst: as much as the partition has saved (DynamoDB, USENIX ATC 2022, section 4.1).
  * always-burst: as much as is asked for, because routers keep the table's limit (section 4.3). */
-#include "include/weir/policy.h"
+#include "include/weir/policy_partition.h"
 
 /* Every request comes here: what is called is compiled in. */
 #define HOT   __attribute__((flatten))

@@ -1,6 +1,13 @@
 /* policy_choice.c - the policies of partitions, nodes, headroom and overload, by name. */
+#include "engine/admission/policy_choice.h"
+
+#include "base/settings/choices.h"
 #include "engine/admission/admission_internal.h"
+#include "engine/admission/member.h"
 #include "engine/admission/overload.h"
+#include "include/weir/policy_headroom.h"
+#include "include/weir/policy_overload.h"
+#include "include/weir/policy_partition.h"
 
 static const struct weir_partition_policy *const partition_policies[] = {
     &weir_partition_allocation,
@@ -60,7 +67,7 @@ const struct weir_partition_policy *admission_policy_named(const struct config *
 {
     const struct weir_partition_policy *own = admission_policy_find(name);
     struct policy_entry *e = policies_find(config->policies, POLICY_PARTITION, name);
-    return own != NULL ? own : e != NULL ? &e->partition : NULL;
+    return own != NULL ? own : policies_policy(e);
 }
 
 static const struct weir_node_policy *node_policy_named(const struct config *config,
@@ -68,7 +75,7 @@ static const struct weir_node_policy *node_policy_named(const struct config *con
 {
     const struct weir_node_policy *own = node_policy_find(name);
     struct policy_entry *e = policies_find(config->policies, POLICY_NODE, name);
-    return own != NULL ? own : e != NULL ? &e->node : NULL;
+    return own != NULL ? own : policies_policy(e);
 }
 
 const struct weir_partition_policy *admission_policy_of(const struct config *config, uint8_t gac,
@@ -95,12 +102,12 @@ static const struct weir_headroom_policy *headroom_policy_named(const struct con
 {
     const struct weir_headroom_policy *own = headroom_policy_find(name);
     struct policy_entry *e = policies_find(config->policies, POLICY_HEADROOM, name);
-    return own != NULL ? own : e != NULL ? &e->headroom : NULL;
+    return own != NULL ? own : policies_policy(e);
 }
 
 const struct weir_headroom_policy *headroom_policy_of(const struct config *config)
 {
-    switch ((enum write_check)config->write_check) {
+    switch ((enum write_check)config_choices(config)->write_check) {
     case WRITE_CHECK_OFF:
         return &weir_headroom_off;
     case WRITE_CHECK_GAUGE:
@@ -121,7 +128,7 @@ static const struct weir_overload_policy *overload_policy_named(const struct con
 {
     const struct weir_overload_policy *own = overload_policy_find(name);
     struct policy_entry *e = policies_find(config->policies, POLICY_OVERLOAD, name);
-    return own != NULL ? own : e != NULL ? &e->overload : NULL;
+    return own != NULL ? own : policies_policy(e);
 }
 
 const struct weir_overload_policy *overload_policy_of(const struct config *config)

@@ -11,7 +11,7 @@
  * priorities that routers hold back rises by one a window, since nobody counts those requests. */
 #include <string.h>
 
-#include "include/weir/policy.h"
+#include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_dagor;
 

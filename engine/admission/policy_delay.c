@@ -10,7 +10,7 @@
  *        instead of packets (Maurer, "Fail at Scale", ACM Queue 2015): the allowed wait shrinks,
  *        instead of a rate of drops that grows by a square root.
  * off    Nothing is refused. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_delay;
 extern const struct weir_overload_policy weir_overload_off;

@@ -15,7 +15,7 @@
  *   - Within a round, the partitions that have a deficit take what the node's bucket holds first come,
  *     first served. One that asks seldom may find the bucket empty before it has had its quantum.
  *   - A cost above two quanta passes when the deficit has two, and the deficit goes below zero. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_partition.h"
 
 extern const struct weir_node_policy weir_node_drr;
 

@@ -9,7 +9,7 @@
  * refilled  A baseline: the last report, plus what the node's bucket refilled since. Source: none; it
  *        is what a reader of an old report would assume first. It assumes that nobody has spent
  *        anything since the report. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_headroom.h"
 
 extern const struct weir_headroom_policy weir_headroom_off;
 extern const struct weir_headroom_policy weir_headroom_gauge;

@@ -1,6 +1,6 @@
 /* policy_none.c - never throttles. Charges nothing, so that no debt remains when another policy
  * takes over. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_partition.h"
 
 extern const struct weir_partition_policy weir_partition_none;
 

@@ -15,7 +15,7 @@
  * importance among tables: a router does not know it. Each router looks by itself, and sees its own
  * answers. The controller acts once a second there; here that would let a second of the flood into
  * the queues. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_overload.h"
 
 extern const struct weir_overload_policy weir_overload_topfull;
 

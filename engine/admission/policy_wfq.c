@@ -23,7 +23,7 @@
  *   - sfq: refused requests stand for the queue. At the end of an eighth of a round virtual time
  *     rises to the least start tag that was refused in it.
  *   - Followers' and merged partitions' tags are taken over as they are. */
-#include "include/weir/policy.h"
+#include "include/weir/policy_partition.h"
 
 extern const struct weir_node_policy weir_node_wfq;
 extern const struct weir_node_policy weir_node_sfq;

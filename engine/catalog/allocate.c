@@ -7,6 +7,7 @@
  * no limit of an index's writes.
  *
  * The nodes of all members carry the writes. The leader's node carries the reads. */
+#include "base/gac_policy.h"
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog_internal.h"
 

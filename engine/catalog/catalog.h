@@ -17,7 +17,7 @@
 #include "engine/catalog/decision.h"
 #include "engine/catalog/report.h"
 #include "engine/catalog/split.h"
-#include "engine/message/message.h"
+#include "engine/message/reply_code.h"
 
 enum {
     CATALOG_GROUP = 0,

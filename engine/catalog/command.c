@@ -1,4 +1,10 @@
 /* command.c - catalog commands as bytes. */
+#include "base/gac_policy.h"
+#include "base/settings/admission.h"
+#include "base/settings/replication.h"
+#include "base/settings/salting.h"
+#include "base/settings/streams.h"
+#include "base/settings/tables.h"
 #include "engine/catalog/catalog.h"
 
 void catalog_command_init(struct catalog_command *c, enum catalog_op op,
@@ -9,23 +15,29 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .spec.billing = BILLING_PROVISIONED,
         .wall_ms = wall_ms,
         .node_count = node_count,
-        .replicas = (uint32_t)(config->replicas < node_count ? config->replicas : node_count),
-        .node_mcu = {[ADMIT_READ] = config->node_rcu * MCU_PER_UNIT,
-                     [ADMIT_WRITE] = config->node_wcu * MCU_PER_UNIT},
-        .partition_max_mcu = {[ADMIT_READ] = config->partition_max_rcu * MCU_PER_UNIT,
-                              [ADMIT_WRITE] = config->partition_max_wcu * MCU_PER_UNIT},
-        .table_max = {[ADMIT_READ] = config->table_max_rcu, [ADMIT_WRITE] = config->table_max_wcu},
-        .on_demand = {[ADMIT_READ] = config->on_demand_rcu, [ADMIT_WRITE] = config->on_demand_wcu},
-        .on_demand_promise_percent = config->on_demand_promise_percent,
-        .on_demand_switches_max = config->on_demand_switches_max,
+        .replicas = (uint32_t)(config_replication(config)->replicas < node_count
+                                   ? config_replication(config)->replicas
+                                   : node_count),
+        .node_mcu = {[ADMIT_READ] = config_admission(config)->node_rcu * MCU_PER_UNIT,
+                     [ADMIT_WRITE] = config_admission(config)->node_wcu * MCU_PER_UNIT},
+        .partition_max_mcu = {[ADMIT_READ] =
+                                  config_admission(config)->partition_max_rcu * MCU_PER_UNIT,
+                              [ADMIT_WRITE] =
+                                  config_admission(config)->partition_max_wcu * MCU_PER_UNIT},
+        .table_max = {[ADMIT_READ] = config_tables(config)->table_max_rcu,
+                      [ADMIT_WRITE] = config_tables(config)->table_max_wcu},
+        .on_demand = {[ADMIT_READ] = config_tables(config)->on_demand_rcu,
+                      [ADMIT_WRITE] = config_tables(config)->on_demand_wcu},
+        .on_demand_promise_percent = config_tables(config)->on_demand_promise_percent,
+        .on_demand_switches_max = config_tables(config)->on_demand_switches_max,
         .gac = (uint8_t)gac_policy_of(config, GAC_AS_CONFIGURED),
-        .decreases_max = config->decreases_max,
-        .decrease_wait_s = config->decrease_wait_s,
-        .ttl_change_ms = config->ttl_change_ms,
-        .tables_max = config->tables_max,
-        .salted_keys_max = config->salted_keys_max,
-        .table_partitions_max = config->table_partitions_max,
-        .stream_retention_ms = config->stream_retention_ms,
+        .decreases_max = config_tables(config)->decreases_max,
+        .decrease_wait_s = config_tables(config)->decrease_wait_s,
+        .ttl_change_ms = config_tables(config)->ttl_change_ms,
+        .tables_max = config_tables(config)->tables_max,
+        .salted_keys_max = config_salting(config)->salted_keys_max,
+        .table_partitions_max = config_tables(config)->table_partitions_max,
+        .stream_retention_ms = config_streams(config)->stream_retention_ms,
     };
 }
 

@@ -188,10 +188,9 @@ bool catalog_change_throughput(struct catalog *c, const struct catalog_command *
 
 uint32_t catalog_partitions_needed(const struct catalog_command *command, const struct table *t)
 {
-    const struct config settings = {
-        .partition_max_rcu = command->partition_max_mcu[ADMIT_READ] / MCU_PER_UNIT,
-        .partition_max_wcu = command->partition_max_mcu[ADMIT_WRITE] / MCU_PER_UNIT};
-    return share_partitions_initial(&settings, t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
+    return share_partitions_within(command->partition_max_mcu[ADMIT_READ] / MCU_PER_UNIT,
+                                   command->partition_max_mcu[ADMIT_WRITE] / MCU_PER_UNIT,
+                                   t->warm[ADMIT_READ], t->warm[ADMIT_WRITE]);
 }
 
 void catalog_reach_peak(const struct catalog_command *command, struct table *t,

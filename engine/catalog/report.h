@@ -8,7 +8,7 @@
 
 #include "engine/heat/heavy.h"
 #include "engine/index/index.h"
-#include "engine/message/message.h"
+#include "engine/message/partition_stats.h"
 
 struct node_report {
     uint32_t node;

@@ -1,6 +1,7 @@
 /* table.c - tables and their partitions, as the catalog knows them and as bytes. */
 #include "engine/catalog/table.h"
 
+#include "base/gac_policy.h"
 #include "engine/message/request_traits.h"
 
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");

@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include "base/big_endian.h"
+#include "base/settings/heat.h"
+#include "engine/admission/capacity.h"
 #include "engine/heat/recent.h"
 #include "engine/item/storage_key.h"
 
@@ -53,10 +55,11 @@ void heat_init(struct heat *h, struct slice lo, struct slice hi, uint64_t seed,
 {
     *h = (struct heat){.seed = seed,
                        .shared = shared_size(lo, hi),
-                       .half_life_ms = (uint32_t)config->heat_half_life_ms,
-                       .recent_ms = (uint32_t)config->heat_recent_ms};
+                       .half_life_ms = (uint32_t)config_heat(config)->heat_half_life_ms,
+                       .recent_ms = (uint32_t)config_heat(config)->heat_recent_ms};
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++)
-        h->start_mcu[kind] = partition_max_mcu(config, kind) * config->heat_start_percent / 100;
+        h->start_mcu[kind] =
+            partition_max_mcu(config, kind) * config_heat(config)->heat_start_percent / 100;
 }
 
 static void heat_drop(struct heat *h)

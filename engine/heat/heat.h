@@ -24,8 +24,10 @@
 #pragma once
 
 #include "base/arena.h"
-#include "engine/admission/admission.h"
+#include "engine/admission/verdict.h"
 #include "engine/heat/sketch.h"
+
+struct config;
 
 enum {
     HEAT_POINTS_MAX = ADMIT_KINDS * SKETCH_ENTRIES,

@@ -5,6 +5,7 @@
  *   ADVISED:  u32 cuts | each cut: u32 size, bytes | shares of reads, then of writes, u32 each
  *             | u32 size, key that is cut out | u32 share
  *             | for reads, then for writes: u64 served before, u64 after, u64 of the key */
+#include "base/limits.h"
 #include "engine/heat/split_point.h"
 
 const char *split_verdict_name(enum split_verdict v)

@@ -6,6 +6,8 @@
  * maximum. */
 #include "engine/heat/split_point.h"
 
+#include "base/settings/split.h"
+#include "engine/admission/capacity.h"
 #include "engine/heat/split_point_internal.h"
 #include "engine/item/storage_key.h"
 
@@ -18,10 +20,10 @@ struct split_question split_question_of(const struct config *config, struct slic
         .hi = hi,
         .max_mcu = {[ADMIT_READ] = partition_max_mcu(config, ADMIT_READ),
                     [ADMIT_WRITE] = partition_max_mcu(config, ADMIT_WRITE)},
-        .fill_ppm = config->split_fill_percent * percent,
-        .largest_ppm = config->split_largest_percent * percent,
-        .gain_ppm = config->split_gain_percent * percent,
-        .samples_min = config->split_samples_min,
+        .fill_ppm = config_split(config)->split_fill_percent * percent,
+        .largest_ppm = config_split(config)->split_largest_percent * percent,
+        .gain_ppm = config_split(config)->split_gain_percent * percent,
+        .samples_min = config_split(config)->split_samples_min,
     };
 }
 

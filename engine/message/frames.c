@@ -1,6 +1,7 @@
 /* frames.c - encodes and decodes frames: the fields of every message, then those of its kind. */
 #include "engine/message/frames.h"
 
+#include "base/limits.h"
 #include "engine/message/request_traits.h"
 
 enum {

@@ -5,7 +5,10 @@
  * connection is lost, its open requests get no reply. */
 #pragma once
 
-#include "engine/admission/admission.h"
+#include "base/buffer.h"
+#include "base/status.h"
+#include "engine/admission/verdict.h"
+#include "engine/message/reply_code.h"
 
 enum request_op {
     /* to the node that holds the partition */
@@ -59,6 +62,11 @@ struct read_stamp {
     uint64_t index;
 };
 
+/* Bytes for the fields of a family of messages whose header is not included here. */
+enum {
+    MESSAGE_ROOM = 96
+};
+
 /* Slices are borrowed. */
 struct request {
     uint64_t id;        /* chosen by the sender; the reply has it too */
@@ -110,27 +118,6 @@ struct request {
             struct read_stamp since;
         } unchanged; /* UNCHANGED */
         struct {
-            struct slice key;         /* of the first part */
-            struct slice parts;       /* PUT, DELETE, UPDATE, CHECK: each a frame (frames.h) */
-            struct slice transaction; /* struct transaction_part */
-            int64_t least_mcu;        /* the least that the parts cost together */
-        } transact;                   /* TRANSACT */
-        struct {
-            struct slice key;  /* of the first of the partition's parts */
-            struct slice keys; /* of all: each u32 size, storage key */
-            int64_t mcu;       /* the least that they cost */
-            uint8_t back;      /* enum write_admitted: how they were admitted, and are not any more;
-                                  WRITE_NOT_ADMITTED: they are to be admitted */
-        } admit;               /* TRANSACT_ADMIT */
-        struct {
-            struct slice key; /* DECIDE, ASK: the anchor; RESOLVE: of the part */
-            uint64_t id_high;
-            uint64_t id_low;
-            struct slice token; /* DECIDE: TRANSACTION_TOKEN_SIZE bytes */
-            bool commits;       /* RESOLVE */
-            bool aborts;        /* ASK: what is not known is aborted */
-        } transaction;          /* TRANSACT_DECIDE, TRANSACT_RESOLVE, TRANSACT_ASK */
-        struct {
             struct slice lo; /* inclusive */
             struct slice hi; /* exclusive; empty: the partition's end */
             bool consistent;
@@ -159,38 +146,10 @@ struct request {
             uint32_t children; /* wanted number; 0: as many as the partition's rate needs */
         } heat;                /* PARTITION_HEAT */
         struct {
-            struct slice key; /* a key of the partition */
-            uint32_t stream;
-            uint64_t epoch; /* of the shard */
-            uint64_t index; /* the first record that is wanted: engine/stream/stream.h; 0: the
-                               oldest that is there */
-            uint32_t place;
-            uint32_t items_max;
-            uint32_t bytes_max; /* stop after the record that reaches so many bytes */
-            bool latest;        /* none is wanted, but where the next one will be */
-        } records;              /* RECORDS */
-        struct {
-            struct slice key;   /* of an item, or where to begin; names the shard */
-            struct slice hi;    /* where to end; empty: only the item `key` */
-            uint32_t shards;    /* homes are chosen by this number */
-            uint32_t items_max; /* to move; 0: one piece */
-            bool fold;          /* a piece of a counter: cells of shards that it gives up are added
-                                   to those of shard 0 */
-        } move; /* SHARD_MOVE: the answer is a range without items: `count` were moved
-                                  of `scanned`, `last` is where to go on, `more`: not at `hi` */
-        struct {
             struct slice name;
             struct slice spec; /* CREATE, UPDATE: struct table_spec */
             uint32_t id;       /* GET without a name */
         } table;               /* TABLE_CREATE, TABLE_UPDATE, TABLE_DELETE, TABLE_GET */
-        struct {
-            struct slice lo; /* the base partition's range */
-            struct slice hi;
-        } session; /* INDEX_SESSION */
-        struct {
-            struct slice from; /* the least storage key to begin with */
-            uint32_t index;    /* the table of the index */
-        } fill;                /* INDEX_FILL: the answer is a range without items */
         struct {
             struct slice name;  /* of the table, for texts */
             struct slice split; /* struct table_split */
@@ -207,9 +166,10 @@ struct request {
             uint32_t events_max; /* 0: as many as fit in a page */
         } events;                /* EVENTS */
         struct {
-            struct slice decision; /* engine/catalog/decision.h */
-            uint8_t op;            /* enum catalog_op */
-        } decide;                  /* DECIDE */
+            struct slice decision;                     /* engine/catalog/decision.h */
+            uint8_t op;                                /* enum catalog_op */
+        } decide;                                      /* DECIDE */
+        _Alignas(uint64_t) uint8_t room[MESSAGE_ROOM]; /* the other kinds: MESSAGE_FAMILY */
     };
 };
 
@@ -227,35 +187,6 @@ enum write_want {
     WANT_OLD, /* the item before the write */
     WANT_NEW, /* UPDATE: the item after the write */
     WRITE_WANTS,
-};
-
-enum reply_code {
-    REPLY_OK = 0,
-    REPLY_THROTTLED = 1,       /* the verdict has the reason and the time to wait */
-    REPLY_WRONG_PARTITION = 2, /* not here, not this epoch, or key outside: refresh the map */
-    REPLY_OVERLOADED = 3,      /* not done: the node is busy, or a change is under way; try again */
-    REPLY_FULL = 4,            /* disk or map is full: writes are refused, nothing was done */
-    REPLY_STOPPED = 5,         /* the node's disk failed: writes are refused until a restart */
-    REPLY_CORRUPT = 6,         /* the stored item fails its checksum, or cannot be read */
-    REPLY_UNKNOWN = 7,         /* the outcome of the write is unknown */
-    REPLY_MALFORMED = 8,       /* the request makes no sense; `text` says why */
-    REPLY_TABLE_EXISTS = 9,
-    REPLY_TABLE_NOT_FOUND = 10,
-    REPLY_TABLE_BUSY = 11,       /* being created, updated or deleted */
-    REPLY_LIMIT_EXCEEDED = 12,   /* `text` names the limit */
-    REPLY_NOT_LEADER = 13,       /* nothing was done; ask `leader`, if 0 try again later */
-    REPLY_STALE_MAP = 14,        /* the sender's map is old: nothing was done, ask the catalog */
-    REPLY_COLLECTION_FULL = 15,  /* the item collection may not grow; nothing was done */
-    REPLY_CONDITION_FAILED = 16, /* the write's condition does not hold; nothing was done */
-    REPLY_UPDATE_FAILED = 17,    /* the update does not fit the item; nothing was done */
-    REPLY_TABLE_INVALID = 18,    /* the table may not be changed so; `text` says why */
-    REPLY_LOCKED = 19,           /* a transaction has the item; nothing was done */
-    REPLY_TOKEN_DONE = 20,       /* the transaction with this token has been committed before */
-    REPLY_TOKEN_RUNS = 21,       /* it is under way; nothing was done */
-    REPLY_TOKEN_MISMATCH = 22,   /* the token was used for another request; nothing was done */
-    REPLY_ABORTED = 23,          /* the transaction has been aborted; nothing was done */
-    REPLY_SPREAD = 24, /* other partitions have some of the transaction's items; nothing was done */
-    REPLY_CODES,
 };
 
 /* The member of the union that a reply uses. */
@@ -341,25 +272,7 @@ struct reply {
             uint64_t as_of;        /* up to this index of the catalog's log */
             uint64_t term;         /* the catalog's: another one has heard no earlier report */
         } gone;                    /* TABLE_REPORT */
-        struct {
-            uint64_t id;
-        } session; /* INDEX_SESSION */
-        struct {
-            struct slice replies; /* of the parts, in their order: each a frame; empty: all alike */
-            struct slice index_costs; /* as in `item` */
-            struct slice collections; /* the sizes of the item collections after each part that
-                                         writes: each i64; empty: they are not counted */
-        } parts;                      /* TRANSACT, TRANSACT_ADMIT */
-        struct {
-            uint8_t decided; /* enum transaction_state */
-        } state;             /* TRANSACT_ASK */
-        struct {
-            struct slice records; /* each u32 size: u64 index, u32 place, struct stream_record */
-            uint64_t index;       /* where to go on */
-            uint32_t place;
-            bool closed;  /* nothing will follow */
-            bool trimmed; /* the first one that is wanted is gone: there are none */
-        } records;        /* RECORDS */
+        _Alignas(uint64_t) uint8_t room[MESSAGE_ROOM]; /* the other kinds: MESSAGE_FAMILY */
     };
 };
 
@@ -370,69 +283,16 @@ enum message_kind {
     MESSAGE_PEER = 3, /* node to node: NODE_SEND's envelopes */
 };
 
-/* What a partition did since the node started. */
-struct load_total {
-    int64_t consumed_mcu;
-    int64_t refused_mcu;            /* total cost of refused requests, as far as it is known */
-    int64_t refused[ADMIT_REASONS]; /* requests, by reason; ADMIT_OK: 0 */
-};
-
-struct codec;
-
-/* The last time that a global index did not take a row. */
-struct index_refusal {
-    uint32_t index;     /* number of its table; 0: none */
-    uint32_t partition; /* of the index */
-    uint64_t reason; /* enum admit_reason; ADMIT_OK: not one of admission. So wide that the struct
-                           has no padding: reports are hashed */
-};
-
-struct partition_counts {
-    struct load_total load;
-    int64_t admitted; /* requests */
-    int64_t burst;    /* admitted requests that were a burst */
-};
-
-/* One record of a REQUEST_STATS reply. */
-struct partition_stats {
-    uint32_t partition;
-    uint32_t node;
-    uint32_t table_id;
-    bool leads;
-    uint8_t voters;    /* of the group; 0: this replica does not lead */
-    uint8_t caught_up; /* voters that have all committed entries and need no snapshot */
-    int64_t bytes;     /* of its items; -1: they are being counted again */
-    struct {
-        bool feeds; /* it leads, and has global indexes */
-        int64_t lag_ms;
-        int64_t items;                /* with changes that an index lacks */
-        int64_t bytes;                /* of these changes */
-        struct index_refusal refusal; /* index 0 also without changes */
-    } indexes;
-    struct {
-        bool on;        /* it leads, and its items expire */
-        int64_t lag_ms; /* since the last round that has ended began: what was over then is gone */
-        int64_t items;  /* expired, since the node started */
-    } expiry;
-    struct {
-        int64_t locks;     /* items that transactions have; 0: this replica does not lead */
-        int64_t oldest_ms; /* since the oldest of them was locked, or this replica leads */
-    } transactions;
-    struct {
-        bool any; /* it leads, and has records or makes some */
-        int64_t records;
-        int64_t bytes;
-        int64_t written; /* since the node started, as the next one */
-        int64_t trimmed;
-        int64_t lag_ms; /* of trimming */
-    } streams;
-    struct {
-        int64_t allocated_mcu; /* per second */
-        struct partition_counts counts;
-        struct admit_levels levels;
-    } kinds[ADMIT_KINDS];
-};
-
-void index_refusal_walk(struct codec *c, struct index_refusal *r);
-void partition_stats_encode(struct buffer *out, const struct partition_stats *s);
-enum status partition_stats_decode(struct reader *r, struct partition_stats *out);
+/* Accessors of struct request_NAME or reply_NAME, which lies in the room: request_NAME() to read and
+ * request_edit_NAME() to write. A family has a header of its own, so that a new field has only the
+ * family's users compiled anew. */
+#define MESSAGE_FAMILY(message, name)                                                      \
+    _Static_assert(sizeof(struct message##_##name) <= MESSAGE_ROOM, "raise MESSAGE_ROOM"); \
+    static inline const struct message##_##name *message##_##name(const struct message *m) \
+    {                                                                                      \
+        return (const struct message##_##name *)m->room;                                   \
+    }                                                                                      \
+    static inline struct message##_##name *message##_edit_##name(struct message *m)        \
+    {                                                                                      \
+        return (struct message##_##name *)m->room;                                         \
+    }

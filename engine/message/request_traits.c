@@ -1,6 +1,11 @@
 /* request_traits.c - the table. A request without a row is refused from every sender. */
 #include "engine/message/request_traits.h"
 
+#include "engine/message/index_messages.h"
+#include "engine/message/move_messages.h"
+#include "engine/message/stream_messages.h"
+#include "engine/message/transaction_messages.h"
+
 enum {
     NODE = 1 << PEER_NODE,
     ROUTER = 1 << PEER_ROUTER,
@@ -16,6 +21,9 @@ _Static_assert(sizeof(struct request) <= 256 && sizeof(struct reply) <= 256,
 #define U8(member)          FIELD(FIELD_U8, member)
 #define U32(member)         FIELD(FIELD_U32, member)
 #define U64(member)         FIELD(FIELD_U64, member)
+/* The same for a member of a family's struct. */
+#define IN_ROOM(type, family, member) \
+    (uint16_t)(FIELD_##type << 8 | (offsetof(MESSAGE, room) + offsetof(struct family, member)))
 
 /* The traits of requests that write items, and of requests that change tables. */
 #define WRITES .data = true, .write = true, .once = true, .changes = true
@@ -64,33 +72,49 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                                   BOOL(write.token_only)},
                        WRITES},
     [REQUEST_TRANSACT] = {ROUTER, ANSWER_PARTS,
-                          .fields = {SLICE(transact.key), SLICE(transact.parts),
-                                     SLICE(transact.transaction), U64(transact.least_mcu)},
+                          .fields = {IN_ROOM(SLICE, request_transact, key),
+                                     IN_ROOM(SLICE, request_transact, parts),
+                                     IN_ROOM(SLICE, request_transact, transaction),
+                                     IN_ROOM(U64, request_transact, least_mcu)},
                           WRITES},
     [REQUEST_TRANSACT_ADMIT] = {ROUTER, ANSWER_PARTS,
-                                .fields = {SLICE(admit.key), SLICE(admit.keys), U64(admit.mcu),
-                                           U8(admit.back)},
+                                .fields = {IN_ROOM(SLICE, request_admit, key),
+                                           IN_ROOM(SLICE, request_admit, keys),
+                                           IN_ROOM(U64, request_admit, mcu),
+                                           IN_ROOM(U8, request_admit, back)},
                                 .data = true, .write = true, .once = true},
     [REQUEST_TRANSACT_DECIDE] = {ROUTER, ANSWER_NONE,
-                                 .fields = {SLICE(transaction.key), U64(transaction.id_high),
-                                            U64(transaction.id_low), SLICE(transaction.token)},
+                                 .fields = {IN_ROOM(SLICE, request_transaction, key),
+                                            IN_ROOM(U64, request_transaction, id_high),
+                                            IN_ROOM(U64, request_transaction, id_low),
+                                            IN_ROOM(SLICE, request_transaction, token)},
                                  FOLLOWS},
     [REQUEST_TRANSACT_RESOLVE] = {NODE | ROUTER, ANSWER_NONE,
-                                  .fields = {SLICE(transaction.key), U64(transaction.id_high),
-                                             U64(transaction.id_low), BOOL(transaction.commits)},
+                                  .fields = {IN_ROOM(SLICE, request_transaction, key),
+                                             IN_ROOM(U64, request_transaction, id_high),
+                                             IN_ROOM(U64, request_transaction, id_low),
+                                             IN_ROOM(BOOL, request_transaction, commits)},
                                   FOLLOWS},
     [REQUEST_TRANSACT_ASK] = {NODE, ANSWER_STATE,
-                              .fields = {SLICE(transaction.key), U64(transaction.id_high),
-                                         U64(transaction.id_low), BOOL(transaction.aborts)},
+                              .fields = {IN_ROOM(SLICE, request_transaction, key),
+                                         IN_ROOM(U64, request_transaction, id_high),
+                                         IN_ROOM(U64, request_transaction, id_low),
+                                         IN_ROOM(BOOL, request_transaction, aborts)},
                               FOLLOWS},
-    [REQUEST_RECORDS] = {ROUTER, ANSWER_RECORDS,
-                         .fields = {SLICE(records.key), U32(records.stream), U64(records.epoch),
-                                    U64(records.index), U32(records.place), U32(records.items_max),
-                                    U32(records.bytes_max), BOOL(records.latest)},
-                         .data = true, .free = true},
+    [REQUEST_RECORDS] =
+        {ROUTER, ANSWER_RECORDS,
+         .fields = {IN_ROOM(SLICE, request_records, key), IN_ROOM(U32, request_records, stream),
+                    IN_ROOM(U64, request_records, epoch), IN_ROOM(U64, request_records, index),
+                    IN_ROOM(U32, request_records, place), IN_ROOM(U32, request_records, items_max),
+                    IN_ROOM(U32, request_records, bytes_max),
+                    IN_ROOM(BOOL, request_records, latest)},
+         .data = true, .free = true},
     [REQUEST_SHARD_MOVE] = {NODE | ROUTER, ANSWER_RANGE,
-                            .fields = {SLICE(move.key), SLICE(move.hi), U32(move.shards),
-                                       U32(move.items_max), BOOL(move.fold)},
+                            .fields = {IN_ROOM(SLICE, request_move, key),
+                                       IN_ROOM(SLICE, request_move, hi),
+                                       IN_ROOM(U32, request_move, shards),
+                                       IN_ROOM(U32, request_move, items_max),
+                                       IN_ROOM(BOOL, request_move, fold)},
                             .data = true, .free = true, .changes = true},
     /* a node itself */
     [REQUEST_STATS] = {ROUTER | TOOL, ANSWER_STATS, .of_node = true, .once = true},
@@ -106,8 +130,11 @@ const struct request_traits request_traits[REQUEST_OPS] = {
     [REQUEST_PARTITION_MERGE] = {NODE, ANSWER_FROZEN, .fields = {SLICE(group.info)}},
     [REQUEST_PARTITION_HEAT] = {NODE, ANSWER_ADVICE, .fields = {U32(heat.children)}},
     [REQUEST_INDEX_SESSION] = {NODE, ANSWER_SESSION,
-                               .fields = {SLICE(session.lo), SLICE(session.hi)}},
-    [REQUEST_INDEX_FILL] = {NODE, ANSWER_RANGE, .fields = {SLICE(fill.from), U32(fill.index)}},
+                               .fields = {IN_ROOM(SLICE, request_session, lo),
+                                          IN_ROOM(SLICE, request_session, hi)}},
+    [REQUEST_INDEX_FILL] = {NODE, ANSWER_RANGE,
+                            .fields = {IN_ROOM(SLICE, request_fill, from),
+                                       IN_ROOM(U32, request_fill, index)}},
     [REQUEST_PARTITION_MIDDLE] = {NODE, .answer = ANSWER_ADVICE},
     /* the catalog */
     [REQUEST_TABLE_CREATE] = {ROUTER, ANSWER_TABLE,
@@ -144,11 +171,14 @@ const uint16_t answer_fields[ANSWER_KINDS][MESSAGE_FIELDS_MAX + 1] = {
     [ANSWER_MEMBERS] = {BOOL(members.too_many_voters)},
     [ANSWER_FROZEN] = {U64(frozen.index), U64(frozen.term)},
     [ANSWER_ADVICE] = {SLICE(advice.bytes)},
-    [ANSWER_SESSION] = {U64(session.id)},
-    [ANSWER_PARTS] = {SLICE(parts.replies), SLICE(parts.index_costs), SLICE(parts.collections)},
-    [ANSWER_STATE] = {U8(state.decided)},
-    [ANSWER_RECORDS] = {SLICE(records.records), U64(records.index), U32(records.place),
-                        BOOL(records.closed), BOOL(records.trimmed)},
+    [ANSWER_SESSION] = {IN_ROOM(U64, reply_session, id)},
+    [ANSWER_PARTS] = {IN_ROOM(SLICE, reply_parts, replies),
+                      IN_ROOM(SLICE, reply_parts, index_costs),
+                      IN_ROOM(SLICE, reply_parts, collections)},
+    [ANSWER_STATE] = {IN_ROOM(U8, reply_state, decided)},
+    [ANSWER_RECORDS] = {IN_ROOM(SLICE, reply_records, records), IN_ROOM(U64, reply_records, index),
+                        IN_ROOM(U32, reply_records, place), IN_ROOM(BOOL, reply_records, closed),
+                        IN_ROOM(BOOL, reply_records, trimmed)},
     [ANSWER_GONE] = {U64(gone.as_of), U64(gone.term), SLICE(gone.replicas)},
 };
 
@@ -160,4 +190,32 @@ void message_copy_slices(const uint16_t *fields, void *message, struct buffer *b
         buffer_append_slice(bytes, *s);
     for (uint32_t at = 0; (s = message_next_slice(fields, message, &at)) != NULL; from += s->size)
         *s = slice_make(bytes->data + from, s->size);
+}
+
+struct slice request_key(const struct request *q)
+{
+    switch (q->op) {
+    case REQUEST_GET:
+        return q->get.key;
+    case REQUEST_RANGE:
+        return q->range.lo;
+    case REQUEST_UNCHANGED:
+        return q->unchanged.key;
+    case REQUEST_TRANSACT:
+        return request_transact(q)->key;
+    case REQUEST_TRANSACT_ADMIT:
+        return request_admit(q)->key;
+    case REQUEST_TRANSACT_DECIDE:
+    case REQUEST_TRANSACT_RESOLVE:
+    case REQUEST_TRANSACT_ASK:
+        return request_transaction(q)->key;
+    case REQUEST_INDEX_FILL:
+        return request_fill(q)->from;
+    case REQUEST_RECORDS:
+        return request_records(q)->key;
+    case REQUEST_SHARD_MOVE:
+        return request_move(q)->key;
+    default:
+        return q->write.key;
+    }
 }

@@ -84,33 +84,7 @@ static inline struct slice request_table_name(const struct request *q)
 }
 
 /* For data: the request's key, or the least key of its range. */
-static inline struct slice request_key(const struct request *q)
-{
-    switch (q->op) {
-    case REQUEST_GET:
-        return q->get.key;
-    case REQUEST_RANGE:
-        return q->range.lo;
-    case REQUEST_UNCHANGED:
-        return q->unchanged.key;
-    case REQUEST_TRANSACT:
-        return q->transact.key;
-    case REQUEST_TRANSACT_ADMIT:
-        return q->admit.key;
-    case REQUEST_TRANSACT_DECIDE:
-    case REQUEST_TRANSACT_RESOLVE:
-    case REQUEST_TRANSACT_ASK:
-        return q->transaction.key;
-    case REQUEST_INDEX_FILL:
-        return q->fill.from;
-    case REQUEST_RECORDS:
-        return q->records.key;
-    case REQUEST_SHARD_MOVE:
-        return q->move.key;
-    default:
-        return q->write.key;
-    }
-}
+struct slice request_key(const struct request *q);
 
 /* For data: whether the request is a read that only the leader may answer. */
 static inline bool request_is_consistent(const struct request *q)

@@ -1,5 +1,7 @@
 /* advice.c - requests for the statistics of partitions, and for advice on where to cut them. */
+#include "engine/message/message.h"
 #include "engine/node/expiry.h"
+#include "engine/node/operation.h"
 #include "engine/node/requests_internal.h"
 #include "engine/node/size_cut.h"
 #include "engine/node/stream_rows.h"

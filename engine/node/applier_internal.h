@@ -1,6 +1,7 @@
 /* applier_internal.h - what apply.c, split.c, merge.c and rebuild.c share. */
 #pragma once
 
+#include "engine/message/message.h"
 #include "engine/node/applier.h"
 
 /* ---- apply.c ---- */

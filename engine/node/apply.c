@@ -2,9 +2,12 @@
  * and in replay the effect is the same. */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "engine/message/transaction_messages.h"
 #include "engine/node/applier_internal.h"
 #include "engine/node/collection.h"
 #include "engine/node/local_rows.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 #include "engine/store/change_set.h"
@@ -465,15 +468,16 @@ static void apply_answer_transaction(const struct inflight *e, const struct appl
         return;
     if (e->says == ANSWER_PARTS) {
         r->kind = ANSWER_PARTS;
-        r->parts.replies = slice_make(NULL, 0);
-        r->parts.index_costs = costs;
-        r->parts.collections = applied->collections;
+        reply_edit_parts(r)->replies = slice_make(NULL, 0);
+        reply_edit_parts(r)->index_costs = costs;
+        reply_edit_parts(r)->collections = applied->collections;
     } else if (e->says == ANSWER_ITEM) { /* a part is prepared */
         r->kind = ANSWER_ITEM;
         r->item = (typeof(r->item)){.index_costs = costs, .collection_bytes = e->collection_bytes};
     } else if (e->says == ANSWER_STATE) {
         r->kind = ANSWER_STATE;
-        r->state.decided = TRANSACTION_ABORTED; /* the only state that is written for who asks */
+        reply_edit_state(r)->decided =
+            TRANSACTION_ABORTED; /* the only state that is written for who asks */
     }
 }
 

@@ -19,6 +19,10 @@
 
 #include <stdlib.h>
 
+#include "base/settings/choices.h"
+#include "base/settings/reports.h"
+#include "base/settings/storage.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/store/change_set.h"
 
 enum {
@@ -130,7 +134,8 @@ void buckets_changed(struct buckets *buckets, struct partition *p)
 
 static void buckets_save_soon(struct buckets *buckets, struct partition *p)
 {
-    const struct duration interval = duration_ms(buckets->env->config->bucket_save_ms);
+    const struct duration interval =
+        duration_ms(config_storage(buckets->env->config)->bucket_save_ms);
     p->buckets = BUCKETS_SPENT;
     buckets->save_at = instant_earlier(buckets->save_at, instant_add(buckets->env->now, interval));
 }
@@ -222,9 +227,9 @@ static void buckets_note_change(struct buckets *buckets, struct partition *p, in
         return;
     m->unsaid_mcu += reads_mcu;
     if (!m->listed)
-        buckets_say_at(buckets, p, instant_add_ms(buckets->env->now, c->report_ms));
+        buckets_say_at(buckets, p, instant_add_ms(buckets->env->now, config_reports(c)->report_ms));
     if (buckets_is_urgent(buckets, p))
-        buckets_say_at(buckets, p, instant_add_ms(m->said_at, c->report_quick_ms));
+        buckets_say_at(buckets, p, instant_add_ms(m->said_at, config_reports(c)->report_quick_ms));
 }
 
 void buckets_spent(struct buckets *buckets, struct partition *p, enum admit_kind kind,
@@ -234,9 +239,9 @@ void buckets_spent(struct buckets *buckets, struct partition *p, enum admit_kind
         buckets_note_change(buckets, p, 0);
         return;
     }
-    if (eventual && buckets->env->config->read_cap == READ_CAP_MEASURED)
+    if (eventual && config_choices(buckets->env->config)->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, cost_mcu / 3);
-    if (p->led == 0 && buckets->env->config->read_cap == READ_CAP_REPLICA)
+    if (p->led == 0 && config_choices(buckets->env->config)->read_cap == READ_CAP_REPLICA)
         return; /* the buckets for reads are this replica's own */
     if (p->led == 0)
         buckets_mirror_of(p)->spent_mcu += (uint64_t)cost_mcu;
@@ -312,8 +317,9 @@ static void buckets_say(struct buckets *buckets, struct partition *p)
     struct mirror *m = p->mirror;
     uint32_t leader = raft_member_node(raft_leader(p->raft));
     if (p->led == 0 && !buckets_is_peer(buckets, leader)) { /* wait for the next leader */
-        buckets_say_at(buckets, p,
-                       instant_add_ms(buckets->env->now, buckets->env->config->report_ms));
+        buckets_say_at(
+            buckets, p,
+            instant_add_ms(buckets->env->now, config_reports(buckets->env->config)->report_ms));
         return;
     }
     m->said_at = buckets->env->now;
@@ -354,7 +360,7 @@ bool buckets_receive_reads(struct buckets *buckets, struct reader *r, uint32_t f
     m->heard_at = buckets->env->now;
     admission_spend(&p->admission, &buckets->throughput->admission, ADMIT_READ, buckets->env->now,
                     more);
-    if (buckets->env->config->read_cap == READ_CAP_MEASURED)
+    if (config_choices(buckets->env->config)->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, more / 3);
     if (p->counts[ADMIT_READ].load.consumed_mcu < SPENT_MAX_MCU)
         p->counts[ADMIT_READ].load.consumed_mcu += more;
@@ -382,16 +388,17 @@ static void buckets_take_levels(struct buckets *buckets, struct partition *p,
     m->told = *l;
     admission_restore(&p->admission, ADMIT_WRITE, buckets->env->now, &l->balances[ADMIT_WRITE]);
     buckets_save_soon(buckets, p);
-    if (buckets->env->config->read_cap == READ_CAP_REPLICA)
+    if (config_choices(buckets->env->config)->read_cap == READ_CAP_REPLICA)
         return;
     int64_t own = buckets_uncounted(buckets, p, l);
     if (own > 0) /* the last message to the leader was lost, or is on its way */
-        buckets_say_at(buckets, p,
-                       instant_add_ms(buckets->env->now, buckets->env->config->report_ms));
+        buckets_say_at(
+            buckets, p,
+            instant_add_ms(buckets->env->now, config_reports(buckets->env->config)->report_ms));
     admission_restore(&p->admission, ADMIT_READ, buckets->env->now, &l->balances[ADMIT_READ]);
     admission_spend(&p->admission, &buckets->throughput->admission, ADMIT_READ, buckets->env->now,
                     own);
-    if (buckets->env->config->read_cap == READ_CAP_MEASURED)
+    if (config_choices(buckets->env->config)->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, own / 3);
 }
 
@@ -453,7 +460,8 @@ static void buckets_save(struct buckets *buckets)
     enum {
         RECORD_BYTES = 256 * 1024
     };
-    const struct duration interval = duration_ms(buckets->env->config->bucket_save_ms);
+    const struct duration interval =
+        duration_ms(config_storage(buckets->env->config)->bucket_save_ms);
     bool fits = true, refills = false;
     buffer_clear(&buckets->env->scratch);
     for (uint32_t i = 0; i < buckets->partitions->count && fits; i++) {

@@ -6,6 +6,7 @@
 #include "engine/message/frames.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
+#include "engine/node/node_effect.h"
 
 enum {
     SILENCE_MS = 250,  /* without an answer: another node is asked, or the same node again */

@@ -22,6 +22,8 @@
 #include "base/id_map.h"
 #include "engine/node/env.h"
 
+struct request;
+
 enum {
     CALL_CANDIDATES_MAX = 8
 };

@@ -1,6 +1,8 @@
 /* catalog_replica.c - this node's replica of the catalog (group 0), if there is one. */
 #include "engine/node/catalog_replica.h"
 
+#include "base/settings/replication.h"
+#include "engine/message/message.h"
 #include "engine/node/rows.h"
 
 bool catalog_replica_leads(const struct catalog_replica *catalog)
@@ -14,7 +16,8 @@ bool catalog_replica_knows_enough_nodes(const struct catalog_replica *catalog)
     uint32_t known = 0;
     for (uint32_t node = 1; node <= catalog->env->node_count; node++)
         known += catalog_generation(catalog->state, node) != 0;
-    return known == catalog->env->node_count || known >= catalog->env->config->replicas;
+    return known == catalog->env->node_count ||
+           known >= config_replication(catalog->env->config)->replicas;
 }
 
 struct catalog_command catalog_replica_command(const struct catalog_replica *catalog,

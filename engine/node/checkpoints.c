@@ -3,6 +3,9 @@
 
 #include <errno.h>
 
+#include "base/settings/replication.h"
+#include "base/settings/storage.h"
+#include "engine/node/node_effect.h"
 #include "engine/node/rows.h"
 
 enum {
@@ -13,7 +16,8 @@ enum {
 
 static struct instant checkpoints_next(const struct checkpoints *checkpoints)
 {
-    return instant_add_ms(checkpoints->env->now, checkpoints->env->config->checkpoint_ms);
+    return instant_add_ms(checkpoints->env->now,
+                          config_storage(checkpoints->env->config)->checkpoint_ms);
 }
 
 /* How many bytes a checkpoint that begins now may erase. */
@@ -23,7 +27,7 @@ static uint64_t checkpoints_erase_share(struct checkpoints *checkpoints)
         instant_before(checkpoints->env->now, checkpoints->erase_at))
         return 0;
     checkpoints->erase_at = instant_add_ms(checkpoints->env->now, ERASE_MS);
-    return (uint64_t)(checkpoints->env->config->erase_bytes_s * ERASE_MS / 1000);
+    return (uint64_t)(config_storage(checkpoints->env->config)->erase_bytes_s * ERASE_MS / 1000);
 }
 
 /* A range is erased: the next range waits as long as the erased bytes take at erase_bytes_s, not
@@ -32,7 +36,7 @@ static uint64_t checkpoints_erase_share(struct checkpoints *checkpoints)
 static void checkpoints_pace_next_ranges(struct checkpoints *checkpoints)
 {
     int64_t ms = (int64_t)(store_erased_bytes(checkpoints->env->store) * 1000 /
-                           (uint64_t)checkpoints->env->config->erase_bytes_s);
+                           (uint64_t)config_storage(checkpoints->env->config)->erase_bytes_s);
     struct instant next =
         instant_add_ms(checkpoints->env->now, ms > ERASE_MS_MIN ? ms : ERASE_MS_MIN);
     checkpoints->erase_at = instant_earlier(checkpoints->erase_at, next);
@@ -52,10 +56,11 @@ static bool checkpoints_due(const struct checkpoints *checkpoints)
         return false;
     size_t bytes = store_active_bytes(checkpoints->env->store);
     return !instant_before(checkpoints->env->now, checkpoints_next_by_time(checkpoints)) ||
-           checkpoints->installed_bytes >= checkpoints->env->config->snapshot_step_bytes ||
-           bytes >= (size_t)checkpoints->env->config->memtable_max_bytes ||
+           checkpoints->installed_bytes >=
+               config_replication(checkpoints->env->config)->snapshot_step_bytes ||
+           bytes >= (size_t)config_storage(checkpoints->env->config)->memtable_max_bytes ||
            checkpoints->log->writer.next_lsn - store_log_lsn(checkpoints->env->store) >
-               (uint64_t)checkpoints->env->config->log_max_bytes / 2;
+               (uint64_t)config_storage(checkpoints->env->config)->log_max_bytes / 2;
 }
 
 bool checkpoints_tick(struct checkpoints *checkpoints)

@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/message/message.h"
+#include "engine/node/node_effect.h"
+#include "engine/node/operation.h"
+
 enum {
     EFFECTS_KEPT = 1024 /* a larger array is freed at the next event */
 };

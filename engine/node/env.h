@@ -7,10 +7,16 @@
 #pragma once
 
 #include "base/prng.h"
-#include "engine/node/node_effect.h"
-#include "engine/node/operation.h"
+#include "engine/message/reply_code.h"
+#include "engine/node/node_trace.h"
 #include "engine/store/log_writer.h"
 #include "engine/store/store.h"
+
+struct config;
+struct node_effect;
+struct node_options;
+struct operation;
+struct reply;
 
 enum {
     FROM_SELF = 0 /* the sender of the node's own requests */

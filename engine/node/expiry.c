@@ -2,6 +2,8 @@
 #include "engine/node/expiry.h"
 
 #include "base/probe.h"
+#include "base/settings/expiry.h"
+#include "engine/message/message.h"
 #include "engine/node/expiry_scan.h"
 
 enum {
@@ -16,10 +18,12 @@ void expiry_start(struct expiry *expiry)
 {
     const struct config *c = expiry->env->config;
     const struct instant start = expiry->env->now;
-    const int64_t items = 1 + c->expiry_items_s * RATE_MS / 1000;
-    const int64_t bytes = EXPIRY_ITEM_BYTES + c->expiry_bytes_s * RATE_MS / 1000;
-    token_bucket_init(&expiry->items, items, c->expiry_items_s, 100 * items, items, start);
-    token_bucket_init(&expiry->bytes, bytes, c->expiry_bytes_s, INT64_C(1) << 40, bytes, start);
+    const int64_t items = 1 + config_expiry(c)->expiry_items_s * RATE_MS / 1000;
+    const int64_t bytes = EXPIRY_ITEM_BYTES + config_expiry(c)->expiry_bytes_s * RATE_MS / 1000;
+    token_bucket_init(&expiry->items, items, config_expiry(c)->expiry_items_s, 100 * items, items,
+                      start);
+    token_bucket_init(&expiry->bytes, bytes, config_expiry(c)->expiry_bytes_s, INT64_C(1) << 40,
+                      bytes, start);
 }
 
 void expiry_deinit(struct expiry *expiry)
@@ -67,7 +71,7 @@ static void round_own(struct expiry *expiry, struct partition *p)
 
 static void round_end(struct expiry *expiry, struct expiry_round *r)
 {
-    const int64_t window_ms = expiry->env->config->ttl_window_ms;
+    const int64_t window_ms = config_expiry(expiry->env->config)->ttl_window_ms;
     r->on = false;
     r->next_at = instant_add_ms(r->failed ? expiry->env->now : r->began,
                                 r->failed ? RETRY_MS : window_ms / 2);
@@ -167,8 +171,8 @@ static int64_t expiry_factor(struct expiry *expiry)
                                expiry->throughput->consumed_mcu[ADMIT_WRITE];
     const bool busy = served_mcu != expiry->served_mcu;
     expiry->served_mcu = served_mcu;
-    return busy ? (100 + expiry->env->config->expiry_busy_percent - 1) /
-                      expiry->env->config->expiry_busy_percent
+    return busy ? (100 + config_expiry(expiry->env->config)->expiry_busy_percent - 1) /
+                      config_expiry(expiry->env->config)->expiry_busy_percent
                 : 1;
 }
 

@@ -3,7 +3,9 @@
 #include <xxhash.h>
 
 #include "base/probe.h"
+#include "base/settings/indexes.h"
 #include "engine/node/feed_internal.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/store/memtable.h"
 #include "replication/raft_mutation.h"
@@ -265,11 +267,12 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
 {
     const struct config *config = feeds->env->config;
     const struct feed_lag lag = feeds_lag(feeds, p);
-    const bool late =
-        instant_since(feeds->env->now, lag.since).ns > config->index_backlog_ms * NS_PER_MS;
+    const bool late = instant_since(feeds->env->now, lag.since).ns >
+                      config_indexes(config)->index_backlog_ms * NS_PER_MS;
     const struct feed *f = feed_live(feeds, p);
     const bool known = f == NULL || !f->unread;
-    if ((known && !late && (int64_t)(lag.bytes + bytes) <= config->index_backlog_bytes) ||
+    if ((known && !late &&
+         (int64_t)(lag.bytes + bytes) <= config_indexes(config)->index_backlog_bytes) ||
         MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
         return true;
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,

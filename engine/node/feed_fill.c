@@ -1,7 +1,10 @@
 /* feed_fill.c - brings a new index the rows of items that were there before it. */
 #include "base/probe.h"
 #include "engine/index/row.h"
+#include "engine/message/index_messages.h"
+#include "engine/message/message.h"
 #include "engine/node/feed_internal.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "replication/raft_mutation.h"
 
@@ -105,14 +108,14 @@ static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partit
 /* Who asks again does not know that the piece is on its way: its first request may be given up. */
 static bool fill_is_asked_again(const struct feed *f, const struct request *r)
 {
-    return f->fill.on && f->fill.index == r->fill.index &&
-           slice_equal(buffer_slice(&f->fill.key), r->fill.from);
+    return f->fill.on && f->fill.index == request_fill(r)->index &&
+           slice_equal(buffer_slice(&f->fill.key), request_fill(r)->from);
 }
 
 void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation *o)
 {
     struct feed *f;
-    const struct index *x = index_set_find_table(p->indexes, o->request.fill.index);
+    const struct index *x = index_set_find_table(p->indexes, request_fill(&o->request)->index);
     LIST_FOREACH (f, &feeds->all, place) {
         if (f->partition == p->info.id && f->term == p->led)
             break;
@@ -127,15 +130,15 @@ void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation
                    p->info.id);
         return;
     }
-    if (fill_piece(feeds, f, p, x, o->request.fill.from) != STATUS_OK) {
+    if (fill_piece(feeds, f, p, x, request_fill(&o->request)->from) != STATUS_OK) {
         env_refuse(feeds->env, o, REPLY_CORRUPT, "partition %u cannot be read", p->info.id);
         return;
     }
     f->fill.on = true;
     f->fill.from = o->from;
     f->fill.id = o->request.id;
-    f->fill.index = o->request.fill.index;
-    buffer_set(&f->fill.key, o->request.fill.from);
+    f->fill.index = request_fill(&o->request)->index;
+    buffer_set(&f->fill.key, request_fill(&o->request)->from);
     if (f->fill.left == 0) {
         f->fill.left = 1;
         feed_filled(feeds, f);

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "engine/index/row.h"
+#include "engine/message/index_messages.h"
+#include "engine/message/message.h"
 #include "engine/node/feed_internal.h"
 #include "engine/node/owned_keys.h"
 #include "replication/raft_mutation.h"
@@ -110,10 +112,9 @@ static void target_ask(struct feeds *feeds, const struct feed *f, const struct p
                                    .patience = duration_ms(SESSION_MS)};
     for (uint32_t i = 0; i < info->member_count; i++)
         options.candidates[i] = partition_node(info, i);
-    const struct request request = {.op = REQUEST_INDEX_SESSION,
-                                    .partition = info->id,
-                                    .epoch = info->epoch,
-                                    .session = {p->info.lo, p->info.hi}};
+    struct request request = {
+        .op = REQUEST_INDEX_SESSION, .partition = info->id, .epoch = info->epoch};
+    *request_edit_session(&request) = (struct request_session){p->info.lo, p->info.hi};
     t->state = TARGET_ASKED;
     calls_begin(feeds->calls, &options, &request);
 }
@@ -145,7 +146,7 @@ void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition
         return;
     }
     t->node = answer->node;
-    t->session = r->session.id;
+    t->session = reply_session(r)->id;
     t->state = TARGET_CONFIRMING;
     const enum raft_outcome outcome = raft_read(p->raft, feeds->env->now, &t->round);
     groups_stepped(feeds->groups, p);

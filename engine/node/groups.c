@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 
+#include "base/settings/replication.h"
+#include "engine/message/message.h"
+
 enum {
     COMPACT_STEP_BYTES = 256 * 1024,
     HAND_BACK_MAX = 16,
@@ -13,11 +16,11 @@ void groups_init(struct groups *groups)
 {
     const struct config *c = groups->env->config;
     groups->shared = (struct raft_shared){
-        .election = duration_ms(c->election_ms),
-        .tell = duration_ms(c->commit_tell_ms),
-        .retry = duration_ms(c->append_retry_ms),
-        .inflight_max_bytes = (uint64_t)c->follower_max_bytes,
-        .uncommitted_max_bytes = (uint64_t)c->group_max_bytes,
+        .election = duration_ms(config_replication(c)->election_ms),
+        .tell = duration_ms(config_replication(c)->commit_tell_ms),
+        .retry = duration_ms(config_replication(c)->append_retry_ms),
+        .inflight_max_bytes = (uint64_t)config_replication(c)->follower_max_bytes,
+        .uncommitted_max_bytes = (uint64_t)config_replication(c)->group_max_bytes,
         .message_max_bytes = 1024 * 1024,
         .liveness = &groups->peers->liveness,
         .outbox = &groups->outbox,
@@ -148,7 +151,8 @@ static void groups_tick_group(struct groups *groups, struct partition *p)
 {
     struct node_env *env = groups->env;
     if (!node_log_has_space(groups->log, 0)) { /* a tick may write a term and a vote */
-        struct instant again = instant_add_ms(env->now, env->config->append_retry_ms);
+        struct instant again =
+            instant_add_ms(env->now, config_replication(env->config)->append_retry_ms);
         raft_timers_set(&groups->timers, p, again);
         return;
     }
@@ -233,7 +237,7 @@ static void groups_compact_group(struct groups *groups, struct partition *p, boo
         if (m->all[i].id != raft_self(p->raft) && match < keep)
             keep = match;
     }
-    bool much = bytes > (uint64_t)groups->env->config->entries_max_bytes;
+    bool much = bytes > (uint64_t)config_replication(groups->env->config)->entries_max_bytes;
     if (partition_led_term(p) == 0 && !all && !much)
         return;
     if (much)
@@ -368,7 +372,7 @@ static void groups_refuse_proposal(struct groups *groups, const struct partition
         env_refuse(groups->env, o, REPLY_OVERLOADED,
                    "partition %u has more writes on their way to its replicas than "
                    "group_max_bytes = %lld allows",
-                   p->info.id, (long long)groups->env->config->group_max_bytes);
+                   p->info.id, (long long)config_replication(groups->env->config)->group_max_bytes);
     else
         groups_refuse(groups, o, p);
 }

@@ -4,9 +4,14 @@
  * does. A range read counts at the key it begins with. */
 #include "engine/node/heat.h"
 
+#include "base/settings/heat.h"
+#include "base/settings/salting.h"
+#include "base/settings/split.h"
+#include "engine/admission/capacity.h"
+
 static struct instant node_heat_cool_at(const struct node_heat *heat)
 {
-    return instant_add_ms(heat->env->now, heat->env->config->heat_half_life_ms);
+    return instant_add_ms(heat->env->now, config_heat(heat->env->config)->heat_half_life_ms);
 }
 
 /* Reports a load at once when it has lasted long enough to be a reason for a split. */
@@ -15,10 +20,10 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
 {
     struct excess *e = &p->excess[kind];
     const struct excess_rule rule = {.max_mcu = partition_max_mcu(heat->env->config, kind),
-                                     .lull_ms = heat->env->config->split_lull_ms,
-                                     .gap_ms = heat->env->config->split_gap_ms};
+                                     .lull_ms = config_split(heat->env->config)->split_lull_ms,
+                                     .gap_ms = config_split(heat->env->config)->split_gap_ms};
     excess_add(e, heat->env->now, cost_mcu, &rule);
-    if (excess_ms(e, heat->env->now) < heat->env->config->split_hold_ms ||
+    if (excess_ms(e, heat->env->now) < config_split(heat->env->config)->split_hold_ms ||
         p->excess_told[kind].ns == e->since.ns)
         return;
     p->excess_told[kind] = e->since;
@@ -29,7 +34,7 @@ static void node_heat_count_excess(struct node_heat *heat, struct partition *p,
  * much that is. */
 static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 {
-    const int64_t most = heat->env->config->salting_shard_units * MCU_PER_UNIT;
+    const int64_t most = config_salting(heat->env->config)->salting_shard_units * MCU_PER_UNIT;
     if (p->heavy_told || !heat_is_recently(&p->heat, heat->env->now, ADMIT_WRITE, most))
         return;
     p->heavy_told = true;

@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+#include "engine/message/index_messages.h"
+#include "engine/message/message.h"
+#include "engine/node/operation.h"
+
 enum {
     LOOK_MS = 50,
     FILL_PATIENCE_MS = 60000 /* for one piece: the index may take few units a second */
@@ -63,10 +67,8 @@ static void build_ask(struct index_builder *builder, struct index_build *b,
                                    .patience = duration_ms(FILL_PATIENCE_MS)};
     for (uint32_t i = 0; i < p->member_count; i++)
         options.candidates[i] = partition_node(p, i);
-    const struct request request = {.op = REQUEST_INDEX_FILL,
-                                    .partition = p->id,
-                                    .epoch = p->epoch,
-                                    .fill = {buffer_slice(&b->from), b->table_id}};
+    struct request request = {.op = REQUEST_INDEX_FILL, .partition = p->id, .epoch = p->epoch};
+    *request_edit_fill(&request) = (struct request_fill){buffer_slice(&b->from), b->table_id};
     b->asking = true;
     calls_begin(builder->calls, &options, &request);
 }

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "engine/message/message.h"
+
 enum {
     ASK_PATIENCE_MS = 5000,
     ASK_GAP_MS = 20 /* at least between two questions about an index */

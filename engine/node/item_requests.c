@@ -4,7 +4,9 @@
 #include "base/probe.h"
 #include "engine/expression/program.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
+#include "engine/node/operation.h"
 #include "engine/node/shard_cursor.h"
 #include "replication/raft_mutation.h"
 
@@ -420,7 +422,8 @@ void requests_open_session(struct requests *requests, struct operation *o)
     }
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->kind = ANSWER_SESSION;
-    r->session.id = index_sessions_open(requests->sessions, p, q->session.lo, q->session.hi);
+    reply_edit_session(r)->id =
+        index_sessions_open(requests->sessions, p, request_session(q)->lo, request_session(q)->hi);
 }
 
 void requests_fill_index(struct requests *requests, struct operation *o)

@@ -10,13 +10,16 @@
  *              applied, and is judged again: the write in flight may never be committed. */
 #include "engine/node/item_writes.h"
 #include "base/probe.h"
+#include "base/settings/indexes.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
 #include "engine/index/row.h"
 #include "engine/item/item_time.h"
 #include "engine/item/storage_key.h"
 #include "engine/limiter/bucket.h"
+#include "engine/message/message.h"
 #include "engine/node/collection.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
@@ -457,7 +460,7 @@ int64_t write_least_mcu(const struct request *q)
 bool write_collection_is_full(struct requests *requests, const struct operation *o,
                               const struct write *w)
 {
-    const int64_t most = requests->env->config->collection_max_bytes;
+    const int64_t most = config_indexes(requests->env->config)->collection_max_bytes;
     if (write_grows_by(w) <= 0 || w->collection_bytes <= most)
         return false;
     env_refuse(requests->env, o, REPLY_COLLECTION_FULL,

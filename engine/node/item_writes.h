@@ -2,6 +2,7 @@
  * transaction_writes.c those of transactions. */
 #pragma once
 
+#include "engine/message/message.h"
 #include "engine/node/item_requests.h"
 #include "engine/node/local_rows.h"
 #include "engine/store/change_set.h"

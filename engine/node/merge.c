@@ -20,7 +20,9 @@
 #include <errno.h>
 
 #include "base/probe.h"
+#include "engine/message/message.h"
 #include "engine/node/applier_internal.h"
+#include "engine/node/operation.h"
 #include "replication/raft_mutation.h"
 
 /* ---- which step ---- */

@@ -4,7 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/settings/replication.h"
+#include "base/settings/storage.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/node/node_internal.h"
+#include "engine/node/operation.h"
+#include "engine/node/waiters_internal.h"
 
 /* ---- life ---- */
 
@@ -243,7 +248,7 @@ static void node_keep_support(struct node *n)
 {
     uint32_t generation = n->identity.generation != 0 ? n->identity.generation
                                                       : (uint32_t)prng_next(&n->env.prng) | 1;
-    uint64_t support_ns = (uint64_t)duration_ms(n->env.config->support_ms).ns;
+    uint64_t support_ns = (uint64_t)duration_ms(config_replication(n->env.config)->support_ms).ns;
     proposals_append_own(&n->proposals, LOG_NODE, 0, generation,
                          slice_make(&support_ns, sizeof support_ns));
     n->identity.support_changing = true;
@@ -253,7 +258,8 @@ static void node_keep_support(struct node *n)
  * over. */
 static void node_shorten_support(struct node *n)
 {
-    bool shorter = n->identity.support_kept.ns > duration_ms(n->env.config->support_ms).ns;
+    bool shorter =
+        n->identity.support_kept.ns > duration_ms(config_replication(n->env.config)->support_ms).ns;
     if (shorter && !n->identity.support_changing &&
         !instant_before(n->env.now, n->identity.quiet_until) &&
         !proposals_are_full(&n->proposals) && node_log_has_space(&n->log, sizeof(uint64_t)))
@@ -271,8 +277,8 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     n->env.now = now;
     n->env.started = true;
     env_note(&n->env, NODE_TRACE_STARTED, 0, (int64_t)next_lsn);
-    log_writer_init(&n->log.writer, n->env.id, (uint32_t)n->env.config->log_writes, segment_bytes,
-                    next_lsn);
+    log_writer_init(&n->log.writer, n->env.id, (uint32_t)config_storage(n->env.config)->log_writes,
+                    segment_bytes, next_lsn);
     node_admission_init(&n->throughput.admission, n->env.config, now);
     overload_init(&n->throughput.overload, n->env.config);
     members_init(&n->throughput.members, n->env.config, n->env.node_count);
@@ -281,7 +287,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     expiry_start(&n->expiry);
     n->reports.at = n->groups.hand_back_at = now;
     background_wake(&n->background, BACKGROUND_COUNT);
-    struct duration support = duration_ms(n->env.config->support_ms);
+    struct duration support = duration_ms(config_replication(n->env.config)->support_ms);
     n->identity.quiet_until = instant_add(now, support);
     if (n->identity.support_kept.ns > support.ns)
         n->identity.quiet_until = instant_add(now, n->identity.support_kept);

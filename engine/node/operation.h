@@ -4,19 +4,13 @@
 
 #include "engine/message/message.h"
 
-/* The rows whose pages a reader thread has touched already. */
-enum touched {
-    TOUCHED_ITEMS = 1,
-    TOUCHED_COLLECTION = 2 /* the row of the item's collection */
-};
-
 struct operation {
     uint64_t from;
     struct waiting waited; /* for the node's processor, before it was first run */
     struct request request;
     struct admit_verdict verdict;
     bool admitted;
-    unsigned touched;   /* set of enum touched */
+    unsigned touched;   /* set of enum touched (waiters.h) */
     uint32_t steps;     /* pages of a transaction's parts that have been touched, in their order */
     uint64_t confirmed; /* the term in which leadership was confirmed after the read came */
     uint64_t questions; /* about locked items that were asked after the read came: from this number

@@ -5,10 +5,11 @@
 
 #include <sys/queue.h>
 
+#include "engine/admission/admission.h"
 #include "engine/catalog/table.h"
 #include "engine/heat/excess.h"
 #include "engine/heat/heat.h"
-#include "engine/message/message.h"
+#include "engine/message/partition_stats.h"
 
 struct deferred;
 struct lock_table;

@@ -3,7 +3,11 @@
 
 #include <stdlib.h>
 
+#include "base/settings/replication.h"
+#include "base/settings/reports.h"
 #include "engine/catalog/catalog.h"
+#include "engine/message/message.h"
+#include "engine/node/node_effect.h"
 
 enum {
     PEER_FRESH = 1,
@@ -31,9 +35,9 @@ void peers_start(struct peers *peers)
         .node = peers->env->id,
         .node_count = peers->env->node_count,
         .incarnation = prng_next(&peers->env->prng) | 1,
-        .interval = duration_ms(c->heartbeat_ms),
-        .support = duration_ms(c->support_ms),
-        .drift_ppm = c->clock_drift_ppm,
+        .interval = duration_ms(config_replication(c)->heartbeat_ms),
+        .support = duration_ms(config_replication(c)->support_ms),
+        .drift_ppm = config_replication(c)->clock_drift_ppm,
     };
     liveness_init(&peers->liveness, &options, peers->env->now);
 }
@@ -60,7 +64,7 @@ bool peers_is_fresh(const struct peers *peers)
 {
     return partitions_find(peers->partitions, CATALOG_GROUP) == NULL &&
            !peers->identity->left_catalog &&
-           peers->env->id <= (uint32_t)peers->env->config->replicas;
+           peers->env->id <= (uint32_t)config_replication(peers->env->config)->replicas;
 }
 
 static void peers_append_head(struct peers *peers, struct buffer *out, uint32_t node)
@@ -96,7 +100,8 @@ static void peers_close_envelope(struct peers *peers, uint32_t node)
     must(peer->envelope.size == HEAD_SIZE);
     peer->envelope.size = size;
     if (!instant_before(peers->env->now, peer->report_at))
-        peer->report_at = instant_add_ms(peers->env->now, peers->env->config->report_ms);
+        peer->report_at =
+            instant_add_ms(peers->env->now, config_reports(peers->env->config)->report_ms);
     struct node_effect *e = env_push(peers->env, NODE_SEND);
     e->to = node;
     e->frame = buffer_slice(&peer->envelope);
@@ -208,7 +213,8 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
     if (change.answer && peers_may_speak(peers))
         peers_begin_envelope(peers, from);
     if (change.got || change.restarted) /* after a start a node is quiet for as long as support */
-        peer->settled_at = instant_add_ms(env->now, 2 * env->config->support_ms);
+        peer->settled_at =
+            instant_add_ms(env->now, 2 * config_replication(env->config)->support_ms);
     out->life = change.believed ? beat.incarnation : 0;
     out->fresh = change.believed && peer->fresh;
     out->got = change.got;
@@ -234,4 +240,11 @@ bool peers_receive_lease(struct peers *peers, uint32_t from, uint8_t kind, struc
     buffer_append_u64(out, number);
     buffer_append_u64(out, (uint64_t)granted);
     return true;
+}
+
+bool peers_may_speak(const struct peers *peers)
+{
+    return peers->identity->generation != 0 &&
+           peers->identity->support_kept.ns >=
+               config_replication(peers->env->config)->support_ms * NS_PER_MS;
 }

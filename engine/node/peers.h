@@ -56,11 +56,7 @@ void peers_deinit(struct peers *peers);
 bool peers_reach(const struct peers *peers, uint32_t node);
 /* Whether this node may send envelopes. Its generation and the length of its support must be
  * durable first: its next life must know them. */
-static inline bool peers_may_speak(const struct peers *peers)
-{
-    return peers->identity->generation != 0 &&
-           peers->identity->support_kept.ns >= peers->env->config->support_ms * NS_PER_MS;
-}
+bool peers_may_speak(const struct peers *peers);
 
 /* Whether this node waits for a cluster to begin: it is one of the first `replicas` nodes, and has
  * no replica of the catalog. A node from which such a replica was moved away does not wait. */

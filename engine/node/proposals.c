@@ -1,6 +1,9 @@
 /* proposals.c - proposals and own records on their way to the disks, and the keys they write. */
 #include "engine/node/proposals.h"
+#include "base/settings/requests.h"
+#include "base/settings/storage.h"
 #include "engine/message/request_traits.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 
 #include <errno.h>
@@ -15,7 +18,7 @@ void proposals_init(struct proposals *proposals, struct node_env *env, struct no
     proposals->env = env;
     proposals->log = log;
     proposals->size = 16;
-    while (proposals->size < env->config->node_queue_max + OWN_MIN)
+    while (proposals->size < config_requests(env->config)->node_queue_max + OWN_MIN)
         proposals->size *= 2;
     proposals->slots = must_calloc(proposals->size, sizeof proposals->slots[0]);
     proposals->shadow_buckets =
@@ -146,15 +149,15 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
     }
     /* Closing a partition ends the proposals that wait in it. Perhaps nothing else can end them. */
     bool closes = o->request.op == REQUEST_PARTITION_CLOSE && !proposals_are_full(proposals);
-    bool full =
-        proposals_are_full(proposals) || proposals->count >= proposals->env->config->node_queue_max;
+    bool full = proposals_are_full(proposals) ||
+                proposals->count >= config_requests(proposals->env->config)->node_queue_max;
     bool busy = log_short || full ||
                 proposals->log->writer.unwritten_bytes >
-                    (size_t)proposals->env->config->inflight_max_bytes ||
+                    (size_t)config_storage(proposals->env->config)->inflight_max_bytes ||
                 proposals->log->writer.next_lsn - store_log_lsn(proposals->env->store) >
-                    (uint64_t)proposals->env->config->log_max_bytes ||
+                    (uint64_t)config_storage(proposals->env->config)->log_max_bytes ||
                 store_active_bytes(proposals->env->store) >
-                    2 * (size_t)proposals->env->config->memtable_max_bytes;
+                    2 * (size_t)config_storage(proposals->env->config)->memtable_max_bytes;
     if (closes && !log_short)
         return true;
     if (busy)

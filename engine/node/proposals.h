@@ -4,6 +4,7 @@
  * memtable and backing for later writes. Proposals and own records share a pool of fixed size. */
 #pragma once
 
+#include "engine/message/message.h"
 #include "engine/node/node_log.h"
 #include "engine/node/partition.h"
 

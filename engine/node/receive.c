@@ -5,6 +5,7 @@
  * it with the same members, named by the nodes' generations. A fresh node that starts late, or has
  * lost its disk, is sent the founders' list instead. If its generation is on the list, it opens its
  * replica. If not, it waits until the catalog gives it replicas under its new generation. */
+#include "base/settings/replication.h"
 #include "engine/node/node_internal.h"
 
 /* ---- how a cluster begins ---- */
@@ -25,7 +26,7 @@ static void receive_found_cluster(struct node *n)
                                   .table_id = CATALOG_TABLE_ID,
                                   .lo = slice_make(lo, sizeof lo),
                                   .hi = slice_make(hi, sizeof hi)};
-    uint32_t founders = (uint32_t)n->env.config->replicas;
+    uint32_t founders = (uint32_t)config_replication(n->env.config)->replicas;
     if (founders > n->env.node_count)
         founders = n->env.node_count;
     for (uint32_t node = 1; node <= founders; node++) {

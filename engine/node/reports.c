@@ -3,7 +3,11 @@
 
 #include <xxhash.h>
 
+#include "base/settings/reports.h"
+#include "base/settings/salting.h"
+#include "engine/admission/capacity.h"
 #include "engine/catalog/catalog.h"
+#include "engine/message/message.h"
 
 enum {
     REPORT_GAP_MS = 20, /* at least between two reports */
@@ -13,7 +17,8 @@ enum {
 static void reports_name_heavy(const struct reports *reports, struct partition *p,
                                struct partition_report *out)
 {
-    const int64_t least = reports->env->config->salting_shard_units * MCU_PER_UNIT / 2;
+    const int64_t least =
+        config_salting(reports->env->config)->salting_shard_units * MCU_PER_UNIT / 2;
     if (!heat_is_init(&p->heat))
         return;
     p->heavy_told = heat_is_recently(&p->heat, reports->env->now, ADMIT_WRITE, least);
@@ -89,7 +94,8 @@ void reports_tick(struct reports *reports)
     reports_append_head(reports, b);
     for (uint32_t i = 0; i < reports->partitions->count; i++)
         reports_append(reports, b, reports->partitions->all[i], all);
-    reports->at = instant_add_ms(reports->env->now, reports->env->config->load_report_ms);
+    reports->at =
+        instant_add_ms(reports->env->now, config_reports(reports->env->config)->load_report_ms);
     if (reports->waiting)
         calls_end(reports->calls, CALL_REPORT, 0);
     reports->waiting = true;
@@ -97,7 +103,7 @@ void reports_tick(struct reports *reports)
     const struct call_options options = {
         .kind = CALL_REPORT,
         .first = reports->catalog_leader,
-        .patience = duration_ms(reports->env->config->load_report_ms),
+        .patience = duration_ms(config_reports(reports->env->config)->load_report_ms),
     };
     const struct request request = {.op = REQUEST_TABLE_REPORT,
                                     .report.records = env_lend_scratch(reports->env)};
@@ -107,7 +113,8 @@ void reports_tick(struct reports *reports)
 void reports_soon(struct reports *reports)
 {
     struct instant soon = {reports->at.ns +
-                           (REPORT_GAP_MS - reports->env->config->load_report_ms) * NS_PER_MS};
+                           (REPORT_GAP_MS - config_reports(reports->env->config)->load_report_ms) *
+                               NS_PER_MS};
     if (instant_before(soon, reports->env->now))
         soon = reports->env->now;
     reports->at = instant_earlier(reports->at, soon);

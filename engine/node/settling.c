@@ -19,6 +19,10 @@
 #include <xxhash.h>
 
 #include "base/probe.h"
+#include "base/settings/merge.h"
+#include "base/settings/requests.h"
+#include "engine/message/message.h"
+#include "engine/node/operation.h"
 #include "replication/raft_mutation.h"
 
 enum {
@@ -189,12 +193,13 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
     s->show_until =
         old != NULL && old->status == status
             ? old->show_until
-            : instant_add_ms(settling->env->now, settling->env->config->table_change_delay_ms);
+            : instant_add_ms(settling->env->now,
+                             config_requests(settling->env->config)->table_change_delay_ms);
     for (uint32_t i = 0; i < count; i++) {
         s->at[i].partition = partitions[i].id;
         s->at[i].hash = settling_hash_of(settling, status, &partitions[i]);
-        s->at[i].freeze_until =
-            instant_add_ms(settling->env->now, settling->env->config->merge_freeze_ms);
+        s->at[i].freeze_until = instant_add_ms(
+            settling->env->now, config_merge(settling->env->config)->merge_freeze_ms);
     }
     if (old != NULL && status != TABLE_DELETING)
         settling_carry_over(s, old);

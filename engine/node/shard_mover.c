@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/settings/salting.h"
 #include "engine/catalog/key_text.h"
+#include "engine/message/message.h"
+#include "engine/message/move_messages.h"
 
 enum {
     LOOK_MS = 50,
@@ -204,16 +207,16 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
     m->asking = true;
     token_bucket_debit(&mover->moves, m->asked);
     buffer_set(&m->until, until_of(m, p));
-    const struct request request = {.op = REQUEST_SHARD_MOVE,
-                                    .partition = p->id,
-                                    .epoch = p->epoch,
-                                    .salting = t->salted->version,
-                                    .salted = k->version,
-                                    .move = {.key = buffer_slice(&m->from),
-                                             .hi = buffer_slice(&m->end),
-                                             .shards = k->shards,
-                                             .items_max = m->asked,
-                                             .fold = k->counter}};
+    struct request request = {.op = REQUEST_SHARD_MOVE,
+                              .partition = p->id,
+                              .epoch = p->epoch,
+                              .salting = t->salted->version,
+                              .salted = k->version};
+    *request_edit_move(&request) = (struct request_move){.key = buffer_slice(&m->from),
+                                                         .hi = buffer_slice(&m->end),
+                                                         .shards = k->shards,
+                                                         .items_max = m->asked,
+                                                         .fold = k->counter};
     calls_begin(mover->calls, &options, &request);
 }
 
@@ -221,7 +224,8 @@ static void move_go_on(struct shard_mover *mover, struct shard_move *m)
 {
     const struct table *t;
     const struct salted_key *k = move_key(mover, m, &t);
-    const struct instant over = instant_add_ms(m->since, mover->env->config->salting_keep_ms);
+    const struct instant over =
+        instant_add_ms(m->since, config_salting(mover->env->config)->salting_keep_ms);
     if (k == NULL || m->done || m->asking)
         return;
     if (m->waits) /* MOVER-2, MOVER-4 */
@@ -233,7 +237,7 @@ static void move_go_on(struct shard_mover *mover, struct shard_move *m)
 void shard_mover_tick(struct shard_mover *mover)
 {
     struct shard_move *m;
-    const int64_t rate = mover->env->config->salting_moves_s;
+    const int64_t rate = config_salting(mover->env->config)->salting_moves_s;
     if (!catalog_replica_leads(mover->catalog) || instant_before(mover->env->now, mover->at))
         return;
     mover->at = instant_add_ms(mover->env->now, LOOK_MS);

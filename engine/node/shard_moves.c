@@ -5,6 +5,10 @@
 
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "engine/message/move_messages.h"
+#include "engine/message/transaction_messages.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/shard_fold.h"
 #include "engine/sharding/salting.h"
@@ -184,13 +188,12 @@ static void move_abort(struct shard_moves *moves, struct item_move *m, enum repl
     const struct partition *p = moves_partition(moves, m->partition, buffer_slice(&m->key));
     PROBE("an item that goes to its shard is left where it is");
     if (p != NULL) {
-        const struct request request = {
-            .op = REQUEST_TRANSACT_RESOLVE,
-            .partition = p->info.id,
-            .epoch = p->info.epoch,
-            .transaction = {.key = arena_copy(&moves->env->lent, buffer_slice(&m->key)),
-                            .id_high = m->id.high,
-                            .id_low = m->id.low}};
+        struct request request = {
+            .op = REQUEST_TRANSACT_RESOLVE, .partition = p->info.id, .epoch = p->info.epoch};
+        *request_edit_transaction(&request) = (struct request_transaction){
+            .key = arena_copy(&moves->env->lent, buffer_slice(&m->key)),
+            .id_high = m->id.high,
+            .id_low = m->id.low};
         calls_tell(moves->calls, moves->env->id, &request);
     }
     move_end(moves, m, code, text);
@@ -236,9 +239,9 @@ static void move_put(struct shard_moves *moves, struct item_move *m)
 
 static void move_decide(struct shard_moves *moves, struct item_move *m)
 {
-    struct request request = {
-        .op = REQUEST_TRANSACT_DECIDE,
-        .transaction = {.key = buffer_slice(&m->key), .id_high = m->id.high, .id_low = m->id.low}};
+    struct request request = {.op = REQUEST_TRANSACT_DECIDE};
+    *request_edit_transaction(&request) = (struct request_transaction){
+        .key = buffer_slice(&m->key), .id_high = m->id.high, .id_low = m->id.low};
     m->step = SHARD_DECIDING;
     if (!move_call_self(moves, m, &request))
         move_end(moves, m, REPLY_OVERLOADED, "the partition has another leader");
@@ -368,7 +371,8 @@ void shard_moves_item(struct shard_moves *moves, const struct partition *p,
                       const struct operation *o)
 {
     const struct request *q = &o->request;
-    struct item_move *m = move_begin(moves, p, q->move.key, q->move.shards, false, q->salted);
+    struct item_move *m =
+        move_begin(moves, p, request_move(q)->key, request_move(q)->shards, false, q->salted);
     if (m != NULL)
         move_add_asker(m, o->from, q->id, NULL);
     else
@@ -504,14 +508,15 @@ void shard_moves_piece(struct shard_moves *moves, const struct partition *p,
     piece->request_id = q->id;
     piece->partition = p->info.id;
     piece->epoch = p->info.epoch;
-    piece->shards = q->move.shards;
-    piece->fold = q->move.fold;
+    piece->shards = request_move(q)->shards;
+    piece->fold = request_move(q)->fold;
     piece->salted = q->salted;
     piece->until = instant_add_ms(moves->env->now, SHARD_PIECE_MS);
-    const bool whole = p->info.hi.size == 0 || slice_compare(q->move.hi, p->info.hi) <= 0;
-    buffer_set(&piece->key, q->move.key);
-    buffer_set(&piece->hi, whole ? q->move.hi : p->info.hi);
-    const uint32_t most = q->move.items_max != 0 ? q->move.items_max : SHARD_PIECE_ITEMS;
+    const bool whole = p->info.hi.size == 0 || slice_compare(request_move(q)->hi, p->info.hi) <= 0;
+    buffer_set(&piece->key, request_move(q)->key);
+    buffer_set(&piece->hi, whole ? request_move(q)->hi : p->info.hi);
+    const uint32_t most =
+        request_move(q)->items_max != 0 ? request_move(q)->items_max : SHARD_PIECE_ITEMS;
     if (piece_scan(moves, piece, p, most) != STATUS_OK) {
         env_refuse(moves->env, o, REPLY_CORRUPT, "partition %u cannot be read", p->info.id);
         piece_free(moves, piece);

@@ -1,14 +1,17 @@
 /* shard_requests.c - REQUEST_SHARD_MOVE: items of a salted key go home (shard_moves.h). */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "engine/message/move_messages.h"
 #include "engine/node/item_requests.h"
+#include "engine/node/operation.h"
 #include "engine/sharding/salting.h"
 #include "replication/raft_mutation.h"
 
 /* Whether [key, hi) is within one shard of one partition key. */
 static bool move_is_in_one_shard(const struct request *q)
 {
-    const struct slice key = q->move.key, hi = q->move.hi;
+    const struct slice key = request_move(q)->key, hi = request_move(q)->hi;
     if (hi.size > STORAGE_KEY_SIZE_MAX || slice_compare(key, hi) >= 0)
         return false;
     struct buffer end = {0};
@@ -22,8 +25,8 @@ static bool move_is_in_one_shard(const struct request *q)
 /* What is wrong with the request; NULL: nothing. */
 static const char *move_fault(const struct request *q)
 {
-    const struct slice key = q->move.key;
-    const bool piece = q->move.hi.size > 0;
+    const struct slice key = request_move(q)->key;
+    const bool piece = request_move(q)->hi.size > 0;
     if (key.size > STORAGE_KEY_SIZE_MAX || key.size <= STORAGE_KEY_BOUND_SIZE ||
         storage_key_part_size(key, STORAGE_KEY_BOUND_SIZE) == 0 ||
         (!piece && !storage_key_is_whole(key)))
@@ -32,9 +35,11 @@ static const char *move_fault(const struct request *q)
         return "the key is in no shard";
     if (piece && !move_is_in_one_shard(q))
         return "the range is none of one shard";
-    if (!piece && q->move.fold)
+    if (!piece && request_move(q)->fold)
         return "only pieces of counters are added up";
-    return q->move.shards >= 1 && q->move.shards <= SHARDS_MAX ? NULL : "no key has so many shards";
+    return request_move(q)->shards >= 1 && request_move(q)->shards <= SHARDS_MAX
+               ? NULL
+               : "no key has so many shards";
 }
 
 /* Whether all that writers who know older salted keys have proposed is applied. If not, the request will
@@ -50,9 +55,9 @@ static bool move_sees_all(struct requests *requests, struct partition *p, struct
 
 static void move_item(struct requests *requests, struct partition *p, struct operation *o)
 {
-    const struct slice key = o->request.move.key;
+    const struct slice key = request_move(&o->request)->key;
     struct slice item;
-    if (shard_home(key, o->request.move.shards) == shard_of(key)) {
+    if (shard_home(key, request_move(&o->request)->shards) == shard_of(key)) {
         env_reply(requests->env, o, REPLY_OK);
         return;
     }
@@ -87,9 +92,9 @@ void requests_move_shard(struct requests *requests, struct operation *o)
     if (p == NULL || !items_holds_key(requests, p, o) || !requests_leads_read(requests, p, o) ||
         !transactions_are_known(requests->transactions, p, o) || !move_sees_all(requests, p, o))
         return;
-    if (q->move.hi.size == 0 && MUTATED(RAFT_MUTATION_MOVE_BLIND))
+    if (request_move(q)->hi.size == 0 && MUTATED(RAFT_MUTATION_MOVE_BLIND))
         env_reply(requests->env, o, REPLY_OK);
-    else if (q->move.hi.size == 0)
+    else if (request_move(q)->hi.size == 0)
         move_item(requests, p, o);
     else if (store_needs_touch(requests->env->store) && o->touched == 0)
         waiters_touch(requests->waiters, o, TOUCHED_ITEMS, SHARD_PIECE_BYTES);

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
+#include "base/settings/replication.h"
+#include "base/settings/storage.h"
 #include "engine/node/owned_keys.h"
 
 enum {
@@ -73,8 +75,8 @@ struct snapshot_in {
 /* By this factor a byte costs more of the rate while the node serves requests. */
 static int64_t snapshot_busy_factor(const struct snapshots *snapshots)
 {
-    int64_t factor =
-        snapshots->env->config->snapshot_bytes_s / snapshots->env->config->snapshot_busy_bytes_s;
+    int64_t factor = config_replication(snapshots->env->config)->snapshot_bytes_s /
+                     config_replication(snapshots->env->config)->snapshot_busy_bytes_s;
     return factor > 1 ? factor : 1;
 }
 
@@ -83,7 +85,8 @@ static int64_t snapshot_busy_factor(const struct snapshots *snapshots)
 void snapshots_start(struct snapshots *snapshots)
 {
     const int64_t most = 4 * (int64_t)CHUNK_BYTES + (int64_t)LOG_PAYLOAD_SIZE_MAX;
-    token_bucket_init(&snapshots->rate, CHUNK_BYTES, snapshots->env->config->snapshot_bytes_s,
+    token_bucket_init(&snapshots->rate, CHUNK_BYTES,
+                      config_replication(snapshots->env->config)->snapshot_bytes_s,
                       most * snapshot_busy_factor(snapshots), CHUNK_BYTES, snapshots->env->now);
 }
 
@@ -301,7 +304,8 @@ static bool snapshot_send_next(struct snapshots *snapshots, struct partition *p,
     snapshot_post(snapshots, s->to);
     s->on_its_way = true;
     s->tries++;
-    s->again_at = instant_add_ms(snapshots->env->now, 5 * snapshots->env->config->append_retry_ms);
+    s->again_at = instant_add_ms(snapshots->env->now,
+                                 5 * config_replication(snapshots->env->config)->append_retry_ms);
     return true;
 }
 
@@ -529,7 +533,8 @@ static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
     bool all;
     if (snapshot_collect_gone(snapshots, p, s, &gone, &at, &all) != STATUS_OK) {
         PROBE("what a snapshot replaces cannot be read");
-        s->again_at = instant_add_ms(snapshots->env->now, snapshots->env->config->append_retry_ms);
+        s->again_at = instant_add_ms(snapshots->env->now,
+                                     config_replication(snapshots->env->config)->append_retry_ms);
         buffer_deinit(&gone);
         buffer_deinit(&at);
         return;
@@ -572,8 +577,9 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
         return true; /* the chunk is being put in place */
     if (!snapshot_chunk_is_valid(snapshots, p, s, *r, count, &to))
         return false;
-    if (snapshots->log->map_full || store_active_bytes(snapshots->env->store) >=
-                                        2 * (size_t)snapshots->env->config->memtable_max_bytes)
+    if (snapshots->log->map_full ||
+        store_active_bytes(snapshots->env->store) >=
+            2 * (size_t)config_storage(snapshots->env->config)->memtable_max_bytes)
         return true; /* no room now: the chunk comes again */
     s->has_chunk = true;
     s->chunk_last = last;

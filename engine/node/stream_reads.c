@@ -2,7 +2,10 @@
  *
  * Only applied entries have records, and only the leader answers, as it answers a strong read. So a
  * record that was shown once stays, until it is trimmed. */
+#include "engine/message/message.h"
+#include "engine/message/stream_messages.h"
 #include "engine/node/item_requests.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 
@@ -15,9 +18,10 @@ struct shard_state {
 static struct shard_state shard_state_of(const struct partition *p, const struct request *q)
 {
     const struct stream_word *word = &p->info.stream;
-    const bool begun = word->id >= q->records.stream && p->info.epoch >= q->records.epoch;
-    const bool open = word->id == q->records.stream && word->view != STREAM_OFF &&
-                      p->info.epoch == q->records.epoch;
+    const bool begun =
+        word->id >= request_records(q)->stream && p->info.epoch >= request_records(q)->epoch;
+    const bool open = word->id == request_records(q)->stream && word->view != STREAM_OFF &&
+                      p->info.epoch == request_records(q)->epoch;
     return (struct shard_state){.begun = begun, .closed = begun && !open};
 }
 
@@ -34,7 +38,8 @@ static enum status records_collect(struct requests *requests, const struct parti
                                    const struct request *q, struct slice from, struct reply *r,
                                    bool *more)
 {
-    const struct stream_position end = {q->records.stream, q->records.epoch + 1, 0, 0};
+    const struct stream_position end = {request_records(q)->stream, request_records(q)->epoch + 1,
+                                        0, 0};
     struct buffer hi = {0}, *out = &requests->env->range_out;
     struct store_cursor c;
     struct slice key, value;
@@ -45,7 +50,8 @@ static enum status records_collect(struct requests *requests, const struct parti
     stream_key_append(&hi, p->info.lo, p->info.id, &end);
     store_seek(requests->env->store, from, buffer_slice(&hi), false, &c);
     while ((status = store_next(&c, &key, &value)) == STATUS_OK) {
-        *more = count == q->records.items_max || out->size >= q->records.bytes_max;
+        *more =
+            count == request_records(q)->items_max || out->size >= request_records(q)->bytes_max;
         if (*more)
             break;
         if (!stream_key_split(key, &partition, &at) || !record_is_readable(value)) {
@@ -56,8 +62,8 @@ static enum status records_collect(struct requests *requests, const struct parti
         buffer_append_u64(out, at.index);
         buffer_append_u32(out, at.place);
         buffer_append_slice(out, value);
-        r->records.index = at.index;
-        r->records.place = at.place + 1U;
+        reply_edit_records(r)->index = at.index;
+        reply_edit_records(r)->place = at.place + 1U;
         count++;
     }
     buffer_deinit(&hi);
@@ -73,7 +79,7 @@ static void records_read(struct requests *requests, struct partition *p, struct 
     stream_key_append(&lo, p->info.lo, p->info.id, from);
     if (store_needs_touch(requests->env->store) && o->steps == 0) {
         o->steps = 1;
-        waiters_touch_row(requests->waiters, o, buffer_slice(&lo), q->records.bytes_max);
+        waiters_touch_row(requests->waiters, o, buffer_slice(&lo), request_records(q)->bytes_max);
         buffer_deinit(&lo);
         return;
     }
@@ -83,8 +89,8 @@ static void records_read(struct requests *requests, struct partition *p, struct 
         items_refuse_corrupt(requests, o, status);
         return;
     }
-    answer->records.closed = answer->records.closed && !more;
-    answer->records.records =
+    reply_edit_records(answer)->closed = reply_records(answer)->closed && !more;
+    reply_edit_records(answer)->records =
         arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
     *env_reply(requests->env, o, REPLY_OK) = *answer;
 }
@@ -95,29 +101,30 @@ void requests_records(struct requests *requests, struct operation *o)
     struct partition *p = items_route(requests, o);
     if (p == NULL || !items_holds_key(requests, p, o) || !requests_leads_read(requests, p, o))
         return;
-    const struct stream_position from = {q->records.stream, q->records.epoch, q->records.index,
-                                         (uint16_t)q->records.place};
+    const struct stream_position from = {request_records(q)->stream, request_records(q)->epoch,
+                                         request_records(q)->index,
+                                         (uint16_t)request_records(q)->place};
     const struct shard_state state = shard_state_of(p, q);
     struct reply answer = {.id = q->id, .code = REPLY_OK, .kind = ANSWER_RECORDS};
-    answer.records.closed = state.closed;
-    answer.records.index = q->records.index;
-    answer.records.place = q->records.place;
-    if (q->records.place > UINT16_MAX) {
+    reply_edit_records(&answer)->closed = state.closed;
+    reply_edit_records(&answer)->index = request_records(q)->index;
+    reply_edit_records(&answer)->place = request_records(q)->place;
+    if (request_records(q)->place > UINT16_MAX) {
         env_refuse(requests->env, o, REPLY_MALFORMED, "no entry has so many records");
         return;
     }
     /* From index 0 the oldest records are wanted that are there. */
-    answer.records.trimmed =
+    reply_edit_records(&answer)->trimmed =
         from.index != 0 && stream_position_compare(&from, &p->stream.trimmed) <= 0;
-    if (q->records.latest)
-        answer.records.index = raft_applied(p->raft) + 1;
-    if (q->records.latest)
-        answer.records.place = 0;
-    if (!state.begun || answer.records.trimmed || q->records.latest) {
+    if (request_records(q)->latest)
+        reply_edit_records(&answer)->index = raft_applied(p->raft) + 1;
+    if (request_records(q)->latest)
+        reply_edit_records(&answer)->place = 0;
+    if (!state.begun || reply_records(&answer)->trimmed || request_records(q)->latest) {
         *env_reply(requests->env, o, REPLY_OK) = answer;
         return;
     }
-    if (q->records.bytes_max > PAGE_SIZE_MAX)
-        q->records.bytes_max = PAGE_SIZE_MAX;
+    if (request_records(q)->bytes_max > PAGE_SIZE_MAX)
+        request_edit_records(q)->bytes_max = PAGE_SIZE_MAX;
     records_read(requests, p, o, &from, &answer);
 }

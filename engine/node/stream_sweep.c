@@ -1,6 +1,7 @@
 /* stream_sweep.c - finds records of streams that may go. */
 #include "engine/node/stream_sweep.h"
 
+#include "base/settings/streams.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/waiters.h"
 #include "engine/stream/stream.h"
@@ -25,7 +26,7 @@ void stream_sweep_slice(struct node_env *env, struct partition *p)
     struct slice key, value;
     struct stream_record record;
     enum status status;
-    int64_t excess = p->stream.rows.bytes - env->config->stream_max_bytes;
+    int64_t excess = p->stream.rows.bytes - config_streams(env->config)->stream_max_bytes;
     const int64_t now_ms = env_wall_ms(env);
     p->stream.sweeping = p->stream.more = false;
     p->stream.oldest_ms = INT64_MAX;
@@ -37,7 +38,8 @@ void stream_sweep_slice(struct node_env *env, struct partition *p)
             break;
         }
         const bool readable = stream_record_decode(value, &record) == STATUS_OK;
-        const bool old = readable && now_ms - record.wall_ms >= env->config->stream_retention_ms;
+        const bool old =
+            readable && now_ms - record.wall_ms >= config_streams(env->config)->stream_retention_ms;
         if (readable && p->stream.oldest_ms == INT64_MAX)
             p->stream.oldest_ms = record.wall_ms;
         if (!old && excess <= 0)
@@ -54,6 +56,6 @@ int64_t stream_sweep_lag_ms(const struct node_env *env, const struct partition *
     if (p->stream.rows.count == 0 || p->stream.oldest_ms == INT64_MAX || p->stream.oldest_ms == 0)
         return 0;
     const int64_t age = env_wall_ms(env) - p->stream.oldest_ms;
-    const int64_t lag = age - env->config->stream_retention_ms;
+    const int64_t lag = age - config_streams(env->config)->stream_retention_ms;
     return lag > 0 ? lag : 0;
 }

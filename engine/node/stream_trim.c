@@ -1,6 +1,7 @@
 /* stream_trim.c - trims records of streams. */
 #include "engine/node/stream_trim.h"
 
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/stream_rows.h"
 

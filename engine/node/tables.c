@@ -1,4 +1,10 @@
 /* tables.c - requests about tables, decisions, events and reports, at the catalog's leader. */
+#include "base/settings/replication.h"
+#include "base/settings/reports.h"
+#include "base/settings/salting.h"
+#include "base/settings/split.h"
+#include "engine/message/message.h"
+#include "engine/node/operation.h"
 #include "engine/node/requests_internal.h"
 
 enum {
@@ -89,8 +95,8 @@ static void tables_note_excess(struct requests *requests, const struct partition
     const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         bool known = before != NULL && before->epoch == r->epoch &&
-                     before->excess_ms[kind] >= requests->env->config->split_hold_ms;
-        if (r->excess_ms[kind] >= requests->env->config->split_hold_ms && !known)
+                     before->excess_ms[kind] >= config_split(requests->env->config)->split_hold_ms;
+        if (r->excess_ms[kind] >= config_split(requests->env->config)->split_hold_ms && !known)
             requests->catalog->urgent_at = requests->env->now;
     }
 }
@@ -100,7 +106,7 @@ static void tables_note_heavy(struct requests *requests, const struct partition_
 {
     const struct partition_load *before = loads_of(requests->catalog->loads, r->partition);
     const struct table *t = catalog_find_id(requests->catalog->state, r->table_id);
-    const int64_t most = requests->env->config->salting_shard_units * MCU_PER_UNIT;
+    const int64_t most = config_salting(requests->env->config)->salting_shard_units * MCU_PER_UNIT;
     uint32_t fixed;
     const bool heavy = r->heavy_count > 0 && r->heavy[0].mcu > most;
     const bool known = before != NULL && before->epoch == r->epoch && before->heavy_count > 0 &&
@@ -163,7 +169,8 @@ void requests_list_events(struct requests *requests, struct operation *o)
 /* Whether every healthy node has had time to report to this leader of the catalog. */
 static bool tables_has_heard_everyone(const struct requests *requests)
 {
-    int64_t wait_ms = requests->env->config->support_ms + requests->env->config->load_report_ms;
+    int64_t wait_ms = config_replication(requests->env->config)->support_ms +
+                      config_reports(requests->env->config)->load_report_ms;
     return !instant_before(requests->env->now,
                            instant_add_ms(requests->catalog->led_since, wait_ms));
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/admission/admission.h"
+#include "engine/admission/member.h"
 #include "engine/admission/overload.h"
 #include "engine/node/served.h"
 

@@ -5,8 +5,10 @@
 #include "base/probe.h"
 #include "engine/message/frames.h"
 #include "engine/message/request_traits.h"
+#include "engine/message/transaction_messages.h"
 #include "engine/node/collection.h"
 #include "engine/node/item_writes.h"
+#include "engine/node/operation.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
 #include "engine/transaction/transaction.h"
@@ -36,8 +38,8 @@ struct whole {
 /* What is wrong with the request; NULL: nothing. */
 static const char *whole_read(const struct operation *o, struct whole *w)
 {
-    struct reader r = {o->request.transact.parts, false};
-    if (!transaction_part_decode(o->request.transact.transaction, false, &w->part))
+    struct reader r = {request_transact(&o->request)->parts, false};
+    if (!transaction_part_decode(request_transact(&o->request)->transaction, false, &w->part))
         return "the transaction is none";
     while (!r.failed && r.left.size > 0) {
         struct operation *part = &w->at[w->count];
@@ -50,14 +52,14 @@ static const char *whole_read(const struct operation *o, struct whole *w)
             return "a part is no write";
         part->request.partition = o->request.partition;
         part->request.epoch = o->request.epoch;
-        part->request.write.transaction = o->request.transact.transaction;
+        part->request.write.transaction = request_transact(&o->request)->transaction;
         const char *fault = write_fault_of(&part->request);
         if (fault != NULL)
             return fault;
         w->count++;
     }
     return r.failed || w->count == 0 ||
-                   !slice_equal(w->at[0].request.write.key, o->request.transact.key)
+                   !slice_equal(w->at[0].request.write.key, request_transact(&o->request)->key)
                ? "the transaction has no parts"
                : NULL;
 }
@@ -173,7 +175,7 @@ static void whole_refuse(struct requests *requests, struct partition *p, struct 
     r->verdict = o->verdict;
     r->consumed_mcu = w->cost_mcu;
     r->kind = ANSWER_PARTS;
-    r->parts.replies = arena_copy(&requests->env->lent, buffer_slice(&w->replies));
+    reply_edit_parts(r)->replies = arena_copy(&requests->env->lent, buffer_slice(&w->replies));
 }
 
 static void whole_propose(struct requests *requests, struct partition *p, struct operation *o,
@@ -227,7 +229,7 @@ static void whole_run(struct requests *requests, struct partition *p, struct ope
         return;
     for (uint32_t i = 0; i < w->count; i++)
         w->least_mcu += TRANSACTION_FACTOR * write_least_mcu(&w->at[i].request);
-    if (!proposals_may_write(requests->proposals, o, o->request.transact.parts.size) ||
+    if (!proposals_may_write(requests->proposals, o, request_transact(&o->request)->parts.size) ||
         !items_admit(requests, p, o, ADMIT_WRITE, w->least_mcu))
         return;
     change_set_begin(&w->set, 0, 0);

@@ -2,7 +2,9 @@
 #include "engine/node/transaction_rows.h"
 
 #include "base/probe.h"
+#include "engine/message/message.h"
 #include "engine/node/item_requests.h"
+#include "engine/node/operation.h"
 #include "engine/node/token_sweep.h"
 #include "replication/raft_mutation.h"
 

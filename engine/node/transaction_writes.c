@@ -1,7 +1,10 @@
 /* transaction_writes.c - the parts of transactions: prepared, decided and resolved (transactions.h), or
  * done at once, where one partition has all of them. */
 #include "base/probe.h"
+#include "engine/message/message.h"
+#include "engine/message/transaction_messages.h"
 #include "engine/node/item_writes.h"
+#include "engine/node/operation.h"
 #include "engine/node/stream_rows.h"
 #include "engine/node/transaction_rows.h"
 #include "replication/raft_mutation.h"
@@ -112,15 +115,15 @@ static struct partition *transaction_route(struct requests *requests, struct ope
 static const char *admit_read(const struct request *q, struct slice keys[TRANSACTION_ITEMS_MAX],
                               uint32_t *count)
 {
-    struct reader r = {q->admit.keys, false};
+    struct reader r = {request_admit(q)->keys, false};
     *count = 0;
     while (!r.failed && r.left.size > 0 && *count < TRANSACTION_ITEMS_MAX)
         keys[(*count)++] = reader_sized(&r);
-    if (r.failed || r.left.size > 0 || *count == 0 || !slice_equal(keys[0], q->admit.key))
+    if (r.failed || r.left.size > 0 || *count == 0 || !slice_equal(keys[0], request_admit(q)->key))
         return "the parts have no keys";
-    if (q->admit.mcu < 0 ||
-        q->admit.mcu > *count * TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX) ||
-        q->admit.back >= WRITE_ADMITTEDS)
+    if (request_admit(q)->mcu < 0 ||
+        request_admit(q)->mcu > *count * TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX) ||
+        request_admit(q)->back >= WRITE_ADMITTEDS)
         return "no parts cost that";
     return NULL;
 }
@@ -140,16 +143,16 @@ void requests_admit_parts(struct requests *requests, struct operation *o)
         env_refuse(requests->env, o, REPLY_MALFORMED, "%s", fault);
         return;
     }
-    if (q->admit.back != WRITE_NOT_ADMITTED) {
-        o->verdict = write_verdict(q->admit.back);
-        items_give_back(requests, p, o, ADMIT_WRITE, q->admit.mcu);
+    if (request_admit(q)->back != WRITE_NOT_ADMITTED) {
+        o->verdict = write_verdict(request_admit(q)->back);
+        items_give_back(requests, p, o, ADMIT_WRITE, request_admit(q)->mcu);
     } else if (!transactions_let_writes(requests->transactions, p, o, keys, count) ||
-               !items_admit(requests, p, o, ADMIT_WRITE, q->admit.mcu)) {
+               !items_admit(requests, p, o, ADMIT_WRITE, request_admit(q)->mcu)) {
         return;
     }
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;
-    r->consumed_mcu = q->admit.back != WRITE_NOT_ADMITTED ? 0 : q->admit.mcu;
+    r->consumed_mcu = request_admit(q)->back != WRITE_NOT_ADMITTED ? 0 : request_admit(q)->mcu;
 }
 
 /* ---- ending a part ---- */
@@ -166,7 +169,7 @@ struct ending {
 
 static struct transaction_id id_of(const struct request *q)
 {
-    return (struct transaction_id){q->transaction.id_high, q->transaction.id_low};
+    return (struct transaction_id){request_transaction(q)->id_high, request_transaction(q)->id_low};
 }
 
 /* Reads the lock's row, and computes what its write does. False: the operation was refused, or will run
@@ -193,12 +196,13 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
     }
     e->writes = lock.kind != LOCK_CHECK;
     e->write = *o;
-    e->write.request = (struct request){
-        .id = o->request.id,
-        .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
-        .partition = o->request.partition,
-        .epoch = o->request.epoch,
-        .write = {.key = o->request.transaction.key, .item = lock.item, .moves = lock.moves}};
+    e->write.request = (struct request){.id = o->request.id,
+                                        .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
+                                        .partition = o->request.partition,
+                                        .epoch = o->request.epoch,
+                                        .write = {.key = request_transaction(&o->request)->key,
+                                                  .item = lock.item,
+                                                  .moves = lock.moves}};
     if (!e->writes)
         return true;
     e->effect = (struct write){.old_size = -1};
@@ -305,9 +309,9 @@ void requests_resolve(struct requests *requests, struct operation *o)
     struct partition *p = transaction_route(requests, o);
     if (p == NULL || !requests_leads_read(requests, p, o))
         return; /* only who leads surely may say that there is nothing to do */
-    struct ending e = {.lock = transactions_lock_of(p, q->transaction.key),
-                       .record = transactions_record_of(p, q->transaction.key, id_of(q)),
-                       .commits = q->transaction.commits};
+    struct ending e = {.lock = transactions_lock_of(p, request_transaction(q)->key),
+                       .record = transactions_record_of(p, request_transaction(q)->key, id_of(q)),
+                       .commits = request_transaction(q)->commits};
     if (e.lock != NULL && !transaction_same(e.lock->id, id_of(q)))
         e.lock = NULL;
     if (e.record != NULL && (e.commits || e.record->row.state != TRANSACTION_PENDING)) {
@@ -328,8 +332,9 @@ static void decide_again(struct requests *requests, struct operation *o)
     struct transaction_token t;
     bool in_flight;
     enum status status = STATUS_NOT_FOUND; /* who moves an item looks again */
-    if (q->transaction.token.size > 0)
-        status = token_find(requests, o, q->transaction.key, q->transaction.token, &t, &in_flight);
+    if (request_transaction(q)->token.size > 0)
+        status = token_find(requests, o, request_transaction(q)->key, request_transaction(q)->token,
+                            &t, &in_flight);
     if (status == STATUS_PENDING)
         return;
     const bool done =
@@ -346,12 +351,12 @@ void requests_decide_transaction(struct requests *requests, struct operation *o)
     struct partition *p = transaction_route(requests, o);
     if (p == NULL || !requests_leads_read(requests, p, o))
         return;
-    struct ending e = {.lock = transactions_lock_of(p, q->transaction.key),
-                       .record = transactions_record_of(p, q->transaction.key, id_of(q)),
+    struct ending e = {.lock = transactions_lock_of(p, request_transaction(q)->key),
+                       .record = transactions_record_of(p, request_transaction(q)->key, id_of(q)),
                        .commits = true};
     if (e.lock != NULL && !transaction_same(e.lock->id, id_of(q)))
         e.lock = NULL;
-    const size_t token_size = q->transaction.token.size;
+    const size_t token_size = request_transaction(q)->token.size;
     if (token_size != TRANSACTION_TOKEN_SIZE &&
         (token_size != 0 || (e.record != NULL && e.record->row.token.size != 0)))
         env_refuse(requests->env, o, REPLY_MALFORMED, "the token is none");
@@ -371,26 +376,26 @@ void requests_ask_transaction(struct requests *requests, struct operation *o)
     struct partition *p = transaction_route(requests, o);
     if (p == NULL || !requests_leads_read(requests, p, o))
         return;
-    const struct record *r = transactions_record_of(p, q->transaction.key, id_of(q));
-    if (r == NULL && q->transaction.aborts) {
+    const struct record *r = transactions_record_of(p, request_transaction(q)->key, id_of(q));
+    if (r == NULL && request_transaction(q)->aborts) {
         PROBE("a transaction is refused before it comes");
         struct buffer set = {0}, row = {0};
         struct transaction_record fence = {.state = TRANSACTION_ABORTED,
                                            .wall_ms = env_wall_ms(requests->env)};
         change_set_begin(&set, 0, 0);
-        transaction_rows_append_record(&set, q->transaction.key, id_of(q), &fence, &row);
+        transaction_rows_append_record(&set, request_transaction(q)->key, id_of(q), &fence, &row);
         if (proposals_may_write(requests->proposals, o, set.size) &&
             groups_may_propose(requests->groups, p, o, set.size) &&
             groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&set),
                            slice_make(NULL, 0)) != NULL)
-            transactions_record_proposed(requests->transactions, p, q->transaction.key, id_of(q),
-                                         buffer_slice(&row));
+            transactions_record_proposed(requests->transactions, p, request_transaction(q)->key,
+                                         id_of(q), buffer_slice(&row));
         buffer_deinit(&set);
         buffer_deinit(&row);
         return;
     }
     struct reply *answer = env_reply(requests->env, o, REPLY_OK);
     answer->kind = ANSWER_STATE;
-    answer->state.decided =
+    reply_edit_state(answer)->decided =
         (uint8_t)(r == NULL || !r->applied ? TRANSACTION_PENDING : r->row.state);
 }

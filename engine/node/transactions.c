@@ -4,6 +4,8 @@
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "engine/message/transaction_messages.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/sharding/salting.h"
@@ -533,7 +535,8 @@ static bool let_writes(struct transactions *transactions, struct partition *p, s
             env_refuse(transactions->env, o, REPLY_LOCKED, "a transaction has the item");
         r->kind = several ? ANSWER_PARTS : ANSWER_NONE;
         if (several)
-            r->parts.replies = arena_copy(&transactions->env->lent, buffer_slice(&replies));
+            reply_edit_parts(r)->replies =
+                arena_copy(&transactions->env->lent, buffer_slice(&replies));
     }
     buffer_deinit(&replies);
     return !asked && !taken;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/id_map.h"
+#include "base/settings/transactions.h"
 #include "engine/node/transactions.h"
 #include "replication/raft_mutation.h"
 
@@ -33,7 +34,7 @@ _Static_assert(TRANSACTION_ITEMS_MAX <= 1 << INDEX_BITS, "a token has room for e
 
 static inline int64_t decide_ms(const struct transactions *transactions)
 {
-    return transactions->env->config->transaction_decide_ms;
+    return config_transactions(transactions->env->config)->transaction_decide_ms;
 }
 
 /* There is something to do then. */

@@ -1,6 +1,9 @@
 /* transactions_turn.c - lock tables: asks what is decided, tells what is decided, and forgets. */
 #include "base/probe.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "engine/message/transaction_messages.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/proposals.h"
 #include "engine/node/token_sweep.h"
@@ -41,8 +44,10 @@ static void transactions_refresh(struct transactions *transactions, struct slice
 
 static struct request request_about(enum request_op op, struct slice key, struct transaction_id id)
 {
-    return (struct request){.op = op,
-                            .transaction = {.key = key, .id_high = id.high, .id_low = id.low}};
+    struct request request = {.op = op};
+    *request_edit_transaction(&request) =
+        (struct request_transaction){.key = key, .id_high = id.high, .id_low = id.low};
+    return request;
 }
 
 /* ---- locks ---- */
@@ -54,7 +59,7 @@ static void lock_decided(struct transactions *transactions, const struct partiti
     struct request request = request_about(REQUEST_TRANSACT_RESOLVE, buffer_slice(&l->key), l->id);
     request.partition = p->info.id;
     request.epoch = p->info.epoch;
-    request.transaction.commits = commits;
+    request_edit_transaction(&request)->commits = commits;
     calls_tell(transactions->calls, transactions->env->id, &request);
 }
 
@@ -67,7 +72,7 @@ static void lock_ask(struct transactions *transactions, const struct partition *
     struct request request = request_about(REQUEST_TRANSACT_ASK, anchor, l->id);
     struct call_options options = {
         .kind = CALL_TRANSACT_ASK, .subject = t->partition, .token = l->number};
-    request.transaction.aborts = !instant_before(
+    request_edit_transaction(&request)->aborts = !instant_before(
         transactions->env->now, instant_add_ms(l->since, 2 * decide_ms(transactions)));
     l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);
     if (index_maps_gone(transactions->maps, storage_key_table(anchor))) {
@@ -95,13 +100,13 @@ static void lock_answered(struct transactions *transactions, struct partition *p
         transactions_refresh(transactions, buffer_slice(&l->anchor), r);
         return;
     }
-    if (r->state.decided == TRANSACTION_PENDING) {
+    if (reply_state(r)->decided == TRANSACTION_PENDING) {
         l->pending_since = question;
         l->ask_at = instant_add_ms(transactions->env->now, PATIENCE_MS);
         transactions->freed = true;
         return;
     }
-    lock_decided(transactions, p, l, r->state.decided == TRANSACTION_COMMITTED);
+    lock_decided(transactions, p, l, reply_state(r)->decided == TRANSACTION_COMMITTED);
 }
 
 static void locks_turn(struct transactions *transactions, struct lock_table *t,
@@ -149,7 +154,7 @@ static bool record_tell(struct transactions *transactions, const struct lock_tab
         struct call_options options = {.kind = CALL_TRANSACT_TELL,
                                        .subject = t->partition,
                                        .token = r->number << INDEX_BITS | i};
-        request.transaction.commits = r->row.state == TRANSACTION_COMMITTED;
+        request_edit_transaction(&request)->commits = r->row.state == TRANSACTION_COMMITTED;
         bit_set(r->telling, i, transactions_call(transactions, key, &options, &request));
     }
     if (!all && again)

@@ -4,9 +4,13 @@
 #include <stdlib.h>
 
 #include "base/probe.h"
+#include "base/settings/requests.h"
 #include "engine/message/request_traits.h"
 #include "engine/node/collection.h"
+#include "engine/node/node_effect.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/waiters_internal.h"
 
 enum {
     NO_TICKET = -1,
@@ -17,7 +21,7 @@ enum {
 void waiters_init(struct waiters *waiters, struct node_env *env)
 {
     waiters->env = env;
-    waiters->size = (uint32_t)env->config->node_queue_max;
+    waiters->size = (uint32_t)config_requests(env->config)->node_queue_max;
     waiters->slots = must_calloc(waiters->size + SCANS_MAX, sizeof waiters->slots[0]);
 }
 

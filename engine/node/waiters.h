@@ -13,6 +13,12 @@
 #include "engine/node/env.h"
 #include "engine/node/partition.h"
 
+/* The rows whose pages a reader thread has touched already. */
+enum touched {
+    TOUCHED_ITEMS = 1,
+    TOUCHED_COLLECTION = 2 /* the row of the item's collection */
+};
+
 /* What goes on once the pages have been read. */
 enum resume {
     RESUME_REQUEST,
@@ -35,19 +41,6 @@ enum {
     SCAN_BYTES = 256 * 1024, /* a slice ends after so many bytes of items */
     SCAN_ITEMS = 256,        /* or after so many items */
     SCAN_MS = 1              /* between two slices */
-};
-
-struct deferred {
-    struct operation operation;
-    enum resume resume;
-    uint64_t subject;    /* of a scan */
-    struct buffer bytes; /* the operation's slices borrow them */
-    struct buffer key;   /* that is touched: read by another thread, while events go by */
-    bool used;
-    STAILQ_ENTRY(deferred) place; /* among the reads of its partition that wait */
-    uint64_t round;               /* of heartbeats that it waits for */
-    uint64_t index;               /* of the entry that must be applied first */
-    uint64_t term;                /* in which it waits */
 };
 
 struct waiters {

@@ -4,6 +4,11 @@
  * the time that a commit or a question takes. */
 #include <stdlib.h>
 
+#include "base/settings/choices.h"
+#include "base/settings/reports.h"
+#include "engine/admission/admission.h"
+#include "engine/admission/capacity.h"
+#include "engine/admission/member.h"
 #include "lab/admission/model_internal.h"
 
 enum {
@@ -167,7 +172,7 @@ static void reports_go(void *context, uint64_t argument)
         if (p != NULL && p->heat.state != NULL)
             heat_cool(&p->heat, model_now(m));
     }
-    model_in(m, m->config->load_report_ms * NS_PER_MS, reports_go, m, 0);
+    model_in(m, config_reports(m->config)->load_report_ms * NS_PER_MS, reports_go, m, 0);
 }
 
 void model_control_report_now(struct model *m, struct model_partition *p)
@@ -211,11 +216,11 @@ static void members_go(void *context, uint64_t argument)
             if (from == to || m->nodes[from].down || m->nodes[to].down)
                 continue;
             member_tell(m, from, to);
-            if (m->config->write_check == WRITE_CHECK_LEASE)
+            if (config_choices(m->config)->write_check == WRITE_CHECK_LEASE)
                 lease_ask(m, from, to);
         }
     }
-    model_in(m, m->config->report_ms * NS_PER_MS, members_go, m, 0);
+    model_in(m, config_reports(m->config)->report_ms * NS_PER_MS, members_go, m, 0);
 }
 
 /* ---- the controller ---- */

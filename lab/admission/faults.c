@@ -1,6 +1,7 @@
 /* faults.c - the scenario's faults begin and end. */
 #include <stdlib.h>
 
+#include "engine/admission/capacity.h"
 #include "lab/admission/model_internal.h"
 
 enum {

@@ -7,6 +7,7 @@
  *
  * A frozen partition serves nothing. Here a request for it is decided on when it comes, by the
  * buckets of the frozen partition, and the answer waits until the next step is done. */
+#include "base/settings/merge.h"
 #include "lab/admission/model_internal.h"
 
 enum {
@@ -25,7 +26,8 @@ void model_merges_sync(struct model *m, const struct table *t)
         if (info->merge == MERGE_NONE || p->merging)
             continue;
         if (info->merge == MERGE_FREEZE && p->frozen_until_ns < m->scheduler.now.ns)
-            p->give_up_ns = m->scheduler.now.ns + m->config->merge_freeze_ms * NS_PER_MS;
+            p->give_up_ns =
+                m->scheduler.now.ns + config_merge(m->config)->merge_freeze_ms * NS_PER_MS;
         if (info->merge == MERGE_FREEZE || info->merge == MERGE_THAW)
             p->frozen_until_ns = next_ns;
         p->merging = true;

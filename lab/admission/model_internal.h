@@ -22,6 +22,8 @@
 #include "base/id_map.h"
 #include "base/prng.h"
 #include "control/controller.h"
+#include "engine/admission/admission.h"
+#include "engine/admission/member.h"
 #include "engine/admission/overload.h"
 #include "engine/heat/excess.h"
 #include "engine/heat/split_point.h"

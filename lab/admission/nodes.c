@@ -8,7 +8,13 @@
  *            that decides, of its node, and the headroom that its node knows of the others. */
 #include <stdlib.h>
 
+#include "base/settings/choices.h"
+#include "base/settings/split.h"
+#include "engine/admission/admission.h"
+#include "engine/admission/capacity.h"
+#include "engine/admission/member.h"
 #include "engine/item/storage_key.h"
+#include "include/weir/policy_overload.h"
 #include "lab/admission/model_internal.h"
 
 enum {
@@ -193,13 +199,13 @@ static void node_count_heat(struct model *m, struct model_partition *p, enum adm
 {
     struct excess *e = &p->excess[kind];
     const struct excess_rule rule = {.max_mcu = partition_max_mcu(m->config, kind),
-                                     .lull_ms = m->config->split_lull_ms,
-                                     .gap_ms = m->config->split_gap_ms};
+                                     .lull_ms = config_split(m->config)->split_lull_ms,
+                                     .gap_ms = config_split(m->config)->split_gap_ms};
     if (!heat_is_init(&p->heat))
         heat_init(&p->heat, p->lo, p->hi, p->id, m->config);
     heat_add(&p->heat, model_now(m), kind, key, cost_mcu);
     excess_add(e, model_now(m), cost_mcu, &rule);
-    if (excess_ms(e, model_now(m)) < m->config->split_hold_ms ||
+    if (excess_ms(e, model_now(m)) < config_split(m->config)->split_hold_ms ||
         p->excess_told[kind].ns == e->since.ns)
         return;
     p->excess_told[kind] = e->since;
@@ -234,7 +240,7 @@ static void node_follow(struct model *m, struct model_partition *p, const struct
                         int64_t cost_mcu)
 {
     uint32_t follow = v->burst ? FOLLOW_BURST : 0;
-    if (v->burst && m->config->write_check == WRITE_CHECK_LEASE)
+    if (v->burst && config_choices(m->config)->write_check == WRITE_CHECK_LEASE)
         follow |= FOLLOW_PAID;
     for (uint32_t i = 0; i < p->replica_count; i++) {
         struct model_replica *r = &p->replicas[i];
@@ -269,7 +275,7 @@ static bool node_has_majority(const struct model *m, const struct model_partitio
 /* Which buckets decide on a read that replica `at` serves. */
 static struct admission *read_buckets(struct model *m, struct model_partition *p, uint32_t at)
 {
-    bool own = m->config->read_cap == READ_CAP_REPLICA;
+    bool own = config_choices(m->config)->read_cap == READ_CAP_REPLICA;
     return &p->replicas[own ? at : p->leader].admission;
 }
 
@@ -295,7 +301,7 @@ static void node_serve_read(struct model *m, struct model_partition *p,
                          out->cost_mcu - least, NULL);
         p->totals[ADMIT_READ].consumed_mcu += out->cost_mcu - least;
     }
-    if (!t->consistent && m->config->read_cap == READ_CAP_MEASURED)
+    if (!t->consistent && config_choices(m->config)->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(a, ADMIT_READ, out->cost_mcu / 3);
     n->consumed_mcu[ADMIT_READ] += out->cost_mcu;
     const int64_t work_ns = work_of(m, ADMIT_READ, true, out->cost_mcu) + miss_work(m, n, r);

@@ -9,6 +9,10 @@
  * read may use any node, so its flow names none. */
 #include <stdlib.h>
 
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
+#include "base/settings/gac.h"
+#include "engine/admission/capacity.h"
 #include "lab/admission/model_internal.h"
 
 enum {
@@ -70,9 +74,9 @@ static int64_t partition_rate(const struct model *m, const struct model_partitio
                               enum admit_kind kind)
 {
     int64_t rate = partition_max_mcu(m->config, kind);
-    if (kind == ADMIT_READ && m->config->read_cap == READ_CAP_MEASURED)
+    if (kind == ADMIT_READ && config_choices(m->config)->read_cap == READ_CAP_MEASURED)
         return rate / 2 * 3;
-    if (kind == ADMIT_READ && m->config->read_cap == READ_CAP_REPLICA)
+    if (kind == ADMIT_READ && config_choices(m->config)->read_cap == READ_CAP_REPLICA)
         return rate * p->replica_count;
     return rate;
 }
@@ -81,7 +85,7 @@ void observe_partition(struct model *m, struct model_partition *p)
 {
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
         int64_t rate = partition_rate(m, p, kind);
-        int64_t depth = depth_of(rate, m->config->cap_depth_ms);
+        int64_t depth = depth_of(rate, config_admission(m->config)->cap_depth_ms);
         ideal_begin(m, &p->ideal[kind], MEASURE_PARTITION, rate, depth, depth);
         p->ideal[kind].consumed_mcu = p->totals[kind].consumed_mcu;
     }
@@ -91,8 +95,9 @@ void observe_partition(struct model *m, struct model_partition *p)
 static int64_t table_bank(const struct model *m, const struct model_table *t, int64_t rate_mcu)
 {
     bool partitions = t->limits[ADMIT_WRITE].policy == GAC_OFF;
-    int64_t saved_ms = partitions ? m->config->burst_max_s * 1000 + m->config->allocation_depth_ms
-                                  : m->config->gac_bank_ms;
+    int64_t saved_ms = partitions ? config_admission(m->config)->burst_max_s * 1000 +
+                                        config_admission(m->config)->allocation_depth_ms
+                                  : config_gac(m->config)->gac_bank_ms;
     return (int64_t)((__int128)rate_mcu * saved_ms / 1000);
 }
 
@@ -142,7 +147,7 @@ void observe_create(struct model *m)
     for (uint32_t node = 1; node <= m->node_count; node++) {
         for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
             int64_t rate = node_capacity_mcu(m->config, kind);
-            int64_t depth = depth_of(rate, m->config->node_depth_ms);
+            int64_t depth = depth_of(rate, config_admission(m->config)->node_depth_ms);
             ideal_begin(m, &m->nodes[node].ideal[kind], MEASURE_NODE, rate, depth, depth);
             m->nodes[node].ideal[kind].slack_mcu = depth; /* allocated work is never asked */
         }

@@ -2,6 +2,10 @@
  * merged. */
 #include <stdlib.h>
 
+#include "base/gac_policy.h"
+#include "base/settings/replication.h"
+#include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/item/storage_key.h"
 #include "lab/admission/model_internal.h"
 
@@ -107,7 +111,8 @@ static void election_over(void *context, uint64_t argument)
 /* The first replica that is up leads, after an election if the leader went down. */
 void model_partitions_elect(struct model *m, struct model_partition *p)
 {
-    int64_t ms = m->config->support_ms + m->config->election_ms;
+    int64_t ms =
+        config_replication(m->config)->support_ms + config_replication(m->config)->election_ms;
     if (!replica_is_up(m, &p->replicas[p->leader]))
         p->leaderless = true;
     model_in(m, ms * NS_PER_MS, election_over, m, p->id);

@@ -5,6 +5,7 @@
  * limit. */
 #include <stdlib.h>
 
+#include "base/settings/gac.h"
 #include "engine/item/storage_key.h"
 #include "lab/admission/model_internal.h"
 
@@ -233,7 +234,7 @@ static void router_park(struct model *m, struct model_router *r, struct model_qu
                         struct model_request *request)
 {
     struct model_request *kept = model_sources_keep(m, request);
-    kept->wait_until_ns = m->scheduler.now.ns + m->config->gac_wait_ms * NS_PER_MS;
+    kept->wait_until_ns = m->scheduler.now.ns + config_gac(m->config)->gac_wait_ms * NS_PER_MS;
     STAILQ_INSERT_TAIL(&q->requests, kept, entry);
     if (r->waiting++ == 0)
         r->changes = gac_client_changes(r->client);

@@ -9,6 +9,7 @@
  *             nodes and tables only the first ones are kept. */
 #include <stdlib.h>
 
+#include "engine/admission/admission.h"
 #include "engine/item/storage_key.h"
 #include "lab/admission/model_internal.h"
 #include "router/json/json_writer.h"

@@ -1,6 +1,7 @@
 /* tables.c - makes the scenario's tables, and changes them by hand. */
 #include <stdlib.h>
 
+#include "base/settings/admission.h"
 #include "engine/admission/share.h"
 #include "lab/admission/model_internal.h"
 
@@ -17,8 +18,8 @@ static struct table_spec spec_of(const struct model *m, const struct model_table
                               .rcu = s->on_demand ? 0 : s->rcu,
                               .wcu = s->on_demand ? 0 : s->wcu};
     if (s->partitions > 0) { /* so much warm throughput needs so many partitions */
-        spec.warm[ADMIT_READ] = s->partitions * m->config->partition_max_rcu;
-        spec.warm[ADMIT_WRITE] = s->partitions * m->config->partition_max_wcu;
+        spec.warm[ADMIT_READ] = s->partitions * config_admission(m->config)->partition_max_rcu;
+        spec.warm[ADMIT_WRITE] = s->partitions * config_admission(m->config)->partition_max_wcu;
     }
     if (s->on_demand) {
         spec.maximum[ADMIT_READ] = s->max_rcu > 0 ? s->max_rcu : MAXIMUM_NONE;

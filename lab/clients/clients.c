@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
+#include "base/settings/gac.h"
 #include "lab/clients/clients_internal.h"
 #include "lab/scenario_limit.h"
 
@@ -250,9 +253,10 @@ void clients_begin(struct clients *c)
 static int64_t bank_mcu(const struct scenario *s, const struct scenario_table *t, int64_t rate_mcu)
 {
     const struct config *config = &s->cluster.config;
-    int64_t policy = t->gac > 0 ? t->gac - 1 : config->gac;
-    int64_t saved_ms = policy == GAC_OFF ? config->burst_max_s * 1000 + config->allocation_depth_ms
-                                         : config->gac_bank_ms;
+    int64_t policy = t->gac > 0 ? t->gac - 1 : config_choices(config)->gac;
+    int64_t saved_ms = policy == GAC_OFF ? config_admission(config)->burst_max_s * 1000 +
+                                               config_admission(config)->allocation_depth_ms
+                                         : config_gac(config)->gac_bank_ms;
     return (int64_t)((__int128)rate_mcu * saved_ms / 1000);
 }
 

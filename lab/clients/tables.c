@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/gac_policy.h"
+#include "base/settings/admission.h"
 #include "gac/gac_message.h"
 #include "lab/scenario_limit.h"
 #include "router/limiter/levels.h"
@@ -69,8 +71,8 @@ static void write_partitions(struct buffer *out, const struct scenario *s, int64
         buffer_append_format(out,
                              ",\"WarmThroughput\":{\"ReadUnitsPerSecond\":%lld,"
                              "\"WriteUnitsPerSecond\":%lld}",
-                             (long long)(partitions * config->partition_max_rcu),
-                             (long long)(partitions * config->partition_max_wcu));
+                             (long long)(partitions * config_admission(config)->partition_max_rcu),
+                             (long long)(partitions * config_admission(config)->partition_max_wcu));
 }
 
 static void write_index(struct buffer *out, const struct scenario *s,

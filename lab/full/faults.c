@@ -1,4 +1,5 @@
 /* faults.c - the scenario's faults in the world, and what the world cannot do. */
+#include "engine/admission/capacity.h"
 #include "lab/full/full_internal.h"
 
 enum {

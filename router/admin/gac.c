@@ -1,6 +1,7 @@
 /* gac.c - GET /weir/gac: the tokens that this router holds of tables' limits, as JSON. The page
  * shows why a request waited for tokens or was refused by its table's limit. Tokens are in capacity
  * units. */
+#include "base/gac_policy.h"
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/admission/limit.h"

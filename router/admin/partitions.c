@@ -9,6 +9,8 @@
  * table that does not exist, are errors. */
 #include <stdio.h>
 
+#include "base/policies.h"
+#include "engine/message/partition_stats.h"
 #include "router/admin/page_metrics.h"
 #include "router/admin/pages.h"
 #include "router/admin/salted_keys.h"

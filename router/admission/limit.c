@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/gac_policy.h"
 #include "engine/message/request_traits.h"
+#include "engine/message/transaction_messages.h"
 #include "gac/vend.h"
 #include "router/shedding.h"
 
@@ -42,9 +44,9 @@ static int64_t limit_least_cost(const struct request *q)
     if (!traits_of(q)->write)
         return read_cost_mcu(0, request_is_consistent(q));
     if (q->op == REQUEST_TRANSACT)
-        return q->transact.least_mcu;
+        return request_transact(q)->least_mcu;
     if (q->op == REQUEST_TRANSACT_ADMIT)
-        return q->admit.mcu;
+        return request_admit(q)->mcu;
     const int64_t cost = write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
     return q->write.transaction.size > 0 ? cost * TRANSACTION_FACTOR : cost;
 }
@@ -53,7 +55,7 @@ static int64_t limit_least_cost(const struct request *q)
 static bool limit_was_taken(const struct request *q)
 {
     if (q->op == REQUEST_TRANSACT_ADMIT)
-        return q->admit.back != WRITE_NOT_ADMITTED;
+        return request_admit(q)->back != WRITE_NOT_ADMITTED;
     return traits_of(q)->write && traits_of(q)->answer == ANSWER_ITEM &&
            q->write.admitted != WRITE_NOT_ADMITTED;
 }

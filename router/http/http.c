@@ -6,6 +6,7 @@
  * and byte by byte. */
 #include "router/http/http.h"
 
+#include "base/settings/http.h"
 #include "router/http/http_internal.h"
 
 enum {
@@ -249,8 +250,8 @@ static const llhttp_settings_t SETTINGS = {
 
 void http_init(struct http *h, const struct config *config)
 {
-    *h = (struct http){.header_max = (size_t)config->http_header_max_bytes,
-                       .body_max = (size_t)config->http_body_max_bytes,
+    *h = (struct http){.header_max = (size_t)config_http(config)->http_header_max_bytes,
+                       .body_max = (size_t)config_http(config)->http_body_max_bytes,
                        .fresh = true,
                        .line_last = '\n'};
     llhttp_init(&h->parser, HTTP_REQUEST, &SETTINGS);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
+#include "base/settings/limiter.h"
 #include "router/limiter/patrol.h"
 #include "router/limiter/tend.h"
 
@@ -27,8 +28,8 @@ void limiter_init(struct router *r)
     LIST_INIT(&l->tends);
     LIST_INIT(&l->tells);
     timer_queue_init(&l->pauses, duration_ms(PAUSE_MS));
-    timer_queue_init(&l->deadlines, duration_ms(r->config->limiter_deadline_ms));
-    timer_queue_init(&l->looks, duration_ms(r->config->limiter_look_ms));
+    timer_queue_init(&l->deadlines, duration_ms(config_limiter(r->config)->limiter_deadline_ms));
+    timer_queue_init(&l->looks, duration_ms(config_limiter(r->config)->limiter_look_ms));
     r->limiter = l;
 }
 
@@ -87,7 +88,7 @@ static struct known_bucket *bucket_make(struct router *r, const struct bucket_na
                                         uint64_t hash)
 {
     struct known_bucket *b = must_calloc(1, sizeof *b);
-    if (r->limiter->count >= r->config->limiter_buckets_max)
+    if (r->limiter->count >= config_limiter(r->config)->limiter_buckets_max)
         limiter_evict(r);
     b->hash = hash;
     buffer_append_slice(&b->text, name->space);
@@ -177,7 +178,7 @@ void bucket_configure(struct router *r, struct known_bucket *b, const struct sli
     b->parent = keep(&b->words, parent);
     b->on_unavailable = unavailable;
     b->configured = true;
-    b->fresh_until = instant_add(r->now, duration_ms(r->config->limiter_limits_ms));
+    b->fresh_until = instant_add(r->now, duration_ms(config_limiter(r->config)->limiter_limits_ms));
 }
 
 void bucket_forget_limits(struct known_bucket *b)

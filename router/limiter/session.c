@@ -1,6 +1,7 @@
 /* session.c - the steps that all operations of the rate limiter share. */
 #include "router/limiter/session.h"
 
+#include "base/settings/limiter.h"
 #include "router/limiter/homes.h"
 #include "router/limiter/tend.h"
 
@@ -346,7 +347,7 @@ void session_deadline(struct session *s)
 {
     fault_set(call_fault(s->call), FAULT_UNAVAILABLE,
               "The store has not answered within %lld ms (limiter_deadline_ms)",
-              (long long)s->call->router->config->limiter_deadline_ms);
+              (long long)config_limiter(s->call->router->config)->limiter_deadline_ms);
     call_fail(s->call);
 }
 

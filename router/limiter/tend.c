@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/settings/limiter.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
 #include "router/limiter/patrol.h"
@@ -93,8 +94,8 @@ static int tend_fail(struct call *c, const struct fault *f)
 static void look_ended(struct router *r, const struct tend *t)
 {
     struct known_bucket *b = t->bucket;
-    const int64_t look_ms = r->config->limiter_look_ms;
-    const int64_t most_ms = r->config->limiter_merge_ms / LOOKS_LEAST;
+    const int64_t look_ms = config_limiter(r->config)->limiter_look_ms;
+    const int64_t most_ms = config_limiter(r->config)->limiter_merge_ms / LOOKS_LEAST;
     const int64_t pause_ms = b->look_pause_ms == 0 ? look_ms : 2 * b->look_pause_ms;
     if (t->session.throttled)
         r->limiter->look_from = instant_add_ms(r->now, PAUSE_MS_MOST);
@@ -152,7 +153,7 @@ void tend_look(struct router *r)
 {
     struct limiter *l = r->limiter;
     timer_start(&l->look, &l->looks, r->now);
-    if (r->config->limiter_aggregator == 0)
+    if (config_limiter(r->config)->limiter_aggregator == 0)
         return;
     if (!instant_before(r->now, l->look_from))
         patrol_look(r);
@@ -299,7 +300,7 @@ static bool tend_is_idle(const struct router *r, struct known_bucket *b, int64_t
     b->looked = true;
     b->looked_at = r->now;
     b->looked_requests = requests;
-    const int64_t wait = duration_ms(r->config->limiter_merge_ms).ns;
+    const int64_t wait = duration_ms(config_limiter(r->config)->limiter_merge_ms).ns;
     return !busy && instant_since(r->now, b->idle_since).ns >= wait;
 }
 

@@ -1,6 +1,7 @@
 /* capacity.c - the capacity that a call has consumed, of a table and of its indexes. */
 #include "router/operations/capacity.h"
 
+#include "engine/message/transaction_messages.h"
 #include "router/json/json_writer.h"
 
 void call_take_consumed(struct call *c, const struct json_value *member)
@@ -16,7 +17,7 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
 {
     const bool whole = r->kind == ANSWER_PARTS;
     const int64_t local_factor = transacts ? TRANSACTION_FACTOR : 1;
-    struct reader costs = {whole ? r->parts.index_costs : r->item.index_costs, false};
+    struct reader costs = {whole ? reply_parts(r)->index_costs : r->item.index_costs, false};
     capacity->table_mcu += r->consumed_mcu;
     while (costs.left.size > 0) {
         const uint8_t number = reader_u8(&costs);

@@ -1,4 +1,6 @@
 /* describe_limits.c - DescribeLimits and DescribeEndpoints: answered without requests to nodes. */
+#include "base/settings/admission.h"
+#include "base/settings/tables.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
@@ -9,10 +11,14 @@ static bool describe_limits(struct call *c, const struct json_value m[])
     const struct config *config = c->router->config;
     int64_t nodes = c->router->options.node_count;
     json_write_open(&c->body, '{');
-    json_member_integer(&c->body, "AccountMaxReadCapacityUnits", nodes * config->node_rcu);
-    json_member_integer(&c->body, "AccountMaxWriteCapacityUnits", nodes * config->node_wcu);
-    json_member_integer(&c->body, "TableMaxReadCapacityUnits", config->table_max_rcu);
-    json_member_integer(&c->body, "TableMaxWriteCapacityUnits", config->table_max_wcu);
+    json_member_integer(&c->body, "AccountMaxReadCapacityUnits",
+                        nodes * config_admission(config)->node_rcu);
+    json_member_integer(&c->body, "AccountMaxWriteCapacityUnits",
+                        nodes * config_admission(config)->node_wcu);
+    json_member_integer(&c->body, "TableMaxReadCapacityUnits",
+                        config_tables(config)->table_max_rcu);
+    json_member_integer(&c->body, "TableMaxWriteCapacityUnits",
+                        config_tables(config)->table_max_wcu);
     json_write_close(&c->body, '}');
     return true;
 }

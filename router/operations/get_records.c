@@ -1,6 +1,7 @@
 /* get_records.c - GetRecords: the next records of a shard, and an iterator behind them. */
 #include <xxhash.h>
 
+#include "engine/message/stream_messages.h"
 #include "router/json/json_writer.h"
 #include "router/json/value.h"
 #include "router/operations/operations.h"
@@ -51,10 +52,10 @@ static bool records_ready(struct call *c)
     if (!shard_read_is_known(c, &g->read) || c->routes_pending > 0)
         return c->routes_pending > 0;
     struct subrequest *s = shard_read_request(c, &g->read);
-    s->request.records.index = g->iterator.index;
-    s->request.records.place = g->iterator.place;
-    s->request.records.items_max = g->limit;
-    s->request.records.bytes_max = PAGE_SIZE_MAX;
+    request_edit_records(&s->request)->index = g->iterator.index;
+    request_edit_records(&s->request)->place = g->iterator.place;
+    request_edit_records(&s->request)->items_max = g->limit;
+    request_edit_records(&s->request)->bytes_max = PAGE_SIZE_MAX;
     subrequest_start(c->router, s);
     return true;
 }
@@ -164,11 +165,11 @@ static bool write_record(struct call *c, const struct get_records *g, struct sli
 static bool records_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
     const struct get_records *g = c->state;
-    struct reader rows = {r->records.records, false};
+    struct reader rows = {reply_records(r)->records, false};
     bool good = true;
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    if (r->records.trimmed)
+    if (reply_records(r)->trimmed)
         return call_records_trimmed(c);
     json_write_open(&c->body, '{');
     json_member_open(&c->body, "Records", '[');
@@ -177,11 +178,11 @@ static bool records_reply(struct call *c, struct subrequest *s, const struct rep
     json_write_close(&c->body, ']');
     if (!good)
         return fault_set(call_fault(c), FAULT_INTERNAL, "The node's answer makes no sense");
-    if (!r->records.closed) {
+    if (!reply_records(r)->closed) {
         struct buffer text = {0};
         struct shard_iterator next = g->iterator;
-        next.index = r->records.index;
-        next.place = r->records.place;
+        next.index = reply_records(r)->index;
+        next.place = reply_records(r)->place;
         next.made_ms = router_wall_ms(c->router);
         shard_iterator_append(&text, &next);
         json_member_string(&c->body, "NextShardIterator", buffer_slice(&text));

@@ -1,5 +1,6 @@
 /* get_shard_iterator.c - GetShardIterator: where to read a shard. The leader of its partition says which
  * record is the latest, and whether a record is gone. */
+#include "engine/message/stream_messages.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
 #include "router/operations/shapes.h"
@@ -83,11 +84,11 @@ static bool iterator_ready(struct call *c)
     if (g->type >= FROM_NUMBER && !table_sequence_read(g->read.shard, g->number, &index, &place))
         return call_invalid(c, INVALID "Invalid SequenceNumber: %.*s", SHOWN(g->number));
     struct subrequest *s = shard_read_request(c, &g->read);
-    s->request.records.index = index;
-    s->request.records.place = place + (g->type == BEHIND_NUMBER);
-    s->request.records.items_max = 1;
-    s->request.records.bytes_max = 1;
-    s->request.records.latest = g->type == FROM_LATEST;
+    request_edit_records(&s->request)->index = index;
+    request_edit_records(&s->request)->place = place + (g->type == BEHIND_NUMBER);
+    request_edit_records(&s->request)->items_max = 1;
+    request_edit_records(&s->request)->bytes_max = 1;
+    request_edit_records(&s->request)->latest = g->type == FROM_LATEST;
     subrequest_start(c->router, s);
     return true;
 }
@@ -98,10 +99,11 @@ static bool iterator_reply(struct call *c, struct subrequest *s, const struct re
     const struct request *q = &s->request;
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    if (r->records.trimmed)
+    if (reply_records(r)->trimmed)
         return call_records_trimmed(c);
-    return g->type == FROM_LATEST ? iterator_write(c, g, r->records.index, r->records.place)
-                                  : iterator_write(c, g, q->records.index, q->records.place);
+    return g->type == FROM_LATEST
+               ? iterator_write(c, g, reply_records(r)->index, reply_records(r)->place)
+               : iterator_write(c, g, request_records(q)->index, request_records(q)->place);
 }
 
 OPERATION(get_shard_iterator, "GetShardIterator", .of_streams = true, .begin = iterator_begin,

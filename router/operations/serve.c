@@ -1,6 +1,7 @@
 /* serve.c - unpacks and parses a body, and checks it against the operation's input. */
 #include "router/operations/serve.h"
 
+#include "base/settings/http.h"
 #include "router/operations/operation.h"
 
 enum {
@@ -12,7 +13,7 @@ static size_t body_unpacked_max(const struct router *r, size_t packed)
 {
     size_t by_ratio = packed * UNPACKED_RATIO_MAX;
     size_t most = by_ratio > UNPACKED_FREE ? by_ratio : UNPACKED_FREE;
-    size_t body_max = (size_t)r->config->http_body_max_bytes;
+    size_t body_max = (size_t)config_http(r->config)->http_body_max_bytes;
     return most < body_max ? most : body_max;
 }
 
@@ -26,7 +27,7 @@ static bool body_unpack(struct router *r, struct client *c)
         break;
     case STATUS_TOO_LARGE:
         return endpoints_refuse(r, c, FAULT_TOO_LARGE,
-                                most < (size_t)r->config->http_body_max_bytes
+                                most < (size_t)config_http(r->config)->http_body_max_bytes
                                     ? "The body unpacks to more than 1 MiB and 64 times its size"
                                     : "The body unpacks to more than http_body_max_bytes");
     default:

@@ -1,6 +1,9 @@
 /* streams.c - the names of streams: ARNs and views. */
 #include "router/operations/streams.h"
 
+#include "base/settings/streams.h"
+#include "engine/message/stream_messages.h"
+
 static const char *const VIEWS[] = {[STREAM_KEYS_ONLY] = "KEYS_ONLY",
                                     [STREAM_NEW_IMAGE] = "NEW_IMAGE",
                                     [STREAM_OLD_IMAGE] = "OLD_IMAGE",
@@ -30,12 +33,13 @@ void stream_arn_append(struct buffer *out, const struct router *r, struct slice 
 
 bool stream_is_shown(const struct router *r, const struct table_stream *s)
 {
-    return !table_stream_is_over(s->disabled_ms, r->config->stream_retention_ms, router_wall_ms(r));
+    return !table_stream_is_over(s->disabled_ms, config_streams(r->config)->stream_retention_ms,
+                                 router_wall_ms(r));
 }
 
 bool stream_shard_is_shown(const struct router *r, const struct table_shard *shard)
 {
-    return !table_stream_is_over(shard->closed_ms, r->config->stream_retention_ms,
+    return !table_stream_is_over(shard->closed_ms, config_streams(r->config)->stream_retention_ms,
                                  router_wall_ms(r));
 }
 
@@ -118,8 +122,9 @@ bool shard_read_is_known(struct call *c, struct shard_read *r)
 struct subrequest *shard_read_request(struct call *c, const struct shard_read *r)
 {
     struct subrequest *s = call_request(c, r->route, REQUEST_RECORDS);
-    s->request.records.key = table_find_partition(&r->route->table, r->shard->partition)->lo;
-    s->request.records.stream = r->stream->id;
-    s->request.records.epoch = r->shard->epoch;
+    request_edit_records(&s->request)->key =
+        table_find_partition(&r->route->table, r->shard->partition)->lo;
+    request_edit_records(&s->request)->stream = r->stream->id;
+    request_edit_records(&s->request)->epoch = r->shard->epoch;
     return s;
 }

@@ -1,6 +1,7 @@
 /* table_description.c - describes a table, follows its changes, reads its settings. */
 #include "router/operations/table_description.h"
 
+#include "base/settings/requests.h"
 #include "engine/message/request_traits.h"
 #include "router/admission/limit.h"
 #include "router/json/json_writer.h"
@@ -181,7 +182,7 @@ static void table_change_ask(struct call *c, struct slice name, uint32_t attempt
 
 void table_change_follow(struct call *c, const struct table_told *told)
 {
-    if (table_told_rests(told) || c->router->config->table_change_delay_ms > 0)
+    if (table_told_rests(told) || config_requests(c->router->config)->table_change_delay_ms > 0)
         return;
     c->follow_until = instant_add(c->router->now, duration_ms(TABLE_CHANGE_WAIT_MS));
     c->follow_table = told->table.id;

@@ -1,6 +1,7 @@
 /* table_tags.c - checks, sorts and writes tags. */
 #include "router/operations/table_tags.h"
 
+#include "base/gac_policy.h"
 #include "gac/vend.h"
 #include "router/json/json_writer.h"
 #include "router/operations/shapes.h"

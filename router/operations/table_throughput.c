@@ -1,6 +1,8 @@
 /* table_throughput.c - reads, checks and describes throughput. */
 #include "router/operations/table_throughput.h"
 
+#include "base/settings/admission.h"
+#include "base/settings/tables.h"
 #include "router/json/json_writer.h"
 #include "router/operations/shapes.h"
 
@@ -129,7 +131,7 @@ static bool throughput_take_warm(struct call *c, const struct throughput_asked *
     if (t != NULL) {
         least = t->warm[kind];
     } else if (on_demand) {
-        least = reads ? config->on_demand_rcu : config->on_demand_wcu;
+        least = reads ? config_tables(config)->on_demand_rcu : config_tables(config)->on_demand_wcu;
         why = "lower than initial throughput for OnDemand";
     } else {
         least = reads ? spec->rcu : spec->wcu;
@@ -227,7 +229,8 @@ static int64_t throughput_served(const struct config *config, const struct table
     int64_t most = 0;
     for (uint32_t i = 0; i < t->partition_count; i++) {
         if (t->partitions[i].parent == 0)
-            most += kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu;
+            most += kind == ADMIT_READ ? config_admission(config)->partition_max_rcu
+                                       : config_admission(config)->partition_max_wcu;
     }
     return t->warm[kind] < most ? t->warm[kind] : most;
 }
@@ -236,8 +239,8 @@ static int64_t throughput_served(const struct config *config, const struct table
 static bool throughput_is_warmed(const struct config *config, const struct table *t)
 {
     bool on_demand = t->billing == BILLING_ON_DEMAND;
-    return t->warm[ADMIT_READ] > (on_demand ? config->on_demand_rcu : t->rcu) ||
-           t->warm[ADMIT_WRITE] > (on_demand ? config->on_demand_wcu : t->wcu);
+    return t->warm[ADMIT_READ] > (on_demand ? config_tables(config)->on_demand_rcu : t->rcu) ||
+           t->warm[ADMIT_WRITE] > (on_demand ? config_tables(config)->on_demand_wcu : t->wcu);
 }
 
 void table_throughput_write(struct buffer *out, const struct config *config, const struct table *t,

@@ -1,6 +1,8 @@
 /* throttle.c - texts, reasons and header lines of a throttled request. */
 #include "router/operations/throttle.h"
 
+#include "base/settings/admission.h"
+#include "base/settings/requests.h"
 #include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operation.h"
@@ -10,8 +12,8 @@
 static enum fault_kind throttle_exception_of(const struct config *config, const struct table *t,
                                              enum admit_reason reason)
 {
-    bool as_throttling =
-        reason == ADMIT_REFUSED_KEY_RANGE && config->key_range_as_throttling_exception != 0;
+    bool as_throttling = reason == ADMIT_REFUSED_KEY_RANGE &&
+                         config_requests(config)->key_range_as_throttling_exception != 0;
     return t->billing == BILLING_ON_DEMAND || as_throttling ? FAULT_THROTTLING : FAULT_THROUGHPUT;
 }
 
@@ -111,7 +113,8 @@ static void throttle_append_where(struct buffer *out, const struct call *c,
     case ADMIT_REFUSED_KEY_RANGE:
         buffer_append_format(
             out, "partition %u is at its maximum of %lld %s units per second", partition,
-            (long long)(kind == ADMIT_READ ? config->partition_max_rcu : config->partition_max_wcu),
+            (long long)(kind == ADMIT_READ ? config_admission(config)->partition_max_rcu
+                                           : config_admission(config)->partition_max_wcu),
             what);
         break;
     case ADMIT_REFUSED_NODE:

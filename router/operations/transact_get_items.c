@@ -2,6 +2,7 @@
  *
  * All items are read. Then each partition is asked whether its items are still as they were. If so,
  * all of them were so at the moment between. If not, all is done again, a few times. */
+#include "base/settings/requests.h"
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
@@ -160,7 +161,8 @@ bool transact_get_finish(struct call *c)
         conflicts |= t->ends[i].code == REPLY_LOCKED;
         cancels |= t->ends[i].code != REPLY_OK && t->ends[i].code != REPLY_LOCKED;
     }
-    const struct duration deadline = duration_ms(c->router->config->request_deadline_ms);
+    const struct duration deadline =
+        duration_ms(config_requests(c->router->config)->request_deadline_ms);
     const bool late = instant_since(c->router->now, c->begun).ns >= deadline.ns;
     if (cancels || (conflicts && (++t->attempts == ATTEMPTS_MAX || late)))
         return transact_cancel(c, t->ends, c->plan->count);

@@ -10,6 +10,7 @@
 #include "engine/item/item.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "engine/message/transaction_messages.h"
 #include "router/admission/limit.h"
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
@@ -260,12 +261,12 @@ static void whole_send(struct call *c, struct transact_write *t)
         struct request r = {.op = plan->items[i].op};
         part_fill(c, &plan->items[i], &r);
         request_encode(&frames, &r);
-        s->request.transact.least_mcu += part_least_mcu(&r);
+        request_edit_transact(&s->request)->least_mcu += part_least_mcu(&r);
         request_know_salted(c, &plan->items[i], &s->request);
     }
-    s->request.transact.key = plan->items[0].home;
-    s->request.transact.parts = arena_copy(&c->arena, buffer_slice(&frames));
-    s->request.transact.transaction = t->other;
+    request_edit_transact(&s->request)->key = plan->items[0].home;
+    request_edit_transact(&s->request)->parts = arena_copy(&c->arena, buffer_slice(&frames));
+    request_edit_transact(&s->request)->transaction = t->other;
     buffer_deinit(&frames);
     subrequest_start(c->router, s);
 }
@@ -297,14 +298,14 @@ static void admit_send(struct call *c, const struct transact_write *t, uint32_t 
         if (t->ends[i].first != first)
             continue;
         part_fill(c, &plan->items[i], &r);
-        s->request.admit.mcu += part_least_mcu(&r);
+        request_edit_admit(&s->request)->mcu += part_least_mcu(&r);
         request_know_salted(c, &plan->items[i], &s->request);
         buffer_append_sized(&keys, plan->items[i].home);
     }
     s->index = first;
-    s->request.admit.key = plan->items[first].home;
-    s->request.admit.keys = arena_copy(&c->arena, buffer_slice(&keys));
-    s->request.admit.back = t->ends[first].admitted;
+    request_edit_admit(&s->request)->key = plan->items[first].home;
+    request_edit_admit(&s->request)->keys = arena_copy(&c->arena, buffer_slice(&keys));
+    request_edit_admit(&s->request)->back = t->ends[first].admitted;
     buffer_deinit(&keys);
     subrequest_start(c->router, s);
 }
@@ -355,10 +356,10 @@ static struct subrequest *about(struct call *c, const struct transact_write *t, 
     const struct item_request *q = &c->plan->items[index];
     struct subrequest *s = call_request(c, c->plan->tables[q->table].route, op);
     s->index = index;
-    s->request.transaction.key = q->home;
-    s->request.transaction.id_high = t->id.high;
-    s->request.transaction.id_low = t->id.low;
-    s->request.transaction.token = slice_make(t->token, sizeof t->token);
+    request_edit_transaction(&s->request)->key = q->home;
+    request_edit_transaction(&s->request)->id_high = t->id.high;
+    request_edit_transaction(&s->request)->id_low = t->id.low;
+    request_edit_transaction(&s->request)->token = slice_make(t->token, sizeof t->token);
     return s;
 }
 
@@ -473,7 +474,7 @@ static void whole_take_collections(struct call *c, struct transact_write *t, str
 static void parts_take(struct call *c, struct transact_write *t, struct subrequest *s,
                        const struct reply *r, uint32_t first)
 {
-    struct reader frames = {r->kind == ANSWER_PARTS ? r->parts.replies : slice_make(NULL, 0),
+    struct reader frames = {r->kind == ANSWER_PARTS ? reply_parts(r)->replies : slice_make(NULL, 0),
                             false};
     struct reply part;
     for (uint32_t i = first; i < c->plan->count && frames.left.size > 0; i++) {
@@ -506,7 +507,7 @@ static void whole_take(struct call *c, struct transact_write *t, struct subreque
     const bool judged = r->kind == ANSWER_PARTS;
     parts_take(c, t, s, r, 0);
     if (judged && r->code == REPLY_OK)
-        whole_take_collections(c, t, r->parts.collections);
+        whole_take_collections(c, t, reply_parts(r)->collections);
     if (judged)
         capacity_add_write(&t->ends[0].consumed, &s->route->table, r, true);
     else if (r->code == REPLY_THROTTLED || r->code == REPLY_STALE_MAP)

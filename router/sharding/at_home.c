@@ -1,7 +1,9 @@
 /* at_home.c - the shards of single items, and the former homes that they leave. */
 #include "router/sharding/at_home.h"
 
+#include "engine/message/move_messages.h"
 #include "engine/message/request_traits.h"
+#include "engine/message/transaction_messages.h"
 #include "replication/raft_mutation.h"
 #include "router/call.h"
 #include "router/sharding/counter_reads.h"
@@ -30,7 +32,7 @@ static struct slice *at_home_key(struct request *q)
     case REQUEST_CHECK:
         return &q->write.key;
     case REQUEST_SHARD_MOVE:
-        return q->move.hi.size == 0 ? &q->move.key : NULL;
+        return request_move(q)->hi.size == 0 ? &request_edit_move(q)->key : NULL;
     default:
         return NULL;
     }
@@ -50,7 +52,7 @@ bool at_home_is_fixed(const struct request *q)
     case REQUEST_TRANSACT:
         return true;
     case REQUEST_TRANSACT_ADMIT:
-        return q->admit.back == WRITE_NOT_ADMITTED;
+        return request_admit(q)->back == WRITE_NOT_ADMITTED;
     default:
         return at_home_is_part(q);
     }
@@ -153,9 +155,9 @@ bool at_home_next(struct subrequest *s)
             return true;
         }
         s->request.op = REQUEST_SHARD_MOVE;
-        memset(&s->request.move, 0, sizeof s->request.move);
-        s->request.move.key = salted_key_in(&s->call->arena, k, h->home, from);
-        s->request.move.shards = h->shards;
+        memset(request_edit_move(&s->request), 0, sizeof *request_move(&s->request));
+        request_edit_move(&s->request)->key = salted_key_in(&s->call->arena, k, h->home, from);
+        request_edit_move(&s->request)->shards = h->shards;
         return true;
     }
     *at_home_key(&s->request) = h->home;

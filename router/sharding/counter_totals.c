@@ -1,6 +1,7 @@
 /* counter_totals.c - reads and writes the copies of counters' sums. */
 #include "router/sharding/counter_totals.h"
 
+#include "base/settings/salting.h"
 #include "engine/expression/program.h"
 #include "router/call.h"
 #include "router/sharding/at_home.h"
@@ -10,7 +11,7 @@
 
 bool counter_total_serves(const struct router *r, const struct request *get)
 {
-    return r->config->counter_total_ms > 0 && !get->get.consistent;
+    return config_salting(r->config)->counter_total_ms > 0 && !get->get.consistent;
 }
 
 void counter_total_ask(struct subrequest *s, const struct salted_key *k, struct slice key)
@@ -67,7 +68,7 @@ struct slice counter_total_take(struct call *c, const struct reply *reply)
     const bool there = reply->code == REPLY_OK && reply->kind == ANSWER_ITEM && reply->item.found &&
                        item_find(reply->item.bytes, slice_of(MADE_AT), &made_at);
     const int64_t age_ms = there ? router_wall_ms(c->router) - made_at_of(&made_at) : 0;
-    if (!there || age_ms > c->router->config->counter_total_ms)
+    if (!there || age_ms > config_salting(c->router->config)->counter_total_ms)
         return slice_make(NULL, 0);
     return copy_of(c, reply->item.bytes, NULL);
 }

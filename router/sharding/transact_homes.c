@@ -1,6 +1,7 @@
 /* transact_homes.c - the homes of a transaction's items. */
 #include "router/sharding/transact_homes.h"
 
+#include "engine/message/move_messages.h"
 #include "router/operations/operation.h"
 #include "router/sharding/at_home.h"
 #include "router/sharding/counters.h"
@@ -35,8 +36,8 @@ bool transact_leave_former(struct call *c)
             continue;
         struct subrequest *s = call_request(c, c->plan->tables[q->table].route, REQUEST_SHARD_MOVE);
         s->index = i;
-        s->request.move.key = q->key;
-        s->request.move.shards = k->shards;
+        request_edit_move(&s->request)->key = q->key;
+        request_edit_move(&s->request)->shards = k->shards;
         subrequest_start(c->router, s);
         any = true;
     }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "base/settings/http.h"
+#include "base/settings/storage.h"
 #include "host/address.h"
 #include "host/descriptors.h"
 #include "host/secret.h"
@@ -52,7 +54,8 @@ static int64_t segments_of(const struct config *config)
     enum {
         AHEAD = 3 /* segments beyond log_max_bytes */
     };
-    return config->log_max_bytes / config->log_segment_bytes + AHEAD;
+    return config_storage(config)->log_max_bytes / config_storage(config)->log_segment_bytes +
+           AHEAD;
 }
 
 static int64_t needed(const struct config *config, uint32_t nodes, uint32_t links, bool serves)
@@ -73,34 +76,37 @@ enum status daemon_fit_descriptors(struct config *config, uint32_t nodes, uint32
         CLIENTS_MIN = 4,
         SEGMENTS_MIN = 2
     };
-    const int64_t clients = config->connections_max, log_bytes = config->log_max_bytes;
+    const int64_t clients = config_http(config)->connections_max,
+                  log_bytes = config_storage(config)->log_max_bytes;
     const int64_t limit = descriptors_raise();
     while (serves && needed(config, nodes, links, true) > limit &&
-           config->connections_max > CLIENTS_FEW)
-        config->connections_max--;
+           config_http(config)->connections_max > CLIENTS_FEW)
+        config_edit_http(config)->connections_max--;
     while (nodes > 0 && needed(config, nodes, links, serves) > limit &&
-           config->log_max_bytes > SEGMENTS_MIN * config->log_segment_bytes)
-        config->log_max_bytes -= config->log_segment_bytes;
+           config_storage(config)->log_max_bytes >
+               SEGMENTS_MIN * config_storage(config)->log_segment_bytes)
+        config_edit_storage(config)->log_max_bytes -= config_storage(config)->log_segment_bytes;
     while (serves && needed(config, nodes, links, true) > limit &&
-           config->connections_max > CLIENTS_MIN)
-        config->connections_max--;
+           config_http(config)->connections_max > CLIENTS_MIN)
+        config_edit_http(config)->connections_max--;
     if (needed(config, nodes, links, serves) > limit)
         return buffer_explain(error, STATUS_IO,
                               "%lld open files are allowed, and it takes %lld: raise the limit "
                               "(ulimit -n)",
                               (long long)limit, (long long)needed(config, nodes, links, serves));
-    if (config->connections_max < clients)
+    if (config_http(config)->connections_max < clients)
         fprintf(
             stderr,
             "weir: %lld open files are allowed (ulimit -n), which leaves room for %lld clients, "
             "not connections_max = %lld\n",
-            (long long)limit, (long long)config->connections_max, (long long)clients);
-    if (config->log_max_bytes < log_bytes)
+            (long long)limit, (long long)config_http(config)->connections_max, (long long)clients);
+    if (config_storage(config)->log_max_bytes < log_bytes)
         fprintf(
             stderr,
             "weir: %lld open files are allowed (ulimit -n), which leaves room for fewer segments "
             "of the log: log_max_bytes is %lld, not %lld\n",
-            (long long)limit, (long long)config->log_max_bytes, (long long)log_bytes);
+            (long long)limit, (long long)config_storage(config)->log_max_bytes,
+            (long long)log_bytes);
     return STATUS_OK;
 }
 

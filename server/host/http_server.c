@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/settings/http.h"
+
 enum {
     UNSENT_PAUSE = 64 * 1024,
     UNSENT_RESUME = 16 * 1024,
@@ -17,7 +19,7 @@ enum {
  * without an answer. Also the maximum of the admin listener. */
 static int64_t more_max(const struct config *config)
 {
-    int64_t some = config->connections_max / 4 + 1;
+    int64_t some = config_http(config)->connections_max / 4 + 1;
     return some < MORE_MAX ? some : MORE_MAX;
 }
 
@@ -26,7 +28,7 @@ int64_t http_server_descriptors(const struct config *config)
     enum {
         LISTENERS = 2
     };
-    return LISTENERS + config->connections_max + 2 * more_max(config);
+    return LISTENERS + config_http(config)->connections_max + 2 * more_max(config);
 }
 
 struct http_server {
@@ -156,8 +158,8 @@ enum status http_server_listen(struct http_server *s, struct router_server *r,
     static const struct connection_handler admin_handler = {http_admin_opened, http_received,
                                                             http_ended, http_closed, http_sent};
     s->router = r;
-    enum status status =
-        listen_on(s, at, config->connections_max + more_max(config), &handler, error, &s->listener);
+    enum status status = listen_on(s, at, config_http(config)->connections_max + more_max(config),
+                                   &handler, error, &s->listener);
     if (status == STATUS_OK)
         status = listen_on(s, admin, more_max(config), &admin_handler, error, &s->admin);
     return status;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/settings/storage.h"
 #include "host/log_append.h"
 #include "host/log_dir.h"
 #include "server/host/data_dir.h"
@@ -190,13 +191,15 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
                                struct buffer *error)
 {
     const struct config *config = options->node.config;
-    struct backing_options backing_options = {h->directory, (uint64_t)config->map_initial_bytes,
-                                              (uint64_t)config->map_max_bytes};
+    struct backing_options backing_options = {h->directory,
+                                              (uint64_t)config_storage(config)->map_initial_bytes,
+                                              (uint64_t)config_storage(config)->map_max_bytes};
     struct backing *backing;
     enum status status = backing_open_lmdb(&backing_options, &backing);
     if (status != STATUS_OK)
         return host_fail(h, error, status, "cannot open LMDB in");
-    struct store *store = store_create(backing, (uint64_t)config->resident_max_bytes);
+    struct store *store =
+        store_create(backing, (uint64_t)config_storage(config)->resident_max_bytes);
     struct node_server_options server = {
         .node = options->node,
         .place = h->directory,
@@ -246,7 +249,7 @@ enum status node_host_open(struct loop *l, const struct node_host_options *optio
     h->messages = options->messages;
     h->lock_fd = -1;
     log_append_init(&h->append);
-    h->segment_bytes = (uint64_t)options->node.config->log_segment_bytes;
+    h->segment_bytes = (uint64_t)config_storage(options->node.config)->log_segment_bytes;
     enum status status = open_all(h, options, error);
     if (status != STATUS_OK) {
         node_host_close(h);

@@ -8,6 +8,7 @@
 
 #include "control/points.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "gac/vend.h"
 
 static bool is_own(enum policy_point point, const char *name)

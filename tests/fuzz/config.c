@@ -1,13 +1,15 @@
 /* Settings from a file: refused with one line that says where, or taken within their limits. */
 #include "base/config.h"
 #include "base/must.h"
+#include "base/settings.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_limits(const struct config *c)
 {
-#define X(name, initial, least, most, help) must(c->name >= (least) && c->name <= (most));
-    LIMITS_LIST(X)
+#define X(name, initial, least, most, help) \
+    must(config_all(c)->name >= (least) && config_all(c)->name <= (most));
+    SETTINGS_LIST(X)
 #undef X
     must((unsigned)c->profile <= PROFILE_RESEARCH);
     must(memchr(c->partition_policy, '\0', sizeof c->partition_policy) != NULL);

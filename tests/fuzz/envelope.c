@@ -1,6 +1,7 @@
 /* Envelopes of other nodes into a node that holds nothing: their head, every kind of message in
  * them, how a cluster begins. What replicas make of messages that are well-formed is for the random
  * schedules (tests/property/raft_property.c). Seeds: tests/fuzz/seeds/envelope. */
+#include "base/config.h"
 #include "base/must.h"
 #include "engine/node/node.h"
 #include "sim/medium.h"

@@ -1,6 +1,8 @@
 /* Bytes as frames of global admission control, to a server and to a client: neither crashes, and
  * what they accept they go on from. */
+#include "base/config.h"
 #include "base/must.h"
+#include "base/settings/gac.h"
 #include "gac/client.h"
 #include "gac/server.h"
 
@@ -27,8 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config_init(&config, PROFILE_AWS);
     struct instant now = {NS_PER_S};
     struct reader all = {slice_make(data, size), false};
-    config.gac_ledgers_max = 4;
-    config.gac_routers_max = 4;
+    config_edit_gac(&config)->gac_ledgers_max = 4;
+    config_edit_gac(&config)->gac_routers_max = 4;
     struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 2, 99});
     struct gac_client *c = gac_client_create(&(struct gac_client_options){&config, 2, 42});
     gac_client_up(c, now, 1);

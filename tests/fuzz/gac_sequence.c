@@ -2,7 +2,9 @@
  * claim, in whatever order, no invariant of its ledgers breaks. gac_message.c has raw bytes.
  * Input: asks of 24 bytes. A first byte of amounts is a shift: small and huge claims are as likely.
  */
+#include "base/config.h"
 #include "base/must.h"
+#include "base/settings/gac.h"
 #include "gac/server.h"
 
 enum {
@@ -38,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(epochs, 0, sizeof epochs);
     memset(numbers, 0, sizeof numbers);
     config_init(&config, PROFILE_AWS);
-    config.gac_routers_max = ROUTERS;
+    config_edit_gac(&config)->gac_routers_max = ROUTERS;
     struct gac_server *s = gac_server_create(&(struct gac_server_options){&config, 1, 2, 99});
     while (r.left.size > 0 && !r.failed) {
         struct buffer frame = {0}, answer = {0}, error = {0};

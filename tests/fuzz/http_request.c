@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/settings/http.h"
 #include "tests/support/fake_cluster.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -15,8 +16,8 @@ static struct buffer run(struct slice bytes, size_t piece, bool admin)
     struct fake_cluster f;
     struct buffer received = {0};
     fake_init(&f);
-    f.config.http_body_max_bytes = 64 * KIB;
-    f.config.http_header_max_bytes = 4 * KIB;
+    config_edit_http(&f.config)->http_body_max_bytes = 64 * KIB;
+    config_edit_http(&f.config)->http_header_max_bytes = 4 * KIB;
     f.on_loopback = true; /* pages of this machine are let in */
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
@@ -30,7 +31,7 @@ static struct buffer run(struct slice bytes, size_t piece, bool admin)
         fake_send(&f, 1, slice_make(bytes.data + at, left < piece ? left : piece));
     }
     buffer_append_slice(&received, buffer_slice(&f.clients[1].received));
-    fake_advance_ms(&f, f.config.http_request_ms);
+    fake_advance_ms(&f, config_http(&f.config)->http_request_ms);
     fake_deinit(&f);
     return received;
 }

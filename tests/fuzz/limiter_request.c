@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/settings/requests.h"
 #include "router/json/json.h"
 #include "tests/support/fake_cluster.h"
 
@@ -50,7 +51,7 @@ static void send(struct fake_cluster *f, const char *method, const char *path, s
         buffer_append_slice(&b, text);
     fake_send(f, 1, buffer_slice(&b));
     buffer_deinit(&b);
-    fake_advance_ms(f, f->config.request_deadline_ms);
+    fake_advance_ms(f, config_requests(&f->config)->request_deadline_ms);
 }
 
 static void must_be_an_answer(struct fake_answer a)

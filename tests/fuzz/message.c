@@ -5,6 +5,7 @@
 #include "base/must.h"
 #include "engine/catalog/split.h"
 #include "engine/message/frames.h"
+#include "engine/message/partition_stats.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/settings/requests.h"
 #include "router/json/json.h"
 #include "tests/support/fake_cluster.h"
 
@@ -132,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fake_table(&f, "events", "who", ATTR_STRING, "n", ATTR_NUMBER, 3)->whole_collections = true;
     must(fake_call(&f, "CreateTable", GAMES).status == 200);
     fake_send(&f, 1, buffer_slice(&request));
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     bool tags = strstr(operation, "agResource") != NULL; /* Tag.. and Untag.. */
     must_be_an_answer(buffer_slice(&f.clients[1].received), tags);
     fake_deinit(&f);

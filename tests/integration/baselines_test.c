@@ -1,7 +1,11 @@
 /* baselines_test.c - the policies of other systems do on small cases what their sources say. */
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
 #include "engine/admission/admission.h"
 #include "engine/admission/member.h"
+#include "engine/admission/policy_choice.h"
 #include "gac/vend.h"
+#include "include/weir/policy_table.h"
 #include "tests/check.h"
 
 /* ---- sharing a node ---- */
@@ -29,8 +33,8 @@ static void share_weighted(const char *policy, struct sharer sharers[SHARERS],
     struct instant now = {1000 * NS_PER_S};
     config_init(&config, PROFILE_RESEARCH);
     snprintf(config.node_policy, sizeof config.node_policy, "%s", policy);
-    config.node_wcu = NODE_WCU;
-    config.partition_max_wcu = 100000;
+    config_edit_admission(&config)->node_wcu = NODE_WCU;
+    config_edit_admission(&config)->partition_max_wcu = 100000;
     node_admission_init(&node, &config, now);
     for (int i = 0; i < SHARERS; i++) {
         const struct admission_rates rates = {.rate_mcu = {0, sharers[i].allocated_wcu * 1000},
@@ -351,9 +355,9 @@ TEST(a_refilled_report_has_what_came_since)
         struct instant now = {NS_PER_S};
         struct duration wait;
         config_init(&config, PROFILE_RESEARCH);
-        config.write_check = WRITE_CHECK_NAMED;
+        config_edit_choices(&config)->write_check = WRITE_CHECK_NAMED;
         snprintf(config.headroom_policy, sizeof config.headroom_policy, "%s", policies[i]);
-        config.node_depth_ms = 200;
+        config_edit_admission(&config)->node_depth_ms = 200;
         members_init(&m, &config, 3);
         members_reported(&m, 2, now, 0, 1000000, false);
         assert_false(member_has(&m, 2, now, 100000, 0, &wait));

@@ -10,7 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/must.h"
+#include "base/settings/http.h"
 #include "server/host/admin.h"
 #include "server/host/http_server.h"
 #include "server/host/loop_clock.h"
@@ -177,7 +179,7 @@ TEST_WITH(a_client_that_never_reads_is_closed_and_others_are_served, set_up, tea
 {
     struct served *s = *state;
     bool ended = false;
-    s->config.http_unread_ms = 300;
+    config_edit_http(&s->config)->http_unread_ms = 300;
     start(s);
     int slow = connect_to(http_server_port(s->server));
     send_without_end(s, slow, GET);
@@ -202,7 +204,7 @@ TEST_WITH(one_too_many_is_told_so_and_closed, set_up, tear_down)
 {
     struct served *s = *state;
     bool ended = false;
-    s->config.connections_max = 1;
+    config_edit_http(&s->config)->connections_max = 1;
     start(s);
     int first = connect_to(http_server_port(s->server));
     struct buffer in = {0};

@@ -4,7 +4,10 @@
  *
  * The model shares no code with the engine: it counts tokens from the beginning of time, keeps a
  * list of who burst in which round, and finds a wait by bisection. */
+#include "base/settings/admission.h"
 #include "engine/admission/admission_internal.h"
+#include "engine/admission/policy_choice.h"
+#include "include/weir/policy_partition.h"
 #include "tests/check.h"
 
 enum {
@@ -190,11 +193,12 @@ static void world_start(struct prng *p)
     w.logged = 0;
     w.cost_max = 0;
     config_init(&w.config, PROFILE_RESEARCH);
-    w.config.node_depth_ms = 1000; /* the model's rounds are seconds */
-    w.config.node_wcu = prng_between(p, 1, prng_below(p, 2) ? 50 : 3000);
+    config_edit_admission(&w.config)->node_depth_ms = 1000; /* the model's rounds are seconds */
+    config_edit_admission(&w.config)->node_wcu = prng_between(p, 1, prng_below(p, 2) ? 50 : 3000);
     if (prng_below(p, 2))
-        w.config.partition_max_wcu = prng_between(p, 5, 500);
-    w.config.burst_max_s = prng_below(p, 5) == 0 ? 0 : prng_between(p, 1, 300);
+        config_edit_admission(&w.config)->partition_max_wcu = prng_between(p, 5, 500);
+    config_edit_admission(&w.config)->burst_max_s =
+        prng_below(p, 5) == 0 ? 0 : prng_between(p, 1, 300);
     w.model = (struct model){.now = prng_between(p, 0, NS_PER_S * 10)};
     struct instant now = {w.model.now};
     node_admission_init(&w.node, &w.config, now);
@@ -357,7 +361,8 @@ TEST(no_window_admits_more_than_rate_times_window_and_bank)
 static void isolation(struct prng *p)
 {
     world_start(p);
-    int64_t units = prng_between(p, 5, w.config.partition_max_wcu); /* the largest cost is 5 */
+    int64_t units = prng_between(
+        p, 5, config_admission(&w.config)->partition_max_wcu); /* the largest cost is 5 */
     struct admission_rates rates = {.rate_mcu = {0, units * MCU_PER_UNIT}};
     struct admission quiet;
     struct instant now = {w.model.now};
@@ -390,9 +395,9 @@ static void sharing(struct prng *p)
 {
     struct config config;
     config_init(&config, PROFILE_AWS);
-    config.node_depth_ms = 1000;
-    config.node_wcu = prng_between(p, 400, 4000);
-    config.partition_max_wcu = 10000;
+    config_edit_admission(&config)->node_depth_ms = 1000;
+    config_edit_admission(&config)->node_wcu = prng_between(p, 400, 4000);
+    config_edit_admission(&config)->partition_max_wcu = 10000;
     struct node_admission node;
     struct admission partitions[PARTITIONS];
     struct instant now = {prng_between(p, 0, NS_PER_S)};
@@ -402,9 +407,10 @@ static void sharing(struct prng *p)
         admission_init(&partitions[i],
                        admission_policies_same(admission_policy_find(slice_of("burst"))), &config,
                        &rates, now);
-    int64_t node_rate = config.node_wcu * MCU_PER_UNIT, seconds = 12;
-    int64_t light_every = 10000 / (50 + config.node_wcu / 30); /* ticks of 0.1 ms */
-    now.ns += 2000 * NS_PER_S;                                 /* banks of 15,000 units */
+    int64_t node_rate = config_admission(&config)->node_wcu * MCU_PER_UNIT, seconds = 12;
+    int64_t light_every =
+        10000 / (50 + config_admission(&config)->node_wcu / 30); /* ticks of 0.1 ms */
+    now.ns += 2000 * NS_PER_S;                                   /* banks of 15,000 units */
     int64_t started = now.ns, bursts[PARTITIONS] = {0}, allocated = 0, light_refused = 0;
     for (int64_t tick = 0; now.ns < started + seconds * NS_PER_S; tick++, now.ns += 100000) {
         for (int turn = 0; turn < PARTITIONS; turn++) {

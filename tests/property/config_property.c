@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/settings.h"
 #include "gac/client.h"
 #include "gac/server.h"
 #include "tests/support/frame_world.h"
@@ -21,8 +22,8 @@ static const struct drawn {
     size_t at;
     int64_t least, most;
 } settings[] = {
-#define X(name, initial, least, most, help) {#name, offsetof(struct config, name), least, most},
-    LIMITS_LIST(X)
+#define X(name, initial, least, most, help) {#name, offsetof(struct settings, name), least, most},
+    SETTINGS_LIST(X)
 #undef X
 };
 
@@ -57,7 +58,8 @@ static uint64_t refused, started;
 static void serve(const struct config *config)
 {
     struct frame_world *w = frame_world_begin(config);
-    int64_t patience_ms = 60000 + 20 * (config->support_ms + config->election_ms);
+    int64_t patience_ms = 60000 + 20 * (config_replication(config)->support_ms +
+                                        config_replication(config)->election_ms);
     assert_true(frame_world_answers(w, patience_ms));
     frame_world_restart(w);
     assert_true(frame_world_answers(w, patience_ms));
@@ -86,9 +88,9 @@ static void settings_are_refused_or_serve(struct prng *p)
         if (prng_below(p, 10) > 0 || d->least > most)
             continue;
         int64_t value = draw(p, d->least, most);
-        memcpy((char *)&c + d->at, &value, sizeof value);
+        memcpy((char *)c.rooms + d->at, &value, sizeof value);
     }
-    c.replicas = prng_between(p, 1, FRAME_WORLD_NODES);
+    config_edit_replication(&c)->replicas = prng_between(p, 1, FRAME_WORLD_NODES);
     if (config_check(&c, &error) != STATUS_OK) {
         assert_true(error.size > 0);
         refused++;

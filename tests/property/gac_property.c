@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "base/gac_policy.h"
+#include "base/settings/gac.h"
 #include "tests/support/gac_world.h"
 
 enum {
@@ -463,7 +465,7 @@ static void gossip_saves_what_was_not_used(struct prng *p)
 {
     struct gac_world w;
     gossip_set_up(&w, p, 1);
-    w.config.gac_bank_ms = 5000;
+    config_edit_gac(&w.config)->gac_bank_ms = 5000;
     gac_world_load(&w, 0, w.options.units * 200);
     gac_world_run(&w, 12 * NS_PER_S);
     for (uint32_t s = 1; s <= SERVERS; s++)

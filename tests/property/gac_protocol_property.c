@@ -9,7 +9,9 @@
 
 #include <string.h>
 
+#include "base/gac_policy.h"
 #include "base/must.h"
+#include "base/settings/gac.h"
 #include "base/token_bucket.h"
 #include "gac/client.h"
 #include "gac/server.h"
@@ -158,7 +160,7 @@ static void look(struct world *w)
 static void fault(struct world *w)
 {
     w->faults++;
-    w->allowed += 2 * (int64_t)RATE * w->config.gac_grant_ms / 1000 + w->dear;
+    w->allowed += 2 * (int64_t)RATE * config_gac(&w->config)->gac_grant_ms / 1000 + w->dear;
 }
 
 /* ---- events ---- */
@@ -233,9 +235,10 @@ static void begin(struct world *w, bool orderly)
 {
     *w = (struct world){.now = {NS_PER_S}, .orderly = orderly};
     config_init(&w->config, PROFILE_AWS);
-    w->config.gac_bank_ms = BANK_MS;
+    config_edit_gac(&w->config)->gac_bank_ms = BANK_MS;
     int64_t bank = (int64_t)RATE * BANK_MS / 1000;
-    int64_t start = (int64_t)RATE * w->config.gac_grant_ms / 1000; /* what a ledger begins with */
+    int64_t start =
+        (int64_t)RATE * config_gac(&w->config)->gac_grant_ms / 1000; /* what a ledger begins with */
     token_bucket_init(&w->ideal, bank, RATE, INT64_MAX / 4, start, w->now);
     for (uint32_t s = 1; s <= SERVERS; s++)
         start_server(w, s);
@@ -332,10 +335,10 @@ static void happen(struct world *w, enum event e)
         }
         break;
     case TIMEOUT:
-        pass(w, w->config.gac_timeout_ms * NS_PER_MS);
+        pass(w, config_gac(&w->config)->gac_timeout_ms * NS_PER_MS);
         break;
     case EXPIRE:
-        pass(w, w->config.gac_lifetime_ms * NS_PER_MS / 2);
+        pass(w, config_gac(&w->config)->gac_lifetime_ms * NS_PER_MS / 2);
         break;
     case EVENTS:
         must(false);

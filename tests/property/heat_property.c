@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/must.h"
+#include "base/settings/heat.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
 #include "tests/check.h"
@@ -97,7 +98,7 @@ static void world_init(struct world *w, struct prng *p)
     w->lo = slice_make(w->bounds, 4);
     w->hi = slice_make(w->bounds + 4, 4);
     config_init(&w->config, PROFILE_AWS);
-    w->config.heat_start_percent = 0;
+    config_edit_heat(&w->config)->heat_start_percent = 0;
     heat_init(&w->heat, w->lo, w->hi, prng_next(p), &w->config);
 }
 

@@ -2,6 +2,7 @@
  * model that knows what is applied and what is in flight. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "tests/support/lone_node.h"
 
 enum {

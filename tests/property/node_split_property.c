@@ -3,6 +3,7 @@
  * hold is counted right. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/node/collection.h"

@@ -2,6 +2,7 @@
  * and nodes answer in any order: a client that reads page by page sees each item once. */
 #include "tests/check.h"
 
+#include "base/settings/requests.h"
 #include "engine/message/request_traits.h"
 #include "tests/support/expect.h"
 #include "tests/support/salted.h"
@@ -347,7 +348,7 @@ static void begin(struct prng *prng)
     memset(keys, 0, sizeof keys);
     version = 0;
     fake_init(&f);
-    f.config.request_deadline_ms = 60000;
+    config_edit_requests(&f.config)->request_deadline_ms = 60000;
     fake_start(&f);
     assert_int_equal(fake_call(&f, "CreateTable", CREATE).status, 200);
     table = &f.tables[0];

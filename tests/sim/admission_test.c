@@ -2,6 +2,7 @@
  * time. What a busy follower and a lost leader do to who is let in. */
 #include "tests/check.h"
 
+#include "base/settings/admission.h"
 #include "tests/support/lab.h"
 
 enum {
@@ -28,7 +29,7 @@ static struct busy make_follower_busy(const char *check, const char *report_ms)
     lab_set(&l, "write_check", check);
     lab_set(&l, "report_ms", report_ms);
     lab_set(&l, "report_deadline_ms", "60000");
-    l.configs[FOLLOWER].node_wcu = 600;
+    config_edit_admission(&l.configs[FOLLOWER])->node_wcu = 600;
     lab_start(&l);
     lab_pass(&l, NS_PER_S);
     lab_create_table(&l, "victim", 10, 100);
@@ -122,7 +123,7 @@ static void kill_follower(struct dead *d, const char *check, const char *dead_me
     lab_init(&d->lab);
     lab_set(&d->lab, "write_check", check);
     lab_set(&d->lab, "dead_member", dead_member);
-    d->lab.configs[DEAD].node_wcu = DEAD_NODE_WCU;
+    config_edit_admission(&d->lab.configs[DEAD])->node_wcu = DEAD_NODE_WCU;
     lab_start(&d->lab);
     lab_pass(&d->lab, NS_PER_S);
     lab_create_table(&d->lab, "victim", 10, 100);
@@ -174,7 +175,8 @@ TEST(a_member_that_is_back_is_asked)
         struct dead d;
         struct buffer error = {0};
         kill_follower(&d, checks[i], "exclude");
-        d.lab.configs[DEAD].node_wcu = 250; /* less than the flow asks for */
+        /* less than the flow asks for */
+        config_edit_admission(&d.lab.configs[DEAD])->node_wcu = 250;
         lab_run_flows(&d.lab, &d.flow, 1, NS_PER_S);
         assert_int_equal(node_process_start(d.lab.world.nodes[DEAD], &error), STATUS_OK);
         lab_run_flows(&d.lab, &d.flow, 1, 3 * NS_PER_S);

@@ -1,6 +1,8 @@
 /* catalog_world.c - applies commands to a catalog, and keeps the rows that would be on disk. */
 #include "tests/support/catalog_world.h"
 
+#include "base/settings/replication.h"
+#include "base/settings/tables.h"
 #include "tests/check.h"
 
 enum reply_code catalog_world_apply(struct catalog_world *w, struct catalog_command *c)
@@ -86,8 +88,8 @@ void catalog_world_init(struct catalog_world *w, uint32_t nodes)
 {
     *w = (struct catalog_world){.catalog = catalog_create(), .nodes = nodes};
     config_init(&w->config, PROFILE_AWS);
-    w->config.replicas = 3;
-    w->config.table_partitions_max = CATALOG_WORLD_PARTITIONS_MAX;
+    config_edit_replication(&w->config)->replicas = 3;
+    config_edit_tables(&w->config)->table_partitions_max = CATALOG_WORLD_PARTITIONS_MAX;
     for (uint32_t node = 1; node <= nodes; node++)
         catalog_world_introduce(w, node, 7 * node);
     struct catalog_command c = catalog_world_command(w, CATALOG_CREATE);

@@ -2,6 +2,7 @@
  * would be on disk. */
 #pragma once
 
+#include "base/config.h"
 #include "engine/catalog/catalog.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* control_scene.c - a view that a test fills in, and what the controller asks for. */
 #include "tests/support/control_scene.h"
 
+#include "base/settings/admission.h"
 #include "tests/check.h"
 
 enum reply_code scene_apply(struct scene *w, struct catalog_command *command)
@@ -30,8 +31,10 @@ void scene_introduce(struct scene *w, uint32_t node)
     c.generation = node * 11;
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     w->view.reachable[node] = true;
-    w->nodes[node] = (struct node_report){
-        .node = node, .capacity_mcu = {w->config.node_rcu * 1000, w->config.node_wcu * 1000}};
+    w->nodes[node] =
+        (struct node_report){.node = node,
+                             .capacity_mcu = {config_admission(&w->config)->node_rcu * 1000,
+                                              config_admission(&w->config)->node_wcu * 1000}};
 }
 
 const struct table *scene_create(struct scene *w, const char *name, enum table_billing billing,
@@ -108,7 +111,8 @@ void scene_serve(struct scene *w, const struct table *t, struct demand *d, int64
         const struct partition_info *p = &t->partitions[i];
         struct partition_report *r = &w->reports[p->id];
         struct load_total *total = &r->totals[ADMIT_WRITE];
-        int64_t most = p->on_demand ? w->config.partition_max_wcu * MCU_PER_UNIT /* it bursts */
+        int64_t most = p->on_demand ? config_admission(&w->config)->partition_max_wcu *
+                                          MCU_PER_UNIT /* it bursts */
                                     : p->rate_mcu[ADMIT_WRITE];
         int64_t asked = d->units[i] * ms, served = most * ms / 1000;
         served = asked < served ? asked : served;

@@ -2,6 +2,7 @@
  * kept. */
 #pragma once
 
+#include "base/config.h"
 #include "control/controller.h"
 
 enum {

@@ -9,7 +9,9 @@
 #include <zlib.h>
 
 #include "base/must.h"
+#include "base/settings/choices.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/partition_stats.h"
 #include "server/link_rights.h"
 #include "tests/support/fake_node.h"
 
@@ -19,7 +21,7 @@ void fake_init(struct fake_cluster *f)
 {
     *f = (struct fake_cluster){.now = {NS_PER_S}, .next_partition = 1, .seed = 78};
     config_init(&f->config, PROFILE_AWS);
-    f->config.gac = GAC_OFF;
+    config_edit_choices(&f->config)->gac = GAC_OFF;
 }
 
 void fake_start(struct fake_cluster *f)

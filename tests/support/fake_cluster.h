@@ -11,6 +11,7 @@
  * The rows of indexes change with their item. */
 #pragma once
 
+#include "base/config.h"
 #include "engine/catalog/table.h"
 #include "router/router.h"
 #include "tests/support/fake_gac.h"

@@ -9,6 +9,7 @@
 #include "engine/expression/update_program.h"
 #include "engine/index/row.h"
 #include "engine/limiter/bucket.h"
+#include "engine/message/move_messages.h"
 #include "engine/message/request_traits.h"
 
 /* ---- the items ---- */
@@ -400,13 +401,14 @@ static void answer_range(struct fake_cluster *f, const struct request *q,
 static void answer_move(struct fake_cluster *f, const struct request *q, const struct table *t,
                         struct reply *r)
 {
-    const struct salted_key *k = salting_find(t->salted, q->move.key);
-    const struct fake_item *there = item_at(f, q->move.key);
-    must(k != NULL && q->move.hi.size == 0);
+    const struct salted_key *k = salting_find(t->salted, request_move(q)->key);
+    const struct fake_item *there = item_at(f, request_move(q)->key);
+    must(k != NULL && request_move(q)->hi.size == 0);
     r->kind = ANSWER_RANGE;
     if (there == NULL)
         return;
-    fake_move_item(f, q->move.key, k->hash, salted_home_by(k, q->move.key, q->move.shards));
+    fake_move_item(f, request_move(q)->key, k->hash,
+                   salted_home_by(k, request_move(q)->key, request_move(q)->shards));
     r->range.count = r->range.scanned = 1;
 }
 

@@ -4,11 +4,14 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/settings/choices.h"
+#include "base/settings/replication.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/catalog/table.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "engine/message/move_messages.h"
 #include "engine/message/request_traits.h"
 #include "server/link_rights.h"
 #include "sim/world.h"
@@ -247,9 +250,9 @@ static bool items_request(struct frame_world *w, enum request_op op, uint32_t na
             r.range.bytes_max = 1 << 20;
             r.salting = name % 2; /* all items, or those of shard 0 */
         } else if (op == REQUEST_SHARD_MOVE) {
-            r.move.key = buffer_slice(&key);
-            r.move.shards = 64;
-            r.move.hi = name % 2 == 1 ? buffer_slice(&end) : slice_make(NULL, 0);
+            request_edit_move(&r)->key = buffer_slice(&key);
+            request_edit_move(&r)->shards = 64;
+            request_edit_move(&r)->hi = name % 2 == 1 ? buffer_slice(&end) : slice_make(NULL, 0);
         } else {
             r.write.key = buffer_slice(&key);
             r.write.item = op == REQUEST_PUT ? buffer_slice(&item) : slice_make(NULL, 0);
@@ -451,9 +454,9 @@ struct frame_world *frame_world_create(void)
 {
     struct config config;
     config_init(&config, PROFILE_AWS);
-    config.gac = GAC_OFF;
-    config.entries_max_bytes = 64 << 10;
-    config.write_check = WRITE_CHECK_LEASE;
+    config_edit_choices(&config)->gac = GAC_OFF;
+    config_edit_replication(&config)->entries_max_bytes = 64 << 10;
+    config_edit_choices(&config)->write_check = WRITE_CHECK_LEASE;
     struct frame_world *w = frame_world_begin(&config);
     w->recording = true;
     frame_world_pass(w, 1000);

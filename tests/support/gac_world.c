@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/must.h"
+#include "base/settings/gac.h"
 
 enum {
     DOWN_AFTER_MS = 400, /* until the host notices a cut link */
@@ -362,7 +363,7 @@ void gac_world_init(struct gac_world *w, const struct gac_world_options *options
     must(options->routers <= GAC_WORLD_ROUTERS && options->servers <= GAC_WORLD_SERVERS);
     *w = (struct gac_world){.options = *options, .prng = prng_seeded(options->seed)};
     config_init(&w->config, PROFILE_AWS);
-    w->config.gac_bank_ms = options->bank_ms;
+    config_edit_gac(&w->config)->gac_bank_ms = options->bank_ms;
     if (options->named != NULL)
         snprintf(w->config.gac_policy, sizeof w->config.gac_policy, "%s", options->named);
     int64_t rate = options->units * 1000;

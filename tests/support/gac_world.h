@@ -7,6 +7,8 @@
  * bucket could not have admitted is over-admission. */
 #pragma once
 
+#include "base/config.h"
+#include "base/gac_policy.h"
 #include "base/prng.h"
 #include "base/token_bucket.h"
 #include "gac/client.h"

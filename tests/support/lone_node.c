@@ -2,8 +2,12 @@
  * work. */
 #include "tests/support/lone_node.h"
 
+#include "base/settings/choices.h"
+#include "base/settings/storage.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
+#include "engine/message/stream_messages.h"
 #include "server/node_recovery.h"
 #include "tests/check.h"
 #include "tests/temporary.h"
@@ -34,12 +38,12 @@ static void take_answer(struct lone_node *w, const struct reply *r)
     } else if (r->kind == ANSWER_FROZEN) {
         a->frozen = (struct frozen){r->frozen.index, r->frozen.term};
     } else if (r->kind == ANSWER_SESSION) {
-        a->session = r->session.id;
+        a->session = reply_session(r)->id;
     } else if (r->kind == ANSWER_RECORDS) {
-        a->closed = r->records.closed;
-        a->trimmed = r->records.trimmed;
-        a->index = r->records.index;
-        a->place = r->records.place;
+        a->closed = reply_records(r)->closed;
+        a->trimmed = reply_records(r)->trimmed;
+        a->index = reply_records(r)->index;
+        a->place = reply_records(r)->place;
     }
     buffer_clear(&a->body);
     buffer_clear(&a->text);
@@ -133,8 +137,9 @@ static enum status lone_log_zero(void *context, uint64_t segment, uint64_t offse
 
 enum status lone_recover(struct lone_node *w, struct buffer *error)
 {
-    struct backing_options options = {w->directory, (uint64_t)w->config.map_initial_bytes,
-                                      (uint64_t)w->config.map_max_bytes};
+    struct backing_options options = {w->directory,
+                                      (uint64_t)config_storage(&w->config)->map_initial_bytes,
+                                      (uint64_t)config_storage(&w->config)->map_max_bytes};
     struct backing *backing;
     struct node_options node = {.config = &w->config, .id = 1, .node_count = 1, .seed = 1};
     const struct log_port log = {.context = w,
@@ -196,7 +201,7 @@ void lone_init(struct lone_node *w, enum profile profile)
     *w = (struct lone_node){.now = {1000000}, .resident_max = UINT64_MAX, .next_id = 1};
     assert_int_equal(temporary_setup(&w->directory), 0);
     config_init(&w->config, profile);
-    w->config.gac = GAC_OFF; /* there are no routers */
+    config_edit_choices(&w->config)->gac = GAC_OFF; /* there are no routers */
     lone_set(w, "map_initial_bytes", "1MiB");
 }
 
@@ -267,7 +272,7 @@ void lone_pass(struct lone_node *w, int64_t ms)
 
 void lone_checkpoint_all(struct lone_node *w)
 {
-    lone_pass(w, w->config.checkpoint_ms);
+    lone_pass(w, config_storage(&w->config)->checkpoint_ms);
     while (w->checkpoint)
         lone_checkpoint_end(w);
 }

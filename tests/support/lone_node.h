@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/config.h"
 #include "engine/catalog/table.h"
 #include "engine/node/node.h"
 #include "engine/node/partition.h"

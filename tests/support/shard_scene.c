@@ -1,8 +1,10 @@
 /* shard_scene.c - puts items into shards, and has them moved, as routers and the catalog do. */
 #include "tests/support/shard_scene.h"
 
+#include "base/config.h"
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/move_messages.h"
 #include "tests/check.h"
 
 void shards_init(struct shards_scene *s)
@@ -135,8 +137,8 @@ struct request shards_moving(struct shards_scene *s, uint32_t name, uint32_t sha
 {
     const struct slice key = shards_key(s, name, shard);
     struct request r = shards_request(s, REQUEST_SHARD_MOVE, key);
-    r.move.key = key;
-    r.move.shards = shards;
+    request_edit_move(&r)->key = key;
+    request_edit_move(&r)->shards = shards;
     return r;
 }
 

@@ -1,4 +1,9 @@
 #include "base/config.h"
+#include "base/settings.h"
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
+#include "base/settings/storage.h"
+#include "base/settings/tables.h"
 #include "tests/check.h"
 
 static struct config c;
@@ -20,10 +25,10 @@ static enum status set(const char *name, const char *value)
 
 TEST_WITH(defaults_are_the_tables, fresh, NULL)
 {
-    assert_int_equal(c.partition_max_wcu, 1000);
-    assert_int_equal(c.partition_max_rcu, 3000);
-    assert_int_equal(c.burst_max_s, 300);
-    assert_int_equal(c.memtable_max_bytes, 64 * MIB);
+    assert_int_equal(config_admission(&c)->partition_max_wcu, 1000);
+    assert_int_equal(config_admission(&c)->partition_max_rcu, 3000);
+    assert_int_equal(config_admission(&c)->burst_max_s, 300);
+    assert_int_equal(config_storage(&c)->memtable_max_bytes, 64 * MIB);
 }
 
 TEST_WITH(every_profile_chooses_its_policy, fresh, NULL)
@@ -37,7 +42,7 @@ TEST_WITH(every_profile_chooses_its_policy, fresh, NULL)
         config_init(&c, profile);
         assert_string_equal(c.partition_policy, expected[i][1]);
         bool shares = profile == PROFILE_AWS || profile == PROFILE_RESEARCH;
-        assert_int_equal(c.gac, shares ? GAC_LEASE : GAC_OFF);
+        assert_int_equal(config_choices(&c)->gac, shares ? GAC_LEASE : GAC_OFF);
     }
     enum profile profile;
     assert_false(profile_parse(slice_of("AWS"), &profile));
@@ -46,17 +51,17 @@ TEST_WITH(every_profile_chooses_its_policy, fresh, NULL)
 TEST_WITH(whole_numbers_with_suffixes_are_read, fresh, NULL)
 {
     assert_int_equal(set("burst_max_s", "0"), STATUS_OK);
-    assert_int_equal(c.burst_max_s, 0);
+    assert_int_equal(config_admission(&c)->burst_max_s, 0);
     assert_int_equal(set("memtable_max_bytes", "128MiB"), STATUS_OK);
-    assert_int_equal(c.memtable_max_bytes, 128 * MIB);
+    assert_int_equal(config_storage(&c)->memtable_max_bytes, 128 * MIB);
     assert_int_equal(set("memtable_max_bytes", "64KiB"), STATUS_OK);
-    assert_int_equal(c.memtable_max_bytes, 64 * KIB);
+    assert_int_equal(config_storage(&c)->memtable_max_bytes, 64 * KIB);
     assert_int_equal(set("memtable_max_bytes", "66kB"), STATUS_OK);
-    assert_int_equal(c.memtable_max_bytes, 66000);
+    assert_int_equal(config_storage(&c)->memtable_max_bytes, 66000);
     assert_int_equal(set("table_max_wcu", "2k"), STATUS_OK);
-    assert_int_equal(c.table_max_wcu, 2000);
+    assert_int_equal(config_tables(&c)->table_max_wcu, 2000);
     assert_int_equal(set("table_max_wcu", "3M"), STATUS_OK);
-    assert_int_equal(c.table_max_wcu, 3000000);
+    assert_int_equal(config_tables(&c)->table_max_wcu, 3000000);
     assert_int_equal(text.size, 0);
 }
 
@@ -66,7 +71,7 @@ TEST_WITH(a_refused_value_names_setting_value_and_limits_and_changes_nothing, fr
         "", "k", "-1", "1.5", "0", "1000001", "99999999999999999999", "9999999999T", "12 ", "0x10"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(set("partition_max_wcu", bad[i]), STATUS_MALFORMED);
-        assert_int_equal(c.partition_max_wcu, 1000);
+        assert_int_equal(config_admission(&c)->partition_max_wcu, 1000);
     }
     set("partition_max_wcu", "1000001");
     assert_slice_is(buffer_slice(&text),
@@ -76,7 +81,7 @@ TEST_WITH(a_refused_value_names_setting_value_and_limits_and_changes_nothing, fr
     assert_slice_is(buffer_slice(&text),
                     "memtable_max_bytes = 64k: must be a whole number from 65536 to 17179869184 "
                     "(suffixes: KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB of 1000)");
-    assert_int_equal(c.memtable_max_bytes, 64 * MIB);
+    assert_int_equal(config_storage(&c)->memtable_max_bytes, 64 * MIB);
     assert_int_equal(set("partition_max", "5"), STATUS_MALFORMED);
     assert_slice_is(buffer_slice(&text), "partition_max = 5: no such setting");
     assert_int_equal(set("profile", "fast"), STATUS_MALFORMED);
@@ -122,7 +127,7 @@ TEST_WITH(a_file_has_settings_comments_and_empty_lines, fresh, NULL)
                                   &text),
                      STATUS_OK);
     assert_int_equal(c.profile, PROFILE_RESEARCH);
-    assert_int_equal(c.node_wcu, 500);
+    assert_int_equal(config_admission(&c)->node_wcu, 500);
     assert_string_equal(c.partition_policy, "none");
     assert_int_equal(text.size, 0);
 }
@@ -144,7 +149,7 @@ TEST_WITH(the_description_has_every_setting, fresh, NULL)
 #define X(name, initial, least, most, help) \
     assert_non_null(strstr(all, #name));    \
     assert_non_null(strstr(all, help));
-    LIMITS_LIST(X)
+    SETTINGS_LIST(X)
 #undef X
     assert_non_null(strstr(all, "aws"));
 }
@@ -154,9 +159,9 @@ TEST_WITH(what_differs_is_told_as_it_can_be_set, fresh, NULL)
     struct config other = c;
     config_describe_changes(&c, &other, &text);
     assert_int_equal(text.size, 0);
-    c.log_segment_bytes = 3 * MIB;
-    c.election_ms = 77;
-    c.dead_member = DEAD_MEMBER_ZERO;
+    config_edit_storage(&c)->log_segment_bytes = 3 * MIB;
+    config_edit_replication(&c)->election_ms = 77;
+    config_edit_choices(&c)->dead_member = DEAD_MEMBER_ZERO;
     config_describe_changes(&c, &other, &text);
     assert_slice_is(buffer_slice(&text), " election_ms=77 log_segment_bytes=3MiB dead_member=zero");
 }
@@ -165,7 +170,7 @@ TEST_WITH(every_help_text_is_made_of_whole_sentences, fresh, NULL)
 {
     static const char *const helps[] = {
 #define X(name, initial, least, most, help) help,
-        LIMITS_LIST(X)
+        SETTINGS_LIST(X)
 #undef X
     };
     for (size_t i = 0; i < sizeof helps / sizeof helps[0]; i++) {

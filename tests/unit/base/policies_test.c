@@ -1,8 +1,14 @@
 /* policies_test.c - policies from files: what is accepted, what nonsense does, states. */
 #include "base/policies.h"
 
+#include "base/config.h"
+#include "base/gac_policy.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/admission_internal.h"
+#include "engine/admission/member.h"
+#include "engine/admission/policy_choice.h"
 #include "gac/vend.h"
+#include "include/weir/policy.h"
 #include "tests/check.h"
 
 static struct {
@@ -322,14 +328,15 @@ TEST(flags_say_which_policy_a_table_gets)
 {
     const struct weir_partition_policy *always = admission_policy_find(slice_of("always-burst"));
     struct policy_entry *e = policies_find(&policies, POLICY_PARTITION, slice_of("scripted"));
+    struct weir_partition_policy *own = (struct weir_partition_policy *)e->policy;
     memcpy(config.partition_policy, "scripted", sizeof "scripted");
-    assert_ptr_equal(admission_policy_of(&config, 1 + GAC_LEASE, false), &e->partition);
+    assert_ptr_equal(admission_policy_of(&config, 1 + GAC_LEASE, false), own);
     assert_ptr_equal(admission_policy_of(&config, 1 + GAC_OFF, true), always);
-    e->partition.flags = POLICY_LOADED | WEIR_PARTITION_SHARES;
-    assert_ptr_equal(admission_policy_of(&config, 1 + GAC_OFF, true), &e->partition);
-    e->partition.flags = POLICY_LOADED | WEIR_PARTITION_SAVED_ONLY;
+    own->flags = POLICY_LOADED | WEIR_PARTITION_SHARES;
+    assert_ptr_equal(admission_policy_of(&config, 1 + GAC_OFF, true), own);
+    own->flags = POLICY_LOADED | WEIR_PARTITION_SAVED_ONLY;
     assert_ptr_equal(admission_policy_of(&config, 1 + GAC_LEASE, false), always);
-    assert_ptr_equal(admission_policy_of(&config, 1 + GAC_OFF, false), &e->partition);
+    assert_ptr_equal(admission_policy_of(&config, 1 + GAC_OFF, false), own);
 }
 
 TEST(names_that_no_policy_has_are_told_with_those_there_are)
@@ -372,7 +379,7 @@ TEST(a_ledger_grants_no_nonsense)
                           .demand = 1000,
                           .need = 1000};
     const struct weir_table_policy *p =
-        &policies_find(&policies, POLICY_TABLE, slice_of("table"))->table;
+        policies_policy(policies_find(&policies, POLICY_TABLE, slice_of("table")));
     struct instant now = {NS_PER_S};
     struct ledger l;
     const struct gac_answer *again;

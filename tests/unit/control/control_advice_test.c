@@ -1,4 +1,5 @@
 /* control_advice_test.c - what is told about the design of a table's keys, and when nothing is. */
+#include "base/settings/control.h"
 #include "control/controller_internal.h"
 #include "engine/heat/sketch.h"
 #include "tests/check.h"
@@ -17,7 +18,9 @@ static void world_open(struct world *w, const char *tag)
     struct buffer tags = {0};
     *w = (struct world){0};
     scene_init(&w->s, 3);
-    w->s.config.control_split = w->s.config.control_adaptive = w->s.config.control_salting = 0;
+    config_edit_control(&w->s.config)->control_split = 0;
+    config_edit_control(&w->s.config)->control_adaptive = 0;
+    config_edit_control(&w->s.config)->control_salting = 0;
     tag_append(&tags, &(struct tag){slice_of(SALTING_TAG), slice_of(tag), true});
     struct catalog_command c = scene_command(&w->s, CATALOG_CREATE);
     c.spec = (struct table_spec){.name = slice_of("t"),
@@ -128,9 +131,9 @@ TEST(each_design_that_makes_heat_is_named_with_its_evidence)
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         struct world w;
         world_open(&w, "off");
-        w.s.config.control_advice = 0;
+        config_edit_control(&w.s.config)->control_advice = 0;
         world_run(&w, &CASES[i].load, 30); /* until rates are exact */
-        w.s.config.control_advice = 1;
+        config_edit_control(&w.s.config)->control_advice = 1;
         world_run(&w, &CASES[i].load, 60); /* said once */
         assert_said(&w, CASES[i].text);
         world_close(&w);
@@ -163,7 +166,7 @@ TEST(weir_says_nothing_of_keys_that_it_spreads_itself)
     assert_int_equal(w.count, 0);
     world_close(&w);
     world_open(&w, "off");
-    w.s.config.control_advice = 0;
+    config_edit_control(&w.s.config)->control_advice = 0;
     world_run(&w, &LOAD, 30);
     assert_int_equal(w.count, 0);
     world_close(&w);

@@ -1,6 +1,12 @@
 /* When the controller has two partitions become one, and when not. */
 #include "tests/check.h"
 
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
+#include "base/settings/control.h"
+#include "base/settings/merge.h"
+#include "base/settings/split.h"
+#include "base/settings/tables.h"
 #include "tests/support/control_scene.h"
 
 enum {
@@ -12,11 +18,12 @@ enum {
 static void start(struct scene *w, uint32_t nodes)
 {
     scene_init(w, nodes);
-    w->config.control_merge = 1;
-    w->config.merge_cold_ms = COLD_S * 1000;
-    w->config.merge_backoff_ms = BACKOFF_S * 1000;
-    w->config.control_adaptive = w->config.control_placement = w->config.control_split = 0;
-    w->config.control_on_demand = w->config.control_balance = w->config.control_leaders = 0;
+    struct settings_control *control = config_edit_control(&w->config);
+    control->control_merge = 1;
+    config_edit_merge(&w->config)->merge_cold_ms = COLD_S * 1000;
+    config_edit_merge(&w->config)->merge_backoff_ms = BACKOFF_S * 1000;
+    control->control_adaptive = control->control_placement = control->control_split = 0;
+    control->control_on_demand = control->control_balance = control->control_leaders = 0;
 }
 
 static const struct table *table_of(const struct scene *w, const char *name)
@@ -165,7 +172,7 @@ TEST(nothing_is_merged_unless_that_is_switched_on)
     start(&w, 3);
     struct config fresh;
     config_init(&fresh, PROFILE_AWS);
-    w.config.control_merge = fresh.control_merge;
+    config_edit_control(&w.config)->control_merge = config_control(&fresh)->control_merge;
     create_four(&w, "orders");
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 10 * COLD_S), -1);
     scene_deinit(&w);
@@ -178,7 +185,7 @@ TEST(by_default_a_merge_takes_an_hour_without_load)
     start(&w, 3);
     struct config fresh;
     config_init(&fresh, PROFILE_AWS);
-    w.config.merge_cold_ms = fresh.merge_cold_ms;
+    config_edit_merge(&w.config)->merge_cold_ms = config_merge(&fresh)->merge_cold_ms;
     create_four(&w, "orders");
     assert_merges_at(&w, "orders", &d, 3600);
     scene_deinit(&w);
@@ -206,7 +213,7 @@ TEST(what_is_refused_counts_as_asked_for)
     struct scene w;
     struct demand d = {.units = {190, 10}}; /* 100 of them pass */
     start(&w, 3);
-    w.config.merge_fill_percent = 19;
+    config_edit_merge(&w.config)->merge_fill_percent = 19;
     scene_create(&w, "orders", BILLING_PROVISIONED, 200, 200);
     cut(&w, "orders", 0, 2);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
@@ -247,8 +254,8 @@ TEST(load_is_noted_at_looks_that_decide_nothing)
     struct scene w;
     struct demand d = {.units = {0}};
     start(&w, 3);
-    w.config.split_window_ms = 2000;
-    w.config.merge_backoff_ms = 1000000;
+    config_edit_split(&w.config)->split_window_ms = 2000;
+    config_edit_merge(&w.config)->merge_backoff_ms = 1000000;
     scene_create(&w, "a", BILLING_PROVISIONED, 100, 100);
     cut(&w, "a", 0, 2);
     create_four(&w, "b");
@@ -440,7 +447,7 @@ TEST(both_together_hold_at_most_half_of_what_one_may_hold)
     cut(&w, "orders", 0, 2);
     int64_t *bytes = &w.reports[at(&w, "orders", 1)->id].bytes;
     w.reports[at(&w, "orders", 0)->id].bytes = 5;
-    *bytes = w.config.partition_max_bytes / 2 - 4;
+    *bytes = config_control(&w.config)->partition_max_bytes / 2 - 4;
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
     *bytes -= 1;
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 5), 1);
@@ -465,7 +472,7 @@ TEST(a_table_keeps_the_partitions_for_what_it_is_to_serve_at_once)
         struct scene w;
         struct demand d = {.units = {0}};
         start(&w, 3);
-        w.config.control_split = 1; /* which would undo it */
+        config_edit_control(&w.config)->control_split = 1; /* which would undo it */
         scene_create(&w, "orders", on_demand ? BILLING_ON_DEMAND : BILLING_PROVISIONED,
                      on_demand ? 0 : 10, on_demand ? 0 : 3001);
         assert_int_equal(table_of(&w, "orders")->partition_count, 4);
@@ -488,7 +495,8 @@ TEST(the_share_of_one_partition_stays_below_its_maximum)
     struct demand d = {.units = {0}};
     start(&w, 3);
     scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
-    w.config.table_max_wcu = 4000; /* which is no reason for more than four partitions */
+    /* which is no reason for more than four partitions */
+    config_edit_tables(&w.config)->table_max_wcu = 4000;
     cut(&w, "orders", 0, 2);
     struct decision peak = {.table_id = table_of(&w, "orders")->id, .peak = {0, 4001}};
     assert_int_equal(decide(&w, CATALOG_PEAK, &peak), REPLY_OK);
@@ -536,7 +544,7 @@ TEST(nodes_can_be_promised_the_shares_of_one_partition_fewer)
     static const uint32_t leaders[] = {1, 2, 3, 1};
     for (uint32_t i = 0; i < 4; i++)
         lead(&w, "orders", i, leaders[i]);
-    w.config.node_rcu = 69;
+    config_edit_admission(&w.config)->node_rcu = 69;
     assert_true(seconds_to_merge(&w, "orders", &d, COLD_S + 5) > 0);
     assert_true(merges(&w, "orders", at(&w, "orders", 2)->id, at(&w, "orders", 3)->id));
     scene_deinit(&w);
@@ -547,8 +555,8 @@ TEST(a_table_that_is_updated_or_about_to_be_cut_merges_nothing)
     struct scene w;
     struct demand d = {.units = {0, 0, 0, 0, 850}};
     start(&w, 3);
-    w.config.control_split = 1;
-    w.config.control_answer_ms = 1000000; /* it waits for advice */
+    config_edit_control(&w.config)->control_split = 1;
+    config_edit_control(&w.config)->control_answer_ms = 1000000; /* it waits for advice */
     scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     cut(&w, "orders", 0, 2);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 3 * COLD_S), -1);
@@ -576,7 +584,7 @@ TEST(a_maximum_of_the_tables_own_is_what_its_partitions_are_compared_with)
     struct scene w;
     struct demand d = {.units = {20, 21, 200, 200, 200}};
     start(&w, 3);
-    w.config.gac = GAC_OFF; /* each partition keeps it */
+    config_edit_choices(&w.config)->gac = GAC_OFF; /* each partition keeps it */
     scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     cut(&w, "orders", 0, 2);
     struct catalog_command c = scene_command(&w, CATALOG_UPDATE);
@@ -678,7 +686,7 @@ TEST(a_merge_that_was_given_up_rests_from_then_on)
         struct scene w;
         struct demand d = {.units = {0}};
         start(&w, 3);
-        w.config.merge_cold_ms = 12000;
+        config_edit_merge(&w.config)->merge_cold_ms = 12000;
         scene_create(&w, "orders", BILLING_PROVISIONED, 100, 100);
         cut(&w, "orders", 0, 2);
         assert_true(seconds_to_merge(&w, "orders", &d, 20) > 0);

@@ -2,8 +2,15 @@
  * their decisions, and that nonsense changes nothing. */
 #include "base/policies.h"
 
+#include "base/settings/admission.h"
+#include "base/settings/control.h"
+#include "base/settings/replication.h"
+#include "base/settings/split.h"
+#include "base/settings/tables.h"
 #include "control/points.h"
+#include "engine/admission/capacity.h"
 #include "engine/item/storage_key.h"
+#include "include/weir/policy.h"
 #include "tests/check.h"
 #include "tests/support/control_scene.h"
 
@@ -281,7 +288,7 @@ static const struct table *scene_busy(struct scene *w, struct weir_wish wish)
 {
     memset(&cuts, 0, sizeof cuts);
     scene_with(w, &split_plugin);
-    w->config.control_adaptive = 0;
+    config_edit_control(&w->config)->control_adaptive = 0;
     const struct table *t = scene_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {600}};
     assert_int_equal(scene_seconds_to_question(w, "orders", &d, 20), -1); /* no wish */
@@ -365,7 +372,7 @@ TEST(a_policy_of_splits_may_keep_whole_what_its_leader_would_cut)
     struct scene w;
     const struct table *t = scene_busy(&w, wish_consumed);
     struct demand d = {.units = {600}};
-    w.config.split_backoff_ms = 30000;
+    config_edit_split(&w.config)->split_backoff_ms = 30000;
     assert_in_range(scene_seconds_to_question(&w, "orders", &d, 5), 0, 1);
     offer(&w, t, SPLIT_ADVISED);
     assert_int_equal(w.decision_count, 1);
@@ -462,7 +469,7 @@ static const struct weir_policy_plugin demand_plugin = {
 static void scene_peak(struct scene *w)
 {
     struct demand d = {.units = {700}};
-    w->config.control_split = 0;
+    config_edit_control(&w->config)->control_split = 0;
     if (catalog_find(w->catalog, slice_of("orders")) == NULL)
         scene_create(w, "orders", BILLING_ON_DEMAND, 0, 0);
     for (int i = 0; i < 50; i++) {
@@ -483,7 +490,7 @@ TEST(a_policy_of_peaks_says_what_a_table_earns)
     assert_int_equal(peaks.consumed % 1000, 0);
     assert_int_equal(peaks.promised, t->promised[ADMIT_WRITE] * 1000);
     assert_int_equal(peaks.ready, t->warm[ADMIT_WRITE] * 1000);
-    assert_int_equal(peaks.maximum, w.config.table_max_wcu * 1000);
+    assert_int_equal(peaks.maximum, config_tables(&w.config)->table_max_wcu * 1000);
     assert_true(t->promised[ADMIT_WRITE] < 2500);
     peaks.changes = true;
     scene_peak(&w);
@@ -502,12 +509,13 @@ TEST(a_peak_without_sense_earns_nothing)
     scene_peak(&w);
     const struct table *t = catalog_find(w.catalog, slice_of("orders"));
     const int64_t promised = t->promised[ADMIT_WRITE];
-    const int64_t cases[] = {-1, INT64_MIN, w.config.table_max_wcu * 1000 + 1, INT64_MAX};
+    const int64_t cases[] = {-1, INT64_MIN, config_tables(&w.config)->table_max_wcu * 1000 + 1,
+                             INT64_MAX};
     peaks.changes = true;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint64_t before = policies.entries[0].nonsense;
         peaks.earned_mcu[WEIR_POLICY_WRITE] = cases[i];
-        scene_look(&w, w.config.on_demand_peak_ms + 1, true);
+        scene_look(&w, config_tables(&w.config)->on_demand_peak_ms + 1, true);
         assert_int_equal(w.decision_count, 0);
         assert_int_equal(policies.entries[0].nonsense, before + 1);
     }
@@ -577,7 +585,7 @@ TEST(a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica)
     scene_with(&w, &relocate_plugin);
     scene_introduce(&w, 4);
     scene_introduce(&w, 5);
-    w.config.replicas = 1;
+    config_edit_replication(&w.config)->replicas = 1;
     const struct table *t = scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     const struct partition_info *p = &t->partitions[0];
     const uint32_t from = partition_node(p, 0), last = from == 5 ? 4 : 5;
@@ -591,7 +599,7 @@ TEST(a_policy_of_moves_chooses_among_nodes_that_could_take_the_replica)
     assert_true(moves.leads);
     assert_int_equal(moves.nodes, 3);
     assert_int_equal(moves.needs, p->rate_mcu[ADMIT_WRITE]);
-    assert_int_equal(moves.capacity, w.config.node_wcu * 1000);
+    assert_int_equal(moves.capacity, config_admission(&w.config)->node_wcu * 1000);
     assert_int_equal(moves.replicas, 0);
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_MOVE);
@@ -615,9 +623,11 @@ static void scene_crowded(struct scene *w)
     scene_with(w, &relocate_plugin);
     w->view.reachable[3] = false;
     drain(w, 3, true);
-    w->config.replicas = 1;
-    w->config.node_wcu = 1000;
-    w->config.control_split = w->config.control_adaptive = w->config.control_on_demand = 0;
+    config_edit_replication(&w->config)->replicas = 1;
+    config_edit_admission(&w->config)->node_wcu = 1000;
+    config_edit_control(&w->config)->control_split = 0;
+    config_edit_control(&w->config)->control_adaptive = 0;
+    config_edit_control(&w->config)->control_on_demand = 0;
     w->nodes[1].capacity_mcu[ADMIT_WRITE] = w->nodes[2].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
     drain(w, 2, true);
     scene_create(w, "small", BILLING_ON_DEMAND, 0, 0);

@@ -1,4 +1,6 @@
 /* control_salting_test.c - when the controller gives a key more shards, and how many. */
+#include "base/settings/control.h"
+#include "base/settings/salting.h"
 #include "control/controller_internal.h"
 #include "tests/check.h"
 #include "tests/support/control_scene.h"
@@ -24,7 +26,8 @@ static void world_open(struct world *w, const char *tag, int64_t wcu)
 {
     *w = (struct world){0};
     scene_init(&w->s, 3);
-    w->s.config.control_split = w->s.config.control_adaptive = 0;
+    config_edit_control(&w->s.config)->control_split = 0;
+    config_edit_control(&w->s.config)->control_adaptive = 0;
     struct catalog_command c = scene_command(&w->s, CATALOG_CREATE);
     c.spec = (struct table_spec){.name = slice_of("t"),
                                  .partition_key = {slice_of("k"), ATTR_STRING},
@@ -173,7 +176,7 @@ TEST(old_reports_and_other_tables_do_not_count)
     world_tag(&w, "auto");
     scene_look(&w.s, 5000, true);
     assert_int_equal(w.s.decision_count, 0);
-    w.s.config.control_salting = 0;
+    config_edit_control(&w.s.config)->control_salting = 0;
     world_ask(&w, 0, "hot", 0, 4000);
     world_look(&w);
     assert_int_equal(w.s.decision_count, 0);
@@ -260,7 +263,7 @@ TEST(the_hottest_keys_come_first)
     struct heavy_key keys[HEAVY_KEYS_MAX];
     (void)state;
     world_open(&w, "auto", 40000);
-    w.s.config.salted_keys_max = 2;
+    config_edit_salting(&w.s.config)->salted_keys_max = 2;
     for (int i = 0; i < HEAVY_KEYS_MAX; i++) {
         char name[8];
         snprintf(name, sizeof name, "key%d", i);

@@ -3,6 +3,9 @@
 
 #include "engine/item/storage_key.h"
 
+#include "base/settings/control.h"
+#include "base/settings/reports.h"
+#include "base/settings/split.h"
 #include "tests/support/control_scene.h"
 
 /* A request that is no decision is answered. */
@@ -53,7 +56,7 @@ TEST(a_partition_near_its_maximum_is_cut_as_its_leader_advises)
     struct scene w;
     struct table_split split;
     scene_init(&w, 3);
-    w.config.control_adaptive = 0;
+    config_edit_control(&w.config)->control_adaptive = 0;
     const struct table *t = scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0); /* four of 1000 */
     struct demand d = {.units = {600, 790}};
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 60), -1);
@@ -86,14 +89,14 @@ TEST(a_split_waits_for_as_long_as_is_set)
 {
     struct scene w;
     scene_init(&w, 3);
-    w.config.control_adaptive = 0;
+    config_edit_control(&w.config)->control_adaptive = 0;
     scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {900}};
     int at_once = scene_seconds_to_question(&w, "orders", &d, 60);
     scene_deinit(&w);
     scene_init(&w, 3);
-    w.config.control_adaptive = 0;
-    w.config.split_delay_ms = 600000;
+    config_edit_control(&w.config)->control_adaptive = 0;
+    config_edit_split(&w.config)->split_delay_ms = 600000;
     scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 300), -1);
     d.units[0] = 1; /* a pause: the load begins anew */
@@ -145,11 +148,12 @@ TEST(a_load_above_the_maximum_is_acted_on_once_it_has_lasted)
     scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {100}};
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), -1);
-    tell_excess(&w, "orders", w.config.split_hold_ms - 1, 100);
+    tell_excess(&w, "orders", config_split(&w.config)->split_hold_ms - 1, 100);
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 10), -1);
-    tell_excess(&w, "orders", w.config.split_hold_ms, 0); /* its allocation keeps it from it */
+    tell_excess(&w, "orders", config_split(&w.config)->split_hold_ms,
+                0); /* its allocation keeps it from it */
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 10), -1);
-    tell_excess(&w, "orders", w.config.split_hold_ms, 5);
+    tell_excess(&w, "orders", config_split(&w.config)->split_hold_ms, 5);
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), 1);
     scene_deinit(&w);
 }
@@ -161,9 +165,9 @@ TEST(what_was_told_long_ago_is_no_reason_for_a_split)
     scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {100}};
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), -1);
-    tell_excess(&w, "orders", w.config.split_hold_ms, 5);
+    tell_excess(&w, "orders", config_split(&w.config)->split_hold_ms, 5);
     scene_serve(&w, catalog_find(w.catalog, slice_of("orders")), &d, 500);
-    scene_look(&w, 2 * w.config.load_report_ms + 501, true);
+    scene_look(&w, 2 * config_reports(&w.config)->load_report_ms + 501, true);
     assert_int_equal(w.other.request.op, 0);
     scene_deinit(&w);
 }
@@ -173,7 +177,7 @@ TEST(what_is_urgent_does_not_wait_for_the_next_look)
     struct scene w;
     scene_init(&w, 3);
     scene_look(&w, 500, true);
-    struct instant due = instant_add(w.now, duration_ms(w.config.control_ms));
+    struct instant due = instant_add(w.now, duration_ms(config_control(&w.config)->control_ms));
     struct instant soon = instant_add(w.now, duration_ms(3));
     assert_int_equal(controller_deadline(w.controller, 1, (struct instant){0}).ns, due.ns);
     assert_int_equal(controller_deadline(w.controller, 1, w.now).ns, due.ns); /* it was seen */
@@ -214,7 +218,7 @@ TEST(advice_against_a_split_is_told_and_not_asked_for_again_soon)
 {
     struct scene w;
     scene_init(&w, 3);
-    w.config.split_backoff_ms = 30000;
+    config_edit_split(&w.config)->split_backoff_ms = 30000;
     const struct table *t = scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
     struct demand d = {.units = {950}};
     assert_true(scene_seconds_to_question(&w, "orders", &d, 20) > 0);
@@ -241,7 +245,7 @@ TEST(a_large_partition_is_cut_in_the_middle_of_its_bytes)
     scene_init(&w, 3);
     const struct table *t = scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     struct demand d = {.units = {1}};
-    w.reports[t->partitions[0].id].bytes = w.config.partition_max_bytes - 1;
+    w.reports[t->partitions[0].id].bytes = config_control(&w.config)->partition_max_bytes - 1;
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), -1);
     w.reports[t->partitions[0].id].bytes++;
     assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), 1);

@@ -3,6 +3,10 @@
 
 #include "engine/item/storage_key.h"
 
+#include "base/settings/adaptive.h"
+#include "base/settings/admission.h"
+#include "base/settings/control.h"
+#include "base/settings/replication.h"
 #include "tests/support/catalog_world.h"
 #include "tests/support/control_scene.h"
 
@@ -74,7 +78,7 @@ TEST(a_silent_node_is_replaced_after_its_time_and_not_before)
 {
     struct scene w;
     scene_init(&w, 4);
-    w.config.node_silent_ms = 10000;
+    config_edit_control(&w.config)->node_silent_ms = 10000;
     const struct table *t = scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     uint32_t silent = partition_node(&t->partitions[0], 1);
     scene_look(&w, 500, true);
@@ -101,7 +105,7 @@ TEST(a_new_leader_waits_the_whole_time_anew)
 {
     struct scene w;
     scene_init(&w, 4);
-    w.config.node_silent_ms = 10000;
+    config_edit_control(&w.config)->node_silent_ms = 10000;
     scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
     w.view.reachable[2] = w.view.reachable[3] = false;
     scene_look(&w, 500, true);
@@ -119,7 +123,7 @@ TEST(a_drained_node_is_emptied_a_few_replicas_at_a_time)
 {
     struct scene w;
     scene_init(&w, NODES);
-    w.config.moves_max = 2;
+    config_edit_control(&w.config)->moves_max = 2;
     scene_create(&w, "orders", BILLING_PROVISIONED, 100, 10000);
     drain(&w, 2, true);
     int moved = 0;
@@ -169,7 +173,7 @@ TEST(no_replica_goes_where_its_allocation_does_not_fit)
 {
     struct scene w;
     scene_init(&w, 3);
-    w.config.node_wcu = 1000;
+    config_edit_admission(&w.config)->node_wcu = 1000;
     for (uint32_t node = 1; node <= 3; node++)
         w.nodes[node].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
     scene_create(&w, "orders", BILLING_PROVISIONED, 10, 800);
@@ -210,9 +214,9 @@ TEST(groups_with_too_few_replicas_get_more)
 {
     struct scene w;
     scene_init(&w, 1);
-    w.config.replicas = 1;
+    config_edit_replication(&w.config)->replicas = 1;
     scene_create(&w, "orders", BILLING_PROVISIONED, 10, 10);
-    w.config.replicas = 3;
+    config_edit_replication(&w.config)->replicas = 3;
     for (uint32_t node = 2; node <= NODES; node++)
         scene_introduce(&w, node);
     for (int i = 0; i < 10; i++)
@@ -264,7 +268,7 @@ TEST(dilution_throttles_a_third_and_adaptive_capacity_ends_it)
     for (int adaptive = 0; adaptive < 2; adaptive++) {
         struct scene w;
         scene_init(&w, 3);
-        w.config.control_adaptive = adaptive;
+        config_edit_control(&w.config)->control_adaptive = adaptive;
         create_diluted(&w);
         struct demand d = {.units = {810, 90}};
         int64_t refused = run_demand(&w, "orders", &d, 30);
@@ -282,7 +286,7 @@ TEST(nothing_is_raised_before_its_time)
     scene_init(&w, 3);
     create_diluted(&w);
     struct demand d = {.units = {810, 90}};
-    w.config.adaptive_after_ms = 5000;
+    config_edit_adaptive(&w.config)->adaptive_after_ms = 5000;
     run_demand(&w, "orders", &d, 5);
     assert_int_equal(rate_of(&w, "orders", 0), 500);
     run_demand(&w, "orders", &d, 3);
@@ -385,8 +389,8 @@ TEST(a_node_without_the_spare_gives_the_replica_away_first)
 {
     struct scene w;
     scene_init(&w, 1);
-    w.config.replicas = 1;
-    w.config.node_wcu = 2000;
+    config_edit_replication(&w.config)->replicas = 1;
+    config_edit_admission(&w.config)->node_wcu = 2000;
     create_diluted(&w);
     scene_create(&w, "others", BILLING_PROVISIONED, 10, 900);
     w.nodes[1].capacity_mcu[ADMIT_WRITE] = 2000 * 1000; /* 100 left */
@@ -411,7 +415,9 @@ TEST(what_is_switched_off_decides_nothing)
 {
     struct scene w;
     scene_init(&w, 4);
-    w.config.control_split = w.config.control_adaptive = w.config.control_placement = 0;
+    config_edit_control(&w.config)->control_split = 0;
+    config_edit_control(&w.config)->control_adaptive = 0;
+    config_edit_control(&w.config)->control_placement = 0;
     scene_create(&w, "orders", BILLING_PROVISIONED, 10, 800);
     drain(&w, 1, true);
     struct demand d = {.units = {2000}};
@@ -427,8 +433,8 @@ TEST(a_look_that_is_full_adds_no_replica)
 {
     struct scene w;
     scene_init(&w, 0);
-    w.config.moves_max = 100;
-    w.config.replicas = 2;
+    config_edit_control(&w.config)->moves_max = 100;
+    config_edit_replication(&w.config)->replicas = 2;
     scene_introduce(&w, 2);
     scene_introduce(&w, 3);
     for (int i = 0; i < SCENE_DECISIONS_MAX - 1; i++) {
@@ -441,8 +447,9 @@ TEST(a_look_that_is_full_adds_no_replica)
     assert_int_equal(partition_node(&t->partitions[0], 0), 1);
     scene_introduce(&w, 4);
     drain(&w, 1, true);
-    w.config.replicas = 3;
-    w.config.node_rcu = 2000; /* for its leader there is no place, for a follower there is */
+    config_edit_replication(&w.config)->replicas = 3;
+    /* for its leader there is no place, for a follower there is */
+    config_edit_admission(&w.config)->node_rcu = 2000;
     scene_look(&w, 1000, false);
     assert_int_equal(w.decision_count, SCENE_DECISIONS_MAX);
     for (int i = 0; i < SCENE_DECISIONS_MAX - 1; i++)
@@ -457,9 +464,11 @@ TEST(a_node_that_is_used_up_gives_away_what_costs_it_most)
 {
     struct scene w;
     scene_init(&w, 2);
-    w.config.replicas = 1;
-    w.config.node_wcu = 1000;
-    w.config.control_split = w.config.control_adaptive = w.config.control_on_demand = 0;
+    config_edit_replication(&w.config)->replicas = 1;
+    config_edit_admission(&w.config)->node_wcu = 1000;
+    config_edit_control(&w.config)->control_split = 0;
+    config_edit_control(&w.config)->control_adaptive = 0;
+    config_edit_control(&w.config)->control_on_demand = 0;
     w.nodes[1].capacity_mcu[ADMIT_WRITE] = w.nodes[2].capacity_mcu[ADMIT_WRITE] = 1000 * 1000;
     w.view.reachable[2] = false; /* so that all is placed, and stays, on the first node */
     drain(&w, 2, true);

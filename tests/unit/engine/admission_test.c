@@ -1,5 +1,9 @@
 /* What case files (tests/cases) and properties do not say about admission. */
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/member.h"
+#include "engine/admission/policy_choice.h"
 #include "tests/check.h"
 
 TEST(every_policy_in_the_list_of_names_is_found_and_no_other)
@@ -59,8 +63,8 @@ TEST(a_members_headroom_comes_back_at_the_rate_of_its_bucket)
     struct duration wait = {0};
     const struct instant now = {NS_PER_S};
     config_init(&config, PROFILE_AWS);
-    config.write_check = WRITE_CHECK_GAUGE;
-    config.node_depth_ms = 250;
+    config_edit_choices(&config)->write_check = WRITE_CHECK_GAUGE;
+    config_edit_admission(&config)->node_depth_ms = 250;
     members_init(&m, &config, 3);
     members_reported(&m, 2, now, 0, 1000, false); /* 1000 mcu in 250 ms */
     assert_false(member_has(&m, 2, now, 400, 0, &wait));

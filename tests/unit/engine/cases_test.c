@@ -21,7 +21,9 @@
 #include <glob.h>
 
 #include "base/buffer.h"
+#include "base/settings/admission.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/admission/share.h"
 #include "tests/check.h"
 
@@ -149,7 +151,7 @@ static void run_config(struct world *w, char **words, int count)
 {
     if (count == 1) {
         config_init(&w->config, PROFILE_RESEARCH);
-        w->config.node_depth_ms = NODE_DEPTH_MS;
+        config_edit_admission(&w->config)->node_depth_ms = NODE_DEPTH_MS;
         return;
     }
     assert_int_equal(count, 3);
@@ -392,7 +394,7 @@ static int run_file(const char *path, struct slice text, struct buffer *fresh)
     struct slice line;
     int differ = 0, number = 0;
     config_init(&w.config, PROFILE_RESEARCH);
-    w.config.node_depth_ms = NODE_DEPTH_MS;
+    config_edit_admission(&w.config)->node_depth_ms = NODE_DEPTH_MS;
     run_node(&w, NULL, 0);
     while (next_line(&text, &line)) {
         number++;

@@ -2,6 +2,9 @@
  * all. */
 #include "tests/check.h"
 
+#include "base/gac_policy.h"
+#include "base/settings/replication.h"
+#include "base/settings/tables.h"
 #include "engine/catalog/catalog.h"
 
 struct world {
@@ -65,7 +68,7 @@ static void world_init_as(struct world *w, uint8_t gac, enum table_billing billi
     struct buffer indexes = {0};
     *w = (struct world){.catalog = catalog_create()};
     config_init(&w->config, PROFILE_AWS);
-    w->config.replicas = 1;
+    config_edit_replication(&w->config)->replicas = 1;
     for (uint32_t node = 1; node <= 3; node++) {
         struct catalog_command c = command_of(w, CATALOG_NODE, 0);
         c.node = node;
@@ -145,7 +148,7 @@ TEST(a_change_that_one_index_refuses_changes_nothing)
     struct world w;
     world_init(&w);
     give(&w, "by-a", BILLING_PROVISIONED, 50);
-    give(&w, "by-b", BILLING_PROVISIONED, w.config.table_max_rcu + 1);
+    give(&w, "by-b", BILLING_PROVISIONED, config_tables(&w.config)->table_max_rcu + 1);
     struct catalog_command c = command_of(&w, CATALOG_UPDATE, 60);
     assert_int_equal(apply(&w, &c), REPLY_LIMIT_EXCEEDED);
     expect_unchanged(&w);

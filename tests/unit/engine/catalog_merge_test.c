@@ -2,6 +2,7 @@
  * what is refused, and what nothing else does meanwhile. */
 #include "tests/check.h"
 
+#include "base/settings/admission.h"
 #include "engine/admission/share.h"
 #include "tests/support/catalog_world.h"
 
@@ -344,7 +345,7 @@ TEST(nodes_that_cannot_carry_the_one_keep_the_two)
     struct catalog_world w;
     struct buffer before = {0}, after = {0};
     reach(&w, STATE_FROZEN);
-    w.config.node_wcu = 1; /* less than they carry now */
+    config_edit_admission(&w.config)->node_wcu = 1; /* less than they carry now */
     table_encode(&before, catalog_world_table(&w));
     expect_refusal(&w, say(&w, MERGE_ABSORB_IT, at(&w, UPPER)), REPLY_LIMIT_EXCEEDED,
                    "no capacity left");
@@ -574,7 +575,8 @@ TEST(boosts_survive_a_merge_where_the_nodes_can_carry_them)
         }
         assert_int_equal(catalog_world_decide(&w, CATALOG_RATES, &d), REPLY_OK);
         if (tight)
-            w.config.node_wcu = 2000; /* for the table's 1999, and nothing else */
+            /* for the table's 1999, and nothing else */
+            config_edit_admission(&w.config)->node_wcu = 2000;
         assert_int_equal(say(&w, MERGE_BEGIN, at(&w, UPPER)), REPLY_OK);
         assert_int_equal(say(&w, MERGE_ABSORB_IT, at(&w, UPPER)), REPLY_OK);
         for (uint32_t i = 0; i < 3; i++) {

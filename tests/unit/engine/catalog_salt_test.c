@@ -2,6 +2,7 @@
  * what partitions hear. */
 #include "tests/check.h"
 
+#include "base/settings/salting.h"
 #include "tests/support/catalog_world.h"
 
 static void begin(struct catalog_world *w, const char *tag)
@@ -340,12 +341,12 @@ TEST(the_registry_has_bounds)
         assert_int_equal(catalog_world_salt(&w, SALT_GROW, "hot", shards), REPLY_OK);
     assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "hot", 100), REPLY_TABLE_BUSY,
                    "The key has grown often: its items must be at home before it grows again");
-    w.config.salted_keys_max = 2;
+    config_edit_salting(&w.config)->salted_keys_max = 2;
     assert_int_equal(catalog_world_salt(&w, SALT_GROW, "second", 2), REPLY_OK);
     assert_refused(&w, catalog_world_salt(&w, SALT_GROW, "third", 2), REPLY_LIMIT_EXCEEDED,
                    "The cluster has its limit of 2 salted keys");
     assert_int_equal(catalog_world_salt(&w, SALT_GROW, "second", 3), REPLY_OK);
-    w.config.salted_keys_max = 1000;
+    config_edit_salting(&w.config)->salted_keys_max = 1000;
     enum reply_code code = REPLY_OK;
     for (int i = 0; i < 1000 && code == REPLY_OK; i++) {
         snprintf(name, sizeof name, "%01000d", i);

@@ -2,6 +2,7 @@
  * cut is refused for. */
 #include "tests/check.h"
 
+#include "base/settings/admission.h"
 #include "engine/admission/share.h"
 #include "tests/support/catalog_world.h"
 
@@ -52,7 +53,8 @@ TEST(boosts_survive_a_cut_where_the_nodes_can_carry_them)
         struct table_split s = split_of(&t->partitions[0]);
         s.cuts[0] = catalog_world_key(t->id, 1000, key);
         if (tight)
-            w.config.node_wcu = 2000; /* for the table's 1999, and nothing else */
+            /* for the table's 1999, and nothing else */
+            config_edit_admission(&w.config)->node_wcu = 2000;
         assert_int_equal(catalog_world_split(&w, &s), REPLY_OK);
         t = catalog_world_table(&w);
         assert_int_equal(t->partition_count, 3);

@@ -2,6 +2,7 @@
  * for how long, what is refused; shard ids, sequence numbers, labels and iterators as texts. */
 #include "tests/check.h"
 
+#include "base/settings/streams.h"
 #include "engine/item/storage_key.h"
 #include "router/operations/shard_iterator.h"
 #include "tests/support/catalog_world.h"
@@ -111,7 +112,7 @@ TEST(a_disabled_stream_is_kept_for_its_retention)
 {
     struct catalog_world w;
     open_world(&w);
-    w.config.stream_retention_ms = 100000;
+    config_edit_streams(&w.config)->stream_retention_ms = 100000;
     for (uint32_t i = 0; i < TABLE_STREAMS_MAX; i++) {
         assert_int_equal(change(&w, STREAM_BOTH_IMAGES), REPLY_OK);
         assert_int_equal(streams_of(&w)->count, i + 1);
@@ -150,7 +151,7 @@ TEST(no_partitions_are_merged_while_records_may_be_wanted)
 {
     struct catalog_world w;
     open_world(&w);
-    w.config.stream_retention_ms = 100000;
+    config_edit_streams(&w.config)->stream_retention_ms = 100000;
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
     assert_int_not_equal(merge(&w), REPLY_OK);
     assert_int_equal(change(&w, STREAM_OFF), REPLY_OK);

@@ -1,6 +1,9 @@
 /* The catalog as a state machine: commands in, tables and rows out. */
 #include "tests/check.h"
 
+#include "base/settings/admission.h"
+#include "base/settings/replication.h"
+#include "base/settings/tables.h"
 #include "engine/admission/share.h"
 #include "engine/catalog/catalog.h"
 
@@ -32,7 +35,7 @@ static void world_init(struct world *w)
 {
     *w = (struct world){.catalog = catalog_create(), .wall_ms = 1000};
     config_init(&w->config, PROFILE_AWS);
-    w->config.replicas = 1;
+    config_edit_replication(&w->config)->replicas = 1;
     introduce_nodes(w);
 }
 
@@ -176,8 +179,8 @@ static void assert_nodes_can_keep_their_promises(const struct world *w)
         }
     }
     for (int node = 1; node <= NODES; node++) {
-        assert_true(promised[node][ADMIT_READ] <= w->config.node_rcu * 1000);
-        assert_true(promised[node][ADMIT_WRITE] <= w->config.node_wcu * 1000);
+        assert_true(promised[node][ADMIT_READ] <= config_admission(&w->config)->node_rcu * 1000);
+        assert_true(promised[node][ADMIT_WRITE] <= config_admission(&w->config)->node_wcu * 1000);
     }
 }
 
@@ -345,21 +348,23 @@ TEST(a_table_that_asks_too_much_is_refused_and_leaves_no_trace)
 {
     struct world w;
     world_init(&w);
-    assert_int_equal(create(&w, "a", 1, w.config.table_max_wcu + 1), REPLY_LIMIT_EXCEEDED);
+    assert_int_equal(create(&w, "a", 1, config_tables(&w.config)->table_max_wcu + 1),
+                     REPLY_LIMIT_EXCEEDED);
     assert_non_null(memmem(w.result.text.data, w.result.text.size, "write capacity", 14));
-    assert_int_equal(create(&w, "a", w.config.table_max_rcu + 1, 1), REPLY_LIMIT_EXCEEDED);
-    w.config.table_partitions_max = 9;
+    assert_int_equal(create(&w, "a", config_tables(&w.config)->table_max_rcu + 1, 1),
+                     REPLY_LIMIT_EXCEEDED);
+    config_edit_tables(&w.config)->table_partitions_max = 9;
     assert_int_equal(create(&w, "a", 1, 10000), REPLY_LIMIT_EXCEEDED);
-    w.config.table_partitions_max = 10;
-    w.config.node_wcu = 1999;
+    config_edit_tables(&w.config)->table_partitions_max = 10;
+    config_edit_admission(&w.config)->node_wcu = 1999;
     assert_int_equal(create(&w, "a", 1, 10000), REPLY_LIMIT_EXCEEDED);
-    w.config.node_wcu = 2000;
+    config_edit_admission(&w.config)->node_wcu = 2000;
     assert_null(table_named(&w, "a"));
     assert_int_equal(w.row_count, NODES);
     assert_int_equal(create(&w, "a", 1, 10000), REPLY_OK);
     assert_int_equal(table_named(&w, "a")->id, 1);
     assert_int_equal(table_named(&w, "a")->partitions[0].id, 1);
-    w.config.tables_max = 1;
+    config_edit_tables(&w.config)->tables_max = 1;
     assert_int_equal(create(&w, "b", 1, 1), REPLY_LIMIT_EXCEEDED);
     world_deinit(&w);
 }
@@ -368,7 +373,7 @@ TEST(an_update_that_does_not_fit_changes_nothing)
 {
     struct world w;
     world_init(&w);
-    w.config.node_wcu = 1000;
+    config_edit_admission(&w.config)->node_wcu = 1000;
     assert_int_equal(create(&w, "a", 1, 500), REPLY_OK);
     assert_int_equal(update(&w, "a", 1, 600), REPLY_TABLE_BUSY);
     assert_int_equal(settle(&w, 1), REPLY_OK);

@@ -1,6 +1,7 @@
 /* catalog_ttl_test.c - time to live in the catalog: who may change it, and what partitions hear. */
 #include "tests/check.h"
 
+#include "base/settings/tables.h"
 #include "tests/support/catalog_world.h"
 
 static enum reply_code change(struct catalog_world *w, enum table_ttl ttl, const char *attribute,
@@ -74,7 +75,7 @@ TEST(a_second_change_waits_if_the_configuration_says_so)
     struct catalog_world w;
     (void)state;
     catalog_world_init(&w, 3);
-    w.config.ttl_change_ms = 3600000;
+    config_edit_tables(&w.config)->ttl_change_ms = 3600000;
     assert_int_equal(change(&w, TTL_ENABLING, "a", 1000), REPLY_OK);
     settle(&w);
     assert_refused(&w, change(&w, TTL_DISABLING, "a", 3600999), TEXT);
@@ -90,7 +91,7 @@ TEST(a_change_does_not_wait_for_the_clock_of_an_earlier_leader)
     (void)state;
     catalog_world_init(&w, 3);
     for (int i = 0; i < 2; i++) {
-        w.config.ttl_change_ms = i * 60000;
+        config_edit_tables(&w.config)->ttl_change_ms = i * 60000;
         assert_int_equal(change(&w, TTL_ENABLING, "a", 900000), REPLY_OK);
         settle(&w);
         assert_int_equal(change(&w, TTL_DISABLING, "a", 1000), REPLY_OK);

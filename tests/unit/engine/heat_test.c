@@ -1,4 +1,5 @@
 /* What a partition's keys are asked for, one fact at a time. */
+#include "base/settings/heat.h"
 #include "engine/heat/heat.h"
 #include "engine/item/storage_key.h"
 #include "tests/check.h"
@@ -25,7 +26,7 @@ static void scene_init(struct scene *s)
 {
     *s = (struct scene){.now = {5 * NS_PER_S}, .prng = prng_seeded(1)};
     config_init(&s->config, PROFILE_AWS);
-    s->config.heat_start_percent = 0;
+    config_edit_heat(&s->config)->heat_start_percent = 0;
     heat_init(&s->heat, lo, hi, 1, &s->config);
 }
 
@@ -327,7 +328,7 @@ TEST(a_partition_that_is_asked_for_little_has_no_heat)
 {
     struct scene s;
     scene_init(&s);
-    s.config.heat_start_percent = 1;
+    config_edit_heat(&s.config)->heat_start_percent = 1;
     heat_deinit(&s.heat);
     assert_false(heat_is_init(&s.heat));
     heat_init(&s.heat, lo, hi, 1, &s.config);

@@ -2,6 +2,7 @@
 #include "engine/heat/heavy.h"
 
 #include "base/prng.h"
+#include "base/settings/heat.h"
 #include "engine/item/storage_key.h"
 #include "tests/check.h"
 
@@ -25,7 +26,7 @@ static void scene_open(struct scene *s)
 {
     *s = (struct scene){.now = {NS_PER_S}, .prng = prng_seeded(5)};
     config_init(&s->config, PROFILE_AWS);
-    s->config.heat_start_percent = 0;
+    config_edit_heat(&s->config)->heat_start_percent = 0;
     buffer_append_be32(&s->lo, TABLE);
     buffer_append_be32(&s->hi, TABLE + 1);
     heat_init(&s->heat, buffer_slice(&s->lo), buffer_slice(&s->hi), 9, &s->config);

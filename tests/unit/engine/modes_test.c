@@ -1,6 +1,9 @@
 /* What the catalog makes of throughput modes: peaks, warm throughput, switches, promises. */
 #include "tests/check.h"
 
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
+#include "base/settings/tables.h"
 #include "engine/catalog/catalog.h"
 
 enum {
@@ -40,7 +43,7 @@ static void world_init(struct world *w)
 {
     *w = (struct world){.catalog = catalog_create(), .wall_ms = INT64_C(1700000000000)};
     config_init(&w->config, PROFILE_AWS);
-    w->config.gac = GAC_OFF;
+    config_edit_choices(&w->config)->gac = GAC_OFF;
     for (uint32_t node = 1; node <= NODES; node++) {
         struct catalog_command c = command_of(w, CATALOG_NODE);
         c.node = c.generation = node;
@@ -142,7 +145,7 @@ TEST(a_peak_is_kept_and_makes_ready_for_twice_as_much)
     assert_int_equal(t->warm[ADMIT_WRITE], 6000);
     assert_int_equal(t->promised[ADMIT_WRITE], 3000);
     assert_int_equal(reach(&w, "a", 0, 30000), REPLY_OK);
-    assert_int_equal(t->warm[ADMIT_WRITE], w.config.table_max_wcu);
+    assert_int_equal(t->warm[ADMIT_WRITE], config_tables(&w.config)->table_max_wcu);
     assert_int_equal(t->promised[ADMIT_WRITE], 30000);
     world_deinit(&w);
 }
@@ -158,13 +161,14 @@ TEST(nodes_are_promised_to_what_tables_on_demand_have_shown_to_need)
         assert_int_equal(change(&w, CATALOG_CREATE, name, 0, 0), REPLY_OK);
     }
     for (uint32_t node = 1; node <= NODES; node++)
-        assert_int_equal(write_promise(&w, node), w.config.node_wcu * MCU_PER_UNIT);
+        assert_int_equal(write_promise(&w, node),
+                         config_admission(&w.config)->node_wcu * MCU_PER_UNIT);
     assert_int_equal(change(&w, CATALOG_CREATE, "more", 0, 0), REPLY_LIMIT_EXCEEDED);
     assert_non_null(memmem(w.text.data, w.text.size, "no capacity left", 16));
     assert_int_equal(change(&w, CATALOG_CREATE, "more", 1, 0), REPLY_LIMIT_EXCEEDED);
     assert_int_equal(reach(&w, "table7", 0, 500), REPLY_LIMIT_EXCEEDED);
     assert_int_equal(table_named(&w, "table7")->promised[ADMIT_WRITE], 40);
-    w.config.node_wcu += 460;
+    config_edit_admission(&w.config)->node_wcu += 460;
     assert_int_equal(reach(&w, "table7", 0, 500), REPLY_OK);
     assert_int_equal(change(&w, CATALOG_UPDATE, "table8", 0, 5000), REPLY_LIMIT_EXCEEDED);
     assert_int_equal(table_named(&w, "table8")->warm[ADMIT_WRITE], 4000);

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include "base/settings/choices.h"
+#include "base/settings/overload.h"
 #include "engine/admission/admission.h"
+#include "engine/admission/policy_choice.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/lone_node.h"
@@ -24,9 +27,9 @@ static void begin(const char *policy)
 {
     config_init(&config, PROFILE_RESEARCH);
     snprintf(config.overload_policy, sizeof config.overload_policy, "%s", policy);
-    assert_int_equal(config.overload_target_ms, TARGET_MS);
-    assert_int_equal(config.overload_interval_ms, INTERVAL_MS);
-    assert_int_equal(config.overload_limit_ms, LIMIT_MS);
+    assert_int_equal(config_overload(&config)->overload_target_ms, TARGET_MS);
+    assert_int_equal(config_overload(&config)->overload_interval_ms, INTERVAL_MS);
+    assert_int_equal(config_overload(&config)->overload_limit_ms, LIMIT_MS);
     overload_init(&overload, &config);
     now = (struct instant){NS_PER_S};
 }
@@ -328,7 +331,7 @@ TEST(a_node_sheds_what_is_beyond_the_allocation_first)
     struct lone_node w;
     lone_init(&w, PROFILE_RESEARCH);
     snprintf(w.config.partition_policy, sizeof w.config.partition_policy, "always-burst");
-    w.config.gac = GAC_OFF;
+    config_edit_choices(&w.config)->gac = GAC_OFF;
     lone_open_table(&w, 100,
                     100); /* of 1,000 reads a second, 100 and the first 100 are within it */
     assert_int_equal(node_refused(&w, 500), 0);
@@ -348,7 +351,7 @@ TEST(a_node_tells_the_class_of_each_request_to_a_policy_of_classes)
     lone_init(&w, PROFILE_RESEARCH);
     snprintf(w.config.partition_policy, sizeof w.config.partition_policy, "always-burst");
     snprintf(w.config.overload_policy, sizeof w.config.overload_policy, "aequitas");
-    w.config.gac = GAC_OFF;
+    config_edit_choices(&w.config)->gac = GAC_OFF;
     lone_open_table(&w, 100, 100);
     w.waited.all = duration_ms(LONG_MS);
     assert_in_range(node_refused(&w, 2000), 1400, 1800); /* all but 300 and the first ones */
@@ -402,7 +405,7 @@ TEST(a_router_sheds_before_it_asks_a_node)
     static struct fake_cluster f;
     static const char GET[] = "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}}";
     fake_init(&f);
-    f.config.gac = GAC_OFF;
+    config_edit_choices(&f.config)->gac = GAC_OFF;
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
     expect_call(&f, "GetItem", GET, 200, "{}");
@@ -450,7 +453,8 @@ TEST(promised_work_may_not_wait_less_than_other_work)
 {
     struct buffer error = {0};
     config_init(&config, PROFILE_RESEARCH);
-    config.overload_limit_ms = config.overload_target_ms - 1;
+    config_edit_overload(&config)->overload_limit_ms =
+        config_overload(&config)->overload_target_ms - 1;
     assert_int_equal(config_check(&config, &error), STATUS_MALFORMED);
     buffer_deinit(&error);
 }

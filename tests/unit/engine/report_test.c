@@ -1,6 +1,7 @@
 /* What nodes report of their load, as bytes and added up; what the catalog keeps of decisions. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/catalog/catalog.h"
 #include "engine/node/loads.h"
 

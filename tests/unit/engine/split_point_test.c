@@ -1,5 +1,6 @@
 /* Where a partition is cut, and when it is not. */
 #include "base/limits.h"
+#include "base/settings/heat.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
 #include "engine/sharding/salting.h"
@@ -29,7 +30,7 @@ static void scene_init(struct scene *s)
 {
     *s = (struct scene){.now = {5 * NS_PER_S}, .prng = prng_seeded(1)};
     config_init(&s->config, PROFILE_AWS);
-    s->config.heat_start_percent = 0;
+    config_edit_heat(&s->config)->heat_start_percent = 0;
     s->question = split_question_of(&s->config, lo, hi);
     heat_init(&s->heat, lo, hi, 1, &s->config);
 }

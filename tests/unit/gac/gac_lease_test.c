@@ -1,6 +1,8 @@
 /* gac_lease_test.c - a router and a server of global admission control, joined. */
 #include "tests/check.h"
 
+#include "base/gac_policy.h"
+#include "base/settings/gac.h"
 #include "gac/client.h"
 #include "gac/server.h"
 
@@ -36,7 +38,7 @@ static void begin_with(struct pair *p, const char *policy, int64_t bank_ms)
         .limit = {.key = {.table = 1}, .policy = GAC_NAMED, .rate = 1000000, .version = 1}};
     config_init(&p->config, PROFILE_AWS);
     snprintf(p->config.gac_policy, sizeof p->config.gac_policy, "%s", policy);
-    p->config.gac_bank_ms = bank_ms;
+    config_edit_gac(&p->config)->gac_bank_ms = bank_ms;
     p->client = gac_client_create(&(struct gac_client_options){&p->config, 1, 42});
     p->server = gac_server_create(&(struct gac_server_options){&p->config, 1, 1, 7});
     gac_client_up(p->client, p->now, 1);
@@ -213,7 +215,7 @@ TEST(a_request_dearer_than_a_second_is_let_in_and_owed)
 {
     struct pair p;
     begin(&p, 300000);
-    p.config.gac_start_units = 0;
+    config_edit_gac(&p.config)->gac_start_units = 0;
     p.limit.rate = 5000;
     gac_client_tell(p.client, p.now, &p.limit, true);
     exchange(&p);

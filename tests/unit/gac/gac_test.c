@@ -1,6 +1,7 @@
 /* gac_test.c - global admission control, piece by piece: the ring, the messages, the ledger. */
 #include "tests/check.h"
 
+#include "base/gac_policy.h"
 #include "gac/client.h"
 #include "gac/ledger.h"
 #include "gac/ring.h"

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/gac_policy.h"
+#include "base/settings/choices.h"
 #include "lab/plan.h"
 #include "lab/scenario_limit.h"
 #include "lab/shipped.h"
@@ -237,7 +239,7 @@ TEST(a_policy_changes_what_it_sets)
     assert_int_equal(scenario_choose(&p, &d, &error), STATUS_OK);
     assert_int_equal(scenario_read(&d, NULL, s, &error), STATUS_OK);
     assert_true(rate_curve_at(&s->workloads[0].traffic.rate, 0) == 77);
-    assert_int_equal(s->cluster.config.gac, GAC_STATIC);
+    assert_int_equal(config_choices(&s->cluster.config)->gac, GAC_STATIC);
 }
 
 TEST(a_plan_numbers_all_runs)

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "engine/message/message.h"
+#include "engine/node/node_effect.h"
 #include "tests/check.h"
 
 enum {

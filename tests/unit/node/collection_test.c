@@ -1,6 +1,7 @@
 /* Item collections that stay whole: what they hold is known exactly, what is in flight included. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/catalog/split.h"
 #include "engine/heat/split_point.h"
 #include "engine/node/collection.h"

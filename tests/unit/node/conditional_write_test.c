@@ -2,6 +2,7 @@
  * time. REFUSAL-1 is in engine/node/item_writes.c. */
 #include <xxhash.h>
 
+#include "base/config.h"
 #include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
 #include "engine/store/store.h"

@@ -1,4 +1,5 @@
 /* counter_cells_test.c - an update of a counter's cell has a token, and is done once. */
+#include "base/config.h"
 #include "engine/expression/update_program.h"
 #include "engine/item/number.h"
 #include "engine/transaction/transaction.h"

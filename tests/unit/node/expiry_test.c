@@ -1,6 +1,7 @@
 /* expiry_test.c - items whose time to live is over, at a node, one step at a time. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/item/item_time.h"
 #include "engine/message/frames.h"
 #include "engine/transaction/transaction.h"

@@ -1,6 +1,9 @@
 /* The feed of a base partition: what it carries to a global index, and when it refuses writes. */
+#include "base/config.h"
+#include "base/gac_policy.h"
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/index_messages.h"
 #include "engine/node/feed.h"
 #include "tests/check.h"
 #include "tests/support/lone_node.h"
@@ -180,8 +183,8 @@ TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
     for (int ms = 0; scene_rows(&s) < ITEMS; ms += 100, scene_pass(&s, 100))
         assert_true(ms < MOST_MS);
     struct request r = lone_request(&s.w, REQUEST_INDEX_FILL, 0);
-    r.fill.from = s.w.table.partitions[0].lo;
-    r.fill.index = s.index.id;
+    request_edit_fill(&r)->from = s.w.table.partitions[0].lo;
+    request_edit_fill(&r)->index = s.index.id;
     lone_ask(&s.w, &r);
     scene_pass(&s, 250);
     assert_int_equal(s.w.answer_count, 0);
@@ -338,10 +341,8 @@ TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
     lone_crash(&s.w);
     s.w.touch_count = 0;
     const struct partition_info *p = &s.w.table.partitions[0];
-    struct request r = {.op = REQUEST_INDEX_FILL,
-                        .partition = p->id,
-                        .epoch = p->epoch,
-                        .fill = {p->lo, s.index.id}};
+    struct request r = {.op = REQUEST_INDEX_FILL, .partition = p->id, .epoch = p->epoch};
+    *request_edit_fill(&r) = (struct request_fill){p->lo, s.index.id};
     const uint64_t id = lone_ask(&s.w, &r);
     assert_int_equal(s.w.touch_count, 1);
     assert_int_equal(s.w.touches[0].bytes, FEED_FILL_BYTES);

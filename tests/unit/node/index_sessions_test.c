@@ -1,6 +1,8 @@
 /* Rows of a global index that come late: from a feed that has given them up, or whose leader was
  * replaced. The partition runs with and without the mistakes that let such rows in. */
+#include "base/config.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/index_messages.h"
 #include "replication/raft_mutation.h"
 #include "tests/check.h"
 #include "tests/support/lone_node.h"
@@ -27,8 +29,8 @@ static void scene_close(struct scene *s)
 static uint64_t scene_session(struct scene *s, const char *lo, const char *hi)
 {
     struct request r = lone_request(&s->w, REQUEST_INDEX_SESSION, 0);
-    r.session.lo = slice_of(lo);
-    r.session.hi = hi != NULL ? slice_of(hi) : slice_make(NULL, 0);
+    request_edit_session(&r)->lo = slice_of(lo);
+    request_edit_session(&r)->hi = hi != NULL ? slice_of(hi) : slice_make(NULL, 0);
     lone_ask(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     assert_int_not_equal(lone_answer(&s->w)->session, 0);

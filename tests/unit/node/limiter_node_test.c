@@ -1,5 +1,6 @@
 /* limiter_node_test.c - a command of the rate limiter at a node: it is judged and run where the item is, once
  * for a token. */
+#include "base/config.h"
 #include "engine/limiter/bucket.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"

@@ -1,6 +1,9 @@
 /* What a node knows of its partitions' heat, through requests. */
 #include "tests/check.h"
 
+#include "base/settings/heat.h"
+#include "base/settings/reports.h"
+#include "base/settings/salting.h"
 #include "engine/heat/split_point.h"
 #include "engine/item/storage_key.h"
 #include "engine/node/node_internal.h"
@@ -27,7 +30,7 @@ TEST(refused_requests_count_as_heat)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
-    w.config.heat_start_percent = 0;
+    config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     assert_int_equal(ask(&w, question(&w, 0)).verdict, SPLIT_REFUSED_FEW_SAMPLES);
     int refused = 0;
@@ -51,7 +54,7 @@ TEST(one_key_that_is_asked_for_is_named)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
-    w.config.heat_start_percent = 0;
+    config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++) {
         lone_ask_for(&w, REQUEST_GET, i % 20 ? 7 : i);
@@ -69,7 +72,7 @@ TEST(a_key_that_has_only_just_grown_popular_is_named_too)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
-    w.config.heat_start_percent = 0;
+    config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 3000, 10);
     for (uint32_t i = 0; i < 6000; i++) { /* a while, evenly, and little */
         lone_ask_for(&w, REQUEST_GET, i * 7919 % 500);
@@ -89,7 +92,7 @@ TEST(heat_is_forgotten_when_nobody_asks)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
-    w.config.heat_start_percent = 0;
+    config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++)
         lone_ask_for(&w, REQUEST_GET, i % 500);
@@ -105,14 +108,15 @@ TEST(cold_partitions_give_their_memory_back_and_need_no_timer)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
-    w.config.heat_start_percent = 0;
+    config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     const struct partition *p = partitions_find(&w.node->partitions, w.table.partitions[0].id);
     assert_int_equal(w.node->heat.at.ns, INSTANT_NEVER.ns);
     for (uint32_t i = 0; i < 2000; i++)
         lone_ask_for(&w, REQUEST_GET, i % 500);
     assert_true(heat_memory(&p->heat) > 0);
-    assert_true(w.node->heat.at.ns <= w.now.ns + w.config.heat_half_life_ms * NS_PER_MS);
+    assert_true(w.node->heat.at.ns <=
+                w.now.ns + config_heat(&w.config)->heat_half_life_ms * NS_PER_MS);
     lone_pass(&w, 20000);
     assert_true(heat_memory(&p->heat) > 0);
     lone_pass(&w, 200000);
@@ -130,7 +134,7 @@ TEST(a_partition_that_gets_smaller_begins_without_heat)
     struct instant now = {NS_PER_S};
     const struct excess_rule rule = {.max_mcu = 1000, .lull_ms = 1000};
     config_init(&config, PROFILE_AWS);
-    config.heat_start_percent = 0;
+    config_edit_heat(&config)->heat_start_percent = 0;
     heat_init(&p->heat, p->info.lo, p->info.hi, 1, &config);
     for (int i = 0; i < 100; i++) {
         heat_add(&p->heat, now, ADMIT_READ, slice_of(i % 4 ? "b" : "x"), 500);
@@ -151,7 +155,7 @@ TEST(after_a_split_both_pieces_begin_without_heat)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
-    w.config.heat_start_percent = 0;
+    config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     for (uint32_t i = 0; i < 2000; i++)
         lone_ask_for(&w, REQUEST_GET, i % 500);
@@ -187,7 +191,7 @@ TEST(a_question_that_makes_no_sense_is_refused)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
-    w.config.heat_start_percent = 0;
+    config_edit_heat(&w.config)->heat_start_percent = 0;
     lone_open_table(&w, 10, 10);
     struct request r = question(&w, 1);
     lone_ask(&w, &r);
@@ -213,9 +217,9 @@ TEST(a_key_that_needs_shards_is_reported_once_that_is_known)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_STRICT);
-    w.config.heat_start_percent = 0;
-    w.config.salting_shard_units = 40;
-    w.config.load_report_ms = 60000;
+    config_edit_heat(&w.config)->heat_start_percent = 0;
+    config_edit_salting(&w.config)->salting_shard_units = 40;
+    config_edit_reports(&w.config)->load_report_ms = 60000;
     w.collections = 1;
     lone_open_table(&w, 10, 1000);
     lone_pass(&w, 60000);

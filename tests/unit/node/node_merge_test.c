@@ -2,9 +2,11 @@
  * or late, and what is on disk when a merge is said to be done. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
 #include "engine/node/node_internal.h"
+#include "engine/node/operation.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 

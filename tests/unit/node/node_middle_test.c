@@ -1,6 +1,7 @@
 /* The leader finds the middle of a partition's bytes, in its own time. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/heat/split_point.h"
 #include "engine/node/collection.h"
 #include "tests/support/lone_node.h"

@@ -1,6 +1,7 @@
 /* Replicas are opened and closed by what the catalog says, and erased. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/catalog/catalog.h"
 #include "engine/node/node_internal.h"
 #include "tests/support/lone_node.h"

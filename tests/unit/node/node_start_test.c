@@ -1,6 +1,7 @@
 /* The first turn of a node that recovers. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "tests/support/lone_node.h"
 
 /* Each replica that is alone in its group runs at the first turn, and writes a term and a vote. */

@@ -3,6 +3,10 @@
 
 #include <errno.h>
 
+#include "base/settings/admission.h"
+#include "base/settings/choices.h"
+#include "base/settings/storage.h"
+#include "engine/admission/policy_choice.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
 #include "engine/node/control_port.h"
@@ -115,8 +119,8 @@ TEST(what_others_use_of_a_node_is_not_there_for_bursts)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_AWS);
-    w.config.node_wcu = 20;
-    w.config.gac = GAC_OFF;
+    config_edit_admission(&w.config)->node_wcu = 20;
+    config_edit_choices(&w.config)->gac = GAC_OFF;
     lone_open_table(&w, 10, 10);
     lone_pass(&w, 10000); /* saves a burst */
     const int64_t had = node_balance(w.node, ADMIT_WRITE);
@@ -163,7 +167,7 @@ static int64_t admitted_at_once(uint8_t said, int64_t configured)
 {
     struct lone_node w;
     lone_init(&w, PROFILE_AWS);
-    w.config.gac = configured;
+    config_edit_choices(&w.config)->gac = configured;
     w.gac = said;
     lone_open_table(&w, 2, 2);
     lone_crash(&w); /* what the partition knows of its table it knows after a restart too */
@@ -269,7 +273,7 @@ TEST(a_full_map_refuses_writes_until_a_checkpoint_finds_room)
     lone_open_table(&w, 100, 100);
     lone_put(&w, 1, 1);
     lone_write_all(&w);
-    lone_pass(&w, w.config.checkpoint_ms);
+    lone_pass(&w, config_storage(&w.config)->checkpoint_ms);
     assert_true(w.checkpoint);
     w.checkpoint = false;
     node_checkpoint_done(w.node, w.now, STATUS_FULL);
@@ -303,7 +307,7 @@ TEST(a_failed_disk_stops_the_node)
             w.answer_count = 0;
             lone_write_end(&w, EIO);
         } else {
-            lone_pass(&w, w.config.checkpoint_ms);
+            lone_pass(&w, config_storage(&w.config)->checkpoint_ms);
             w.checkpoint = false;
             w.answer_count = 0;
             node_checkpoint_done(w.node, w.now, STATUS_IO);
@@ -316,7 +320,7 @@ TEST(a_failed_disk_stops_the_node)
         lone_assert_answer(&w, REPLY_STOPPED);
         assert_int_equal(lone_get(&w, 1), 1);
         for (int i = 0; i < 5; i++) {
-            lone_pass(&w, 2 * w.config.checkpoint_ms);
+            lone_pass(&w, 2 * config_storage(&w.config)->checkpoint_ms);
             assert_true(instant_before(w.now, node_deadline(w.node)));
             assert_false(w.checkpoint);
             assert_null(node_next_batch(w.node));

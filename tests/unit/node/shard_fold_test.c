@@ -5,6 +5,7 @@
 
 #include "engine/expression/update_program.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/move_messages.h"
 #include "engine/node/shard_fold.h"
 #include "tests/support/shard_scene.h"
 
@@ -93,10 +94,10 @@ static struct request fold_request(struct shards_scene *s, uint32_t shard, uint3
     buffer_set(hi, buffer_slice(from));
     storage_key_successor(hi);
     struct request r = shards_request(s, REQUEST_SHARD_MOVE, buffer_slice(from));
-    r.move.key = buffer_slice(from);
-    r.move.hi = buffer_slice(hi);
-    r.move.shards = shards;
-    r.move.fold = true;
+    request_edit_move(&r)->key = buffer_slice(from);
+    request_edit_move(&r)->hi = buffer_slice(hi);
+    request_edit_move(&r)->shards = shards;
+    request_edit_move(&r)->fold = true;
     return r;
 }
 
@@ -228,7 +229,7 @@ TEST(only_pieces_are_folded_and_only_parts_say_that_they_move)
     (void)state;
     scene_open(&s, false);
     struct request r = shards_moving(&s, ITEM, 4, 1);
-    r.move.fold = true;
+    request_edit_move(&r)->fold = true;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
     const struct slice key = shards_key(&s, ITEM, 0);
     r = shards_request(&s, REQUEST_UPDATE, key);

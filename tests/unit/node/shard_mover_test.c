@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "base/settings/salting.h"
+#include "engine/message/move_messages.h"
+#include "engine/node/node_effect.h"
 #include "tests/check.h"
 #include "tests/support/catalog_world.h"
 
@@ -99,16 +102,17 @@ static void scene_assert_asks(struct scene *s, const char *key, uint32_t shard)
     struct buffer from = {0}, end = {0};
     const struct salted_key *k = catalog_world_salted(&s->world, key);
     assert_true(scene_asks(s));
-    assert_true(slice_equal(s->asked.move.key, scene_shard(&from, s, key, shard)));
+    assert_true(slice_equal(request_move(&s->asked)->key, scene_shard(&from, s, key, shard)));
     scene_shard(&end, s, key, shard);
     storage_key_successor(&end);
-    assert_true(slice_equal(s->asked.move.hi, buffer_slice(&end)));
-    assert_int_equal(s->asked.move.shards, k->shards);
+    assert_true(slice_equal(request_move(&s->asked)->hi, buffer_slice(&end)));
+    assert_int_equal(request_move(&s->asked)->shards, k->shards);
     assert_int_equal(s->asked.salted, k->version);
-    assert_int_equal(s->asked.move.fold, k->counter);
+    assert_int_equal(request_move(&s->asked)->fold, k->counter);
     assert_int_equal(s->asked.salting, table_salting_version(catalog_world_table(&s->world)));
-    assert_int_equal(s->asked.partition,
-                     table_partition_of(catalog_world_table(&s->world), s->asked.move.key)->id);
+    assert_int_equal(
+        s->asked.partition,
+        table_partition_of(catalog_world_table(&s->world), request_move(&s->asked)->key)->id);
     buffer_deinit(&from);
     buffer_deinit(&end);
 }
@@ -152,7 +156,7 @@ TEST(each_former_shard_is_read_once)
     scene_pass(&s, 100);
     for (uint32_t shard = 0; shard < 2; shard++) {
         scene_assert_asks(&s, "hot", shard);
-        assert_int_equal(s.asked.move.items_max, PIECE);
+        assert_int_equal(request_move(&s.asked)->items_max, PIECE);
         assert_says_nothing(&s);
         scene_read(&s, 3, 9);
     }
@@ -193,16 +197,16 @@ TEST(a_shard_is_read_piece_by_piece_and_across_partitions)
         .range = {.count = PIECE, .scanned = 99, .more = true, .last = buffer_slice(&last)}};
     scene_reply(&s, piece);
     assert_true(scene_asks(&s));
-    assert_true(slice_equal(s.asked.move.key, buffer_slice(&last)));
+    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&last)));
     assert_int_equal(s.asked.partition, first);
     scene_reply(&s, piece); /* no step forward: a lock, perhaps */
     assert_says_nothing(&s);
     scene_pass(&s, 50);
     assert_true(scene_asks(&s));
-    assert_true(slice_equal(s.asked.move.key, buffer_slice(&last)));
+    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&last)));
     scene_read(&s, 0, 5);
     assert_true(scene_asks(&s));
-    assert_true(slice_equal(s.asked.move.key, buffer_slice(&cut)));
+    assert_true(slice_equal(request_move(&s.asked)->key, buffer_slice(&cut)));
     assert_int_not_equal(s.asked.partition, first);
     scene_read(&s, 0, 0);
     scene_decides(&s, EVENT_KEY_MOVED);
@@ -261,7 +265,7 @@ TEST(a_key_that_shrinks_is_verified)
     assert_int_equal(catalog_world_salted(&s.world, "hot")->widest, 4);
     scene_pass(&s, 50);
     assert_int_equal(s.mover.count, 0); /* it takes the place of no other key */
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
@@ -320,7 +324,7 @@ TEST(cells_of_a_counter_stay_and_its_former_number_for_a_time)
     scene_open(&s, "counter");
     assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, "count", 10), REPLY_OK);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     assert_false(scene_asks(&s));
@@ -342,7 +346,7 @@ TEST(cells_that_a_counter_gives_up_are_added_up_and_verified)
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t shard = 2; shard < 5; shard++) {
             scene_assert_asks(&s, "count", shard);
-            assert_true(s.asked.move.fold);
+            assert_true(request_move(&s.asked)->fold);
             assert_says_nothing(&s);
             scene_read(&s, pass == 0, pass == 0);
         }
@@ -350,7 +354,7 @@ TEST(cells_that_a_counter_gives_up_are_added_up_and_verified)
     assert_false(scene_asks(&s));
     scene_decides(&s, EVENT_KEY_MOVED);
     scene_pass(&s, 50);
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
@@ -371,20 +375,20 @@ TEST(what_is_remembered_is_forgotten_after_a_time)
     (void)state;
     scene_open(&s, "auto");
     scene_reach(&s, "hot", SALT_GROW, 6);
-    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
     assert_says_nothing(&s); /* it has as many as it had */
     scene_reach(&s, "hot", SALT_SHRINK, 4);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms / 2);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms / 2);
     scene_reach(&s, "hot", SALT_SHRINK, 3); /* the time begins anew */
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
     assert_int_equal(catalog_world_salted(&s.world, "hot")->widest, 3);
     assert_int_equal(catalog_world_salted(&s.world, "hot")->shards, 3);
-    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
     assert_says_nothing(&s);
     scene_close(&s);
 }
@@ -398,10 +402,10 @@ TEST(a_new_leader_waits_for_the_whole_time)
     scene_reach(&s, "hot", SALT_GROW, 6);
     scene_reach(&s, "hot", SALT_SHRINK, 1);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms - 100);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 100);
     shard_mover_end(&s.mover);
     scene_pass(&s, 100);
-    scene_pass(&s, s.world.config.salting_keep_ms - 1);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms - 1);
     assert_says_nothing(&s);
     scene_pass(&s, 51);
     scene_decides(&s, 0);
@@ -427,7 +431,7 @@ TEST(keys_that_wait_take_no_place_of_those_that_move)
     scene_pass(&s, 100);
     scene_assert_asks(&s, "hot", 0);
     assert_int_equal(s.mover.count, 1);
-    scene_pass(&s, s.world.config.salting_keep_ms + 100);
+    scene_pass(&s, config_salting(&s.world.config)->salting_keep_ms + 100);
     for (int i = 0; i < 40; i++)
         scene_decides_one(&s, 0);
     assert_int_equal(catalog_world_table(&s.world)->salted->count, 1);
@@ -441,7 +445,7 @@ TEST(no_more_items_are_moved_than_the_setting_says)
     int64_t asked = 0;
     (void)state;
     scene_open(&s, "auto");
-    s.world.config.salting_moves_s = 1000;
+    config_edit_salting(&s.world.config)->salting_moves_s = 1000;
     for (int i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "%d", i);
         assert_int_equal(catalog_world_salt(&s.world, SALT_GROW, name, 2), REPLY_OK);
@@ -450,14 +454,14 @@ TEST(no_more_items_are_moved_than_the_setting_says)
     for (int ms = 0; ms < 5000; ms += 10) {
         scene_pass(&s, 10);
         while (scene_asks(&s)) { /* each finds as many as it may move */
-            asked += s.asked.move.items_max;
-            buffer_set(&last, s.asked.move.key);
+            asked += request_move(&s.asked)->items_max;
+            buffer_set(&last, request_move(&s.asked)->key);
             buffer_append_u8(&last, 1);
             if (last.size > 100)
                 last.size = 100;
             scene_reply(&s, (struct reply){.kind = ANSWER_RANGE,
-                                           .range = {.count = s.asked.move.items_max,
-                                                     .scanned = s.asked.move.items_max,
+                                           .range = {.count = request_move(&s.asked)->items_max,
+                                                     .scanned = request_move(&s.asked)->items_max,
                                                      .more = true,
                                                      .last = buffer_slice(&last)}});
         }

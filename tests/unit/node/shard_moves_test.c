@@ -2,6 +2,8 @@
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
+#include "engine/message/move_messages.h"
+#include "engine/message/transaction_messages.h"
 #include "replication/raft_mutation.h"
 #include "tests/support/shard_scene.h"
 
@@ -155,35 +157,36 @@ TEST(malformed_moves_are_refused)
     shards_salt(&s, 0, VERSION);
     const struct request good = shards_moving(&s, 1, 0, 2);
     struct buffer end = {0};
-    buffer_set(&end, good.move.key);
+    buffer_set(&end, request_move(&good)->key);
     buffer_append_u8(&end, 0);
     struct request r = good;
-    r.move.hi = buffer_slice(&end);
+    request_edit_move(&r)->hi = buffer_slice(&end);
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
-    r.move.hi = slice_make(end.data, end.size - 2); /* before the key */
+    request_edit_move(&r)->hi = slice_make(end.data, end.size - 2); /* before the key */
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
-    r.move.hi = good.move.key;
+    request_edit_move(&r)->hi = request_move(&good)->key;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
     r = good;
-    r.move.shards = 0;
+    request_edit_move(&r)->shards = 0;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
-    r.move.shards = SHARDS_MAX + 1;
+    request_edit_move(&r)->shards = SHARDS_MAX + 1;
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
     r = good;
     const size_t collection =
-        storage_key_collection_size(good.move.key); /* of tables without sort keys */
-    for (size_t size = 0; size < good.move.key.size; size += size + 1 == collection ? 2 : 1) {
-        r.move.key = slice_make(good.move.key.data, size);
+        storage_key_collection_size(request_move(&good)->key); /* of tables without sort keys */
+    for (size_t size = 0; size < request_move(&good)->key.size;
+         size += size + 1 == collection ? 2 : 1) {
+        request_edit_move(&r)->key = slice_make(request_move(&good)->key.data, size);
         assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
     }
     end.data[7] ^= 1; /* no shard has this hash */
-    r.move.key = slice_make(end.data, good.move.key.size);
+    request_edit_move(&r)->key = slice_make(end.data, request_move(&good)->key.size);
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
     end.data[7] ^= 1;
     end.data[0] = 0xff;
     end.data[4] = 0xff;
     r = good;
-    r.move.hi = buffer_slice(&end); /* behind the shard */
+    request_edit_move(&r)->hi = buffer_slice(&end); /* behind the shard */
     assert_int_equal(shards_ask(&s, &r), REPLY_MALFORMED);
     buffer_deinit(&end);
     shards_close(&s);
@@ -213,9 +216,9 @@ static struct request scene_piece(struct shards_scene *s, struct slice from, str
     struct request r = shards_request(s, REQUEST_SHARD_MOVE, from);
     buffer_set(hi, slice_make(from.data, storage_key_collection_size(from)));
     storage_key_successor(hi);
-    r.move.key = from;
-    r.move.hi = buffer_slice(hi);
-    r.move.shards = shards;
+    request_edit_move(&r)->key = from;
+    request_edit_move(&r)->hi = buffer_slice(hi);
+    request_edit_move(&r)->shards = shards;
     return r;
 }
 
@@ -320,8 +323,8 @@ TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
     for (uint32_t i = 0; i < SHARD_PIECE_MOVES; i++) {
         buffer_set(&keys[i], buffer_slice(&s.w.node->shard_moves.all[i].key));
         r = shards_request(&s, REQUEST_SHARD_MOVE, buffer_slice(&keys[i]));
-        r.move.key = buffer_slice(&keys[i]);
-        r.move.shards = SHARDS;
+        request_edit_move(&r)->key = buffer_slice(&keys[i]);
+        request_edit_move(&r)->shards = SHARDS;
         r.id = s.w.next_id++;
         node_request(s.w.node, s.w.now, s.w.waited, ROUTER, &r);
         lone_take_effects(&s.w);
@@ -375,9 +378,9 @@ TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
     assert_true(lone_answer(&s.w)->more);
     assert_true(slice_equal(buffer_slice(&lone_answer(&s.w)->last), buffer_slice(&anchor)));
     struct request decide = shards_request(&s, REQUEST_TRANSACT_DECIDE, buffer_slice(&anchor));
-    decide.transaction.key = buffer_slice(&anchor);
-    decide.transaction.id_high = decide.transaction.id_low = 1;
-    decide.transaction.token = t.token;
+    request_edit_transaction(&decide)->key = buffer_slice(&anchor);
+    request_edit_transaction(&decide)->id_high = request_edit_transaction(&decide)->id_low = 1;
+    request_edit_transaction(&decide)->token = t.token;
     assert_int_equal(shards_ask(&s, &decide), REPLY_OK);
     assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), 1);
     assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);

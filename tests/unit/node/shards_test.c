@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "engine/item/storage_key.h"
+#include "engine/message/move_messages.h"
 #include "tests/support/shard_scene.h"
 
 /* ---- the fence ---- */
@@ -20,7 +21,7 @@ static void assert_fenced(struct shards_scene *s, uint32_t name, uint32_t shard,
         if (OPS[i] == REQUEST_RANGE)
             r.range.lo = key;
         else if (OPS[i] == REQUEST_SHARD_MOVE)
-            r.move.shards = 2;
+            request_edit_move(&r)->shards = 2;
         if (OPS[i] != REQUEST_RANGE)
             r.write.key = key; /* each has its key first */
         assert_int_equal(shards_ask(s, &r), code);

@@ -2,7 +2,11 @@
  * move while nodes crash. */
 #include "tests/check.h"
 
+#include "base/settings/choices.h"
+#include "base/settings/salting.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "engine/message/move_messages.h"
 #include "engine/sharding/salting.h"
 #include "tests/support/frame_world.h"
 
@@ -38,8 +42,8 @@ static void scene_open(struct scene *s)
     struct buffer body = {0}, tags = {0};
     *s = (struct scene){0};
     config_init(&config, PROFILE_OFF);
-    config.gac = GAC_OFF;
-    config.salting_moves_s = 20;
+    config_edit_choices(&config)->gac = GAC_OFF;
+    config_edit_salting(&config)->salting_moves_s = 20;
     s->w = frame_world_begin(&config);
     frame_world_pass(s->w, 1000);
     tag_append(&tags, &(struct tag){slice_of(SALTING_TAG), slice_of("auto"), true});
@@ -206,8 +210,8 @@ static bool scene_find(struct scene *s, uint32_t name)
         const struct slice key = scene_key(s, name, former[i]);
         struct request r = scene_request(s, REQUEST_SHARD_MOVE, key);
         r.salted = k->version;
-        r.move.key = key;
-        r.move.shards = k->shards;
+        request_edit_move(&r)->key = key;
+        request_edit_move(&r)->shards = k->shards;
         if (frame_world_ask(s->w, &r, NULL) != REPLY_OK)
             return false;
     }

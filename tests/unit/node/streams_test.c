@@ -2,8 +2,10 @@
  * splits, what is trimmed, and what survives a crash. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/stream_messages.h"
 #include "engine/node/node_internal.h"
 #include "engine/stream/stream.h"
 #include "tests/support/lone_node.h"
@@ -92,14 +94,14 @@ static struct request asked(struct lone_node *w, uint32_t partition, uint64_t ep
 {
     const struct partition *p = partitions_find(&w->node->partitions, partition);
     assert_non_null(p);
-    return (struct request){.op = REQUEST_RECORDS,
-                            .partition = partition,
-                            .epoch = p->info.epoch,
-                            .records = {.key = table_find_partition(&w->table, partition)->lo,
-                                        .stream = 1,
-                                        .epoch = epoch,
-                                        .items_max = RECORDS_KEPT,
-                                        .bytes_max = PAGE_SIZE_MAX}};
+    struct request q = {.op = REQUEST_RECORDS, .partition = partition, .epoch = p->info.epoch};
+    *request_edit_records(&q) =
+        (struct request_records){.key = table_find_partition(&w->table, partition)->lo,
+                                 .stream = 1,
+                                 .epoch = epoch,
+                                 .items_max = RECORDS_KEPT,
+                                 .bytes_max = PAGE_SIZE_MAX};
+    return q;
 }
 
 static void read_by(struct lone_node *w, struct request *q, struct reading *r)
@@ -249,28 +251,28 @@ TEST(a_reading_goes_on_where_the_last_one_ended)
     for (uint32_t i = 0; i < 10; i++)
         put(&w, i, 10 + i);
     struct request q = asked(&w, w.table.partitions[0].id, 1);
-    q.records.items_max = 3;
+    request_edit_records(&q)->items_max = 3;
     for (uint32_t i = 0; i < 10; i += r.count) {
         read_by(&w, &q, &r);
         assert_int_equal(r.count, i < 9 ? 3 : 1);
         assert_int_equal(r.now[0], 10 + i);
-        q.records.index = r.index;
-        q.records.place = r.place;
+        request_edit_records(&q)->index = r.index;
+        request_edit_records(&q)->place = r.place;
     }
     read_by(&w, &q, &r);
     assert_int_equal(r.count, 0);
-    assert_int_equal(r.index, q.records.index);
+    assert_int_equal(r.index, request_records(&q)->index);
     struct request latest = asked(&w, w.table.partitions[0].id, 1);
-    latest.records.latest = true;
+    request_edit_records(&latest)->latest = true;
     read_by(&w, &latest, &r);
     assert_int_equal(r.count, 0);
     put(&w, 20, 30);
-    q.records.index = r.index;
-    q.records.place = r.place;
+    request_edit_records(&q)->index = r.index;
+    request_edit_records(&q)->place = r.place;
     read_by(&w, &q, &r);
     assert_int_equal(r.count, 1);
     assert_int_equal(r.now[0], 30);
-    q.records.place = 1 << 16;
+    request_edit_records(&q)->place = 1 << 16;
     lone_ask(&w, &q);
     lone_assert_answer(&w, REPLY_MALFORMED);
     lone_deinit(&w);
@@ -283,7 +285,7 @@ TEST(a_stream_that_has_not_begun_is_empty_and_open)
     open_table(&w, STREAM_NEW_IMAGE);
     put(&w, 1, 10);
     struct request q = asked(&w, w.table.partitions[0].id, 1);
-    q.records.stream = 2;
+    request_edit_records(&q)->stream = 2;
     read_by(&w, &q, &r);
     assert_int_equal(r.count, 0);
     assert_false(r.closed);
@@ -319,7 +321,7 @@ TEST(a_disabled_stream_is_closed_and_a_new_one_begins)
     assert_int_equal(r.now[0], 2);
     assert_true(r.closed);
     struct request q = asked(&w, w.table.partitions[0].id, 1);
-    q.records.stream = 2;
+    request_edit_records(&q)->stream = 2;
     read_by(&w, &q, &r);
     assert_int_equal(r.count, 1);
     assert_int_equal(r.old[0], 3);
@@ -437,22 +439,22 @@ TEST(old_records_are_trimmed)
     pass(&w, 6000);
     put(&w, 1, 1000);
     struct request q = asked(&w, w.table.partitions[0].id, 1);
-    q.records.latest = true;
+    request_edit_records(&q)->latest = true;
     read_by(&w, &q, &r);
     const uint64_t behind = r.index;
     pass(&w, 6000);
     read_all(&w, w.table.partitions[0].id, 1, &r);
     assert_int_equal(r.count, 1);
     assert_int_equal(r.now[0], 1000);
-    q.records.latest = false;
-    q.records.index = 1; /* was there once */
+    request_edit_records(&q)->latest = false;
+    request_edit_records(&q)->index = 1; /* was there once */
     read_by(&w, &q, &r);
     assert_true(r.trimmed);
     assert_int_equal(r.count, 0);
     lone_crash(&w);
     read_by(&w, &q, &r);
     assert_true(r.trimmed);
-    q.records.index = behind;
+    request_edit_records(&q)->index = behind;
     read_by(&w, &q, &r);
     assert_false(r.trimmed);
     assert_verified(&w, 5);

@@ -2,8 +2,10 @@
  * when somebody dies. */
 #include "tests/check.h"
 
+#include "base/config.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "engine/message/transaction_messages.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/transactions.h"
 #include "engine/transaction/transaction.h"
@@ -113,11 +115,11 @@ static enum reply_code scene_about(struct scene *s, enum request_op op, uint32_t
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     const struct slice key = r.write.key;
     r.op = op;
-    r.transaction.key = key;
-    r.transaction.id_high = s->part.id.high;
-    r.transaction.id_low = s->part.id.low;
-    r.transaction.token = slice_make(s->token, sizeof s->token);
-    r.transaction.commits = r.transaction.aborts = false;
+    request_edit_transaction(&r)->key = key;
+    request_edit_transaction(&r)->id_high = s->part.id.high;
+    request_edit_transaction(&r)->id_low = s->part.id.low;
+    request_edit_transaction(&r)->token = slice_make(s->token, sizeof s->token);
+    request_edit_transaction(&r)->commits = request_edit_transaction(&r)->aborts = false;
     return scene_ask(s, &r);
 }
 
@@ -241,15 +243,15 @@ TEST(a_part_that_was_admitted_is_not_charged_again)
     struct request admit = lone_request(&s.w, REQUEST_TRANSACT_ADMIT, SECOND);
     struct buffer keys = {0};
     buffer_append_sized(&keys, buffer_slice(&s.w.key));
-    admit.admit.key = buffer_slice(&s.w.key);
-    admit.admit.keys = buffer_slice(&keys);
-    admit.admit.mcu = 90 * MCU_PER_UNIT;
+    request_edit_admit(&admit)->key = buffer_slice(&s.w.key);
+    request_edit_admit(&admit)->keys = buffer_slice(&keys);
+    request_edit_admit(&admit)->mcu = 90 * MCU_PER_UNIT;
     assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->consumed_mcu, 90 * MCU_PER_UNIT);
     assert_int_equal(scene_ask(&s, &admit), REPLY_THROTTLED);
-    admit.admit.back = WRITE_ADMITTED;
+    request_edit_admit(&admit)->back = WRITE_ADMITTED;
     assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
-    admit.admit.back = WRITE_NOT_ADMITTED;
+    request_edit_admit(&admit)->back = WRITE_NOT_ADMITTED;
     assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
     struct request r = scene_prepared(&s, SECOND);
     r.write.admitted = WRITE_ADMITTED;
@@ -259,13 +261,13 @@ TEST(a_part_that_was_admitted_is_not_charged_again)
             assert_int_equal(lone_answer(&s.w)->consumed_mcu, 0);
     }
     assert_int_equal(scene_ask(&s, &admit), REPLY_LOCKED); /* before anything is charged */
-    admit.admit.back = WRITE_ADMITTEDS;
+    request_edit_admit(&admit)->back = WRITE_ADMITTEDS;
     assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
-    admit.admit.back = WRITE_NOT_ADMITTED;
-    admit.admit.mcu = INT64_MAX;
+    request_edit_admit(&admit)->back = WRITE_NOT_ADMITTED;
+    request_edit_admit(&admit)->mcu = INT64_MAX;
     assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
-    admit.admit.mcu = 1;
-    admit.admit.keys = slice_make(keys.data, keys.size - 1);
+    request_edit_admit(&admit)->mcu = 1;
+    request_edit_admit(&admit)->keys = slice_make(keys.data, keys.size - 1);
     assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
     buffer_deinit(&keys);
     scene_close(&s);
@@ -515,10 +517,10 @@ static enum reply_code scene_transact(struct scene *s)
     struct request r = lone_request(&s->w, REQUEST_PUT, FIRST);
     const struct slice key = buffer_slice(&s->anchor);
     r.op = REQUEST_TRANSACT;
-    r.transact.key = key;
-    r.transact.parts = buffer_slice(&parts);
-    r.transact.transaction = buffer_slice(&s->other);
-    r.transact.least_mcu = 4 * MCU_PER_UNIT;
+    request_edit_transact(&r)->key = key;
+    request_edit_transact(&r)->parts = buffer_slice(&parts);
+    request_edit_transact(&r)->transaction = buffer_slice(&s->other);
+    request_edit_transact(&r)->least_mcu = 4 * MCU_PER_UNIT;
     const enum reply_code code = scene_ask(s, &r);
     buffer_deinit(&parts);
     buffer_deinit(&item);

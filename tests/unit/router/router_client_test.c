@@ -3,6 +3,7 @@
 #include "tests/check.h"
 
 #include "base/buffer.h"
+#include "base/settings/http.h"
 #include "tests/support/fake_cluster.h"
 
 static struct fake_cluster f;
@@ -131,10 +132,10 @@ TEST(a_client_that_takes_nothing_for_too_long_is_closed)
     f.clients[2].unread = true;
     struct buffer gets = pipelined_gets(2);
     fake_send(&f, 2, buffer_slice(&gets));
-    fake_advance_ms(&f, f.config.http_unread_ms - 1);
+    fake_advance_ms(&f, config_http(&f.config)->http_unread_ms - 1);
     assert_false(f.clients[2].closed);
     fake_read(&f, 2, 90000); /* it goes on, slowly */
-    fake_advance_ms(&f, f.config.http_unread_ms - 1);
+    fake_advance_ms(&f, config_http(&f.config)->http_unread_ms - 1);
     assert_false(f.clients[2].closed);
     fake_advance_ms(&f, 1);
     assert_true(f.clients[2].aborted);
@@ -156,14 +157,14 @@ TEST(a_client_that_is_being_closed_is_watched_until_it_has_taken_all)
                    "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}   }");
     assert_true(f.clients[2].closed);
     assert_in_range(held_bytes(4) - before, 100000, 102000);
-    fake_advance_ms(&f, f.config.http_unread_ms);
+    fake_advance_ms(&f, config_http(&f.config)->http_unread_ms);
     assert_true(f.clients[2].aborted);
     assert_in_range(held_bytes(5) - before, 0, 3000);
 }
 
 TEST(where_memory_is_short_clients_that_do_not_read_go_first)
 {
-    f.config.http_memory_max_bytes = MIB;
+    config_edit_http(&f.config)->http_memory_max_bytes = MIB;
     start();
     put_large_item(100000);
     struct buffer gets = pipelined_gets(1);
@@ -190,7 +191,7 @@ TEST(where_memory_is_short_clients_that_do_not_read_go_first)
 /* A refusal says that nothing was done: it is not said of a write that was. */
 TEST(a_write_that_was_done_is_answered_as_done_however_little_memory_there_is)
 {
-    f.config.http_memory_max_bytes = MIB;
+    config_edit_http(&f.config)->http_memory_max_bytes = MIB;
     start();
     put_large_item(300000);
     f.hold = true;
@@ -215,7 +216,7 @@ TEST(a_write_that_was_done_is_answered_as_done_however_little_memory_there_is)
 
 TEST(beyond_the_connection_limit_a_client_is_told_so)
 {
-    f.config.connections_max = 1;
+    config_edit_http(&f.config)->connections_max = 1;
     start();
     fake_open(&f, 1);
     fake_open(&f, 2);

@@ -1,5 +1,6 @@
 /* router_counters_test.c - counters at the router: which cell an addition goes to, which cells are asked
  * for its token before, and what reads make of the cells. */
+#include "base/settings/requests.h"
 #include "engine/item/number.h"
 #include "router/sharding/counters.h"
 #include "tests/check.h"
@@ -275,7 +276,7 @@ TEST(a_former_cell_without_an_answer_is_asked_again)
         fake_answer_code(&f, 0, CODES[i]);
         fake_advance_ms(&f, 200);
         expect_update(0, true);
-        fake_advance_ms(&f, f.config.request_deadline_ms);
+        fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
         const struct fake_answer a = fake_take_answer(&f, CONNECTION);
         assert_int_equal(a.status, 503); /* and not 500: nothing was done */
         while (f.held_count > 0)
@@ -441,7 +442,7 @@ TEST(a_cell_that_cannot_be_read_fails_the_read)
     begin_read(CELLS); /* one without any answer */
     for (uint32_t i = 1; i < CELLS; i++)
         fake_answer(&f, 1);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     assert_true(fake_take_answer(&f, CONNECTION).status >= 500);
 }
 

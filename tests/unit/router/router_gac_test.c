@@ -2,6 +2,8 @@
  * are the real ones, nodes and catalog are of paper. */
 #include "tests/check.h"
 
+#include "base/settings/choices.h"
+#include "base/settings/gac.h"
 #include "router/admission/limit.h"
 #include "router/router_internal.h"
 #include "tests/support/expect.h"
@@ -33,8 +35,8 @@ static struct {
 static void begin(struct fake_cluster *c, enum gac_policy policy)
 {
     fake_init(c);
-    c->config.gac = policy;
-    c->config.gac_bank_ms = 1000; /* a table may save up for a second */
+    config_edit_choices(&c->config)->gac = policy;
+    config_edit_gac(&c->config)->gac_bank_ms = 1000; /* a table may save up for a second */
     c->gac = &servers;
     fake_table(c, "users", "id", ATTR_STRING, NULL, 0, 4);
     struct table *t = &c->tables[0];
@@ -322,7 +324,7 @@ TEST(one_that_waited_long_enough_is_throttled)
 {
     f.hold_gac = true;
     send_call(&f, 1, "PutItem", PUT);
-    fake_advance_ms(&f, f.config.gac_wait_ms - 1);
+    fake_advance_ms(&f, config_gac(&f.config)->gac_wait_ms - 1);
     assert_int_equal(fake_take_answer(&f, 1).status, 0);
     fake_advance_ms(&f, 1);
     struct fake_answer a = fake_take_answer(&f, 1);
@@ -387,7 +389,7 @@ TEST(what_is_not_limited_asks_nobody)
     as.units = UNITS;
     start_again(GAC_OFF);
     assert_int_equal(load(&f, 100, 3), 300);
-    f.config.gac = GAC_LEASE;
+    config_edit_choices(&f.config)->gac = GAC_LEASE;
     f.config.profile = PROFILE_OFF;
     assert_int_equal(load(&f, 100, 3), 300);
     assert_int_equal(tokens(&f, GAC_WRITE), 0);

@@ -3,6 +3,8 @@
 #include <zlib.h>
 
 #include "base/buffer.h"
+#include "base/settings/http.h"
+#include "base/settings/requests.h"
 #include "tests/support/fake_cluster.h"
 
 static struct fake_cluster f;
@@ -11,8 +13,8 @@ static int init(void **state)
 {
     (void)state;
     fake_init(&f);
-    f.config.http_header_max_bytes = 1024;
-    f.config.http_body_max_bytes = 4096;
+    config_edit_http(&f.config)->http_header_max_bytes = 1024;
+    config_edit_http(&f.config)->http_body_max_bytes = 4096;
     return 0;
 }
 
@@ -381,7 +383,7 @@ TEST(a_large_body_unpacks_to_at_most_64_times_its_size)
 {
     fake_deinit(&f);
     init(NULL);
-    f.config.http_body_max_bytes = 16 * MIB;
+    config_edit_http(&f.config)->http_body_max_bytes = 16 * MIB;
     fake_start(&f);
     fake_open(&f, 1);
     static uint8_t body[MIB + 1];
@@ -401,8 +403,8 @@ TEST(a_body_that_unpacks_past_the_memory_budget_is_refused)
 {
     fake_deinit(&f);
     init(NULL);
-    f.config.http_body_max_bytes = 16 * MIB;
-    f.config.http_memory_max_bytes = MIB;
+    config_edit_http(&f.config)->http_body_max_bytes = 16 * MIB;
+    config_edit_http(&f.config)->http_memory_max_bytes = MIB;
     fake_start(&f);
     fake_open(&f, 1);
     static uint8_t body[3 * MIB];
@@ -434,10 +436,10 @@ TEST(answers_are_packed_from_4096_bytes_on)
         snprintf(put, sizeof put,
                  "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"v\":{\"S\":\"%0*d\"}}}",
                  CASES[i].size - (int)strlen(ANSWER), 0);
-        f.config.http_body_max_bytes = 16 * KIB;
+        config_edit_http(&f.config)->http_body_max_bytes = 16 * KIB;
         fake_deinit(&f);
         init(NULL);
-        f.config.http_body_max_bytes = 16 * KIB;
+        config_edit_http(&f.config)->http_body_max_bytes = 16 * KIB;
         fake_start(&f);
         fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
         assert_int_equal(fake_call(&f, "PutItem", put).status, 200);
@@ -567,7 +569,7 @@ TEST(an_idle_connection_is_closed_without_a_word)
 {
     send_list(1);
     expect_list(1);
-    fake_advance_ms(&f, f.config.http_idle_ms - 1);
+    fake_advance_ms(&f, config_http(&f.config)->http_idle_ms - 1);
     assert_false(f.clients[1].closed);
     fake_advance_ms(&f, 1);
     assert_true(f.clients[1].closed);
@@ -579,27 +581,28 @@ TEST(a_request_that_does_not_arrive_in_time_is_answered_408)
     fake_open(&f, 2);
     fake_send_text(&f, 2, "POST / HTTP/1.1\r\nHost: h\r\nX:");
     for (int i = 0; i < 9; i++) { /* trickling does not help */
-        fake_advance_ms(&f, f.config.http_request_ms / 10);
+        fake_advance_ms(&f, config_http(&f.config)->http_request_ms / 10);
         fake_send_text(&f, 2, "x");
     }
     assert_false(f.clients[2].closed);
-    fake_advance_ms(&f, f.config.http_request_ms / 10);
+    fake_advance_ms(&f, config_http(&f.config)->http_request_ms / 10);
     assert_int_equal(fake_take_answer(&f, 2).status, 408);
     assert_true(f.clients[2].closed);
 }
 
 TEST(waiting_for_a_node_is_not_idling)
 {
-    f.config.request_deadline_ms = 600000;
+    config_edit_requests(&f.config)->request_deadline_ms = 600000;
     fake_deinit(&f);
     init(NULL);
-    f.config.request_deadline_ms = 600000;
+    config_edit_requests(&f.config)->request_deadline_ms = 600000;
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
     fake_open(&f, 1);
     f.hold = true;
     send_list(1);
-    fake_advance_ms(&f, f.config.http_idle_ms + f.config.http_request_ms);
+    fake_advance_ms(&f,
+                    config_http(&f.config)->http_idle_ms + config_http(&f.config)->http_request_ms);
     assert_false(f.clients[1].closed);
     fake_answer_all(&f);
     expect_list(1);
@@ -641,7 +644,7 @@ TEST(beyond_the_connection_limit_clients_are_turned_away)
 {
     fake_deinit(&f);
     init(NULL);
-    f.config.connections_max = 2;
+    config_edit_http(&f.config)->connections_max = 2;
     fake_start(&f);
     fake_open(&f, 1);
     fake_open(&f, 2);
@@ -657,8 +660,8 @@ TEST(beyond_the_memory_budget_requests_are_refused_and_the_connection_lives)
 {
     fake_deinit(&f);
     init(NULL);
-    f.config.http_body_max_bytes = 16 * MIB;
-    f.config.http_memory_max_bytes = MIB;
+    config_edit_http(&f.config)->http_body_max_bytes = 16 * MIB;
+    config_edit_http(&f.config)->http_memory_max_bytes = MIB;
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
     fake_open(&f, 1);

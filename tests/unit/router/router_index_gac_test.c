@@ -2,6 +2,8 @@
  * table's. The router and the servers are the real ones, nodes and catalog are of paper. */
 #include "tests/check.h"
 
+#include "base/settings/choices.h"
+#include "base/settings/gac.h"
 #include "router/admission/limit.h"
 #include "router/router_internal.h"
 #include "tests/support/router_indexes.h"
@@ -37,9 +39,9 @@ static void create_units(const char *more)
 static void start_with(enum gac_policy policy, const char *more)
 {
     fake_init(&f);
-    f.config.gac = policy;
-    f.config.gac_bank_ms = 1000;
-    f.config.gac_start_units = 1;
+    config_edit_choices(&f.config)->gac = policy;
+    config_edit_gac(&f.config)->gac_bank_ms = 1000;
+    config_edit_gac(&f.config)->gac_start_units = 1;
     f.gac = &servers;
     fake_gac_init(&servers, &f.config, 1);
     fake_start(&f);

@@ -1,5 +1,6 @@
 /* router_limiter_test.c - the rate limiter at the router: what is written for a request, what is refused
  * from memory, how shards are made, and what leases and names of requests do. */
+#include "base/settings/limiter.h"
 #include "engine/limiter/bucket.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
@@ -63,7 +64,7 @@ static int start(void **state)
 {
     (void)state;
     fake_init(&f);
-    f.config.limiter_limits_ms = 3600000;
+    config_edit_limiter(&f.config)->limiter_limits_ms = 3600000;
     fake_start(&f);
     fake_table(&f, "weir-limiter", "PK", ATTR_STRING, "SK", ATTR_STRING, 1);
     expect(ask("PUT", "limits", LIMIT("10")), 200, "\"level\":\"entity\"");

@@ -1,6 +1,7 @@
 #include "tests/check.h"
 
 #include "base/id_map.h"
+#include "base/settings/http.h"
 #include "engine/expression/condition.h"
 #include "router/expression/names.h"
 #include "router/http/gzip.h"
@@ -265,8 +266,9 @@ static void receive_head(struct http *h, const char *bytes, size_t piece)
 
 TEST(every_line_of_a_head_is_kept_however_it_comes)
 {
-    static const struct config CONFIG = {.http_header_max_bytes = 8000,
-                                         .http_body_max_bytes = 8000};
+    struct config config = {0};
+    config_edit_http(&config)->http_header_max_bytes = 8000;
+    config_edit_http(&config)->http_body_max_bytes = 8000;
     static const char *const TARGETS[][3] = {
         {"/", "/", ""},
         {"/weir/x?table=a%20b&c", "/weir/x", "table=a%20b&c"},
@@ -282,7 +284,7 @@ TEST(every_line_of_a_head_is_kept_however_it_comes)
                  "X-Amz-Date: 2027\r\nAUTHORIZATION:  bearer the token\r\nContent-Length: "
                  "2\r\n\r\n{}",
                  TARGETS[i / 2][0]);
-        http_init(&h, &CONFIG);
+        http_init(&h, &config);
         receive_head(&h, bytes, i % 2 == 0 ? sizeof bytes : 1);
         assert_slice_is(http_text(&h.head, h.head.target), TARGETS[i / 2][0]);
         assert_slice_is(http_text(&h.head, h.head.path), TARGETS[i / 2][1]);

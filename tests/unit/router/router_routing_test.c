@@ -2,6 +2,7 @@
 
 #include "tests/check.h"
 
+#include "base/settings/requests.h"
 #include "tests/support/expect.h"
 
 static struct fake_cluster f;
@@ -118,7 +119,7 @@ TEST(a_map_that_stays_wrong_is_asked_for_with_pauses_until_the_deadline)
     f.fail_code = REPLY_WRONG_PARTITION;
     f.fail_count = 1000;
     fake_send_call(&f, 1, "GetItem", GET);
-    fake_advance_ms(&f, f.config.request_deadline_ms - 1);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms - 1);
     assert_int_equal(fake_take_answer(&f, 1).status, 0);
     assert_true(f.asked[REQUEST_GET] > 5);
     assert_true(f.asked[REQUEST_GET] < 60);
@@ -149,7 +150,7 @@ TEST(the_nodes_that_do_not_answer_are_named)
     f.fail_code = REPLY_NOT_LEADER; /* node 1 knows no leader */
     f.fail_count = 1000;
     fake_send_call(&f, 1, "PutItem", PUT);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503);
     assert_true(says(a, "(nodes 1, 2, 3) could serve the request: nodes 2, 3 do not answer. "
@@ -161,7 +162,7 @@ TEST(the_nodes_that_do_not_answer_are_named)
     expect_answer(fake_take_answer(&f, 1), 200, "{}");
     f.down |= 1U << 2;
     fake_send_call(&f, 1, "GetItem", GET);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 503);
     assert_true(says(a, "could serve the request: nodes 1, 2, 3 do not answer. Nothing was done"));
@@ -225,7 +226,7 @@ TEST(a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated)
     fake_answer(&f, 0); /* the table */
     char asked[32];
     snprintf(asked, sizeof asked, "asked of node %u)", f.held[0].node);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 1);
     assert_int_equal(a.status, 500);
     assert_true(says(a, "It is not known whether the write was done (partition "));
@@ -307,7 +308,7 @@ TEST(throttles_carry_their_reason_and_the_arn)
 
 TEST(a_setting_makes_key_ranges_of_provisioned_tables_throttling_exceptions)
 {
-    f.config.key_range_as_throttling_exception = 1;
+    config_edit_requests(&f.config)->key_range_as_throttling_exception = 1;
     f.fail_code = REPLY_THROTTLED;
     f.fail_reason = ADMIT_REFUSED_KEY_RANGE;
     f.fail_count = 1;

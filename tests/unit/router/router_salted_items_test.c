@@ -1,6 +1,8 @@
 /* router_salted_items_test.c - single items of salted keys: where their requests go, and that they
  * leave former homes first. */
+#include "base/settings/requests.h"
 #include "engine/catalog/catalog.h"
+#include "engine/message/move_messages.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 #include "tests/support/salted.h"
@@ -91,9 +93,9 @@ static void expect_move(uint32_t from, uint32_t shards)
     assert_int_equal(f.held_count, 1);
     const struct request q = fake_held(&f, 0);
     assert_int_equal(q.op, REQUEST_SHARD_MOVE);
-    assert_int_equal(q.move.hi.size, 0);
-    assert_int_equal(q.move.shards, shards);
-    assert_int_equal(shard_of(q.move.key), from);
+    assert_int_equal(request_move(&q)->hi.size, 0);
+    assert_int_equal(request_move(&q)->shards, shards);
+    assert_int_equal(shard_of(request_move(&q)->key), from);
 }
 
 /* A sort key whose homes by three numbers are three. */
@@ -242,7 +244,7 @@ TEST(a_registry_that_the_catalog_does_not_tell_yet_is_asked_for_with_pauses)
     f.fail_count = 100000;
     fake_send_call(&f, 2, "GetItem",
                    "{\"TableName\":\"tab\",\"Key\":{\"k\":{\"S\":\"hot\"},\"s\":{\"S\":\"a\"}}}");
-    fake_advance_ms(&f, f.config.request_deadline_ms - 1);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms - 1);
     assert_true(f.asked[REQUEST_GET] < 200);
     fake_advance_ms(&f, 1);
     assert_int_equal(fake_take_answer(&f, 2).status, 503);
@@ -265,7 +267,7 @@ TEST(an_item_that_a_transaction_has_is_waited_for)
     assert_int_equal(f.asked[REQUEST_PUT], 1);
     f.fail_count = 100000;
     fake_send_call(&f, 3, "PutItem", text);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     const struct fake_answer a = fake_take_answer(&f, 3);
     assert_int_equal(a.status, 400);
     assert_non_null(memmem(a.body.data, a.body.size, "TransactionConflictException", 28));
@@ -286,7 +288,7 @@ TEST(a_move_without_an_answer_is_repeated_and_writes_nothing)
     expect_answer(fake_take_answer(&f, 2), 200, "{}");
     f.hold = true;
     fake_send_call(&f, 3, "PutItem", text);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     assert_int_equal(fake_take_answer(&f, 3).status, 503); /* and not 500: nothing was written */
 }
 

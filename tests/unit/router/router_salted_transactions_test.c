@@ -1,5 +1,8 @@
 /* router_salted_transactions_test.c - transactions on items of salted keys, step by step. */
+#include "base/settings/requests.h"
 #include "engine/item/item.h"
+#include "engine/message/move_messages.h"
+#include "engine/message/transaction_messages.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
@@ -8,6 +11,14 @@
 enum {
     CONNECTION = 2
 };
+
+/* The first request that the nodes hold. Lends until the next call. */
+static const struct request *held_first(const struct fake_cluster *f)
+{
+    static struct request q;
+    q = fake_held(f, 0);
+    return &q;
+}
 
 static struct fake_cluster f;
 static struct table *table;
@@ -107,7 +118,7 @@ static void leave_former_homes(uint32_t shards, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(f.held_count, 1);
         assert_int_equal(fake_held(&f, 0).op, REQUEST_SHARD_MOVE);
-        assert_int_equal(fake_held(&f, 0).move.shards, shards);
+        assert_int_equal(request_move(held_first(&f))->shards, shards);
         fake_answer(&f, 0);
     }
 }
@@ -122,13 +133,13 @@ TEST(parts_are_prepared_at_home_after_former_homes_are_left)
     leave_former_homes(16, 3);
     assert_int_equal(f.held_count, 2);
     assert_int_equal(fake_held(&f, 0).salted, 9);
-    assert_int_equal(shard_of(fake_held(&f, 0).admit.key), home_by(hot, 16));
+    assert_int_equal(shard_of(request_admit(held_first(&f))->key), home_by(hot, 16));
     assert_int_equal(fake_held(&f, 1).salted, 0);
     answer(2, REQUEST_TRANSACT_ADMIT, REPLY_OK);
     assert_int_equal(fake_held(&f, 0).salted, 9);
     assert_int_equal(shard_of(fake_held(&f, 0).write.key), home_by(hot, 16));
     answer(2, REQUEST_PUT, REPLY_OK);
-    assert_int_equal(shard_of(fake_held(&f, 0).transaction.key), home_by(hot, 16));
+    assert_int_equal(shard_of(request_transaction(held_first(&f))->key), home_by(hot, 16));
     answer(1, REQUEST_TRANSACT_DECIDE, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
 }
@@ -140,7 +151,7 @@ TEST(a_partition_that_has_all_items_at_home_does_them_at_once)
     send("TransactWriteItems", WRITE, "cold");
     fake_answer(&f, 0);
     leave_former_homes(16, 3);
-    assert_int_equal(shard_of(fake_held(&f, 0).transact.key), home_by(hot, 16));
+    assert_int_equal(shard_of(request_transact(held_first(&f))->key), home_by(hot, 16));
     assert_int_equal(fake_held(&f, 0).salted, 9);
     answer(1, REQUEST_TRANSACT, REPLY_OK);
     expect_answer(fake_take_answer(&f, CONNECTION), 200, "{}");
@@ -172,16 +183,16 @@ TEST(a_key_that_grows_meanwhile_makes_it_begin_again)
     send("TransactWriteItems", WRITE, other_key(2));
     fake_answer(&f, 0);
     assert_int_equal(f.held_count, 2);
-    assert_int_equal(shard_of(fake_held(&f, 0).admit.key), 1);
+    assert_int_equal(shard_of(request_admit(held_first(&f))->key), 1);
     grow(2, 16, 1, (const uint32_t[]){2});
     fake_answer_code(&f, 1, REPLY_OK);
     fake_answer_code(&f, 0, REPLY_STALE_MAP);
     assert_int_equal(fake_held(&f, 0).op, REQUEST_TABLE_GET);
     fake_answer(&f, 0);
-    assert_int_equal(fake_held(&f, 0).admit.back, WRITE_ADMITTED);
+    assert_int_equal(request_admit(held_first(&f))->back, WRITE_ADMITTED);
     answer(1, REQUEST_TRANSACT_ADMIT, REPLY_OK);
     leave_former_homes(16, 1);
-    assert_int_equal(shard_of(fake_held(&f, 0).admit.key), home_by(hot, 16));
+    assert_int_equal(shard_of(request_admit(held_first(&f))->key), home_by(hot, 16));
     assert_int_equal(fake_held(&f, 0).salting, 2);
     while (f.held_count > 0)
         fake_answer_code(&f, 0, REPLY_OK);
@@ -321,7 +332,7 @@ TEST(a_home_that_does_not_answer_keeps_the_transaction_from_being_done)
     const uint32_t count = ask_for_token(16, 16);
     for (uint32_t i = 1; i < count; i++)
         fake_answer_code(&f, 1, REPLY_ABORTED);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     assert_true(fake_take_answer(&f, CONNECTION).status >= 500);
     assert_int_equal(f.asked[REQUEST_TRANSACT_ADMIT], 0);
 }

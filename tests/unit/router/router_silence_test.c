@@ -3,6 +3,7 @@
 #include "engine/message/frames.h"
 #include "tests/check.h"
 
+#include "base/settings/requests.h"
 #include "tests/support/expect.h"
 
 static struct fake_cluster f;
@@ -268,7 +269,7 @@ TEST(silent_nodes_are_named_where_no_node_could_serve)
     f.no_leader = true;
     fall_silent();
     fake_send_call(&f, 2, "PutItem", PUT);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     struct fake_answer a = fake_take_answer(&f, 2);
     assert_int_equal(a.status, 503);
     assert_true(says(a, "(nodes 1, 2, 3) could serve the request: node 1 does not answer"));

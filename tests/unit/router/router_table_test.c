@@ -1,5 +1,6 @@
 #include "tests/check.h"
 
+#include "base/settings/requests.h"
 #include "tests/support/expect.h"
 
 static struct fake_cluster f;
@@ -444,7 +445,7 @@ TEST(a_change_that_takes_long_is_answered_before_it_has_happened)
     assert_int_equal(fake_take_answer(&f, 1).status, 200);
     stop(NULL);
     fake_init(&f);
-    f.config.table_change_delay_ms = 1;
+    config_edit_requests(&f.config)->table_change_delay_ms = 1;
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 2);
     f.hold_changes = true;
@@ -549,7 +550,7 @@ TEST(the_partitions_page_tells_what_it_cannot_show)
     assert_int_equal(f.held_count, 1);
     f.down = UINT32_MAX;
     fake_answer_code(&f, 0, REPLY_NOT_LEADER);
-    fake_advance_ms(&f, f.config.request_deadline_ms);
+    fake_advance_ms(&f, config_requests(&f.config)->request_deadline_ms);
     expect_page_refused(fake_take_answer(&f, 2), 503, "ServiceUnavailable");
 }
 

@@ -3,6 +3,9 @@
 #include "engine/message/frames.h"
 #include "tests/check.h"
 
+#include "base/limits.h"
+#include "base/settings/choices.h"
+#include "base/settings/storage.h"
 #include "server/link_messages.h"
 #include "sim/world.h"
 
@@ -62,8 +65,8 @@ static int scene_setup(void **state)
     struct scene *s = calloc(1, sizeof *s);
     assert_non_null(s);
     config_init(&s->configs[NODE], PROFILE_OFF);
-    s->configs[NODE].gac = GAC_OFF;
-    s->configs[NODE].log_segment_bytes = SEGMENT;
+    config_edit_choices(&s->configs[NODE])->gac = GAC_OFF;
+    config_edit_storage(&s->configs[NODE])->log_segment_bytes = SEGMENT;
     world_init(&s->world, &(struct world_plan){.nodes = 1,
                                                .clients = 1,
                                                .configs = s->configs,

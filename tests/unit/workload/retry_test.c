@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "base/instant.h"
+#include "base/policies.h"
+#include "include/weir/policy.h"
 #include "workload/retry.h"
 
 static const struct retry_outcome done = {RETRY_DONE, -1}, throttled = {RETRY_THROTTLED, -1},

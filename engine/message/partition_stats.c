@@ -1,5 +1,5 @@
-/* message.c - struct partition_stats as bytes. */
-#include "engine/message/message.h"
+/* partition_stats.c - struct partition_stats as bytes. */
+#include "engine/message/partition_stats.h"
 
 #include "base/codec.h"
 

@@ -1,0 +1,60 @@
+/* choices.h - settings: a choice of a few names. The value of a setting is an enum constant.
+ *
+ * A row: name, default, a help text of full sentences, and the names in the order of the enum. */
+#pragma once
+
+#include "base/config.h"
+#include "base/gac_policy.h"
+
+/* What a burst write needs from the nodes of the other members. */
+enum write_check {
+    WRITE_CHECK_OFF,   /* nothing */
+    WRITE_CHECK_GAUGE, /* headroom in their last report */
+    WRITE_CHECK_LEASE, /* tokens they have set aside for this node */
+    WRITE_CHECK_NAMED, /* as the policy headroom_policy says */
+};
+
+/* What counts as the headroom of a member that is silent for longer than report_deadline_ms. */
+enum dead_member {
+    DEAD_MEMBER_EXCLUDE,    /* the member is left out: it does no work */
+    DEAD_MEMBER_LAST_KNOWN, /* the headroom that it reported last */
+    DEAD_MEMBER_ZERO,       /* no headroom */
+};
+
+/* Whose tokens an eventual read may use. */
+enum read_tokens {
+    READ_TOKENS_LOCAL, /* tokens of the replica that serves the read */
+    READ_TOKENS_GROUP, /* tokens of any replica */
+};
+
+/* The buckets of eventual reads that different replicas serve. */
+enum read_cap {
+    READ_CAP_GROUP,    /* the leader's buckets for all replicas */
+    READ_CAP_MEASURED, /* READ_CAP_GROUP; two thirds of the reads count for the maximum */
+    READ_CAP_REPLICA,  /* each replica has its own buckets */
+};
+
+/* clang-format off */
+#define SETTINGS_CHOICES(X)                                                                        \
+    X(write_check, WRITE_CHECK_GAUGE,                                                              \
+      "A burst write asks the other nodes of its partition for: nothing, headroom, leased "        \
+      "tokens, or what headroom_policy says.",                                                     \
+      "off", "gauge", "lease", "named")                                                            \
+    X(dead_member, DEAD_MEMBER_EXCLUDE,                                                            \
+      "A node silent for report_deadline_ms is, to burst writes: not asked, as it was last, or "   \
+      "without headroom.",                                                                         \
+      "exclude", "last_known", "zero")                                                             \
+    X(read_cap, READ_CAP_GROUP,                                                                    \
+      "A partition's limits bound the eventual reads of: all its replicas, all by 1.5 of its "     \
+      "maximum, or each.",                                                                         \
+      "group", "measured", "replica")                                                              \
+    X(read_tokens, READ_TOKENS_LOCAL,                                                              \
+      "An eventually consistent read uses the tokens of: one replica, or any replica.",            \
+      "local", "group")                                                                            \
+    X(gac, GAC_OFF,                                                                                \
+      "Routers share a table's limit this way, unless the table's tag weir:gac names another. "    \
+      "named: as gac_policy says.",                                                                \
+      "off", "static", "periodic", "lease", "named")
+/* clang-format on */
+
+CONFIG_AREA(choices, CHOICES)

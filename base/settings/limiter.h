@@ -1,0 +1,28 @@
+/* limiter.h - settings: the rate limiter at routers (router/limiter/).
+ *
+ * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
+ * the name. base/settings.h puts the lists in order. */
+#pragma once
+
+#include "base/config.h"
+
+/* clang-format off */
+#define SETTINGS_LIMITER(X)                                                                        \
+    X(limiter_buckets_max, 100000, 1, 10000000,                                                    \
+      "A router remembers at most this many buckets of the rate limiter.")                         \
+    X(limiter_limits_ms, 5000, 1, 3600000,                                                         \
+      "A router asks for the limits of a bucket again after this time.")                           \
+    X(limiter_deadline_ms, 3000, 10, 60000,                                                        \
+      "A request to the rate limiter that has no answer of the store after this time is answered " \
+      "as unavailable.")                                                                           \
+    X(limiter_aggregator, 1, 0, 1,                                                                 \
+      "1: the router tells shards of the rate limiter's buckets what they lag behind, and merges " \
+      "idle ones.")                                                                                \
+    X(limiter_look_ms, 2000, 10, 3600000,                                                          \
+      "The aggregator looks at buckets with several shards in rounds of this time.")               \
+    X(limiter_merge_ms, 900000, 1000, 86400000,                                                    \
+      "A bucket whose number of shards has not changed for this time, and which needs fewer, gets " \
+      "half as many.")
+/* clang-format on */
+
+CONFIG_AREA(limiter, LIMITER)

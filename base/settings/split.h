@@ -1,0 +1,43 @@
+/* split.h - settings: splits for throughput (control/cut.c, engine/heat/split_point.h).
+ *
+ * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
+ * the name. base/settings.h puts the lists in order. */
+#pragma once
+
+#include "base/config.h"
+
+/* clang-format off */
+#define SETTINGS_SPLIT(X)                                                                          \
+    X(split_percent, 80, 2, 100,                                                                   \
+      "A partition above this percentage of its maximum throughput for split_window_ms is split.") \
+    X(split_fill_percent, 77, 1, 99,                                                               \
+      "A split makes as few pieces as keep each one at this percentage of its maximum or below.")  \
+    X(split_judge, 1, 0, 1,                                                                        \
+      "1: a partition that reaches a limit is cut where its load divides, if a cut helps. 0: it "  \
+      "is always cut in the middle of its range of hashes. Then popular keys and sequential "      \
+      "loads cause endless splits, which is what this setting shows.")                             \
+    X(split_window_ms, 10000, 100, 15000,                                                          \
+      "The consumption that split_percent is compared with is the mean over this time.")           \
+    X(split_hold_ms, 2500, 10, 3600000,                                                            \
+      "A load above a partition's maximum is a reason for a split once it has lasted this time.")  \
+    X(split_delay_ms, 0, 0, 86400000,                                                              \
+      "A split for a load waits until the load has been a reason for it for this time.")           \
+    X(split_lull_ms, 100, 1, 60000,                                                                \
+      "A load above a partition's maximum has ended after about this time below the maximum.")     \
+    X(split_gap_ms, 1000, 0, 60000,                                                                \
+      "A gap of this time does not end a load above the maximum if the load makes up for it.")     \
+    X(split_gain_percent, 5, 1, 100,                                                               \
+      "A split for a load above the maximum must let this percentage of the maximum more be "      \
+      "served.")                                                                                   \
+    X(split_largest_percent, 80, 1, 100,                                                           \
+      "A split for a load below the maximum must leave no piece with more than this percentage "   \
+      "of the load.")                                                                              \
+    X(split_samples_min, 256, 1, 1000000,                                                          \
+      "A partition is split for its throughput after this many observed requests.")                \
+    X(split_backoff_ms, 60000, 0, 86400000,                                                        \
+      "A partition that should not be split is examined again after this time.")                   \
+    X(split_retry_ms, 1000, 10, 3600000,                                                           \
+      "A partition that could not be examined or split is tried again after this time.")
+/* clang-format on */
+
+CONFIG_AREA(split, SPLIT)

@@ -1,0 +1,41 @@
+/* weir/policy_demand.h - the controller: peaks of tables on demand. Part of weir/policy.h. */
+#pragma once
+
+#include "policy_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A table on demand, at one look of the controller. Amounts are mcu per second. */
+struct weir_peak;
+
+WEIR_POLICY_API int64_t weir_peak_now_ns(const struct weir_peak *p);
+/* What the table's partitions consumed, as a mean over the last `window_ns`, 15 s at most; whole
+ * units, rounded up. */
+WEIR_POLICY_API int64_t weir_peak_consumed(const struct weir_peak *p, enum weir_policy_kind kind,
+                                           int64_t window_ns);
+WEIR_POLICY_API int64_t weir_peak_window_ns(const struct weir_peak *p); /* on_demand_peak_ms */
+/* What the table's partitions are allocated together: what was earned before. */
+WEIR_POLICY_API int64_t weir_peak_promised(const struct weir_peak *p, enum weir_policy_kind kind);
+/* What the table has partitions for, or will have: its warm throughput. */
+WEIR_POLICY_API int64_t weir_peak_ready(const struct weir_peak *p, enum weir_policy_kind kind);
+/* The most that a table is made ready for. */
+WEIR_POLICY_API int64_t weir_peak_maximum(const struct weir_peak *p, enum weir_policy_kind kind);
+
+/* Chosen by the setting demand_policy. */
+struct weir_demand_policy {
+    uint32_t size;
+    uint32_t unused; /* 0 */
+    const char *name;
+    uint64_t flags; /* 0 */
+    /* Every on_demand_peak_ms, about each table on demand. `earned_mcu`, by kind, is zero at first. The
+     * table gets an allocation of what it has earned, and is made ready for twice as much; what it
+     * has earned before it keeps. At most the larger one of weir_peak_maximum and what was consumed
+     * over weir_peak_window_ns. False: nothing changes. Required. */
+    bool (*earn)(const struct weir_peak *p, int64_t earned_mcu[2]);
+};
+
+#ifdef __cplusplus
+}
+#endif

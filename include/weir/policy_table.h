@@ -1,0 +1,99 @@
+/* weir/policy_table.h - the limit of a table. Part of weir/policy.h. */
+#pragma once
+
+#include "policy_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The tokens of one table or index for reads or for writes, at a GAC server. */
+struct weir_ledger;
+/* A router that asks for tokens of a ledger. */
+struct weir_holder;
+
+WEIR_POLICY_API int64_t weir_ledger_now_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_rate(const struct weir_ledger *l); /* the limit of the table */
+/* Tokens that can be granted: balance (below zero: debt), size, refill in a second. Less than the
+ * limit of the table refills here while routers ask other servers. */
+WEIR_POLICY_API int64_t weir_ledger_bank(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_bank_capacity(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_bank_rate(const struct weir_ledger *l);
+/* The least balance at which a request of `cost_mcu` is granted whole: min(cost, a second of the
+ * rate, the bank's capacity). */
+WEIR_POLICY_API int64_t weir_ledger_enough(const struct weir_ledger *l, int64_t cost_mcu);
+/* Settings: the least and the longest life of tokens, the length of a period, the length of a grant
+ * as time of a router's even part, requests that a grant covers, routers anywhere. */
+WEIR_POLICY_API int64_t weir_ledger_lifetime_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_longest_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_grant_ns(const struct weir_ledger *l);
+WEIR_POLICY_API int64_t weir_ledger_requests(const struct weir_ledger *l);
+WEIR_POLICY_API uint32_t weir_ledger_routers(const struct weir_ledger *l);
+WEIR_POLICY_API void *weir_ledger_state(const struct weir_ledger *l);
+WEIR_POLICY_API uint32_t weir_ledger_holders(const struct weir_ledger *l);
+/* NULL: no such index. */
+WEIR_POLICY_API struct weir_holder *weir_ledger_holder(const struct weir_ledger *l, uint32_t index);
+/* The max-min level of `rate`: the sum of min(demand, level) over all holders with a claim is
+ * `rate`. INT64_MAX: all demand can be met. */
+WEIR_POLICY_API int64_t weir_ledger_level(const struct weir_ledger *l, int64_t rate);
+
+/* What the router wants: mcu per second; 0: nothing. */
+WEIR_POLICY_API int64_t weir_holder_demand(const struct weir_holder *h);
+/* What it owes, because requests cost more than they had taken. */
+WEIR_POLICY_API int64_t weir_holder_owed(const struct weir_holder *h);
+/* For its dearest request, and what it owes. */
+WEIR_POLICY_API int64_t weir_holder_need(const struct weir_holder *h);
+WEIR_POLICY_API int64_t
+weir_holder_cost(const struct weir_holder *h); /* an average one; 0: unknown */
+WEIR_POLICY_API int64_t weir_holder_held(const struct weir_holder *h); /* tokens */
+/* The router asked another server since, or this one has restarted, if the number is new. */
+WEIR_POLICY_API uint64_t weir_holder_epoch(const struct weir_holder *h);
+/* It has asked within the least life of tokens; its tokens may still be alive. */
+WEIR_POLICY_API bool weir_holder_claims(const struct weir_ledger *l, const struct weir_holder *h);
+WEIR_POLICY_API bool weir_holder_is_live(const struct weir_ledger *l, const struct weir_holder *h);
+WEIR_POLICY_API void *weir_holder_state(const struct weir_holder *h);
+
+/* Takes tokens from the bank for the answer; at most once in a `vend`. The bank may go into debt only
+ * if it has none, and only for the holder's dearest request. */
+WEIR_POLICY_API void weir_ledger_grant(struct weir_ledger *l, struct weir_holder *h,
+                                       int64_t tokens_mcu);
+/* The router asks no sooner than that, unless it wants less. */
+WEIR_POLICY_API void weir_holder_wait(struct weir_holder *h, int64_t wait_ns);
+/* Everything that the router holds lives so long from its ask on; at most the longest life. Not
+ * set: the least life. */
+WEIR_POLICY_API void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns);
+/* The router is told what other routers want together, mcu per second >= 0: for `share`. */
+WEIR_POLICY_API void weir_holder_tell(struct weir_holder *h, int64_t others_mcu);
+
+enum weir_table_flag {
+    WEIR_TABLE_LIMITS = 1,     /* the limit of the table holds */
+    WEIR_TABLE_ASKS = 2,       /* routers ask servers. Otherwise each uses its reserve. */
+    WEIR_TABLE_WHOLE_COST = 4, /* a router needs all tokens of a request before it lets it in */
+    WEIR_TABLE_PERIODS = 8 /* tokens live for gac_period_ms instead of gac_lifetime_ms, and the bank
+                            * begins with those of a period */
+};
+
+/* Chosen by the setting gac, or by gac = named and the setting gac_policy. */
+struct weir_table_policy {
+    uint32_t size;
+    uint32_t ledger_bytes;
+    uint32_t holder_bytes;
+    uint32_t unused;
+    const char *name;
+    uint64_t flags; /* bits of enum weir_table_flag */
+    /* A router has asked, and the bank is refilled up to now. Required if routers ask. */
+    void (*vend)(struct weir_ledger *l, struct weir_holder *h);
+    /* At routers: the mcu per second that a router uses while it reaches no server, or asks none.
+     * NULL: rate / routers. More is cut to the rate. */
+    int64_t (*reserve)(int64_t rate_mcu, uint32_t routers);
+    /* At routers: the mcu per second that a router uses of its own accord, whether it reaches a
+     * server or not. It saves up to gac_bank_ms of that, and uses no tokens that are granted; with
+     * WEIR_TABLE_ASKS it asks when the wait of the last answer is over. `demand_mcu`: what its
+     * clients want now. `others_mcu`: as weir_holder_tell told last; below 0: nothing was told yet.
+     * NULL: routers use the tokens that they are granted. More is cut to the rate. */
+    int64_t (*share)(int64_t rate_mcu, uint32_t routers, int64_t demand_mcu, int64_t others_mcu);
+};
+
+#ifdef __cplusplus
+}
+#endif
