@@ -16,3 +16,10 @@ static inline void assert_passes(struct sim_options o)
     sim_destroy(s);
     assert_false(result.violated);
 }
+
+/* A test for one seed, in a run that has nothing but what the options name. */
+#define SEED_PASSES(number, ...)                                                 \
+    TEST(seed_##number##_passes)                                                 \
+    {                                                                            \
+        assert_passes(alone((struct sim_options){.seed = number, __VA_ARGS__})); \
+    }

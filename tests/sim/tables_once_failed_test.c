@@ -23,60 +23,46 @@
  * its caller waits was begun anew for ever. 22003940: a late word brought a table's former indexes
  * back. 22005513: a feed that began anew counted twice what went. 22008175: a feed took the first error
  * of a read for the end of the changes. */
-TEST(tables_that_once_failed_pass)
-{
-    static const struct sim_options runs[] = {
-        {.seed = 1040, .faults = SIM_FAULTS_ALL},
-        {.seed = 5103, .faults = SIM_FAULTS_ALL},
-        {.seed = 47, .faults = SIM_FAULTS_ALL},
-        {.seed = 2779, .faults = SIM_FAULTS_ALL},
-        {.seed = 20349, .faults = SIM_FAULTS_ALL},
-        {.seed = 30031, .faults = SIM_FAULTS_ALL},
-        {.seed = 41996, .faults = SIM_FAULTS_ALL},
-        {.seed = 51253, .faults = SIM_FAULTS_ALL},
-        {.seed = 52147, .faults = SIM_FAULTS_ALL},
-        {.seed = 52700, .faults = SIM_FAULTS_ALL},
-        {.seed = 94214, .faults = SIM_FAULTS_ALL},
-        {.seed = 402713, .faults = SIM_FAULTS_ALL},
-        {.seed = 515768, .faults = SIM_FAULTS_ALL},
-        {.seed = 833520, .faults = SIM_FAULTS_ALL},
-        {.seed = 853912, .faults = SIM_FAULTS_ALL},
-        {.seed = 854917, .faults = SIM_FAULTS_ALL},
-        {.seed = 862033, .faults = SIM_FAULTS_ALL},
-        {.seed = 872529, .faults = SIM_FAULTS_ALL},
-        {.seed = 320738628, .faults = SIM_FAULTS_ALL},
-        {.seed = 1309806, .faults = SIM_FAULTS_ALL},
-        {.seed = 1600243, .faults = SIM_FAULTS_ALL},
-        {.seed = 2108064, .faults = SIM_FAULTS_ALL},
-        {.seed = 14004662, .faults = SIM_FAULTS_ALL},
-        {.seed = 4005037, .faults = SIM_FAULTS_ALL},
-        {.seed = 22001740, .faults = SIM_FAULTS_ALL},
-        {.seed = 22003940, .faults = SIM_FAULTS_ALL},
-        {.seed = 22005513, .faults = SIM_FAULTS_ALL},
-        {.seed = 22008175, .faults = SIM_FAULTS_ALL},
-        {.seed = 2810, .faults = SIM_FAULTS_ALL, .transacts = 4},
-        {.seed = 401, .faults = SIM_FAULTS_ALL, .transacts = 5},
-        {.seed = 944, .faults = SIM_FAULTS_ALL, .transacts = 5},
-        {.seed = 23201527, .faults = SIM_FAULTS_ALL},
-        {.seed = 25000352, .faults = SIM_FAULTS_ALL},
-        {.seed = 10,
-         .faults = SIM_FAULT_BIT(SIM_DRAIN),
-         .nodes = 4,
-         .replicas = 2,
-         .gac = SIM_GAC_NONE,
-         .length_ms = 10000},
-        {.seed = 188,
-         .faults =
-             SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) | SIM_FAULT_BIT(SIM_SETTINGS),
-         .nodes = 3,
-         .replicas = 3,
-         .gac = SIM_GAC_NONE,
-         .length_ms = 10000},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++)
-        assert_passes(alone(runs[i]));
-}
+
+SEED_PASSES(1040, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(5103, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(47, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(2779, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(20349, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(30031, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(41996, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(51253, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(52147, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(52700, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(94214, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(402713, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(515768, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(833520, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(853912, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(854917, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(862033, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(872529, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(320738628, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(1309806, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(1600243, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(2108064, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(14004662, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(4005037, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(22001740, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(22003940, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(22005513, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(22008175, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(2810, .faults = SIM_FAULTS_ALL, .transacts = 4)
+SEED_PASSES(401, .faults = SIM_FAULTS_ALL, .transacts = 5)
+SEED_PASSES(944, .faults = SIM_FAULTS_ALL, .transacts = 5)
+SEED_PASSES(23201527, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(25000352, .faults = SIM_FAULTS_ALL)
+SEED_PASSES(10, .faults = SIM_FAULT_BIT(SIM_DRAIN), .nodes = 4, .replicas = 2, .gac = SIM_GAC_NONE,
+            .length_ms = 10000)
+SEED_PASSES(188,
+            .faults = SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) |
+                      SIM_FAULT_BIT(SIM_SETTINGS),
+            .nodes = 3, .replicas = 3, .gac = SIM_GAC_NONE, .length_ms = 10000)
 
 /* 62: a replica that was opened late led its group, which waited for what that replica knew. */
 TEST(time_to_live_that_once_failed_passes)
