@@ -692,17 +692,14 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
     struct entry *e = catalog_entry(c, command->table_id);
     if (e == NULL || (e->table.status == TABLE_ACTIVE && !table_is_splitting(&e->table)))
         return; /* settled already: a new leader settles every table once */
-    if (e->table.status != command->status) {
+    if (command->settled != table_settle_word(&e->table)) {
         PROBE("what is settled was changed before the catalog heard of it");
         return;
     }
     if (e->table.status != TABLE_DELETING) {
-        /* A CATALOG_SETTLE from before the split has another count, and does not end the split. */
         struct arena arena = {0};
-        if (command->partition_count == e->table.partition_count) {
-            catalog_settle_shards(command, &e->table, &arena);
-            end_split(e);
-        }
+        catalog_settle_shards(command, &e->table, &arena);
+        end_split(e);
         catalog_settle_ttl(&e->table);
         set_status(c, e, TABLE_ACTIVE, out);
         arena_deinit(&arena);

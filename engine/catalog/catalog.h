@@ -28,10 +28,10 @@ enum catalog_op {
     CATALOG_CREATE = 1, /* spec */
     CATALOG_UPDATE,     /* spec: the name, and what changes */
     CATALOG_DELETE,     /* spec: name */
-    CATALOG_SETTLE,     /* table_id: the nodes have done what its status or its splits ask for */
-    CATALOG_NODE,       /* node, generation: the node has this generation from now on */
-    CATALOG_REPLACE,    /* table_id: replicas of lost generations give way to new ones */
-    CATALOG_SPLIT,      /* split: cuts a partition; its group is told later */
+    CATALOG_SETTLE, /* table_id, settled: the nodes have done what its status and its splits ask for */
+    CATALOG_NODE,    /* node, generation: the node has this generation from now on */
+    CATALOG_REPLACE, /* table_id: replicas of lost generations give way to new ones */
+    CATALOG_SPLIT,   /* split: cuts a partition; its group is told later */
     /* with a decision (engine/catalog/decision.h), which may have an event */
     CATALOG_EVENT,  /* only the event */
     CATALOG_MOVE,   /* a replica goes to another node, or there is one more */
@@ -55,10 +55,8 @@ struct catalog_command {
     uint32_t node;
     uint32_t generation;
     struct slice decision; /* encoded */
-    /* SETTLE: the state of the table that was settled. Another status since then: no effect. Other
-     * partitions since then: no split ends. */
-    uint32_t partition_count;
-    enum table_status status;
+    uint64_t
+        settled; /* SETTLE: the state that was settled (table_settle_word); the table has another: no effect */
     struct slice split; /* SPLIT: table_split_encode */
     struct slice group; /* FOUND: partition_info_encode */
     uint8_t uuid[16];
@@ -85,6 +83,8 @@ struct catalog_command {
 /* Fills in the settings, and BILLING_PROVISIONED. */
 void catalog_command_init(struct catalog_command *c, enum catalog_op op,
                           const struct config *config, uint32_t node_count, int64_t wall_ms);
+/* SETTLE: nodes have done what the table asks for now. */
+void catalog_command_settles(struct catalog_command *c, const struct table *t);
 void catalog_command_encode(struct buffer *out, const struct catalog_command *c);
 enum status catalog_command_decode(struct slice bytes, struct catalog_command *out);
 

@@ -52,9 +52,8 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_u32(c, &m->table_id);
     codec_u32(c, &m->node);
     codec_u32(c, &m->generation);
-    codec_u32(c, &m->partition_count);
-    m->status = (enum table_status)codec_choice(c, m->status, 0, TABLE_DELETING);
-    codec_check(c, m->op == CATALOG_SETTLE ? m->status >= TABLE_CREATING : m->status == 0);
+    codec_u64(c, &m->settled);
+    codec_check(c, m->op == CATALOG_SETTLE || m->settled == 0);
     codec_sized(c, &m->split, UINT32_MAX);
     codec_sized(c, &m->group, UINT32_MAX);
     codec_bytes(c, m->uuid, sizeof m->uuid);
@@ -80,6 +79,12 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_i64(c, &m->table_partitions_max, 0, PARTITION_ID_MAX);
     codec_i64(c, &m->stream_retention_ms, 0, command_wall_max);
     codec_sized(c, &m->decision, UINT32_MAX);
+}
+
+void catalog_command_settles(struct catalog_command *c, const struct table *t)
+{
+    c->table_id = t->id;
+    c->settled = table_settle_word(t);
 }
 
 void catalog_command_encode(struct buffer *out, const struct catalog_command *c)

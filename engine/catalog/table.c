@@ -1,6 +1,8 @@
 /* table.c - tables and their partitions, as the catalog knows them and as bytes. */
 #include "engine/catalog/table.h"
 
+#include <xxhash.h>
+
 #include "base/gac_policy.h"
 #include "engine/message/request_traits.h"
 
@@ -411,6 +413,23 @@ bool table_range_past(const struct table *t, uint32_t partition, bool reverse, s
     else
         *lo = at->hi;
     return (reverse ? hi : lo)->size > 0 && slice_compare(*lo, *hi) < 0;
+}
+
+uint64_t table_settle_word(const struct table *t)
+{
+    struct buffer b = {0};
+    buffer_append_u8(&b, (uint8_t)t->status);
+    for (uint32_t i = 0; i < t->partition_count; i++) {
+        const struct partition_info *p = &t->partitions[i];
+        buffer_append_u32(&b, p->id);
+        buffer_append_u64(&b, p->epoch);
+        buffer_append_u32(&b, p->indexes_version);
+        for (int kind = 0; kind < ADMIT_KINDS; kind++)
+            buffer_append_u64(&b, (uint64_t)p->rate_mcu[kind]);
+    }
+    const uint64_t word = XXH3_64bits(b.data, b.size);
+    buffer_deinit(&b);
+    return word;
 }
 
 bool table_is_splitting(const struct table *t)

@@ -268,9 +268,7 @@ static void settling_propose_command(struct settling *settling, struct catalog_c
 static void settling_propose_settled(struct settling *settling, const struct settling_table *s)
 {
     struct catalog_command command = catalog_replica_command(settling->catalog, CATALOG_SETTLE);
-    command.table_id = s->table_id;
-    command.partition_count = s->count;
-    command.status = s->status;
+    catalog_command_settles(&command, catalog_find_id(settling->catalog->state, s->table_id));
     settling_propose_command(settling, &command);
 }
 

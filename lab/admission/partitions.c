@@ -388,9 +388,7 @@ static void settle_over(void *context, uint64_t argument)
         return;
     catalog_command_init(&c, CATALOG_SETTLE, m->config, m->node_count,
                          m->scheduler.now.ns / NS_PER_MS);
-    c.table_id = t->id;
-    c.partition_count = t->partition_count;
-    c.status = t->status;
+    catalog_command_settles(&c, t);
     model_control_apply(m, &c, &out);
 }
 

@@ -65,9 +65,10 @@ enum reply_code catalog_world_settle(struct catalog_world *w, uint32_t partition
                                      enum table_status status)
 {
     struct catalog_command c = catalog_world_command(w, CATALOG_SETTLE);
-    c.table_id = catalog_world_table(w)->id;
-    c.partition_count = partition_count;
-    c.status = status;
+    const struct table *t = catalog_world_table(w);
+    catalog_command_settles(&c, t);
+    if (t->partition_count != partition_count || t->status != status)
+        c.settled++;
     return catalog_world_apply(w, &c);
 }
 

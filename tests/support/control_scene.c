@@ -48,8 +48,7 @@ const struct table *scene_create(struct scene *w, const char *name, enum table_b
                                  .wcu = wcu};
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     c = scene_command(w, CATALOG_SETTLE);
-    c.table_id = catalog_find(w->catalog, slice_of(name))->id;
-    c.status = TABLE_CREATING;
+    catalog_command_settles(&c, catalog_find(w->catalog, slice_of(name)));
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     return catalog_find(w->catalog, slice_of(name));
 }

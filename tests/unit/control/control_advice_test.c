@@ -33,8 +33,7 @@ static void world_open(struct world *w, const char *tag)
     assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
     buffer_deinit(&tags);
     c = scene_command(&w->s, CATALOG_SETTLE);
-    c.table_id = catalog_find(w->s.catalog, slice_of("t"))->id;
-    c.status = TABLE_CREATING;
+    catalog_command_settles(&c, catalog_find(w->s.catalog, slice_of("t")));
     assert_int_equal(scene_apply(&w->s, &c), REPLY_OK);
     w->table = catalog_find(w->s.catalog, slice_of("t"));
 }

@@ -68,9 +68,7 @@ static void cut(struct scene *w, const char *name, uint32_t i, uint32_t pieces)
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     buffer_deinit(&b);
     c = scene_command(w, CATALOG_SETTLE);
-    c.table_id = s.table_id;
-    c.partition_count = table_of(w, name)->partition_count;
-    c.status = TABLE_ACTIVE;
+    catalog_command_settles(&c, table_of(w, name));
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
 }
 
@@ -571,9 +569,7 @@ TEST(a_table_that_is_updated_or_about_to_be_cut_merges_nothing)
     assert_int_equal(table_of(&w, "orders")->status, TABLE_UPDATING);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 20), -1);
     c = scene_command(&w, CATALOG_SETTLE);
-    c.table_id = table_of(&w, "orders")->id;
-    c.partition_count = 5;
-    c.status = TABLE_UPDATING;
+    catalog_command_settles(&c, table_of(&w, "orders"));
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 5), 1);
     scene_deinit(&w);
@@ -592,9 +588,7 @@ TEST(a_maximum_of_the_tables_own_is_what_its_partitions_are_compared_with)
         .name = slice_of("orders"), .billing = BILLING_ON_DEMAND, .maximum = {0, 200}};
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     c = scene_command(&w, CATALOG_SETTLE);
-    c.table_id = table_of(&w, "orders")->id;
-    c.partition_count = 5;
-    c.status = TABLE_UPDATING;
+    catalog_command_settles(&c, table_of(&w, "orders"));
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     assert_int_equal(seconds_to_merge(&w, "orders", &d, 2 * COLD_S), -1);
     d.units[1] = 20;

@@ -202,9 +202,7 @@ TEST(a_piece_is_not_judged_by_what_the_whole_consumed)
     c.split = w.other.request.cut.split;
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     c = scene_command(&w, CATALOG_SETTLE);
-    c.table_id = catalog_find(w.catalog, slice_of("orders"))->id;
-    c.partition_count = 5;
-    c.status = TABLE_ACTIVE;
+    catalog_command_settles(&c, catalog_find(w.catalog, slice_of("orders")));
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     answer(&w, REQUEST_TABLE_SPLIT, 1, REPLY_OK, slice_make(NULL, 0));
     d = (struct demand){.units = {790, 500}};

@@ -257,8 +257,7 @@ static void create_diluted(struct scene *w)
         .name = slice_of("orders"), .billing = BILLING_PROVISIONED, .rcu = 10, .wcu = 1000};
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     c = scene_command(w, CATALOG_SETTLE);
-    c.table_id = catalog_find(w->catalog, slice_of("orders"))->id;
-    c.status = TABLE_UPDATING;
+    catalog_command_settles(&c, catalog_find(w->catalog, slice_of("orders")));
     assert_int_equal(scene_apply(w, &c), REPLY_OK);
     assert_int_equal(rate_of(w, "orders", 0), 500);
 }
@@ -336,8 +335,7 @@ TEST(a_table_at_its_limit_gets_it_every_second)
         .name = slice_of("orders"), .billing = BILLING_PROVISIONED, .rcu = 10, .wcu = 200};
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     c = scene_command(&w, CATALOG_SETTLE);
-    c.table_id = catalog_find(w.catalog, slice_of("orders"))->id;
-    c.status = TABLE_UPDATING;
+    catalog_command_settles(&c, catalog_find(w.catalog, slice_of("orders")));
     assert_int_equal(scene_apply(&w, &c), REPLY_OK);
     struct demand d = {.units = {360, 40}};
     for (int second = 0; second < 120; second++) {

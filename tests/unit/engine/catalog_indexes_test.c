@@ -48,9 +48,7 @@ static void settle(struct world *w, const char *name)
     const struct table *t = catalog_find(w->catalog, slice_of(name));
     struct catalog_command c = command_of(w, CATALOG_SETTLE, 0);
     c.spec.globals = slice_make(NULL, 0);
-    c.table_id = t->id;
-    c.partition_count = t->partition_count;
-    c.status = t->status;
+    catalog_command_settles(&c, t);
     assert_int_equal(apply(w, &c), REPLY_OK);
 }
 

@@ -193,9 +193,7 @@ TEST(a_table_of_counters_has_no_stream)
     assert_int_equal(catalog_world_tag(&w, NULL), REPLY_OK);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     c = catalog_world_command(&w, CATALOG_SETTLE);
-    c.table_id = catalog_world_table(&w)->id;
-    c.partition_count = catalog_world_table(&w)->partition_count;
-    c.status = TABLE_UPDATING;
+    catalog_command_settles(&c, catalog_world_table(&w));
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     assert_refused(
         &w, catalog_world_tag(&w, "counter"), REPLY_TABLE_INVALID,

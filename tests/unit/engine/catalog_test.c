@@ -130,7 +130,8 @@ static enum reply_code settle(struct world *w, uint32_t id)
     const struct table *t = catalog_find_id(w->catalog, id);
     struct catalog_command c = command_of(w, CATALOG_SETTLE, "any", 0, 0);
     c.table_id = id;
-    c.status = t != NULL ? t->status : TABLE_CREATING;
+    if (t != NULL)
+        catalog_command_settles(&c, t);
     return apply(w, &c);
 }
 

@@ -143,3 +143,24 @@ TEST(bytes_that_make_no_sense_are_refused)
         buffer_deinit(&b);
     }
 }
+
+/* A change was settled, and that was proposed twice. Between the two another change began, with the same status
+ * and as many partitions: the second proposal must not end it before any partition knows of it. */
+TEST(what_was_settled_before_a_change_does_not_end_the_change)
+{
+    struct catalog_world w;
+    catalog_world_init(&w, 3);
+    struct catalog_command c = catalog_world_command(&w, CATALOG_UPDATE);
+    c.spec = (struct table_spec){.name = slice_of("t"), .stream = 1 + STREAM_BOTH_IMAGES};
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    struct catalog_command late = catalog_world_command(&w, CATALOG_SETTLE);
+    catalog_command_settles(&late, catalog_world_table(&w));
+    settle(&w);
+    assert_int_equal(change(&w, TTL_ENABLING, "a", 1000), REPLY_OK);
+    assert_int_equal(catalog_world_apply(&w, &late), REPLY_OK);
+    assert_int_equal(catalog_world_table(&w)->status, TABLE_UPDATING);
+    assert_int_equal(catalog_world_table(&w)->ttl, TTL_ENABLING);
+    settle(&w);
+    assert_int_equal(catalog_world_table(&w)->ttl, TTL_ENABLED);
+    catalog_world_deinit(&w);
+}

@@ -66,9 +66,7 @@ static enum reply_code settle(struct world *w, const char *name)
 {
     const struct table *t = table_named(w, name);
     struct catalog_command c = command_of(w, CATALOG_SETTLE);
-    c.table_id = t->id;
-    c.partition_count = t->partition_count;
-    c.status = t->status;
+    catalog_command_settles(&c, t);
     return apply(w, &c);
 }
 
