@@ -28,6 +28,12 @@ static bool check_node(struct node_process *p, uint32_t id, struct buffer *why)
                              (long long)v.open_transactions);
         return false;
     }
+    const size_t size = why->size;
+    node_census(n, why);
+    if (why->size > size) {
+        buffer_append_format(why, "node %u holds that though all is calm\n", id);
+        return false;
+    }
     if (v.damaged == 0 && v.miscounted == 0)
         return true;
     buffer_append_format(why,

@@ -366,16 +366,30 @@ static void apply_indexes(struct applier *applier, struct partition *p, const st
     const bool others = !slice_equal(info.indexes, p->info.indexes);
     if (salting > info.salting) {
         info.salting = salting;
-        p->salted_from = raft_last(p->raft);
+        applier_note_salting(p);
     }
     partition_set(p, &info);
     if (applier->env->started)
         stream_trims_begin(applier->stream_trims, p);
     if (!others)
         return;
-    p->indexed_from = raft_last(p->raft);
+    p->indexed_from = p->led != 0 ? raft_last(p->raft) : 0;
     if (applier->env->started)
         feeds_begin(applier->feeds, p);
+}
+
+/* A follower notes nothing: its last entries may be replaced, and no leader asks it. */
+void applier_note_salting(struct partition *p)
+{
+    p->salted_from = p->led != 0 ? raft_last(p->raft) : 0;
+}
+
+void applier_proposals_failed(struct applier *applier, struct partition *p, bool all)
+{
+    if (all)
+        transactions_forget(applier->transactions, p);
+    transactions_begin(applier->transactions, p);
+    feeds_begin(applier->feeds, p);
 }
 
 void applier_propose_indexes(struct applier *applier, struct partition *p,

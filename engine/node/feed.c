@@ -7,11 +7,14 @@
 #include "engine/node/feed_internal.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/transactions.h"
 #include "engine/store/memtable.h"
 #include "replication/raft_mutation.h"
 
 enum {
-    ACK_BYTES_MAX = 16 * 1024 /* of a log entry that deletes changes, but for the last one */
+    ACK_BYTES_MAX = 16 * 1024, /* of a log entry that deletes changes, but for the last one */
+    AGE_MS_MAX =
+        7 * 24 * 3600 * 1000 /* what is older counts as that old: wall clocks may be wrong */
 };
 
 _Static_assert(ACK_BYTES_MAX / CHANGE_HEAD_SIZE <= CHANGES_MAX, "an entry may have so many");
@@ -87,19 +90,32 @@ static struct feed_item *item_of(struct feed *f, struct slice key)
         id_map_remove(&f->by_hash, hash);
     id_map_add(&f->by_hash, hash, item);
     TAILQ_INSERT_TAIL(&f->ready, item, place);
-    TAILQ_INSERT_TAIL(&f->by_age, item, age);
     f->item_count++;
     return item;
 }
 
-struct feed_note *feed_note(struct feed *f, struct instant now, struct slice key,
+/* Among the others, by the age of its oldest note. It is one of the youngest, unless the feed is being loaded. */
+static void item_place_by_age(struct feed *f, struct feed_item *item)
+{
+    struct feed_item *before = TAILQ_LAST(&f->by_age, feed_items);
+    while (before != NULL && instant_before(item->notes[0].since, before->notes[0].since))
+        before = TAILQ_PREV(before, feed_items, age);
+    if (before == NULL)
+        TAILQ_INSERT_HEAD(&f->by_age, item, age);
+    else
+        TAILQ_INSERT_AFTER(&f->by_age, before, item, age);
+}
+
+struct feed_note *feed_note(struct feed *f, struct instant since, struct slice key,
                             struct slice suffix, struct slice value, bool fills)
 {
     struct feed_item *item = item_of(f, key);
     item->notes =
         must_grow(item->notes, item->note_count, &item->note_capacity, sizeof item->notes[0]);
     struct feed_note *n = &item->notes[item->note_count++];
-    *n = (struct feed_note){.fills = fills, .since = now};
+    *n = (struct feed_note){.fills = fills, .since = since};
+    if (item->note_count == 1 && !f->loading)
+        item_place_by_age(f, item);
     n->bytes = must_calloc(1, suffix.size + value.size);
     memcpy(n->bytes, suffix.data, suffix.size);
     memcpy(n->bytes + suffix.size, value.data, value.size);
@@ -111,12 +127,43 @@ struct feed_note *feed_note(struct feed *f, struct instant now, struct slice key
     return n;
 }
 
+/* A change is as old as it says, whoever led then (FEED-4). A time in the future is now. */
+static struct instant feed_since(const struct feeds *feeds, struct slice value)
+{
+    const int64_t age_ms = env_wall_ms(feeds->env) - feed_change_open(&value);
+    return age_ms <= 0 ? feeds->env->now
+                       : (struct instant){feeds->env->now.ns -
+                                          (age_ms < AGE_MS_MAX ? age_ms : AGE_MS_MAX) * NS_PER_MS};
+}
+
 static void feed_take(struct feeds *feeds, struct feed *f, struct slice row_key, struct slice value)
 {
     struct slice key;
     if (feed_key_split(row_key, &key) && feed_change_is_sound(value))
-        feed_note(f, feeds->env->now, key, slice_make(key.data + key.size, FEED_SUFFIX_SIZE), value,
-                  false);
+        feed_note(f, feed_since(feeds, value), key,
+                  slice_make(key.data + key.size, FEED_SUFFIX_SIZE), value, false);
+}
+
+static int feed_compare_ages(const void *a, const void *b)
+{
+    const struct feed_item *const *left = a, *const *right = b;
+    const int64_t l = (*left)->notes[0].since.ns, r = (*right)->notes[0].since.ns;
+    return (l > r) - (l < r);
+}
+
+/* Items that were loaded come in the order of their keys. */
+static void feed_sort_by_age(struct feed *f)
+{
+    if (f->item_count == 0)
+        return;
+    struct feed_item **items = must_calloc(f->item_count, sizeof items[0]), *item;
+    uint32_t count = 0;
+    TAILQ_FOREACH (item, &f->ready, place)
+        items[count++] = item;
+    qsort(items, count, sizeof items[0], feed_compare_ages);
+    for (uint32_t i = 0; i < count; i++)
+        TAILQ_INSERT_TAIL(&f->by_age, items[i], age);
+    free(items);
 }
 
 /* ---- life ---- */
@@ -174,9 +221,12 @@ static void feed_load(struct feeds *feeds, struct feed *f, const struct partitio
     enum status status = STATUS_NOT_FOUND;
     store_seek(feeds->env->store, key_in_space(p->info.lo, SPACE_FEED_KEYS, &feeds->env->lent),
                key_in_space(p->info.hi, SPACE_FEED_KEYS, &feeds->env->lent), false, &c);
+    f->loading = true;
     while (!MUTATED(RAFT_MUTATION_FORGET_FEED) &&
            (status = store_next(&c, &key, &value)) == STATUS_OK)
         feed_take(feeds, f, key, value);
+    f->loading = false;
+    feed_sort_by_age(f);
     if (status == STATUS_NOT_FOUND)
         return;
     PROBE("a feed cannot read its changes");
@@ -188,7 +238,6 @@ static void feed_load(struct feeds *feeds, struct feed *f, const struct partitio
 static void feed_start(struct feeds *feeds, struct partition *p)
 {
     struct feed *f = feed_of(feeds, p->info.id);
-    const size_t proposed = f != NULL && f->term == p->led ? f->proposed : 0;
     if (f != NULL)
         feed_free(feeds, f);
     if (p->led == 0 || index_set_global(p->indexes) == 0)
@@ -196,7 +245,6 @@ static void feed_start(struct feeds *feeds, struct partition *p)
     f = must_calloc(1, sizeof *f);
     f->partition = p->info.id;
     f->term = p->led;
-    f->proposed = proposed;
     p->index_refusal = (struct index_refusal){0};
     f->slots = must_calloc(FEED_CALLS_MAX, sizeof f->slots[0]);
     TAILQ_INIT(&f->ready);
@@ -229,7 +277,7 @@ struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p)
     while (oldest != NULL && oldest->notes[0].fills) /* no write waits for them */
         oldest = TAILQ_NEXT(oldest, age);
     lag.items = f->item_count;
-    lag.bytes = f->bytes + f->proposed;
+    lag.bytes = f->bytes + p->proposed_feed_bytes + transactions_feed_bytes(p);
     lag.since = oldest != NULL ? oldest->notes[0].since : feeds->env->now;
     return lag;
 }
@@ -238,8 +286,11 @@ size_t feeds_most_bytes(const struct feeds *feeds)
 {
     size_t most = 0;
     const struct feed *f;
-    LIST_FOREACH (f, &feeds->all, place)
-        most = f->bytes + f->proposed > most ? f->bytes + f->proposed : most;
+    LIST_FOREACH (f, &feeds->all, place) {
+        const struct partition *p = partitions_find(feeds->partitions, f->partition);
+        const size_t bytes = p == NULL ? 0 : feeds_lag(feeds, p).bytes;
+        most = bytes > most ? bytes : most;
+    }
     return most;
 }
 
@@ -283,21 +334,12 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
     return false;
 }
 
-void feeds_proposed(struct feeds *feeds, const struct partition *p, size_t bytes)
-{
-    struct feed *f = feed_live(feeds, p);
-    if (f != NULL)
-        f->proposed += bytes;
-}
-
 void feeds_added(struct feeds *feeds, const struct partition *p, struct slice row_key,
                  struct slice value)
 {
     struct feed *f = feed_live(feeds, p);
     if (f == NULL)
         return;
-    const size_t bytes = row_key.size + value.size;
-    f->proposed -= bytes < f->proposed ? bytes : f->proposed;
     feed_take(feeds, f, row_key, value);
 }
 
@@ -350,7 +392,7 @@ static void item_rest(struct feed *f, struct feed_item *item)
     }
     TAILQ_INSERT_TAIL(&f->ready, item, place);
     TAILQ_REMOVE(&f->by_age, item, age); /* its oldest note is a younger one now */
-    TAILQ_INSERT_TAIL(&f->by_age, item, age);
+    item_place_by_age(f, item);
 }
 
 /* Proposes to delete changes that the indexes have. False: not now. */

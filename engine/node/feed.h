@@ -13,11 +13,15 @@
  *   FEED-1  When all changes of an item are done, each index has exactly the row that follows from
  *           the item. A crash or a new leader repeats rounds from the item's present state, so the
  *           rows never go back.
- *   FEED-2  The changes that are not done take at most index_backlog_bytes, proposed ones included.
- *           Further writes that change indexes are refused until some are done. A partition that has
- *           absorbed another one begins with the changes of both.
+ *   FEED-2  The changes that are not done take at most index_backlog_bytes: those in the store, those
+ *           that are proposed, and those of parts of transactions that are prepared. Further writes
+ *           that change indexes are refused until some are done, and so is preparing. What was prepared
+ *           is never refused: its room is taken until its lock goes. A partition that has absorbed
+ *           another one begins with the changes of both.
  *           While the changes cannot be read, no write may add one.
  *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
+ *   FEED-4  A change is as old as the time in it says, also after a split and for a new leader. Leaders whose
+ *           wall clocks differ count it as that much older or younger; none counts it as younger than now.
  *
  * A new index is filled piece by piece: feeds_fill makes items of a piece of the partition part of the
  * feed, as if they had changed (index_builder.h says which piece is next). */
@@ -54,8 +58,6 @@ bool feeds_let_go(struct feeds *feeds, const struct partition *p, struct slice k
 /* Whether a write may add a change of so many bytes. If not, `verdict` says which index holds it up. */
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
                    struct admit_verdict *verdict);
-/* The write with the change was proposed. */
-void feeds_proposed(struct feeds *feeds, const struct partition *p, size_t bytes);
 /* A change was applied: a row of the store from now on, or gone from it. Where the partition is not
  * led nothing happens. */
 void feeds_added(struct feeds *feeds, const struct partition *p, struct slice row_key,
@@ -82,6 +84,6 @@ struct feed_lag {
     size_t bytes;
     struct instant since; /* of the oldest item; now if there is none */
 };
-/* The most bytes of a feed, proposed ones included. */
+/* The most bytes of a feed, as FEED-2 counts them. */
 size_t feeds_most_bytes(const struct feeds *feeds);
 struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p);

@@ -79,6 +79,7 @@ struct feed {
      * deletions of changes are still on their way, and would be proposed twice. */
     bool lost;
     uint64_t lost_at;        /* the last entry then */
+    bool loading;            /* items are not in order of age yet */
     bool unread;             /* lost, because the store could not be read: nobody knows its size */
     struct instant again_at; /* if so: when to try again */
     struct id_map by_hash;
@@ -88,8 +89,7 @@ struct feed {
     struct feed_items done;   /* covered notes are to be deleted from the store */
     struct feed_items by_age; /* all items, by their oldest note */
     uint32_t item_count;
-    size_t bytes;    /* of the rows in the store */
-    size_t proposed; /* of those on their way there */
+    size_t bytes; /* of the rows in the store */
     LIST_HEAD(, feed_target) targets;
     uint32_t target_count; /* that there ever were */
     struct {

@@ -100,6 +100,7 @@ static void groups_see_lead_lost(struct groups *groups, struct partition *p)
         return;
     env_note(groups->env, NODE_TRACE_FOLLOWS, p->info.id, (int64_t)p->led);
     proposals_drop(groups->proposals, p, "the partition's leader has changed");
+    index_sessions_close(&p->sessions);
     p->led = 0;
     p->hold = 0;
     p->reported = 0;
@@ -216,8 +217,11 @@ bool groups_see_leader(struct groups *groups, struct partition *p)
     p->led = leading;
     p->reported = 0;
     env_note(groups->env, NODE_TRACE_LEADS, p->info.id, (int64_t)leading);
-    if (leading != 0)
+    if (leading != 0) {
+        /* Earlier leaders' entries may rest on older indexes, or on fewer salted keys. */
+        p->indexed_from = p->salted_from = raft_last(p->raft);
         buckets_led(groups->buckets, p);
+    }
     return true;
 }
 

@@ -3,15 +3,15 @@
 
 #include <stdlib.h>
 
+#include "base/buffer.h"
+#include "base/must.h"
 #include "replication/raft_mutation.h"
 
 struct index_session {
     LIST_ENTRY(index_session) place;
     uint64_t id;
-    uint32_t partition; /* of the index */
-    uint64_t term;      /* in which its leader gave the session */
-    struct buffer lo;   /* of the base range */
-    struct buffer hi;   /* empty: no end */
+    struct buffer lo; /* of the base range */
+    struct buffer hi; /* empty: no end */
 };
 
 static void session_free(struct index_session *s)
@@ -22,7 +22,7 @@ static void session_free(struct index_session *s)
     free(s);
 }
 
-void index_sessions_deinit(struct index_sessions *sessions)
+void index_sessions_close(struct index_sessions *sessions)
 {
     while (!LIST_EMPTY(&sessions->all))
         session_free(LIST_FIRST(&sessions->all));
@@ -35,42 +35,39 @@ static bool session_overlaps(const struct index_session *s, struct slice lo, str
            (s->hi.size == 0 || slice_compare(lo, buffer_slice(&s->hi)) < 0);
 }
 
-uint64_t index_sessions_open(struct index_sessions *sessions, const struct partition *p,
-                             struct slice lo, struct slice hi)
+uint64_t index_sessions_open(struct index_sessions *sessions, uint64_t term, struct slice lo,
+                             struct slice hi)
 {
+    must(term != 0);
     struct index_session *s = LIST_FIRST(&sessions->all), *next;
     for (; s != NULL; s = next) {
         next = LIST_NEXT(s, place);
-        if (s->partition == p->info.id && (s->term != p->led || session_overlaps(s, lo, hi)))
+        if (session_overlaps(s, lo, hi))
             session_free(s);
     }
     s = must_calloc(1, sizeof *s);
-    s->id = p->led << 32 | ++sessions->last;
-    s->partition = p->info.id;
-    s->term = p->led;
+    s->id = term << 32 | ++sessions->last;
     buffer_set(&s->lo, lo);
     buffer_set(&s->hi, hi);
     LIST_INSERT_HEAD(&sessions->all, s, place);
     return s->id;
 }
 
-bool index_sessions_hold(const struct index_sessions *sessions, const struct partition *p,
-                         uint64_t session)
+bool index_sessions_hold(const struct index_sessions *sessions, uint64_t session)
 {
     const struct index_session *s;
     LIST_FOREACH (s, &sessions->all, place) {
-        if (s->id == session && s->partition == p->info.id)
-            return s->term == p->led;
+        if (s->id == session)
+            return true;
     }
     return MUTATED(RAFT_MUTATION_ANY_SESSION);
 }
 
-void index_sessions_close(struct index_sessions *sessions, uint32_t partition)
+uint32_t index_sessions_count(const struct index_sessions *sessions)
 {
-    struct index_session *s = LIST_FIRST(&sessions->all), *next;
-    for (; s != NULL; s = next) {
-        next = LIST_NEXT(s, place);
-        if (s->partition == partition)
-            session_free(s);
-    }
+    uint32_t count = 0;
+    const struct index_session *s;
+    LIST_FOREACH (s, &sessions->all, place)
+        count++;
+    return count;
 }

@@ -413,7 +413,7 @@ void requests_range(struct requests *requests, struct operation *o)
 void requests_open_session(struct requests *requests, struct operation *o)
 {
     const struct request *q = &o->request;
-    const struct partition *p = items_route(requests, o);
+    struct partition *p = items_route(requests, o);
     if (p == NULL)
         return;
     if (p->led == 0) {
@@ -423,7 +423,7 @@ void requests_open_session(struct requests *requests, struct operation *o)
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->kind = ANSWER_SESSION;
     reply_edit_session(r)->id =
-        index_sessions_open(requests->sessions, p, request_session(q)->lo, request_session(q)->hi);
+        index_sessions_open(&p->sessions, p->led, request_session(q)->lo, request_session(q)->hi);
 }
 
 void requests_fill_index(struct requests *requests, struct operation *o)

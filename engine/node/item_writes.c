@@ -299,7 +299,7 @@ static void write_propose(struct requests *requests, struct partition *p, const 
     if (e == NULL)
         return;
     write_add_shadows(requests, e);
-    feeds_proposed(requests->feeds, p, write_feed_bytes(q, w));
+    proposals_count_feed(p, e, write_feed_bytes(q, w));
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
     e->collection_bytes = w->collection_bytes;
@@ -483,7 +483,7 @@ static bool write_may_begin(struct requests *requests, struct partition *p, stru
         groups_refuse(requests->groups, o, p);
         return false;
     }
-    if (q->write.session != 0 && !index_sessions_hold(requests->sessions, p, q->write.session)) {
+    if (q->write.session != 0 && !index_sessions_hold(&p->sessions, q->write.session)) {
         PROBE("a row comes from a session that is closed");
         env_refuse(requests->env, o, REPLY_STALE_MAP, "the session is closed");
         return false;

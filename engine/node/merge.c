@@ -166,7 +166,7 @@ static void merge_thaw(struct applier *applier, struct partition *p, uint64_t ep
     p->frozen = (struct frozen){0};
     p->thaws = false;
     if (frozen)
-        transactions_thawed(applier->transactions, p);
+        applier_proposals_failed(applier, p, true);
     env_note(applier->env, NODE_TRACE_THAWED, p->info.id, (int64_t)epoch);
 }
 
@@ -218,7 +218,7 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
     if (upper != NULL && upper->info.salting > info.salting) {
         PROBE("a partition learns of salted keys from the one that it absorbs");
         info.salting = upper->info.salting;
-        p->salted_from = raft_last(p->raft);
+        applier_note_salting(p);
     }
     partition_set(p, &info);
     partition_count_anew(p);
@@ -234,8 +234,7 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
         merge_join_kept(p, upper, info.epoch);
     background_wake(applier->background, BACKGROUND_COUNT);
     applier_remove_partition(applier, upper);
-    feeds_begin(applier->feeds, p);
-    transactions_begin(applier->transactions, p);
+    applier_proposals_failed(applier, p, false);
 }
 
 void merge_apply(struct applier *applier, struct partition *p, const struct raft_entry *e,

@@ -188,7 +188,6 @@ static void node_compose_upper(struct node *n)
         .feeds = &n->feeds,
         .transactions = &n->transactions,
         .shard_moves = &n->shard_moves,
-        .sessions = &n->index_sessions,
     };
 }
 
@@ -225,7 +224,6 @@ void node_destroy(struct node *n)
     shard_moves_deinit(&n->shard_moves);
     transactions_deinit(&n->transactions);
     expiry_deinit(&n->expiry);
-    index_sessions_deinit(&n->index_sessions);
     index_maps_deinit(&n->index_maps);
     calls_deinit(&n->calls);
     partitions_deinit(&n->partitions);

@@ -86,6 +86,9 @@ const struct log_batch *node_next_batch(struct node *n);
 
 /* The most bytes of changes that global indexes lack of a partition that is led here. */
 size_t node_backlog(const struct node *n);
+/* Appends a line for each thing that a component holds in memory, and that a node has no use for once everything is
+ * done and nobody asks: what grows for ever, or takes room from others. Nothing: all is at rest. */
+void node_census(const struct node *n, struct buffer *out);
 
 /* The balance of the node's bucket, in mcu; below zero: debt. */
 int64_t node_balance(struct node *n, enum admit_kind kind);

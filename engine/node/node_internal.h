@@ -26,7 +26,6 @@ struct node {
     struct groups groups;
     struct node_heat heat;
     struct index_maps index_maps;
-    struct index_sessions index_sessions;
     struct feeds feeds;
     struct transactions transactions;
     struct shard_moves shard_moves;

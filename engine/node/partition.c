@@ -41,6 +41,7 @@ void partition_destroy(struct partition *p)
     if (p == NULL)
         return;
     expiry_round_destroy(p->expiry);
+    index_sessions_close(&p->sessions);
     if (p->raft != NULL)
         raft_destroy(p->raft);
     free(p->installing);

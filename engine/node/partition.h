@@ -10,6 +10,7 @@
 #include "engine/heat/excess.h"
 #include "engine/heat/heat.h"
 #include "engine/message/partition_stats.h"
+#include "engine/node/index_sessions.h"
 
 struct deferred;
 struct lock_table;
@@ -85,14 +86,16 @@ struct partition {
     struct arena index_arena;
     uint64_t indexes_proposed; /* the term in which other indexes were proposed; 0: none since */
     uint32_t indexes_logged; /* the highest version in an entry that was applied since the start */
-    uint64_t indexed_from;   /* entries after it were proposed with these indexes; 0: all */
-    uint64_t salted_from;    /* the same for its version of salted keys */
-    struct raft *raft;       /* owns */
+    uint64_t
+        indexed_from;     /* while it is led here: later entries were proposed with these indexes */
+    uint64_t salted_from; /* the same for its version of salted keys */
+    struct raft *raft;    /* owns */
     struct instant deadline; /* when raft wants to be called (raft_timers.h) */
     uint32_t deadline_place; /* in the heap, from 1; 0: no deadline */
     uint64_t since_lsn;      /* the group's records before this lsn belong to an earlier replica */
     bool no_state;           /* a snapshot is being installed: nothing can be read */
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
+    size_t proposed_feed_bytes;   /* of its proposals (proposals_count_feed) */
     struct frozen frozen;
     bool thaws; /* frozen, and the catalog has given the merge up: no partition absorbs it */
     uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
@@ -113,6 +116,7 @@ struct partition {
     STAILQ_HEAD(, inflight) proposals; /* of that term, not applied, oldest first */
     STAILQ_HEAD(, deferred) reads;     /* deferred until leadership is confirmed */
     STAILQ_HEAD(, deferred) locked;    /* deferred until a transaction is decided */
+    struct index_sessions sessions;    /* of leaders of the base table, while it is led here */
     struct lock_table *locks;          /* while it is led here (transactions.h); or NULL */
     /* While it is led here: tokens that are looked for (token_sweep.h). */
     bool sweeping;

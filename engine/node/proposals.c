@@ -166,6 +166,21 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
     return !busy;
 }
 
+void proposals_count_feed(struct partition *p, struct inflight *e, size_t bytes)
+{
+    e->feed_bytes += bytes;
+    p->proposed_feed_bytes += bytes;
+}
+
+/* Nothing counts on the proposal any more: it is applied, or will change nothing. */
+static void proposal_release(struct proposals *proposals, struct partition *p, struct inflight *e)
+{
+    must(p->proposed_feed_bytes >= e->feed_bytes);
+    p->proposed_feed_bytes -= e->feed_bytes;
+    e->feed_bytes = 0;
+    shadows_drop(proposals, e);
+}
+
 struct inflight *proposals_take(struct proposals *proposals, struct partition *p,
                                 const struct raft_entry *e)
 {
@@ -173,7 +188,7 @@ struct inflight *proposals_take(struct proposals *proposals, struct partition *p
     if (first == NULL || first->index != e->index || first->term != e->term)
         return NULL;
     STAILQ_REMOVE_HEAD(&p->proposals, place);
-    shadows_drop(proposals, first);
+    proposal_release(proposals, p, first);
     return first;
 }
 
@@ -202,7 +217,7 @@ void proposals_void(struct proposals *proposals, struct partition *p)
     STAILQ_FOREACH (e, &p->proposals, place) {
         if (shadows_are_held(proposals, e, p))
             continue;
-        shadows_drop(proposals, e);
+        proposal_release(proposals, p, e);
         e->kind = LOG_NOOP; /* the proposal keeps its place in the order */
         const struct operation o = inflight_asker(e);
         if (e->answer)
@@ -226,7 +241,7 @@ void proposals_drop(struct proposals *proposals, struct partition *p, const char
 {
     for (struct inflight *e; (e = STAILQ_FIRST(&p->proposals)) != NULL;) {
         STAILQ_REMOVE_HEAD(&p->proposals, place);
-        shadows_drop(proposals, e);
+        proposal_release(proposals, p, e);
         const struct operation o = inflight_asker(e);
         if (e->answer)
             env_refuse(proposals->env, &o, REPLY_UNKNOWN, "%s; the write may or may not take place",

@@ -39,6 +39,7 @@ struct inflight {
     struct admit_verdict verdict;
     int64_t consumed_mcu;
     int64_t collection_bytes; /* as in struct reply */
+    size_t feed_bytes;        /* of the changes for global indexes in it (proposals_count_feed) */
     int32_t shadows;          /* the first shadow; NO_ENTRY: no shadow */
 };
 
@@ -83,6 +84,9 @@ void proposals_drop_own(struct proposals *proposals, const char *why);
 struct inflight *proposals_take(struct proposals *proposals, struct partition *p,
                                 const struct raft_entry *e);
 void proposals_free(struct proposals *proposals, struct inflight *e);
+/* The proposal has a change for global indexes of so many bytes. The partition's sum, proposed_feed_bytes,
+ * has them until the proposal ends, whether it has had an effect or not. */
+void proposals_count_feed(struct partition *p, struct inflight *e, size_t bytes);
 /* Refuses the proposed writes of keys that the partition has lost: they will change nothing. */
 void proposals_void(struct proposals *proposals, struct partition *p);
 /* Whether a split of the partition is on its way. */

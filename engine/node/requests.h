@@ -7,7 +7,6 @@
 
 #include "engine/node/applier.h"
 #include "engine/node/heat.h"
-#include "engine/node/index_sessions.h"
 #include "engine/node/shard_moves.h"
 
 struct requests {
@@ -29,7 +28,6 @@ struct requests {
     struct feeds *feeds;
     struct transactions *transactions;
     struct shard_moves *shard_moves;
-    struct index_sessions *sessions;
     struct buffer updated;      /* owns; the item that an update has made */
     struct buffer feed_value;   /* owns; what a write means for global indexes */
     struct buffer stream_value; /* owns; the record of a write */

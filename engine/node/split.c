@@ -219,8 +219,7 @@ void split_apply(struct applier *applier, struct partition *p, const struct raft
     split_divide_load(applier, p, &s, children);
     proposals_void(applier->proposals, p);
     split_start_children(applier, p, children, s.child_count);
-    feeds_begin(applier->feeds, p); /* of what is left of its range */
-    transactions_begin(applier->transactions, p);
+    applier_proposals_failed(applier, p, false);
 }
 
 /* The child with this id, if it must still follow its parent. NULL: no such child. */

@@ -208,7 +208,7 @@ static void whole_propose(struct requests *requests, struct partition *p, struct
     if (e == NULL)
         return;
     write_add_shadows(requests, e);
-    feeds_proposed(requests->feeds, p, w->feed_bytes);
+    proposals_count_feed(p, e, w->feed_bytes);
     e->verdict = o->verdict;
     e->consumed_mcu = w->cost_mcu;
 }

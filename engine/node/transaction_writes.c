@@ -72,7 +72,8 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
         e->verdict = o->verdict;
         e->consumed_mcu = w->cost_mcu - w->paid_mcu;
         e->collection_bytes = w->collection_bytes;
-        transactions_lock_proposed(requests->transactions, p, q->write.key, part, q->write.moves);
+        transactions_lock_proposed(requests->transactions, p, q->write.key, part, q->write.moves,
+                                   write_feed_bytes(q, w));
         if (prepared->anchors)
             transactions_record_proposed(requests->transactions, p, part->anchor, part->id,
                                          buffer_slice(&row));
@@ -268,9 +269,9 @@ static void ending_propose(struct requests *requests, struct partition *p,
     if (inflight != NULL) {
         write_add_shadows(requests, inflight);
         if (writes)
-            feeds_proposed(requests->feeds, p, write_feed_bytes(q, &e->effect));
+            proposals_count_feed(p, inflight, write_feed_bytes(q, &e->effect));
         if (e->lock != NULL)
-            e->lock->resolving = true;
+            transactions_lock_ends(p, e->lock);
         if (e->record != NULL)
             e->record->changing = true;
         if (e->commits && e->record != NULL && MUTATED(RAFT_MUTATION_DECIDE_EARLY)) {
@@ -292,8 +293,6 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
         return;
     }
     if (e->commits && e->lock != NULL && !ending_plan(requests, p, o, e))
-        return;
-    if (e->commits && e->writes && !write_indexes_keep_up(requests, p, &e->write, &e->effect))
         return;
     if (e->commits && e->writes && e->effect.stream.size > 0 && stream_rows_wait(p)) {
         PROBE("a part of a transaction waits for the end of a shard");

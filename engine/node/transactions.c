@@ -5,6 +5,7 @@
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
+#include "engine/node/feed_change.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/transactions_internal.h"
@@ -44,6 +45,7 @@ static void lock_table_clear(struct lock_table *t)
     id_map_deinit(&t->by_id);
     t->by_hash = t->numbered_locks = t->numbered_records = t->by_id = (struct id_map){0};
     t->lock_count = t->moving = 0;
+    t->feed_bytes = 0;
 }
 
 /* The partition is led no more, or the node ends. */
@@ -99,7 +101,7 @@ static uint32_t number_give(struct transactions *transactions, struct id_map *nu
 
 static struct lock *lock_add(struct transactions *transactions, struct lock_table *t,
                              struct slice key, struct transaction_id id, struct slice anchor,
-                             bool moves)
+                             bool moves, size_t feed_bytes)
 {
     struct lock *l = must_calloc(1, sizeof *l);
     l->hash = memtable_hash(key) | 1; /* never 0 */
@@ -116,6 +118,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     LIST_INSERT_HEAD(&t->locks, l, place);
     t->lock_count++;
     t->moving += l->moves = moves;
+    t->feed_bytes += l->feed_bytes = feed_bytes;
     lock_table_wake(transactions, t, l->ask_at);
     return l;
 }
@@ -132,6 +135,8 @@ static void lock_remove(struct transactions *transactions, struct lock_table *t,
         id_map_add(&t->by_hash, l->hash, first);
     t->lock_count--;
     t->moving -= l->moves;
+    must(t->feed_bytes >= l->feed_bytes);
+    t->feed_bytes -= l->feed_bytes;
     transactions->freed = true;
     lock_free(l);
 }
@@ -149,10 +154,24 @@ void transactions_count(const struct transactions *transactions, const struct pa
 }
 
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
-                                struct slice key, const struct transaction_part *part, bool moves)
+                                struct slice key, const struct transaction_part *part, bool moves,
+                                size_t feed_bytes)
 {
     must(p->locks != NULL && lock_find(p->locks, key) == NULL);
-    lock_add(transactions, p->locks, key, part->id, part->anchor, moves);
+    lock_add(transactions, p->locks, key, part->id, part->anchor, moves, feed_bytes);
+}
+
+void transactions_lock_ends(struct partition *p, struct lock *lock)
+{
+    must(p->locks->feed_bytes >= lock->feed_bytes);
+    p->locks->feed_bytes -= lock->feed_bytes;
+    lock->feed_bytes = 0;
+    lock->resolving = true;
+}
+
+size_t transactions_feed_bytes(const struct partition *p)
+{
+    return p->locks == NULL ? 0 : p->locks->feed_bytes;
 }
 
 bool transactions_move(const struct partition *p)
@@ -255,8 +274,28 @@ void transactions_record_proposed(struct transactions *transactions, struct part
 
 /* ---- rows that were applied ---- */
 
-static void applied_lock(struct transactions *transactions, struct lock_table *t, struct slice key,
-                         struct slice value)
+/* The room that a lock takes whose preparing this leader has not seen. If the item's page is not in memory, the
+ * row before counts as none. */
+static size_t lock_room(const struct transactions *transactions, const struct partition *p,
+                        struct slice key, const struct transaction_lock *row)
+{
+    struct buffer feed = {0};
+    struct slice old = {NULL, 0}, now = {NULL, 0};
+    if (row->kind == LOCK_CHECK || (row->moves && row->kind == LOCK_DELETE) ||
+        index_set_global(p->indexes) == 0)
+        return 0;
+    if (row->kind == LOCK_PUT)
+        now = row->item;
+    if (store_get(transactions->env->store, key, false, &old) != STATUS_OK)
+        old = slice_make(NULL, 0);
+    feed_change_append(&feed, p->indexes, key, old, now, 0);
+    const size_t bytes = feed.size == 0 ? 0 : key.size + FEED_SUFFIX_SIZE + feed.size;
+    buffer_deinit(&feed);
+    return bytes;
+}
+
+static void applied_lock(struct transactions *transactions, const struct partition *p,
+                         struct lock_table *t, struct slice key, struct slice value)
 {
     struct lock *l = lock_find(t, key);
     struct transaction_lock row;
@@ -271,7 +310,8 @@ static void applied_lock(struct transactions *transactions, struct lock_table *t
     if (r.failed)
         return; /* verifying finds it */
     if (l == NULL)
-        l = lock_add(transactions, t, key, row.id, row.anchor, row.moves);
+        l = lock_add(transactions, t, key, row.id, row.anchor, row.moves,
+                     lock_room(transactions, p, key, &row));
     l->applied = true;
 }
 
@@ -294,8 +334,8 @@ static void applied_record(struct transactions *transactions, struct lock_table 
     lock_table_wake(transactions, t, transactions->env->now);
 }
 
-static void applied_row(struct transactions *transactions, struct lock_table *t,
-                        struct slice row_key, struct slice value)
+static void applied_row(struct transactions *transactions, const struct partition *p,
+                        struct lock_table *t, struct slice row_key, struct slice value)
 {
     enum transaction_row row;
     struct slice key;
@@ -304,7 +344,7 @@ static void applied_row(struct transactions *transactions, struct lock_table *t,
         return;
     key = key_in_space(key, 0, &transactions->env->lent);
     if (row == ROW_LOCK)
-        applied_lock(transactions, t, key, value);
+        applied_lock(transactions, p, t, key, value);
     else
         applied_record(transactions, t, key, name, value);
 }
@@ -313,7 +353,7 @@ void transactions_applied(struct transactions *transactions, struct partition *p
                           struct slice row_key, struct slice value)
 {
     if (p->locks != NULL && p->locks->term == p->led)
-        applied_row(transactions, p->locks, row_key, value);
+        applied_row(transactions, p, p->locks, row_key, value);
 }
 
 /* ---- life ---- */
@@ -329,14 +369,14 @@ static void lock_table_load(struct transactions *transactions, struct lock_table
     enum status status = STATUS_NOT_FOUND;
     while (!MUTATED(RAFT_MUTATION_FORGET_LOCKS) &&
            (status = store_next(&c, &key, &value)) == STATUS_OK)
-        applied_row(transactions, t, key, value);
+        applied_row(transactions, p, t, key, value);
     t->lost = status != STATUS_NOT_FOUND;
 }
 
 /* What was proposed in this term and is not applied is on its way, as far as the keys stay: locks and
  * records that come, and ends of those that are there. */
 static void lock_table_keep(struct transactions *transactions, const struct lock_table *old,
-                            const struct partition *p)
+                            struct partition *p)
 {
     const struct lock *l;
     const struct record *r;
@@ -344,9 +384,12 @@ static void lock_table_keep(struct transactions *transactions, const struct lock
         const struct slice key = buffer_slice(&l->key);
         struct lock *now = lock_find(p->locks, key);
         if (now == NULL && !l->applied && partition_holds(p, key))
-            now = lock_add(transactions, p->locks, key, l->id, buffer_slice(&l->anchor), l->moves);
-        if (now != NULL && transaction_same(now->id, l->id))
-            now->resolving = l->resolving;
+            now = lock_add(transactions, p->locks, key, l->id, buffer_slice(&l->anchor), l->moves,
+                           l->feed_bytes);
+        if (now == NULL || !transaction_same(now->id, l->id))
+            continue;
+        if (l->resolving)
+            transactions_lock_ends(p, now);
     }
     LIST_FOREACH (r, &old->records, place) {
         const struct slice anchor = buffer_slice(&r->anchor);
@@ -386,12 +429,6 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         lock_table_free(transactions, old);
     if (p->locks != NULL)
         LIST_INSERT_HEAD(&transactions->all, p->locks, place);
-}
-
-void transactions_thawed(struct transactions *transactions, struct partition *p)
-{
-    transactions_forget(transactions, p);
-    transactions_begin(transactions, p);
 }
 
 void transactions_see(struct transactions *transactions, struct partition *p)

@@ -48,8 +48,9 @@ struct lock {
     struct transaction_id id;
     uint32_t number;
     bool applied;
-    bool moves;     /* the item goes to another shard, or comes from one */
-    bool resolving; /* the entry that ends the lock is proposed */
+    bool moves;        /* the item goes to another shard, or comes from one */
+    bool resolving;    /* the entry that ends the lock is proposed */
+    size_t feed_bytes; /* room that the part has in the backlog of global indexes (FEED-2) */
     struct instant since;
     struct instant ask_at;  /* the next time to ask for the decision unasked */
     uint64_t asking;        /* number of the question under way; 0: none */
@@ -93,14 +94,10 @@ struct transactions {
 void transactions_deinit(struct transactions *transactions);
 /* The partition leads here in a new term, or has another range: its lock table is made anew. */
 void transactions_begin(struct transactions *transactions, struct partition *p);
-/* Entries that were proposed while the partition was frozen have changed nothing: the lock table counts
- * on none of them. */
-void transactions_thawed(struct transactions *transactions, struct partition *p);
-
 /* The partition was stepped: it may be led here no more. */
 void transactions_see(struct transactions *transactions, struct partition *p);
 
-/* The partition is removed. */
+/* The partition is removed, or nothing that it has proposed has an effect. */
 void transactions_forget(struct transactions *transactions, struct partition *p);
 /* Whether the locks of the partition are known. If not, the operation was refused. */
 bool transactions_are_known(struct transactions *transactions, const struct partition *p,
@@ -113,9 +110,14 @@ struct lock *transactions_lock_of(const struct partition *p, struct slice key);
 /* How many items are locked, and for how long the oldest of them. */
 void transactions_count(const struct transactions *transactions, const struct partition *p,
                         int64_t *locks, int64_t *oldest_ms);
-/* A lock was proposed. */
+/* A lock was proposed. `feed_bytes`: what its part will add for global indexes. */
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
-                                struct slice key, const struct transaction_part *part, bool moves);
+                                struct slice key, const struct transaction_part *part, bool moves,
+                                size_t feed_bytes);
+/* The entry that ends the lock was proposed, with the lock's room. */
+void transactions_lock_ends(struct partition *p, struct lock *lock);
+/* The room of all locks of the partition in the backlog of global indexes. */
+size_t transactions_feed_bytes(const struct partition *p);
 /* Whether items go to other shards, or come from them. */
 bool transactions_move(const struct partition *p);
 /* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and may not stay in its shard, by so

@@ -22,6 +22,7 @@ struct lock_table {
     struct id_map numbered_records;
     struct id_map by_id; /* of records, by a hash */
     uint32_t lock_count;
+    size_t feed_bytes;           /* the sum of the locks' */
     uint32_t moving;             /* locks of items that move */
     LIST_HEAD(, lock) locks;     /* owns */
     LIST_HEAD(, record) records; /* owns */

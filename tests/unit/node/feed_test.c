@@ -4,7 +4,10 @@
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
+#include "engine/message/transaction_messages.h"
 #include "engine/node/feed.h"
+#include "engine/node/node_internal.h"
+#include "engine/transaction/transaction.h"
 #include "tests/check.h"
 #include "tests/support/lone_node.h"
 
@@ -378,5 +381,164 @@ TEST(routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows)
     scene_pass(&s, 900);
     for (int i = 0; i < 100; i++)
         assert_in_range(scene_rows(&s), 2, 5);
+    scene_close(&s);
+}
+
+/* ---- what is prepared or proposed ---- */
+
+/* A transaction of one part, which is its anchor. */
+struct prepared_part {
+    uint8_t token[TRANSACTION_TOKEN_SIZE];
+    struct buffer anchor, bytes;
+    struct transaction_part part;
+};
+
+static enum reply_code scene_prepare(struct scene *s, struct prepared_part *t, uint32_t name,
+                                     uint32_t version)
+{
+    struct request r = lone_request(&s->w, REQUEST_PUT, name);
+    *t = (struct prepared_part){.token = {(uint8_t)name}};
+    buffer_set(&t->anchor, r.write.key);
+    t->part = (struct transaction_part){.id = {name, name},
+                                        .anchor = buffer_slice(&t->anchor),
+                                        .token = slice_make(t->token, sizeof t->token)};
+    transaction_part_walk(&(struct codec){.out = &t->bytes}, &t->part);
+    r.write.transaction = buffer_slice(&t->bytes);
+    r.write.item = lone_item(&s->w, version, 10);
+    lone_ask(&s->w, &r);
+    lone_write_all(&s->w);
+    return lone_answer(&s->w)->code;
+}
+
+static enum reply_code scene_decide(struct scene *s, struct prepared_part *t)
+{
+    struct request r = {.op = REQUEST_TRANSACT_DECIDE,
+                        .partition = s->w.table.partitions[0].id,
+                        .epoch = s->w.table.partitions[0].epoch};
+    request_edit_transaction(&r)->key = buffer_slice(&t->anchor);
+    request_edit_transaction(&r)->id_high = t->part.id.high;
+    request_edit_transaction(&r)->id_low = t->part.id.low;
+    request_edit_transaction(&r)->token = t->part.token;
+    lone_ask(&s->w, &r);
+    lone_write_all(&s->w);
+    buffer_deinit(&t->anchor);
+    buffer_deinit(&t->bytes);
+    return lone_answer(&s->w)->code;
+}
+
+static const struct partition *scene_base(struct scene *s)
+{
+    return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
+}
+
+static size_t scene_backlog(struct scene *s)
+{
+    return feeds_lag(&s->w.node->feeds, scene_base(s)).bytes;
+}
+
+/* FEED-2: back-pressure may refuse to prepare, and never what is prepared. */
+TEST(a_part_that_is_prepared_is_done_however_far_an_index_lags)
+{
+    struct scene s;
+    struct prepared_part t, refused;
+    scene_open(&s, 1);
+    lone_set(&s.w, "index_backlog_ms", "2000");
+    lone_set(&s.w, "transaction_decide_ms", "60000");
+    scene_table(&s);
+    for (uint32_t name = 0; name < 10; name++)
+        scene_put(&s, name, 7);
+    assert_int_equal(scene_prepare(&s, &t, 20, 8), REPLY_OK);
+    scene_pass(&s, 2500);
+    assert_int_equal(scene_prepare(&s, &refused, 21, 8), REPLY_THROTTLED);
+    assert_int_equal(scene_decide(&s, &t), REPLY_OK);
+    assert_int_equal(lone_get(&s.w, 20), 8);
+    buffer_deinit(&refused.anchor);
+    buffer_deinit(&refused.bytes);
+    scene_close(&s);
+}
+
+TEST(what_is_prepared_has_its_room_until_it_is_done)
+{
+    struct scene s;
+    struct prepared_part t;
+    scene_open(&s, 1);
+    scene_table(&s);
+    const size_t before = scene_backlog(&s);
+    assert_int_equal(scene_prepare(&s, &t, 20, 8), REPLY_OK);
+    const size_t room = scene_backlog(&s) - before;
+    assert_true(room > 0);
+    lone_crash(&s.w); /* a new leader takes the room anew */
+    assert_int_equal(scene_backlog(&s), before + room);
+    assert_int_equal(scene_decide(&s, &t), REPLY_OK);
+    assert_int_equal(scene_backlog(&s), before + room); /* the change itself, once */
+    assert_int_equal(transactions_feed_bytes(scene_base(&s)), 0);
+    scene_pass(&s, 5000);
+    assert_int_equal(scene_backlog(&s), 0);
+    scene_close(&s);
+}
+
+/* FEED-4: a new leader does not take old changes for new ones. */
+TEST(a_backlog_is_as_old_as_its_changes_also_for_a_new_leader)
+{
+    struct scene s;
+    scene_open(&s, 1);
+    lone_set(&s.w, "index_backlog_ms", "2000");
+    scene_table(&s);
+    for (uint32_t name = 0; name < 10; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 1500);
+    lone_crash(&s.w);
+    scene_pass(&s, 1000);
+    lone_put_sized(&s.w, 10, 7, 10);
+    assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
+    assert_int_equal(lone_answer(&s.w)->verdict.reason, ADMIT_REFUSED_INDEX);
+    scene_close(&s);
+}
+
+/* A step of a merge, without the catalog, whose map stays as it is. */
+static void scene_merge(struct scene *s, enum merge_step step, uint64_t epoch)
+{
+    struct partition_info p = s->w.table.partitions[0];
+    struct buffer body = {0};
+    p.merge = step;
+    p.merge_with = 4000000000;
+    p.epoch = epoch;
+    partition_info_encode(&body, &p);
+    struct request r = {
+        .op = REQUEST_PARTITION_MERGE, .partition = p.id, .group.info = buffer_slice(&body)};
+    lone_ask(&s->w, &r);
+    s->w.answer_count = 0;
+    buffer_deinit(&body);
+}
+
+/* Behind the entry that freezes, entries change nothing: writes, and deletions of what indexes have. */
+TEST(a_merge_that_is_given_up_leaves_no_backlog)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    const uint64_t epoch = s.w.table.partitions[0].epoch;
+    for (uint32_t name = 0; name < 10; name++)
+        scene_put(&s, name, 7);
+    scene_pass(&s, 100);
+    lone_put_sized(&s.w, 10, 7, 10);
+    assert_true(lone_write_begin(&s.w));
+    lone_write_end(&s.w, 0); /* applied: its row is on its way */
+    assert_true(lone_write_begin(&s.w));
+    scene_merge(&s, MERGE_FREEZE, epoch); /* behind the row */
+    lone_put_sized(&s.w, 11, 7, 10);      /* behind the entry that freezes */
+    const uint64_t last = raft_last(scene_base(&s)->raft);
+    lone_write_end(&s.w, 0); /* the index has the row: the change is to be deleted */
+    for (int ms = 0; raft_last(scene_base(&s)->raft) == last; ms++, lone_pass(&s.w, 1))
+        assert_true(ms < 100);
+    assert_int_equal(scene_base(&s)->frozen.index, 0);
+    lone_write_all(&s.w);
+    s.w.answer_count = 0;
+    scene_merge(&s, MERGE_THAW, epoch + 1);
+    scene_pass(&s, 200);
+    s.w.table.partitions[0].epoch++;
+    assert_int_equal(scene_base(&s)->proposed_feed_bytes, 0);
+    assert_int_equal(scene_backlog(&s), 0);
+    scene_put(&s, 12, 7);
     scene_close(&s);
 }

@@ -1,0 +1,28 @@
+/* census.c - what a node holds in memory when everything is done.
+ *
+ * Not here: what is on disks, which verify.c checks; requests and calls under way, since routers ask by themselves. */
+#include "engine/node/node_internal.h"
+
+static void census_of_partition(const struct node *n, const struct partition *p, struct buffer *out)
+{
+    const struct feed_lag lag = feeds_lag(&n->feeds, p);
+    const uint32_t sessions = index_sessions_count(&p->sessions);
+    if (lag.items > 0 || lag.bytes > 0)
+        buffer_append_format(out, "partition %u: a backlog of %u items and %zu bytes\n", p->info.id,
+                             lag.items, lag.bytes);
+    if (p->proposed_feed_bytes > 0 || transactions_feed_bytes(p) > 0)
+        buffer_append_format(out, "partition %u: %zu bytes proposed and %zu prepared for indexes\n",
+                             p->info.id, p->proposed_feed_bytes, transactions_feed_bytes(p));
+    if (sessions > 0 && p->led == 0)
+        buffer_append_format(out, "partition %u: %u sessions of a term that is over\n", p->info.id,
+                             sessions);
+}
+
+void node_census(const struct node *n, struct buffer *out)
+{
+    if (n->shard_moves.count > 0 || n->shard_moves.piece_count > 0)
+        buffer_append_format(out, "%u items and %u pieces move\n", n->shard_moves.count,
+                             n->shard_moves.piece_count);
+    for (uint32_t i = 0; i < n->partitions.count; i++)
+        census_of_partition(n, n->partitions.all[i], out);
+}
