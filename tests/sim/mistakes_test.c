@@ -75,7 +75,7 @@ LONG_MISTAKE(a_clock_that_stands_still_in_a_suspended_machine, RAFT_MUTATION_NON
              .mistake = SIM_MISTAKE_CLOCK_STOPS)
 LONG_MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 1,
              FORCED(FAULT(CUT) | FAULT(ONE_WAY)), THREE_NODES, .plain = true, CLIENTS(24), MS(10000))
-MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 33,
+MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 70,
         FORCED(FAULT(ONE_WAY)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000))
 MISTAKE(a_write_refused_for_a_dead_node, RAFT_MUTATION_NONE, 15,
         FORCED(FAULT(CRASH)), .nodes = 4, .replicas = 3, CLIENTS(10), MS(10000),
@@ -131,7 +131,7 @@ MISTAKE(a_decision_without_its_other_parts, RAFT_MUTATION_SKIP_RECORD, 3,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
 MISTAKE(a_decision_told_before_it_is_durable, RAFT_MUTATION_DECIDE_EARLY, 6,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
-MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 70,
+MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 83,
         .faults = FAULT(CRASH) | FAULT(CUT) | FAULT(PAUSE), TRANSACTS)
 
 /* ---- time to live: an item that is written anew must stay ---- */
@@ -170,6 +170,6 @@ MISTAKE(the_hidden_limit_is_not_refilled, RAFT_MUTATION_LIMITER_DRY_WRITES, 3, L
 MISTAKE(a_lease_gives_back_elsewhere, RAFT_MUTATION_LIMITER_FAR_REFUND, 3, LIMITS)
 MISTAKE(a_parents_bucket_does_not_grow, RAFT_MUTATION_LIMITER_LONE_PARENT, 3, LIMITS)
 MISTAKE(a_router_refuses_nothing_from_memory, RAFT_MUTATION_LIMITER_ASK_IN_VAIN, 3, LIMITS)
-MISTAKE(a_repeated_request_is_asked_for_at_one_shard, RAFT_MUTATION_LIMITER_FORGET_HOME, 1,
+MISTAKE(a_repeated_request_is_asked_for_at_one_shard, RAFT_MUTATION_LIMITER_FORGET_HOME, 21,
         .faults = FAULT(CRASH) | FAULT(RESET), LIMITS)
 MISTAKE(a_repeated_request_counts_twice, RAFT_MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), LIMITS)
