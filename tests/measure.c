@@ -114,7 +114,7 @@ int main(int argc, char **argv)
 {
     if (argc > 3 && strcmp(argv[1], "--needs") == 0) {
         if (access(argv[2], X_OK) != 0) {
-            printf("skipped: there is no %s: `tools/build --library --bench` makes it\n", argv[2]);
+            printf("skipped: there is no %s: `tools/build --library` makes it\n", argv[2]);
             return CODE_SKIPPED;
         }
         argv += 2;

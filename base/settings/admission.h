@@ -1,4 +1,4 @@
-/* admission.h - settings: how partitions and nodes admit requests: their maxima, and the depth of their
+/* admission.h - settings: how partitions and nodes admit requests: maxima, and the depth of
  * buckets (engine/admission/).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of

@@ -57,11 +57,12 @@ void applier_propose_indexes(struct applier *applier, struct partition *p,
 /* The same for what a leader knows itself, unless it is in its log. A replica that was opened late
  * knows it from the catalog, and others of its group do not. */
 void applier_tell_indexes(struct applier *applier, struct partition *p);
-/* Entries that this leader has proposed change nothing: a split took their keys (`all` false: some of them), or a
- * freeze kept them from it (`all`: every one). Each component whose memory counts on its proposals puts it right
- * here. Where the term ends, node.c begins the same components anew. */
+/* Entries that this leader has proposed change nothing. `all` false: a split took the keys of some.
+ * `all` true: a freeze kept every entry from having an effect. Each component whose memory counts on
+ * its proposals begins anew here. Where a term ends, node.c begins the same components anew. */
 void applier_proposals_failed(struct applier *applier, struct partition *p, bool all);
-/* The partition has learnt of more salted keys: a leader's entries up to now were proposed without them. */
+/* The partition has learnt of more salted keys. A leader has proposed its entries up to now without
+ * them. */
 void applier_note_salting(struct partition *p);
 /* At the end of a turn in which the partition was stepped: tells its children what they need. */
 void applier_stepped(struct applier *applier, struct partition *p);

@@ -20,8 +20,9 @@
  *           another one begins with the changes of both.
  *           While the changes cannot be read, no write may add one.
  *   FEED-3  Row writes go out within a session (index_sessions.h), each at most once.
- *   FEED-4  A change is as old as the time in it says, also after a split and for a new leader. Leaders whose
- *           wall clocks differ count it as that much older or younger; none counts it as younger than now.
+ *   FEED-4  A change is as old as the time in it says, also after a split and for a new leader.
+ *           Leaders whose wall clocks differ by some seconds see ages that differ as much. A time
+ *           in the future counts as now.
  *
  * A new index is filled piece by piece: feeds_fill makes items of a piece of the partition part of the
  * feed, as if they had changed (index_builder.h says which piece is next). */
