@@ -1,7 +1,9 @@
 /* measure.c - runs a test's command and notes what it cost.
  *
- *     measure [--needs PROGRAM] FILE COMMAND [ARGUMENT...]
+ *     measure [--needs PROGRAM] LIMIT FILE COMMAND [ARGUMENT...]
  *
+ * LIMIT: seconds of processor time that each process of the command may take. A machine that is busy, or stands
+ * still for a while, spends none of them.
  * Writes `{"wall_s": .., "cpu_s": .., "code": ..}` to FILE, also for a command that fails. `cpu_s` counts every
  * process that the command left to its parents to wait for: daemons of a cluster, too.
  * Promises: the exit code is the command's (128 + signal). A process that outlives the command is killed,
@@ -120,14 +122,18 @@ int main(int argc, char **argv)
         argv += 2;
         argc -= 2;
     }
-    if (argc < 3) {
-        fprintf(stderr, "usage: measure [--needs PROGRAM] FILE COMMAND [ARGUMENT...]\n");
+    const int limit_s = argc < 4 ? 0 : atoi(argv[1]);
+    if (limit_s <= 0) {
+        fprintf(stderr, "usage: measure [--needs PROGRAM] LIMIT FILE COMMAND [ARGUMENT...]\n");
         return CODE_CANNOT_RUN;
     }
+    argv++;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     double begun_s = now_s();
     pid_t child = fork();
     if (child == 0) {
+        const struct rlimit limit = {(rlim_t)limit_s, (rlim_t)limit_s + 1};
+        setrlimit(RLIMIT_CPU, &limit);
         execvp(argv[2], argv + 2);
         fprintf(stderr, "measure: cannot run %s: %s\n", argv[2], strerror(errno));
         _exit(CODE_CANNOT_RUN);
@@ -144,6 +150,8 @@ int main(int argc, char **argv)
     int code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     if (reap_orphans() > 0 && code == 0)
         code = CODE_LEFT_BEHIND;
+    if (code == 128 + SIGXCPU)
+        fprintf(stderr, "measure: more than %d s of processor time\n", limit_s);
     note(argv[1], now_s() - begun_s, code);
     return code;
 }
