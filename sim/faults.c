@@ -277,6 +277,35 @@ static void strike_reset(struct faults *f)
     network_reset(f->run->world.network, from, to);
 }
 
+/* from << 16 | to */
+static void end_late(void *context, uint64_t argument)
+{
+    struct faults *f = context;
+    const uint32_t from = (uint32_t)(argument >> 16), to = (uint32_t)(argument & 0xFFFF);
+    network_delay(f->run->world.network, from, to, 0);
+    network_reset(f->run->world.network, from, to);
+}
+
+/* What one process sends to another is late, and at last the link is lost: the sender gives up, and the
+ * requests arrive. */
+static void strike_late_way(struct faults *f)
+{
+    enum {
+        LATE_MS_MAX = 10000
+    };
+    struct prng *p = &f->late_prngs[SIM_LATE - SIM_FAULTS_MORE];
+    const uint32_t from = 1 + (uint32_t)prng_below(p, servers(f));
+    const uint32_t to = 1 + (uint32_t)prng_below(p, servers(f));
+    const int64_t late_ms = prng_between(p, 1, prng_between(p, 1, LATE_MS_MAX));
+    const int64_t lasts_ms = prng_between(p, 1, 1000);
+    if (from == to)
+        return;
+    note(f, SIM_LATE, from << 8 | to, late_ms * NS_PER_MS);
+    network_delay(f->run->world.network, from, to, late_ms * NS_PER_MS);
+    scheduler_in(&f->run->world.scheduler, duration_ms(lasts_ms), end_late, f,
+                 (uint64_t)from << 16 | to);
+}
+
 /* ---- disks and clocks ---- */
 
 static void end_slow(void *context, uint64_t id)
@@ -411,6 +440,7 @@ static void (*const STRIKES[SIM_FAULTS])(struct faults *f) = {
     [SIM_SUSPEND] = strike_suspend,
     [SIM_SETTINGS] = strike_settings,
     [SIM_READ_ERROR] = strike_read_error,
+    [SIM_LATE] = strike_late_way,
     /* NULL: SIM_DRAIN is in sim/drains; SIM_DROP, SIM_DUPLICATE and SIM_REORDER are in
      * sim/network, all the time. */
 };
@@ -490,6 +520,10 @@ void faults_end(struct faults *f)
     calm_network(f);
     for (size_t i = 0; i < CUTS_MAX; i++)
         end_cut(f, i);
+    for (uint32_t from = 1; from <= servers(f); from++) {
+        for (uint32_t to = 1; to <= servers(f); to++)
+            network_delay(f->run->world.network, from, to, 0);
+    }
     for (uint32_t id = 1; id <= f->run->plan.nodes; id++) {
         struct node_process *p = node_at(f, id);
         set_full(f, id, false);

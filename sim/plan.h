@@ -28,7 +28,8 @@
     X(SIM_SUSPEND, "suspend", "a whole machine stops for a while; only its clock runs on")         \
     X(SIM_DRAIN, "drain", "a node is drained, and later takes replicas again")                     \
     X(SIM_SETTINGS, "settings", "a node starts again with other settings")                         \
-    X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")
+    X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")                   \
+    X(SIM_LATE, "late", "bytes on a way arrive late, up to 10 s, also after their link was lost")
 
 enum sim_fault {
 #define X(code, name, help) code,
@@ -145,6 +146,8 @@ struct plan {
     uint32_t tallies;       /* clients of counters */
     uint32_t limiters;      /* clients of the rate limiter */
     uint32_t transact_keys; /* lists that they work on */
+    uint32_t transact_pad;  /* bytes in an item besides the list, at most */
+    int64_t steady_ns;      /* after the faults: they go on, and strong reads must be answered */
     uint32_t merge_percent; /* of the splits, this many are merges instead */
     enum split_stage kill_leader_at;
     int64_t drift_ppm; /* the most that a clock gains or loses */
