@@ -470,6 +470,25 @@ static void plan_transacts(struct plan *plan, const struct sim_options *o)
     plan->transact_keys = (uint32_t)prng_between(&p, 2, 8);
     config_edit_all(&plan->config)->transaction_decide_ms = spread(&p, 20, 5000);
     plan->transacts = o->transacts > 0 ? (uint32_t)o->transacts : some ? clients : 0;
+    const uint32_t many = (uint32_t)prng_between(&p, TRANSACT_KEYS_FEW, TRANSACT_KEYS_MAX);
+    if (often(&p, 10))
+        plan->transact_keys = many;
+    const int64_t steady_ns = prng_between(&p, 5000, 10000) * NS_PER_MS;
+    if (often(&p, 40))
+        plan->steady_ns = steady_ns;
+}
+
+/* What the lists of transactions may have where nodes limit, and where items may be large. */
+static void plan_lists(struct plan *plan)
+{
+    enum {
+        BIG = 390000 /* beside the list and the key */
+    };
+    const struct workload *w = &plan->workload;
+    const bool throttles = plan->config.profile != PROFILE_OFF;
+    if (throttles && plan->transact_keys > TRANSACT_KEYS_FEW)
+        plan->transact_keys = TRANSACT_KEYS_FEW;
+    plan->transact_pad = w->filler.big_percent > 0 ? BIG : w->filler.most;
 }
 
 /* Draws from its own stream. */
@@ -569,6 +588,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan_world(plan, o);
         plan_overload(plan, o);
         plan_updates(plan, o);
+        plan_lists(plan);
     }
     plan_merges(plan, o);
     plan_policies(plan, o);
@@ -724,6 +744,12 @@ void plan_describe(const struct plan *p, struct buffer *out)
     if (p->salt_ns > 0)
         buffer_append_format(out, "; a key's shards change every %lld ms",
                              (long long)(p->salt_ns / NS_PER_MS));
+    if (p->transacts > 0)
+        buffer_append_format(out,
+                             "; %u clients of transactions on %u lists, items of up to %u bytes, "
+                             "%lld ms without faults",
+                             p->transacts, p->transact_keys, p->transact_pad,
+                             (long long)(p->steady_ns / NS_PER_MS));
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms, %u%% of them merges",
                              (long long)(p->cut_ns / NS_PER_MS), p->merge_percent);

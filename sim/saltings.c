@@ -1,7 +1,6 @@
 /* saltings.c - changes how many shards the clients' partition keys have. */
 #include "sim/saltings.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
@@ -67,14 +66,14 @@ static const char *table_name(const struct saltings *s)
 static void choose_key(struct saltings *s, uint32_t table_id)
 {
     const struct plan *p = &s->run->plan;
-    const uint32_t keys = is_of(s, LISTS)      ? p->transact_keys
+    const uint32_t keys = is_of(s, LISTS)      ? list_together(p->transact_keys - 1) + 1
                           : is_of(s, COUNTERS) ? TALLIES_KEYS
                                                : p->workload.keys;
     const uint32_t key = (uint32_t)prng_below(&s->prng, keys);
     char text[16];
     buffer_clear(&s->key);
     if (is_of(s, LISTS))
-        snprintf(text, sizeof text, "%u", key);
+        list_partition(key, text);
     else if (is_of(s, COUNTERS))
         tallies_key(key, text);
     if (is_of(s, LISTS) || is_of(s, COUNTERS)) {

@@ -31,6 +31,7 @@ enum {
     SETUP_S = 60, /* bounds, in virtual time: until the table is active */
     CALM_S = 30,
     TABLES_S = 90, /* until every table exists again, and no node is drained */
+    RECOVER_S = 5, /* until a cluster without faults serves as usual */
     SETTLE_S = 10, /* until acknowledged writes are everywhere */
     INDEXES_S = 60,
     MOVES_S = 120, /* until moving replicas are where they belong */
@@ -157,18 +158,21 @@ static struct http_client_options transact_http(void *context, uint32_t client)
 static void create_transacts(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
+    const uint64_t seed = world_seed(&s->run.world, WORLD_TRANSACTS, 0);
     const struct transacts_options transacts = {.scheduler = &s->run.world.scheduler,
                                                 .http = transact_http,
                                                 .context = s,
+                                                .failed = not_whole,
+                                                .failed_context = &s->run,
                                                 .clients = p->transacts,
                                                 .keys = p->transact_keys,
+                                                .pad = p->transact_pad,
                                                 .units = plan_side_units(p),
                                                 .think_ns = p->workload.think_ns,
                                                 .indexed = p->workload.indexed,
                                                 .salted = p->workload.salted,
                                                 .global_indexes = p->workload.global_indexes,
-                                                .seed =
-                                                    world_seed(&s->run.world, WORLD_TRANSACTS, 0)};
+                                                .seed = seed};
     s->transacts = transacts_create(&transacts);
 }
 
@@ -352,12 +356,12 @@ void sim_destroy(struct sim *s)
     world_deinit(&s->run.world);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         buffer_deinit(&s->told[i]);
-    for (uint32_t i = 0; i < DYNAMO_GLOBALS; i++)
-        buffer_deinit(&s->told_indexes[i]);
     for (int i = 0; i < TRANSACT_TABLES; i++)
         buffer_deinit(&s->told_lists[i]);
-    for (int i = 0; i < DYNAMO_GLOBALS; i++)
+    for (int i = 0; i < DYNAMO_GLOBALS; i++) {
+        buffer_deinit(&s->told_indexes[i]);
         buffer_deinit(&s->told_list_indexes[i]);
+    }
     buffer_deinit(&s->run.violation);
     free(s);
 }
@@ -501,47 +505,37 @@ static void sim_tables_ask(struct sim *s)
         sim_table_ask(s, limits_table, &s->told_limiter);
 }
 
+static bool check_table(struct sim *s, const struct buffer *table, struct buffer *why)
+{
+    return check_replicas(s->run.world.nodes, buffer_slice(table), s->run.plan.replicas, why);
+}
+
 static bool check_indexes(struct sim *s, const struct buffer *table, const struct buffer *indexes,
                           struct buffer *why)
 {
     for (int i = 0; i < DYNAMO_GLOBALS; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&indexes[i]), s->run.plan.replicas,
-                            why) ||
+        if (!check_table(s, &indexes[i], why) ||
             !check_index(s->run.world.nodes, buffer_slice(table), buffer_slice(&indexes[i]), why))
             return false;
     }
     return true;
 }
 
-static bool check_lists(struct sim *s, struct buffer *why)
-{
-    for (int i = 0; i < TRANSACT_TABLES && s->run.plan.transacts > 0; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told_lists[i]),
-                            s->run.plan.replicas, why))
-            return false;
-    }
-    return !lists_have_globals(s) || check_indexes(s, &s->told_lists[1], s->told_list_indexes, why);
-}
-
 static bool check_tables(struct sim *s, struct buffer *why)
 {
-    for (uint32_t i = 0; i < s->run.plan.workload.tables; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told[i]), s->run.plan.replicas,
-                            why))
-            return false;
-    }
-    if (s->run.plan.workload.global_indexes && !check_indexes(s, &s->told[0], s->told_indexes, why))
-        return false;
-    return check_lists(s, why) &&
-           (s->run.plan.follows == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_followed),
-                           s->run.plan.replicas, why)) &&
-           (s->run.plan.tallies == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_counters),
-                           s->run.plan.replicas, why)) &&
-           (s->run.plan.limiters == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_limiter), s->run.plan.replicas,
-                           why));
+    const struct plan *p = &s->run.plan;
+    bool good = true;
+    for (uint32_t i = 0; i < p->workload.tables && good; i++)
+        good = check_table(s, &s->told[i], why);
+    for (int i = 0; i < TRANSACT_TABLES && p->transacts > 0 && good; i++)
+        good = check_table(s, &s->told_lists[i], why);
+    if (p->workload.global_indexes)
+        good = good && check_indexes(s, &s->told[0], s->told_indexes, why);
+    if (lists_have_globals(s))
+        good = good && check_indexes(s, &s->told_lists[1], s->told_list_indexes, why);
+    return good && (p->follows == 0 || check_table(s, &s->told_followed, why)) &&
+           (p->tallies == 0 || check_table(s, &s->told_counters, why)) &&
+           (p->limiters == 0 || check_table(s, &s->told_limiter, why));
 }
 
 /* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. Or at most
@@ -549,17 +543,16 @@ static bool check_tables(struct sim *s, struct buffer *why)
 static void await_moves(struct sim *s)
 {
     struct buffer why = {0};
-    const bool waits = s->run.plan.moves || s->run.plan.workload.global_indexes;
-    struct instant until = sim_after(s, (s->run.plan.moves                     ? MOVES_S
-                                         : s->run.plan.workload.global_indexes ? INDEXES_S
-                                                                               : 0) *
-                                            NS_PER_S);
+    const int64_t wait_s = s->run.plan.moves                     ? MOVES_S
+                           : s->run.plan.workload.global_indexes ? INDEXES_S
+                                                                 : 0;
+    const struct instant until = sim_after(s, wait_s * NS_PER_S);
     bool good = false;
     do {
         sim_tables_ask(s);
         buffer_clear(&why);
         good = s->run.violation.size > 0 || check_tables(s, &why);
-        if (!good && waits)
+        if (!good && wait_s > 0)
             sim_pass(s, sim_after(s, MOVES_LOOK_S * NS_PER_S), NULL);
     } while (!good && instant_before(s->run.world.scheduler.now, until));
     buffer_deinit(&why);
@@ -652,6 +645,17 @@ static void calm(struct sim *s)
     await_moves(s);
 }
 
+/* Work, splits and everything else goes on, but no fault strikes: strong reads must be answered. */
+static void go_on_without_faults(struct sim *s)
+{
+    if (s->run.plan.transacts == 0 || s->run.plan.steady_ns == 0)
+        return;
+    faults_end(s->faults);
+    sim_pass(s, sim_after(s, RECOVER_S * NS_PER_S), NULL);
+    transacts_expect_answers(s->transacts);
+    sim_pass(s, sim_after(s, s->run.plan.steady_ns), NULL);
+}
+
 /* Routers must not take more than the table may use. A fault may add what a new ledger begins with,
  * and tokens that no ledger hears of: each about a grant to every router. With policy periodic
  * every ledger, also the first, begins with the tokens of a period. */
@@ -679,23 +683,18 @@ static bool check_watch(struct sim *s, const struct gac_watch *w)
 
 static void judge(struct sim *s)
 {
-    if (s->run.violation.size > 0)
-        return;
-    if (!check_nodes(s->run.world.nodes, s->run.plan.nodes, &s->run.violation) ||
-        !check_tables(s, &s->run.violation))
-        return;
-    if (!transacts_check(s->transacts, &s->run.violation) ||
-        !expiries_check(s->expiries, &s->run.violation) ||
-        !tallies_check(s->tallies, &s->run.violation) ||
-        !follows_check(s->follows, &s->run.violation) ||
-        !limits_check(s->limits, &s->run.violation))
+    struct buffer *why = &s->run.violation;
+    if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
+        !check_tables(s, why) || !transacts_check(s->transacts, why) ||
+        !expiries_check(s->expiries, why) || !tallies_check(s->tallies, why) ||
+        !follows_check(s->follows, why) || !limits_check(s->limits, why))
         return;
     for (uint32_t i = 0; vends(&s->run.plan) && i < s->watch_count; i++) {
         if (!check_watch(s, &s->watches[i]))
             return;
     }
     if (s->run.plan.keep_history)
-        recording_verify(&s->history, &s->run.violation);
+        recording_verify(&s->history, why);
 }
 
 void sim_run(struct sim *s, struct sim_result *out)
@@ -714,6 +713,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         drains_begin(s->drains);
         saltings_begin(s->saltings);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
+        go_on_without_faults(s);
         calm(s);
     }
     judge(s);

@@ -37,6 +37,10 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     const struct request *q = &o->request;
     struct buffer *set = &requests->env->scratch;
     struct buffer row = {0};
+    if (q->op == REQUEST_CHECK && !prepared->anchors && MUTATED(RAFT_MUTATION_CHECK_UNLOCKED)) {
+        env_reply(requests->env, o, REPLY_OK)->verdict = o->verdict;
+        return;
+    }
     buffer_clear(set);
     change_set_begin(set, w->cost_mcu, write_burst(requests, o));
     struct transaction_lock lock = {
@@ -195,7 +199,8 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
         items_refuse_corrupt(requests, o, STATUS_CORRUPT);
         return false;
     }
-    e->writes = lock.kind != LOCK_CHECK;
+    e->writes = lock.kind != LOCK_CHECK &&
+                !(lock.kind == LOCK_DELETE && MUTATED(RAFT_MUTATION_KEEP_DELETED));
     e->write = *o;
     e->write.request = (struct request){.id = o->request.id,
                                         .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
@@ -290,6 +295,11 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
     if ((e->lock != NULL && (e->lock->resolving || !e->lock->applied)) ||
         (e->record != NULL && (e->record->changing || !e->record->applied))) {
         env_refuse(requests->env, o, REPLY_OVERLOADED, "the part is being ended already");
+        return;
+    }
+    if (MUTATED(RAFT_MUTATION_REFUSE_DECIDED) && e->commits && e->record == NULL &&
+        instant_before(requests->env->now, instant_add_ms(e->lock->since, 10000))) {
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "not now");
         return;
     }
     if (e->commits && e->lock != NULL && !ending_plan(requests, p, o, e))

@@ -600,7 +600,8 @@ bool transactions_let_range(struct transactions *transactions, struct partition 
     bool free = true;
     if (!transactions_are_known(transactions, p, o))
         return false;
-    if (p->locks->lock_count == 0 || MUTATED(RAFT_MUTATION_READ_LOCKED))
+    if (p->locks->lock_count == 0 || MUTATED(RAFT_MUTATION_READ_LOCKED) ||
+        MUTATED(RAFT_MUTATION_SCAN_LOCKED))
         return true;
     LIST_FOREACH (l, &p->locks->locks, place) {
         if (lock_is_in(l, lo, hi))

@@ -9,6 +9,7 @@
 #include "engine/node/token_sweep.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/store/change_set.h"
+#include "replication/raft_mutation.h"
 
 enum {
     RETRY_MS = 20,
@@ -205,7 +206,8 @@ static bool record_turn(struct transactions *transactions, const struct partitio
 {
     const struct instant now = transactions->env->now;
     const bool fence = r->row.state == TRANSACTION_ABORTED && r->row.keys.size == 0;
-    const int64_t wait_ms = fence ? FENCE_MS : decide_ms(transactions);
+    const int64_t fence_ms = MUTATED(RAFT_MUTATION_FORGET_FENCE) ? 0 : FENCE_MS;
+    const int64_t wait_ms = fence ? fence_ms : decide_ms(transactions);
     if (!r->applied || r->changing)
         return false;
     if (fence || r->row.state == TRANSACTION_PENDING) {

@@ -134,6 +134,17 @@ MISTAKE(a_decision_told_before_it_is_durable, RAFT_MUTATION_DECIDE_EARLY, 6,
 MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 83,
         .faults = FAULT(CRASH) | FAULT(CUT) | FAULT(PAUSE), TRANSACTS)
 
+/* Parts of a transaction take unequal times, and others come between. */
+#define SLOW_PARTS FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000)
+MISTAKE(a_check_takes_no_lock, RAFT_MUTATION_CHECK_UNLOCKED, 44, SLOW_PARTS)
+MISTAKE(a_query_in_spite_of_a_lock, RAFT_MUTATION_SCAN_LOCKED, 1, TRANSACTS, CLIENTS(1))
+MISTAKE(a_deletion_that_is_decided_does_nothing, RAFT_MUTATION_KEEP_DELETED, 1, TRANSACTS, CLIENTS(1))
+MISTAKE(a_token_stands_for_any_request, RAFT_MUTATION_ANY_DIGEST, 1, TRANSACTS, CLIENTS(1))
+MISTAKE(a_snapshot_without_tokens, RAFT_MUTATION_FORGET_TOKENS, 1, FORCED(FAULT(WIPE)), TRANSACTS, CLIENTS(1))
+MISTAKE(what_was_given_up_is_forgotten, RAFT_MUTATION_FORGET_FENCE, 75,
+        FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000))
+MISTAKE(a_decided_part_is_refused, RAFT_MUTATION_REFUSE_DECIDED, 5, TRANSACTS, CLIENTS(1))
+
 /* ---- time to live: an item that is written anew must stay ---- */
 #define EXPIRIES THREE_NODES, CLIENTS(1), .expiries = 12, MS(4000)
 MISTAKE(an_item_expires_unjudged, RAFT_MUTATION_EXPIRE_UNJUDGED, 2, EXPIRIES)
