@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/settings/replication.h"
-#include "engine/message/message.h"
+#include "engine/node/operation.h"
 
 enum {
     COMPACT_STEP_BYTES = 256 * 1024,
@@ -384,7 +384,7 @@ static void groups_refuse_proposal(struct groups *groups, const struct partition
 bool groups_may_propose(struct groups *groups, const struct partition *p, const struct operation *o,
                         size_t payload)
 {
-    enum raft_outcome outcome = raft_may_propose(p->raft, payload);
+    enum raft_outcome outcome = raft_may_propose(p->raft, payload, operation_is_owed(o));
     if (outcome != RAFT_OK)
         groups_refuse_proposal(groups, p, o, outcome);
     return outcome == RAFT_OK;
@@ -395,7 +395,8 @@ struct inflight *groups_propose(struct groups *groups, struct partition *p,
                                 struct slice tail)
 {
     uint64_t index;
-    enum raft_outcome outcome = raft_propose(p->raft, groups->env->now, kind, head, tail, &index);
+    enum raft_outcome outcome = raft_propose(p->raft, groups->env->now, kind, head, tail,
+                                             operation_is_owed(o), &index);
     if (outcome != RAFT_OK) {
         groups_refuse_proposal(groups, p, o, outcome);
         return NULL;

@@ -2,7 +2,8 @@
  * heartbeats, or for the disks. */
 #pragma once
 
-#include "engine/message/message.h"
+#include "engine/message/request_traits.h"
+#include "engine/node/env.h"
 
 struct operation {
     uint64_t from;
@@ -16,3 +17,10 @@ struct operation {
     uint64_t questions; /* about locked items that were asked after the read came: from this number
                            on; 0: it met no lock */
 };
+
+/* Whether what the operation writes is owed: it ends what was begun, or does what was decided. The node's
+ * own entries are: they forget what is done. */
+static inline bool operation_is_owed(const struct operation *o)
+{
+    return o->from == FROM_SELF || traits_of(&o->request)->owed;
+}

@@ -49,6 +49,7 @@ struct proposals {
     struct inflight *slots; /* owns `size` slots */
     uint32_t size;          /* a power of two */
     uint32_t count;
+    size_t owed_bytes; /* of the entries that end locks, if their transactions are committed */
     STAILQ_HEAD(, inflight) free;
     STAILQ_HEAD(, inflight) own; /* own records, in the order of the log */
     struct shadow *shadows;      /* owns; grows */
@@ -65,8 +66,13 @@ static inline bool proposals_are_full(const struct proposals *proposals)
     return STAILQ_EMPTY(&proposals->free);
 }
 
-/* Whether a record of this payload size can be taken now; if not, the request was refused. */
+/* Whether a record of this payload size can be taken now; if not, the request was refused. What is owed
+ * (operation_is_owed) is refused only if the disk has failed, or for want of slots that are its own.
+ * PROPOSALS-1  While no segment of the log can be made, others leave the space of `owed_bytes`. */
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload);
+/* The same for a record that promises another one, of `promised` bytes. */
+bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,
+                           size_t promised);
 /* The entry was proposed to the group. proposals_take takes it when it is committed. */
 struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
                                const struct operation *o, enum log_kind kind, uint64_t index,
@@ -91,6 +97,8 @@ void proposals_count_feed(struct partition *p, struct inflight *e, size_t bytes)
 void proposals_void(struct proposals *proposals, struct partition *p);
 /* Whether a split of the partition is on its way. */
 bool proposals_split(const struct partition *p);
+/* Whether a split or a step of a merge is on its way. */
+bool proposals_change_range(const struct partition *p);
 /* Drops all proposals of the group, and answers their requests: the outcome is unknown. */
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why);
 /* The newest proposed change of a key. NULL: no change. Lends until the next change. */

@@ -25,7 +25,7 @@ bool token_is_over(const struct node_env *env, struct slice value)
     struct reader r = {value, false};
     transaction_token_walk(&(struct codec){.in = &r}, &t);
     return !r.failed && t.state == TRANSACTION_COMMITTED &&
-           t.wall_ms + TOKEN_MS <= env_wall_ms(env);
+           t.wall_ms + TOKEN_MS <= env_agreed_ms(env);
 }
 
 void token_sweep_slice(struct node_env *env, struct partition *p)

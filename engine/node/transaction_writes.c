@@ -62,7 +62,12 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
                                                                       .digest = part->digest,
                                                                       .wall_ms = record.wall_ms});
     }
-    struct inflight *e = proposals_may_write(requests->proposals, o, set->size) &&
+    const struct lock_room room = {
+        write_feed_bytes(q, w),
+        LOCK_END_BYTES + q->write.key.size + write_payload(p, q, w->item, w)};
+    const size_t decision = prepared->anchors ? LOCK_END_BYTES + 2 * part->anchor.size + row.size : 0;
+    struct inflight *e = proposals_may_promise(requests->proposals, o, set->size,
+                                               room.log_bytes + decision) &&
                                  groups_may_propose(requests->groups, p, o, set->size)
                              ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
                                               slice_make(NULL, 0))
@@ -73,7 +78,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
         e->consumed_mcu = w->cost_mcu - w->paid_mcu;
         e->collection_bytes = w->collection_bytes;
         transactions_lock_proposed(requests->transactions, p, q->write.key, part, q->write.moves,
-                                   write_feed_bytes(q, w));
+                                   room);
         if (prepared->anchors)
             transactions_record_proposed(requests->transactions, p, part->anchor, part->id,
                                          buffer_slice(&row));
@@ -271,7 +276,7 @@ static void ending_propose(struct requests *requests, struct partition *p,
         if (writes)
             proposals_count_feed(p, inflight, write_feed_bytes(q, &e->effect));
         if (e->lock != NULL)
-            transactions_lock_ends(p, e->lock);
+            transactions_lock_ends(requests->transactions, p, e->lock);
         if (e->record != NULL)
             e->record->changing = true;
         if (e->commits && e->record != NULL && MUTATED(RAFT_MUTATION_DECIDE_EARLY)) {

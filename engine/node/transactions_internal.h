@@ -22,7 +22,7 @@ struct lock_table {
     struct id_map numbered_records;
     struct id_map by_id; /* of records, by a hash */
     uint32_t lock_count;
-    size_t feed_bytes;           /* the sum of the locks' */
+    struct lock_room room;       /* the sum of the locks' */
     uint32_t moving;             /* locks of items that move */
     LIST_HEAD(, lock) locks;     /* owns */
     LIST_HEAD(, record) records; /* owns */
@@ -44,6 +44,12 @@ static inline void lock_table_wake(struct transactions *transactions, struct loc
 {
     t->at = instant_earlier(t->at, at);
     transactions->at = instant_earlier(transactions->at, at);
+}
+
+/* Whether other part i has been told what is decided, and has answered. */
+static inline bool record_has_told(const struct record *r, uint32_t i)
+{
+    return (r->told[i / 64] >> i % 64 & 1) != 0;
 }
 
 /* NULL: none. */

@@ -145,7 +145,7 @@ static bool record_tell(struct transactions *transactions, const struct lock_tab
         const struct slice key = reader_sized(&keys);
         if (index_maps_leaves(transactions->maps, storage_key_table(key)))
             bit_set(r->told, i, true);
-        if (bit_of(r->told, i))
+        if (record_has_told(r, i))
             continue;
         all = false;
         if (bit_of(r->telling, i) || !again)
@@ -242,6 +242,16 @@ static void record_append_end(struct buffer *set, const struct record *r)
     buffer_deinit(&key);
 }
 
+/* Tells the parts of what is committed. */
+static void records_tell(struct transactions *transactions, struct lock_table *t)
+{
+    struct record *r;
+    LIST_FOREACH (r, &t->records, place) {
+        if (r->applied && r->row.state == TRANSACTION_COMMITTED)
+            record_tell(transactions, t, r);
+    }
+}
+
 static void records_turn(struct transactions *transactions, struct lock_table *t,
                          struct partition *p)
 {
@@ -331,7 +341,8 @@ static void lock_table_turn(struct transactions *transactions, struct lock_table
         return;
     }
     t->at = INSTANT_NEVER;
-    if (p->frozen.index != 0) {
+    if (p->frozen.index != 0) { /* nothing that it would propose has an effect */
+        records_tell(transactions, t);
         lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
         return;
     }

@@ -58,7 +58,7 @@ static struct slice encoded(const struct buffer *b)
 static uint32_t class_of(struct slice frame)
 {
     enum {
-        ENVELOPE_HEAD = 70
+        ENVELOPE_HEAD = 90
     };
     uint32_t key = frame.data[0];
     if (key == MESSAGE_REQUEST && frame.size > 9)

@@ -2,12 +2,14 @@
  * when somebody dies. */
 #include "tests/check.h"
 
+#include <errno.h>
+
 #include "base/config.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/node_internal.h"
-#include "engine/node/transactions.h"
+#include "engine/node/transactions_internal.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 #include "tests/temporary.h"
@@ -149,7 +151,7 @@ static struct partition_stats scene_stats(struct scene *s)
     return stats;
 }
 
-static const struct partition *scene_partition(struct scene *s)
+static struct partition *scene_partition(struct scene *s)
 {
     return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
 }
@@ -324,16 +326,30 @@ TEST(parts_of_a_table_that_is_gone_are_not_waited_for)
     scene_close(&s);
 }
 
-static enum reply_code scene_delete_table(struct scene *s)
+static enum reply_code scene_close_replica(struct scene *s, bool ended)
 {
     struct buffer info = {0};
     partition_info_encode(&info, &scene_partition(s)->info);
-    const struct request close = {.op = REQUEST_PARTITION_CLOSE,
-                                  .partition = scene_partition(s)->info.id,
-                                  .replica = {.info = buffer_slice(&info), .table_deleted = true}};
+    const struct request close = {
+        .op = REQUEST_PARTITION_CLOSE,
+        .partition = scene_partition(s)->info.id,
+        .replica = {.info = buffer_slice(&info), .table_deleted = true, .ended = ended}};
     const enum reply_code code = scene_ask(s, &close);
     buffer_deinit(&info);
     return code;
+}
+
+/* As the catalog's leader does: the group ends before its replicas go. */
+static enum reply_code scene_delete_table(struct scene *s)
+{
+    enum reply_code code = scene_close_replica(s, false);
+    scene_pass(s, 10);
+    if (code == REPLY_OVERLOADED)
+        code = scene_close_replica(s, false);
+    if (code != REPLY_OK)
+        return code;
+    assert_int_not_equal(lone_answer(&s->w)->frozen.index, 0);
+    return scene_close_replica(s, true);
 }
 
 /* Else the other part would be asked about at a table that is gone. */
@@ -357,6 +373,38 @@ TEST(a_table_goes_with_its_own_parts)
     scene_open(&s);
     assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_int_equal(scene_delete_table(&s), REPLY_OK);
+    scene_close(&s);
+}
+
+/* What is decided behind the entry that ends the group has no effect: nobody would tell the other parts. */
+TEST(nothing_is_committed_in_a_group_that_has_ended)
+{
+    struct scene s;
+    scene_open(&s);
+    scene_part_elsewhere(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_close_replica(&s, false), REPLY_OVERLOADED);
+    assert_int_not_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_false(transactions_owe(scene_partition(&s)));
+    assert_int_equal(scene_close_replica(&s, false), REPLY_OK);
+    assert_int_equal(scene_close_replica(&s, true), REPLY_OK);
+    scene_close(&s);
+}
+
+/* Locks that could not be read may be those of a committed transaction. */
+TEST(a_group_whose_locks_are_not_known_does_not_end)
+{
+    struct scene s;
+    scene_open(&s);
+    scene_part_elsewhere(&s);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    scene_partition(&s)->locks->lost = true;
+    scene_partition(&s)->locks->at = s.w.node->transactions.at = INSTANT_NEVER; /* not read again yet */
+    assert_int_equal(scene_close_replica(&s, false), REPLY_OVERLOADED);
+    assert_int_equal(scene_partition(&s)->frozen.index, 0);
+    scene_partition(&s)->locks->at = s.w.node->transactions.at = s.w.now;
+    scene_pass(&s, 100);
     assert_int_equal(scene_delete_table(&s), REPLY_OK);
     scene_close(&s);
 }
@@ -427,6 +475,71 @@ TEST(what_was_decided_is_done_after_a_crash)
     lone_crash(&s.w);
     scene_expect(&s, NEW, NEW);
     lone_assert_verified(&s.w, 2);
+    scene_close(&s);
+}
+
+/* ---- room ---- */
+
+enum {
+    OTHERS = 3, /* names of items that no transaction has */
+    QUEUE = 16  /* node_queue_max */
+};
+
+static void scene_prepare_both(struct scene *s)
+{
+    assert_int_equal(scene_prepare(s, FIRST), REPLY_OK);
+    assert_int_equal(scene_prepare(s, SECOND), REPLY_OK);
+}
+
+static void scene_expect_done(struct scene *s)
+{
+    assert_int_equal(scene_about(s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    scene_pass(s, 100);
+    scene_expect(s, NEW, NEW);
+    assert_int_equal(scene_stats(s).transactions.locks, 0);
+    assert_int_equal(transactions_log_bytes(scene_partition(s)), 0);
+    assert_int_equal(s->w.node->proposals.owed_bytes, 0);
+}
+
+/* Writes are refused before the space goes that was promised to locks. */
+TEST(what_is_prepared_is_done_on_a_full_disk)
+{
+    struct scene s;
+    scene_open(&s);
+    scene_prepare_both(&s);
+    const size_t kept = transactions_log_bytes(scene_partition(&s));
+    assert_in_range(kept, 100, 20000);
+    node_log_space(s.w.node,
+                   node_log_end(s.w.node) + log_record_size(kept) + 4 * LOG_HEADER_SIZE + LOG_RESERVE,
+                   ENOSPC);
+    assert_int_equal(scene_write(&s, OTHERS), REPLY_FULL);
+    assert_int_equal(scene_prepare(&s, OTHERS), REPLY_FULL);
+    scene_expect_done(&s);
+    scene_close(&s);
+}
+
+TEST(what_is_prepared_is_done_with_a_full_store)
+{
+    struct scene s;
+    scene_open(&s);
+    scene_prepare_both(&s);
+    s.w.node->log.map_full = true;
+    assert_int_equal(scene_write(&s, OTHERS), REPLY_FULL);
+    scene_expect_done(&s);
+    scene_close(&s);
+}
+
+/* Locks that a new leader finds take their room, too. */
+TEST(what_was_prepared_has_room_in_the_log_after_a_crash)
+{
+    struct scene s;
+    scene_open(&s);
+    scene_prepare_both(&s);
+    const size_t kept = transactions_log_bytes(scene_partition(&s));
+    lone_crash(&s.w);
+    assert_int_equal(scene_write(&s, SECOND), REPLY_LOCKED);
+    assert_in_range(transactions_log_bytes(scene_partition(&s)), kept / 2, 2 * kept);
+    scene_expect_done(&s);
     scene_close(&s);
 }
 
