@@ -112,7 +112,7 @@ static enum reply_code scene_prepare(struct scene *s, uint32_t name)
     return scene_ask(s, &r);
 }
 
-static enum reply_code scene_about(struct scene *s, enum request_op op, uint32_t name)
+static struct request scene_request_about(struct scene *s, enum request_op op, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     const struct slice key = r.write.key;
@@ -122,6 +122,12 @@ static enum reply_code scene_about(struct scene *s, enum request_op op, uint32_t
     request_edit_transaction(&r)->id_low = s->part.id.low;
     request_edit_transaction(&r)->token = slice_make(s->token, sizeof s->token);
     request_edit_transaction(&r)->commits = request_edit_transaction(&r)->aborts = false;
+    return r;
+}
+
+static enum reply_code scene_about(struct scene *s, enum request_op op, uint32_t name)
+{
+    const struct request r = scene_request_about(s, op, name);
     return scene_ask(s, &r);
 }
 
@@ -180,6 +186,22 @@ TEST(what_is_prepared_is_locked_until_it_is_decided_and_done)
     assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
     scene_expect(&s, NEW, OLD + 1);
     lone_assert_verified(&s.w, 2);
+    scene_close(&s);
+}
+
+/* A router that hears nothing asks again, while the entry is on its way to the disks. */
+TEST(a_decision_that_is_asked_for_twice_is_told_twice)
+{
+    struct scene s;
+    scene_open(&s);
+    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
+    struct request decide = scene_request_about(&s, REQUEST_TRANSACT_DECIDE, FIRST);
+    lone_ask(&s.w, &decide);
+    assert_int_equal(s.w.answer_count, 0);
+    assert_int_equal(scene_ask(&s, &decide), REPLY_OK);
+    scene_pass(&s, 100);
+    scene_expect(&s, NEW, NEW);
     scene_close(&s);
 }
 
