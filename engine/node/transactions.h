@@ -27,7 +27,6 @@
 #include "engine/transaction/transaction.h"
 
 enum {
-    FENCE_MS = 10 * 60000, /* what was refused in advance is known for so long */
     MARKS = 1024
 };
 
