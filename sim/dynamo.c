@@ -226,7 +226,7 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
         APPEND(out, ",{\"AttributeName\":\"v\",\"AttributeType\":\"N\"}");
     APPEND(out, "],");
     if (spec->global_indexes)
-        append_globals(out, spec->units);
+        append_globals(out, spec->index_units > 0 ? spec->index_units : spec->units);
     if (spec->indexed && sort != 0) {
         APPEND(out, "\"LocalSecondaryIndexes\":[");
         append_index(out, "by-v", "ALL");

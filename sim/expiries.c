@@ -137,7 +137,8 @@ static void client_saw(struct expiry_client *c, uint32_t number)
 {
     struct expiries *e = c->all;
     struct expiring_key *k = &c->keys[c->key];
-    const int64_t over_ms = expiries_wall_ms(e) + e->options.ahead_ms + MARGIN_MS;
+    const int64_t ahead_ms = k->last_put ? e->options.ahead_at_last_ms : e->options.ahead_ms;
+    const int64_t over_ms = expiries_wall_ms(e) + ahead_ms + MARGIN_MS;
     for (uint32_t i = 0; i < k->count; i++) {
         const struct candidate was = k->all[i];
         if (was.number != number && (number != 0 || was.end_ms > over_ms))

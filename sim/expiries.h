@@ -20,9 +20,10 @@ struct expiries_options {
     struct http_client_options (*http)(void *context, uint32_t client);
     void *context;
     uint32_t clients;
-    uint32_t units;    /* of the table; 0: on demand */
-    int64_t ahead_ms;  /* the most that a node's wall clock is ahead; below zero: each is behind */
-    int64_t window_ms; /* ttl_window_ms */
+    uint32_t units;   /* of the table; 0: on demand */
+    int64_t ahead_ms; /* the most that a node's wall clock is ahead; below zero: each is behind */
+    int64_t ahead_at_last_ms; /* the same after the faults */
+    int64_t window_ms;        /* ttl_window_ms */
     int64_t think_ns;
     uint64_t seed;
 };

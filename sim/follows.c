@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/prng.h"
+#include "base/probe.h"
 #include "sim/dynamo.h"
 
 #define STREAMS "DynamoDBStreams_20120810."
@@ -35,6 +36,8 @@ struct followed_shard {
     char id[ID_SIZE];
     char parent[ID_SIZE]; /* empty: none */
     bool ended;
+    bool
+        trimmed; /* up to which record is not known: the next read begins with the first that is there */
     char last[NUMBER_SIZE]; /* the sequence number of the last record; empty: none yet */
     struct buffer iterator; /* owns; empty: none */
 };
@@ -64,8 +67,10 @@ struct follows {
     char last[FOLLOW_KEYS][NUMBER_SIZE];
     uint64_t read[FOLLOW_KEYS]; /* the same, by the last strong reads */
     uint32_t reads;
-    uint32_t next;    /* the item to read */
-    uint64_t numbers; /* used so far */
+    uint32_t next;         /* the item to read */
+    uint64_t numbers;      /* used so far */
+    struct instant *begun; /* owns; of writes, by number */
+    size_t begun_capacity;
     uint32_t records;
     struct instant quiet_from; /* 0: not known yet */
     struct buffer wrong;       /* the first record that did not fit */
@@ -155,6 +160,15 @@ static struct slice image_of(struct slice record, const char *name, const char *
     return end == NULL ? rest : slice_make(rest.data, (size_t)(end - rest.data));
 }
 
+/* Whether the record of the write with this number may have been trimmed. Deletions have no number. */
+static bool may_be_trimmed(const struct follows *f, uint64_t number)
+{
+    const int64_t kept_ms = f->options.kept_ms;
+    return kept_ms != INT64_MAX &&
+           (number == 0 || number > f->numbers ||
+            !instant_before(follows_now(f), instant_add_ms(f->begun[number], kept_ms)));
+}
+
 static void take_record(struct follows *f, struct slice record)
 {
     char number[NUMBER_SIZE];
@@ -168,7 +182,7 @@ static void take_record(struct follows *f, struct slice record)
     keep(number, sizeof number, text_of(record, "\"SequenceNumber\":\""));
     if (key >= FOLLOW_KEYS)
         follows_wrong(f, "a record of no item", record);
-    else if (f->values[key] != was)
+    else if (f->values[key] != was && !may_be_trimmed(f, was))
         follows_wrong(f, "a record does not follow the one before", record);
     else if (strcmp(number, f->last[key]) <= 0 || strcmp(number, shard->last) <= 0)
         follows_wrong(f, "a sequence number does not rise", record);
@@ -192,6 +206,7 @@ static void take_records(struct follows *f, struct slice body)
         f->found = true;
     }
     buffer_set(&shard->iterator, next);
+    shard->trimmed = false;
     if (next.size == 0) {
         shard->ended = true;
         f->found = true;
@@ -243,11 +258,20 @@ static bool shard_choose(struct follows *f)
 
 /* ---- requests ---- */
 
+/* Returns the number of the write. */
+static uint64_t follows_begin_write(struct follows *f)
+{
+    const uint64_t number = ++f->numbers;
+    f->begun = must_grow(f->begun, number, &f->begun_capacity, sizeof f->begun[0]);
+    f->begun[number] = follows_now(f);
+    return number;
+}
+
 static const char *write_item(struct follow_client *c)
 {
     struct buffer *out = &c->body;
     const uint32_t key = (uint32_t)prng_below(&c->prng, FOLLOW_KEYS);
-    const uint64_t number = ++c->all->numbers, what = prng_below(&c->prng, 10);
+    const uint64_t number = follows_begin_write(c->all), what = prng_below(&c->prng, 10);
     buffer_append_format(out, "{\"TableName\":\"%s\",", follows_table);
     if (what < 5) {
         buffer_append_format(out, "\"Item\":{\"k\":{\"S\":\"%u\"},\"v\":{\"N\":\"%llu\"}}}", key,
@@ -271,14 +295,15 @@ static void append_arn(struct buffer *out, const struct follows *f)
     buffer_append_format(out, "{\"StreamArn\":\"%.*s\"", TEXT_OF(f->arn));
 }
 
-/* From the beginning, or behind the last record that was read. */
+/* From the first record that is there, or behind the last one that was read. */
 static void write_iterator(struct follow_client *c)
 {
     const struct followed_shard *shard = &c->all->shards[c->all->shard];
+    const bool goes_on = shard->last[0] != 0 && !shard->trimmed;
     append_arn(&c->body, c->all);
     buffer_append_format(&c->body, ",\"ShardId\":\"%s\",\"ShardIteratorType\":\"%s\"", shard->id,
-                         shard->last[0] != 0 ? "AFTER_SEQUENCE_NUMBER" : "TRIM_HORIZON");
-    if (shard->last[0] != 0)
+                         goes_on ? "AFTER_SEQUENCE_NUMBER" : "TRIM_HORIZON");
+    if (goes_on)
         buffer_append_format(&c->body, ",\"SequenceNumber\":\"%s\"", shard->last);
     buffer_append_text(&c->body, "}");
 }
@@ -338,6 +363,16 @@ static const char *client_write(struct follow_client *c)
 
 /* ---- answers ---- */
 
+/* Whether each item is what its last record says, or that record may have been trimmed. */
+static bool follows_agree(const struct follows *f)
+{
+    for (uint32_t key = 0; key < FOLLOW_KEYS; key++) {
+        if (f->read[key] != f->values[key] && !may_be_trimmed(f, f->read[key]))
+            return false;
+    }
+    return true;
+}
+
 /* An item. After the last one they are compared. */
 static void take_item(struct follow_client *c, struct slice body)
 {
@@ -347,7 +382,7 @@ static void take_item(struct follow_client *c, struct slice body)
     if (++f->next < FOLLOW_KEYS)
         return;
     f->next = 0;
-    c->work = memcmp(f->read, f->values, sizeof f->values) == 0 ? FOLLOW_DONE : FOLLOW_SHARDS;
+    c->work = follows_agree(f) ? FOLLOW_DONE : FOLLOW_SHARDS;
 }
 
 /* The follower's. */
@@ -404,10 +439,24 @@ static void client_made(struct follow_client *c, int status, struct slice body)
 static void client_refused(struct follow_client *c, int status, struct slice body)
 {
     struct follows *f = c->all;
-    if (c->work == FOLLOW_RECORDS && dynamo_says(body, "ExpiredIterator"))
-        buffer_clear(&f->shards[f->shard].iterator);
-    else if (c->work >= FOLLOW_SHARDS && status == 400 && !dynamo_says(body, "Throttl") &&
-             !dynamo_says(body, "ThroughputExceeded") && c->work != FOLLOW_READ)
+    const bool reads_shard = c->work == FOLLOW_ITERATOR || c->work == FOLLOW_RECORDS;
+    const bool trims = f->options.kept_ms != INT64_MAX;
+    struct followed_shard *shard = reads_shard ? &f->shards[f->shard] : NULL;
+    if (c->work == FOLLOW_RECORDS && dynamo_says(body, "ExpiredIterator")) {
+        buffer_clear(&shard->iterator);
+    } else if (trims && reads_shard && dynamo_says(body, "TrimmedDataAccess")) {
+        PROBE("who follows a stream comes too late for its records");
+        buffer_clear(&shard->iterator);
+        shard->ended = shard->trimmed || shard->last[0] == 0; /* all of it */
+        shard->trimmed = true;
+        f->found = true;
+        c->work = FOLLOW_RECORDS;
+    } else if (trims && reads_shard && dynamo_says(body, "ResourceNotFound")) {
+        PROBE("a shard is forgotten before it was read to its end");
+        shard->ended = f->found = true;
+        c->work = FOLLOW_RECORDS;
+    } else if (c->work >= FOLLOW_SHARDS && status == 400 && !dynamo_says(body, "Throttl") &&
+               !dynamo_says(body, "ThroughputExceeded") && c->work != FOLLOW_READ)
         follows_wrong(f, "a read of the stream is refused", body);
     if (f->wrong.size > 0)
         c->work = FOLLOW_DONE;
@@ -530,6 +579,7 @@ void follows_destroy(struct follows *f)
         buffer_deinit(&f->shards[i].iterator);
     free(f->clients);
     free(f->shards);
+    free(f->begun);
     buffer_deinit(&f->arn);
     buffer_deinit(&f->wrong);
     free(f);

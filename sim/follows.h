@@ -3,7 +3,10 @@
  * The table has few items, so that many writes meet. The follower reads a shard once the shard's parent
  * is read to its end, and keeps the items as the records tell. Each record must fit: OldImage is the item
  * as the follower has it, and sequence numbers rise. So no record may be lost, come twice, or come before
- * an earlier one of the same item. At last the items equal those that strong reads find. */
+ * an earlier one of the same item. At last the items equal those that strong reads find.
+ *
+ * If records are kept for seconds only, the follower may come too late for some. Then a record may be
+ * missing only if its write was begun that long ago. */
 #pragma once
 
 #include "sim/http_client.h"
@@ -18,6 +21,7 @@ struct follows_options {
     void *context;
     uint32_t clients; /* that write, and one that follows; 0: none */
     uint32_t units;   /* of the table; 0: on demand */
+    int64_t kept_ms;  /* a record is surely there for so long; INT64_MAX: for the whole run */
     int64_t think_ns;
     uint64_t seed;
 };

@@ -4,6 +4,19 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "engine/catalog/catalog.h"
+#include "engine/node/control_port.h"
+
+const struct table *run_find_table(const struct run *r, const char *name)
+{
+    for (uint32_t id = 1; id <= r->world.plan.nodes; id++) {
+        const struct node *n = node_process_node(r->world.nodes[id]);
+        if (n != NULL && node_control_term(n) != 0)
+            return catalog_find(node_catalog(n), slice_of(name));
+    }
+    return NULL;
+}
+
 void run_violate(struct run *r, const char *format, ...)
 {
     char text[512];

@@ -1,14 +1,15 @@
 /* sim.c - one simulated run: a world, work and faults, and the checks at the end. */
 #include "sim/sim.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "base/settings/choices.h"
 #include "base/settings/expiry.h"
 #include "base/settings/gac.h"
+#include "base/settings/indexes.h"
 #include "base/settings/limiter.h"
+#include "base/settings/streams.h"
 #include "gac/vend.h"
 #include "include/weir/policy_table.h"
 #include "sim/admission_watch.h"
@@ -20,10 +21,13 @@
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
 #include "sim/limits.h"
+#include "sim/plan_extras.h"
 #include "sim/saltings.h"
+#include "sim/silence.h"
 #include "sim/splits.h"
 #include "sim/table_churn.h"
 #include "sim/tallies.h"
+#include "sim/told.h"
 #include "sim/transacts.h"
 #include "sim/world.h"
 
@@ -39,6 +43,8 @@ enum {
     STEPS_BETWEEN_LOOKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
     WATCHES_MAX = 2 + DYNAMO_GLOBALS,
+    TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
+    UNITS_OF_KIB = 4,
     LIMITED_UNITS = 50,  /* per key: ten times one write and two reads */
     INDEXED_UNITS = 150, /* the same, with two local indexes */
 };
@@ -55,9 +61,7 @@ struct sim {
     struct tallies *tallies;     /* owns */
     struct follows *follows;     /* owns */
     struct limits *limits;       /* owns */
-    struct buffer told_followed;
-    struct buffer told_counters;
-    struct buffer told_limiter;
+    struct silence silence;
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
@@ -67,10 +71,7 @@ struct sim {
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
-    struct buffer told[TABLES_MAX]; /* the tables, as the catalog describes them at the end */
-    struct buffer told_indexes[DYNAMO_GLOBALS]; /* the first table's global indexes */
-    struct buffer told_lists[TRANSACT_TABLES];  /* the tables of transactions */
-    struct buffer told_list_indexes[DYNAMO_GLOBALS];
+    struct told told;
 };
 
 static void not_whole(void *context, struct slice why)
@@ -112,11 +113,16 @@ static struct process *wall_process(const struct sim *s, uint32_t i)
                      : router_process_base(s->run.world.routers[i - nodes]);
 }
 
-/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. */
-static void halve_skews(struct sim *s)
+/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. Short times need more. */
+static void lessen_skews(struct sim *s)
 {
-    for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++)
-        wall_process(s, i)->wall_skew_ms /= 2;
+    for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++) {
+        int64_t *skew_ms = &wall_process(s, i)->wall_skew_ms;
+        if (s->run.plan.limiters > 0)
+            *skew_ms /= 2;
+        if (plan_has(&s->run.plan, SIM_SHORT_TIMES))
+            *skew_ms %= SIM_SHORT_SKEW_MS;
+    }
 }
 
 static void create_world(struct sim *s)
@@ -141,8 +147,7 @@ static void create_world(struct sim *s)
         .timings = p->timings,
         .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
     world_init(&s->run.world, &world);
-    if (p->limiters > 0)
-        halve_skews(s);
+    lessen_skews(s);
     for (uint32_t id = 1; id <= p->nodes; id++)
         s->run.world.nodes[id]->medium.hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
 }
@@ -167,6 +172,8 @@ static void create_transacts(struct sim *s)
                                                 .indexed = p->workload.indexed,
                                                 .salted = p->workload.salted,
                                                 .global_indexes = p->workload.global_indexes,
+                                                .index_units = p->workload.index_units,
+                                                .tokens_last = plan_keeps_tokens(p),
                                                 .seed =
                                                     world_seed(&s->run.world, WORLD_TRANSACTS, 0)};
     s->transacts = transacts_create(&transacts);
@@ -192,7 +199,8 @@ static void create_expiries(struct sim *s)
                                               .context = s,
                                               .clients = p->expiries,
                                               .units = plan_side_units(p),
-                                              .ahead_ms = ahead_ms,
+                                              .ahead_ms = ahead_ms + p->wall_ahead_ms,
+                                              .ahead_at_last_ms = ahead_ms,
                                               .window_ms = config_expiry(&p->config)->ttl_window_ms,
                                               .think_ns = p->workload.think_ns,
                                               .seed = world_seed(&s->run.world, WORLD_EXPIRIES, 0)};
@@ -229,6 +237,13 @@ static struct http_client_options follow_http(void *context, uint32_t client)
                       world_seed(&s->run.world, WORLD_FOLLOWS, 1 + client));
 }
 
+/* How long a record is there after its write was begun, whoever judges that by which clock. */
+static int64_t stream_kept_ms(const struct plan *p)
+{
+    const int64_t ms = config_streams(&p->config)->stream_retention_ms;
+    return ms > TRIM_NEVER_MS ? INT64_MAX : ms - 2 * SIM_SHORT_SKEW_MS;
+}
+
 static void create_follows(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
@@ -237,6 +252,7 @@ static void create_follows(struct sim *s)
                                             .context = s,
                                             .clients = p->follows,
                                             .units = p->workload.partitions * p->workload.units,
+                                            .kept_ms = stream_kept_ms(p),
                                             .think_ns = p->workload.think_ns,
                                             .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 0)};
     s->follows = follows_create(&follows);
@@ -305,6 +321,23 @@ static void create_clients(struct sim *s)
     }
 }
 
+/* All tables that are compared at the end. */
+static void list_tables(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    for (uint32_t i = 0; i < p->workload.tables; i++)
+        told_add(&s->told, tables_name(i), i == 0 && p->workload.global_indexes);
+    for (int i = 0; i < TRANSACT_TABLES && p->transacts > 0; i++)
+        told_add(&s->told, transacts_tables[i],
+                 i == TRANSACT_TABLES - 1 && p->workload.global_indexes);
+    if (p->follows > 0)
+        told_add(&s->told, follows_table, false);
+    if (p->tallies > 0)
+        told_add(&s->told, tallies_table, false);
+    if (p->limiters > 0)
+        told_add(&s->told, limits_table, false);
+}
+
 struct sim *sim_create(const struct sim_options *options)
 {
     struct sim *s = must_calloc(1, sizeof *s);
@@ -315,6 +348,7 @@ struct sim *sim_create(const struct sim_options *options)
     for (uint32_t i = 1; i <= p->workload.counters; i++)
         recording_count(&s->history, p->workload.keys - i);
     s->history.off = !p->keep_history;
+    list_tables(s);
     create_world(s);
     create_clients(s);
     create_transacts(s);
@@ -344,20 +378,10 @@ void sim_destroy(struct sim *s)
     tallies_destroy(s->tallies);
     follows_destroy(s->follows);
     limits_destroy(s->limits);
-    buffer_deinit(&s->told_limiter);
-    buffer_deinit(&s->told_followed);
-    buffer_deinit(&s->told_counters);
+    told_deinit(&s->told);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     world_deinit(&s->run.world);
-    for (uint32_t i = 0; i < TABLES_MAX; i++)
-        buffer_deinit(&s->told[i]);
-    for (uint32_t i = 0; i < DYNAMO_GLOBALS; i++)
-        buffer_deinit(&s->told_indexes[i]);
-    for (int i = 0; i < TRANSACT_TABLES; i++)
-        buffer_deinit(&s->told_lists[i]);
-    for (int i = 0; i < DYNAMO_GLOBALS; i++)
-        buffer_deinit(&s->told_list_indexes[i]);
     buffer_deinit(&s->run.violation);
     free(s);
 }
@@ -473,75 +497,19 @@ static void sim_table_ask(struct sim *s, const char *name, struct buffer *told)
     }
 }
 
-static bool lists_have_globals(const struct sim *s)
-{
-    return s->run.plan.transacts > 0 && s->run.plan.workload.global_indexes;
-}
-
 static void sim_tables_ask(struct sim *s)
 {
-    char name[64];
-    for (uint32_t i = 0; i < s->run.plan.workload.tables; i++)
-        sim_table_ask(s, tables_name(i), &s->told[i]);
-    for (int i = 0; i < DYNAMO_GLOBALS && s->run.plan.workload.global_indexes; i++) {
-        snprintf(name, sizeof name, "%s/%s", tables_name(0), dynamo_globals[i]);
-        sim_table_ask(s, name, &s->told_indexes[i]);
-    }
-    for (int i = 0; i < TRANSACT_TABLES && s->run.plan.transacts > 0; i++)
-        sim_table_ask(s, transacts_tables[i], &s->told_lists[i]);
-    for (int i = 0; i < DYNAMO_GLOBALS && lists_have_globals(s); i++) {
-        snprintf(name, sizeof name, "%s/%s", transacts_tables[1], dynamo_globals[i]);
-        sim_table_ask(s, name, &s->told_list_indexes[i]);
-    }
-    if (s->run.plan.follows > 0)
-        sim_table_ask(s, follows_table, &s->told_followed);
-    if (s->run.plan.tallies > 0)
-        sim_table_ask(s, tallies_table, &s->told_counters);
-    if (s->run.plan.limiters > 0)
-        sim_table_ask(s, limits_table, &s->told_limiter);
+    for (uint32_t i = 0; i < s->told.count; i++)
+        sim_table_ask(s, s->told.all[i].name, &s->told.all[i].bytes);
 }
 
-static bool check_indexes(struct sim *s, const struct buffer *table, const struct buffer *indexes,
-                          struct buffer *why)
+/* Until indexes have what nodes keep for them. A change costs an index more units than it has KiB. */
+static int64_t indexes_ns(const struct sim *s)
 {
-    for (int i = 0; i < DYNAMO_GLOBALS; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&indexes[i]), s->run.plan.replicas,
-                            why) ||
-            !check_index(s->run.world.nodes, buffer_slice(table), buffer_slice(&indexes[i]), why))
-            return false;
-    }
-    return true;
-}
-
-static bool check_lists(struct sim *s, struct buffer *why)
-{
-    for (int i = 0; i < TRANSACT_TABLES && s->run.plan.transacts > 0; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told_lists[i]),
-                            s->run.plan.replicas, why))
-            return false;
-    }
-    return !lists_have_globals(s) || check_indexes(s, &s->told_lists[1], s->told_list_indexes, why);
-}
-
-static bool check_tables(struct sim *s, struct buffer *why)
-{
-    for (uint32_t i = 0; i < s->run.plan.workload.tables; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told[i]), s->run.plan.replicas,
-                            why))
-            return false;
-    }
-    if (s->run.plan.workload.global_indexes && !check_indexes(s, &s->told[0], s->told_indexes, why))
-        return false;
-    return check_lists(s, why) &&
-           (s->run.plan.follows == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_followed),
-                           s->run.plan.replicas, why)) &&
-           (s->run.plan.tallies == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_counters),
-                           s->run.plan.replicas, why)) &&
-           (s->run.plan.limiters == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_limiter), s->run.plan.replicas,
-                           why));
+    const struct plan *p = &s->run.plan;
+    const int64_t kib = p->nodes * config_indexes(&p->config)->index_backlog_bytes / KIB;
+    const int64_t units = p->workload.index_units;
+    return (INDEXES_S + (units > 0 ? UNITS_OF_KIB * kib / units : 0)) * NS_PER_S;
 }
 
 /* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. Or at most
@@ -550,15 +518,14 @@ static void await_moves(struct sim *s)
 {
     struct buffer why = {0};
     const bool waits = s->run.plan.moves || s->run.plan.workload.global_indexes;
-    struct instant until = sim_after(s, (s->run.plan.moves                     ? MOVES_S
-                                         : s->run.plan.workload.global_indexes ? INDEXES_S
-                                                                               : 0) *
-                                            NS_PER_S);
+    const int64_t moves_ns = s->run.plan.moves ? MOVES_S * NS_PER_S : 0;
+    const int64_t lag_ns = s->run.plan.workload.global_indexes ? indexes_ns(s) : 0;
+    struct instant until = sim_after(s, moves_ns > lag_ns ? moves_ns : lag_ns);
     bool good = false;
     do {
         sim_tables_ask(s);
         buffer_clear(&why);
-        good = s->run.violation.size > 0 || check_tables(s, &why);
+        good = s->run.violation.size > 0 || told_check(&s->told, &s->run, &why);
         if (!good && waits)
             sim_pass(s, sim_after(s, MOVES_LOOK_S * NS_PER_S), NULL);
     } while (!good && instant_before(s->run.world.scheduler.now, until));
@@ -570,15 +537,12 @@ static void check_filled(struct sim *s)
 {
     struct buffer why = {0};
     bool good = !s->run.plan.workload.index_churn;
-    const struct instant until = sim_after(s, INDEXES_S * NS_PER_S);
+    const struct instant until = sim_after(s, indexes_ns(s));
     while (!good && s->run.violation.size == 0 &&
            instant_before(s->run.world.scheduler.now, until)) {
         sim_tables_ask(s);
         buffer_clear(&why);
-        good = true;
-        for (int i = 0; i < DYNAMO_GLOBALS && good; i++)
-            good = check_index(s->run.world.nodes, buffer_slice(&s->told[0]),
-                               buffer_slice(&s->told_indexes[i]), &why);
+        good = told_check_first(&s->told, &s->run, &why);
     }
     if (!good && s->run.violation.size == 0)
         run_violate(&s->run, "%.*s", TEXT_OF(why));
@@ -612,7 +576,27 @@ static struct duration calm_time(const struct sim *s)
     if (s->run.plan.limits || w->indexed) /* rows of indexes cost, too */
         ns += (w->indexed ? INDEXED_UNITS : LIMITED_UNITS) * (int64_t)w->keys * w->tables *
               NS_PER_S / w->units;
+    if (w->index_units > 0)
+        ns += indexes_ns(s) + INDEXED_UNITS * (int64_t)w->keys * NS_PER_S / w->index_units;
     return (struct duration){ns};
+}
+
+static bool silence_is_broken(const struct sim *s)
+{
+    return silence_is_over(&s->silence);
+}
+
+static void keep_silent(struct sim *s)
+{
+    s->silence = (struct silence){
+        .run = &s->run, .tables = s->tables, .saltings = s->saltings, .splits = s->splits};
+    set_plans(s, CLIENT_IDLE);
+    sim_pass(s, sim_after(s, SILENCE_S * NS_PER_S), NULL);
+    silence_break(&s->silence);
+    const int64_t ns = SILENCE_ENDS_S * NS_PER_S + indexes_ns(s);
+    if (!sim_pass(s, sim_after(s, ns), silence_is_broken))
+        waited_in_vain(s, "a change does not end while nothing is written");
+    check_filled(s);
 }
 
 static void calm(struct sim *s)
@@ -640,6 +624,10 @@ static void calm(struct sim *s)
         if (!sim_pass(s, sim_after(s, limits_time(s->limits).ns), limits_are_looked_at))
             waited_in_vain(s, "the buckets of the rate limiter do not come to rest");
         check_filled(s);
+        begun = s->run.world.scheduler.now.ns;
+    }
+    if (plan_has(&s->run.plan, SIM_SILENCE)) {
+        keep_silent(s);
         begun = s->run.world.scheduler.now.ns;
     }
     s->history.calm_ns = s->run.world.scheduler.now.ns;
@@ -682,7 +670,7 @@ static void judge(struct sim *s)
     if (s->run.violation.size > 0)
         return;
     if (!check_nodes(s->run.world.nodes, s->run.plan.nodes, &s->run.violation) ||
-        !check_tables(s, &s->run.violation))
+        !told_check(&s->told, &s->run, &s->run.violation))
         return;
     if (!transacts_check(s->transacts, &s->run.violation) ||
         !expiries_check(s->expiries, &s->run.violation) ||
