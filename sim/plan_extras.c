@@ -110,6 +110,8 @@ void plan_extras(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6578747261730000));
     plan_choose_extras(plan, o, &p);
+    if (plan->expiries == 0 && plan->follows == 0) /* there is nothing to switch */
+        plan->extras &= ~SIM_EXTRA_BIT(SIM_SWITCHES);
     plan_wall(plan, o);
     plan_short_times(plan, &p);
     plan_scarce_index(plan, &p);

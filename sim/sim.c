@@ -35,6 +35,7 @@ enum {
     SETUP_S = 60, /* bounds, in virtual time: until the table is active */
     CALM_S = 30,
     TABLES_S = 90, /* until every table exists again, and no node is drained */
+    SWITCH_PAUSE_MS = 300,
     SETTLE_S = 10, /* until acknowledged writes are everywhere */
     INDEXES_S = 60,
     MOVES_S = 120, /* until moving replicas are where they belong */
@@ -49,8 +50,27 @@ enum {
     INDEXED_UNITS = 150, /* the same, with two local indexes */
 };
 
+/* Clients of one kind, behind those of the workload and the one of tables. */
+enum {
+    GROUP_TRANSACTS,
+    GROUP_EXPIRIES,
+    GROUP_TALLIES,
+    GROUP_FOLLOWS,
+    GROUP_LIMITS,
+    GROUP_SWITCHES,
+    GROUPS
+};
+
+struct client_group {
+    struct world *world; /* borrows */
+    uint32_t first;
+    uint32_t count;
+    enum world_stream stream;
+};
+
 struct sim {
     struct run run;
+    struct client_group groups[GROUPS];
     struct faults *faults;       /* owns */
     struct splits *splits;       /* owns */
     struct tables *tables;       /* owns */
@@ -61,6 +81,7 @@ struct sim {
     struct tallies *tallies;     /* owns */
     struct follows *follows;     /* owns */
     struct limits *limits;       /* owns */
+    struct switches *switches;   /* owns */
     struct silence silence;
     struct leader_kill leader_kill;
     struct recording history;
@@ -125,6 +146,34 @@ static void lessen_skews(struct sim *s)
     }
 }
 
+/* Numbers the clients that come behind the workload's and the one of tables. Returns how many. */
+static uint32_t set_groups(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const uint32_t counts[GROUPS] = {[GROUP_TRANSACTS] = p->transacts,
+                                     [GROUP_EXPIRIES] = p->expiries,
+                                     [GROUP_TALLIES] = p->tallies,
+                                     [GROUP_FOLLOWS] = p->follows > 0 ? p->follows + 1 : 0,
+                                     [GROUP_LIMITS] = p->limiters,
+                                     [GROUP_SWITCHES] =
+                                         plan_has(p, SIM_SWITCHES) ? SWITCHES_CLIENTS : 0};
+    static const enum world_stream streams[GROUPS] = {WORLD_TRANSACTS, WORLD_EXPIRIES,
+                                                      WORLD_TALLIES,   WORLD_FOLLOWS,
+                                                      WORLD_LIMITS,    WORLD_SWITCHES};
+    uint32_t first = p->clients + 1;
+    for (int i = 0; i < GROUPS; i++) {
+        s->groups[i] = (struct client_group){&s->run.world, first, counts[i], streams[i]};
+        first += counts[i];
+    }
+    return first - p->clients - 1;
+}
+
+static struct http_client_options group_http(void *context, uint32_t client)
+{
+    const struct client_group *g = context;
+    return world_http(g->world, g->first + client, world_seed(g->world, g->stream, 1 + client));
+}
+
 static void create_world(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
@@ -133,10 +182,7 @@ static void create_world(struct sim *s)
         .nodes = p->nodes,
         .routers = p->routers,
         .gac = p->gac,
-        /* The first of the others makes and deletes tables. Then come those of transactions, those
-         * whose items expire, those of counters, those of streams, and those of the limiter. */
-        .clients = p->clients + 1 + p->transacts + p->expiries + p->tallies +
-                   (p->follows > 0 ? p->follows + 1 : 0) + p->limiters,
+        .clients = p->clients + 1 + set_groups(s), /* the one makes and deletes tables */
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -152,19 +198,12 @@ static void create_world(struct sim *s)
         s->run.world.nodes[id]->medium.hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
 }
 
-static struct http_client_options transact_http(void *context, uint32_t client)
-{
-    struct sim *s = context;
-    return world_http(&s->run.world, s->run.plan.clients + 1 + client,
-                      world_seed(&s->run.world, WORLD_TRANSACTS, 1 + client));
-}
-
 static void create_transacts(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const struct transacts_options transacts = {.scheduler = &s->run.world.scheduler,
-                                                .http = transact_http,
-                                                .context = s,
+                                                .http = group_http,
+                                                .context = &s->groups[GROUP_TRANSACTS],
                                                 .clients = p->transacts,
                                                 .keys = p->transact_keys,
                                                 .units = plan_side_units(p),
@@ -179,11 +218,30 @@ static void create_transacts(struct sim *s)
     s->transacts = transacts_create(&transacts);
 }
 
-static struct http_client_options expiry_http(void *context, uint32_t client)
+static bool may_switch(void *sim, enum switch_of which)
 {
-    struct sim *s = context;
-    return world_http(&s->run.world, s->run.plan.clients + 1 + s->run.plan.transacts + client,
-                      world_seed(&s->run.world, WORLD_EXPIRIES, 1 + client));
+    const struct sim *s = sim;
+    return which == SWITCH_TTL || which == SWITCH_STREAM_OF_TTL ? expiries_are_made(s->expiries)
+                                                                : follows_are_made(s->follows);
+}
+
+static void create_switches(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const bool items = p->expiries > 0, stream = p->follows > 0;
+    const struct switches_options switches = {.scheduler = &s->run.world.scheduler,
+                                              .http = group_http,
+                                              .context = &s->groups[GROUP_SWITCHES],
+                                              .may_switch = may_switch,
+                                              .sim = s,
+                                              .clients = s->groups[GROUP_SWITCHES].count,
+                                              .has = {[SWITCH_TTL] = items,
+                                                      [SWITCH_STREAM] = stream,
+                                                      [SWITCH_TTL_OF_STREAM] = stream,
+                                                      [SWITCH_STREAM_OF_TTL] = items},
+                                              .pause_ns = SWITCH_PAUSE_MS * NS_PER_MS,
+                                              .seed = world_seed(&s->run.world, WORLD_SWITCHES, 0)};
+    s->switches = switches_create(&switches);
 }
 
 static void create_expiries(struct sim *s)
@@ -195,46 +253,30 @@ static void create_expiries(struct sim *s)
         ahead_ms = skew_ms > ahead_ms ? skew_ms : ahead_ms;
     }
     const struct expiries_options expiries = {.scheduler = &s->run.world.scheduler,
-                                              .http = expiry_http,
-                                              .context = s,
+                                              .http = group_http,
+                                              .context = &s->groups[GROUP_EXPIRIES],
                                               .clients = p->expiries,
                                               .units = plan_side_units(p),
                                               .ahead_ms = ahead_ms + p->wall_ahead_ms,
                                               .ahead_at_last_ms = ahead_ms,
                                               .window_ms = config_expiry(&p->config)->ttl_window_ms,
+                                              .switches = s->switches,
                                               .think_ns = p->workload.think_ns,
                                               .seed = world_seed(&s->run.world, WORLD_EXPIRIES, 0)};
     s->expiries = expiries_create(&expiries);
-}
-
-static struct http_client_options tally_http(void *context, uint32_t client)
-{
-    struct sim *s = context;
-    const struct plan *p = &s->run.plan;
-    return world_http(&s->run.world, p->clients + 1 + p->transacts + p->expiries + client,
-                      world_seed(&s->run.world, WORLD_TALLIES, 1 + client));
 }
 
 static void create_tallies(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const struct tallies_options tallies = {.scheduler = &s->run.world.scheduler,
-                                            .http = tally_http,
-                                            .context = s,
+                                            .http = group_http,
+                                            .context = &s->groups[GROUP_TALLIES],
                                             .clients = p->tallies,
                                             .units = plan_tally_units(p),
                                             .think_ns = p->workload.think_ns,
                                             .seed = world_seed(&s->run.world, WORLD_TALLIES, 0)};
     s->tallies = tallies_create(&tallies);
-}
-
-static struct http_client_options follow_http(void *context, uint32_t client)
-{
-    struct sim *s = context;
-    const struct plan *p = &s->run.plan;
-    return world_http(&s->run.world,
-                      p->clients + 1 + p->transacts + p->expiries + p->tallies + client,
-                      world_seed(&s->run.world, WORLD_FOLLOWS, 1 + client));
 }
 
 /* How long a record is there after its write was begun, whoever judges that by which clock. */
@@ -248,22 +290,15 @@ static void create_follows(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const struct follows_options follows = {.scheduler = &s->run.world.scheduler,
-                                            .http = follow_http,
-                                            .context = s,
+                                            .http = group_http,
+                                            .context = &s->groups[GROUP_FOLLOWS],
                                             .clients = p->follows,
                                             .units = p->workload.partitions * p->workload.units,
                                             .kept_ms = stream_kept_ms(p),
+                                            .switches = s->switches,
                                             .think_ns = p->workload.think_ns,
                                             .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 0)};
     s->follows = follows_create(&follows);
-}
-
-static struct http_client_options limit_http(void *context, uint32_t client)
-{
-    struct sim *s = context;
-    const struct plan *p = &s->run.plan;
-    return world_http(&s->run.world, s->run.world.plan.clients - p->limiters + client,
-                      world_seed(&s->run.world, WORLD_LIMITS, 1 + client));
 }
 
 /* How far the wall clocks of nodes, or of nodes and routers, are apart at most. */
@@ -286,8 +321,8 @@ static void create_limits(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const struct limits_options limits = {.scheduler = &s->run.world.scheduler,
-                                          .http = limit_http,
-                                          .context = s,
+                                          .http = group_http,
+                                          .context = &s->groups[GROUP_LIMITS],
                                           .clients = p->limiters,
                                           .nodes_spread_ms = wall_spread_ms(s, false),
                                           .spread_ms = wall_spread_ms(s, true),
@@ -351,6 +386,7 @@ struct sim *sim_create(const struct sim_options *options)
     list_tables(s);
     create_world(s);
     create_clients(s);
+    create_switches(s);
     create_transacts(s);
     create_expiries(s);
     create_tallies(s);
@@ -377,6 +413,7 @@ void sim_destroy(struct sim *s)
     expiries_destroy(s->expiries);
     tallies_destroy(s->tallies);
     follows_destroy(s->follows);
+    switches_destroy(s->switches);
     limits_destroy(s->limits);
     told_deinit(&s->told);
     recording_deinit(&s->history);
@@ -474,6 +511,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     tallies_describe(s->tallies, &s->run.violation);
     follows_describe(s->follows, &s->run.violation);
     limits_describe(s->limits, &s->run.violation);
+    switches_describe(s->switches, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -554,7 +592,8 @@ static bool is_settled(const struct sim *s)
     return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
            saltings_are_over(s->saltings) && transacts_are_done(s->transacts) &&
            expiries_are_done(s->expiries) && tallies_are_done(s->tallies) &&
-           follows_are_done(s->follows) && limits_are_quiet(s->limits) && clients_done(s);
+           follows_are_done(s->follows) && switches_are_over(s->switches) &&
+           limits_are_quiet(s->limits) && clients_done(s);
 }
 
 static bool limits_are_looked_at(const struct sim *s)
@@ -611,6 +650,7 @@ static void calm(struct sim *s)
     tallies_end(s->tallies);
     follows_end(s->follows);
     limits_end(s->limits);
+    switches_end(s->switches);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
         s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.tallies > 0 ||
         s->run.plan.follows > 0 || s->run.plan.limiters > 0 || !drains_are_over(s->drains) ||
@@ -699,6 +739,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         tallies_begin(s->tallies);
         follows_begin(s->follows);
         limits_begin(s->limits);
+        switches_begin(s->switches);
         drains_begin(s->drains);
         saltings_begin(s->saltings);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);

@@ -37,6 +37,7 @@ enum world_stream {
     WORLD_SALTINGS,
     WORLD_TALLIES,
     WORLD_LIMITS,
+    WORLD_SWITCHES,
 };
 
 struct world_plan {
