@@ -235,6 +235,9 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
         APPEND(out, "],");
     }
     append_tags(out, spec);
+    if (spec->streams)
+        APPEND(out, "\"StreamSpecification\":{\"StreamEnabled\":true,"
+                    "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"},");
     if (spec->units == 0)
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else

@@ -89,17 +89,26 @@ static int64_t expiries_wall_ms(const struct expiries *e)
 
 /* ---- requests ---- */
 
+/* A transaction checks another item of the client besides, and so has two parts. */
 static const char *client_write_put(struct expiry_client *c)
 {
+    const bool parts = c->all->options.mixed && prng_below(&c->prng, 2) == 0;
+    if (parts)
+        buffer_append_format(
+            &c->body,
+            "{\"TransactItems\":[{\"ConditionCheck\":{\"TableName\":\"%s\",\"Key\":{"
+            "\"k\":{\"S\":\"%u.%u\"}},\"ConditionExpression\":"
+            "\"attribute_not_exists(absent)\"}},{\"Put\":",
+            expiries_table, c->number, (c->key + 1) % EXPIRIES_KEYS);
     buffer_append_format(&c->body,
                          "{\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%u.%u\"},"
-                         "\"n\":{\"N\":\"%u\"}",
+                         "\"v\":{\"N\":\"%u\"}",
                          expiries_table, c->number, c->key, c->put.number);
     if (c->put.end_ms != INT64_MAX)
         buffer_append_format(&c->body, ",\"t\":{\"N\":\"%lld\"}",
                              (long long)(c->put.end_ms / 1000));
-    buffer_append_text(&c->body, "}}");
-    return "PutItem";
+    buffer_append_text(&c->body, parts ? "}}}]}" : "}}");
+    return parts ? "TransactWriteItems" : "PutItem";
 }
 
 static const char *client_write_read(struct expiry_client *c)
@@ -125,7 +134,7 @@ static const char *client_write_switch(struct expiry_client *c)
 /* 0: no item. */
 static uint32_t number_in(struct slice body)
 {
-    static const char begin[] = "\"n\":{\"N\":\"";
+    static const char begin[] = "\"v\":{\"N\":\"";
     const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
     return at == NULL ? 0 : (uint32_t)strtoul((const char *)at + sizeof begin - 1, NULL, 10);
 }
@@ -344,7 +353,8 @@ static void client_run(void *context, uint64_t argument)
 {
     struct expiry_client *c = context;
     const struct dynamo_keys keys = {.partition = ATTR_STRING};
-    const struct dynamo_spec spec = {.keys = &keys, .units = c->all->options.units};
+    const struct dynamo_spec spec = {
+        .keys = &keys, .units = c->all->options.units, .global_indexes = c->all->options.mixed};
     const char *operation = "DescribeTable";
     (void)argument;
     client_choose(c);

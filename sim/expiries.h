@@ -23,8 +23,9 @@ struct expiries_options {
     uint32_t clients;
     uint32_t units;   /* of the table; 0: on demand */
     int64_t ahead_ms; /* the most that a node's wall clock is ahead; below zero: each is behind */
-    int64_t ahead_at_last_ms;        /* the same after the faults */
-    int64_t window_ms;               /* ttl_window_ms */
+    int64_t ahead_at_last_ms; /* the same after the faults */
+    int64_t window_ms;        /* ttl_window_ms */
+    bool mixed; /* the table has global indexes, and some items are put by transactions */
     const struct switches *switches; /* borrows */
     int64_t think_ns;
     uint64_t seed;

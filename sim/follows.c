@@ -34,6 +34,13 @@ enum follow_work {
     FOLLOW_DONE,
 };
 
+/* A record of a table that others write. */
+struct followed_edge {
+    uint32_t key;
+    uint64_t was; /* numbers of items; 0: there was none */
+    uint64_t is;
+};
+
 /* What the follower knows of the items by the records of a stream. */
 struct followed_stream {
     struct buffer arn;
@@ -91,6 +98,9 @@ struct follows {
     uint64_t numbers;              /* used so far */
     struct followed_write *writes; /* owns; by number */
     size_t write_capacity;
+    struct followed_edge *edges; /* owns */
+    uint32_t edge_count;
+    size_t edge_capacity;
     bool last_round; /* nothing was written any more when the present look at the streams began */
     uint32_t records;
     struct instant quiet_from; /* 0: not known yet */
@@ -101,6 +111,11 @@ struct follows {
 };
 
 static void client_next(struct follow_client *c, int64_t ns);
+
+static const char *table_name(const struct follows *f)
+{
+    return f->options.table != NULL ? f->options.table : follows_table;
+}
 
 static struct instant follows_now(const struct follows *f)
 {
@@ -190,6 +205,13 @@ static bool may_be_trimmed(const struct follows *f, uint64_t number)
             !instant_before(follows_now(f), instant_add_ms(f->writes[number].begun, kept_ms)));
 }
 
+static void take_edge(struct follows *f, struct followed_edge edge)
+{
+    f->edges = must_grow(f->edges, f->edge_count, &f->edge_capacity, sizeof f->edges[0]);
+    f->edges[f->edge_count++] = edge;
+    f->records++;
+}
+
 static void take_record(struct follows *f, struct slice record)
 {
     char number[NUMBER_SIZE];
@@ -202,6 +224,11 @@ static void take_record(struct follows *f, struct slice record)
     struct followed_shard *shard = &f->shards[f->shard];
     struct followed_stream *stream = &f->streams[shard->stream];
     keep(number, sizeof number, text_of(record, "\"SequenceNumber\":\""));
+    if (f->options.table != NULL) {
+        take_edge(f, (struct followed_edge){(uint32_t)key, was, is});
+        memcpy(shard->last, number, sizeof number);
+        return;
+    }
     if (key >= FOLLOW_KEYS || was > f->numbers || is > f->numbers)
         follows_wrong(f, "a record of no item", record);
     else if (stream->known[key] && stream->values[key] != was && !may_be_trimmed(f, was))
@@ -377,11 +404,9 @@ static void write_get_records(struct follow_client *c)
 static void write_table(struct follow_client *c)
 {
     const struct dynamo_keys keys = {.partition = ATTR_STRING};
-    const struct dynamo_spec spec = {.keys = &keys, .units = c->all->options.units};
+    const struct dynamo_spec spec = {
+        .keys = &keys, .units = c->all->options.units, .streams = true};
     dynamo_create_table(&c->body, follows_table, &spec);
-    must(c->body.data[--c->body.size] == '}');
-    buffer_append_text(&c->body, ",\"StreamSpecification\":{\"StreamEnabled\":true,"
-                                 "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}");
 }
 
 static const char *client_write(struct follow_client *c)
@@ -391,12 +416,12 @@ static const char *client_write(struct follow_client *c)
         write_table(c);
         return "CreateTable";
     case FOLLOW_AWAIT:
-        dynamo_table(&c->body, follows_table);
+        dynamo_table(&c->body, table_name(c->all));
         return "DescribeTable";
     case FOLLOW_WRITE:
         return write_item(c);
     case FOLLOW_STREAMS:
-        dynamo_table(&c->body, follows_table);
+        dynamo_table(&c->body, table_name(c->all));
         return STREAMS "ListStreams";
     case FOLLOW_SHARDS:
         append_arn(&c->body, c->all, c->all->stream);
@@ -413,8 +438,9 @@ static const char *client_write(struct follow_client *c)
     case FOLLOW_READ:
         buffer_append_format(
             &c->body,
-            "{\"TableName\":\"%s\",\"ConsistentRead\":true,\"Key\":{\"k\":{\"S\":\"%u\"}}}",
-            follows_table, c->all->next);
+            "{\"TableName\":\"%s\",\"ConsistentRead\":true,\"Key\":{\"k\":{\"S\":\"%u\"}%s}}",
+            table_name(c->all), c->all->next,
+            c->all->options.table != NULL ? ",\"s\":{\"S\":\"x\"}" : "");
         return "GetItem";
     case FOLLOW_IDLE:
     case FOLLOW_DONE:
@@ -425,6 +451,24 @@ static const char *client_write(struct follow_client *c)
 
 /* ---- answers ---- */
 
+/* Others write the items, and a salted key has records in several shards, which have no order. Each number is
+ * the new one of one record of its key, and the old one of another, but for the number that is left. */
+static bool edges_agree(const struct follows *f)
+{
+    for (uint32_t i = 0; i < f->edge_count; i++) {
+        const struct followed_edge e = f->edges[i];
+        uint32_t made = 0, replaced = 0;
+        for (uint32_t k = 0; k < f->edge_count; k++) {
+            made += f->edges[k].key == e.key && f->edges[k].is == e.is;
+            replaced += f->edges[k].key == e.key && f->edges[k].was == e.is;
+        }
+        if (e.key >= FOLLOW_KEYS ||
+            (e.is != 0 && (made != 1 || replaced != (f->read[e.key] != e.is))))
+            return false;
+    }
+    return true;
+}
+
 /* Whether each item is what its last record in the last stream says, or that record may have been trimmed. */
 static bool follows_agree(const struct follows *f)
 {
@@ -432,6 +476,8 @@ static bool follows_agree(const struct follows *f)
     const bool sure = switches_mark(f->options.switches, SWITCH_STREAM, &on) != 0;
     if (f->stream_count == 0 || (sure && !on))
         return true; /* there is no stream any more */
+    if (f->options.table != NULL)
+        return f->options.kept_ms != INT64_MAX || edges_agree(f);
     const struct followed_stream *s = &f->streams[f->stream_count - 1];
     for (uint32_t key = 0; key < FOLLOW_KEYS; key++) {
         if (s->known[key] && f->read[key] != s->values[key] && !may_be_trimmed(f, f->read[key]))
@@ -472,6 +518,8 @@ static bool writes_are_over(struct follows *f)
         if (f->clients[i].work != FOLLOW_DONE)
             return false;
     }
+    if (f->options.table != NULL && !f->options.writes_are_over(f->options.writers))
+        return false;
     if (f->quiet_from.ns == 0)
         f->quiet_from = instant_add_ms(follows_now(f), QUIET_MS);
     return f->ending && switches_are_over(f->options.switches) &&
@@ -537,7 +585,7 @@ static void client_made(struct follow_client *c, int status, struct slice body)
         f->made = true;
         c->work = FOLLOW_STREAMS;
     } else if (dynamo_says(body, "ResourceNotFound")) {
-        c->work = FOLLOW_MAKE;
+        c->work = f->options.table != NULL ? FOLLOW_AWAIT : FOLLOW_MAKE;
     }
 }
 
@@ -608,7 +656,7 @@ static bool follower_choose(struct follow_client *c)
 {
     struct follows *f = c->all;
     if (c->work == FOLLOW_IDLE)
-        c->work = FOLLOW_MAKE;
+        c->work = f->options.table != NULL ? FOLLOW_AWAIT : FOLLOW_MAKE;
     if (c->work != FOLLOW_RECORDS)
         return true;
     if (shard_choose(f)) {
@@ -652,7 +700,7 @@ struct follows *follows_create(const struct follows_options *options)
 {
     struct follows *f = must_calloc(1, sizeof *f);
     f->options = *options;
-    if (options->clients == 0)
+    if (options->clients == 0 && options->table == NULL)
         return f;
     f->clients = must_calloc(options->clients + 1, sizeof f->clients[0]);
     for (uint32_t i = 0; i <= options->clients; i++) {
@@ -677,6 +725,7 @@ void follows_destroy(struct follows *f)
     free(f->clients);
     free(f->shards);
     free(f->writes);
+    free(f->edges);
     for (uint32_t i = 0; i < f->stream_count; i++)
         buffer_deinit(&f->streams[i].arn);
     buffer_deinit(&f->wrong);

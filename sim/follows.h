@@ -23,8 +23,12 @@ struct follows_options {
     struct http_client_options (*http)(void *context, uint32_t client);
     void *context;
     uint32_t clients; /* that write, and one that follows; 0: none */
-    uint32_t units;   /* of the table; 0: on demand */
-    int64_t kept_ms;  /* a record is surely there for so long; INT64_MAX: for the whole run */
+    const char *
+        table; /* borrows; NULL: follows_table. Others write this one, and nobody switches its stream */
+    bool (*writes_are_over)(const void *writers);
+    const void *writers; /* borrows */
+    uint32_t units;      /* of the table; 0: on demand */
+    int64_t kept_ms;     /* a record is surely there for so long; INT64_MAX: for the whole run */
     const struct switches *switches; /* borrows */
     int64_t think_ns;
     uint64_t seed;

@@ -98,6 +98,17 @@ static void plan_scarce_index(struct plan *plan, struct prng *p)
     w->index_units += w->index_units == 0;
 }
 
+/* Nodes must be able to serve the global indexes that the table of items that expire has then. */
+static void plan_mixed(struct plan *plan)
+{
+    const struct workload *w = &plan->workload;
+    struct settings *c = config_edit_all(&plan->config);
+    if (!plan->limits || plan->expiries == 0 || !plan_has(plan, SIM_MIXED))
+        return;
+    c->node_wcu += 2 * DYNAMO_GLOBALS * w->partitions * w->units;
+    c->node_rcu = c->node_wcu;
+}
+
 bool plan_keeps_tokens(const struct plan *plan)
 {
     struct config usual;
@@ -115,4 +126,5 @@ void plan_extras(struct plan *plan, const struct sim_options *o)
     plan_wall(plan, o);
     plan_short_times(plan, &p);
     plan_scarce_index(plan, &p);
+    plan_mixed(plan);
 }

@@ -58,6 +58,7 @@ enum {
     GROUP_FOLLOWS,
     GROUP_LIMITS,
     GROUP_SWITCHES,
+    GROUP_LIST_FOLLOWER,
     GROUPS
 };
 
@@ -71,17 +72,18 @@ struct client_group {
 struct sim {
     struct run run;
     struct client_group groups[GROUPS];
-    struct faults *faults;       /* owns */
-    struct splits *splits;       /* owns */
-    struct tables *tables;       /* owns */
-    struct drains *drains;       /* owns */
-    struct saltings *saltings;   /* owns */
-    struct transacts *transacts; /* owns */
-    struct expiries *expiries;   /* owns */
-    struct tallies *tallies;     /* owns */
-    struct follows *follows;     /* owns */
-    struct limits *limits;       /* owns */
-    struct switches *switches;   /* owns */
+    struct faults *faults;         /* owns */
+    struct splits *splits;         /* owns */
+    struct tables *tables;         /* owns */
+    struct drains *drains;         /* owns */
+    struct saltings *saltings;     /* owns */
+    struct transacts *transacts;   /* owns */
+    struct expiries *expiries;     /* owns */
+    struct tallies *tallies;       /* owns */
+    struct follows *follows;       /* owns */
+    struct follows *list_follower; /* owns; of the table of transactions that has a stream */
+    struct limits *limits;         /* owns */
+    struct switches *switches;     /* owns */
     struct silence silence;
     struct leader_kill leader_kill;
     struct recording history;
@@ -146,6 +148,11 @@ static void lessen_skews(struct sim *s)
     }
 }
 
+static bool lists_are_followed(const struct plan *p)
+{
+    return p->transacts > 0 && plan_has(p, SIM_MIXED);
+}
+
 /* Numbers the clients that come behind the workload's and the one of tables. Returns how many. */
 static uint32_t set_groups(struct sim *s)
 {
@@ -156,10 +163,11 @@ static uint32_t set_groups(struct sim *s)
                                      [GROUP_FOLLOWS] = p->follows > 0 ? p->follows + 1 : 0,
                                      [GROUP_LIMITS] = p->limiters,
                                      [GROUP_SWITCHES] =
-                                         plan_has(p, SIM_SWITCHES) ? SWITCHES_CLIENTS : 0};
-    static const enum world_stream streams[GROUPS] = {WORLD_TRANSACTS, WORLD_EXPIRIES,
-                                                      WORLD_TALLIES,   WORLD_FOLLOWS,
-                                                      WORLD_LIMITS,    WORLD_SWITCHES};
+                                         plan_has(p, SIM_SWITCHES) ? SWITCHES_CLIENTS : 0,
+                                     [GROUP_LIST_FOLLOWER] = lists_are_followed(p)};
+    static const enum world_stream streams[GROUPS] = {
+        WORLD_TRANSACTS, WORLD_EXPIRIES, WORLD_TALLIES, WORLD_FOLLOWS,
+        WORLD_LIMITS,    WORLD_SWITCHES, WORLD_LISTS};
     uint32_t first = p->clients + 1;
     for (int i = 0; i < GROUPS; i++) {
         s->groups[i] = (struct client_group){&s->run.world, first, counts[i], streams[i]};
@@ -212,6 +220,7 @@ static void create_transacts(struct sim *s)
                                                 .salted = p->workload.salted,
                                                 .global_indexes = p->workload.global_indexes,
                                                 .index_units = p->workload.index_units,
+                                                .streams = lists_are_followed(p),
                                                 .tokens_last = plan_keeps_tokens(p),
                                                 .seed =
                                                     world_seed(&s->run.world, WORLD_TRANSACTS, 0)};
@@ -260,6 +269,7 @@ static void create_expiries(struct sim *s)
                                               .ahead_ms = ahead_ms + p->wall_ahead_ms,
                                               .ahead_at_last_ms = ahead_ms,
                                               .window_ms = config_expiry(&p->config)->ttl_window_ms,
+                                              .mixed = plan_has(p, SIM_MIXED),
                                               .switches = s->switches,
                                               .think_ns = p->workload.think_ns,
                                               .seed = world_seed(&s->run.world, WORLD_EXPIRIES, 0)};
@@ -299,6 +309,28 @@ static void create_follows(struct sim *s)
                                             .think_ns = p->workload.think_ns,
                                             .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 0)};
     s->follows = follows_create(&follows);
+}
+
+static bool lists_are_written(const void *transacts)
+{
+    return transacts_are_done(transacts);
+}
+
+static void create_list_follower(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const struct follows_options follows = {
+        .scheduler = &s->run.world.scheduler,
+        .http = group_http,
+        .context = &s->groups[GROUP_LIST_FOLLOWER],
+        .table = lists_are_followed(p) ? transacts_tables[TRANSACT_TABLES - 1] : NULL,
+        .writes_are_over = lists_are_written,
+        .writers = s->transacts,
+        .kept_ms = stream_kept_ms(p),
+        .switches = s->switches,
+        .think_ns = p->workload.think_ns,
+        .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 50)};
+    s->list_follower = follows_create(&follows);
 }
 
 /* How far the wall clocks of nodes, or of nodes and routers, are apart at most. */
@@ -365,6 +397,8 @@ static void list_tables(struct sim *s)
     for (int i = 0; i < TRANSACT_TABLES && p->transacts > 0; i++)
         told_add(&s->told, transacts_tables[i],
                  i == TRANSACT_TABLES - 1 && p->workload.global_indexes);
+    if (p->expiries > 0)
+        told_add(&s->told, expiries_table, plan_has(p, SIM_MIXED));
     if (p->follows > 0)
         told_add(&s->told, follows_table, false);
     if (p->tallies > 0)
@@ -391,6 +425,7 @@ struct sim *sim_create(const struct sim_options *options)
     create_expiries(s);
     create_tallies(s);
     create_follows(s);
+    create_list_follower(s);
     create_limits(s);
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
@@ -413,6 +448,7 @@ void sim_destroy(struct sim *s)
     expiries_destroy(s->expiries);
     tallies_destroy(s->tallies);
     follows_destroy(s->follows);
+    follows_destroy(s->list_follower);
     switches_destroy(s->switches);
     limits_destroy(s->limits);
     told_deinit(&s->told);
@@ -446,12 +482,6 @@ static bool vends(const struct plan *p)
     const enum gac_policy policy = (enum gac_policy)config_choices(&p->config)->gac;
     return table_policy_asks(&p->config, policy) &&
            table_policy_of(&p->config, policy)->share == NULL;
-}
-
-static bool has_periods(const struct config *c)
-{
-    return (table_policy_of(c, (enum gac_policy)config_choices(c)->gac)->flags &
-            WEIR_TABLE_PERIODS) != 0;
 }
 
 static void begin_watch(struct sim *s)
@@ -510,6 +540,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     expiries_describe(s->expiries, &s->run.violation);
     tallies_describe(s->tallies, &s->run.violation);
     follows_describe(s->follows, &s->run.violation);
+    follows_describe(s->list_follower, &s->run.violation);
     limits_describe(s->limits, &s->run.violation);
     switches_describe(s->switches, &s->run.violation);
 }
@@ -592,8 +623,8 @@ static bool is_settled(const struct sim *s)
     return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
            saltings_are_over(s->saltings) && transacts_are_done(s->transacts) &&
            expiries_are_done(s->expiries) && tallies_are_done(s->tallies) &&
-           follows_are_done(s->follows) && switches_are_over(s->switches) &&
-           limits_are_quiet(s->limits) && clients_done(s);
+           follows_are_done(s->follows) && follows_are_done(s->list_follower) &&
+           switches_are_over(s->switches) && limits_are_quiet(s->limits) && clients_done(s);
 }
 
 static bool limits_are_looked_at(const struct sim *s)
@@ -609,7 +640,7 @@ static struct duration calm_time(const struct sim *s)
 {
     const struct workload *w = &s->run.plan.workload;
     int64_t ns = CALM_S * NS_PER_S;
-    if (has_periods(&s->run.plan.config))
+    if (gac_has_periods(&s->run.plan.config))
         ns += 2 * (int64_t)w->keys * w->tables * config_gac(&s->run.plan.config)->gac_period_ms *
               NS_PER_MS;
     if (s->run.plan.limits || w->indexed) /* rows of indexes cost, too */
@@ -649,6 +680,7 @@ static void calm(struct sim *s)
     expiries_end(s->expiries);
     tallies_end(s->tallies);
     follows_end(s->follows);
+    follows_end(s->list_follower);
     limits_end(s->limits);
     switches_end(s->switches);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
@@ -680,31 +712,6 @@ static void calm(struct sim *s)
     await_moves(s);
 }
 
-/* Routers must not take more than the table may use. A fault may add what a new ledger begins with,
- * and tokens that no ledger hears of: each about a grant to every router. With policy periodic
- * every ledger, also the first, begins with the tokens of a period. */
-static bool check_watch(struct sim *s, const struct gac_watch *w)
-{
-    enum {
-        GRANTS_OF_A_FAULT = 4
-    };
-    const struct config *c = &s->run.plan.config;
-    bool touched = (s->run.plan.faults & SIM_FAULTS_GAC) != 0;
-    int64_t faults = touched ? (int64_t)faults_strikes(s->faults) : 0;
-    __int128 most_ms = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
-    if (has_periods(c))
-        most_ms += (__int128)config_gac(c)->gac_period_ms * (faults + 1);
-    __int128 most = w->ideal.rate * most_ms / 1000;
-    if (w->over_mcu <= most)
-        return true;
-    buffer_append_format(&s->run.violation,
-                         "routers took %lld mcu of the %s of table %u more than it may use, and "
-                         "%lld faults account for %lld\n",
-                         (long long)w->over_mcu, w->key.kind == GAC_READ ? "reads" : "writes",
-                         w->key.table, (long long)faults, (long long)most);
-    return false;
-}
-
 static void judge(struct sim *s)
 {
     if (s->run.violation.size > 0)
@@ -716,10 +723,12 @@ static void judge(struct sim *s)
         !expiries_check(s->expiries, &s->run.violation) ||
         !tallies_check(s->tallies, &s->run.violation) ||
         !follows_check(s->follows, &s->run.violation) ||
+        !follows_check(s->list_follower, &s->run.violation) ||
         !limits_check(s->limits, &s->run.violation))
         return;
     for (uint32_t i = 0; vends(&s->run.plan) && i < s->watch_count; i++) {
-        if (!check_watch(s, &s->watches[i]))
+        if (!gac_watch_check(&s->watches[i], &s->run.plan, faults_strikes(s->faults),
+                             &s->run.violation))
             return;
     }
     if (s->run.plan.keep_history)
@@ -738,6 +747,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         expiries_begin(s->expiries);
         tallies_begin(s->tallies);
         follows_begin(s->follows);
+        follows_begin(s->list_follower);
         limits_begin(s->limits);
         switches_begin(s->switches);
         drains_begin(s->drains);
@@ -777,50 +787,7 @@ struct slice sim_violation(const struct sim *s)
     return buffer_slice(&s->run.violation);
 }
 
-/* By kind of a world's event; NULL: the event is left out, because there are too many. */
-static const char *const kind_texts[] = {
-    [NETWORK_TRACE_LOST] = "envelope lost on from<<16|to",
-    [NETWORK_TRACE_LINK_DOWN] = "link down at process<<16|other",
-    [NODE_PROCESS_TRACE_STARTED] = "started: node, records replayed:",
-    [NODE_PROCESS_TRACE_CRASHED] = "crashed: node, 1 = power:",
-    [NODE_PROCESS_TRACE_LOG] = "log on disk: node, end lsn:",
-    [NODE_PROCESS_TRACE_LOG_FAILED] = "log write failed: node, lsn:",
-    [NODE_PROCESS_TRACE_CHECKPOINT] = "checkpoint: node",
-    [NODE_PROCESS_TRACE_WIPED] = "wiped: node",
-    [ROUTER_PROCESS_TRACE_STARTED] = "router started: process",
-    [ROUTER_PROCESS_TRACE_CRASHED] = "router crashed: process",
-    [GAC_PROCESS_TRACE_STARTED] = "GAC server started: process",
-    [GAC_PROCESS_TRACE_CRASHED] = "GAC server crashed: process",
-    [FAULTS_TRACE_STRIKE] = "fault<<16|where, how long:",
-    [FAULTS_TRACE_END] = "faults end",
-};
-
-static void describe_events(const struct sim *s, struct buffer *out)
-{
-    buffer_append_text(out, "the last events (ns of true time):\n");
-    for (uint64_t back = TRACE_EVENTS; back-- > 0;) {
-        const struct trace_event *e = trace_last(&s->run.world.trace, back);
-        const char *text = e == NULL || e->kind > FAULTS_TRACE_END ? NULL : kind_texts[e->kind];
-        if (text != NULL)
-            buffer_append_format(out, "  %12lld  %s %x, %lld\n", (long long)e->at.ns, text,
-                                 e->subject, (long long)e->value);
-    }
-}
-
 void sim_describe(struct sim *s, struct buffer *out)
 {
-    enum {
-        NODE_EVENTS = 12
-    };
-    plan_describe(&s->run.plan, out);
-    buffer_append_format(out, "at %lld ns of virtual time, after %llu events\n",
-                         (long long)s->run.world.scheduler.now.ns, (unsigned long long)s->events);
-    describe_events(s, out);
-    for (uint32_t id = 1; id <= s->run.plan.nodes; id++) {
-        struct node *n = node_process_node(s->run.world.nodes[id]);
-        buffer_append_format(out, "node %u, life %u%s:\n", id, s->run.world.nodes[id]->process.life,
-                             n == NULL ? ", down" : "");
-        if (n != NULL)
-            node_trace_describe(n, NODE_EVENTS, out);
-    }
+    run_describe(&s->run, s->events, out);
 }

@@ -335,6 +335,7 @@ static void client_run(void *context, uint64_t argument)
                                      .indexed = second && t->options.indexed,
                                      .global_indexes = second && t->options.global_indexes,
                                      .index_units = t->options.index_units,
+                                     .streams = second && t->options.streams,
                                      .salting = second && t->options.salted ? DYNAMO_SALTED
                                                                             : DYNAMO_UNSALTED};
     const char *operation = "DescribeTable";

@@ -38,6 +38,7 @@ enum world_stream {
     WORLD_TALLIES,
     WORLD_LIMITS,
     WORLD_SWITCHES,
+    WORLD_LISTS,
 };
 
 struct world_plan {
