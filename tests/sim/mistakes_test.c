@@ -148,9 +148,8 @@ MISTAKE(a_write_after_its_shards_end, RAFT_MUTATION_OUTLIVE_SHARD, 1, STREAMS)
 MISTAKE(a_snapshot_without_stream_records, RAFT_MUTATION_FORGET_STREAM, 4, FORCED(FAULT(WIPE)), STREAMS)
 
 /* ---- streams and time to live, in tables that have more than one feature or change all the time ---- */
-MISTAKE(a_late_step_ends_a_later_change, RAFT_MUTATION_ANY_SETTLE, 1,
-        .faults = FAULT(CUT) | FAULT(PAUSE), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES), .expiries = 6, .follows = 6,
-        MS(8000))
+MISTAKE(a_late_step_ends_a_later_change, RAFT_MUTATION_ANY_SETTLE, 13,
+        FORCED(FAULT(SLOW_DISK)), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES), .expiries = 6, .follows = 6, MS(8000))
 MISTAKE(a_part_of_a_transaction_makes_no_stream_record, RAFT_MUTATION_SKIP_STREAM, 1,
         THREE_NODES, CLIENTS(1), EXTRA(MIXED), .transacts = 4, MS(3000))
 MISTAKE(a_change_makes_no_record_of_a_stream_that_is_trimmed, RAFT_MUTATION_SKIP_STREAM, 1,
