@@ -214,7 +214,7 @@ static void client_end_operation(struct transact_client *c, int status, struct s
     const bool appends = c->work == TRANSACT_APPEND;
     const bool second = c->again;
     c->again = appends && !c->single && !second && outcome == SERIAL_UNKNOWN &&
-               prng_below(&c->prng, 2) == 0;
+               prng_below(&c->prng, 2) == 0 && t->options.tokens_last;
     if (c->again)
         return;
     /* A second attempt that was refused tells nothing of the first. */
@@ -334,6 +334,8 @@ static void client_run(void *context, uint64_t argument)
                                      .units = t->options.units,
                                      .indexed = second && t->options.indexed,
                                      .global_indexes = second && t->options.global_indexes,
+                                     .index_units = t->options.index_units,
+                                     .streams = second && t->options.streams,
                                      .salting = second && t->options.salted ? DYNAMO_SALTED
                                                                             : DYNAMO_UNSALTED};
     const char *operation = "DescribeTable";

@@ -458,7 +458,7 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         t->partition = p->info.id;
         t->term = p->led;
         t->at = INSTANT_NEVER;
-        t->sweep_at = instant_add_ms(transactions->env->now, SWEEP_MS);
+        t->sweep_at = next_sweep(transactions);
         lock_table_wake(transactions, t, t->sweep_at);
         p->locks = t;
         if (old == NULL || old->term != p->led || !MUTATED(RAFT_MUTATION_SPLIT_FORGETS))

@@ -27,7 +27,6 @@
 #include "engine/transaction/transaction.h"
 
 enum {
-    FENCE_MS = 10 * 60000, /* what was refused in advance is known for so long */
     MARKS = 1024,
     LOCK_END_BYTES = 1024 /* at most, of an entry that ends a lock, beside keys, items and their rows */
 };

@@ -9,8 +9,7 @@
 
 enum {
     INDEX_BITS = 7, /* of a call's token: the place of the part in its record */
-    NUMBERS = 1 << (32 - INDEX_BITS),
-    SWEEP_MS = 60000 /* between two looks for tokens that are over */
+    NUMBERS = 1 << (32 - INDEX_BITS)
 };
 
 struct lock_table {
@@ -36,6 +35,13 @@ _Static_assert(TRANSACTION_ITEMS_MAX <= 1 << INDEX_BITS, "a token has room for e
 static inline int64_t decide_ms(const struct transactions *transactions)
 {
     return config_transactions(transactions->env->config)->transaction_decide_ms;
+}
+
+/* The next look for tokens that are over. */
+static inline struct instant next_sweep(const struct transactions *transactions)
+{
+    return instant_add_ms(transactions->env->now,
+                          config_transactions(transactions->env->config)->transaction_sweep_ms);
 }
 
 /* There is something to do then. */

@@ -205,7 +205,9 @@ static bool record_turn(struct transactions *transactions, const struct partitio
 {
     const struct instant now = transactions->env->now;
     const bool fence = r->row.state == TRANSACTION_ABORTED && r->row.keys.size == 0;
-    const int64_t wait_ms = fence ? FENCE_MS : decide_ms(transactions);
+    const int64_t wait_ms =
+        fence ? config_transactions(transactions->env->config)->transaction_fence_ms
+              : decide_ms(transactions);
     if (!r->applied || r->changing)
         return false;
     if (fence || r->row.state == TRANSACTION_PENDING) {
@@ -287,7 +289,7 @@ static void tokens_delete(struct transactions *transactions, struct lock_table *
         const struct slice key = reader_sized(&keys);
         if (proposals_shadow(transactions->proposals, key, memtable_hash(key)) == NULL &&
             store_get(transactions->env->store, key, true, &value) == STATUS_OK &&
-            token_is_over(transactions->env, value))
+            token_row_is_over(transactions->env, value))
             change_set_append(
                 &set, &(struct change){.space = SPACE_TRANSACTIONS, .key = key, .old_size = -1});
     }
@@ -305,7 +307,7 @@ static void tokens_turn(struct transactions *transactions, struct lock_table *t,
     if (p->expired.size > 0)
         tokens_delete(transactions, t, p);
     if (!p->sweeping && !instant_before(now, t->sweep_at)) {
-        t->sweep_at = instant_add_ms(now, SWEEP_MS);
+        t->sweep_at = next_sweep(transactions);
         buffer_set(&p->swept_to,
                    key_in_space(p->info.lo, SPACE_TOKEN_KEYS, &transactions->env->lent));
         p->sweeping = true;

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/config.h"
+#include "base/settings/transactions.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
@@ -576,7 +577,7 @@ TEST(a_lock_without_a_record_is_dropped_and_its_transaction_refused)
     assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
     assert_int_equal(scene_prepare(&s, FIRST), REPLY_ABORTED);
     scene_expect(&s, OLD, OLD + 1);
-    scene_pass(&s, FENCE_MS);
+    scene_pass(&s, config_transactions(&s.w.config)->transaction_fence_ms);
     lone_assert_verified(&s.w, 2);
     scene_close(&s);
 }
