@@ -197,10 +197,14 @@ TEST(a_decision_that_is_asked_for_twice_is_told_twice)
     scene_open(&s);
     assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
     assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    struct request decide = scene_request_about(&s, REQUEST_TRANSACT_DECIDE, FIRST);
+    struct request decide = scene_request_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), again = decide;
     lone_ask(&s.w, &decide);
+    lone_ask(&s.w, &again);
     assert_int_equal(s.w.answer_count, 0);
-    assert_int_equal(scene_ask(&s, &decide), REPLY_OK);
+    lone_write_all(&s.w);
+    assert_int_equal(s.w.answer_count, 2);
+    assert_int_equal(s.w.answers[0].code, REPLY_OK);
+    assert_int_equal(s.w.answers[1].code, REPLY_OK);
     scene_pass(&s, 100);
     scene_expect(&s, NEW, NEW);
     scene_close(&s);
