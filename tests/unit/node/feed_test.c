@@ -1,6 +1,7 @@
 /* The feed of a base partition: what it carries to a global index, and when it refuses writes. */
 #include "base/config.h"
 #include "base/gac_policy.h"
+#include "engine/catalog/split.h"
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
@@ -48,15 +49,21 @@ static void scene_open(struct scene *s, int64_t index_wcu)
     s->w.globals = buffer_slice(&s->globals);
 }
 
-static void scene_table(struct scene *s)
+static void scene_fetch_index(struct scene *s)
 {
-    lone_open_table(&s->w, 1000, 1000);
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t/by-v")};
     lone_ask(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     buffer_set(&s->table_bytes, buffer_slice(&lone_answer(&s->w)->body));
+    arena_reset(&s->arena);
     assert_int_equal(table_decode(buffer_slice(&s->table_bytes), &s->arena, &s->index), STATUS_OK);
     assert_int_equal(s->index.index_of, s->w.table.id);
+}
+
+static void scene_table(struct scene *s)
+{
+    lone_open_table(&s->w, 1000, 1000);
+    scene_fetch_index(s);
 }
 
 static void scene_close(struct scene *s)
@@ -93,7 +100,6 @@ static uint32_t scene_rows(struct scene *s)
 /* Whether the index has a row of the name with this version. */
 static bool scene_has(struct scene *s, uint32_t name, uint32_t version)
 {
-    const struct partition_info *p = &s->index.partitions[0];
     const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
     struct buffer key = {0};
     lone_key(&s->w, name);
@@ -101,6 +107,7 @@ static bool scene_has(struct scene *s, uint32_t name, uint32_t version)
     storage_key_skip_hash(&item_key);
     storage_key_append_collection(&key, s->index.id, &v);
     buffer_append_slice(&key, item_key);
+    const struct partition_info *p = table_partition_of(&s->index, buffer_slice(&key));
     struct request r = {.op = REQUEST_GET, .partition = p->id, .epoch = p->epoch};
     r.get.key = buffer_slice(&key);
     r.get.consistent = true;
@@ -166,6 +173,72 @@ TEST(changes_outlive_a_crash)
     lone_crash(&s.w);
     scene_pass(&s, 50);
     lone_assert_verified(&s.w, 4);
+    scene_close(&s);
+}
+
+/* Cuts the index in the middle of its hashes: each half has half of its units. */
+static void scene_cut_index(struct scene *s)
+{
+    struct buffer body = {0};
+    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    struct table_split split = {.table_id = s->index.id,
+                                .partition = s->index.partitions[0].id,
+                                .epoch = s->index.partitions[0].epoch,
+                                .cut_count = 1};
+    split.cuts[0] = storage_key_write_bound(cut, s->index.id, UINT64_C(1) << 63);
+    table_split_share_equally(&split);
+    table_split_encode(&body, &split);
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    lone_ask(&s->w, &r);
+    scene_pass(s, 500);
+    lone_assert_answer(&s->w, REPLY_OK);
+    scene_fetch_index(s);
+    assert_int_equal(s->index.partition_count, 2);
+    buffer_deinit(&body);
+}
+
+/* A version from `from` on whose rows lie in this half of the index. */
+static uint32_t scene_version_in(struct scene *s, uint32_t half, uint32_t from)
+{
+    struct buffer key = {0};
+    for (;; from++) {
+        const struct attr v = {ATTR_BINARY, slice_make(&from, sizeof from)};
+        buffer_clear(&key);
+        storage_key_append_collection(&key, s->index.id, &v);
+        if (table_partition_of(&s->index, buffer_slice(&key)) == &s->index.partitions[half])
+            break;
+    }
+    buffer_deinit(&key);
+    return from;
+}
+
+/* The old row's half of the index refuses, the new row's half takes it. Then the item changes again: the row
+ * that was written is an old one now. FEED-1. */
+TEST(a_row_that_was_written_in_a_failed_round_goes_when_the_item_changes_again)
+{
+    struct scene s;
+    scene_open(&s, 2);
+    lone_set(&s.w, "index_backlog_ms", "3600000");
+    scene_table(&s);
+    scene_cut_index(&s);
+    const uint32_t first = scene_version_in(&s, 0, 10), other = scene_version_in(&s, 0, first + 1);
+    const uint32_t second = scene_version_in(&s, 1, 10),
+                   third = scene_version_in(&s, 1, second + 1);
+    scene_put(&s, 1, first);
+    scene_pass(&s, 5000);
+    assert_true(scene_has(&s, 1, first));
+    scene_put(&s, 2, other); /* takes the only unit of the first half */
+    scene_pass(&s, 2);
+    assert_true(scene_has(&s, 2, other));
+    scene_put(&s, 1, second);
+    scene_pass(&s, 2);
+    assert_true(scene_has(&s, 1, second));
+    assert_true(scene_has(&s, 1, first)); /* refused */
+    scene_put(&s, 1, third);
+    scene_pass(&s, 20000);
+    assert_true(scene_has(&s, 1, third));
+    assert_false(scene_has(&s, 1, second));
+    assert_false(scene_has(&s, 1, first));
     scene_close(&s);
 }
 

@@ -1,6 +1,7 @@
 /* limiter_node_test.c - a command of the rate limiter at a node: it is judged and run where the item is, once
  * for a token. */
 #include "base/config.h"
+#include "engine/expression/program.h"
 #include "engine/limiter/bucket.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
@@ -149,5 +150,19 @@ TEST(a_command_is_the_whole_update)
     r = scene_take(&s, 1, 0, 0);
     r.write.limiter.size--;
     assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
+    /* A condition that is a program, and holds: nobody would evaluate it. */
+    struct expression_names names = {0};
+    struct expression_fault fault;
+    struct buffer program = {0};
+    const struct condition *tree =
+        condition_parse(slice_of("attribute_not_exists(x)"), &names, &s.w.arena, &fault);
+    assert_non_null(tree);
+    program_encode(&program, tree);
+    r = scene_take(&s, 1, 0, 0);
+    r.write.condition = buffer_slice(&program);
+    assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
+    r = scene_take(&s, 10, 0, 0);
+    assert_int_equal(tokens_of(scene_ask(&s, &r)), 0); /* no token was taken before */
+    buffer_deinit(&program);
     scene_close(&s);
 }

@@ -333,7 +333,7 @@ TEST(a_disabled_stream_is_closed_and_a_new_one_begins)
     lone_deinit(&w);
 }
 
-static void split(struct lone_node *w, uint32_t at)
+static void ask_for_split(struct lone_node *w, uint32_t at)
 {
     struct buffer body = {0};
     const struct partition_info *p = &w->table.partitions[at];
@@ -349,10 +349,15 @@ static void split(struct lone_node *w, uint32_t at)
     lone_ask(w, &r);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
+    buffer_deinit(&body);
+}
+
+static void split(struct lone_node *w, uint32_t at)
+{
+    ask_for_split(w, at);
     pass(w, 1000);
     lone_fetch_table(w);
     assert_false(table_is_splitting(&w->table));
-    buffer_deinit(&body);
 }
 
 /* All shards of the stream together have each version once, those of one item in their order. */
@@ -401,6 +406,33 @@ TEST(shards_follow_splits)
     assert_int_equal(w.table.partition_count, 6);
     assert_int_equal(table_streams_enabled(w.table.stream_set)->shard_count, 11);
     assert_verified(&w, NAMES);
+    lone_deinit(&w);
+}
+
+/* STREAM-3: a write that comes while the split is on its way waits until its shard has ended. Its record is in
+ * the next one. */
+TEST(a_write_waits_for_the_end_of_its_shard)
+{
+    struct lone_node w;
+    struct reading r;
+    open_table(&w, STREAM_NEW_IMAGE);
+    put(&w, 1, 10);
+    put(&w, 2, 20);
+    const uint32_t id = w.table.partitions[0].id;
+    const struct partition *p = partitions_find(&w.node->partitions, id);
+    ask_for_split(&w, 0);
+    for (int ms = 0; !proposals_split(p); ms++) {
+        assert_true(ms < 1000);
+        lone_write_all(&w);
+        lone_pass(&w, 1);
+    }
+    lone_put_sized(&w, 1, 11, 10);
+    lone_put_sized(&w, 2, 21, 10);
+    assert_int_equal(w.answer_count, 0);
+    pass(&w, 1000);
+    read_all(&w, id, 1, &r);
+    assert_int_equal(r.count, 2);
+    assert_true(r.closed);
     lone_deinit(&w);
 }
 
