@@ -166,6 +166,7 @@ static enum reply_code merge(struct catalog_world *w)
     return code;
 }
 
+/* STREAMS-2 */
 TEST(no_partitions_are_merged_while_records_may_be_wanted)
 {
     struct catalog_world w;

@@ -209,6 +209,7 @@ TEST(items_whose_time_is_over_go_and_the_counts_stay_true)
     scene_close(&s);
 }
 
+/* EXPIRY-2 */
 TEST(an_item_goes_within_the_window_after_its_time_and_not_before)
 {
     struct scene s;
@@ -247,6 +248,7 @@ TEST(a_deletion_is_judged_by_the_newest_write_even_if_it_is_in_flight)
     scene_close(&s);
 }
 
+/* EXPIRY-4 */
 TEST(an_expiry_costs_nothing_and_needs_a_time_that_is_over)
 {
     struct scene s;
@@ -295,6 +297,7 @@ TEST(expiry_goes_on_after_a_crash_in_the_middle)
     scene_close(&s);
 }
 
+/* EXPIRY-3 */
 TEST(no_more_items_go_than_the_rate_allows)
 {
     enum {

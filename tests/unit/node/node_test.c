@@ -19,6 +19,7 @@ enum {
 
 /* ---- writes in flight ---- */
 
+/* NODE-3 */
 TEST(a_write_is_answered_and_read_only_once_it_is_on_disk)
 {
     struct lone_node w;
@@ -260,6 +261,7 @@ TEST(stats_count_what_was_admitted_and_refused)
 
 /* ---- no space, and worse ---- */
 
+/* NODE-5 */
 TEST(a_log_without_space_refuses_and_takes_writes_again)
 {
     struct lone_node w;

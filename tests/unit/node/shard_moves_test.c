@@ -9,6 +9,7 @@
 
 /* ---- moves ---- */
 
+/* SALT-2 */
 TEST(an_item_goes_to_its_home_and_is_at_one_place)
 {
     for (int split = 0; split < 2; split++) {
@@ -33,6 +34,7 @@ TEST(an_item_goes_to_its_home_and_is_at_one_place)
     }
 }
 
+/* MOVE-3 */
 TEST(who_needs_the_same_item_shares_its_move)
 {
     struct shards_scene s;
@@ -96,7 +98,7 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
     }
 }
 
-/* The entry with the fence is followed by a write that was proposed before it was applied. */
+/* SALT-3. The entry with the fence is followed by a write that was proposed before it was applied. */
 TEST(a_move_sees_writes_from_before_the_fence)
 {
     struct shards_scene s;
@@ -510,6 +512,7 @@ static struct partition_stats scene_stats(struct shards_scene *s)
     return stats;
 }
 
+/* MOVE-2 */
 TEST(a_move_costs_nothing_and_streams_are_not_told)
 {
     struct shards_scene s;

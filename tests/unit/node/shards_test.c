@@ -222,6 +222,7 @@ TEST(a_range_goes_on_behind_many_items_of_other_shards)
     shards_close(&s);
 }
 
+/* LOCAL-1 */
 TEST(rows_of_a_local_index_are_in_the_shards_of_their_items)
 {
     struct shards_scene s;

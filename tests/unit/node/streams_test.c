@@ -124,6 +124,7 @@ static void assert_verified(struct lone_node *w, int64_t items)
 
 /* ---- what writes leave ---- */
 
+/* STREAM-2 */
 TEST(each_change_of_an_item_has_a_record)
 {
     struct lone_node w;

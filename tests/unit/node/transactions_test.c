@@ -346,6 +346,7 @@ TEST(what_a_router_drops_is_as_before)
     transact_close(&s);
 }
 
+/* TRANSACT-3 */
 TEST(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides)
 {
     struct transact_scene s;
@@ -364,6 +365,7 @@ TEST(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides)
     transact_close(&s);
 }
 
+/* TRANSACT-1 */
 TEST(what_was_decided_is_done_after_a_crash)
 {
     struct transact_scene s;
