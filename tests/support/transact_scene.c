@@ -68,6 +68,12 @@ enum reply_code transact_ask(struct transact_scene *s, const struct request *r)
     return lone_answer(&s->w)->code;
 }
 
+enum reply_code transact_at_once(struct transact_scene *s, struct request r)
+{
+    lone_ask(&s->w, &r);
+    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
+}
+
 struct request transact_prepared(struct transact_scene *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);

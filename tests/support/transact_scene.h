@@ -34,6 +34,8 @@ void transact_put(struct transact_scene *s, uint32_t name, uint32_t version);
 void transact_pass(struct transact_scene *s, int64_t ms);
 /* The answer, after some time. */
 enum reply_code transact_ask(struct transact_scene *s, const struct request *r);
+/* The answer, if it comes before anything is written; REPLY_UNKNOWN: it does not. */
+enum reply_code transact_at_once(struct transact_scene *s, struct request r);
 /* The request that has the item's part prepared: it puts the version NEW. transact_prepare: asks. */
 struct request transact_prepared(struct transact_scene *s, uint32_t name);
 enum reply_code transact_prepare(struct transact_scene *s, uint32_t name);

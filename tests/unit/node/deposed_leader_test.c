@@ -6,8 +6,6 @@
 #include "tests/check.h"
 
 #include "base/settings/choices.h"
-#include "engine/expression/condition.h"
-#include "engine/expression/program.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/message/index_messages.h"
@@ -20,6 +18,7 @@
 #include "engine/node/owned_keys.h"
 #include "engine/sharding/salting.h"
 #include "engine/transaction/transaction.h"
+#include "tests/support/expression_scene.h"
 #include "tests/support/frame_world.h"
 
 enum {
@@ -43,16 +42,6 @@ struct scene {
     uint64_t last_id;
 };
 
-static void scene_program(struct scene *s)
-{
-    struct expression_names names = {0};
-    struct expression_fault fault;
-    const struct condition *tree =
-        condition_parse(slice_of("attribute_exists(id)"), &names, &s->arena, &fault);
-    assert_non_null(tree);
-    program_encode(&s->program, tree);
-}
-
 static void scene_open(struct scene *s, struct slice indexes, struct slice globals)
 {
     struct config config;
@@ -70,7 +59,7 @@ static void scene_open(struct scene *s, struct slice indexes, struct slice globa
                                     .billing = BILLING_PROVISIONED,
                                     .rcu = 100,
                                     .wcu = 100};
-    scene_program(s);
+    expression_scene_program(&s->program, "attribute_exists(id)");
     frame_world_create_table(s->w, &spec, &s->arena, &s->bytes, &s->table);
 }
 

@@ -1,10 +1,10 @@
 /* limiter_node_test.c - a command of the rate limiter at a node: it is judged and run where the item is, once
  * for a token. */
 #include "base/config.h"
-#include "engine/expression/program.h"
 #include "engine/limiter/bucket.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
+#include "tests/support/expression_scene.h"
 #include "tests/support/lone_node.h"
 
 enum {
@@ -151,13 +151,8 @@ TEST(a_command_is_the_whole_update)
     r.write.limiter.size--;
     assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
     /* A condition that is a program, and holds: nobody would evaluate it. */
-    struct expression_names names = {0};
-    struct expression_fault fault;
     struct buffer program = {0};
-    const struct condition *tree =
-        condition_parse(slice_of("attribute_not_exists(x)"), &names, &s.w.arena, &fault);
-    assert_non_null(tree);
-    program_encode(&program, tree);
+    expression_scene_program(&program, "attribute_not_exists(x)");
     r = scene_take(&s, 1, 0, 0);
     r.write.condition = buffer_slice(&program);
     assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);

@@ -42,18 +42,11 @@ static void scene_end_split(struct transact_scene *s)
     s->w.answer_count = 0;
 }
 
-/* The answer, if it comes at once; REPLY_UNKNOWN: it does not. */
-static enum reply_code scene_at_once(struct transact_scene *s, struct request r)
-{
-    lone_ask(&s->w, &r);
-    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
-}
-
 static enum reply_code scene_write_at_once(struct transact_scene *s, uint32_t name)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     r.write.item = lone_item(&s->w, OLD + 1, 10);
-    return scene_at_once(s, r);
+    return transact_at_once(s, r);
 }
 
 TEST(a_lock_and_a_record_that_are_proposed_behind_a_split_stay)
@@ -61,11 +54,11 @@ TEST(a_lock_and_a_record_that_are_proposed_behind_a_split_stay)
     struct transact_scene s;
     transact_open(&s);
     scene_begin_split(&s, ALL_STAY);
-    assert_int_equal(scene_at_once(&s, transact_prepared(&s, FIRST)), REPLY_UNKNOWN);
+    assert_int_equal(transact_at_once(&s, transact_prepared(&s, FIRST)), REPLY_UNKNOWN);
     scene_end_split(&s);
     assert_int_equal(scene_write_at_once(&s, FIRST), REPLY_LOCKED);
     /* Not REPLY_ABORTED: the record is on its way. */
-    assert_int_equal(scene_at_once(&s, transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST)),
+    assert_int_equal(transact_at_once(&s, transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST)),
                      REPLY_OVERLOADED);
     s.w.answer_count = 0;
     lone_write_all(&s.w);
@@ -82,10 +75,10 @@ TEST(the_end_of_a_lock_that_is_proposed_behind_a_split_is_not_proposed_again)
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     scene_begin_split(&s, ALL_STAY);
     struct request r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, SECOND);
-    assert_int_equal(scene_at_once(&s, r), REPLY_UNKNOWN);
+    assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
     scene_end_split(&s);
     r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, SECOND);
-    assert_int_equal(scene_at_once(&s, r), REPLY_OVERLOADED);
+    assert_int_equal(transact_at_once(&s, r), REPLY_OVERLOADED);
     lone_write_all(&s.w);
     assert_int_equal(transact_write(&s, SECOND), REPLY_OK);
     transact_close(&s);
@@ -97,7 +90,7 @@ TEST(a_lock_whose_item_a_split_has_taken_away_is_not_remembered)
     int64_t locks, oldest_ms;
     transact_open(&s);
     scene_begin_split(&s, ALL_GO);
-    assert_int_equal(scene_at_once(&s, transact_prepared(&s, FIRST)), REPLY_UNKNOWN);
+    assert_int_equal(transact_at_once(&s, transact_prepared(&s, FIRST)), REPLY_UNKNOWN);
     scene_end_split(&s);
     const struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
     transactions_count(&s.w.node->transactions, p, &locks, &oldest_ms);
@@ -149,7 +142,7 @@ TEST(a_transaction_of_one_entry_waits_for_a_split)
                                                            .parts = buffer_slice(&parts),
                                                            .transaction = buffer_slice(&s.other),
                                                            .least_mcu = 2 * MCU_PER_UNIT};
-    assert_int_equal(scene_at_once(&s, r), REPLY_OVERLOADED);
+    assert_int_equal(transact_at_once(&s, r), REPLY_OVERLOADED);
     buffer_deinit(&parts);
     transact_close(&s);
 }

@@ -58,26 +58,19 @@ TEST(a_read_after_the_decision_is_not_content_with_an_earlier_answer)
     transact_close(&s);
 }
 
-/* The answer, if it comes at once; REPLY_UNKNOWN: it does not. */
-static enum reply_code scene_at_once(struct transact_scene *s, struct request r)
-{
-    lone_ask(&s->w, &r);
-    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
-}
-
 /* TRANSACT-2: not before it is applied, and not twice. */
 TEST(a_part_is_ended_once_and_not_before_it_is_prepared)
 {
     struct transact_scene s;
     transact_open(&s);
-    assert_int_equal(scene_at_once(&s, transact_prepared(&s, SECOND)), REPLY_UNKNOWN);
+    assert_int_equal(transact_at_once(&s, transact_prepared(&s, SECOND)), REPLY_UNKNOWN);
     struct request r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, SECOND);
-    assert_int_equal(scene_at_once(&s, r), REPLY_OVERLOADED);
+    assert_int_equal(transact_at_once(&s, r), REPLY_OVERLOADED);
     lone_write_all(&s.w);
     r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, SECOND);
-    assert_int_equal(scene_at_once(&s, r), REPLY_UNKNOWN);
+    assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
     r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, SECOND);
-    assert_int_equal(scene_at_once(&s, r), REPLY_OVERLOADED);
+    assert_int_equal(transact_at_once(&s, r), REPLY_OVERLOADED);
     lone_write_all(&s.w);
     assert_int_equal(transact_write(&s, SECOND), REPLY_OK);
     transact_close(&s);
@@ -106,7 +99,7 @@ TEST(what_is_decided_is_not_dropped_by_a_late_word)
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0); /* the record is there until the other part is done */
     r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, FIRST);
-    assert_int_equal(scene_at_once(&s, r), REPLY_OK);
+    assert_int_equal(transact_at_once(&s, r), REPLY_OK);
     lone_write_all(&s.w);
     transact_pass(&s, 100);
     transact_expect(&s, NEW, NEW);
@@ -122,10 +115,10 @@ TEST(what_is_refused_in_advance_is_pending_until_that_is_on_the_disk)
     transact_open(&s);
     struct request r = transact_word(&s, REQUEST_TRANSACT_ASK, FIRST);
     request_edit_transaction(&r)->aborts = true;
-    assert_int_equal(scene_at_once(&s, r), REPLY_UNKNOWN);
+    assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
     r = transact_word(&s, REQUEST_TRANSACT_ASK, FIRST);
     request_edit_transaction(&r)->aborts = true;
-    assert_int_equal(scene_at_once(&s, r), REPLY_OK);
+    assert_int_equal(transact_at_once(&s, r), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->decided, TRANSACTION_PENDING);
     lone_write_all(&s.w);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_ASK, FIRST), REPLY_OK);
