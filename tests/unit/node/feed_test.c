@@ -6,7 +6,7 @@
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/feed.h"
+#include "engine/node/feed_internal.h"
 #include "engine/node/node_internal.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
@@ -565,6 +565,144 @@ TEST(a_backlog_is_as_old_as_its_changes_also_for_a_new_leader)
     lone_put_sized(&s.w, 10, 7, 10);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
     assert_int_equal(lone_answer(&s.w)->verdict.reason, ADMIT_REFUSED_INDEX);
+    scene_close(&s);
+}
+
+/* ---- a feed that is not what it was ---- */
+
+static struct feed *scene_feed(struct scene *s)
+{
+    return feed_live(&s->w.node->feeds, scene_base(s));
+}
+
+/* FEED-3: a row is never sent twice in a session. The index's disk is slower than a call's patience. */
+TEST(a_row_is_asked_for_once_however_long_it_takes)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    lone_put_sized(&s.w, 2, 7, 10);
+    assert_true(lone_write_begin(&s.w));
+    lone_write_end(&s.w, 0); /* applied: its row is on its way */
+    for (int ms = 0; s.w.node->proposals.count == 0; ms++, lone_pass(&s.w, 1))
+        assert_true(ms < 100);
+    const uint32_t proposed = s.w.node->proposals.count;
+    for (int ms = 0; ms < 700; ms++)
+        lone_pass(&s.w, 1);
+    assert_int_equal(s.w.node->proposals.count, proposed);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_rows(&s), 2);
+    scene_close(&s);
+}
+
+/* Between the end of a term and the end of the turn. */
+TEST(a_feed_of_another_term_takes_nothing_and_hears_no_answer)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    lone_put_sized(&s.w, 2, 7, 10);
+    assert_true(lone_write_begin(&s.w));
+    lone_write_end(&s.w, 0);
+    struct feed *f = scene_feed(&s);
+    for (int ms = 0; f->calls == 0; ms++, lone_pass(&s.w, 1))
+        assert_true(ms < 100);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    const struct reply done = {.code = REPLY_OK};
+    const struct call_answer answer = {
+        .kind = CALL_INDEX_ROW, .subject = p->info.id, .reply = &done};
+    p->led++;
+    assert_null(scene_feed(&s));
+    feeds_answered(&s.w.node->feeds, &answer);
+    p->led--;
+    assert_int_equal(f->calls, 1);
+    scene_pass(&s, 100);
+    assert_int_equal(f->calls, 0);
+    scene_close(&s);
+}
+
+/* What it has proposed to delete would be proposed again. */
+TEST(a_feed_begins_anew_once_what_is_proposed_is_applied)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    lone_put_sized(&s.w, 2, 7, 10);
+    assert_true(lone_write_begin(&s.w));
+    feeds_begin(&s.w.node->feeds, p);
+    lone_pass(&s.w, 1);
+    assert_true(scene_feed(&s)->lost);
+    lone_write_end(&s.w, 0);
+    lone_pass(&s.w, 1);
+    assert_false(scene_feed(&s)->lost);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_rows(&s), 2);
+    scene_close(&s);
+}
+
+/* FEED-2, and MOVE-2 for an item that would leave. */
+TEST(while_changes_are_not_known_none_is_added_and_no_item_leaves)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    const struct partition *p = scene_base(&s);
+    struct feeds *feeds = &s.w.node->feeds;
+    struct buffer item = {0};
+    buffer_set(&item, lone_item(&s.w, 7, 10));
+    lone_key(&s.w, 1);
+    const struct slice key = buffer_slice(&s.w.key);
+    env_begin_event(&s.w.node->env, s.w.now);
+    assert_true(feeds_let_go(feeds, p, key, buffer_slice(&item)));
+    scene_feed(&s)->lost = true;
+    assert_false(feeds_let_go(feeds, p, key, buffer_slice(&item)));
+    scene_feed(&s)->lost = false;
+    scene_feed(&s)->unread = true;
+    lone_put_sized(&s.w, 2, 7, 10);
+    assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
+    scene_feed(&s)->unread = false;
+    scene_put(&s, 2, 7);
+    buffer_deinit(&item);
+    scene_close(&s);
+}
+
+static enum reply_code scene_fill(struct scene *s, struct slice from)
+{
+    struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);
+    *request_edit_fill(&r) = (struct request_fill){from, s->index.id};
+    lone_ask(&s->w, &r);
+    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
+}
+
+/* Writes that were proposed for the table's former indexes say nothing of the new one. */
+TEST(an_index_is_filled_after_writes_that_do_not_know_it_and_piece_by_piece)
+{
+    struct scene s;
+    scene_open(&s, 1);
+    scene_table(&s);
+    for (uint32_t name = 0; name < 3; name++)
+        scene_put(&s, name, 7);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    const struct slice lo = s.w.table.partitions[0].lo;
+    struct buffer other = {0};
+    buffer_set(&other, lo);
+    buffer_append_u8(&other, 1);
+    p->indexed_from = raft_applied(p->raft) + 1;
+    assert_int_equal(scene_fill(&s, lo), REPLY_OVERLOADED);
+    p->indexed_from = 0;
+    assert_int_equal(scene_fill(&s, lo), REPLY_UNKNOWN);
+    assert_int_equal(scene_fill(&s, buffer_slice(&other)),
+                     REPLY_OVERLOADED); /* one is on its way */
+    buffer_deinit(&other);
     scene_close(&s);
 }
 

@@ -437,6 +437,70 @@ TEST(a_write_waits_for_the_end_of_its_shard)
     lone_deinit(&w);
 }
 
+static bool indexes_are_proposed(const struct partition *p)
+{
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &p->proposals, place) {
+        if (e->kind == LOG_INDEXES)
+            return true;
+    }
+    return false;
+}
+
+/* STREAM-3: the stream is disabled by an entry of the log, and a write comes behind it. */
+TEST(a_write_waits_for_the_end_of_its_stream)
+{
+    struct lone_node w;
+    struct reading r;
+    struct buffer b = {0};
+    open_table(&w, STREAM_NEW_IMAGE);
+    put(&w, 1, 10);
+    const uint32_t id = w.table.partitions[0].id;
+    const struct partition *p = partitions_find(&w.node->partitions, id);
+    const struct table_spec spec = {.name = slice_of("t"), .stream = 1 + STREAM_OFF};
+    table_spec_encode(&b, &spec);
+    struct request q = {.op = REQUEST_TABLE_UPDATE,
+                        .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
+    lone_ask(&w, &q);
+    for (int ms = 0; !indexes_are_proposed(p); ms++) {
+        assert_true(ms < 1000);
+        if (lone_write_begin(&w))
+            lone_write_end(&w, 0);
+        else
+            lone_pass(&w, 1);
+    }
+    const uint32_t proposed = w.node->proposals.count;
+    lone_put_sized(&w, 1, 11, 10);
+    assert_int_equal(w.node->proposals.count, proposed);
+    pass(&w, 1000);
+    read_all(&w, id, 1, &r);
+    assert_int_equal(r.count, 1);
+    assert_true(r.closed);
+    assert_int_equal(lone_get(&w, 1), 11);
+    buffer_deinit(&b);
+    lone_deinit(&w);
+}
+
+TEST(a_shard_is_closed_with_its_last_record)
+{
+    struct lone_node w;
+    struct reading r;
+    open_table(&w, STREAM_NEW_IMAGE);
+    for (uint32_t i = 0; i < 3; i++)
+        put(&w, i, 10 + i);
+    split(&w, 0);
+    struct request q = asked(&w, w.table.partitions[0].id, 1);
+    request_edit_records(&q)->items_max = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        read_by(&w, &q, &r);
+        assert_int_equal(r.count, 1);
+        assert_int_equal(r.closed, i == 2);
+        request_edit_records(&q)->index = r.index;
+        request_edit_records(&q)->place = r.place;
+    }
+    lone_deinit(&w);
+}
+
 TEST(a_cut_with_nothing_below_it_is_refused)
 {
     struct lone_node w;
@@ -493,6 +557,34 @@ TEST(old_records_are_trimmed)
     assert_verified(&w, 5);
     lone_checkpoint_all(&w);
     assert_verified(&w, 5);
+    lone_deinit(&w);
+}
+
+/* TRIM-1: nothing more is deleted before that is on the disk. */
+TEST(records_are_trimmed_by_one_entry_at_a_time)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "stream_retention_ms", "10000");
+    w.stream = 1 + STREAM_NEW_IMAGE;
+    lone_open_table(&w, 10, 10);
+    for (uint32_t i = 0; i < 20; i++)
+        put(&w, i, 10 + i);
+    const struct partition *p = partitions_find(&w.node->partitions, w.table.partitions[0].id);
+    for (int ms = 0; p->stream.trimming == 0; ms++) {
+        assert_true(ms < 20000);
+        lone_pass(&w, 1);
+        if (p->stream.trimming == 0)
+            lone_write_all(&w);
+    }
+    const uint64_t trimming = p->stream.trimming;
+    for (int ms = 0; ms < 3000; ms++)
+        lone_pass(&w, 1);
+    assert_true(p->stream.trimming == trimming);
+    assert_int_equal(p->stream.rows.count, 20);
+    pass(&w, 3000);
+    assert_int_equal(p->stream.rows.count, 0);
+    assert_true(p->stream.trimming == 0);
     lone_deinit(&w);
 }
 

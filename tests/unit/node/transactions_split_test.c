@@ -146,3 +146,29 @@ TEST(a_transaction_of_one_entry_waits_for_a_split)
     buffer_deinit(&parts);
     transact_close(&s);
 }
+
+/* STREAM-3: a part makes its record when it is done, and not when it is prepared. */
+TEST(a_part_that_makes_a_record_is_not_done_behind_the_end_of_its_shard)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    lone_deinit(&s.w);
+    lone_init(&s.w, PROFILE_OFF);
+    s.w.stream = 1 + STREAM_NEW_IMAGE;
+    lone_open_table(&s.w, 100, 100);
+    transact_put(&s, FIRST, OLD);
+    transact_put(&s, SECOND, OLD);
+    transact_part(&s, 1, 1);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    scene_begin_split(&s, ALL_STAY);
+    const uint32_t proposed = s.w.node->proposals.count;
+    struct request r = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST);
+    assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
+    assert_int_equal(s.w.node->proposals.count, proposed);
+    lone_write_end(&s.w, 0);
+    lone_fetch_table(&s.w);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_expect(&s, NEW, NEW);
+    transact_close(&s);
+}
