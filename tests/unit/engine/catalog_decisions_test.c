@@ -147,3 +147,28 @@ TEST(what_all_partitions_must_hear_waits_for_the_end_of_a_merge)
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
     catalog_world_deinit(&w);
 }
+
+/* A former leader's word that it has founded the catalog comes late: its members have moved since. */
+TEST(the_catalog_is_founded_once)
+{
+    struct catalog_world w;
+    struct buffer group = {0};
+    static const uint8_t lo[4] = {0, 0, 0, 0}, hi[4] = {0, 0, 0, 1};
+    catalog_world_init(&w, NODES);
+    struct partition_info info = {.id = CATALOG_GROUP,
+                                  .table_id = CATALOG_TABLE_ID,
+                                  .member_count = 1,
+                                  .lo = slice_make(lo, sizeof lo),
+                                  .hi = slice_make(hi, sizeof hi)};
+    for (uint32_t node = 1; node <= 2; node++) {
+        info.members[0] = raft_member_id(node, 7 * node, 0);
+        buffer_clear(&group);
+        partition_info_encode(&group, &info);
+        struct catalog_command c = catalog_world_command(&w, CATALOG_FOUND);
+        c.group = buffer_slice(&group);
+        catalog_world_apply(&w, &c);
+        assert_int_equal(partition_node(&catalog_itself(w.catalog)->partitions[0], 0), 1);
+    }
+    buffer_deinit(&group);
+    catalog_world_deinit(&w);
+}

@@ -474,6 +474,131 @@ TEST(a_piece_has_no_end_behind_an_item_that_is_locked_while_others_move)
     shards_close(&s);
 }
 
+/* What the partition is now says nothing of what it was. */
+TEST(a_piece_of_a_partition_that_was_cut_meanwhile_is_not_answered)
+{
+    struct shards_scene s;
+    struct other_part t;
+    struct buffer hi = {0}, from = {0};
+    uint32_t name;
+    scene_lock_beside_piece(&s, &t, &name, &from, &hi);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    p->info.epoch++;
+    for (int ms = 0; s.w.answer_count < 2; ms++) {
+        assert_true(ms < 1000);
+        shards_pass(&s, 1);
+    }
+    p->info.epoch--;
+    assert_int_equal((s.w.answers[0].code == REPLY_OVERLOADED) +
+                         (s.w.answers[1].code == REPLY_OVERLOADED),
+                     1); /* the lock is not the piece's */
+    other_part_deinit(&t);
+    buffer_deinit(&hi);
+    buffer_deinit(&from);
+    shards_close(&s);
+}
+
+/* MOVE-4: its time is over before all moves have begun. */
+TEST(a_piece_ends_before_the_first_item_whose_move_has_not_begun)
+{
+    enum {
+        ITEMS = 60
+    };
+    struct shards_scene s;
+    struct buffer hi = {0}, from = {0}, last = {0};
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
+    assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);
+    shards_pass(&s, 10); /* the map has come */
+    struct request r = scene_whole_piece(&s, &from, &hi);
+    lone_ask(&s.w, &r);
+    for (int ms = 0; ms <= SHARD_PIECE_MS; ms++)
+        lone_pass(&s.w, 1); /* nothing is written */
+    assert_int_equal(shards_finish(&s), REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->count, SHARD_PIECE_MOVES);
+    assert_true(lone_answer(&s.w)->more);
+    buffer_set(&last, buffer_slice(&lone_answer(&s.w)->last));
+    for (uint32_t name = 0; name < ITEMS; name++) {
+        if (slice_compare(shards_key(&s, name, 0), buffer_slice(&last)) < 0)
+            assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+    }
+    buffer_deinit(&hi);
+    buffer_deinit(&from);
+    buffer_deinit(&last);
+    shards_close(&s);
+}
+
+/* Begins to move an item whose partition's place is known. */
+static uint32_t scene_begin_move(struct shards_scene *s)
+{
+    shards_open(s);
+    shards_salt(s, 0, VERSION);
+    const uint32_t name = shards_mover(s, SHARDS);
+    assert_int_equal(shards_put(s, name, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_move(s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(s, 10);
+    struct request r = shards_moving(s, name, 0, SHARDS);
+    lone_ask(&s->w, &r);
+    return name;
+}
+
+/* What is prepared costs both sides: it is not given up because the node has no room for a moment. */
+TEST(a_move_waits_for_a_node_that_has_no_room)
+{
+    struct shards_scene s;
+    const uint32_t name = scene_begin_move(&s);
+    assert_true(lone_write_begin(&s.w)); /* the lock */
+    node_log_space(s.w.node, node_log_end(s.w.node), 0);
+    lone_write_end(&s.w, 0);
+    for (int ms = 0; ms < 100; ms++)
+        lone_pass(&s.w, 1);
+    assert_int_equal(s.w.answer_count, 0);
+    node_log_space(s.w.node, SEGMENT_BYTES, 0);
+    assert_int_equal(shards_finish(&s), REPLY_OK);
+    assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+    shards_close(&s);
+}
+
+/* The lock is never written in time: who asked is told, and what may have been locked is dropped. */
+TEST(a_move_whose_lock_is_not_known_is_given_up)
+{
+    struct shards_scene s;
+    const uint32_t name = scene_begin_move(&s);
+    for (int ms = 0; ms < 3000; ms++)
+        lone_pass(&s.w, 1);
+    assert_int_equal(lone_answer(&s.w)->code, REPLY_OVERLOADED);
+    assert_int_equal(s.w.node->shard_moves.count, 0);
+    shards_pass(&s, 12000);
+    shards_move_surely(&s, name, 0, SHARDS);
+    assert_int_equal(shards_places(&s, name), 1);
+    shards_close(&s);
+}
+
+/* An item is not said to be gone while its first write is on its way. */
+TEST(a_move_waits_for_a_write_in_flight)
+{
+    struct shards_scene s;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(&s, 10);
+    shards_move_surely(&s, name, 0, SHARDS);
+    const struct slice key = shards_key(&s, name, 0);
+    struct request put = shards_request(&s, REQUEST_PUT, key);
+    put.write.key = key;
+    put.write.item = lone_item(&s.w, OLD + 1, 10);
+    lone_ask(&s.w, &put);
+    struct request r = shards_moving(&s, name, 0, SHARDS);
+    lone_ask(&s.w, &r);
+    assert_int_equal(s.w.answer_count, 0);
+    shards_pass(&s, 100);
+    shards_close(&s);
+}
+
 /* A transaction has the item's new place. The move gives up, and drops its own lock at once: nobody waits
  * until the leader gives up what nobody decides. */
 TEST(a_move_that_is_given_up_leaves_no_lock)
