@@ -675,6 +675,36 @@ TEST(while_changes_are_not_known_none_is_added_and_no_item_leaves)
     scene_close(&s);
 }
 
+/* The item's deletion at its old place, which its move prepares. */
+static enum reply_code scene_leave(struct scene *s, uint32_t name)
+{
+    struct request r = lone_request(&s->w, REQUEST_DELETE, name);
+    struct transaction_part part = {.id = {1, 1}, .anchor = r.write.key};
+    struct buffer bytes = {0};
+    transaction_part_walk(&(struct codec){.out = &bytes}, &part);
+    r.write.transaction = buffer_slice(&bytes);
+    r.write.moves = true;
+    lone_ask(&s->w, &r);
+    buffer_deinit(&bytes);
+    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
+}
+
+/* MOVE-2: the feed hears of the write when it is applied, and would tell indexes of it after the new place has. */
+TEST(an_item_does_not_leave_while_a_write_of_it_is_in_flight)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    lone_put_sized(&s.w, 1, 7, 20); /* the index's row stays where it is */
+    assert_int_equal(scene_leave(&s, 1), REPLY_OVERLOADED);
+    lone_write_all(&s.w);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_leave(&s, 1), REPLY_UNKNOWN); /* it is on its way */
+    scene_close(&s);
+}
+
 static enum reply_code scene_fill(struct scene *s, struct slice from)
 {
     struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);

@@ -125,25 +125,68 @@ TEST(a_write_behind_a_split_counts_if_its_item_stays)
     transact_close(&s);
 }
 
+/* A transaction whose only item is the first one, done by one entry. */
+static enum reply_code scene_transact_at_once(struct transact_scene *s)
+{
+    struct buffer parts = {0};
+    struct request part = lone_request(&s->w, REQUEST_PUT, FIRST);
+    part.write.item = lone_item(&s->w, NEW, 10);
+    request_encode(&parts, &part);
+    struct request r = lone_request(&s->w, REQUEST_PUT, FIRST);
+    const struct slice key = buffer_slice(&s->anchor);
+    r.op = REQUEST_TRANSACT;
+    *request_edit_transact(&r) = (struct request_transact){.key = key,
+                                                           .parts = buffer_slice(&parts),
+                                                           .transaction = buffer_slice(&s->other),
+                                                           .least_mcu = 2 * MCU_PER_UNIT};
+    const enum reply_code code = transact_at_once(s, r);
+    buffer_deinit(&parts);
+    return code;
+}
+
 /* Else half of its items would be in the other partition when it is applied. */
 TEST(a_transaction_of_one_entry_waits_for_a_split)
 {
     struct transact_scene s;
-    struct buffer parts = {0};
     transact_open(&s);
     scene_begin_split(&s, ALL_STAY);
-    struct request part = lone_request(&s.w, REQUEST_PUT, FIRST);
-    part.write.item = lone_item(&s.w, NEW, 10);
-    request_encode(&parts, &part);
-    struct request r = lone_request(&s.w, REQUEST_PUT, FIRST);
-    const struct slice key = buffer_slice(&s.anchor);
-    r.op = REQUEST_TRANSACT;
-    *request_edit_transact(&r) = (struct request_transact){.key = key,
-                                                           .parts = buffer_slice(&parts),
-                                                           .transaction = buffer_slice(&s.other),
-                                                           .least_mcu = 2 * MCU_PER_UNIT};
-    assert_int_equal(transact_at_once(&s, r), REPLY_OVERLOADED);
-    buffer_deinit(&parts);
+    assert_int_equal(scene_transact_at_once(&s), REPLY_OVERLOADED);
+    transact_close(&s);
+}
+
+static void scene_open_with_stream(struct transact_scene *s)
+{
+    transact_open(s);
+    lone_deinit(&s->w);
+    lone_init(&s->w, PROFILE_OFF);
+    s->w.stream = 1 + STREAM_NEW_IMAGE;
+    lone_open_table(&s->w, 100, 100);
+    transact_put(s, FIRST, OLD);
+    transact_put(s, SECOND, OLD);
+    transact_part(s, 1, 1);
+}
+
+/* STREAM-3: the stream is being disabled by an entry of the log. */
+TEST(a_transaction_of_one_entry_waits_for_the_end_of_its_stream)
+{
+    struct transact_scene s;
+    struct buffer b = {0};
+    scene_open_with_stream(&s);
+    const struct table_spec spec = {.name = slice_of("t"), .stream = 1 + STREAM_OFF};
+    table_spec_encode(&b, &spec);
+    struct request r = {.op = REQUEST_TABLE_UPDATE,
+                        .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
+    lone_ask(&s.w, &r);
+    const struct partition *p = transact_partition(&s);
+    for (int ms = 0; p->stream.changing <= raft_applied(p->raft); ms++) {
+        assert_true(ms < 1000);
+        if (lone_write_begin(&s.w))
+            lone_write_end(&s.w, 0);
+        else
+            lone_pass(&s.w, 1);
+    }
+    assert_int_equal(scene_transact_at_once(&s), REPLY_OVERLOADED);
+    buffer_deinit(&b);
     transact_close(&s);
 }
 
@@ -151,14 +194,7 @@ TEST(a_transaction_of_one_entry_waits_for_a_split)
 TEST(a_part_that_makes_a_record_is_not_done_behind_the_end_of_its_shard)
 {
     struct transact_scene s;
-    transact_open(&s);
-    lone_deinit(&s.w);
-    lone_init(&s.w, PROFILE_OFF);
-    s.w.stream = 1 + STREAM_NEW_IMAGE;
-    lone_open_table(&s.w, 100, 100);
-    transact_put(&s, FIRST, OLD);
-    transact_put(&s, SECOND, OLD);
-    transact_part(&s, 1, 1);
+    scene_open_with_stream(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     scene_begin_split(&s, ALL_STAY);
