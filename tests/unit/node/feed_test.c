@@ -675,6 +675,14 @@ TEST(while_changes_are_not_known_none_is_added_and_no_item_leaves)
     scene_close(&s);
 }
 
+static enum reply_code scene_fill(struct scene *s, struct slice from)
+{
+    struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);
+    *request_edit_fill(&r) = (struct request_fill){from, s->index.id};
+    lone_ask(&s->w, &r);
+    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
+}
+
 /* The item's deletion at its old place, which its move prepares. */
 static enum reply_code scene_leave(struct scene *s, uint32_t name)
 {
@@ -702,15 +710,9 @@ TEST(an_item_does_not_leave_while_a_write_of_it_is_in_flight)
     lone_write_all(&s.w);
     scene_pass(&s, 100);
     assert_int_equal(scene_leave(&s, 1), REPLY_UNKNOWN); /* it is on its way */
+    /* Nor is it filled into an index: the row would come after that of its new place. */
+    assert_int_equal(scene_fill(&s, s.w.table.partitions[0].lo), REPLY_OVERLOADED);
     scene_close(&s);
-}
-
-static enum reply_code scene_fill(struct scene *s, struct slice from)
-{
-    struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);
-    *request_edit_fill(&r) = (struct request_fill){from, s->index.id};
-    lone_ask(&s->w, &r);
-    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
 /* Writes that were proposed for the table's former indexes say nothing of the new one. */
