@@ -13,8 +13,10 @@
 #include "engine/message/stream_messages.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/feed_internal.h"
+#include "engine/node/item_requests.h"
 #include "engine/node/node_effect.h"
 #include "engine/node/node_internal.h"
+#include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
 #include "engine/sharding/salting.h"
 #include "engine/transaction/transaction.h"
@@ -283,6 +285,14 @@ TEST(a_leader_answers_nothing_before_it_is_confirmed)
     assert_true(scene_is_deposed(&s, leader, buffer_slice(&key)));
     for (size_t i = 0; i < COUNT_OF(REQUESTS); i++)
         assert_false(scene_answers(&s, leader, REQUESTS[i](&s)));
+    /* What was confirmed in another term is not confirmed in this one. */
+    struct node *n = frame_world_node(s.w, leader);
+    struct partition *p = scene_partition(&s, leader, buffer_slice(&key));
+    struct operation o = {.from = ROUTER, .confirmed = p->led + 1, .request = ask_for_item(&s)};
+    env_begin_event(&n->env, frame_world_clock(s.w, leader));
+    assert_false(requests_leads_read(&n->requests, p, &o));
+    o.confirmed = p->led;
+    assert_true(requests_leads_read(&n->requests, p, &o));
     buffer_deinit(&key);
     scene_close(&s);
 }

@@ -53,6 +53,10 @@ TEST(a_leader_asks_one_question_about_a_lock_at_a_time)
     l->ask_at = s.w.now;
     assert_int_equal(scene_questions(&s), before);
     l->applied = true;
+    scene_partition(&s)->frozen.index = 1; /* what a frozen partition proposes changes nothing */
+    l->ask_at = s.w.now;
+    assert_int_equal(scene_questions(&s), before);
+    scene_partition(&s)->frozen.index = 0;
     l->ask_at = s.w.now;
     assert_int_equal(scene_questions(&s), before + 1);
     transact_close(&s);
@@ -76,6 +80,59 @@ TEST(an_answer_about_a_lock_of_another_term_counts_for_nothing)
     p->led--;
     transactions_answered(&s.w.node->transactions, &answer);
     assert_int_equal(l->pending_since, 1000);
+    transact_close(&s);
+}
+
+/* TRANSACT-2: the record stays until each part has answered that it is done. */
+TEST(a_part_that_was_refused_is_told_again)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    struct partition *p = scene_partition(&s);
+    const struct record *r = transactions_record_of(p, s.part.anchor, s.part.id);
+    struct reply reply = {.code = REPLY_OVERLOADED};
+    const struct call_answer answer = {.kind = CALL_TRANSACT_TELL,
+                                       .subject = p->info.id,
+                                       .token = r->number << INDEX_BITS,
+                                       .reply = &reply};
+    env_begin_event(&s.w.node->env, s.w.now);
+    transactions_answered(&s.w.node->transactions, &answer);
+    assert_int_equal(r->told[0], 0);
+    reply.code = REPLY_OK;
+    transactions_answered(&s.w.node->transactions, &answer);
+    assert_int_equal(r->told[0], 1);
+    transact_close(&s);
+}
+
+/* WAIT-1: the questions that end the waiting need room, too. */
+TEST(requests_that_wait_for_transactions_leave_slots_to_others)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    struct waiters *waiters = &s.w.node->waiters;
+    const struct operation o = {.from = 1, .request = lone_request(&s.w, REQUEST_GET, FIRST)};
+    env_begin_event(&s.w.node->env, s.w.now);
+    for (uint32_t i = 0; i < waiters->size; i++)
+        waiters_add_locked(waiters, scene_partition(&s), &o);
+    assert_int_equal(waiters->locked, waiters->size - waiters->size / 8);
+    waiters_drop_reads(waiters, scene_partition(&s), REPLY_STOPPED, "the test ends");
+    assert_int_equal(waiters->locked, 0);
+    transact_close(&s);
+}
+
+/* Its table is deleted, and it is not closed yet. */
+TEST(a_partition_that_has_ended_serves_nothing)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_partition(&s)->ended = true;
+    lone_put(&s.w, FIRST, NEW);
+    lone_assert_answer(&s.w, REPLY_WRONG_PARTITION);
+    lone_ask_for(&s.w, REQUEST_GET, FIRST);
+    lone_assert_answer(&s.w, REPLY_WRONG_PARTITION);
+    scene_partition(&s)->ended = false;
+    assert_int_equal(lone_get(&s.w, FIRST), OLD);
     transact_close(&s);
 }
 
@@ -125,4 +182,21 @@ TEST(a_read_that_was_confirmed_in_one_term_is_not_confirmed_in_the_next)
     assert_true(waiters_add_read(waiters, p, &o, 0, raft_last(p->raft) + 1));
     assert_false(waiters_next_read(waiters, p, &out)); /* the entry is not applied */
     transact_close(&s);
+}
+
+/* Pages of one subject were made resident: they are not those of another one. */
+TEST(a_scan_does_not_read_by_the_pages_of_another_one)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    w.resident_max = 0;
+    lone_open(&w);
+    struct waiters *waiters = &w.node->waiters;
+    struct scan scan = {.state = SCAN_READY, .subject = 1};
+    env_begin_event(&w.node->env, w.now);
+    assert_false(waiters_may_scan(waiters, &scan, RESUME_BACKGROUND, 2, slice_of("key")));
+    assert_int_equal(scan.state, SCAN_WAITING);
+    scan = (struct scan){.state = SCAN_READY, .subject = 1};
+    assert_true(waiters_may_scan(waiters, &scan, RESUME_BACKGROUND, 1, slice_of("key")));
+    lone_deinit(&w);
 }
