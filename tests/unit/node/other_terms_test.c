@@ -184,6 +184,22 @@ TEST(a_read_that_was_confirmed_in_one_term_is_not_confirmed_in_the_next)
     transact_close(&s);
 }
 
+/* The entry at a proposal's place is another leader's: who proposed is not told that it is done. */
+TEST(an_entry_of_another_term_answers_no_proposal)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    lone_put(&s.w, FIRST, NEW);
+    struct partition *p = scene_partition(&s);
+    const struct inflight *first = STAILQ_FIRST(&p->proposals);
+    const struct raft_entry other = {.index = first->index, .term = first->term + 1};
+    assert_null(proposals_take(&s.w.node->proposals, p, &other));
+    assert_ptr_equal(STAILQ_FIRST(&p->proposals), first);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    transact_close(&s);
+}
+
 /* Pages of one subject were made resident: they are not those of another one. */
 TEST(a_scan_does_not_read_by_the_pages_of_another_one)
 {
