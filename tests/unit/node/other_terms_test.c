@@ -200,6 +200,27 @@ TEST(an_entry_of_another_term_answers_no_proposal)
     transact_close(&s);
 }
 
+/* It was proposed after the newer one, by a leader that had not applied that yet. */
+TEST(an_older_word_of_the_catalog_that_comes_later_in_the_log_changes_nothing)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    struct partition *p = scene_partition(&s);
+    struct partition_info info = p->info;
+    const uint32_t versions[] = {info.indexes_version + 5, info.indexes_version + 3};
+    for (size_t i = 0; i < COUNT_OF(versions); i++) {
+        env_begin_event(&s.w.node->env, s.w.now);
+        info.indexes_version = versions[i];
+        p->indexes_proposed = 0;
+        applier_propose_indexes(&s.w.node->applier, p, &info);
+        assert_true(p->indexes_proposed == p->led);
+        lone_take_effects(&s.w);
+        lone_write_all(&s.w);
+        assert_int_equal(p->info.indexes_version, versions[0]);
+    }
+    transact_close(&s);
+}
+
 /* Pages of one subject were made resident: they are not those of another one. */
 TEST(a_scan_does_not_read_by_the_pages_of_another_one)
 {
