@@ -221,6 +221,36 @@ TEST(an_older_word_of_the_catalog_that_comes_later_in_the_log_changes_nothing)
     transact_close(&s);
 }
 
+/* A write is proposed before the partition knows of the index: the index is filled behind it. */
+TEST(writes_from_before_an_index_are_known_by_their_place_in_the_log)
+{
+    struct transact_scene s;
+    struct index x = {.name = slice_of("by-v"),
+                      .table_id = 99,
+                      .partition_count = 1,
+                      .keys = {{slice_of("v"), ATTR_BINARY}},
+                      .projection = PROJECT_ALL};
+    const struct index_set set = {{slice_of("id"), ATTR_STRING}, {{NULL, 0}, 0}, 1, 0, &x};
+    struct buffer indexes = {0};
+    transact_open(&s);
+    index_set_encode(&indexes, &set);
+    struct partition *p = scene_partition(&s);
+    struct partition_info info = p->info;
+    info.indexes_version++;
+    info.indexes = buffer_slice(&indexes);
+    env_begin_event(&s.w.node->env, s.w.now);
+    applier_propose_indexes(&s.w.node->applier, p, &info);
+    lone_take_effects(&s.w);
+    assert_true(lone_write_begin(&s.w));
+    lone_put(&s.w, FIRST, NEW);
+    lone_write_end(&s.w, 0);
+    assert_int_equal(index_set_global(p->indexes), 1);
+    assert_true(raft_applied(p->raft) < raft_last(p->raft));
+    assert_true(p->indexed_from == raft_last(p->raft));
+    buffer_deinit(&indexes);
+    transact_close(&s);
+}
+
 /* Pages of one subject were made resident: they are not those of another one. */
 TEST(a_scan_does_not_read_by_the_pages_of_another_one)
 {
