@@ -240,6 +240,9 @@ TEST(writes_from_before_an_index_are_known_by_their_place_in_the_log)
     info.indexes = buffer_slice(&indexes);
     env_begin_event(&s.w.node->env, s.w.now);
     applier_propose_indexes(&s.w.node->applier, p, &info);
+    const uint64_t last = raft_last(p->raft);
+    applier_propose_indexes(&s.w.node->applier, p, &info);
+    assert_true(raft_last(p->raft) == last); /* it is proposed already */
     lone_take_effects(&s.w);
     assert_true(lone_write_begin(&s.w));
     lone_put(&s.w, FIRST, NEW);
@@ -248,6 +251,18 @@ TEST(writes_from_before_an_index_are_known_by_their_place_in_the_log)
     assert_true(raft_applied(p->raft) < raft_last(p->raft));
     assert_true(p->indexed_from == raft_last(p->raft));
     buffer_deinit(&indexes);
+    transact_close(&s);
+}
+
+/* They may rest on older indexes, or on fewer salted keys. */
+TEST(a_new_leader_waits_for_the_entries_of_its_predecessors)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    const uint64_t last = raft_last(scene_partition(&s)->raft);
+    lone_crash(&s.w);
+    assert_true(scene_partition(&s)->indexed_from >= last);
+    assert_true(scene_partition(&s)->salted_from >= last);
     transact_close(&s);
 }
 
