@@ -129,6 +129,28 @@ TEST(a_cut_for_an_earlier_epoch_is_refused)
     catalog_world_deinit(&w);
 }
 
+/* A new global index by the attribute v. */
+static struct catalog_command add_index(const struct catalog_world *w, struct buffer *indexes,
+                                        struct buffer *throughput)
+{
+    struct index x = {.name = slice_of("by-v"),
+                      .partition_count = 1,
+                      .keys = {{slice_of("v"), ATTR_BINARY}},
+                      .projection = PROJECT_ALL};
+    struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
+    const struct index_set set = {c.spec.partition_key, c.spec.sort_key, 1, 0, &x};
+    const struct table_spec spec = {.name = x.name,
+                                    .partition_key = x.keys[0],
+                                    .billing = BILLING_PROVISIONED,
+                                    .rcu = 10,
+                                    .wcu = 10};
+    index_set_encode(indexes, &set);
+    table_spec_encode(throughput, &spec);
+    c.spec.add_index = buffer_slice(indexes);
+    c.spec.add_throughput = buffer_slice(throughput);
+    return c;
+}
+
 /* What the partitions are told while one of them is frozen reaches only one of the two. */
 TEST(what_all_partitions_must_hear_waits_for_the_end_of_a_merge)
 {
@@ -142,9 +164,16 @@ TEST(what_all_partitions_must_hear_waits_for_the_end_of_a_merge)
     c = catalog_world_command(&w, CATALOG_UPDATE);
     c.spec.stream = 1 + STREAM_NEW_IMAGE;
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_TABLE_BUSY);
+    struct buffer indexes = {0}, throughput = {0};
+    struct catalog_command index = add_index(&w, &indexes, &throughput);
+    assert_int_equal(catalog_world_apply(&w, &index), REPLY_TABLE_INVALID);
     assert_int_equal(catalog_world_say(&w, MERGE_GIVE_UP, catalog_world_at(&w, 1)), REPLY_OK);
     assert_int_equal(catalog_world_say(&w, MERGE_THAWED, catalog_world_at(&w, 1)), REPLY_OK);
+    assert_int_equal(catalog_world_apply(&w, &index), REPLY_OK);
+    assert_int_equal(catalog_world_settle(&w, 2, TABLE_UPDATING), REPLY_OK);
     assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    buffer_deinit(&indexes);
+    buffer_deinit(&throughput);
     catalog_world_deinit(&w);
 }
 
