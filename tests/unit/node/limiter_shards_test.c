@@ -88,6 +88,28 @@ TEST(a_shard_divides_when_it_hears_of_the_growth)
     limiter_scene_deinit(&s);
 }
 
+/* LIMITER-7: who tells it has read shard 0 long ago. */
+TEST(a_shard_does_not_go_back_to_what_an_older_sender_knows)
+{
+    struct limiter_scene s;
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
+    limiter_scene_double(&s);
+    limiter_scene_open(&s, 1);
+    const struct limiter_shards older = s.known;
+    limiter_scene_double(&s);
+    limiter_scene_assert_takes(&s, 1, 1);
+    const uint64_t epoch = s.known.epoch;
+    assert_true(limiter_scene_bucket(&s, 1).epoch == epoch);
+    s.known = older;
+    limiter_scene_assert_takes(&s, 1, 1);
+    const struct limiter_bucket b = limiter_scene_bucket(&s, 1);
+    assert_true(b.epoch == epoch);
+    assert_int_equal(b.shards, 4);
+    assert_int_equal(b.gift_count, 1);
+    limiter_scene_deinit(&s);
+}
+
 TEST(a_gift_is_set_aside_when_it_is_asked_for)
 {
     struct limiter_scene s;
