@@ -286,6 +286,7 @@ struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
                                struct slice payload)
 {
     struct inflight *e = proposals_take_free(proposals);
+    must(p->led != 0); /* GROUPS-2 */
     e->kind = kind;
     e->group = p->info.id;
     e->index = index;

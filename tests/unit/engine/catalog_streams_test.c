@@ -96,6 +96,25 @@ TEST(a_split_closes_a_shard_and_opens_two)
     catalog_world_deinit(&w);
 }
 
+/* Its partition writes into it until the group has split: the time for which it is kept begins then. */
+TEST(a_shard_is_closed_when_its_split_has_settled)
+{
+    struct catalog_world w;
+    open_world(&w);
+    assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
+    const struct partition_info parent = *catalog_world_at(&w, 0);
+    cut(&w, 0);
+    struct catalog_command c = catalog_world_command(&w, CATALOG_SETTLE);
+    catalog_command_settles(&c, catalog_world_table(&w));
+    c.wall_ms = wall_ms + 5000;
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    assert_false(table_is_splitting(catalog_world_table(&w)));
+    const struct table_shard *s =
+        table_stream_shard(&streams_of(&w)->at[0], parent.id, parent.epoch);
+    assert_int_equal(s->closed_ms, c.wall_ms);
+    catalog_world_deinit(&w);
+}
+
 TEST(what_is_not_so_is_refused)
 {
     struct catalog_world w;
@@ -147,6 +166,7 @@ static enum reply_code merge(struct catalog_world *w)
     return code;
 }
 
+/* STREAMS-2 */
 TEST(no_partitions_are_merged_while_records_may_be_wanted)
 {
     struct catalog_world w;
