@@ -31,7 +31,8 @@ static void write_parts(struct transact_client *c)
 
 static const char *write_write(struct transact_client *c)
 {
-    struct transact_client *other = transact_often(c, 10) ? transact_find(c) : NULL;
+    const bool shares = c->all->options.tokens_last && transact_often(c, 10);
+    struct transact_client *other = shares ? transact_find(c) : NULL;
     if (c->again) {
         write_parts(c);
     } else if (other != NULL && transact_often(c, 50)) {
@@ -227,7 +228,8 @@ static void client_end_write(struct transact_client *c, int status)
 {
     const enum serial_outcome outcome = outcome_of(status);
     const bool second = c->again;
-    c->again = !c->single && !second && outcome == SERIAL_UNKNOWN && transact_often(c, 50);
+    c->again = !c->single && !second && outcome == SERIAL_UNKNOWN && transact_often(c, 50) &&
+               c->all->options.tokens_last;
     end_write_call(c, outcome);
 }
 
@@ -395,6 +397,8 @@ static const char *client_make(struct transact_client *c)
                                      .units = t->options.units,
                                      .indexed = second && t->options.indexed,
                                      .global_indexes = second && t->options.global_indexes,
+                                     .index_units = t->options.index_units,
+                                     .streams = second && t->options.streams,
                                      .salting = second && t->options.salted ? DYNAMO_SALTED
                                                                             : DYNAMO_UNSALTED};
     dynamo_create_table(&c->body, transacts_tables[t->made], &spec);

@@ -26,11 +26,14 @@ struct transacts_options {
     void *failed_context;
     uint32_t clients;
     uint32_t keys;
-    uint32_t units;      /* of a table; 0: on demand */
-    uint32_t pad;        /* bytes in an item besides, at most */
-    bool indexed;        /* the second table has local indexes */
-    bool salted;         /* partition keys of the sorted lists have shards */
-    bool global_indexes; /* it has global ones */
+    uint32_t units;       /* of a table; 0: on demand */
+    uint32_t pad;         /* bytes in an item besides, at most */
+    bool indexed;         /* the second table has local indexes */
+    bool salted;          /* partition keys of the sorted lists have shards */
+    bool global_indexes;  /* it has global ones */
+    uint32_t index_units; /* as in dynamo_spec */
+    bool streams;         /* it has a stream */
+    bool tokens_last;     /* a token is known for as long as a client may send it again */
     int64_t think_ns;
     uint64_t seed;
 };

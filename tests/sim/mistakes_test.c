@@ -66,6 +66,7 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
 #define THREE_NODES    .nodes = 3, .replicas = 3
 #define CLIENTS(count) .clients = (count)
 #define MS(ms)         .length_ms = (ms)
+#define EXTRA(name)    .extras = SIM_EXTRA_BIT(SIM_##name), .extras_forced = true
 
 /* clang-format off */
 
@@ -156,6 +157,14 @@ MISTAKE(a_change_makes_no_stream_record, RAFT_MUTATION_SKIP_STREAM, 4, STREAMS)
 MISTAKE(a_change_makes_two_stream_records, RAFT_MUTATION_DOUBLE_STREAM, 4, STREAMS)
 MISTAKE(a_write_after_its_shards_end, RAFT_MUTATION_OUTLIVE_SHARD, 1, STREAMS)
 MISTAKE(a_snapshot_without_stream_records, RAFT_MUTATION_FORGET_STREAM, 4, FORCED(FAULT(WIPE)), STREAMS)
+
+/* ---- streams and time to live, in tables that have more than one feature or change all the time ---- */
+MISTAKE(a_late_step_ends_a_later_change, RAFT_MUTATION_ANY_SETTLE, 13,
+        FORCED(FAULT(SLOW_DISK)), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES), .expiries = 6, .follows = 6, MS(8000))
+MISTAKE(a_part_of_a_transaction_makes_no_stream_record, RAFT_MUTATION_SKIP_STREAM, 1,
+        THREE_NODES, CLIENTS(1), EXTRA(MIXED), .transacts = 4, MS(3000))
+MISTAKE(a_change_makes_no_record_of_a_stream_that_is_trimmed, RAFT_MUTATION_SKIP_STREAM, 1,
+        THREE_NODES, CLIENTS(1), EXTRA(SHORT_TIMES), .follows = 8, MS(4000))
 
 /* ---- write sharding: an item is at one place, and every reader finds it there ---- */
 #define SHARDED_KEYS THREE_NODES, .routers = 3, CLIENTS(24)
