@@ -429,6 +429,12 @@ static const struct relation {
     R(overload_limit_ms, false, 1, overload_target_ms,
       "work within a limit would be refused first"),
     R(request_deadline_ms, true, 1, gac_wait_ms, "a request would wait for tokens alone"),
+    R(transaction_token_ms, false, 1, request_deadline_ms,
+      "a decision that is asked for again would be unknown"),
+    R(transaction_fence_ms, false, 1, request_deadline_ms,
+      "a router could go on with what was given up"),
+    R(salting_keep_ms, false, 1, transaction_token_ms,
+      "a token would not be looked for where it is known"),
 #undef R
 #undef R_SETTING
 #undef AT

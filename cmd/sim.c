@@ -49,15 +49,31 @@ static const char *take_seed(void *target, const char *value, struct buffer *err
     return NULL;
 }
 
-static bool find_fault(const char *text, size_t size, unsigned *out)
+static const char *fault_name(unsigned i)
 {
-    for (unsigned i = 0; i < SIM_FAULTS; i++) {
-        if (slice_is(slice_make(text, size), sim_fault_name((enum sim_fault)i))) {
-            *out = i;
-            return true;
-        }
+    return sim_fault_name((enum sim_fault)i);
+}
+
+static const char *extra_name(unsigned i)
+{
+    return sim_extra_name((enum sim_extra)i);
+}
+
+/* Adds the bits of names with commas between them. False: a name is none of these. */
+static bool take_names(const char *text, const char *(*name)(unsigned), unsigned count,
+                       uint32_t *bits)
+{
+    while (*text != '\0') {
+        const size_t size = strcspn(text, ",");
+        unsigned i = 0;
+        while (i < count && !slice_is(slice_make(text, size), name(i)))
+            i++;
+        if (i == count)
+            return false;
+        *bits |= UINT32_C(1) << i;
+        text += size + (text[size] == ',');
     }
-    return false;
+    return true;
 }
 
 static const char *take_faults(void *target, const char *value, struct buffer *error)
@@ -68,15 +84,21 @@ static const char *take_faults(void *target, const char *value, struct buffer *e
     o->faults = o->faults_forced ? 0 : SIM_FAULTS_ALL;
     if (!o->faults_forced || strcmp(value, "none") == 0)
         return NULL;
-    for (const char *text = value; *text != '\0';) {
-        size_t size = strcspn(text, ",");
-        unsigned i;
-        if (!find_fault(text, size, &i))
-            return "all, none, or names of faults with commas between them";
-        o->faults |= SIM_FAULT_BIT(i);
-        text += size + (text[size] == ',');
-    }
-    return NULL;
+    return take_names(value, fault_name, SIM_FAULTS, &o->faults)
+               ? NULL
+               : "all, none, or names of faults with commas between them";
+}
+
+static const char *take_extras(void *target, const char *value, struct buffer *error)
+{
+    struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
+    (void)error;
+    o->extras_forced = strcmp(value, "all") != 0;
+    o->extras = o->extras_forced ? 0 : SIM_EXTRAS_ALL;
+    return !o->extras_forced || strcmp(value, "none") == 0 ||
+                   take_names(value, extra_name, SIM_EXTRAS, &o->extras)
+               ? NULL
+               : "all, none, or names of extras with commas between them";
 }
 
 /* A number where 0 means none; if not given, the seed chooses. */
@@ -205,6 +227,9 @@ static const struct option sim_options[] = {
     {"faults", "LIST", OPTION_CUSTOM, .take = take_faults, .initial = "all",
      .help = "all: the seed chooses some. none: no faults. Or names of faults, with commas between "
              "them: all of them strike."},
+    {"extras", "LIST", OPTION_CUSTOM, .take = take_extras, .initial = "all",
+     .help = "all: the seed chooses some of what a plan may have besides. none: nothing of it. Or "
+             "names of extras, with commas between them: every plan has these."},
     {"nodes", "N", OPTION_INTEGER, MEMBER(run.sim.nodes), .most = SIM_NODES_MAX, SEED_CHOOSES,
      .help = "The number of nodes."},
     {"replicas", "N", OPTION_INTEGER, MEMBER(run.sim.replicas), .most = SIM_NODES_MAX, SEED_CHOOSES,
@@ -266,8 +291,12 @@ static int sim_parse(struct sim_arguments *a, int argc, char **argv)
     struct buffer text = {0};
     buffer_append_text(&text, about);
     for (unsigned i = 0; i < SIM_FAULTS; i++)
-        buffer_append_format(&text, "    %-16s %s\n", sim_fault_name((enum sim_fault)i),
+        buffer_append_format(&text, "    %-16s %s\n", fault_name(i),
                              sim_fault_help((enum sim_fault)i));
+    buffer_append_text(&text, "\nThe extras:\n");
+    for (unsigned i = 0; i < SIM_EXTRAS; i++)
+        buffer_append_format(&text, "    %-16s %s\n", extra_name(i),
+                             sim_extra_help((enum sim_extra)i));
     buffer_append_u8(&text, '\0');
     const struct command_line line = {
         .command = "weir sim",
@@ -292,6 +321,7 @@ static void sim_complete(struct sim_arguments *a)
         a->run.once = true;
         o->faults = o->faults_forced ? o->faults : 0;
         o->faults_forced = true;
+        o->extras = 0;
     }
     a->run.jobs = a->jobs < 0 ? 0 : (uint32_t)a->jobs;
     if (a->jobs < 0 && a->run.seeds > 1) {
@@ -427,8 +457,9 @@ static int sim_check_policies(struct sim_arguments *a)
 
 int cmd_sim(int argc, char **argv)
 {
-    struct sim_arguments a = {.run = {.sim = {.seed = 1, .faults = SIM_FAULTS_ALL}, .seeds = 1},
-                              .jobs = -1};
+    struct sim_arguments a = {
+        .run = {.sim = {.seed = 1, .faults = SIM_FAULTS_ALL, .extras = SIM_EXTRAS_ALL}, .seeds = 1},
+        .jobs = -1};
     policy_file_begin(&a.policies);
     config_init(&a.names, PROFILE_RESEARCH);
     int code = sim_parse(&a, argc, argv);

@@ -10,7 +10,7 @@
  * Here is one more reason for a split, warm throughput (table.warm): if a table has too few
  * partitions, the partition with the most hashes is cut evenly.
  *
- * SPLIT-1  Measurements from before a piece's birth are no reason to cut it. Its windows begin with
+ * PIECE-1  Measurements from before a piece's birth are no reason to cut it. Its windows begin with
  * its first report (watch.c), its leader's heat and excess with the split.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */

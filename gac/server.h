@@ -6,9 +6,9 @@
  * router may use that part by itself or get it from another server. Every frame tells which servers
  * the router takes to be alive, and so which of the two it does.
  *
- * Invariants: LEDGER-4 (ledger.h).  LEDGER-5  a server knows about a table what routers tell it,
- * and forgets it. Bounds: ledgers, routers (options). Not here: sockets (host), when to ask
- * (client.h). */
+ * Invariants: LEDGER-4 (ledger.h), and
+ *   LEDGER-5  a server knows about a table what routers tell it, and forgets it.
+ * Bounds: ledgers, routers (options). Not here: sockets (host), when to ask (client.h). */
 #pragma once
 
 #include "gac/vend.h"

@@ -2,7 +2,7 @@
  * members that are behind. */
 #include "replication/raft_internal.h"
 
-enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes)
+enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes, bool owed)
 {
     must(r->started);
     if (r->role != RAFT_LEADER)
@@ -14,15 +14,15 @@ enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes)
     uint64_t most = r->shared->uncommitted_max_bytes;
     uint64_t size = sizeof(struct raft_slot) + payload_bytes;
     bool full = most < size || flying > most - size;
-    return flying > 0 && full ? RAFT_BUSY : RAFT_OK;
+    return !owed && flying > 0 && full ? RAFT_BUSY : RAFT_OK;
 }
 
 enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
-                               struct slice head, struct slice tail, uint64_t *index)
+                               struct slice head, struct slice tail, bool owed, uint64_t *index)
 {
     (void)now;
     must(kind != LOG_MEMBERS && kind != LOG_HARD_STATE);
-    enum raft_outcome outcome = raft_may_propose(r, head.size + tail.size);
+    enum raft_outcome outcome = raft_may_propose(r, head.size + tail.size, owed);
     if (outcome != RAFT_OK)
         return outcome;
     raft_append_own(r, kind, head, tail);

@@ -177,10 +177,17 @@ void router_close(struct router *r, struct instant now, uint64_t connection)
     client_close(r, connection);
 }
 
+static void router_expire_requests(struct router *r)
+{
+    for (struct timer *t; (t = timer_queue_expire(&r->deadlines, r->now)) != NULL;)
+        subrequest_deadline(r, TIMER_OWNER(t, struct subrequest, deadline));
+}
+
 void router_reply(struct router *r, struct instant now, uint32_t node, const struct reply *reply)
 {
     router_event_begin(r, now);
     silence_heard(r, node);
+    router_expire_requests(r); /* a router that stood still meets answers before its timers */
     subrequest_reply(r, node, reply);
     router_event_end(r);
 }
@@ -265,8 +272,7 @@ void router_tick(struct router *r, struct instant now)
         client_unread(r, TIMER_OWNER(t, struct client, unread));
     while ((t = timer_queue_expire(&r->looks, now)) != NULL)
         silence_look(r, TIMER_OWNER(t, struct node_watch, look));
-    while ((t = timer_queue_expire(&r->deadlines, now)) != NULL)
-        subrequest_deadline(r, TIMER_OWNER(t, struct subrequest, deadline));
+    router_expire_requests(r);
     while ((t = timer_queue_expire(&r->patience, now)) != NULL)
         subrequest_patience_over(r, TIMER_OWNER(t, struct subrequest, patience));
     for (int i = 0; i < BACKOFFS; i++) {

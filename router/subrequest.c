@@ -1,6 +1,7 @@
 /* subrequest.c - requests to nodes: sent, answered, sent again, given up.
  *
- * A subrequest's deadline runs from its first start; all retries happen before it. A request is
+ * A subrequest's deadline runs from its first start; all retries happen before it. An answer that
+ * comes later is dropped: nodes may have forgotten what they keep for that time only. A request is
  * retried if it did nothing: it was never sent, or a node refused it because the node does not
  * lead, or as wrongly routed. After a split the new map is fetched at once. A read is also retried
  * if its node went away. A write whose node went away has an unknown outcome and is never repeated.

@@ -226,7 +226,7 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
         APPEND(out, ",{\"AttributeName\":\"v\",\"AttributeType\":\"N\"}");
     APPEND(out, "],");
     if (spec->global_indexes)
-        append_globals(out, spec->units);
+        append_globals(out, spec->index_units > 0 ? spec->index_units : spec->units);
     if (spec->indexed && sort != 0) {
         APPEND(out, "\"LocalSecondaryIndexes\":[");
         append_index(out, "by-v", "ALL");
@@ -235,6 +235,9 @@ void dynamo_create_table(struct buffer *out, const char *name, const struct dyna
         APPEND(out, "],");
     }
     append_tags(out, spec);
+    if (spec->streams)
+        APPEND(out, "\"StreamSpecification\":{\"StreamEnabled\":true,"
+                    "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"},");
     if (spec->units == 0)
         APPEND(out, "\"BillingMode\":\"PAY_PER_REQUEST\"}");
     else

@@ -43,6 +43,8 @@ struct dynamo_spec {
     uint32_t units;                 /* read units, and write units; 0: on demand */
     bool indexed;                   /* two local indexes by v, if the table has a sort key */
     bool global_indexes;            /* two global indexes: DYNAMO_GLOBALS */
+    uint32_t index_units;           /* of each; 0: as many as the table has */
+    bool streams;                   /* a stream with both images */
     uint32_t weight;                /* of the tag weir:weight; 0: no tag */
     enum dynamo_salting salting;    /* of the tag weir:salting */
 };

@@ -30,7 +30,9 @@ struct expiring_key {
     struct candidate all[CANDIDATES_MAX];
     uint32_t count;
     struct instant quiet_from; /* until then a write may come late: the key is left alone */
-    struct instant gone_by;    /* at last */
+    uint64_t
+        off_mark; /* while time to live is off since then, the item is known to be there; 0: not */
+    struct instant gone_by; /* at last */
     bool last_put;
     bool done;
 };
@@ -53,6 +55,7 @@ struct expiry_client {
     uint32_t number; /* of the client */
     uint32_t key;    /* of the call */
     struct candidate put;
+    uint64_t off_mark; /* when the call began */
     bool puts_last;
     struct expiring_key keys[EXPIRIES_KEYS];
     int last_status;
@@ -66,6 +69,7 @@ struct expiries {
     uint32_t numbers;              /* of items, so far */
     struct buffer wrong;           /* empty: nothing */
     bool made;                     /* the table is there, and its items expire */
+    struct instant switched_by;    /* until then a request that was abandoned may switch that on */
     bool on;
     bool ending;
 };
@@ -85,17 +89,26 @@ static int64_t expiries_wall_ms(const struct expiries *e)
 
 /* ---- requests ---- */
 
+/* A transaction checks another item of the client besides, and so has two parts. */
 static const char *client_write_put(struct expiry_client *c)
 {
+    const bool parts = c->all->options.mixed && prng_below(&c->prng, 2) == 0;
+    if (parts)
+        buffer_append_format(
+            &c->body,
+            "{\"TransactItems\":[{\"ConditionCheck\":{\"TableName\":\"%s\",\"Key\":{"
+            "\"k\":{\"S\":\"%u.%u\"}},\"ConditionExpression\":"
+            "\"attribute_not_exists(absent)\"}},{\"Put\":",
+            expiries_table, c->number, (c->key + 1) % EXPIRIES_KEYS);
     buffer_append_format(&c->body,
                          "{\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%u.%u\"},"
-                         "\"n\":{\"N\":\"%u\"}",
+                         "\"v\":{\"N\":\"%u\"}",
                          expiries_table, c->number, c->key, c->put.number);
     if (c->put.end_ms != INT64_MAX)
         buffer_append_format(&c->body, ",\"t\":{\"N\":\"%lld\"}",
                              (long long)(c->put.end_ms / 1000));
-    buffer_append_text(&c->body, "}}");
-    return "PutItem";
+    buffer_append_text(&c->body, parts ? "}}}]}" : "}}");
+    return parts ? "TransactWriteItems" : "PutItem";
 }
 
 static const char *client_write_read(struct expiry_client *c)
@@ -121,7 +134,7 @@ static const char *client_write_switch(struct expiry_client *c)
 /* 0: no item. */
 static uint32_t number_in(struct slice body)
 {
-    static const char begin[] = "\"n\":{\"N\":\"";
+    static const char begin[] = "\"v\":{\"N\":\"";
     const uint8_t *at = memmem(body.data, body.size, begin, sizeof begin - 1);
     return at == NULL ? 0 : (uint32_t)strtoul((const char *)at + sizeof begin - 1, NULL, 10);
 }
@@ -133,11 +146,32 @@ static void candidates_append(const struct expiring_key *k, struct buffer *out)
                              (long long)k->all[i].end_ms);
 }
 
+/* 0: items may expire. */
+static uint64_t expiries_off(const struct expiries *e)
+{
+    bool on;
+    const uint64_t mark = switches_mark(e->options.switches, SWITCH_TTL, &on);
+    return on ? 0 : mark;
+}
+
+/* An item is there, or none. What the client knew before is in the key. */
+static void client_saw_while_off(struct expiry_client *c, bool there)
+{
+    struct expiries *e = c->all;
+    struct expiring_key *k = &c->keys[c->key];
+    const uint64_t off = expiries_off(e);
+    if (!there && off != 0 && k->off_mark == off)
+        buffer_append_format(&e->wrong, "key %u.%u has no item, and nothing expires\n", c->number,
+                             c->key);
+    k->off_mark = there && off == c->off_mark ? off : 0;
+}
+
 static void client_saw(struct expiry_client *c, uint32_t number)
 {
     struct expiries *e = c->all;
     struct expiring_key *k = &c->keys[c->key];
-    const int64_t over_ms = expiries_wall_ms(e) + e->options.ahead_ms + MARGIN_MS;
+    const int64_t ahead_ms = k->last_put ? e->options.ahead_at_last_ms : e->options.ahead_ms;
+    const int64_t over_ms = expiries_wall_ms(e) + ahead_ms + MARGIN_MS;
     for (uint32_t i = 0; i < k->count; i++) {
         const struct candidate was = k->all[i];
         if (was.number != number && (number != 0 || was.end_ms > over_ms))
@@ -158,10 +192,12 @@ static void client_end_put(struct expiry_client *c, int status)
     if (status == 200) {
         k->count = 1;
         k->all[0] = c->put;
+        client_saw_while_off(c, true);
         k->last_put = c->puts_last;
         k->gone_by = instant_add_ms(expiries_now(c->all), c->all->options.window_ms + SLACK_MS);
     } else if (http_client_is_unknown(status)) {
         must(k->count < CANDIDATES_MAX);
+        k->off_mark = 0;
         k->all[k->count++] = c->put;
         k->quiet_from = instant_add_ms(expiries_now(c->all), QUIET_MS);
     }
@@ -185,6 +221,7 @@ static void client_end_read(struct expiry_client *c, int status, struct slice bo
     if (status != 200)
         return;
     const bool last = k->last_put;
+    client_saw_while_off(c, number_in(body) != 0);
     client_saw(c, number_in(body));
     if (last)
         client_end_last(c);
@@ -210,6 +247,8 @@ static void client_done(void *context, int status, struct slice body)
         break;
     case EXPIRY_SWITCH:
         c->all->made = status == 200 || dynamo_says(body, "already enabled");
+        if (http_client_is_unknown(status))
+            c->all->switched_by = instant_add_ms(expiries_now(c->all), QUIET_MS);
         if (c->all->made)
             c->work = EXPIRY_IDLE;
         break;
@@ -302,8 +341,10 @@ static void client_choose(struct expiry_client *c)
         return;
     if (!e->made)
         c->work = c->number == 0 ? EXPIRY_MAKE : EXPIRY_IDLE;
-    else if (e->ending)
+    else if (e->ending && switches_are_over(e->options.switches))
         client_choose_last(c);
+    else if (e->ending)
+        return;
     else if (e->on)
         client_choose_load(c);
 }
@@ -312,10 +353,12 @@ static void client_run(void *context, uint64_t argument)
 {
     struct expiry_client *c = context;
     const struct dynamo_keys keys = {.partition = ATTR_STRING};
-    const struct dynamo_spec spec = {.keys = &keys, .units = c->all->options.units};
+    const struct dynamo_spec spec = {
+        .keys = &keys, .units = c->all->options.units, .global_indexes = c->all->options.mixed};
     const char *operation = "DescribeTable";
     (void)argument;
     client_choose(c);
+    c->off_mark = expiries_off(c->all);
     buffer_clear(&c->body);
     switch (c->work) {
     case EXPIRY_IDLE:
@@ -391,6 +434,11 @@ void expiries_begin(struct expiries *e)
 void expiries_end(struct expiries *e)
 {
     e->ending = true;
+}
+
+bool expiries_are_made(const struct expiries *e)
+{
+    return e->made && !instant_before(expiries_now(e), e->switched_by);
 }
 
 bool expiries_are_done(const struct expiries *e)

@@ -4,11 +4,12 @@
  * writes, one call after the other. So it knows for each key which items may be there, and checks
  * each item that it reads:
  *   An item is there, or its time was over by the clock of some node. What is gone stays gone.
+ *   While time to live is surely off (sim/switches.h), no item goes.
  *   Afterwards, with all nodes well, what is over is gone within the window that the configuration
  *   promises. */
 #pragma once
 
-#include "sim/http_client.h"
+#include "sim/switches.h"
 
 enum {
     EXPIRIES_KEYS = 4 /* of each client */
@@ -20,9 +21,12 @@ struct expiries_options {
     struct http_client_options (*http)(void *context, uint32_t client);
     void *context;
     uint32_t clients;
-    uint32_t units;    /* of the table; 0: on demand */
-    int64_t ahead_ms;  /* the most that a node's wall clock is ahead; below zero: each is behind */
-    int64_t window_ms; /* ttl_window_ms */
+    uint32_t units;   /* of the table; 0: on demand */
+    int64_t ahead_ms; /* the most that a node's wall clock is ahead; below zero: each is behind */
+    int64_t ahead_at_last_ms; /* the same after the faults */
+    int64_t window_ms;        /* ttl_window_ms */
+    bool mixed; /* the table has global indexes, and some items are put by transactions */
+    const struct switches *switches; /* borrows */
     int64_t think_ns;
     uint64_t seed;
 };
@@ -39,6 +43,8 @@ extern const char expiries_table[];
 void expiries_begin(struct expiries *e);
 /* Ends the work: at last some items expire, and the rest stays. */
 void expiries_end(struct expiries *e);
+/* The table is there, and no request of these clients changes it any more. */
+bool expiries_are_made(const struct expiries *e);
 bool expiries_are_done(const struct expiries *e);
 void expiries_describe(const struct expiries *e, struct buffer *out);
 /* False: `why` tells what was wrong. */

@@ -10,6 +10,8 @@
 enum {
     CUTS_MAX = 64,
     RESTART_RETRY_MS = 200,
+    WAKE_MS = 1000, /* after faults_end every machine goes on within this time */
+    WALL_BACK_MS = 10 * 60000,
     WATCHED_MS = 30000 /* a checkpoint that fails late may have begun before faults_end */
 };
 
@@ -31,6 +33,8 @@ struct faults {
     uint64_t strikes;
     uint32_t wipes;
     bool wiped[SIM_NODES_MAX + 1];
+    struct instant ends_at;
+    int64_t stepped_ms[1 + SIM_NODES_MAX + SIM_ROUTERS_MAX + SIM_GAC_MAX]; /* of wall clocks */
     struct cut cuts[CUTS_MAX];
     struct buffer error;
 };
@@ -193,6 +197,23 @@ static void strike_suspend(struct faults *f)
                          f->run->plan.mistake == SIM_MISTAKE_CLOCK_STOPS);
 }
 
+/* Stops a machine, half of the times for long. */
+static void strike_sleep(struct faults *f)
+{
+    struct prng *p = &f->late_prngs[SIM_SLEEP - SIM_FAULTS_MORE];
+    const uint32_t process = 1 + (uint32_t)prng_below(p, servers(f));
+    const int64_t ms = prng_between(p, 100, prng_below(p, 2) == 0 ? 3000 : 20000);
+    const bool links_first = prng_below(p, 2) == 0;
+    const struct instant until =
+        instant_earlier(instant_add_ms(now(f), ms), instant_add_ms(f->ends_at, WAKE_MS));
+    if (!world_is_up(&f->run->world, process))
+        return;
+    if (process > f->run->plan.nodes)
+        PROBE("the machine of a router or GAC server stops");
+    note(f, SIM_SLEEP, process, instant_since(until, now(f)).ns);
+    world_suspend(&f->run->world, process, until, links_first);
+}
+
 /* One step of a rolling restart: the node comes back soon, with other settings. */
 static void strike_settings(struct faults *f)
 {
@@ -275,6 +296,35 @@ static void strike_reset(struct faults *f)
     uint32_t to = 1 + (uint32_t)prng_below(&f->prng, servers(f));
     note(f, SIM_RESET, from << 8 | to, 0);
     network_reset(f->run->world.network, from, to);
+}
+
+/* from << 16 | to */
+static void end_late(void *context, uint64_t argument)
+{
+    struct faults *f = context;
+    const uint32_t from = (uint32_t)(argument >> 16), to = (uint32_t)(argument & 0xFFFF);
+    network_delay(f->run->world.network, from, to, 0);
+    network_reset(f->run->world.network, from, to);
+}
+
+/* What one process sends to another is late, and at last the link is lost: the sender gives up, and the
+ * requests arrive. */
+static void strike_late_way(struct faults *f)
+{
+    enum {
+        LATE_MS_MAX = 10000
+    };
+    struct prng *p = &f->late_prngs[SIM_LATE - SIM_FAULTS_MORE];
+    const uint32_t from = 1 + (uint32_t)prng_below(p, servers(f));
+    const uint32_t to = 1 + (uint32_t)prng_below(p, servers(f));
+    const int64_t late_ms = prng_between(p, 1, prng_between(p, 1, LATE_MS_MAX));
+    const int64_t lasts_ms = prng_between(p, 1, 1000);
+    if (from == to)
+        return;
+    note(f, SIM_LATE, from << 8 | to, late_ms * NS_PER_MS);
+    network_delay(f->run->world.network, from, to, late_ms * NS_PER_MS);
+    scheduler_in(&f->run->world.scheduler, duration_ms(lasts_ms), end_late, f,
+                 (uint64_t)from << 16 | to);
 }
 
 /* ---- disks and clocks ---- */
@@ -385,6 +435,26 @@ static void strike_clock(struct faults *f)
     sim_clock_set_drift(world_clock(&f->run->world, process), now(f), ppm);
 }
 
+static void step_wall(struct faults *f, uint32_t process, int64_t stepped_ms)
+{
+    world_step_wall(&f->run->world, process, stepped_ms - f->stepped_ms[process]);
+    f->stepped_ms[process] = stepped_ms;
+}
+
+/* A wall clock steps ahead or back, or is set right again. */
+static void strike_wall(struct faults *f)
+{
+    struct prng *p = &f->late_prngs[SIM_WALL - SIM_FAULTS_MORE];
+    const uint32_t process = 1 + (uint32_t)prng_below(p, servers(f));
+    const uint64_t how = prng_below(p, 4);
+    const int64_t back_ms = prng_between(p, -WALL_BACK_MS, 0);
+    const int64_t ahead_ms = prng_between(p, 0, f->run->plan.wall_ahead_ms);
+    if (f->run->plan.wall_ahead_ms == 0)
+        return;
+    note(f, SIM_WALL, process, 0);
+    step_wall(f, process, how == 0 ? 0 : how == 1 ? back_ms : ahead_ms);
+}
+
 static void strike_lying(struct faults *f)
 {
     uint32_t id = some_node(f);
@@ -411,6 +481,9 @@ static void (*const STRIKES[SIM_FAULTS])(struct faults *f) = {
     [SIM_SUSPEND] = strike_suspend,
     [SIM_SETTINGS] = strike_settings,
     [SIM_READ_ERROR] = strike_read_error,
+    [SIM_SLEEP] = strike_sleep,
+    [SIM_WALL] = strike_wall,
+    [SIM_LATE] = strike_late_way,
     /* NULL: SIM_DRAIN is in sim/drains; SIM_DROP, SIM_DUPLICATE and SIM_REORDER are in
      * sim/network, all the time. */
 };
@@ -458,6 +531,7 @@ static void strike_late(void *context, uint64_t fault)
 void faults_begin(struct faults *f)
 {
     f->on = true;
+    f->ends_at = instant_add(now(f), (struct duration){f->run->plan.length_ns});
     network_set_faults(f->run->world.network, &f->run->plan.network_faults);
     const uint32_t faults = f->run->plan.faults;
     if (faults != 0)
@@ -490,6 +564,10 @@ void faults_end(struct faults *f)
     calm_network(f);
     for (size_t i = 0; i < CUTS_MAX; i++)
         end_cut(f, i);
+    for (uint32_t from = 1; from <= servers(f); from++) {
+        for (uint32_t to = 1; to <= servers(f); to++)
+            network_delay(f->run->world.network, from, to, 0);
+    }
     for (uint32_t id = 1; id <= f->run->plan.nodes; id++) {
         struct node_process *p = node_at(f, id);
         set_full(f, id, false);
@@ -500,6 +578,8 @@ void faults_end(struct faults *f)
         restart_stopped(f, id); /* also later, if a write in flight fails */
     }
     struct world *w = &f->run->world;
+    for (uint32_t process = 1; process < world_client(w, 0); process++)
+        step_wall(f, process, 0);
     for (uint32_t process = world_router(w, 0); process < world_client(w, 0); process++)
         start_router(f, process);
 }

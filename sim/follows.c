@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/prng.h"
+#include "base/probe.h"
 #include "sim/dynamo.h"
 
 #define STREAMS "DynamoDBStreams_20120810."
@@ -16,7 +17,8 @@ enum {
     QUIET_MS = 12000, /* then no abandoned write is on its way any more */
     LOOK_MS = 300,    /* between two looks at the shards */
     ID_SIZE = 64,
-    NUMBER_SIZE = 48
+    NUMBER_SIZE = 48,
+    STREAMS_MAX = 256
 };
 
 enum follow_work {
@@ -24,17 +26,44 @@ enum follow_work {
     FOLLOW_MAKE,     /* the table */
     FOLLOW_AWAIT,    /* it is active */
     FOLLOW_WRITE,    /* a writer's */
-    FOLLOW_SHARDS,   /* the follower's, as the next ones: DescribeStream */
+    FOLLOW_STREAMS,  /* the follower's, as the next ones: ListStreams */
+    FOLLOW_SHARDS,   /* DescribeStream */
     FOLLOW_ITERATOR, /* GetShardIterator */
     FOLLOW_RECORDS,  /* GetRecords */
     FOLLOW_READ,
     FOLLOW_DONE,
 };
 
+/* A record of a table that others write. */
+struct followed_edge {
+    uint32_t key;
+    uint64_t was; /* numbers of items; 0: there was none */
+    uint64_t is;
+};
+
+/* What the follower knows of the items by the records of a stream. */
+struct followed_stream {
+    struct buffer arn;
+    uint64_t values[FOLLOW_KEYS]; /* of the items; 0: there is none */
+    bool known[FOLLOW_KEYS];
+    char last[FOLLOW_KEYS][NUMBER_SIZE];
+};
+
+/* A write of an item. */
+struct followed_write {
+    struct instant begun;
+    uint64_t mark;     /* of the switches when it began; 0: not sure */
+    bool on;           /* there was a stream */
+    bool acknowledged; /* and what was sure has not changed since */
+    bool seen;         /* its record */
+};
+
 struct followed_shard {
+    uint32_t stream;
     char id[ID_SIZE];
     char parent[ID_SIZE]; /* empty: none */
     bool ended;
+    bool trimmed;           /* records were: the next read begins with the first that is there */
     char last[NUMBER_SIZE]; /* the sequence number of the last record; empty: none yet */
     struct buffer iterator; /* owns; empty: none */
 };
@@ -45,6 +74,7 @@ struct follow_client {
     struct prng prng;
     enum follow_work work;
     uint32_t number; /* 0: the follower */
+    uint64_t write;  /* the number of the call's; 0: a deletion */
     int last_status;
     struct buffer body;
     struct buffer last_error;
@@ -53,19 +83,25 @@ struct follow_client {
 struct follows {
     struct follows_options options;
     struct follow_client *clients; /* owns; one more than write */
-    struct buffer arn;
+    struct followed_stream streams[STREAMS_MAX];
+    uint32_t stream_count;
+    uint32_t stream;               /* that is being described */
     struct followed_shard *shards; /* owns */
     uint32_t shard_count;
     size_t shard_capacity;
     uint32_t shard; /* that is being read */
     bool found;     /* since the last look at the shards, a record or an end */
     char after[ID_SIZE];
-    uint64_t values[FOLLOW_KEYS]; /* of the items; 0: there is none */
-    char last[FOLLOW_KEYS][NUMBER_SIZE];
     uint64_t read[FOLLOW_KEYS]; /* the same, by the last strong reads */
     uint32_t reads;
-    uint32_t next;    /* the item to read */
-    uint64_t numbers; /* used so far */
+    uint32_t next;                 /* the item to read */
+    uint64_t numbers;              /* used so far */
+    struct followed_write *writes; /* owns; by number */
+    size_t write_capacity;
+    struct followed_edge *edges; /* owns */
+    uint32_t edge_count;
+    size_t edge_capacity;
+    bool last_round; /* nothing was written any more when the present look at the streams began */
     uint32_t records;
     struct instant quiet_from; /* 0: not known yet */
     struct buffer wrong;       /* the first record that did not fit */
@@ -75,6 +111,11 @@ struct follows {
 };
 
 static void client_next(struct follow_client *c, int64_t ns);
+
+static const char *table_name(const struct follows *f)
+{
+    return f->options.table != NULL ? f->options.table : follows_table;
+}
 
 static struct instant follows_now(const struct follows *f)
 {
@@ -155,6 +196,22 @@ static struct slice image_of(struct slice record, const char *name, const char *
     return end == NULL ? rest : slice_make(rest.data, (size_t)(end - rest.data));
 }
 
+/* Whether the record of the write with this number may have been trimmed. Deletions have no number. */
+static bool may_be_trimmed(const struct follows *f, uint64_t number)
+{
+    const int64_t kept_ms = f->options.kept_ms;
+    return kept_ms != INT64_MAX &&
+           (number == 0 || number > f->numbers ||
+            !instant_before(follows_now(f), instant_add_ms(f->writes[number].begun, kept_ms)));
+}
+
+static void take_edge(struct follows *f, struct followed_edge edge)
+{
+    f->edges = must_grow(f->edges, f->edge_count, &f->edge_capacity, sizeof f->edges[0]);
+    f->edges[f->edge_count++] = edge;
+    f->records++;
+}
+
 static void take_record(struct follows *f, struct slice record)
 {
     char number[NUMBER_SIZE];
@@ -165,19 +222,29 @@ static void take_record(struct follows *f, struct slice record)
         image_of(record, "\"NewImage\"", has_old != NULL ? "\"OldImage\"" : "\"SequenceNumber\"");
     const uint64_t was = number_of(old, "\"v\":{\"N\":\""), is = number_of(now, "\"v\":{\"N\":\"");
     struct followed_shard *shard = &f->shards[f->shard];
+    struct followed_stream *stream = &f->streams[shard->stream];
     keep(number, sizeof number, text_of(record, "\"SequenceNumber\":\""));
-    if (key >= FOLLOW_KEYS)
+    if (f->options.table != NULL) {
+        take_edge(f, (struct followed_edge){(uint32_t)key, was, is});
+        memcpy(shard->last, number, sizeof number);
+        return;
+    }
+    if (key >= FOLLOW_KEYS || was > f->numbers || is > f->numbers)
         follows_wrong(f, "a record of no item", record);
-    else if (f->values[key] != was)
+    else if (stream->known[key] && stream->values[key] != was && !may_be_trimmed(f, was))
         follows_wrong(f, "a record does not follow the one before", record);
-    else if (strcmp(number, f->last[key]) <= 0 || strcmp(number, shard->last) <= 0)
+    else if (strcmp(number, stream->last[key]) <= 0 || strcmp(number, shard->last) <= 0)
         follows_wrong(f, "a sequence number does not rise", record);
     else if (was == is)
         follows_wrong(f, "a record of no change", record);
+    else if (is != 0 && f->writes[is].seen)
+        follows_wrong(f, "a write has two records", record);
     if (f->wrong.size > 0)
         return;
-    f->values[key] = is;
-    memcpy(f->last[key], number, sizeof number);
+    f->writes[is].seen = true;
+    stream->values[key] = is;
+    stream->known[key] = true;
+    memcpy(stream->last[key], number, sizeof number);
     memcpy(shard->last, number, sizeof number);
     f->records++;
 }
@@ -192,6 +259,7 @@ static void take_records(struct follows *f, struct slice body)
         f->found = true;
     }
     buffer_set(&shard->iterator, next);
+    shard->trimmed = false;
     if (next.size == 0) {
         shard->ended = true;
         f->found = true;
@@ -200,13 +268,32 @@ static void take_records(struct follows *f, struct slice body)
 
 /* ---- shards ---- */
 
-static struct followed_shard *shard_find(struct follows *f, const char *id)
+static struct followed_shard *shard_find(struct follows *f, uint32_t stream, const char *id)
 {
     for (uint32_t i = 0; i < f->shard_count; i++) {
-        if (strcmp(f->shards[i].id, id) == 0)
+        if (f->shards[i].stream == stream && strcmp(f->shards[i].id, id) == 0)
             return &f->shards[i];
     }
     return NULL;
+}
+
+/* The first stream was there before the first item, unless it is gone already. */
+static void take_streams(struct follows *f, struct slice body)
+{
+    struct slice rest = body, part;
+    const bool all = f->stream_count == 0 && f->options.kept_ms == INT64_MAX;
+    while (next_part(&rest, "\"StreamArn\":\"", &part)) {
+        const struct slice arn = text_of(part, "\"StreamArn\":\"");
+        uint32_t i = 0;
+        while (i < f->stream_count && !slice_equal(arn, buffer_slice(&f->streams[i].arn)))
+            i++;
+        if (i < f->stream_count)
+            continue;
+        must(f->stream_count < STREAMS_MAX);
+        struct followed_stream *s = &f->streams[f->stream_count++];
+        buffer_set(&s->arn, arn);
+        memset(s->known, all && i == 0, sizeof s->known);
+    }
 }
 
 static void take_shards(struct follows *f, struct slice body)
@@ -215,11 +302,11 @@ static void take_shards(struct follows *f, struct slice body)
     char id[ID_SIZE];
     while (next_part(&rest, "{\"ShardId\":\"", &part)) {
         keep(id, sizeof id, text_of(part, "{\"ShardId\":\""));
-        if (shard_find(f, id) != NULL)
+        if (shard_find(f, f->stream, id) != NULL)
             continue;
         f->shards = must_grow(f->shards, f->shard_count, &f->shard_capacity, sizeof f->shards[0]);
         struct followed_shard *shard = &f->shards[f->shard_count++];
-        *shard = (struct followed_shard){0};
+        *shard = (struct followed_shard){.stream = f->stream};
         memcpy(shard->id, id, sizeof id);
         keep(shard->parent, sizeof shard->parent, text_of(part, "\"ParentShardId\":\""));
     }
@@ -229,7 +316,7 @@ static void take_shards(struct follows *f, struct slice body)
 static bool shard_may_be_read(struct follows *f, const struct followed_shard *shard)
 {
     const struct followed_shard *parent =
-        shard->parent[0] != 0 ? shard_find(f, shard->parent) : NULL;
+        shard->parent[0] != 0 ? shard_find(f, shard->stream, shard->parent) : NULL;
     return !shard->ended && (parent == NULL || parent->ended);
 }
 
@@ -243,11 +330,33 @@ static bool shard_choose(struct follows *f)
 
 /* ---- requests ---- */
 
+/* Returns the number of the write. */
+static uint64_t client_begin_write(struct follow_client *c)
+{
+    struct follows *f = c->all;
+    const uint64_t number = ++f->numbers;
+    f->writes = must_grow(f->writes, number, &f->write_capacity, sizeof f->writes[0]);
+    struct followed_write *w = &f->writes[number];
+    *w = (struct followed_write){.begun = follows_now(f)};
+    w->mark = switches_mark(f->options.switches, SWITCH_STREAM, &w->on);
+    c->write = number;
+    return number;
+}
+
+static void client_end_write(struct follow_client *c, int status)
+{
+    struct follows *f = c->all;
+    struct followed_write *w = &f->writes[c->write];
+    bool on;
+    w->acknowledged = c->write != 0 && status == 200 && w->mark != 0 &&
+                      w->mark == switches_mark(f->options.switches, SWITCH_STREAM, &on);
+}
+
 static const char *write_item(struct follow_client *c)
 {
     struct buffer *out = &c->body;
     const uint32_t key = (uint32_t)prng_below(&c->prng, FOLLOW_KEYS);
-    const uint64_t number = ++c->all->numbers, what = prng_below(&c->prng, 10);
+    const uint64_t number = client_begin_write(c), what = prng_below(&c->prng, 10);
     buffer_append_format(out, "{\"TableName\":\"%s\",", follows_table);
     if (what < 5) {
         buffer_append_format(out, "\"Item\":{\"k\":{\"S\":\"%u\"},\"v\":{\"N\":\"%llu\"}}}", key,
@@ -256,6 +365,7 @@ static const char *write_item(struct follow_client *c)
     }
     buffer_append_format(out, "\"Key\":{\"k\":{\"S\":\"%u\"}}", key);
     if (what < 7) {
+        c->write = 0;
         buffer_append_text(out, "}");
         return "DeleteItem";
     }
@@ -266,19 +376,20 @@ static const char *write_item(struct follow_client *c)
     return "UpdateItem";
 }
 
-static void append_arn(struct buffer *out, const struct follows *f)
+static void append_arn(struct buffer *out, const struct follows *f, uint32_t stream)
 {
-    buffer_append_format(out, "{\"StreamArn\":\"%.*s\"", TEXT_OF(f->arn));
+    buffer_append_format(out, "{\"StreamArn\":\"%.*s\"", TEXT_OF(f->streams[stream].arn));
 }
 
-/* From the beginning, or behind the last record that was read. */
+/* From the first record that is there, or behind the last one that was read. */
 static void write_iterator(struct follow_client *c)
 {
     const struct followed_shard *shard = &c->all->shards[c->all->shard];
-    append_arn(&c->body, c->all);
+    const bool goes_on = shard->last[0] != 0 && !shard->trimmed;
+    append_arn(&c->body, c->all, shard->stream);
     buffer_append_format(&c->body, ",\"ShardId\":\"%s\",\"ShardIteratorType\":\"%s\"", shard->id,
-                         shard->last[0] != 0 ? "AFTER_SEQUENCE_NUMBER" : "TRIM_HORIZON");
-    if (shard->last[0] != 0)
+                         goes_on ? "AFTER_SEQUENCE_NUMBER" : "TRIM_HORIZON");
+    if (goes_on)
         buffer_append_format(&c->body, ",\"SequenceNumber\":\"%s\"", shard->last);
     buffer_append_text(&c->body, "}");
 }
@@ -293,11 +404,9 @@ static void write_get_records(struct follow_client *c)
 static void write_table(struct follow_client *c)
 {
     const struct dynamo_keys keys = {.partition = ATTR_STRING};
-    const struct dynamo_spec spec = {.keys = &keys, .units = c->all->options.units};
+    const struct dynamo_spec spec = {
+        .keys = &keys, .units = c->all->options.units, .streams = true};
     dynamo_create_table(&c->body, follows_table, &spec);
-    must(c->body.data[--c->body.size] == '}');
-    buffer_append_text(&c->body, ",\"StreamSpecification\":{\"StreamEnabled\":true,"
-                                 "\"StreamViewType\":\"NEW_AND_OLD_IMAGES\"}}");
 }
 
 static const char *client_write(struct follow_client *c)
@@ -307,12 +416,15 @@ static const char *client_write(struct follow_client *c)
         write_table(c);
         return "CreateTable";
     case FOLLOW_AWAIT:
-        dynamo_table(&c->body, follows_table);
+        dynamo_table(&c->body, table_name(c->all));
         return "DescribeTable";
     case FOLLOW_WRITE:
         return write_item(c);
+    case FOLLOW_STREAMS:
+        dynamo_table(&c->body, table_name(c->all));
+        return STREAMS "ListStreams";
     case FOLLOW_SHARDS:
-        append_arn(&c->body, c->all);
+        append_arn(&c->body, c->all, c->all->stream);
         if (c->all->after[0] != 0)
             buffer_append_format(&c->body, ",\"ExclusiveStartShardId\":\"%s\"", c->all->after);
         buffer_append_text(&c->body, ",\"Limit\":5}");
@@ -326,8 +438,9 @@ static const char *client_write(struct follow_client *c)
     case FOLLOW_READ:
         buffer_append_format(
             &c->body,
-            "{\"TableName\":\"%s\",\"ConsistentRead\":true,\"Key\":{\"k\":{\"S\":\"%u\"}}}",
-            follows_table, c->all->next);
+            "{\"TableName\":\"%s\",\"ConsistentRead\":true,\"Key\":{\"k\":{\"S\":\"%u\"}%s}}",
+            table_name(c->all), c->all->next,
+            c->all->options.table != NULL ? ",\"s\":{\"S\":\"x\"}" : "");
         return "GetItem";
     case FOLLOW_IDLE:
     case FOLLOW_DONE:
@@ -338,6 +451,52 @@ static const char *client_write(struct follow_client *c)
 
 /* ---- answers ---- */
 
+/* Others write the items, and a salted key has records in several shards, which have no order. Each number is
+ * the new one of one record of its key, and the old one of another, but for the number that is left. */
+static bool edges_agree(const struct follows *f)
+{
+    for (uint32_t i = 0; i < f->edge_count; i++) {
+        const struct followed_edge e = f->edges[i];
+        uint32_t made = 0, replaced = 0;
+        for (uint32_t k = 0; k < f->edge_count; k++) {
+            made += f->edges[k].key == e.key && f->edges[k].is == e.is;
+            replaced += f->edges[k].key == e.key && f->edges[k].was == e.is;
+        }
+        if (e.key >= FOLLOW_KEYS ||
+            (e.is != 0 && (made != 1 || replaced != (f->read[e.key] != e.is))))
+            return false;
+    }
+    return true;
+}
+
+/* Whether each item is what its last record in the last stream says, or that record may have been trimmed. */
+static bool follows_agree(const struct follows *f)
+{
+    bool on;
+    const bool sure = switches_mark(f->options.switches, SWITCH_STREAM, &on) != 0;
+    if (f->stream_count == 0 || (sure && !on))
+        return true; /* there is no stream any more */
+    if (f->options.table != NULL)
+        return f->options.kept_ms != INT64_MAX || edges_agree(f);
+    const struct followed_stream *s = &f->streams[f->stream_count - 1];
+    for (uint32_t key = 0; key < FOLLOW_KEYS; key++) {
+        if (s->known[key] && f->read[key] != s->values[key] && !may_be_trimmed(f, f->read[key]))
+            return false;
+    }
+    return true;
+}
+
+/* Each write while there was surely a stream has a record, and none while there surely was no stream. */
+static void follows_judge(struct follows *f)
+{
+    for (uint64_t i = 1; i <= f->numbers && f->wrong.size == 0; i++) {
+        const struct followed_write *w = &f->writes[i];
+        if (w->acknowledged && w->on != w->seen && !(w->on && may_be_trimmed(f, i)))
+            buffer_append_format(&f->wrong, "write %llu has %s record, and there was %s stream\n",
+                                 (unsigned long long)i, w->seen ? "a" : "no", w->on ? "a" : "no");
+    }
+}
+
 /* An item. After the last one they are compared. */
 static void take_item(struct follow_client *c, struct slice body)
 {
@@ -347,7 +506,34 @@ static void take_item(struct follow_client *c, struct slice body)
     if (++f->next < FOLLOW_KEYS)
         return;
     f->next = 0;
-    c->work = memcmp(f->read, f->values, sizeof f->values) == 0 ? FOLLOW_DONE : FOLLOW_SHARDS;
+    c->work = follows_agree(f) ? FOLLOW_DONE : FOLLOW_STREAMS;
+    if (c->work == FOLLOW_DONE)
+        follows_judge(f);
+}
+
+/* Whether nothing is written any more, not even by a call whose outcome is unknown. */
+static bool writes_are_over(struct follows *f)
+{
+    for (uint32_t i = 1; i <= f->options.clients; i++) {
+        if (f->clients[i].work != FOLLOW_DONE)
+            return false;
+    }
+    if (f->options.table != NULL && !f->options.writes_are_over(f->options.writers))
+        return false;
+    if (f->quiet_from.ns == 0)
+        f->quiet_from = instant_add_ms(follows_now(f), QUIET_MS);
+    return f->ending && switches_are_over(f->options.switches) &&
+           !instant_before(follows_now(f), f->quiet_from);
+}
+
+/* Goes on to the next stream, or to the records. */
+static void client_end_shards(struct follow_client *c)
+{
+    struct follows *f = c->all;
+    if (f->after[0] != 0 || ++f->stream < f->stream_count)
+        return;
+    f->shard = 0;
+    c->work = FOLLOW_RECORDS;
 }
 
 /* The follower's. */
@@ -355,13 +541,17 @@ static void client_take(struct follow_client *c, struct slice body)
 {
     struct follows *f = c->all;
     switch (c->work) {
+    case FOLLOW_STREAMS:
+        take_streams(f, body);
+        f->stream = 0;
+        f->found = false;
+        f->shard = 0;
+        f->last_round = writes_are_over(f);
+        c->work = f->stream_count > 0 ? FOLLOW_SHARDS : FOLLOW_RECORDS;
+        break;
     case FOLLOW_SHARDS:
         take_shards(f, body);
-        if (f->after[0] == 0) {
-            f->shard = 0;
-            f->found = false;
-            c->work = FOLLOW_RECORDS;
-        }
+        client_end_shards(c);
         break;
     case FOLLOW_ITERATOR:
         buffer_set(&f->shards[f->shard].iterator, text_of(body, "\"ShardIterator\":\""));
@@ -392,22 +582,37 @@ static void client_made(struct follow_client *c, int status, struct slice body)
         if (status == 200 || dynamo_says(body, "ResourceInUse"))
             c->work = FOLLOW_AWAIT;
     } else if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
-        buffer_set(&f->arn, text_of(body, "\"LatestStreamArn\":\""));
-        must(f->arn.size > 0);
         f->made = true;
-        c->work = FOLLOW_SHARDS;
+        c->work = FOLLOW_STREAMS;
     } else if (dynamo_says(body, "ResourceNotFound")) {
-        c->work = FOLLOW_MAKE;
+        c->work = f->options.table != NULL ? FOLLOW_AWAIT : FOLLOW_MAKE;
     }
 }
 
 static void client_refused(struct follow_client *c, int status, struct slice body)
 {
     struct follows *f = c->all;
-    if (c->work == FOLLOW_RECORDS && dynamo_says(body, "ExpiredIterator"))
-        buffer_clear(&f->shards[f->shard].iterator);
-    else if (c->work >= FOLLOW_SHARDS && status == 400 && !dynamo_says(body, "Throttl") &&
-             !dynamo_says(body, "ThroughputExceeded") && c->work != FOLLOW_READ)
+    const bool reads_shard = c->work == FOLLOW_ITERATOR || c->work == FOLLOW_RECORDS;
+    const bool trims = f->options.kept_ms != INT64_MAX;
+    struct followed_shard *shard = reads_shard ? &f->shards[f->shard] : NULL;
+    if (c->work == FOLLOW_RECORDS && dynamo_says(body, "ExpiredIterator")) {
+        buffer_clear(&shard->iterator);
+    } else if (trims && reads_shard && dynamo_says(body, "TrimmedDataAccess")) {
+        PROBE("who follows a stream comes too late for its records");
+        buffer_clear(&shard->iterator);
+        shard->ended = shard->trimmed || shard->last[0] == 0; /* all of it */
+        shard->trimmed = true;
+        f->found = true;
+        c->work = FOLLOW_RECORDS;
+    } else if (trims && reads_shard && dynamo_says(body, "ResourceNotFound")) {
+        PROBE("a shard is forgotten before it was read to its end");
+        shard->ended = f->found = true;
+        c->work = FOLLOW_RECORDS;
+    } else if (trims && c->work == FOLLOW_SHARDS && dynamo_says(body, "ResourceNotFound")) {
+        f->after[0] = 0; /* the stream is forgotten, or the shard after which the page goes on */
+        client_end_shards(c);
+    } else if (c->work >= FOLLOW_STREAMS && status == 400 && !dynamo_says(body, "Throttl") &&
+               !dynamo_says(body, "ThroughputExceeded") && c->work != FOLLOW_READ)
         follows_wrong(f, "a read of the stream is refused", body);
     if (f->wrong.size > 0)
         c->work = FOLLOW_DONE;
@@ -420,9 +625,10 @@ static void client_done(void *context, int status, struct slice body)
     buffer_clear(&c->last_error);
     if (status != 200)
         buffer_append_slice(&c->last_error, body);
-    if (c->work == FOLLOW_WRITE)
+    if (c->work == FOLLOW_WRITE) {
+        client_end_write(c, status);
         c->work = FOLLOW_IDLE;
-    else if (c->work == FOLLOW_MAKE || c->work == FOLLOW_AWAIT)
+    } else if (c->work == FOLLOW_MAKE || c->work == FOLLOW_AWAIT)
         client_made(c, status, body);
     else if (status == 200)
         client_take(c, body);
@@ -433,18 +639,6 @@ static void client_done(void *context, int status, struct slice body)
 }
 
 /* ---- what to do ---- */
-
-/* Whether nothing is written any more, not even by a call whose outcome is unknown. */
-static bool writes_are_over(struct follows *f)
-{
-    for (uint32_t i = 1; i <= f->options.clients; i++) {
-        if (f->clients[i].work != FOLLOW_DONE)
-            return false;
-    }
-    if (f->quiet_from.ns == 0)
-        f->quiet_from = instant_add_ms(follows_now(f), QUIET_MS);
-    return f->ending && !instant_before(follows_now(f), f->quiet_from);
-}
 
 static void writer_choose(struct follow_client *c)
 {
@@ -462,7 +656,7 @@ static bool follower_choose(struct follow_client *c)
 {
     struct follows *f = c->all;
     if (c->work == FOLLOW_IDLE)
-        c->work = FOLLOW_MAKE;
+        c->work = f->options.table != NULL ? FOLLOW_AWAIT : FOLLOW_MAKE;
     if (c->work != FOLLOW_RECORDS)
         return true;
     if (shard_choose(f)) {
@@ -470,7 +664,7 @@ static bool follower_choose(struct follow_client *c)
             c->work = FOLLOW_ITERATOR;
         return true;
     }
-    c->work = !f->found && writes_are_over(f) ? FOLLOW_READ : FOLLOW_SHARDS;
+    c->work = !f->found && f->last_round ? FOLLOW_READ : FOLLOW_STREAMS;
     return f->found || c->work == FOLLOW_READ;
 }
 
@@ -506,7 +700,7 @@ struct follows *follows_create(const struct follows_options *options)
 {
     struct follows *f = must_calloc(1, sizeof *f);
     f->options = *options;
-    if (options->clients == 0)
+    if (options->clients == 0 && options->table == NULL)
         return f;
     f->clients = must_calloc(options->clients + 1, sizeof f->clients[0]);
     for (uint32_t i = 0; i <= options->clients; i++) {
@@ -530,7 +724,10 @@ void follows_destroy(struct follows *f)
         buffer_deinit(&f->shards[i].iterator);
     free(f->clients);
     free(f->shards);
-    buffer_deinit(&f->arn);
+    free(f->writes);
+    free(f->edges);
+    for (uint32_t i = 0; i < f->stream_count; i++)
+        buffer_deinit(&f->streams[i].arn);
     buffer_deinit(&f->wrong);
     free(f);
 }
@@ -564,10 +761,15 @@ void follows_describe(const struct follows *f, struct buffer *out)
         buffer_append_format(out, "shard %s, parent %s%s, last record %s\n", f->shards[i].id,
                              f->shards[i].parent, f->shards[i].ended ? ", ended" : "",
                              f->shards[i].last);
-    for (uint32_t i = 0; f->clients != NULL && i < FOLLOW_KEYS; i++)
+    for (uint32_t i = 0; f->stream_count > 0 && i < FOLLOW_KEYS; i++)
         buffer_append_format(out, "item %u: %llu, by the last of %u reads %llu\n", i,
-                             (unsigned long long)f->values[i], f->reads,
-                             (unsigned long long)f->read[i]);
+                             (unsigned long long)f->streams[f->stream_count - 1].values[i],
+                             f->reads, (unsigned long long)f->read[i]);
+}
+
+bool follows_are_made(const struct follows *f)
+{
+    return f->made;
 }
 
 bool follows_check(const struct follows *f, struct buffer *why)

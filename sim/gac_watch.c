@@ -3,7 +3,11 @@
 #include "sim/gac_watch.h"
 
 #include "base/must.h"
+#include "base/settings/choices.h"
+#include "base/settings/gac.h"
 #include "gac/client.h"
+#include "gac/vend.h"
+#include "include/weir/policy_table.h"
 
 void gac_watch_init(struct gac_watch *w, struct instant now, struct gac_key key, int64_t rate,
                     struct duration bank)
@@ -39,4 +43,40 @@ void gac_watch_look(struct gac_watch *w, struct instant now, struct router_proce
             gac_watch_take(w, now, h.taken - w->seen[i]);
         w->seen[i] = h.taken;
     }
+}
+
+bool gac_has_periods(const struct config *c)
+{
+    return (table_policy_of(c, (enum gac_policy)config_choices(c)->gac)->flags &
+            WEIR_TABLE_PERIODS) != 0;
+}
+
+bool gac_watch_check(const struct gac_watch *w, const struct plan *plan, uint64_t strikes,
+                     struct buffer *why)
+{
+    enum {
+        GRANTS_OF_A_FAULT = 4
+    };
+    const struct config *c = &plan->config;
+    bool touched = (plan->faults & SIM_FAULTS_GAC) != 0;
+    int64_t faults = touched ? (int64_t)strikes : 0;
+    __int128 most_ms = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
+    if (gac_has_periods(c))
+        most_ms += (__int128)config_gac(c)->gac_period_ms * (faults + 1);
+    __int128 most = w->ideal.rate * most_ms / 1000;
+    if (w->over_mcu <= most)
+        return true;
+    buffer_append_format(why,
+                         "routers took %lld mcu of the %s of table %u more than it may use, and "
+                         "%lld faults account for %lld\n",
+                         (long long)w->over_mcu, w->key.kind == GAC_READ ? "reads" : "writes",
+                         w->key.table, (long long)faults, (long long)most);
+    return false;
+}
+
+bool gac_watch_applies(const struct plan *p)
+{
+    const enum gac_policy policy = (enum gac_policy)config_choices(&p->config)->gac;
+    return table_policy_asks(&p->config, policy) &&
+           table_policy_of(&p->config, policy)->share == NULL;
 }

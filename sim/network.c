@@ -37,6 +37,7 @@ struct direction {
     int64_t last_at_ns;       /* arrival of the last message; later messages are not earlier */
     size_t bytes;
     bool scheduled;
+    bool late; /* what is on its way arrives, whatever becomes of the link */
 };
 
 struct link {
@@ -68,6 +69,7 @@ struct process {
 /* From one process to another. */
 struct way {
     uint8_t cuts;
+    int64_t late_ns;        /* so much later than usual do bytes of links arrive */
     int64_t datagram_at_ns; /* arrival of the last datagram */
     int64_t free_at_ns;     /* when the way has passed on all that was sent */
 };
@@ -279,6 +281,12 @@ static void enqueue(struct link *l, int end, struct message *m)
     m->at_ns = m->kind == MESSAGE_TIMEOUT
                    ? n->options.scheduler->now.ns
                    : sent_at(n, l->process[1 - end], l->process[end], m->size) + delay(n);
+    const int64_t late_ns = way_at(n, l->process[1 - end], l->process[end])->late_ns;
+    if (m->kind != MESSAGE_TIMEOUT)
+        m->at_ns += late_ns;
+    if (STAILQ_EMPTY(&d->messages))
+        d->late = false;
+    d->late |= late_ns > 0;
     d->bytes += m->size;
     if (m->at_ns < d->last_at_ns)
         m->at_ns = d->last_at_ns;
@@ -286,6 +294,13 @@ static void enqueue(struct link *l, int end, struct message *m)
     STAILQ_INSERT_TAIL(&d->messages, m, entry);
     if (!d->scheduled)
         schedule_pump(l, end, m->at_ns);
+}
+
+/* The other end is gone, or taken for gone: nothing more arrives, but for what is late. */
+static void drop_undelivered(struct link *l, int end)
+{
+    if (!l->toward[end].late)
+        drop_messages(l, end);
 }
 
 static void enqueue_kind(struct link *l, int end, enum message_kind_sim kind)
@@ -300,7 +315,7 @@ static void end_closed(struct link *l, int end, bool gone)
     if (!l->open[end])
         return;
     l->open[end] = false;
-    drop_messages(l, 1 - end); /* the undelivered messages of this end */
+    drop_undelivered(l, 1 - end); /* the messages of this end */
     if (l->open[1 - end])
         enqueue_kind(l, 1 - end, MESSAGE_TIMEOUT);
     network_note(n, NETWORK_TRACE_LINK_DOWN, l->process[end], l->process[1 - end], 0);
@@ -481,8 +496,9 @@ void network_reset(struct network *n, uint32_t a, uint32_t b)
         if (!l->used || !between)
             continue;
         for (int end = 0; end < 2; end++) {
-            drop_messages(l, end);
-            l->toward[end].scheduled = false; /* a scheduled pump finds nothing, or the time-out */
+            drop_undelivered(l, end);
+            if (STAILQ_EMPTY(&l->toward[end].messages))
+                l->toward[end].scheduled = false; /* a scheduled pump finds the time-out */
             enqueue_kind(l, end, MESSAGE_TIMEOUT);
         }
     }
@@ -692,6 +708,11 @@ void network_heal(struct network *n, uint32_t from, uint32_t to)
 bool network_is_cut(const struct network *n, uint32_t from, uint32_t to)
 {
     return way_at(n, from, to)->cuts > 0;
+}
+
+void network_delay(struct network *n, uint32_t from, uint32_t to, int64_t ns)
+{
+    way_at(n, from, to)->late_ns = ns;
 }
 
 void network_set_faults(struct network *n, const struct network_faults *faults)

@@ -4,6 +4,7 @@
 
 #include "base/settings.h"
 #include "gac/gac_message.h"
+#include "sim/plan_extras.h"
 #include "sim/table_churn.h"
 #include "sim/transacts.h"
 
@@ -26,9 +27,7 @@ const char *sim_fault_help(enum sim_fault fault)
     return FAULTS[fault].help;
 }
 
-/* Draws between low and high. Small values are likelier: a random number of doublings limits
- * them. */
-static int64_t spread(struct prng *p, int64_t low, int64_t high)
+int64_t plan_spread(struct prng *p, int64_t low, int64_t high)
 {
     int64_t top = low;
     while (top < high && prng_below(p, 4) > 0)
@@ -62,12 +61,12 @@ static void plan_faults(struct plan *plan, struct prng *p, const struct sim_opti
     uint32_t percent = (uint32_t)prng_between(p, 10, 90);
     choose_faults(plan, p, percent, o->faults, 0, SIM_FAULTS_FIRST);
     struct network_faults *f = &plan->network_faults;
-    uint32_t drop = (uint32_t)spread(p, 100, 200000);
-    uint32_t duplicate = (uint32_t)spread(p, 100, 100000);
+    uint32_t drop = (uint32_t)plan_spread(p, 100, 200000);
+    uint32_t duplicate = (uint32_t)plan_spread(p, 100, 100000);
     f->drop_per_million = plan->faults & SIM_FAULT_BIT(SIM_DROP) ? drop : 0;
     f->duplicate_per_million = plan->faults & SIM_FAULT_BIT(SIM_DUPLICATE) ? duplicate : 0;
     f->reorder = (plan->faults & SIM_FAULT_BIT(SIM_REORDER)) != 0;
-    plan->strike_ns = spread(p, 20, 1000) * NS_PER_MS;
+    plan->strike_ns = plan_spread(p, 20, 1000) * NS_PER_MS;
     plan->split_per_million = often(p, 30) ? 50000 : 0;
 }
 
@@ -76,33 +75,33 @@ static void plan_config(struct config *config, struct prng *p)
 {
     config_init(config, often(p, 90) ? PROFILE_OFF : PROFILE_AWS);
     struct settings *c = config_edit_all(config);
-    c->log_segment_bytes = often(p, 70) ? spread(p, 64, 1024) * KIB : 8 * MIB;
+    c->log_segment_bytes = often(p, 70) ? plan_spread(p, 64, 1024) * KIB : 8 * MIB;
     c->log_segment_bytes &= ~INT64_C(7);
     c->log_writes = prng_between(p, 1, LOG_WRITES_MAX);
-    c->log_max_bytes = spread(p, 4, 64) * c->log_segment_bytes;
-    c->memtable_max_bytes = spread(p, 16, 4096) * KIB;
-    c->checkpoint_ms = spread(p, 10, 10000);
-    c->map_initial_bytes = spread(p, 64, 4096) * KIB;
+    c->log_max_bytes = plan_spread(p, 4, 64) * c->log_segment_bytes;
+    c->memtable_max_bytes = plan_spread(p, 16, 4096) * KIB;
+    c->checkpoint_ms = plan_spread(p, 10, 10000);
+    c->map_initial_bytes = plan_spread(p, 64, 4096) * KIB;
     c->map_max_bytes = 64 * MIB;
     c->resident_max_bytes = often(p, 30) ? 0 : 4 * GIB;
-    c->node_queue_max = spread(p, 16, 1024);
-    c->request_deadline_ms = spread(p, 500, 5000);
+    c->node_queue_max = plan_spread(p, 16, 1024);
+    c->request_deadline_ms = plan_spread(p, 500, 5000);
 }
 
 static void plan_replication(struct plan *plan, struct prng *p)
 {
     struct settings *c = config_edit_all(&plan->config);
     c->replicas = plan->replicas;
-    c->heartbeat_ms = spread(p, 5, 200);
+    c->heartbeat_ms = plan_spread(p, 5, 200);
     c->support_ms = c->heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
-    c->election_ms = spread(p, 10, 500);
-    c->append_retry_ms = spread(p, 5, 500);
-    c->follower_max_bytes = spread(p, 1, 1024) * KIB;
+    c->election_ms = plan_spread(p, 10, 500);
+    c->append_retry_ms = plan_spread(p, 5, 500);
+    c->follower_max_bytes = plan_spread(p, 1, 1024) * KIB;
     if (c->follower_max_bytes > c->log_segment_bytes / 2) /* a message must fit into the log */
         c->follower_max_bytes = c->log_segment_bytes / 2;
-    c->group_max_bytes = spread(p, 8, 1024) * KIB;
-    c->entries_max_bytes = spread(p, 1, 1024) * KIB;
-    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : spread(p, 64, 4096) * KIB;
+    c->group_max_bytes = plan_spread(p, 8, 1024) * KIB;
+    c->entries_max_bytes = plan_spread(p, 1, 1024) * KIB;
+    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : plan_spread(p, 64, 4096) * KIB;
     /* Two clocks may differ by clock_drift_ppm. Each may be off by a little less than half of
      * it. */
     plan->drift_ppm = prng_between(p, 1, c->clock_drift_ppm / 2 - 10);
@@ -112,18 +111,18 @@ static void plan_timings(struct plan *plan, struct prng *p)
 {
     plan->timings = (struct node_timings){
         .turn_ns = prng_between(p, 0, 50) * NS_PER_US,
-        .write_least_ns = spread(p, 50, 5000) * NS_PER_US,
-        .write_spread_ns = spread(p, 50, 5000) * NS_PER_US,
-        .write_tail_ns = spread(p, 1, 100) * NS_PER_MS,
-        .write_tail_per_million = (uint32_t)spread(p, 1, 20000),
-        .checkpoint_spread_ns = spread(p, 1, 500) * NS_PER_MS,
-        .read_spread_ns = spread(p, 10, 20000) * NS_PER_US,
+        .write_least_ns = plan_spread(p, 50, 5000) * NS_PER_US,
+        .write_spread_ns = plan_spread(p, 50, 5000) * NS_PER_US,
+        .write_tail_ns = plan_spread(p, 1, 100) * NS_PER_MS,
+        .write_tail_per_million = (uint32_t)plan_spread(p, 1, 20000),
+        .checkpoint_spread_ns = plan_spread(p, 1, 500) * NS_PER_MS,
+        .read_spread_ns = plan_spread(p, 10, 20000) * NS_PER_US,
     };
     plan->delays = (struct network_delays){
-        .least_ns = spread(p, 20, 2000) * NS_PER_US,
-        .spread_ns = spread(p, 10, 5000) * NS_PER_US,
-        .tail_ns = spread(p, 1, 200) * NS_PER_MS,
-        .tail_per_million = (uint32_t)spread(p, 1, 20000),
+        .least_ns = plan_spread(p, 20, 2000) * NS_PER_US,
+        .spread_ns = plan_spread(p, 10, 5000) * NS_PER_US,
+        .tail_ns = plan_spread(p, 1, 200) * NS_PER_MS,
+        .tail_per_million = (uint32_t)plan_spread(p, 1, 20000),
     };
 }
 
@@ -131,7 +130,7 @@ static void plan_workload(struct workload *w, struct prng *p)
 {
     *w = (struct workload){
         .tables = 1,
-        .keys = (uint32_t)spread(p, 1, 24),
+        .keys = (uint32_t)plan_spread(p, 1, 24),
         .partitions = (uint32_t)prng_between(p, 1, 5),
         .units = 1000,
         .read_percent = (uint32_t)prng_between(p, 10, 80),
@@ -139,9 +138,9 @@ static void plan_workload(struct workload *w, struct prng *p)
         .eventual_percent = (uint32_t)prng_between(p, 0, 50),
         .old_percent = (uint32_t)prng_between(p, 0, 100),
         .many_percent = often(p, 50) ? (uint32_t)prng_between(p, 1, 40) : 0,
-        .pad_bytes = often(p, 50) ? 0 : (uint32_t)spread(p, 10, 4000),
-        .think_ns = often(p, 30) ? 0 : spread(p, 100, 50000) * NS_PER_US,
-        .timeout_ns = spread(p, 300, 10000) * NS_PER_MS,
+        .pad_bytes = often(p, 50) ? 0 : (uint32_t)plan_spread(p, 10, 4000),
+        .think_ns = often(p, 30) ? 0 : plan_spread(p, 100, 50000) * NS_PER_US,
+        .timeout_ns = plan_spread(p, 300, 10000) * NS_PER_MS,
     };
 }
 
@@ -163,15 +162,15 @@ static void plan_gac(struct plan *plan, const struct sim_options *o)
     }
     if (plan->config.profile == PROFILE_OFF) /* for routers: the nodes still limit nothing */
         plan->config.profile = PROFILE_RESEARCH;
-    plan->workload.units = (uint32_t)spread(&p, 20, 1000);
+    plan->workload.units = (uint32_t)plan_spread(&p, 20, 1000);
     c->partition_max_wcu = plan->workload.units; /* keeps the number of partitions */
-    c->gac_bank_ms = spread(&p, 1000, 20000);
+    c->gac_bank_ms = plan_spread(&p, 1000, 20000);
     /* No process may be taken for silent only because the network is slow. */
     const struct network_delays *d = &plan->delays;
     int64_t delay_ns = d->least_ns + d->spread_ns + d->tail_ns + plan->tick_ns;
-    c->gac_lifetime_ms = spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
-    c->gac_timeout_ms = spread(&p, 1, 200) + 2 * delay_ns / NS_PER_MS + 1;
-    c->gac_wait_ms = spread(&p, 1, 200);
+    c->gac_lifetime_ms = plan_spread(&p, 100, 5000) + 10 * delay_ns / NS_PER_MS;
+    c->gac_timeout_ms = plan_spread(&p, 1, 200) + 2 * delay_ns / NS_PER_MS + 1;
+    c->gac_wait_ms = plan_spread(&p, 1, 200);
 }
 
 /* Draws from its own stream. */
@@ -179,7 +178,7 @@ static void plan_tick(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x7469636b00000000));
     bool ticks = often(&p, 25) && !o->bench;
-    int64_t us = spread(&p, 1, SIM_TICK_US_MAX);
+    int64_t us = plan_spread(&p, 1, SIM_TICK_US_MAX);
     if (o->tick_us != 0)
         plan->tick_ns = o->tick_us == SIM_TICK_NONE ? 0 : o->tick_us * NS_PER_US;
     else
@@ -192,30 +191,30 @@ void plan_vary_settings(const struct config *base, struct config *config, struct
 {
     int64_t heartbeat_ms = config_all(base)->heartbeat_ms;
     struct settings *c = config_edit_all(config);
-    c->heartbeat_ms = spread(p, 1, heartbeat_ms);
+    c->heartbeat_ms = plan_spread(p, 1, heartbeat_ms);
     c->support_ms = heartbeat_ms * prng_between(p, 2, 8) + prng_between(p, 1, 50);
     if (often(p, 20))
-        c->support_ms = spread(p, 2 * heartbeat_ms + 1, 4000);
-    c->election_ms = spread(p, 10, 500);
-    c->append_retry_ms = spread(p, 5, 500);
-    c->commit_tell_ms = often(p, 50) ? 5 : spread(p, 0, 500);
-    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : spread(p, 64, 4096) * KIB;
-    c->snapshot_busy_bytes_s = often(p, 50) ? 2 * MIB : spread(p, 64, 4096) * KIB;
-    c->snapshot_step_bytes = often(p, 50) ? 256 * KIB : spread(p, 1, 256) * KIB;
+        c->support_ms = plan_spread(p, 2 * heartbeat_ms + 1, 4000);
+    c->election_ms = plan_spread(p, 10, 500);
+    c->append_retry_ms = plan_spread(p, 5, 500);
+    c->commit_tell_ms = often(p, 50) ? 5 : plan_spread(p, 0, 500);
+    c->snapshot_bytes_s = often(p, 50) ? 64 * MIB : plan_spread(p, 64, 4096) * KIB;
+    c->snapshot_busy_bytes_s = often(p, 50) ? 2 * MIB : plan_spread(p, 64, 4096) * KIB;
+    c->snapshot_step_bytes = often(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
     c->log_writes = prng_between(p, 1, LOG_WRITES_MAX);
-    c->checkpoint_ms = spread(p, 10, 10000);
-    c->memtable_max_bytes = spread(p, 16, 4096) * KIB;
-    c->resident_max_bytes = often(p, 40) ? spread(p, 1, 64) * KIB : 4 * GIB;
-    c->report_ms = spread(p, 10, 500);
+    c->checkpoint_ms = plan_spread(p, 10, 10000);
+    c->memtable_max_bytes = plan_spread(p, 16, 4096) * KIB;
+    c->resident_max_bytes = often(p, 40) ? plan_spread(p, 1, 64) * KIB : 4 * GIB;
+    c->report_ms = plan_spread(p, 10, 500);
     c->report_deadline_ms = c->report_ms * prng_between(p, 2, 10);
-    c->request_deadline_ms = spread(p, 500, 5000);
+    c->request_deadline_ms = plan_spread(p, 500, 5000);
 }
 
 static void plan_tables(struct plan *plan, struct prng *p)
 {
     struct workload *w = &plan->workload;
     uint32_t tables = (uint32_t)prng_between(p, 2, TABLES_MAX);
-    w->churn_ns = spread(p, 50, 2000) * NS_PER_MS;
+    w->churn_ns = plan_spread(p, 50, 2000) * NS_PER_MS;
     if (often(p, 60))
         w->tables = tables;
     uint32_t query = (uint32_t)prng_between(p, 10, 80);
@@ -224,7 +223,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
         w->query_percent = query;
         w->many_percent = w->many_percent > many ? w->many_percent : many;
     }
-    uint32_t collection = (uint32_t)spread(p, 1, 24);
+    uint32_t collection = (uint32_t)plan_spread(p, 1, 24);
     uint32_t long_percent = often(p, 50) ? 100 : (uint32_t)prng_between(p, 10, 90);
     w->shapes[0].seed = prng_next(p);
     if (often(p, 50)) {
@@ -242,8 +241,8 @@ static void plan_tables(struct plan *plan, struct prng *p)
 static void plan_budgets(struct plan *plan, struct prng *p)
 {
     struct settings *c = config_edit_all(&plan->config);
-    int64_t memory = spread(p, 256, 2048) * KIB, resident = spread(p, 1, 64) * KIB;
-    int64_t silent_ms = spread(p, 1000, 8000);
+    int64_t memory = plan_spread(p, 256, 2048) * KIB, resident = plan_spread(p, 1, 64) * KIB;
+    int64_t silent_ms = plan_spread(p, 1000, 8000);
     if (often(p, 30))
         c->http_memory_max_bytes =
             plan->workload.filler.big_percent > 0 ? memory + 8 * MIB : memory;
@@ -251,10 +250,10 @@ static void plan_budgets(struct plan *plan, struct prng *p)
         c->resident_max_bytes = resident; /* most data is cold, whatever reads it */
     if (often(p, 20))
         c->node_silent_ms = silent_ms;
-    c->commit_tell_ms = often(p, 50) ? 5 : spread(p, 0, 500);
-    c->snapshot_step_bytes = often(p, 50) ? 256 * KIB : spread(p, 1, 256) * KIB;
-    c->control_ms = spread(p, 10, 500);
-    c->load_report_ms = spread(p, 10, 500);
+    c->commit_tell_ms = often(p, 50) ? 5 : plan_spread(p, 0, 500);
+    c->snapshot_step_bytes = often(p, 50) ? 256 * KIB : plan_spread(p, 1, 256) * KIB;
+    c->control_ms = plan_spread(p, 10, 500);
+    c->load_report_ms = plan_spread(p, 10, 500);
 }
 
 /* Limits of partitions, nodes and members that a few clients reach. Each node can serve all that
@@ -276,13 +275,13 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6c696d6974730000));
     struct settings *c = config_edit_all(&plan->config);
     bool limits = often(&p, 50);
-    int64_t units = spread(&p, 10, 100), percent = prng_between(&p, 100, 150);
-    int64_t burst_s = often(&p, 50) ? 300 : spread(&p, 0, 60);
+    int64_t units = plan_spread(&p, 10, 100), percent = prng_between(&p, 100, 150);
+    int64_t burst_s = often(&p, 50) ? 300 : plan_spread(&p, 0, 60);
     c->dead_member = often(&p, 70) ? DEAD_MEMBER_EXCLUDE : prng_between(&p, 0, DEAD_MEMBER_ZERO);
     c->read_cap = prng_between(&p, READ_CAP_GROUP, READ_CAP_REPLICA);
     c->write_check = prng_between(&p, 0, WRITE_CHECK_LEASE);
-    c->split_delay_ms = often(&p, 70) ? 0 : spread(&p, 100, 5000);
-    c->report_ms = spread(&p, 10, 500);
+    c->split_delay_ms = often(&p, 70) ? 0 : plan_spread(&p, 100, 5000);
+    c->report_ms = plan_spread(&p, 10, 500);
     c->report_deadline_ms = c->report_ms * prng_between(&p, 2, 10);
     if (plan_is_limited(o)) {
         units = 1 + units % 3; /* so little that policies have something to decide */
@@ -325,7 +324,7 @@ static void plan_merges(struct plan *plan, const struct sim_options *o)
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6d65726765730000));
     bool merges = often(&p, 50) && !o->plain && o->merges != SIM_MERGES_NONE;
     uint32_t percent = (uint32_t)prng_between(&p, 5, 60);
-    int64_t freeze_ms = spread(&p, 20, 5000);
+    int64_t freeze_ms = plan_spread(&p, 20, 5000);
     if (o->merges > 0)
         plan->merge_percent = (uint32_t)o->merges;
     else if (merges)
@@ -337,8 +336,8 @@ static void plan_merges(struct plan *plan, const struct sim_options *o)
 static void plan_world(struct plan *plan, const struct sim_options *o)
 {
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x776f726c64000000));
-    const int64_t way = spread(&p, 1, 1000) * KIB, event_ns = spread(&p, 500, 200000);
-    const int64_t read = spread(&p, 20, 2000);
+    const int64_t way = plan_spread(&p, 1, 1000) * KIB, event_ns = plan_spread(&p, 500, 200000);
+    const int64_t read = plan_spread(&p, 20, 2000);
     struct http_manners *m = &plan->manners;
     plan->speed.way_bytes_ms = often(&p, 50) ? way : 0;
     plan->speed.event_ns = often(&p, 50) ? event_ns : 0;
@@ -346,7 +345,7 @@ static void plan_world(struct plan *plan, const struct sim_options *o)
     uint32_t *const percents[] = {&m->pieces,    &m->chunked, &m->packed, &m->unpacks,
                                   &m->pipelined, &m->ends,    &m->cut};
     for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
-        const uint32_t percent = (uint32_t)spread(&p, 1, 40);
+        const uint32_t percent = (uint32_t)plan_spread(&p, 1, 40);
         *percents[i] = often(&p, 40) ? percent : 0;
     }
     m->cut_too_late = o->mistake == SIM_MISTAKE_CUT_REQUESTS;
@@ -369,12 +368,12 @@ static void plan_overload(struct plan *plan, const struct sim_options *o)
     static const char *const policies[] = {"delay", "delay", "breakwater", "off"};
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6f7665726c6f6164));
     struct settings *c = config_edit_all(&plan->config);
-    const int64_t target_ms = spread(&p, 1, 50), interval_ms = spread(&p, 1, 100);
+    const int64_t target_ms = plan_spread(&p, 1, 50), interval_ms = plan_spread(&p, 1, 100);
     const int64_t limit_ms = target_ms + prng_between(&p, 0, 200);
     const struct processor_costs work = {
-        .first_ns = {[SERVED_READ] = spread(&p, 50, 2000) * NS_PER_US,
-                     [SERVED_WRITE] = spread(&p, 50, 2000) * NS_PER_US,
-                     [SERVED_FOLLOW] = spread(&p, 1, 100) * NS_PER_US}};
+        .first_ns = {[SERVED_READ] = plan_spread(&p, 50, 2000) * NS_PER_US,
+                     [SERVED_WRITE] = plan_spread(&p, 50, 2000) * NS_PER_US,
+                     [SERVED_FOLLOW] = plan_spread(&p, 1, 100) * NS_PER_US}};
     const char *policy = policies[prng_below(&p, 4)];
     /* A read of a counter needs a credit for each cell at once, and a quiet router has few. The same holds
      * for the levels and the shards of a bucket. */
@@ -406,7 +405,7 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
     const struct dynamo_keys first = w->shapes[0];
     const bool throttles = plan->config.profile != PROFILE_OFF;
     const int64_t fits = throttles ? 1000 : config_all(&plan->config)->log_segment_bytes / 4;
-    const int64_t most = spread(&p, 64, 30000);
+    const int64_t most = plan_spread(&p, 64, 30000);
     for (uint32_t i = 0; i < TABLES_MAX; i++) {
         struct dynamo_keys *k = &w->shapes[i];
         const uint32_t long_percent = (uint32_t)prng_between(&p, 5, 50);
@@ -468,8 +467,27 @@ static void plan_transacts(struct plan *plan, const struct sim_options *o)
     const bool some = often(&p, 40) && !o->plain && o->transacts == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
     plan->transact_keys = (uint32_t)prng_between(&p, 2, 8);
-    config_edit_all(&plan->config)->transaction_decide_ms = spread(&p, 20, 5000);
+    config_edit_all(&plan->config)->transaction_decide_ms = plan_spread(&p, 20, 5000);
     plan->transacts = o->transacts > 0 ? (uint32_t)o->transacts : some ? clients : 0;
+    const uint32_t many = (uint32_t)prng_between(&p, TRANSACT_KEYS_FEW, TRANSACT_KEYS_MAX);
+    if (often(&p, 10))
+        plan->transact_keys = many;
+    const int64_t steady_ns = prng_between(&p, 5000, 10000) * NS_PER_MS;
+    if (often(&p, 40))
+        plan->steady_ns = steady_ns;
+}
+
+/* What the lists of transactions may have where nodes limit, and where items may be large. */
+static void plan_lists(struct plan *plan)
+{
+    enum {
+        BIG = 390000 /* beside the list and the key */
+    };
+    const struct workload *w = &plan->workload;
+    const bool throttles = plan->config.profile != PROFILE_OFF;
+    if (throttles && plan->transact_keys > TRANSACT_KEYS_FEW)
+        plan->transact_keys = TRANSACT_KEYS_FEW;
+    plan->transact_pad = w->filler.big_percent > 0 ? BIG : w->filler.most;
 }
 
 /* Draws from its own stream. */
@@ -481,11 +499,11 @@ static void plan_saltings(struct plan *plan, const struct sim_options *o)
     };
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x73616c7473000000));
     const bool some = often(&p, 40) && !o->plain && o->saltings_ms == 0;
-    const int64_t ms = spread(&p, 50, 3000);
+    const int64_t ms = plan_spread(&p, 50, 3000);
     plan->salt_ns = (o->saltings_ms > 0 ? o->saltings_ms : some ? ms : 0) * NS_PER_MS;
     plan->workload.salted = plan->salt_ns > 0;
-    c->salting_moves_s = spread(&p, 5, 2000);
-    c->salting_shard_units = spread(&p, 2, 2000);
+    c->salting_moves_s = plan_spread(&p, 5, 2000);
+    c->salting_shard_units = plan_spread(&p, 2, 2000);
     const bool counts = often(&p, 40) && !o->plain && o->tallies == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
     plan->tallies = o->tallies > 0 ? (uint32_t)o->tallies : counts ? clients : 0;
@@ -501,8 +519,8 @@ static void plan_expiries(struct plan *plan, const struct sim_options *o)
     const bool some = often(&p, 40) && !o->plain && o->expiries == 0;
     const uint32_t clients = (uint32_t)prng_between(&p, 1, 6);
     const bool few = often(&p, 60);
-    const int64_t items = spread(&p, 20, 200);
-    c->ttl_window_ms = spread(&p, 4000, 8000);
+    const int64_t items = plan_spread(&p, 20, 200);
+    c->ttl_window_ms = plan_spread(&p, 4000, 8000);
     plan->expiries = o->expiries > 0 ? (uint32_t)o->expiries : some ? clients : 0;
     if (!few)
         return;
@@ -521,8 +539,8 @@ static void plan_limiters(struct plan *plan, const struct sim_options *o)
     if (plan->limiters == 0)
         return;
     c->limiter_merge_ms = prng_between(&p, 1000, 3000);
-    c->limiter_look_ms = spread(&p, 50, 500);
-    c->limiter_limits_ms = spread(&p, 50, 500);
+    c->limiter_look_ms = plan_spread(&p, 50, 500);
+    c->limiter_limits_ms = plan_spread(&p, 50, 500);
 }
 
 /* Draws from its own stream. */
@@ -569,8 +587,10 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan_world(plan, o);
         plan_overload(plan, o);
         plan_updates(plan, o);
+        plan_lists(plan);
     }
     plan_merges(plan, o);
+    plan_extras(plan, o);
     plan_policies(plan, o);
     plan_log_of_indexes(plan);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
@@ -640,7 +660,7 @@ void plan_make(const struct sim_options *o, struct plan *out)
         out->replicas = out->nodes;
     out->routers = choose(&p, o->routers, 1, 3);
     out->clients = choose(&p, o->clients, 1, 10);
-    out->length_ns = spread(&p, 1000, 20000) * NS_PER_MS;
+    out->length_ns = plan_spread(&p, 1000, 20000) * NS_PER_MS;
     if (o->length_ms > 0)
         out->length_ns = o->length_ms * NS_PER_MS;
     plan_faults(out, &p, o);
@@ -648,12 +668,12 @@ void plan_make(const struct sim_options *o, struct plan *out)
     plan_replication(out, &p);
     plan_timings(out, &p);
     plan_workload(&out->workload, &p);
-    int64_t cut_ns = spread(&p, 20, 2000) * NS_PER_MS;
+    int64_t cut_ns = plan_spread(&p, 20, 2000) * NS_PER_MS;
     out->cut_ns = often(&p, 75) ? cut_ns : 0;
     out->workload.indexed = often(&p, 50);
     out->workload.global_indexes = often(&p, 40);
-    config_edit_all(&out->config)->index_backlog_bytes = spread(&p, 64 * KIB, 512 * KIB);
-    config_edit_all(&out->config)->index_backlog_ms = spread(&p, 100, 5000);
+    config_edit_all(&out->config)->index_backlog_bytes = plan_spread(&p, 64 * KIB, 512 * KIB);
+    config_edit_all(&out->config)->index_backlog_ms = plan_spread(&p, 100, 5000);
     out->workload.index_churn = often(&p, 50) && out->workload.global_indexes;
     out->kill_leader_at = o->kill_leader_at;
     if (o->kill_leader_at != SPLIT_STAGE_NONE) /* the split to catch must come soon */
@@ -717,6 +737,11 @@ void plan_describe(const struct plan *p, struct buffer *out)
         if (p->faults & SIM_FAULT_BIT(i))
             buffer_append_format(out, " %s", FAULTS[i].name);
     }
+    buffer_append_text(out, "; extras:");
+    for (unsigned i = 0; i < SIM_EXTRAS; i++) {
+        if (plan_has(p, (enum sim_extra)i))
+            buffer_append_format(out, " %s", sim_extra_name((enum sim_extra)i));
+    }
     describe_tables(p, out);
     describe_world(p, out);
     if (p->tick_ns > 0)
@@ -724,6 +749,12 @@ void plan_describe(const struct plan *p, struct buffer *out)
     if (p->salt_ns > 0)
         buffer_append_format(out, "; a key's shards change every %lld ms",
                              (long long)(p->salt_ns / NS_PER_MS));
+    if (p->transacts > 0)
+        buffer_append_format(out,
+                             "; %u clients of transactions on %u lists, items of up to %u bytes, "
+                             "%lld ms without faults",
+                             p->transacts, p->transact_keys, p->transact_pad,
+                             (long long)(p->steady_ns / NS_PER_MS));
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms, %u%% of them merges",
                              (long long)(p->cut_ns / NS_PER_MS), p->merge_percent);

@@ -28,7 +28,11 @@
     X(SIM_SUSPEND, "suspend", "a whole machine stops for a while; only its clock runs on")         \
     X(SIM_DRAIN, "drain", "a node is drained, and later takes replicas again")                     \
     X(SIM_SETTINGS, "settings", "a node starts again with other settings")                         \
-    X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")
+    X(SIM_READ_ERROR, "read-error", "reads of a disk fail, once or for a while")                   \
+    X(SIM_SLEEP, "sleep",                                                                          \
+      "the machine of a node, router or GAC server stops, often for longer than anything waits")   \
+    X(SIM_WALL, "wall", "a wall clock steps by -10 minutes to 2 days, and back")                   \
+    X(SIM_LATE, "late", "bytes on a way arrive late, up to 10 s, also after their link was lost")
 
 enum sim_fault {
 #define X(code, name, help) code,
@@ -36,6 +40,32 @@ enum sim_fault {
 #undef X
     SIM_FAULTS
 };
+
+/* What a plan may have besides: code, name on the command line, help. A row at the end changes nothing
+ * of what earlier seeds do. */
+#define EXTRA_LIST_SIM(X)                                                               \
+    X(SIM_SHORT_TIMES, "short-times",                                                   \
+      "what is usually remembered for minutes or a day is forgotten within seconds")    \
+    X(SIM_SWITCHES, "switches",                                                         \
+      "two clients switch streams and time to live of tables, and wait for nothing")    \
+    X(SIM_MIXED, "mixed", "tables have several features at once")                       \
+    X(SIM_SCARCE_INDEX, "scarce-index",                                                 \
+      "where nodes limit, global indexes have a fiftieth of the units of their tables") \
+    X(SIM_SILENCE, "silence",                                                           \
+      "after the faults nothing is written for 30 s; then indexes, shards and partitions change")
+
+enum sim_extra {
+#define X(code, name, help) code,
+    EXTRA_LIST_SIM(X)
+#undef X
+    SIM_EXTRAS
+};
+
+#define SIM_EXTRA_BIT(extra) (UINT32_C(1) << (extra))
+#define SIM_EXTRAS_ALL       (SIM_EXTRA_BIT(SIM_EXTRAS) - 1)
+
+const char *sim_extra_name(enum sim_extra extra);
+const char *sim_extra_help(enum sim_extra extra);
 
 enum {
     SIM_NODES_MAX = 9,
@@ -61,9 +91,10 @@ enum {
 #define SIM_FAULTS_ALL ((SIM_FAULT_BIT(SIM_FAULTS) - 1) & ~SIM_FAULT_BIT(SIM_LYING_DISK))
 
 /* The faults that hit GAC servers and their links to routers. */
-#define SIM_FAULTS_GAC                                                                \
-    (SIM_FAULT_BIT(SIM_PAUSE) | SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) | \
-     SIM_FAULT_BIT(SIM_RESET) | SIM_FAULT_BIT(SIM_CLOCK) | SIM_FAULT_BIT(SIM_ROUTER))
+#define SIM_FAULTS_GAC                                                                 \
+    (SIM_FAULT_BIT(SIM_PAUSE) | SIM_FAULT_BIT(SIM_CUT) | SIM_FAULT_BIT(SIM_ONE_WAY) |  \
+     SIM_FAULT_BIT(SIM_RESET) | SIM_FAULT_BIT(SIM_CLOCK) | SIM_FAULT_BIT(SIM_ROUTER) | \
+     SIM_FAULT_BIT(SIM_SLEEP))
 
 const char *sim_fault_name(enum sim_fault fault);
 const char *sim_fault_help(enum sim_fault fault);
@@ -94,6 +125,8 @@ struct sim_options {
     uint64_t seed;
     uint32_t faults;    /* the faults that may be chosen */
     bool faults_forced; /* all of these faults strike; the seed does not choose among them */
+    uint32_t extras;    /* that may be chosen */
+    bool extras_forced;
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
@@ -129,12 +162,14 @@ struct sim_options {
 struct plan {
     uint64_t seed;
     uint32_t faults;
+    uint32_t extras;
     uint32_t nodes;
     uint32_t replicas;
     uint32_t routers;
     uint32_t gac; /* GAC servers */
     uint32_t clients;
-    int64_t tick_ns; /* 0: none */
+    int64_t wall_ahead_ms; /* the most that a wall clock steps ahead */
+    int64_t tick_ns;       /* 0: none */
     int64_t length_ns;
     int64_t strike_ns;      /* mean time between two faults */
     int64_t cut_ns;         /* mean time between two splits of a partition; 0: none */
@@ -145,6 +180,8 @@ struct plan {
     uint32_t tallies;       /* clients of counters */
     uint32_t limiters;      /* clients of the rate limiter */
     uint32_t transact_keys; /* lists that they work on */
+    uint32_t transact_pad;  /* bytes in an item besides the list, at most */
+    int64_t steady_ns;      /* after the faults: they go on, and strong reads must be answered */
     uint32_t merge_percent; /* of the splits, this many are merges instead */
     enum split_stage kill_leader_at;
     int64_t drift_ppm; /* the most that a clock gains or loses */
@@ -162,6 +199,14 @@ struct plan {
     struct network_faults network_faults; /* as long as faults strike */
     struct node_timings timings;
 };
+
+static inline bool plan_has(const struct plan *plan, enum sim_extra extra)
+{
+    return (plan->extras & SIM_EXTRA_BIT(extra)) != 0;
+}
+
+/* Whether a request with a token that is sent again is recognized, as long as a client may send it. */
+bool plan_keeps_tokens(const struct plan *plan);
 
 /* Units per second of a table that a few clients write beside the others. Where nodes limit, its plan
  * counts on those of the first table. */

@@ -48,7 +48,7 @@ void process_begin(struct process *p, uint32_t kind, int64_t value)
     must(!p->is_up);
     p->is_up = true;
     p->life++;
-    p->paused = p->redial_scheduled = false;
+    p->paused = p->links_first = p->redial_scheduled = false;
     p->wake_at_ns = INT64_MAX;
     process_note(p, kind, value);
     network_start(p->around->network, p->number);
@@ -68,7 +68,8 @@ bool process_reached(struct process *p, uint64_t life, scheduler_run *run, void 
     if (!p->is_up || life != p->life)
         return false;
     if (p->paused) {
-        scheduler_at(p->around->scheduler, p->paused_until, run, context, argument);
+        const struct instant until = {p->paused_until.ns + (p->links_first ? ALARM_LEAST_NS : 0)};
+        scheduler_at(p->around->scheduler, until, run, context, argument);
         return false;
     }
     return true;
@@ -119,8 +120,11 @@ static void process_resume(void *context, uint64_t life)
     p->paused = false;
     if (p->resumed != NULL)
         p->resumed(p);
+    else if (p->links_first)
+        network_resume_links_first(p->around->network, p->number);
     else
         network_pause(p->around->network, p->number, false);
+    p->links_first = false;
 }
 
 bool process_pause(struct process *p, struct instant until)

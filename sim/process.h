@@ -44,6 +44,7 @@ struct process {
     bool is_up;
     uint32_t life;
     bool paused;
+    bool links_first; /* at the end of the pause what waits in links comes before its timers */
     struct instant paused_until;
     /* Called at the end of a pause. NULL: the network goes on instead. */
     void (*resumed)(struct process *p);

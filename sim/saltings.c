@@ -1,14 +1,12 @@
 /* saltings.c - changes how many shards the clients' partition keys have. */
 #include "sim/saltings.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "base/probe.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
-#include "engine/node/control_port.h"
 #include "sim/dynamo.h"
 #include "sim/table_churn.h"
 #include "sim/tallies.h"
@@ -26,6 +24,7 @@ struct saltings {
     struct prng prng;
     bool on;
     bool ending;
+    bool leaving;         /* all keys get one shard */
     uint64_t turn;        /* earlier turns are forgotten */
     uint32_t at;          /* the table: the workload's, then OTHER_TABLES */
     struct buffer answer; /* ignored */
@@ -67,14 +66,14 @@ static const char *table_name(const struct saltings *s)
 static void choose_key(struct saltings *s, uint32_t table_id)
 {
     const struct plan *p = &s->run->plan;
-    const uint32_t keys = is_of(s, LISTS)      ? p->transact_keys
+    const uint32_t keys = is_of(s, LISTS)      ? list_together(p->transact_keys - 1) + 1
                           : is_of(s, COUNTERS) ? TALLIES_KEYS
                                                : p->workload.keys;
     const uint32_t key = (uint32_t)prng_below(&s->prng, keys);
     char text[16];
     buffer_clear(&s->key);
     if (is_of(s, LISTS))
-        snprintf(text, sizeof text, "%u", key);
+        list_partition(key, text);
     else if (is_of(s, COUNTERS))
         tallies_key(key, text);
     if (is_of(s, LISTS) || is_of(s, COUNTERS)) {
@@ -86,26 +85,16 @@ static void choose_key(struct saltings *s, uint32_t table_id)
     s->key.size = storage_key_collection_size(buffer_slice(&s->key));
 }
 
-/* A key that is not salted, or whose items are on their way, gets more shards. */
-static void saltings_change(struct saltings *s, const struct table *t)
+static void ask_shards(struct saltings *s, const struct table *t, const struct salted_key *k,
+                       uint32_t shards)
 {
-    choose_key(s, t->id);
-    const struct salted_key *k = salting_find(t->salted, buffer_slice(&s->key));
-    const bool counts = is_of(s, COUNTERS);
-    const uint32_t shards = k != NULL ? k->shards : 1;
-    const bool shrinks =
-        shards > 1 && (counts || !salted_moves(k)) && prng_below(&s->prng, 100) < SHRINK_PERCENT;
-    struct decision d = {.table_id = t->id,
-                         .salt = {.word = shrinks ? SALT_SHRINK : SALT_GROW,
-                                  .key = buffer_slice(&s->key),
-                                  .version = k != NULL ? k->version : 0,
-                                  .counter = counts}};
-    if (shrinks)
-        d.salt.shards = 1 + (uint32_t)prng_below(&s->prng, shards - 1);
-    else
-        d.salt.shards = shards + 1 + (uint32_t)prng_below(&s->prng, GROWTH_MOST);
-    if (d.salt.shards > SHARDS_MOST)
-        return;
+    const uint32_t before = k != NULL ? k->shards : 1;
+    const struct decision d = {.table_id = t->id,
+                               .salt = {.word = shards < before ? SALT_SHRINK : SALT_GROW,
+                                        .key = buffer_slice(&s->key),
+                                        .version = k != NULL ? k->version : 0,
+                                        .shards = shards,
+                                        .counter = is_of(s, COUNTERS)}};
     PROBE("the shards of a key change");
     buffer_clear(&s->body);
     decision_encode(&s->body, &d);
@@ -113,6 +102,39 @@ static void saltings_change(struct saltings *s, const struct table *t)
                               .decide = {buffer_slice(&s->body), CATALOG_SALT}};
     buffer_clear(&s->answer);
     world_ask(&s->run->world, &r, &s->answer);
+}
+
+/* A key that is not salted, or whose items are on their way, gets more shards. */
+static void saltings_change(struct saltings *s, const struct table *t)
+{
+    choose_key(s, t->id);
+    const struct salted_key *k = salting_find(t->salted, buffer_slice(&s->key));
+    const uint32_t before = k != NULL ? k->shards : 1;
+    const bool shrinks = before > 1 && (is_of(s, COUNTERS) || !salted_moves(k)) &&
+                         prng_below(&s->prng, 100) < SHRINK_PERCENT;
+    const uint32_t shards = shrinks ? 1 + (uint32_t)prng_below(&s->prng, before - 1)
+                                    : before + 1 + (uint32_t)prng_below(&s->prng, GROWTH_MOST);
+    if (shards <= SHARDS_MOST)
+        ask_shards(s, t, k, shards);
+}
+
+/* Whether a key still has more than one shard. The first one that may shrink is asked to. */
+static bool saltings_leave_one(struct saltings *s, const struct table *t)
+{
+    bool any = false;
+    for (uint32_t i = 0; t->salted != NULL && i < t->salted->count; i++) {
+        const struct salted_key *k = &t->salted->keys[i];
+        if (k->shards == 1)
+            continue;
+        any = true;
+        if (k->counter ? salted_shrinks(k) : salted_moves(k))
+            continue;
+        buffer_clear(&s->key);
+        salted_append_prefix(&s->key, k, t->id, 0);
+        ask_shards(s, t, k, 1);
+        break;
+    }
+    return any;
 }
 
 static bool any_moves(const struct table *t)
@@ -126,18 +148,6 @@ static bool any_moves(const struct table *t)
     return false;
 }
 
-/* As a node that leads the catalog has it. NULL: none leads it, or has it. */
-static const struct table *find_table(const struct saltings *s, const char *name)
-{
-    const struct world *w = &s->run->world;
-    for (uint32_t id = 1; id <= w->plan.nodes; id++) {
-        const struct node *n = node_process_node(w->nodes[id]);
-        if (n != NULL && node_control_term(n) != 0)
-            return catalog_find(node_catalog(n), slice_of(name));
-    }
-    return NULL;
-}
-
 static void saltings_run(void *context, uint64_t argument)
 {
     struct saltings *s = context;
@@ -147,10 +157,11 @@ static void saltings_run(void *context, uint64_t argument)
         s->at = s->on ? (uint32_t)prng_below(&s->prng, table_count(s)) : s->at;
     while (s->on && table_name(s) == NULL);
     const char *name = table_name(s);
-    const struct table *t = name != NULL ? find_table(s, name) : NULL;
+    const struct table *t = name != NULL ? run_find_table(s->run, name) : NULL;
     if (t != NULL && s->on)
         saltings_change(s, t);
-    if (s->ending && (name == NULL || (t != NULL && !any_moves(t))))
+    const bool left = t != NULL && s->leaving && saltings_leave_one(s, t);
+    if (s->ending && (name == NULL || (t != NULL && !left && !any_moves(t))))
         s->at++;
     s->ending = s->ending && s->at < table_count(s);
     if (s->on)
@@ -171,15 +182,26 @@ void saltings_begin(struct saltings *s)
         saltings_later(s, prng_between(&s->prng, 0, 2 * s->run->plan.salt_ns));
 }
 
-void saltings_end(struct saltings *s)
+static void saltings_finish(struct saltings *s)
 {
-    if (!s->on)
-        return;
     s->on = false;
     s->ending = true;
     s->at = 0;
     s->turn++;
     saltings_later(s, 0);
+}
+
+void saltings_end(struct saltings *s)
+{
+    if (s->on)
+        saltings_finish(s);
+}
+
+void saltings_leave(struct saltings *s)
+{
+    s->leaving = s->run->plan.salt_ns > 0;
+    if (s->leaving)
+        saltings_finish(s);
 }
 
 bool saltings_are_over(const struct saltings *s)

@@ -15,5 +15,7 @@ struct saltings *saltings_create(struct run *run);
 void saltings_destroy(struct saltings *s);
 void saltings_begin(struct saltings *s);
 void saltings_end(struct saltings *s);
+/* Every key gets one shard. Then saltings_are_over says whether all have. */
+void saltings_leave(struct saltings *s);
 /* Whether no key has items that are not at home. */
 bool saltings_are_over(const struct saltings *s);

@@ -1,14 +1,15 @@
 /* sim.c - one simulated run: a world, work and faults, and the checks at the end. */
 #include "sim/sim.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/must.h"
 #include "base/settings/choices.h"
 #include "base/settings/expiry.h"
 #include "base/settings/gac.h"
+#include "base/settings/indexes.h"
 #include "base/settings/limiter.h"
+#include "base/settings/streams.h"
 #include "gac/vend.h"
 #include "include/weir/policy_table.h"
 #include "sim/admission_watch.h"
@@ -20,10 +21,13 @@
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
 #include "sim/limits.h"
+#include "sim/plan_extras.h"
 #include "sim/saltings.h"
+#include "sim/silence.h"
 #include "sim/splits.h"
 #include "sim/table_churn.h"
 #include "sim/tallies.h"
+#include "sim/told.h"
 #include "sim/transacts.h"
 #include "sim/world.h"
 
@@ -31,6 +35,8 @@ enum {
     SETUP_S = 60, /* bounds, in virtual time: until the table is active */
     CALM_S = 30,
     TABLES_S = 90, /* until every table exists again, and no node is drained */
+    RECOVER_S = 5, /* until a cluster without faults serves as usual */
+    SWITCH_PAUSE_MS = 300,
     SETTLE_S = 10, /* until acknowledged writes are everywhere */
     INDEXES_S = 60,
     MOVES_S = 120, /* until moving replicas are where they belong */
@@ -39,25 +45,47 @@ enum {
     STEPS_BETWEEN_LOOKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
     WATCHES_MAX = 2 + DYNAMO_GLOBALS,
+    TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
+    UNITS_OF_KIB = 4,
     LIMITED_UNITS = 50,  /* per key: ten times one write and two reads */
     INDEXED_UNITS = 150, /* the same, with two local indexes */
 };
 
+/* Clients of one kind, behind those of the workload and the one of tables. */
+enum {
+    GROUP_TRANSACTS,
+    GROUP_EXPIRIES,
+    GROUP_TALLIES,
+    GROUP_FOLLOWS,
+    GROUP_LIMITS,
+    GROUP_SWITCHES,
+    GROUP_LIST_FOLLOWER,
+    GROUPS
+};
+
+struct client_group {
+    struct world *world; /* borrows */
+    uint32_t first;
+    uint32_t count;
+    enum world_stream stream;
+};
+
 struct sim {
     struct run run;
-    struct faults *faults;       /* owns */
-    struct splits *splits;       /* owns */
-    struct tables *tables;       /* owns */
-    struct drains *drains;       /* owns */
-    struct saltings *saltings;   /* owns */
-    struct transacts *transacts; /* owns */
-    struct expiries *expiries;   /* owns */
-    struct tallies *tallies;     /* owns */
-    struct follows *follows;     /* owns */
-    struct limits *limits;       /* owns */
-    struct buffer told_followed;
-    struct buffer told_counters;
-    struct buffer told_limiter;
+    struct client_group groups[GROUPS];
+    struct faults *faults;         /* owns */
+    struct splits *splits;         /* owns */
+    struct tables *tables;         /* owns */
+    struct drains *drains;         /* owns */
+    struct saltings *saltings;     /* owns */
+    struct transacts *transacts;   /* owns */
+    struct expiries *expiries;     /* owns */
+    struct tallies *tallies;       /* owns */
+    struct follows *follows;       /* owns */
+    struct follows *list_follower; /* owns; of the table of transactions that has a stream */
+    struct limits *limits;         /* owns */
+    struct switches *switches;     /* owns */
+    struct silence silence;
     struct leader_kill leader_kill;
     struct recording history;
     struct leaders leaders;
@@ -67,10 +95,7 @@ struct sim {
     struct sim_client *clients[SIM_CLIENTS_MAX];
     uint64_t events;
     int64_t calm_ns;
-    struct buffer told[TABLES_MAX]; /* the tables, as the catalog describes them at the end */
-    struct buffer told_indexes[DYNAMO_GLOBALS]; /* the first table's global indexes */
-    struct buffer told_lists[TRANSACT_TABLES];  /* the tables of transactions */
-    struct buffer told_list_indexes[DYNAMO_GLOBALS];
+    struct told told;
 };
 
 static void not_whole(void *context, struct slice why)
@@ -112,11 +137,50 @@ static struct process *wall_process(const struct sim *s, uint32_t i)
                      : router_process_base(s->run.world.routers[i - nodes]);
 }
 
-/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. */
-static void halve_skews(struct sim *s)
+/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. Short times need more. */
+static void lessen_skews(struct sim *s)
 {
-    for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++)
-        wall_process(s, i)->wall_skew_ms /= 2;
+    for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++) {
+        int64_t *skew_ms = &wall_process(s, i)->wall_skew_ms;
+        if (s->run.plan.limiters > 0)
+            *skew_ms /= 2;
+        if (plan_has(&s->run.plan, SIM_SHORT_TIMES))
+            *skew_ms %= SIM_SHORT_SKEW_MS;
+    }
+}
+
+static bool lists_are_followed(const struct plan *p)
+{
+    return p->transacts > 0 && plan_has(p, SIM_MIXED);
+}
+
+/* Numbers the clients that come behind the workload's and the one of tables. Returns how many. */
+static uint32_t set_groups(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const uint32_t counts[GROUPS] = {[GROUP_TRANSACTS] = p->transacts,
+                                     [GROUP_EXPIRIES] = p->expiries,
+                                     [GROUP_TALLIES] = p->tallies,
+                                     [GROUP_FOLLOWS] = p->follows > 0 ? p->follows + 1 : 0,
+                                     [GROUP_LIMITS] = p->limiters,
+                                     [GROUP_SWITCHES] =
+                                         plan_has(p, SIM_SWITCHES) ? SWITCHES_CLIENTS : 0,
+                                     [GROUP_LIST_FOLLOWER] = lists_are_followed(p)};
+    static const enum world_stream streams[GROUPS] = {
+        WORLD_TRANSACTS, WORLD_EXPIRIES, WORLD_TALLIES, WORLD_FOLLOWS,
+        WORLD_LIMITS,    WORLD_SWITCHES, WORLD_LISTS};
+    uint32_t first = p->clients + 1;
+    for (int i = 0; i < GROUPS; i++) {
+        s->groups[i] = (struct client_group){&s->run.world, first, counts[i], streams[i]};
+        first += counts[i];
+    }
+    return first - p->clients - 1;
+}
+
+static struct http_client_options group_http(void *context, uint32_t client)
+{
+    const struct client_group *g = context;
+    return world_http(g->world, g->first + client, world_seed(g->world, g->stream, 1 + client));
 }
 
 static void create_world(struct sim *s)
@@ -127,10 +191,7 @@ static void create_world(struct sim *s)
         .nodes = p->nodes,
         .routers = p->routers,
         .gac = p->gac,
-        /* The first of the others makes and deletes tables. Then come those of transactions, those
-         * whose items expire, those of counters, those of streams, and those of the limiter. */
-        .clients = p->clients + 1 + p->transacts + p->expiries + p->tallies +
-                   (p->follows > 0 ? p->follows + 1 : 0) + p->limiters,
+        .clients = p->clients + 1 + set_groups(s), /* the one makes and deletes tables */
         .tick_ns = p->tick_ns,
         .config = &p->config,
         .configs = p->configs,
@@ -141,42 +202,59 @@ static void create_world(struct sim *s)
         .timings = p->timings,
         .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
     world_init(&s->run.world, &world);
-    if (p->limiters > 0)
-        halve_skews(s);
+    lessen_skews(s);
     for (uint32_t id = 1; id <= p->nodes; id++)
         s->run.world.nodes[id]->medium.hides_errors = p->mistake == SIM_MISTAKE_READ_ERRORS;
-}
-
-static struct http_client_options transact_http(void *context, uint32_t client)
-{
-    struct sim *s = context;
-    return world_http(&s->run.world, s->run.plan.clients + 1 + client,
-                      world_seed(&s->run.world, WORLD_TRANSACTS, 1 + client));
 }
 
 static void create_transacts(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
+    const uint64_t seed = world_seed(&s->run.world, WORLD_TRANSACTS, 0);
     const struct transacts_options transacts = {.scheduler = &s->run.world.scheduler,
-                                                .http = transact_http,
-                                                .context = s,
+                                                .http = group_http,
+                                                .context = &s->groups[GROUP_TRANSACTS],
+                                                .failed = not_whole,
+                                                .failed_context = &s->run,
                                                 .clients = p->transacts,
                                                 .keys = p->transact_keys,
+                                                .pad = p->transact_pad,
                                                 .units = plan_side_units(p),
                                                 .think_ns = p->workload.think_ns,
                                                 .indexed = p->workload.indexed,
                                                 .salted = p->workload.salted,
                                                 .global_indexes = p->workload.global_indexes,
-                                                .seed =
-                                                    world_seed(&s->run.world, WORLD_TRANSACTS, 0)};
+                                                .index_units = p->workload.index_units,
+                                                .streams = lists_are_followed(p),
+                                                .tokens_last = plan_keeps_tokens(p),
+                                                .seed = seed};
     s->transacts = transacts_create(&transacts);
 }
 
-static struct http_client_options expiry_http(void *context, uint32_t client)
+static bool may_switch(void *sim, enum switch_of which)
 {
-    struct sim *s = context;
-    return world_http(&s->run.world, s->run.plan.clients + 1 + s->run.plan.transacts + client,
-                      world_seed(&s->run.world, WORLD_EXPIRIES, 1 + client));
+    const struct sim *s = sim;
+    return which == SWITCH_TTL || which == SWITCH_STREAM_OF_TTL ? expiries_are_made(s->expiries)
+                                                                : follows_are_made(s->follows);
+}
+
+static void create_switches(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    const bool items = p->expiries > 0, stream = p->follows > 0;
+    const struct switches_options switches = {.scheduler = &s->run.world.scheduler,
+                                              .http = group_http,
+                                              .context = &s->groups[GROUP_SWITCHES],
+                                              .may_switch = may_switch,
+                                              .sim = s,
+                                              .clients = s->groups[GROUP_SWITCHES].count,
+                                              .has = {[SWITCH_TTL] = items,
+                                                      [SWITCH_STREAM] = stream,
+                                                      [SWITCH_TTL_OF_STREAM] = stream,
+                                                      [SWITCH_STREAM_OF_TTL] = items},
+                                              .pause_ns = SWITCH_PAUSE_MS * NS_PER_MS,
+                                              .seed = world_seed(&s->run.world, WORLD_SWITCHES, 0)};
+    s->switches = switches_create(&switches);
 }
 
 static void create_expiries(struct sim *s)
@@ -188,31 +266,26 @@ static void create_expiries(struct sim *s)
         ahead_ms = skew_ms > ahead_ms ? skew_ms : ahead_ms;
     }
     const struct expiries_options expiries = {.scheduler = &s->run.world.scheduler,
-                                              .http = expiry_http,
-                                              .context = s,
+                                              .http = group_http,
+                                              .context = &s->groups[GROUP_EXPIRIES],
                                               .clients = p->expiries,
                                               .units = plan_side_units(p),
-                                              .ahead_ms = ahead_ms,
+                                              .ahead_ms = ahead_ms + p->wall_ahead_ms,
+                                              .ahead_at_last_ms = ahead_ms,
                                               .window_ms = config_expiry(&p->config)->ttl_window_ms,
+                                              .mixed = plan_has(p, SIM_MIXED),
+                                              .switches = s->switches,
                                               .think_ns = p->workload.think_ns,
                                               .seed = world_seed(&s->run.world, WORLD_EXPIRIES, 0)};
     s->expiries = expiries_create(&expiries);
-}
-
-static struct http_client_options tally_http(void *context, uint32_t client)
-{
-    struct sim *s = context;
-    const struct plan *p = &s->run.plan;
-    return world_http(&s->run.world, p->clients + 1 + p->transacts + p->expiries + client,
-                      world_seed(&s->run.world, WORLD_TALLIES, 1 + client));
 }
 
 static void create_tallies(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const struct tallies_options tallies = {.scheduler = &s->run.world.scheduler,
-                                            .http = tally_http,
-                                            .context = s,
+                                            .http = group_http,
+                                            .context = &s->groups[GROUP_TALLIES],
                                             .clients = p->tallies,
                                             .units = plan_tally_units(p),
                                             .think_ns = p->workload.think_ns,
@@ -220,34 +293,48 @@ static void create_tallies(struct sim *s)
     s->tallies = tallies_create(&tallies);
 }
 
-static struct http_client_options follow_http(void *context, uint32_t client)
+/* How long a record is there after its write was begun, whoever judges that by which clock. */
+static int64_t stream_kept_ms(const struct plan *p)
 {
-    struct sim *s = context;
-    const struct plan *p = &s->run.plan;
-    return world_http(&s->run.world,
-                      p->clients + 1 + p->transacts + p->expiries + p->tallies + client,
-                      world_seed(&s->run.world, WORLD_FOLLOWS, 1 + client));
+    const int64_t ms = config_streams(&p->config)->stream_retention_ms;
+    return ms > TRIM_NEVER_MS ? INT64_MAX : ms - 2 * SIM_SHORT_SKEW_MS;
 }
 
 static void create_follows(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const struct follows_options follows = {.scheduler = &s->run.world.scheduler,
-                                            .http = follow_http,
-                                            .context = s,
+                                            .http = group_http,
+                                            .context = &s->groups[GROUP_FOLLOWS],
                                             .clients = p->follows,
                                             .units = p->workload.partitions * p->workload.units,
+                                            .kept_ms = stream_kept_ms(p),
+                                            .switches = s->switches,
                                             .think_ns = p->workload.think_ns,
                                             .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 0)};
     s->follows = follows_create(&follows);
 }
 
-static struct http_client_options limit_http(void *context, uint32_t client)
+static bool lists_are_written(const void *transacts)
 {
-    struct sim *s = context;
+    return transacts_are_done(transacts);
+}
+
+static void create_list_follower(struct sim *s)
+{
     const struct plan *p = &s->run.plan;
-    return world_http(&s->run.world, s->run.world.plan.clients - p->limiters + client,
-                      world_seed(&s->run.world, WORLD_LIMITS, 1 + client));
+    const struct follows_options follows = {
+        .scheduler = &s->run.world.scheduler,
+        .http = group_http,
+        .context = &s->groups[GROUP_LIST_FOLLOWER],
+        .table = lists_are_followed(p) ? transacts_tables[TRANSACT_TABLES - 1] : NULL,
+        .writes_are_over = lists_are_written,
+        .writers = s->transacts,
+        .kept_ms = stream_kept_ms(p),
+        .switches = s->switches,
+        .think_ns = p->workload.think_ns,
+        .seed = world_seed(&s->run.world, WORLD_FOLLOWS, 50)};
+    s->list_follower = follows_create(&follows);
 }
 
 /* How far the wall clocks of nodes, or of nodes and routers, are apart at most. */
@@ -270,8 +357,8 @@ static void create_limits(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const struct limits_options limits = {.scheduler = &s->run.world.scheduler,
-                                          .http = limit_http,
-                                          .context = s,
+                                          .http = group_http,
+                                          .context = &s->groups[GROUP_LIMITS],
                                           .clients = p->limiters,
                                           .nodes_spread_ms = wall_spread_ms(s, false),
                                           .spread_ms = wall_spread_ms(s, true),
@@ -305,6 +392,25 @@ static void create_clients(struct sim *s)
     }
 }
 
+/* All tables that are compared at the end. */
+static void list_tables(struct sim *s)
+{
+    const struct plan *p = &s->run.plan;
+    for (uint32_t i = 0; i < p->workload.tables; i++)
+        told_add(&s->told, tables_name(i), i == 0 && p->workload.global_indexes);
+    for (int i = 0; i < TRANSACT_TABLES && p->transacts > 0; i++)
+        told_add(&s->told, transacts_tables[i],
+                 i == TRANSACT_TABLES - 1 && p->workload.global_indexes);
+    if (p->expiries > 0)
+        told_add(&s->told, expiries_table, plan_has(p, SIM_MIXED));
+    if (p->follows > 0)
+        told_add(&s->told, follows_table, false);
+    if (p->tallies > 0)
+        told_add(&s->told, tallies_table, false);
+    if (p->limiters > 0)
+        told_add(&s->told, limits_table, false);
+}
+
 struct sim *sim_create(const struct sim_options *options)
 {
     struct sim *s = must_calloc(1, sizeof *s);
@@ -315,12 +421,15 @@ struct sim *sim_create(const struct sim_options *options)
     for (uint32_t i = 1; i <= p->workload.counters; i++)
         recording_count(&s->history, p->workload.keys - i);
     s->history.off = !p->keep_history;
+    list_tables(s);
     create_world(s);
     create_clients(s);
+    create_switches(s);
     create_transacts(s);
     create_expiries(s);
     create_tallies(s);
     create_follows(s);
+    create_list_follower(s);
     create_limits(s);
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
@@ -343,21 +452,13 @@ void sim_destroy(struct sim *s)
     expiries_destroy(s->expiries);
     tallies_destroy(s->tallies);
     follows_destroy(s->follows);
+    follows_destroy(s->list_follower);
+    switches_destroy(s->switches);
     limits_destroy(s->limits);
-    buffer_deinit(&s->told_limiter);
-    buffer_deinit(&s->told_followed);
-    buffer_deinit(&s->told_counters);
+    told_deinit(&s->told);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
     world_deinit(&s->run.world);
-    for (uint32_t i = 0; i < TABLES_MAX; i++)
-        buffer_deinit(&s->told[i]);
-    for (uint32_t i = 0; i < DYNAMO_GLOBALS; i++)
-        buffer_deinit(&s->told_indexes[i]);
-    for (int i = 0; i < TRANSACT_TABLES; i++)
-        buffer_deinit(&s->told_lists[i]);
-    for (int i = 0; i < DYNAMO_GLOBALS; i++)
-        buffer_deinit(&s->told_list_indexes[i]);
     buffer_deinit(&s->run.violation);
     free(s);
 }
@@ -379,20 +480,6 @@ static void set_plans(struct sim *s, enum client_plan plan)
         sim_client_set_plan(s->clients[i], plan);
 }
 
-/* Whether routers spend the tokens of servers alone. Shares of their own may exceed the limit. */
-static bool vends(const struct plan *p)
-{
-    const enum gac_policy policy = (enum gac_policy)config_choices(&p->config)->gac;
-    return table_policy_asks(&p->config, policy) &&
-           table_policy_of(&p->config, policy)->share == NULL;
-}
-
-static bool has_periods(const struct config *c)
-{
-    return (table_policy_of(c, (enum gac_policy)config_choices(c)->gac)->flags &
-            WEIR_TABLE_PERIODS) != 0;
-}
-
 static void begin_watch(struct sim *s)
 {
     const struct config *c = &s->run.plan.config;
@@ -409,7 +496,7 @@ static void begin_watch(struct sim *s)
 
 static void watch(struct sim *s)
 {
-    for (uint32_t i = 0; vends(&s->run.plan) && i < s->watch_count; i++)
+    for (uint32_t i = 0; gac_watch_applies(&s->run.plan) && i < s->watch_count; i++)
         gac_watch_look(&s->watches[i], s->run.world.scheduler.now, s->run.world.routers,
                        s->run.plan.routers);
 }
@@ -449,7 +536,9 @@ static void waited_in_vain(struct sim *s, const char *what)
     expiries_describe(s->expiries, &s->run.violation);
     tallies_describe(s->tallies, &s->run.violation);
     follows_describe(s->follows, &s->run.violation);
+    follows_describe(s->list_follower, &s->run.violation);
     limits_describe(s->limits, &s->run.violation);
+    switches_describe(s->switches, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -473,75 +562,19 @@ static void sim_table_ask(struct sim *s, const char *name, struct buffer *told)
     }
 }
 
-static bool lists_have_globals(const struct sim *s)
-{
-    return s->run.plan.transacts > 0 && s->run.plan.workload.global_indexes;
-}
-
 static void sim_tables_ask(struct sim *s)
 {
-    char name[64];
-    for (uint32_t i = 0; i < s->run.plan.workload.tables; i++)
-        sim_table_ask(s, tables_name(i), &s->told[i]);
-    for (int i = 0; i < DYNAMO_GLOBALS && s->run.plan.workload.global_indexes; i++) {
-        snprintf(name, sizeof name, "%s/%s", tables_name(0), dynamo_globals[i]);
-        sim_table_ask(s, name, &s->told_indexes[i]);
-    }
-    for (int i = 0; i < TRANSACT_TABLES && s->run.plan.transacts > 0; i++)
-        sim_table_ask(s, transacts_tables[i], &s->told_lists[i]);
-    for (int i = 0; i < DYNAMO_GLOBALS && lists_have_globals(s); i++) {
-        snprintf(name, sizeof name, "%s/%s", transacts_tables[1], dynamo_globals[i]);
-        sim_table_ask(s, name, &s->told_list_indexes[i]);
-    }
-    if (s->run.plan.follows > 0)
-        sim_table_ask(s, follows_table, &s->told_followed);
-    if (s->run.plan.tallies > 0)
-        sim_table_ask(s, tallies_table, &s->told_counters);
-    if (s->run.plan.limiters > 0)
-        sim_table_ask(s, limits_table, &s->told_limiter);
+    for (uint32_t i = 0; i < s->told.count; i++)
+        sim_table_ask(s, s->told.all[i].name, &s->told.all[i].bytes);
 }
 
-static bool check_indexes(struct sim *s, const struct buffer *table, const struct buffer *indexes,
-                          struct buffer *why)
+/* Until indexes have what nodes keep for them. A change costs an index more units than it has KiB. */
+static int64_t indexes_ns(const struct sim *s)
 {
-    for (int i = 0; i < DYNAMO_GLOBALS; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&indexes[i]), s->run.plan.replicas,
-                            why) ||
-            !check_index(s->run.world.nodes, buffer_slice(table), buffer_slice(&indexes[i]), why))
-            return false;
-    }
-    return true;
-}
-
-static bool check_lists(struct sim *s, struct buffer *why)
-{
-    for (int i = 0; i < TRANSACT_TABLES && s->run.plan.transacts > 0; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told_lists[i]),
-                            s->run.plan.replicas, why))
-            return false;
-    }
-    return !lists_have_globals(s) || check_indexes(s, &s->told_lists[1], s->told_list_indexes, why);
-}
-
-static bool check_tables(struct sim *s, struct buffer *why)
-{
-    for (uint32_t i = 0; i < s->run.plan.workload.tables; i++) {
-        if (!check_replicas(s->run.world.nodes, buffer_slice(&s->told[i]), s->run.plan.replicas,
-                            why))
-            return false;
-    }
-    if (s->run.plan.workload.global_indexes && !check_indexes(s, &s->told[0], s->told_indexes, why))
-        return false;
-    return check_lists(s, why) &&
-           (s->run.plan.follows == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_followed),
-                           s->run.plan.replicas, why)) &&
-           (s->run.plan.tallies == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_counters),
-                           s->run.plan.replicas, why)) &&
-           (s->run.plan.limiters == 0 ||
-            check_replicas(s->run.world.nodes, buffer_slice(&s->told_limiter), s->run.plan.replicas,
-                           why));
+    const struct plan *p = &s->run.plan;
+    const int64_t kib = p->nodes * config_indexes(&p->config)->index_backlog_bytes / KIB;
+    const int64_t units = p->workload.index_units;
+    return (INDEXES_S + (units > 0 ? UNITS_OF_KIB * kib / units : 0)) * NS_PER_S;
 }
 
 /* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. Or at most
@@ -550,15 +583,14 @@ static void await_moves(struct sim *s)
 {
     struct buffer why = {0};
     const bool waits = s->run.plan.moves || s->run.plan.workload.global_indexes;
-    struct instant until = sim_after(s, (s->run.plan.moves                     ? MOVES_S
-                                         : s->run.plan.workload.global_indexes ? INDEXES_S
-                                                                               : 0) *
-                                            NS_PER_S);
+    const int64_t moves_ns = s->run.plan.moves ? MOVES_S * NS_PER_S : 0;
+    const int64_t lag_ns = s->run.plan.workload.global_indexes ? indexes_ns(s) : 0;
+    struct instant until = sim_after(s, moves_ns > lag_ns ? moves_ns : lag_ns);
     bool good = false;
     do {
         sim_tables_ask(s);
         buffer_clear(&why);
-        good = s->run.violation.size > 0 || check_tables(s, &why);
+        good = s->run.violation.size > 0 || told_check(&s->told, &s->run, &why);
         if (!good && waits)
             sim_pass(s, sim_after(s, MOVES_LOOK_S * NS_PER_S), NULL);
     } while (!good && instant_before(s->run.world.scheduler.now, until));
@@ -570,15 +602,12 @@ static void check_filled(struct sim *s)
 {
     struct buffer why = {0};
     bool good = !s->run.plan.workload.index_churn;
-    const struct instant until = sim_after(s, INDEXES_S * NS_PER_S);
+    const struct instant until = sim_after(s, indexes_ns(s));
     while (!good && s->run.violation.size == 0 &&
            instant_before(s->run.world.scheduler.now, until)) {
         sim_tables_ask(s);
         buffer_clear(&why);
-        good = true;
-        for (int i = 0; i < DYNAMO_GLOBALS && good; i++)
-            good = check_index(s->run.world.nodes, buffer_slice(&s->told[0]),
-                               buffer_slice(&s->told_indexes[i]), &why);
+        good = told_check_first(&s->told, &s->run, &why);
     }
     if (!good && s->run.violation.size == 0)
         run_violate(&s->run, "%.*s", TEXT_OF(why));
@@ -590,7 +619,8 @@ static bool is_settled(const struct sim *s)
     return tables_are_settled(s->tables) && drains_are_over(s->drains) &&
            saltings_are_over(s->saltings) && transacts_are_done(s->transacts) &&
            expiries_are_done(s->expiries) && tallies_are_done(s->tallies) &&
-           follows_are_done(s->follows) && limits_are_quiet(s->limits) && clients_done(s);
+           follows_are_done(s->follows) && follows_are_done(s->list_follower) &&
+           switches_are_over(s->switches) && limits_are_quiet(s->limits) && clients_done(s);
 }
 
 static bool limits_are_looked_at(const struct sim *s)
@@ -606,13 +636,33 @@ static struct duration calm_time(const struct sim *s)
 {
     const struct workload *w = &s->run.plan.workload;
     int64_t ns = CALM_S * NS_PER_S;
-    if (has_periods(&s->run.plan.config))
+    if (gac_has_periods(&s->run.plan.config))
         ns += 2 * (int64_t)w->keys * w->tables * config_gac(&s->run.plan.config)->gac_period_ms *
               NS_PER_MS;
     if (s->run.plan.limits || w->indexed) /* rows of indexes cost, too */
         ns += (w->indexed ? INDEXED_UNITS : LIMITED_UNITS) * (int64_t)w->keys * w->tables *
               NS_PER_S / w->units;
+    if (w->index_units > 0)
+        ns += indexes_ns(s) + INDEXED_UNITS * (int64_t)w->keys * NS_PER_S / w->index_units;
     return (struct duration){ns};
+}
+
+static bool silence_is_broken(const struct sim *s)
+{
+    return silence_is_over(&s->silence);
+}
+
+static void keep_silent(struct sim *s)
+{
+    s->silence = (struct silence){
+        .run = &s->run, .tables = s->tables, .saltings = s->saltings, .splits = s->splits};
+    set_plans(s, CLIENT_IDLE);
+    sim_pass(s, sim_after(s, SILENCE_S * NS_PER_S), NULL);
+    silence_break(&s->silence);
+    const int64_t ns = SILENCE_ENDS_S * NS_PER_S + indexes_ns(s);
+    if (!sim_pass(s, sim_after(s, ns), silence_is_broken))
+        waited_in_vain(s, "a change does not end while nothing is written");
+    check_filled(s);
 }
 
 static void calm(struct sim *s)
@@ -626,7 +676,9 @@ static void calm(struct sim *s)
     expiries_end(s->expiries);
     tallies_end(s->tallies);
     follows_end(s->follows);
+    follows_end(s->list_follower);
     limits_end(s->limits);
+    switches_end(s->switches);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
         s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.tallies > 0 ||
         s->run.plan.follows > 0 || s->run.plan.limiters > 0 || !drains_are_over(s->drains) ||
@@ -642,6 +694,10 @@ static void calm(struct sim *s)
         check_filled(s);
         begun = s->run.world.scheduler.now.ns;
     }
+    if (plan_has(&s->run.plan, SIM_SILENCE)) {
+        keep_silent(s);
+        begun = s->run.world.scheduler.now.ns;
+    }
     s->history.calm_ns = s->run.world.scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
     if (!sim_pass(s, sim_after(s, calm_time(s).ns), clients_done))
@@ -652,50 +708,33 @@ static void calm(struct sim *s)
     await_moves(s);
 }
 
-/* Routers must not take more than the table may use. A fault may add what a new ledger begins with,
- * and tokens that no ledger hears of: each about a grant to every router. With policy periodic
- * every ledger, also the first, begins with the tokens of a period. */
-static bool check_watch(struct sim *s, const struct gac_watch *w)
+/* Work, splits and everything else goes on, but no fault strikes: strong reads must be answered. */
+static void go_on_without_faults(struct sim *s)
 {
-    enum {
-        GRANTS_OF_A_FAULT = 4
-    };
-    const struct config *c = &s->run.plan.config;
-    bool touched = (s->run.plan.faults & SIM_FAULTS_GAC) != 0;
-    int64_t faults = touched ? (int64_t)faults_strikes(s->faults) : 0;
-    __int128 most_ms = (__int128)config_gac(c)->gac_grant_ms * GRANTS_OF_A_FAULT * faults;
-    if (has_periods(c))
-        most_ms += (__int128)config_gac(c)->gac_period_ms * (faults + 1);
-    __int128 most = w->ideal.rate * most_ms / 1000;
-    if (w->over_mcu <= most)
-        return true;
-    buffer_append_format(&s->run.violation,
-                         "routers took %lld mcu of the %s of table %u more than it may use, and "
-                         "%lld faults account for %lld\n",
-                         (long long)w->over_mcu, w->key.kind == GAC_READ ? "reads" : "writes",
-                         w->key.table, (long long)faults, (long long)most);
-    return false;
+    if (s->run.plan.transacts == 0 || s->run.plan.steady_ns == 0)
+        return;
+    faults_end(s->faults);
+    sim_pass(s, sim_after(s, RECOVER_S * NS_PER_S), NULL);
+    transacts_expect_answers(s->transacts);
+    sim_pass(s, sim_after(s, s->run.plan.steady_ns), NULL);
 }
 
 static void judge(struct sim *s)
 {
-    if (s->run.violation.size > 0)
+    struct buffer *why = &s->run.violation;
+    if (why->size > 0 || !check_nodes(s->run.world.nodes, s->run.plan.nodes, why) ||
+        !told_check(&s->told, &s->run, why) || !transacts_check(s->transacts, why) ||
+        !expiries_check(s->expiries, why) || !tallies_check(s->tallies, why) ||
+        !follows_check(s->follows, why) || !follows_check(s->list_follower, why) ||
+        !limits_check(s->limits, why))
         return;
-    if (!check_nodes(s->run.world.nodes, s->run.plan.nodes, &s->run.violation) ||
-        !check_tables(s, &s->run.violation))
-        return;
-    if (!transacts_check(s->transacts, &s->run.violation) ||
-        !expiries_check(s->expiries, &s->run.violation) ||
-        !tallies_check(s->tallies, &s->run.violation) ||
-        !follows_check(s->follows, &s->run.violation) ||
-        !limits_check(s->limits, &s->run.violation))
-        return;
-    for (uint32_t i = 0; vends(&s->run.plan) && i < s->watch_count; i++) {
-        if (!check_watch(s, &s->watches[i]))
+    const uint64_t strikes = faults_strikes(s->faults);
+    for (uint32_t i = 0; gac_watch_applies(&s->run.plan) && i < s->watch_count; i++) {
+        if (!gac_watch_check(&s->watches[i], &s->run.plan, strikes, why))
             return;
     }
     if (s->run.plan.keep_history)
-        recording_verify(&s->history, &s->run.violation);
+        recording_verify(&s->history, why);
 }
 
 void sim_run(struct sim *s, struct sim_result *out)
@@ -710,10 +749,13 @@ void sim_run(struct sim *s, struct sim_result *out)
         expiries_begin(s->expiries);
         tallies_begin(s->tallies);
         follows_begin(s->follows);
+        follows_begin(s->list_follower);
         limits_begin(s->limits);
+        switches_begin(s->switches);
         drains_begin(s->drains);
         saltings_begin(s->saltings);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);
+        go_on_without_faults(s);
         calm(s);
     }
     judge(s);
@@ -748,50 +790,7 @@ struct slice sim_violation(const struct sim *s)
     return buffer_slice(&s->run.violation);
 }
 
-/* By kind of a world's event; NULL: the event is left out, because there are too many. */
-static const char *const kind_texts[] = {
-    [NETWORK_TRACE_LOST] = "envelope lost on from<<16|to",
-    [NETWORK_TRACE_LINK_DOWN] = "link down at process<<16|other",
-    [NODE_PROCESS_TRACE_STARTED] = "started: node, records replayed:",
-    [NODE_PROCESS_TRACE_CRASHED] = "crashed: node, 1 = power:",
-    [NODE_PROCESS_TRACE_LOG] = "log on disk: node, end lsn:",
-    [NODE_PROCESS_TRACE_LOG_FAILED] = "log write failed: node, lsn:",
-    [NODE_PROCESS_TRACE_CHECKPOINT] = "checkpoint: node",
-    [NODE_PROCESS_TRACE_WIPED] = "wiped: node",
-    [ROUTER_PROCESS_TRACE_STARTED] = "router started: process",
-    [ROUTER_PROCESS_TRACE_CRASHED] = "router crashed: process",
-    [GAC_PROCESS_TRACE_STARTED] = "GAC server started: process",
-    [GAC_PROCESS_TRACE_CRASHED] = "GAC server crashed: process",
-    [FAULTS_TRACE_STRIKE] = "fault<<16|where, how long:",
-    [FAULTS_TRACE_END] = "faults end",
-};
-
-static void describe_events(const struct sim *s, struct buffer *out)
-{
-    buffer_append_text(out, "the last events (ns of true time):\n");
-    for (uint64_t back = TRACE_EVENTS; back-- > 0;) {
-        const struct trace_event *e = trace_last(&s->run.world.trace, back);
-        const char *text = e == NULL || e->kind > FAULTS_TRACE_END ? NULL : kind_texts[e->kind];
-        if (text != NULL)
-            buffer_append_format(out, "  %12lld  %s %x, %lld\n", (long long)e->at.ns, text,
-                                 e->subject, (long long)e->value);
-    }
-}
-
 void sim_describe(struct sim *s, struct buffer *out)
 {
-    enum {
-        NODE_EVENTS = 12
-    };
-    plan_describe(&s->run.plan, out);
-    buffer_append_format(out, "at %lld ns of virtual time, after %llu events\n",
-                         (long long)s->run.world.scheduler.now.ns, (unsigned long long)s->events);
-    describe_events(s, out);
-    for (uint32_t id = 1; id <= s->run.plan.nodes; id++) {
-        struct node *n = node_process_node(s->run.world.nodes[id]);
-        buffer_append_format(out, "node %u, life %u%s:\n", id, s->run.world.nodes[id]->process.life,
-                             n == NULL ? ", down" : "");
-        if (n != NULL)
-            node_trace_describe(n, NODE_EVENTS, out);
-    }
+    run_describe(&s->run, s->events, out);
 }

@@ -646,6 +646,7 @@ static void sim_client_setup(struct sim_client *c)
                                      .units = w->partitions * w->units,
                                      .indexed = w->indexed,
                                      .global_indexes = w->global_indexes,
+                                     .index_units = w->index_units,
                                      .salting = w->salted ? DYNAMO_SALTED : DYNAMO_UNSALTED};
     if (create)
         dynamo_create_table(&c->body, "sim", &spec);

@@ -19,6 +19,7 @@ struct workload {
     struct dynamo_filler filler; /* of all tables */
     uint32_t partitions;         /* of the table, at the start */
     uint32_t units;              /* of each kind, for each partition of the table */
+    uint32_t index_units;        /* of each kind, of a global index; 0: as many as the table has */
     uint32_t read_percent;
     uint32_t delete_percent;    /* of writes */
     uint32_t eventual_percent;  /* of reads */

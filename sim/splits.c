@@ -105,8 +105,8 @@ static void ask_split(struct splits *s, const struct table *t)
     ask_all(s, &r, &s->answer);
 }
 
-/* Asks for a merge of two neighbours. They may be on different nodes, or change meanwhile. */
-static void ask_merge(struct splits *s, const struct table *t)
+/* They may be on different nodes, or change meanwhile. */
+void splits_ask_merge(struct splits *s, const struct table *t)
 {
     if (t->partition_count < 2)
         return;
@@ -138,7 +138,7 @@ static void splits_look(void *context, uint64_t argument)
         must(table_decode(buffer_slice(&s->table), &arena, &t) == STATUS_OK);
         uint32_t percent = s->run->plan.merge_percent;
         if (s->on && percent > 0 && prng_below(&s->prng, 100) < percent)
-            ask_merge(s, &t);
+            splits_ask_merge(s, &t);
         else if (s->on && t.partition_count < PARTITIONS_MAX)
             ask_split(s, &t);
     }

@@ -14,3 +14,5 @@ struct splits *splits_create(struct run *run);
 void splits_destroy(struct splits *s);
 void splits_begin(struct splits *s);
 void splits_end(struct splits *s);
+/* Asks for a merge of two neighbours of the table. */
+void splits_ask_merge(struct splits *s, const struct table *t);

@@ -53,6 +53,7 @@ struct tables {
     enum work work;
     uint32_t at;        /* the table of the work */
     bool without_index; /* table 0 shall be without its first index */
+    bool renews;        /* once the index is dropped, it is made anew */
     bool on;
     bool settling;
     uint32_t settled; /* tables below this one exist or are being made */
@@ -153,7 +154,8 @@ static void tables_change_index(struct tables *t, const char *name)
 {
     const struct workload *w = t->options.workload;
     if (t->work == WORK_ADD_INDEX)
-        dynamo_add_index(&t->body, name, 0, w->partitions * w->units);
+        dynamo_add_index(&t->body, name, 0,
+                         w->index_units > 0 ? w->index_units : w->partitions * w->units);
     else
         dynamo_drop_index(&t->body, name, 0);
     tables_call(t, "UpdateTable");
@@ -268,6 +270,10 @@ static void await_index(struct tables *t, int status, struct slice body)
         t->work = WORK_IDLE;
     if (t->work == WORK_IDLE && there)
         PROBE("an index is filled under load");
+    if (t->work == WORK_IDLE && t->renews) {
+        t->renews = t->without_index = false;
+        t->work = WORK_ADD_INDEX;
+    }
 }
 
 /* Also if it was refused: then the look finds what is missing. */
@@ -390,6 +396,16 @@ void tables_end(struct tables *t)
     t->settling = true;
     t->settled = t->options.workload->index_churn ? 0 : 1;
     t->without_index = false;
+    tables_next(t, 0);
+}
+
+void tables_renew_index(struct tables *t)
+{
+    if (!t->options.workload->index_churn)
+        return;
+    t->at = 0;
+    t->without_index = t->renews = true;
+    t->work = WORK_DROP_INDEX;
     tables_next(t, 0);
 }
 

@@ -35,6 +35,8 @@ void tables_destroy(struct tables *t);
 void tables_begin(struct tables *t);
 /* Ends the changes. Every table is made to exist. */
 void tables_end(struct tables *t);
+/* Afterwards: the first global index is dropped and made anew, if the plan has that. */
+void tables_renew_index(struct tables *t);
 bool tables_are_settled(const struct tables *t);
 void tables_describe(const struct tables *t, struct buffer *out);
 

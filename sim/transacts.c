@@ -3,200 +3,191 @@
 
 #include <stdlib.h>
 
-#include "base/prng.h"
+#include "base/probe.h"
 #include "sim/dynamo.h"
-
-const char *const transacts_tables[TRANSACT_TABLES] = {"lists", "sorted-lists"};
+#include "sim/transacts_internal.h"
 
 enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 100,
-    QUIET_MS = 12000, /* then no abandoned call is on its way any more */
-    PARTS_MAX = 4     /* of a transaction */
-};
-
-enum transact_work {
-    TRANSACT_IDLE,
-    TRANSACT_MAKE,   /* the next table */
-    TRANSACT_AWAIT,  /* it is active */
-    TRANSACT_APPEND, /* an operation, as the next two */
-    TRANSACT_READ,
-    TRANSACT_READ_ALL,
-    TRANSACT_DONE,
-};
-
-struct transact_client {
-    struct transacts *all; /* borrows */
-    struct http_client http;
-    struct prng prng;
-    enum transact_work work;
-    uint32_t number; /* of the client */
-    uint32_t place;  /* of the operation in the history */
-    uint32_t op_number;
-    bool single; /* the operation is no transaction */
-    bool again;  /* an append whose outcome is unknown is sent again, with its token */
-    uint32_t key_count;
-    uint32_t keys[TRANSACT_KEYS_MAX];
-    bool checks; /* a transaction that appends: the key after the last one is only checked */
-    bool fails;  /* the check does not hold */
-    int last_status;
-    struct buffer body;
-    struct buffer last_error;
-};
-
-struct transacts {
-    struct transacts_options options;
-    struct serial_history history;
-    struct transact_client *clients; /* owns */
-    uint32_t numbers;                /* used so far */
-    uint32_t committed;
-    struct instant quiet_from; /* 0: not known yet */
-    uint32_t read;             /* at last: lists that have been read */
-    uint32_t made;             /* tables that are there */
-    bool on;
-    bool ending;
+    ANSWER_MS = 4000, /* a strong read that fails is repeated, and answered within this */
+    QUIET_MS = 12000  /* then no abandoned call is on its way any more */
 };
 
 static void client_next(struct transact_client *c, int64_t ns);
 
-static struct instant transacts_now(const struct transacts *t)
-{
-    return t->options.scheduler->now;
-}
-
 /* ---- requests ---- */
 
-static void append_key(struct buffer *out, uint32_t key)
-{
-    const uint32_t table = key % TRANSACT_TABLES;
-    buffer_append_format(out, "\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}%s}",
-                         transacts_tables[table], key, table == 0 ? "" : ",\"s\":{\"S\":\"x\"}");
-}
-
-static void append_update(struct buffer *out, uint32_t key, uint32_t number)
-{
-    append_key(out, key);
-    buffer_append_format(
-        out,
-        ",\"UpdateExpression\":\"SET l = list_append(if_not_exists(l, :none), :one), v = :v\","
-        "\"ExpressionAttributeValues\":{\":none\":{\"L\":[]},\":v\":{\"N\":\"%u\"},"
-        "\":one\":{\"L\":[{\"N\":\"%u\"}]}}",
-        number, number);
-}
-
-static void append_check(struct buffer *out, uint32_t key, bool fails)
-{
-    buffer_append_text(out, ",{\"ConditionCheck\":{");
-    append_key(out, key);
-    buffer_append_format(out, ",\"ConditionExpression\":\"attribute_%sexists(absent)\"}}",
-                         fails ? "" : "not_");
-}
-
-static const char *client_write_append(struct transact_client *c)
+static void write_parts(struct transact_client *c)
 {
     struct buffer *out = &c->body;
-    if (c->single) {
-        buffer_append_text(out, "{");
-        append_update(out, c->keys[0], c->op_number);
-        buffer_append_text(out, "}");
-        return "UpdateItem";
+    buffer_append_format(out, "{\"ClientRequestToken\":\"n%u\",\"TransactItems\":[", c->token);
+    for (uint32_t i = 0; i < c->part_count; i++) {
+        buffer_append_text(out, i > 0 ? "," : "");
+        list_append_part(out, &c->parts[i], c->op_number, c->pad);
     }
-    buffer_append_format(out, "{\"ClientRequestToken\":\"n%u\",\"TransactItems\":[", c->op_number);
-    for (uint32_t i = 0; i < c->key_count; i++) {
-        buffer_append_text(out, i > 0 ? ",{\"Update\":{" : "{\"Update\":{");
-        append_update(out, c->keys[i], c->op_number);
-        buffer_append_text(out, "}}");
-    }
-    if (c->checks)
-        append_check(out, c->keys[c->key_count], c->fails);
     buffer_append_text(out, "]}");
-    return "TransactWriteItems";
 }
 
-static const char *client_write_read(struct transact_client *c)
+static const char *write_write(struct transact_client *c)
+{
+    const bool shares = c->all->options.tokens_last && transact_often(c, 10);
+    struct transact_client *other = shares ? transact_find(c) : NULL;
+    if (c->again) {
+        write_parts(c);
+    } else if (other != NULL && transact_often(c, 50)) {
+        PROBE("two clients send one transaction");
+        c->work = TRANSACT_JOIN;
+        c->joined = other;
+        other->calls++;
+        buffer_set(&c->body, buffer_slice(&other->body));
+        return "TransactWriteItems";
+    } else if (other != NULL && transact_begin_rival(c, other)) {
+        write_parts(c);
+    } else {
+        transact_begin_write(c);
+        if (!c->single)
+            write_parts(c);
+    }
+    c->calls++;
+    if (!c->single)
+        return "TransactWriteItems";
+    buffer_append_text(&c->body, "{");
+    list_append_update(&c->body, c->parts[0].key, c->op_number, c->pad);
+    buffer_append_text(&c->body, "}");
+    return "UpdateItem";
+}
+
+static const char *write_read(struct transact_client *c)
 {
     struct buffer *out = &c->body;
+    transact_begin_read(c);
     if (c->single) {
         buffer_append_text(out, "{\"ConsistentRead\":true,");
-        append_key(out, c->keys[0]);
+        list_append_key(out, c->parts[0].key, false);
         buffer_append_text(out, "}");
         return "GetItem";
     }
     buffer_append_text(out, "{\"TransactItems\":[");
-    for (uint32_t i = 0; i < c->key_count; i++) {
-        buffer_append_text(out, i > 0 ? ",{\"Get\":{" : "{\"Get\":{");
-        append_key(out, c->keys[i]);
-        buffer_append_text(out, "}}");
+    for (uint32_t i = 0; i < c->part_count; i++) {
+        for (int mark = 0; mark <= (int)c->marks; mark++) {
+            buffer_append_text(out, i + (uint32_t)mark > 0 ? ",{\"Get\":{" : "{\"Get\":{");
+            list_append_key(out, c->parts[i].key, mark != 0);
+            buffer_append_text(out, "}}");
+        }
     }
     buffer_append_text(out, "]}");
     return "TransactGetItems";
 }
 
+/* The next list, and then its mark: nobody writes any more. */
+static const char *write_read_all(struct transact_client *c)
+{
+    struct transacts *t = c->all;
+    const uint32_t key = t->read / 2;
+    const bool mark = t->read % 2 != 0;
+    c->single = true;
+    c->marks = mark;
+    c->part_count = 1;
+    c->parts[0].key = key;
+    if (!mark)
+        c->place = serial_begin(&t->history, transacts_now(t), 0, &key, 1);
+    buffer_append_text(&c->body, "{\"ConsistentRead\":true,");
+    list_append_key(&c->body, key, mark);
+    buffer_append_text(&c->body, "}");
+    return "GetItem";
+}
+
+static const char *write_read_many(struct transact_client *c)
+{
+    if (c->after.size == 0)
+        transact_begin_read_many(c);
+    return list_append_read(&c->body, &c->read, buffer_slice(&c->after));
+}
+
 /* ---- answers ---- */
 
-/* The numbers of the next list of the answer. False: no item follows. `rest` goes on behind it. */
-static bool next_list(struct slice *rest, struct serial_list *out)
+static void client_wrong(struct transact_client *c, const char *what, struct slice answer)
 {
-    static const char begin[] = "\"L\":[", number[] = "{\"N\":\"";
-    *out = (struct serial_list){0};
-    const uint8_t *at = memmem(rest->data, rest->size, begin, sizeof begin - 1);
-    if (at == NULL)
-        return false;
-    at += sizeof begin - 1;
-    const uint8_t *end = rest->data + rest->size;
-    size_t capacity = 0;
-    while (at < end && *at != ']') {
-        if (*at != '{' || (size_t)(end - at) < sizeof number) {
-            at++;
+    buffer_append_format(&c->all->wrong, "%s: %.*s\n", what,
+                         (int)(answer.size < 1000 ? answer.size : 1000), (const char *)answer.data);
+}
+
+/* The client knows the list from now on. Takes ownership. */
+static void client_learn(struct transact_client *c, uint32_t key, struct serial_list list)
+{
+    free(c->known[key].list.numbers);
+    c->known[key].known = true;
+    c->known[key].list = list;
+}
+
+/* An item of an answer, which has at most the one that was asked for. */
+static struct list_found take_item(struct transact_client *c, struct slice part, uint32_t key,
+                                   bool mark)
+{
+    struct list_found found = {.key = key, .mark = mark};
+    struct slice item = list_behind(part, "\"Item\":");
+    if (item.size == 0)
+        return found;
+    if (!list_find(item, &found) || found.key != key || found.mark != mark) {
+        client_wrong(c, "an item is not the one that was asked for, or not whole", part);
+        free(found.list.numbers);
+        found = (struct list_found){.key = key, .mark = mark};
+    }
+    return found;
+}
+
+static void take_lists(struct transact_client *c, struct slice body)
+{
+    struct slice rest = list_behind(body, "\"Responses\":["), part = body;
+    for (uint32_t i = 0; i < c->part_count; i++) {
+        const uint32_t key = c->parts[i].key;
+        if (!c->single && !list_next(&rest, &part))
+            client_wrong(c, "an answer lacks an item", body);
+        const struct list_found list = take_item(c, part, key, false);
+        serial_saw(&c->all->history, c->place, i, serial_list_copy(&list.list));
+        client_learn(c, key, list.list);
+        if (!c->marks || c->single)
             continue;
+        if (!list_next(&rest, &part))
+            client_wrong(c, "an answer lacks an item", body);
+        serial_saw_mark(&c->all->history, c->place, i, take_item(c, part, key, true).value);
+    }
+}
+
+/* The items of a page. */
+static void take_page(struct transact_client *c, struct slice body)
+{
+    struct slice rest = list_behind(body, "\"Items\":["), item;
+    struct list_found found;
+    while (list_next(&rest, &item)) {
+        const bool whole = list_find(item, &found);
+        struct known_list *k = found.key < c->all->options.keys && list_is_in(&c->read, found.key)
+                                   ? &c->known[found.key]
+                                   : NULL;
+        if (!whole || k == NULL || (!found.mark && k->named)) {
+            client_wrong(c, "an item is not whole, not asked for or there twice", body);
+            free(found.list.numbers);
+        } else if (!found.mark) {
+            k->named = true;
+            client_learn(c, found.key, found.list);
         }
-        out->numbers = must_grow(out->numbers, out->count, &capacity, sizeof out->numbers[0]);
-        out->numbers[out->count++] =
-            (uint32_t)strtoul((const char *)at + sizeof number - 1, NULL, 10);
-        at = memchr(at, '}', (size_t)(end - at));
-        must(at != NULL);
     }
-    *rest = slice_make(at, (size_t)(end - at));
-    return true;
 }
 
-/* The part of the answer that belongs to the next item: up to the next one. */
-static struct slice next_part(struct slice *rest, bool single)
+/* All pages are there: lists that were not named are empty. */
+static void end_read_many(struct transact_client *c)
 {
-    static const char begin[] = "{\"Item\":", none[] = "{}";
-    if (single)
-        return *rest;
-    const uint8_t *item = memmem(rest->data, rest->size, begin, sizeof begin - 1);
-    const uint8_t *empty = memmem(rest->data, rest->size, none, sizeof none - 1);
-    if (item == NULL && empty == NULL)
-        return slice_make(NULL, 0);
-    if (item == NULL || (empty != NULL && empty < item)) {
-        const size_t size = (size_t)(empty - rest->data) + sizeof none - 1;
-        *rest = slice_make(rest->data + size, rest->size - size);
-        return slice_make(empty, sizeof none - 1);
-    }
-    const size_t from = (size_t)(item - rest->data) + sizeof begin - 1;
-    struct slice after = slice_make(rest->data + from, rest->size - from);
-    const uint8_t *next = memmem(after.data, after.size, begin, sizeof begin - 1);
-    const uint8_t *next_none = memmem(after.data, after.size, ",{}", 3);
-    const uint8_t *end = after.data + after.size;
-    if (next != NULL && next < end)
-        end = next;
-    if (next_none != NULL && next_none < end)
-        end = next_none;
-    struct slice part = slice_make(item, (size_t)(end - item));
-    *rest = slice_make(end, (size_t)(after.data + after.size - end));
-    return part;
-}
-
-static void client_take_lists(struct transact_client *c, struct slice body)
-{
-    struct slice rest = body;
-    for (uint32_t i = 0; i < c->key_count; i++) {
-        struct slice part = next_part(&rest, c->single);
-        struct serial_list list;
-        next_list(&part, &list);
-        serial_saw(&c->all->history, c->place, i, list);
+    struct transacts *t = c->all;
+    uint32_t place = c->place;
+    for (uint32_t key = 0; key < t->options.keys; key++) {
+        struct known_list *k = &c->known[key];
+        if (!list_is_in(&c->read, key))
+            continue;
+        if (!k->named)
+            client_learn(c, key, (struct serial_list){0});
+        serial_saw(&t->history, place, 0, serial_list_copy(&k->list));
+        serial_end(&t->history, place++, transacts_now(t), SERIAL_DONE);
     }
 }
 
@@ -207,26 +198,123 @@ static enum serial_outcome outcome_of(int status)
                                             : SERIAL_REFUSED;
 }
 
-static void client_end_operation(struct transact_client *c, int status, struct slice body)
+/* A call of the operation has ended, of whichever client. */
+static void end_write_call(struct transact_client *c, enum serial_outcome outcome)
 {
     struct transacts *t = c->all;
-    const enum serial_outcome outcome = c->fails ? SERIAL_REFUSED : outcome_of(status);
-    const bool appends = c->work == TRANSACT_APPEND;
+    c->calls--;
+    c->unknown |= outcome == SERIAL_UNKNOWN;
+    if (outcome == SERIAL_DONE && !c->done && !c->fails) {
+        c->done = true;
+        serial_end(&t->history, c->place, transacts_now(t), SERIAL_DONE);
+        t->committed += !c->single;
+    }
+}
+
+/* Whether the operation is over: no call is under way. A refusal tells nothing of a call whose outcome is
+ * unknown; a check that never holds, and was answered, tells all. */
+static bool write_is_over(struct transact_client *c)
+{
+    struct transacts *t = c->all;
+    if (c->calls > 0 || c->again)
+        return false;
+    if (c->fails || !c->done)
+        serial_end(&t->history, c->place, transacts_now(t),
+                   c->unknown && !c->fails ? SERIAL_UNKNOWN : SERIAL_REFUSED);
+    return true;
+}
+
+static void client_end_write(struct transact_client *c, int status)
+{
+    const enum serial_outcome outcome = outcome_of(status);
     const bool second = c->again;
-    c->again = appends && !c->single && !second && outcome == SERIAL_UNKNOWN &&
-               prng_below(&c->prng, 2) == 0;
-    if (c->again)
+    c->again = !c->single && !second && outcome == SERIAL_UNKNOWN && transact_often(c, 50) &&
+               c->all->options.tokens_last;
+    end_write_call(c, outcome);
+}
+
+/* A strong read goes on failing though nothing is in its way. */
+static void judge_patience(struct transact_client *c, int status)
+{
+    struct transacts *t = c->all;
+    const struct instant from = instant_before(c->asked, t->calm_from) ? t->calm_from : c->asked;
+    if (instant_since(transacts_now(t), from).ns < ANSWER_MS * NS_PER_MS)
         return;
-    /* A second attempt that was refused tells nothing of the first. */
-    serial_end(&t->history, c->place, transacts_now(t),
-               second && outcome == SERIAL_REFUSED ? SERIAL_UNKNOWN : outcome);
-    if (outcome == SERIAL_DONE && !appends)
-        client_take_lists(c, body);
-    t->committed += outcome == SERIAL_DONE && !c->single;
-    if (c->work != TRANSACT_READ_ALL)
-        c->work = TRANSACT_IDLE;
-    else if (outcome == SERIAL_DONE && ++t->read == t->options.keys)
+    struct buffer why = {0};
+    buffer_append_format(&why, "a strong read of list %u was not answered for %lld ms: %d %.*s",
+                         c->work == TRANSACT_READ ? c->parts[0].key : c->read.first,
+                         (long long)(instant_since(transacts_now(t), from).ns / NS_PER_MS), status,
+                         (int)c->last_error.size, (const char *)c->last_error.data);
+    t->options.failed(t->options.failed_context, buffer_slice(&why));
+    buffer_deinit(&why);
+}
+
+/* The list, or its mark. Whatever is not answered is asked for again. */
+static void client_end_read_all(struct transact_client *c, int status, struct slice body)
+{
+    struct transacts *t = c->all;
+    if (status != 200)
+        return;
+    if (c->marks) {
+        serial_saw_mark(&t->history, c->place, 0, take_item(c, body, c->parts[0].key, true).value);
+        serial_end(&t->history, c->place, transacts_now(t), SERIAL_DONE);
+    } else {
+        take_lists(c, body);
+    }
+    if (++t->read == 2 * t->options.keys)
         c->work = TRANSACT_DONE;
+}
+
+/* False: the read goes on, or is sent again. */
+static bool client_end_read(struct transact_client *c, int status, struct slice body)
+{
+    struct transacts *t = c->all;
+    const enum serial_outcome outcome = outcome_of(status);
+    c->insists = t->expects_answers && outcome == SERIAL_UNKNOWN;
+    if (c->insists)
+        judge_patience(c, status);
+    if (outcome != SERIAL_DONE) {
+        if (!c->insists)
+            buffer_clear(&c->after);
+        return !c->insists;
+    }
+    c->asked = transacts_now(t);
+    if (c->work == TRANSACT_READ) {
+        take_lists(c, body);
+        c->fresh = !c->single;
+        serial_end(&t->history, c->place, transacts_now(t), SERIAL_DONE);
+        t->committed += !c->single;
+        return true;
+    }
+    take_page(c, body);
+    struct slice behind = list_behind(body, "\"LastEvaluatedKey\":"), after = {NULL, 0};
+    list_next(&behind, &after);
+    buffer_set(&c->after, after);
+    if (after.size > 0 && list_is_by_index(&c->read)) {
+        buffer_clear(&c->after); /* lists that move between two pages may be in both or in none */
+        return true;
+    }
+    if (after.size > 0)
+        return false;
+    end_read_many(c);
+    return true;
+}
+
+static void client_end_operation(struct transact_client *c, int status, struct slice body)
+{
+    if (c->work == TRANSACT_APPEND) {
+        client_end_write(c, status);
+        if (write_is_over(c))
+            c->work = TRANSACT_IDLE;
+    } else if (c->work == TRANSACT_JOIN) {
+        end_write_call(c->joined, outcome_of(status));
+        c->joined = NULL;
+        c->work = TRANSACT_IDLE;
+    } else if (c->work == TRANSACT_READ_ALL) {
+        client_end_read_all(c, status, body);
+    } else if (client_end_read(c, status, body)) {
+        c->work = TRANSACT_IDLE;
+    }
 }
 
 static void client_done(void *context, int status, struct slice body)
@@ -250,6 +338,8 @@ static void client_done(void *context, int status, struct slice body)
         break;
     case TRANSACT_APPEND:
     case TRANSACT_READ:
+    case TRANSACT_READ_MANY:
+    case TRANSACT_JOIN:
     case TRANSACT_READ_ALL:
         client_end_operation(c, status, body);
         break;
@@ -263,40 +353,6 @@ static void client_done(void *context, int status, struct slice body)
 
 /* ---- what to do ---- */
 
-static void client_choose_keys(struct transact_client *c)
-{
-    const uint32_t most = c->all->options.keys < PARTS_MAX ? c->all->options.keys : PARTS_MAX;
-    c->single = prng_below(&c->prng, 4) == 0;
-    c->key_count = c->single ? 1 : (uint32_t)prng_between(&c->prng, 1, most);
-    c->checks = c->work == TRANSACT_APPEND && !c->single && c->key_count < most &&
-                prng_below(&c->prng, 4) == 0;
-    c->fails = c->checks && prng_below(&c->prng, 4) == 0;
-    for (uint32_t i = 0; i < c->key_count + c->checks;) {
-        c->keys[i] = (uint32_t)prng_below(&c->prng, c->all->options.keys);
-        uint32_t k = 0;
-        while (c->keys[k] != c->keys[i])
-            k++;
-        i += k == i;
-    }
-}
-
-static void client_begin_operation(struct transact_client *c)
-{
-    struct transacts *t = c->all;
-    if (c->again)
-        return;
-    if (c->work == TRANSACT_READ_ALL) {
-        c->single = true; /* nobody writes any more */
-        c->checks = c->fails = false;
-        c->key_count = 1;
-        c->keys[0] = t->read;
-    } else {
-        client_choose_keys(c);
-    }
-    c->op_number = c->work == TRANSACT_APPEND ? ++t->numbers : 0;
-    c->place = serial_begin(&t->history, transacts_now(t), c->op_number, c->keys, c->key_count);
-}
-
 /* Whether nothing is written any more, not even by a call whose outcome is unknown. */
 static bool writes_are_over(struct transacts *t)
 {
@@ -307,6 +363,12 @@ static bool writes_are_over(struct transacts *t)
     if (t->quiet_from.ns == 0)
         t->quiet_from = instant_add_ms(transacts_now(t), QUIET_MS);
     return !instant_before(transacts_now(t), t->quiet_from);
+}
+
+static enum transact_work choose_operation(struct transact_client *c)
+{
+    const uint32_t draw = transact_below(c, 100);
+    return draw < 60 ? TRANSACT_APPEND : draw < 85 ? TRANSACT_READ : TRANSACT_READ_MANY;
 }
 
 static void client_choose(struct transact_client *c)
@@ -321,12 +383,13 @@ static void client_choose(struct transact_client *c)
     else if (t->ending)
         c->work = writes_are_over(t) ? TRANSACT_READ_ALL : TRANSACT_IDLE;
     else if (t->on)
-        c->work = prng_below(&c->prng, 3) > 0 ? TRANSACT_APPEND : TRANSACT_READ;
+        c->work = choose_operation(c);
+    if (!c->insists)
+        c->asked = transacts_now(t);
 }
 
-static void client_run(void *context, uint64_t argument)
+static const char *client_make(struct transact_client *c)
 {
-    struct transact_client *c = context;
     const struct transacts *t = c->all;
     const bool second = t->made == 1;
     const struct dynamo_keys keys = {.partition = ATTR_STRING, .sort = second ? ATTR_STRING : 0};
@@ -334,37 +397,59 @@ static void client_run(void *context, uint64_t argument)
                                      .units = t->options.units,
                                      .indexed = second && t->options.indexed,
                                      .global_indexes = second && t->options.global_indexes,
+                                     .index_units = t->options.index_units,
+                                     .streams = second && t->options.streams,
                                      .salting = second && t->options.salted ? DYNAMO_SALTED
                                                                             : DYNAMO_UNSALTED};
-    const char *operation = "DescribeTable";
-    (void)argument;
-    client_choose(c);
-    buffer_clear(&c->body);
+    dynamo_create_table(&c->body, transacts_tables[t->made], &spec);
+    return "CreateTable";
+}
+
+/* The request of the present work. NULL: there is none. */
+static const char *client_write(struct transact_client *c)
+{
     switch (c->work) {
-    case TRANSACT_IDLE:
-        client_next(c, RETRY_MS * NS_PER_MS);
-        return;
-    case TRANSACT_DONE:
-        return;
     case TRANSACT_MAKE:
-        dynamo_create_table(&c->body, transacts_tables[t->made], &spec);
-        operation = "CreateTable";
-        break;
+        return client_make(c);
     case TRANSACT_AWAIT:
-        dynamo_table(&c->body, transacts_tables[t->made]);
-        break;
+        dynamo_table(&c->body, transacts_tables[c->all->made]);
+        return "DescribeTable";
     case TRANSACT_APPEND:
-        client_begin_operation(c);
-        operation = client_write_append(c);
-        break;
+        return write_write(c);
     case TRANSACT_READ:
+        return write_read(c);
+    case TRANSACT_READ_MANY:
+        return write_read_many(c);
     case TRANSACT_READ_ALL:
-        client_begin_operation(c);
-        operation = client_write_read(c);
+        return write_read_all(c);
+    case TRANSACT_IDLE:
+    case TRANSACT_JOIN:
+    case TRANSACT_DONE:
         break;
     }
-    http_client_call(&c->http, operation, buffer_slice(&c->body), duration_ms(CALL_TIMEOUT_MS),
-                     client_done, c);
+    return NULL;
+}
+
+static void client_run(void *context, uint64_t argument)
+{
+    struct transact_client *c = context;
+    (void)argument;
+    if (c->work == TRANSACT_APPEND && write_is_over(c)) /* after another client's call */
+        c->work = TRANSACT_IDLE;
+    client_choose(c);
+    if (c->work == TRANSACT_DONE)
+        return;
+    const bool waits = c->work == TRANSACT_APPEND && c->calls > 0 && !c->again;
+    const char *operation = NULL;
+    if (!waits) {
+        buffer_clear(&c->body);
+        operation = client_write(c);
+    }
+    if (operation == NULL)
+        client_next(c, RETRY_MS * NS_PER_MS);
+    else
+        http_client_call(&c->http, operation, buffer_slice(&c->body), duration_ms(CALL_TIMEOUT_MS),
+                         client_done, c);
 }
 
 static void client_next(struct transact_client *c, int64_t ns)
@@ -377,6 +462,7 @@ static void client_next(struct transact_client *c, int64_t ns)
 struct transacts *transacts_create(const struct transacts_options *options)
 {
     struct transacts *t = must_calloc(1, sizeof *t);
+    must(options->keys >= TRANSACT_TABLES && options->keys <= TRANSACT_KEYS_MAX);
     t->options = *options;
     t->clients = must_calloc(options->clients, sizeof t->clients[0]);
     for (uint32_t i = 0; i < options->clients; i++) {
@@ -394,9 +480,13 @@ void transacts_destroy(struct transacts *t)
     for (uint32_t i = 0; i < t->options.clients; i++) {
         http_client_deinit(&t->clients[i].http);
         buffer_deinit(&t->clients[i].body);
+        buffer_deinit(&t->clients[i].after);
         buffer_deinit(&t->clients[i].last_error);
+        for (uint32_t key = 0; key < TRANSACT_KEYS_MAX; key++)
+            free(t->clients[i].known[key].list.numbers);
     }
     free(t->clients);
+    buffer_deinit(&t->wrong);
     serial_deinit(&t->history);
     free(t);
 }
@@ -406,6 +496,12 @@ void transacts_begin(struct transacts *t)
     t->on = true;
     for (uint32_t i = 0; i < t->options.clients; i++)
         client_next(&t->clients[i], 0);
+}
+
+void transacts_expect_answers(struct transacts *t)
+{
+    t->expects_answers = true;
+    t->calm_from = transacts_now(t);
 }
 
 void transacts_end(struct transacts *t)
@@ -437,7 +533,9 @@ void transacts_describe(const struct transacts *t, struct buffer *out)
 
 bool transacts_check(const struct transacts *t, struct buffer *why)
 {
-    return serial_check(&t->history, why);
+    if (t->wrong.size > 0)
+        buffer_append_slice(why, buffer_slice(&t->wrong));
+    return t->wrong.size == 0 && serial_check(&t->history, why);
 }
 
 uint32_t transacts_committed(const struct transacts *t)

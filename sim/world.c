@@ -160,6 +160,25 @@ void world_pause(struct world *w, uint32_t process, struct instant until)
     process_pause(world_process(w, process), until);
 }
 
+void world_suspend(struct world *w, uint32_t process, struct instant until, bool links_first)
+{
+    struct process *p = world_process(w, process);
+    if (process <= w->plan.nodes)
+        node_process_suspend(w->nodes[process], until, false);
+    else if (process_pause(p, until))
+        p->links_first = links_first;
+}
+
+bool world_is_up(const struct world *w, uint32_t process)
+{
+    return world_process(w, process)->is_up;
+}
+
+void world_step_wall(struct world *w, uint32_t process, int64_t ms)
+{
+    world_process(w, process)->wall_skew_ms += ms;
+}
+
 struct sim_clock *world_clock(struct world *w, uint32_t process)
 {
     return &world_process(w, process)->clock;

@@ -7,42 +7,101 @@ void serial_deinit(struct serial_history *h)
 {
     for (uint32_t i = 0; i < h->count; i++) {
         for (uint32_t k = 0; k < h->ops[i].key_count; k++)
-            free(h->ops[i].seen[k].numbers);
+            free(h->ops[i].keys[k].seen.numbers);
+        free(h->ops[i].keys);
     }
     free(h->ops);
     *h = (struct serial_history){0};
 }
 
+struct serial_list serial_list_copy(const struct serial_list *list)
+{
+    struct serial_list copy = {must_calloc(list->count + 1, sizeof(uint32_t)), list->count};
+    if (list->count > 0)
+        memcpy(copy.numbers, list->numbers, list->count * sizeof(uint32_t));
+    return copy;
+}
+
 /* ---- recording ---- */
+
+static struct serial_key *add_key(struct serial_history *h, struct serial_op *o, uint32_t key)
+{
+    o->keys = must_grow(o->keys, o->key_count, &o->key_capacity, sizeof o->keys[0]);
+    o->keys[o->key_count] = (struct serial_key){.key = key};
+    h->keys = key >= h->keys ? key + 1 : h->keys;
+    return &o->keys[o->key_count++];
+}
 
 uint32_t serial_begin(struct serial_history *h, struct instant now, uint32_t number,
                       const uint32_t *keys, uint32_t key_count)
 {
-    must(key_count > 0 && key_count <= SERIAL_KEYS_MAX);
+    must(key_count > 0);
+    must(h->count == 0 || !instant_before(now, h->ops[h->count - 1].begun));
     h->ops = must_grow(h->ops, h->count, &h->capacity, sizeof h->ops[0]);
     struct serial_op *o = &h->ops[h->count];
-    *o = (struct serial_op){
-        .begun = now, .ended = INSTANT_NEVER, .number = number, .key_count = key_count};
-    memcpy(o->keys, keys, key_count * sizeof keys[0]);
+    *o = (struct serial_op){.begun = now, .ended = INSTANT_NEVER, .number = number};
     for (uint32_t i = 0; i < key_count; i++)
-        h->keys = keys[i] >= h->keys ? keys[i] + 1 : h->keys;
+        add_key(h, o, keys[i])->writes = number != 0;
+    o->write_count = number != 0 ? key_count : 0;
     return h->count++;
+}
+
+static struct serial_op *op_at(struct serial_history *h, uint32_t place)
+{
+    must(place < h->count);
+    return &h->ops[place];
+}
+
+static struct serial_key *key_at(struct serial_history *h, uint32_t place, uint32_t index)
+{
+    struct serial_op *o = op_at(h, place);
+    must(index < o->key_count);
+    return &o->keys[index];
+}
+
+void serial_condition(struct serial_history *h, uint32_t place, uint32_t key,
+                      struct serial_list list)
+{
+    struct serial_key *k = add_key(h, op_at(h, place), key);
+    k->reads = true;
+    k->seen = list;
+}
+
+void serial_marks(struct serial_history *h, uint32_t place, uint32_t index, enum serial_mark mark)
+{
+    must(key_at(h, place, index)->writes);
+    key_at(h, place, index)->mark = mark;
+}
+
+void serial_rivals(struct serial_history *h, uint32_t place, uint32_t other)
+{
+    must(other < h->count);
+    op_at(h, place)->rival = other + 1;
 }
 
 void serial_end(struct serial_history *h, uint32_t place, struct instant now,
                 enum serial_outcome outcome)
 {
-    must(place < h->count);
-    h->ops[place].outcome = outcome;
+    struct serial_op *o = op_at(h, place);
+    o->outcome = outcome;
     if (outcome != SERIAL_UNKNOWN)
-        h->ops[place].ended = now;
+        o->ended = now;
 }
 
 void serial_saw(struct serial_history *h, uint32_t place, uint32_t index, struct serial_list list)
 {
-    must(place < h->count && index < h->ops[place].key_count);
-    free(h->ops[place].seen[index].numbers);
-    h->ops[place].seen[index] = list;
+    struct serial_key *k = key_at(h, place, index);
+    free(k->seen.numbers);
+    k->seen = list;
+    k->reads = true;
+}
+
+void serial_saw_mark(struct serial_history *h, uint32_t place, uint32_t index, uint32_t number)
+{
+    struct serial_key *k = key_at(h, place, index);
+    must(k->reads);
+    k->reads_mark = true;
+    k->mark_seen = number;
 }
 
 /* ---- the order of writes ---- */
@@ -53,7 +112,7 @@ struct checker {
     struct serial_list *orders; /* by key: the longest list seen; borrows */
     uint32_t *writers;          /* by number: 1 + place of the write; 0: none */
     uint32_t numbers;
-    uint8_t *present; /* by place: in how many of its keys' orders a write is */
+    uint32_t *present; /* by place: in how many of its keys' orders a write is */
 };
 
 static bool complain(struct checker *c, const char *anomaly, const struct serial_op *o,
@@ -64,9 +123,11 @@ static bool complain(struct checker *c, const char *anomaly, const struct serial
     return false;
 }
 
-static bool is_read(const struct serial_op *o)
+/* Whether the list is what the key was at some moment: the operation is done. A condition of an
+ * operation whose outcome is unknown names a list that a read which is done has seen before. */
+static bool saw(const struct serial_op *o, const struct serial_key *k)
 {
-    return o->number == 0 && o->outcome == SERIAL_DONE;
+    return k->reads && o->outcome == SERIAL_DONE;
 }
 
 static void find_orders(struct checker *c)
@@ -75,9 +136,10 @@ static void find_orders(struct checker *c)
         const struct serial_op *o = &c->h->ops[i];
         if (o->number >= c->numbers)
             c->numbers = o->number + 1;
-        for (uint32_t k = 0; is_read(o) && k < o->key_count; k++) {
-            if (o->seen[k].count > c->orders[o->keys[k]].count)
-                c->orders[o->keys[k]] = o->seen[k];
+        for (uint32_t k = 0; k < o->key_count; k++) {
+            struct serial_list *order = &c->orders[o->keys[k].key];
+            if (saw(o, &o->keys[k]) && o->keys[k].seen.count > order->count)
+                *order = o->keys[k].seen;
         }
     }
 }
@@ -87,22 +149,27 @@ static bool check_prefixes(struct checker *c)
 {
     for (uint32_t i = 0; i < c->h->count; i++) {
         const struct serial_op *o = &c->h->ops[i];
-        for (uint32_t k = 0; is_read(o) && k < o->key_count; k++) {
-            const size_t size = o->seen[k].count * sizeof(uint32_t);
-            if (size > 0 && memcmp(o->seen[k].numbers, c->orders[o->keys[k]].numbers, size) != 0)
-                return complain(c, "incompatible orders", o, o->keys[k]);
+        for (uint32_t k = 0; k < o->key_count; k++) {
+            const struct serial_key *at = &o->keys[k];
+            const struct serial_list *order = &c->orders[at->key];
+            const size_t size = at->seen.count * sizeof(uint32_t);
+            if (at->reads && size > 0 &&
+                (at->seen.count > order->count ||
+                 memcmp(at->seen.numbers, order->numbers, size) != 0))
+                return complain(c, "incompatible orders", o, at->key);
         }
     }
     return true;
 }
 
-static bool writes_key(const struct serial_op *o, uint32_t key)
+/* NULL: the operation does not append to the key. */
+static const struct serial_key *written_key(const struct serial_op *o, uint32_t key)
 {
     for (uint32_t k = 0; k < o->key_count; k++) {
-        if (o->keys[k] == key)
-            return true;
+        if (o->keys[k].key == key && o->keys[k].writes)
+            return &o->keys[k];
     }
-    return false;
+    return NULL;
 }
 
 /* Every number of a list was written to it, once. */
@@ -114,7 +181,7 @@ static bool check_numbers(struct checker *c)
         for (uint32_t i = 0; i < c->orders[key].count && good; i++) {
             const uint32_t number = c->orders[key].numbers[i];
             const uint32_t writer = number < c->numbers ? c->writers[number] : 0;
-            if (writer == 0 || !writes_key(&c->h->ops[writer - 1], key)) {
+            if (writer == 0 || written_key(&c->h->ops[writer - 1], key) == NULL) {
                 buffer_append_format(c->why, "a number that nobody wrote: %u, key %u\n", number,
                                      key);
                 good = false;
@@ -130,7 +197,8 @@ static bool check_numbers(struct checker *c)
     return good;
 }
 
-/* Done writes are in all their lists, refused ones in none, others in all or none. */
+/* Done writes are in all their lists, refused ones in none, others in all or none. Of two rivals one is
+ * in none. */
 static bool check_writes(struct checker *c)
 {
     for (uint32_t i = 0; i < c->h->count; i++) {
@@ -138,12 +206,41 @@ static bool check_writes(struct checker *c)
         if (o->number == 0)
             continue;
         if (o->outcome == SERIAL_REFUSED && c->present[i] > 0)
-            return complain(c, "G1a, a refused write was seen", o, o->keys[0]);
-        if (o->outcome == SERIAL_DONE && c->present[i] < o->key_count)
+            return complain(c, "G1a, a refused write was seen", o, o->keys[0].key);
+        if (o->outcome == SERIAL_DONE && c->present[i] < o->write_count)
             return complain(c, c->present[i] > 0 ? "a transaction was torn" : "a write was lost", o,
-                            o->keys[0]);
-        if (c->present[i] > 0 && c->present[i] < o->key_count)
-            return complain(c, "a transaction of unknown outcome was torn", o, o->keys[0]);
+                            o->keys[0].key);
+        if (c->present[i] > 0 && c->present[i] < o->write_count)
+            return complain(c, "a transaction of unknown outcome was torn", o, o->keys[0].key);
+        if (o->rival != 0 && c->present[i] > 0 && c->present[o->rival - 1] > 0)
+            return complain(c, "two requests with one token were done", o, o->keys[0].key);
+    }
+    return true;
+}
+
+/* Who has put the mark that the key has while its list is this one. 0: it has none. */
+static uint32_t mark_of_list(const struct checker *c, uint32_t key, const struct serial_list *list)
+{
+    for (uint32_t i = list->count; i > 0; i--) {
+        const struct serial_op *o = &c->h->ops[c->writers[list->numbers[i - 1]] - 1];
+        const enum serial_mark mark = written_key(o, key)->mark;
+        if (mark != SERIAL_MARK_STAYS)
+            return mark == SERIAL_MARK_PUT ? o->number : 0;
+    }
+    return 0;
+}
+
+/* A mark and the list of its key change together. */
+static bool check_marks(struct checker *c)
+{
+    for (uint32_t i = 0; i < c->h->count; i++) {
+        const struct serial_op *o = &c->h->ops[i];
+        for (uint32_t k = 0; k < o->key_count; k++) {
+            const struct serial_key *at = &o->keys[k];
+            if (saw(o, at) && at->reads_mark &&
+                at->mark_seen != mark_of_list(c, at->key, &at->seen))
+                return complain(c, "a mark does not fit the list of its key", o, at->key);
+        }
     }
     return true;
 }
@@ -157,7 +254,8 @@ enum {
     EDGE_TIME = 8
 };
 
-/* Edges of a node, as places. Real time is not among them: it follows from begun and ended. */
+/* Edges of a node. The nodes are the operations, by place, and behind them the times at which they begin:
+ * a time comes before its operation and before the next time. */
 struct edges {
     struct {
         uint32_t to;
@@ -176,6 +274,42 @@ static void edge_add(struct edges *e, uint32_t from, uint32_t to, uint32_t kind)
     e[from].all[e[from].count++].kind = kind;
 }
 
+/* Whether the operation has happened: what is unknown and was never seen may not have. */
+static bool counts(const struct checker *c, uint32_t place)
+{
+    const struct serial_op *o = &c->h->ops[place];
+    return o->number == 0 ? o->outcome == SERIAL_DONE : c->present[place] > 0;
+}
+
+/* The first operation that begins after this; h->count: none does. */
+static uint32_t first_after(const struct serial_history *h, struct instant at)
+{
+    uint32_t low = 0, high = h->count;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (instant_before(at, h->ops[middle].begun))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void add_times(const struct checker *c, struct edges *e)
+{
+    const uint32_t count = c->h->count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (i + 1 < count)
+            edge_add(e, count + i, count + i + 1, EDGE_TIME);
+        if (!counts(c, i))
+            continue;
+        const uint32_t after = first_after(c->h, c->h->ops[i].ended);
+        edge_add(e, count + i, i, EDGE_TIME);
+        if (after < count)
+            edge_add(e, i, count + after, EDGE_TIME);
+    }
+}
+
 static void add_edges(const struct checker *c, struct edges *e)
 {
     for (uint32_t key = 0; key < c->h->keys; key++) {
@@ -186,51 +320,29 @@ static void add_edges(const struct checker *c, struct edges *e)
     }
     for (uint32_t i = 0; i < c->h->count; i++) {
         const struct serial_op *o = &c->h->ops[i];
-        for (uint32_t k = 0; is_read(o) && k < o->key_count; k++) {
-            const struct serial_list *order = &c->orders[o->keys[k]];
-            const uint32_t seen = o->seen[k].count;
+        for (uint32_t k = 0; counts(c, i) && k < o->key_count; k++) {
+            const struct serial_list *order = &c->orders[o->keys[k].key];
+            const uint32_t seen = o->keys[k].seen.count;
+            if (!o->keys[k].reads)
+                continue;
             if (seen > 0)
                 edge_add(e, c->writers[order->numbers[seen - 1]] - 1, i, EDGE_WR);
             if (seen < order->count)
                 edge_add(e, i, c->writers[order->numbers[seen]] - 1, EDGE_RW);
         }
     }
-}
-
-/* Whether the operation has happened: what is unknown and was never seen may not have. */
-static bool counts(const struct checker *c, uint32_t place)
-{
-    const struct serial_op *o = &c->h->ops[place];
-    return o->number == 0 ? is_read(o) : c->present[place] > 0;
+    add_times(c, e);
 }
 
 /* A search for a circle of these kinds of edges, depth first. */
 struct search {
-    const struct checker *c;
     const struct edges *edges;
     uint32_t kinds;
     uint8_t *state; /* 0: new; 1: on the way; 2: done */
-    uint32_t *way;  /* the places on the way */
+    uint32_t *way;  /* the nodes on the way */
     uint32_t *at;   /* the next edge of each */
     uint32_t depth;
 };
-
-static uint32_t search_edges(const struct search *s, uint32_t from)
-{
-    return s->edges[from].count + ((s->kinds & EDGE_TIME) != 0 ? s->c->h->count : 0);
-}
-
-/* The end of edge number `i`. False: it is none of the kinds. */
-static bool search_edge(const struct search *s, uint32_t from, uint32_t i, uint32_t *to)
-{
-    const struct edges *e = &s->edges[from];
-    if (i < e->count) {
-        *to = e->all[i].to;
-        return (e->all[i].kind & s->kinds) != 0;
-    }
-    *to = i - e->count;
-    return counts(s->c, *to) && instant_before(s->c->h->ops[from].ended, s->c->h->ops[*to].begun);
-}
 
 static bool search_from(struct search *s, uint32_t start)
 {
@@ -239,12 +351,13 @@ static bool search_from(struct search *s, uint32_t start)
     s->at[s->depth++] = 0;
     s->state[start] = 1;
     while (s->depth > 0) {
-        const uint32_t from = s->way[s->depth - 1];
-        uint32_t to;
-        if (s->at[s->depth - 1] == search_edges(s, from)) {
+        const uint32_t from = s->way[s->depth - 1], next = s->at[s->depth - 1]++;
+        const struct edges *e = &s->edges[from];
+        if (next == e->count) {
             s->state[from] = 2;
             s->depth--;
-        } else if (search_edge(s, from, s->at[s->depth - 1]++, &to) && s->state[to] != 2) {
+        } else if ((e->all[next].kind & s->kinds) != 0 && s->state[e->all[next].to] != 2) {
+            const uint32_t to = e->all[next].to;
             s->way[s->depth] = to;
             if (s->state[to] == 1)
                 return true;
@@ -255,15 +368,18 @@ static bool search_from(struct search *s, uint32_t start)
     return false;
 }
 
-/* Tells the circle that ends in the place where the way came back to. */
-static void tell_circle(const struct search *s, const char *anomaly, struct buffer *why)
+/* Tells the circle that ends in the node where the way came back to. */
+static void tell_circle(const struct search *s, const char *anomaly, uint32_t places,
+                        struct buffer *why)
 {
     uint32_t first = 0;
     while (s->way[first] != s->way[s->depth])
         first++;
     buffer_append_format(why, "%s: operations", anomaly);
-    for (uint32_t i = first; i <= s->depth; i++)
-        buffer_append_format(why, " %u", s->way[i]);
+    for (uint32_t i = first; i <= s->depth; i++) {
+        if (s->way[i] < places)
+            buffer_append_format(why, " %u", s->way[i]);
+    }
     buffer_append_text(why, "\n");
 }
 
@@ -278,24 +394,23 @@ static bool check_circles(struct checker *c)
         {EDGE_WW | EDGE_WR | EDGE_RW, "G2, not serializable"},
         {EDGE_WW | EDGE_WR | EDGE_RW | EDGE_TIME, "serializable, but against real time"},
     };
-    const uint32_t count = c->h->count;
-    struct edges *edges = must_calloc(count + 1, sizeof *edges);
-    struct search s = {.c = c,
-                       .edges = edges,
-                       .state = must_calloc(count + 1, 1),
-                       .way = must_calloc(count + 1, sizeof(uint32_t)),
-                       .at = must_calloc(count + 1, sizeof(uint32_t))};
+    const uint32_t count = c->h->count, nodes = 2 * count;
+    struct edges *edges = must_calloc(nodes + 1, sizeof *edges);
+    struct search s = {.edges = edges,
+                       .state = must_calloc(nodes + 1, 1),
+                       .way = must_calloc(nodes + 1, sizeof(uint32_t)),
+                       .at = must_calloc(nodes + 1, sizeof(uint32_t))};
     bool good = true;
     add_edges(c, edges);
     for (size_t i = 0; i < COUNT_OF(SEARCHES) && good; i++) {
-        memset(s.state, 0, count);
+        memset(s.state, 0, nodes);
         s.kinds = SEARCHES[i].kinds;
         for (uint32_t start = 0; start < count && good; start++)
             good = s.state[start] != 0 || !counts(c, start) || !search_from(&s, start);
         if (!good)
-            tell_circle(&s, SEARCHES[i].anomaly, c->why);
+            tell_circle(&s, SEARCHES[i].anomaly, count, c->why);
     }
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < nodes; i++)
         free(edges[i].all);
     free(edges);
     free(s.state);
@@ -308,15 +423,15 @@ bool serial_check(const struct serial_history *h, struct buffer *why)
 {
     struct checker c = {.h = h, .why = why};
     c.orders = must_calloc(h->keys + 1, sizeof *c.orders);
-    c.present = must_calloc(h->count + 1, 1);
+    c.present = must_calloc(h->count + 1, sizeof *c.present);
     find_orders(&c);
     c.writers = must_calloc(c.numbers + 1, sizeof *c.writers);
     for (uint32_t i = 0; i < h->count; i++) {
         if (h->ops[i].number != 0)
             c.writers[h->ops[i].number] = i + 1;
     }
-    const bool good =
-        check_prefixes(&c) && check_numbers(&c) && check_writes(&c) && check_circles(&c);
+    const bool good = check_prefixes(&c) && check_numbers(&c) && check_writes(&c) &&
+                      check_marks(&c) && check_circles(&c);
     free(c.orders);
     free(c.present);
     free(c.writers);

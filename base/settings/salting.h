@@ -16,7 +16,7 @@
     X(counter_total_ms, 0, 0, 3600000,                                                             \
       "An eventual GetItem of a sharded counter may be answered by a sum that is so old, and then " \
       "costs one item. 0: it adds up the cells.")                                                  \
-    X(salting_keep_ms, 600000, 600000, 86400000,                                                   \
+    X(salting_keep_ms, 600000, 1000, 86400000,                                                     \
       "For this time after the shards of a key have changed, a request that is sent again is "     \
       "recognized where it was done.")                                                             \
     X(salting_moves_s, 2000, 1, 1000000,                                                           \

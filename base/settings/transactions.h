@@ -1,4 +1,5 @@
-/* transactions.h - settings: transactions that nobody decides (engine/node/transactions.h).
+/* transactions.h - settings: transactions that nobody decides, and what is remembered of them
+ * (engine/node/transactions.h).
  *
  * A row: name, default, least, most, and a help text of full sentences. The unit is the end of
  * the name. base/settings.h puts the lists in order. */
@@ -10,7 +11,15 @@
 #define SETTINGS_TRANSACTIONS(X)                                                                   \
     X(transaction_decide_ms, 5000, 10, 60000,                                                      \
       "A transaction that nobody has decided after this time is aborted, so that its items are "   \
-      "free again.")
+      "free again.")                                                                               \
+    X(transaction_token_ms, 600000, 1000, 86400000,                                                \
+      "For this time a request with a token, such as a ClientRequestToken, is recognized when it " \
+      "is sent again.")                                                                            \
+    X(transaction_fence_ms, 600000, 1000, 86400000,                                                \
+      "For this time a transaction that was given up before it came to a partition is refused "    \
+      "there.")                                                                                    \
+    X(transaction_sweep_ms, 60000, 100, 3600000,                                                   \
+      "Each partition looks this often for tokens that nobody needs any more.")
 /* clang-format on */
 
 CONFIG_AREA(transactions, TRANSACTIONS)

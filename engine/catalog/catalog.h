@@ -61,6 +61,7 @@ struct catalog_command {
     struct slice group; /* FOUND: partition_info_encode */
     uint8_t uuid[16];
     int64_t wall_ms;
+    int64_t agreed_ms; /* streams and shards are forgotten by it; 0: none is */
     /* settings of the proposing node */
     uint32_t node_count;
     uint32_t replicas;                      /* of each partition; never more than node_count */

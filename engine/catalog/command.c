@@ -14,6 +14,7 @@ void catalog_command_init(struct catalog_command *c, enum catalog_op op,
         .op = op,
         .spec.billing = BILLING_PROVISIONED,
         .wall_ms = wall_ms,
+        .agreed_ms = wall_ms,
         .node_count = node_count,
         .replicas = (uint32_t)(config_replication(config)->replicas < node_count
                                    ? config_replication(config)->replicas
@@ -58,6 +59,7 @@ static void command_walk(struct codec *c, struct catalog_command *m)
     codec_sized(c, &m->group, UINT32_MAX);
     codec_bytes(c, m->uuid, sizeof m->uuid);
     codec_i64(c, &m->wall_ms, 0, command_wall_max);
+    codec_i64(c, &m->agreed_ms, 0, command_wall_max);
     codec_u32(c, &m->node_count);
     codec_u32(c, &m->replicas);
     codec_check(c, m->node_count >= 1 && m->node_count <= NODES_MAX && m->replicas >= 1 &&

@@ -43,10 +43,10 @@ static void streams_prune(const struct catalog_command *command, struct table_st
     for (uint32_t i = 0; i < s->count; i++) {
         struct table_stream *stream = &s->at[i];
         uint32_t shards = 0;
-        if (table_stream_is_over(stream->disabled_ms, retention, command->wall_ms))
+        if (table_stream_is_over(stream->disabled_ms, retention, command->agreed_ms))
             continue;
         for (uint32_t j = 0; j < stream->shard_count; j++) {
-            if (!table_stream_is_over(stream->shards[j].closed_ms, retention, command->wall_ms))
+            if (!table_stream_is_over(stream->shards[j].closed_ms, retention, command->agreed_ms))
                 stream->shards[shards++] = stream->shards[j];
         }
         stream->shard_count = shards;
@@ -192,6 +192,6 @@ bool catalog_keeps_streams(const struct catalog_command *command, const struct t
     bool keeps = false;
     for (uint32_t i = 0; s != NULL && i < s->count; i++)
         keeps |= !table_stream_is_over(s->at[i].disabled_ms, command->stream_retention_ms,
-                                       command->wall_ms);
+                                       command->agreed_ms);
     return keeps;
 }

@@ -145,7 +145,7 @@ static void table_merge_walk(struct codec *c, struct partition_info *p)
     p->merge = (enum merge_step)step;
     if (p->merge != MERGE_NONE) {
         codec_u32(c, &p->merge_with);
-        codec_check(c, p->merge_with != 0 && p->merge_with != p->id);
+        codec_check(c, (p->merge_with != 0 || p->merge == MERGE_FREEZE) && p->merge_with != p->id);
     }
     if (p->merge == MERGE_ABSORB) {
         codec_u64(c, &p->frozen_index);

@@ -131,7 +131,8 @@ struct partition_info {
     uint32_t parent;
     uint32_t share_ppm[2];
     enum merge_step merge;
-    uint32_t merge_with; /* FREEZE, THAW: the lower one; ABSORB: the former upper one */
+    uint32_t merge_with; /* FREEZE, THAW: the lower one, 0: none, the table is deleted;
+                            ABSORB: the former upper one */
     /* ABSORB: the log entry that froze the upper partition; nothing has changed there since. */
     uint64_t frozen_index;
     uint64_t frozen_term;

@@ -28,7 +28,7 @@ _Static_assert(sizeof(struct request) <= 256 && sizeof(struct reply) <= 256,
 /* The traits of requests that write items, and of requests that change tables. */
 #define WRITES .data = true, .write = true, .once = true, .changes = true
 /* Of requests that end what a write has begun. They may be repeated, and cost nothing. */
-#define FOLLOWS       .data = true, .write = true, .free = true, .changes = true
+#define FOLLOWS       .data = true, .write = true, .free = true, .changes = true, .owed = true
 #define CHANGES_TABLE .once = true, .changes = true, .names_table = true
 
 #define MESSAGE struct request
@@ -121,13 +121,15 @@ const struct request_traits request_traits[REQUEST_OPS] = {
     [REQUEST_PING] = {.senders = ROUTER},
     /* a partition's replicas */
     [REQUEST_PARTITION_OPEN] = {NODE, ANSWER_NONE,
-                                .fields = {U64(replica.as_of), SLICE(replica.info)}},
-    [REQUEST_PARTITION_CLOSE] = {NODE, ANSWER_NONE,
+                                .fields = {U64(replica.as_of), SLICE(replica.info)}, .owed = true},
+    [REQUEST_PARTITION_CLOSE] = {NODE, ANSWER_FROZEN,
                                  .fields = {U64(replica.as_of), SLICE(replica.info),
-                                            BOOL(replica.table_deleted)}},
-    [REQUEST_PARTITION_MEMBERS] = {NODE, ANSWER_MEMBERS, .fields = {SLICE(group.info)}},
-    [REQUEST_PARTITION_SPLIT] = {NODE, ANSWER_NONE, .fields = {SLICE(split.bytes)}},
-    [REQUEST_PARTITION_MERGE] = {NODE, ANSWER_FROZEN, .fields = {SLICE(group.info)}},
+                                            BOOL(replica.table_deleted), BOOL(replica.ended)},
+                                 .owed = true},
+    [REQUEST_PARTITION_MEMBERS] = {NODE, ANSWER_MEMBERS, .fields = {SLICE(group.info)},
+                                   .owed = true},
+    [REQUEST_PARTITION_SPLIT] = {NODE, ANSWER_NONE, .fields = {SLICE(split.bytes)}, .owed = true},
+    [REQUEST_PARTITION_MERGE] = {NODE, ANSWER_FROZEN, .fields = {SLICE(group.info)}, .owed = true},
     [REQUEST_PARTITION_HEAT] = {NODE, ANSWER_ADVICE, .fields = {U32(heat.children)}},
     [REQUEST_INDEX_SESSION] = {NODE, ANSWER_SESSION,
                                .fields = {IN_ROOM(SLICE, request_session, lo),

@@ -285,6 +285,12 @@ static bool transaction_change_is_sound(const struct change *c)
     return transaction_row_is_sound(c->key, c->value);
 }
 
+/* A lock's entry is one change, and costs what its part will: the item, and of each local index a row
+ * that goes and one that comes. */
+enum {
+    ROWS_OF_CHANGE_MAX = 1 + 2 * LOCAL_INDEXES_MAX
+};
+
 static bool write_is_sound(uint32_t group, struct slice payload)
 {
     static bool (*const is_sound[KEY_SPACES])(const struct change *c) = {
@@ -302,7 +308,8 @@ static bool write_is_sound(uint32_t group, struct slice payload)
         return false;
     bool indexed = false; /* rows that follow from an item have come, and the item has not */
     bool sound = set.burst <= 2 && set.cost_mcu >= 0 &&
-                 set.cost_mcu <= set.count * TRANSACTION_FACTOR * write_cost_mcu(ITEM_SIZE_MAX);
+                 set.cost_mcu <= set.count * ROWS_OF_CHANGE_MAX * TRANSACTION_FACTOR *
+                                     write_cost_mcu(ITEM_SIZE_MAX);
     while (sound && change_set_next(&set, &c)) {
         sound = is_sound[c.space](&c) && (!c.derived || c.space == SPACE_LOCAL_ROWS);
         indexed |= c.space == SPACE_LOCAL_ROWS ||

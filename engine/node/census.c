@@ -13,6 +13,9 @@ static void census_of_partition(const struct node *n, const struct partition *p,
     if (p->proposed_feed_bytes > 0 || transactions_feed_bytes(p) > 0)
         buffer_append_format(out, "partition %u: %zu bytes proposed and %zu prepared for indexes\n",
                              p->info.id, p->proposed_feed_bytes, transactions_feed_bytes(p));
+    if (transactions_log_bytes(p) > 0)
+        buffer_append_format(out, "partition %u: %zu bytes of the log kept for locks\n", p->info.id,
+                             transactions_log_bytes(p));
     if (sessions > 0 && p->led == 0)
         buffer_append_format(out, "partition %u: %u sessions of a term that is over\n", p->info.id,
                              sessions);
@@ -25,4 +28,6 @@ void node_census(const struct node *n, struct buffer *out)
                              n->shard_moves.piece_count);
     for (uint32_t i = 0; i < n->partitions.count; i++)
         census_of_partition(n, n->partitions.all[i], out);
+    if (n->proposals.owed_bytes > 0)
+        buffer_append_format(out, "%zu bytes of the log kept\n", n->proposals.owed_bytes);
 }

@@ -33,6 +33,10 @@ struct node_env {
     struct instant now; /* of the last event */
     int64_t wall_ms;    /* at wall_at */
     struct instant wall_at;
+    int64_t
+        agreed_ms; /* at agreed_at: the time that the clocks of most nodes had reached; INT64_MIN / 2:
+                          not known (peers.h) */
+    struct instant agreed_at;
     struct trace trace;
 
     /* effects that were not taken yet, and the memory that they lend */
@@ -51,11 +55,20 @@ void env_deinit(struct node_env *env);
 /* An event begins: memory that the last event lent is reused. */
 void env_begin_event(struct node_env *env, struct instant now);
 
-/* Milliseconds since 1970. For dates that people read, and for items and tokens that expire: no
- * promise between nodes rests on it. */
+/* Milliseconds since 1970, by this node's clock. For dates that people read, and for stamps: no promise between
+ * nodes rests on it, and nothing is deleted or forgotten by it. */
 static inline int64_t env_wall_ms(const struct node_env *env)
 {
     return env->wall_ms + instant_since(env->now, env->wall_at).ns / NS_PER_MS;
+}
+
+/* The time by which data is deleted and forgotten: what both this node's clock and those of most nodes have
+ * reached (CLOCKS-1). A clock that is ahead deletes nothing early. Long ago, while most nodes were not heard. */
+static inline int64_t env_agreed_ms(const struct node_env *env)
+{
+    const int64_t own = env_wall_ms(env);
+    const int64_t agreed = env->agreed_ms + instant_since(env->now, env->agreed_at).ns / NS_PER_MS;
+    return agreed < own ? agreed : own;
 }
 
 static inline void env_note(struct node_env *env, enum node_trace kind, uint32_t subject,

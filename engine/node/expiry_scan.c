@@ -28,7 +28,7 @@ void expiry_scan_slice(struct node_env *env, struct partition *p)
     struct item_times times;
     struct slice key, item;
     enum status status;
-    item_times_at(env_wall_ms(env), &times);
+    item_times_at(env_agreed_ms(env), &times);
     items_seek(p, env->store, buffer_slice(&r->at), p->info.hi, false, &c);
     for (int i = 0; (status = items_next(&c, &key, &item)) == STATUS_OK; i++) {
         if (i == SLICE_ITEMS || r->may_read <= 0)

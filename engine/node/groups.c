@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/settings/replication.h"
-#include "engine/message/message.h"
+#include "engine/node/operation.h"
 
 enum {
     COMPACT_STEP_BYTES = 256 * 1024,
@@ -157,6 +157,7 @@ static void groups_tick_group(struct groups *groups, struct partition *p)
         raft_timers_set(&groups->timers, p, again);
         return;
     }
+    must(groups->outbox.count == 0); /* GROUPS-1 */
     raft_tick(p->raft, env->now);
     groups_stepped(groups, p); /* the deadline is set at the end of the turn */
 }
@@ -291,7 +292,7 @@ void groups_rest(struct groups *groups, struct partition *p)
 static uint64_t groups_pinned_by(const struct partition *p)
 {
     const struct raft_entry *e = raft_entry_at(p->raft, raft_applied(p->raft) + 1);
-    must(e == NULL || raft_pinned_lsn(p->raft) == e->lsn);
+    must(e == NULL || raft_pinned_lsn(p->raft) == e->lsn); /* GROUPS-3 */
     return e == NULL ? UINT64_MAX : raft_pinned_lsn(p->raft) - log_record_size(e->payload.size);
 }
 
@@ -384,7 +385,7 @@ static void groups_refuse_proposal(struct groups *groups, const struct partition
 bool groups_may_propose(struct groups *groups, const struct partition *p, const struct operation *o,
                         size_t payload)
 {
-    enum raft_outcome outcome = raft_may_propose(p->raft, payload);
+    enum raft_outcome outcome = raft_may_propose(p->raft, payload, operation_is_owed(o));
     if (outcome != RAFT_OK)
         groups_refuse_proposal(groups, p, o, outcome);
     return outcome == RAFT_OK;
@@ -395,7 +396,8 @@ struct inflight *groups_propose(struct groups *groups, struct partition *p,
                                 struct slice tail)
 {
     uint64_t index;
-    enum raft_outcome outcome = raft_propose(p->raft, groups->env->now, kind, head, tail, &index);
+    enum raft_outcome outcome =
+        raft_propose(p->raft, groups->env->now, kind, head, tail, operation_is_owed(o), &index);
     if (outcome != RAFT_OK) {
         groups_refuse_proposal(groups, p, o, outcome);
         return NULL;
@@ -431,7 +433,8 @@ void groups_receive(struct groups *groups, uint32_t from, const struct raft_mess
     bool takes = p != NULL && !p->closing && raft_member_node(m->from) == from &&
                  node_log_has_space(groups->log, bytes);
     if (!takes || (bytes > 0 && groups->log->map_full))
-        return; /* the sender sends the message again */
+        return;                      /* the sender sends the message again */
+    must(groups->outbox.count == 0); /* GROUPS-1 */
     raft_receive(p->raft, groups->env->now, m);
     groups_note_late(p, m);
     groups_stepped(groups, p);

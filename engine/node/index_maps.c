@@ -7,7 +7,8 @@
 
 enum {
     ASK_PATIENCE_MS = 5000,
-    ASK_GAP_MS = 20 /* at least between two questions about an index */
+    ASK_GAP_MS = 20, /* at least between two questions about an index */
+    IDLE_MS = 60000  /* what nobody has asked for so long is forgotten */
 };
 
 struct index_map {
@@ -16,31 +17,56 @@ struct index_map {
     bool asking;
     bool gone;
     struct instant asked;
+    struct instant used;
     struct buffer bytes;
     struct arena arena;
     struct table table; /* partition_count 0: not known yet */
 };
 
+static void map_free(struct index_map *m)
+{
+    LIST_REMOVE(m, place);
+    buffer_deinit(&m->bytes);
+    arena_deinit(&m->arena);
+    free(m);
+}
+
 void index_maps_deinit(struct index_maps *maps)
 {
-    while (!LIST_EMPTY(&maps->all)) {
-        struct index_map *m = LIST_FIRST(&maps->all);
-        LIST_REMOVE(m, place);
-        buffer_deinit(&m->bytes);
-        arena_deinit(&m->arena);
-        free(m);
+    while (!LIST_EMPTY(&maps->all))
+        map_free(LIST_FIRST(&maps->all));
+}
+
+/* A table that is asked for again is asked about again. So the list has what was of use in a minute. */
+static void maps_forget(struct index_maps *maps)
+{
+    struct index_map *next;
+    for (struct index_map *m = LIST_FIRST(&maps->all); m != NULL; m = next) {
+        next = LIST_NEXT(m, place);
+        if (!m->asking && instant_before(instant_add_ms(m->used, IDLE_MS), maps->env->now))
+            map_free(m);
     }
+}
+
+static struct index_map *map_find(const struct index_maps *maps, uint32_t table_id)
+{
+    struct index_map *m = LIST_FIRST(&maps->all);
+    while (m != NULL && m->table_id != table_id)
+        m = LIST_NEXT(m, place);
+    return m;
 }
 
 static struct index_map *map_of(struct index_maps *maps, uint32_t table_id)
 {
-    struct index_map *m;
-    LIST_FOREACH (m, &maps->all, place) {
-        if (m->table_id == table_id)
-            return m;
+    struct index_map *m = map_find(maps, table_id);
+    if (m != NULL) {
+        m->used = maps->env->now;
+        return m;
     }
+    maps_forget(maps);
     m = must_calloc(1, sizeof *m);
     m->table_id = table_id;
+    m->used = maps->env->now;
     m->asked.ns = INT64_MIN / 2;
     LIST_INSERT_HEAD(&maps->all, m, place);
     return m;
@@ -86,7 +112,8 @@ void index_maps_refresh(struct index_maps *maps, uint32_t table_id)
 
 void index_maps_answered(struct index_maps *maps, const struct call_answer *answer)
 {
-    struct index_map *m = map_of(maps, answer->subject);
+    struct index_map *m = map_find(maps, answer->subject);
+    must(m != NULL); /* who is being asked is not forgotten */
     const struct reply *r = answer->reply;
     struct arena arena = {0};
     struct table t;

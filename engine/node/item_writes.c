@@ -75,12 +75,13 @@ static enum update_fault write_keys_fault(const struct index_set *set, struct sl
     return fault;
 }
 
-/* Whether an expiry finds an item whose time is over, by the clock of this leader (EXPIRY-1). */
+/* Whether an expiry finds an item whose time is over, by the clocks of this leader and of most nodes
+ * (EXPIRY-1). */
 static bool write_expires(const struct requests *requests, const struct partition *p,
                           struct slice old)
 {
     struct item_times times;
-    item_times_at(env_wall_ms(requests->env), &times);
+    item_times_at(env_agreed_ms(requests->env), &times);
     return MUTATED(RAFT_MUTATION_EXPIRE_UNJUDGED) || item_time_is_over(&times, old, p->info.ttl);
 }
 
@@ -314,9 +315,7 @@ static size_t write_change_bytes(const struct request *q, struct slice value)
 size_t write_payload(const struct partition *p, const struct request *q, struct slice item,
                      const struct write *w)
 {
-    const size_t row = CHANGE_HEAD_SIZE + q->write.key.size + 2 * SORT_KEY_SIZE_MAX + 2;
-    return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * q->write.key.size +
-           COLLECTION_ROW_SIZE + item.size + 2 * index_set_local(p->indexes) * row +
+    return item_entry_bytes(p, q->write.key, item.size) +
            (q->op == REQUEST_UPDATE && q->write.token.size > 0 ? TOKEN_ROW_SIZE + q->write.key.size
                                                                : 0) +
            (w != NULL ? write_change_bytes(q, w->feed) + write_change_bytes(q, w->stream) : 0);
@@ -457,15 +456,15 @@ int64_t write_least_mcu(const struct request *q)
     return write_cost_mcu(q->write.item.size > 0 ? item_size(q->write.item) : 0);
 }
 
-bool write_collection_is_full(struct requests *requests, const struct operation *o,
-                              const struct write *w)
+bool write_collection_is_full(struct requests *requests, const struct operation *o, int64_t bytes,
+                              int64_t grown)
 {
     const int64_t most = config_indexes(requests->env->config)->collection_max_bytes;
-    if (write_grows_by(w) <= 0 || w->collection_bytes <= most)
+    if (grown <= 0 || bytes <= most)
         return false;
     env_refuse(requests->env, o, REPLY_COLLECTION_FULL,
                "the item collection would hold %lld bytes, collection_max_bytes is %lld",
-               (long long)w->collection_bytes, (long long)most);
+               (long long)bytes, (long long)most);
     return true;
 }
 
@@ -553,7 +552,8 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     }
     items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * least);
-    if (!q->write.moves && write_collection_is_full(requests, o, &w))
+    if (!q->write.moves &&
+        write_collection_is_full(requests, o, w.collection_bytes, write_grows_by(&w)))
         return;
     if (q->write.moves && !write_may_leave(requests, p, o, &w))
         return;

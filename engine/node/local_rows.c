@@ -2,6 +2,7 @@
 #include "engine/node/local_rows.h"
 
 #include "engine/index/row.h"
+#include "engine/node/collection.h"
 #include "replication/raft_mutation.h"
 
 /* ---- planning ---- */
@@ -96,4 +97,11 @@ void local_rows_apply(struct node_env *env, struct partition *p, const struct ch
     local_rows_tell_cost(costs, number, plan_cost(c->old_size, size));
     if (partition_has_counted(p, item->key))
         tally_add(&p->rows[place], put - was, (put ? size : 0) - (was ? c->old_size : 0));
+}
+
+size_t item_entry_bytes(const struct partition *p, struct slice key, size_t item_bytes)
+{
+    const size_t row = CHANGE_HEAD_SIZE + key.size + 2 * SORT_KEY_SIZE_MAX + 2;
+    return CHANGE_SET_HEAD_SIZE + 2 * CHANGE_HEAD_SIZE + 2 * key.size + COLLECTION_ROW_SIZE +
+           item_bytes + 2 * index_set_local(p->indexes) * row;
 }

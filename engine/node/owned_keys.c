@@ -30,9 +30,12 @@ struct key_ranges key_ranges_of(struct slice lo, struct slice hi, struct slice i
                                                        key_in_space(hi, SPACE_FEED_KEYS, arena)};
     const uint8_t last =
         MUTATED(RAFT_MUTATION_FORGET_STREAM) ? SPACE_TOKEN_KEYS : SPACE_STREAM_KEYS;
-    for (uint8_t space = SPACE_LOCK_KEYS; space <= last; space++)
+    for (uint8_t space = SPACE_LOCK_KEYS; space <= last; space++) {
+        if (space == SPACE_TOKEN_KEYS && MUTATED(RAFT_MUTATION_FORGET_TOKENS))
+            continue;
         ranges.at[ranges.count++] =
             (struct key_range){key_in_space(lo, space, arena), key_in_space(hi, space, arena)};
+    }
     return ranges;
 }
 

@@ -14,9 +14,37 @@ enum {
     PEER_REPORT = 2, /* the headroom is a report */
     PEER_SHARED = 4, /* more than one partition bursts on the sender */
     PEER_FLAGS = 7,
-    HEAD_SIZE = 30 + LIVENESS_BEAT_SIZE,
+    WALL_MS_BITS = 52,
+    HEAD_SIZE = 38 + LIVENESS_BEAT_SIZE,
     ENVELOPE_FLUSH_BYTES = 4 * 1024 * 1024,
 };
+
+/* A node's wall clock, as far as it is known here. */
+static int64_t peers_clock(const struct peers *peers, uint32_t node)
+{
+    const struct peer *peer = &peers->nodes[node];
+    return node == peers->env->id
+               ? env_wall_ms(peers->env)
+               : peer->wall_ms + instant_since(peers->env->now, peer->wall_at).ns / NS_PER_MS;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* CLOCKS-1: most nodes have reached the clock of which fewer than half are behind. */
+static void peers_agree(struct peers *peers)
+{
+    const uint32_t count = peers->env->node_count;
+    int64_t *clocks = arena_alloc(&peers->env->lent, count * sizeof clocks[0]);
+    for (uint32_t i = 0; i < count; i++)
+        clocks[i] = peers_clock(peers, 1 + i);
+    qsort(clocks, count, sizeof clocks[0], by_value);
+    peers->env->agreed_ms = clocks[(count - 1) / 2];
+    peers->env->agreed_at = peers->env->now;
+}
 
 void peers_init(struct peers *peers, struct node_env *env, struct partitions *partitions,
                 struct identity *identity, struct throughput *throughput)
@@ -26,6 +54,9 @@ void peers_init(struct peers *peers, struct node_env *env, struct partitions *pa
     peers->identity = identity;
     peers->throughput = throughput;
     peers->nodes = must_calloc(env->node_count + 1, sizeof peers->nodes[0]);
+    for (uint32_t i = 0; i <= env->node_count; i++)
+        peers->nodes[i].wall_ms = INT64_MIN / 2;
+    env->agreed_ms = INT64_MIN / 2;
 }
 
 void peers_start(struct peers *peers)
@@ -40,6 +71,7 @@ void peers_start(struct peers *peers)
         .drift_ppm = config_replication(c)->clock_drift_ppm,
     };
     liveness_init(&peers->liveness, &options, peers->env->now);
+    peers_agree(peers);
 }
 
 void peers_deinit(struct peers *peers)
@@ -86,6 +118,7 @@ static void peers_append_head(struct peers *peers, struct buffer *out, uint32_t 
     at = buffer_reserve(out, HEAD_SIZE);
     at = put_u64(at, (uint64_t)peers->throughput->admission.buckets[ADMIT_WRITE].balance);
     at = put_u64(at, (uint64_t)peers->throughput->admission.buckets[ADMIT_WRITE].capacity);
+    at = put_u64(at, (uint64_t)env_wall_ms(peers->env));
     buffer_end(out, put_u32(at, peer->messages));
     peer->beat_due = false;
 }
@@ -175,6 +208,7 @@ bool peers_tick(struct peers *peers)
     if (instant_before(peers->env->now, peers->liveness_at))
         return false;
     bool beat = liveness_tick(&peers->liveness, peers->env->now);
+    peers_agree(peers);
     for (uint32_t node = 1; beat && node <= peers->env->node_count; node++)
         peers->nodes[node].beat_due = node != peers->env->id;
     return true;
@@ -192,10 +226,11 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
     uint8_t flags = reader_u8(r);
     enum status status = liveness_beat_decode(r, &beat);
     int64_t balance = (int64_t)reader_u64(r), capacity = (int64_t)reader_u64(r);
+    const int64_t wall_ms = (int64_t)reader_u64(r);
     uint32_t count = reader_u32(r);
     if (r->failed || status != STATUS_OK || kind != MESSAGE_PEER || from == 0 ||
         from > env->node_count || from == env->id || generation == 0 || (flags & ~PEER_FLAGS) ||
-        capacity < 0 || balance > capacity)
+        capacity < 0 || balance > capacity || wall_ms < 0 || wall_ms >> WALL_MS_BITS != 0)
         return STATUS_MALFORMED;
     *out = (struct envelope){.from = from};
     if (env->stop_error != 0)
@@ -205,6 +240,8 @@ enum status peers_open_envelope(struct peers *peers, struct reader *r, struct en
     if (change.believed) { /* not a late frame of the peer's earlier life */
         peer->generation = generation;
         peer->fresh = flags & PEER_FRESH;
+        peer->wall_ms = wall_ms;
+        peer->wall_at = env->now;
     }
     struct members *members = &peers->throughput->members;
     bool report = (flags & PEER_REPORT) || member_is_silent(members, from, env->now);

@@ -5,8 +5,14 @@
  * envelope too: an idle node sends one to each peer per interval.
  *
  * Frame: u8 MESSAGE_PEER | u32 node | u32 generation | u8 flags | liveness_beat | headroom: i64
- * balance and i64 capacity of the write bucket, in mcu | u32 messages | each: u8 kind, its bytes.
+ * balance and i64 capacity of the write bucket, in mcu | i64 wall clock, ms | u32 messages | each: u8
+ * kind, its bytes.
  * The headroom counts as a report if the flags have PEER_REPORT, or after a silence.
+ *
+ * Invariants
+ *   CLOCKS-1  env->agreed_ms is a time that the clocks of more than half of the cluster's nodes had reached: this
+ *             node's, and those of others as they told, going on since then. A minority of wrong clocks
+ *             neither brings it forward nor, once most nodes were heard, holds it back.
  *
  * Not here: what the messages mean (receive.c), when support lapses (replication/liveness.h). */
 #pragma once
@@ -33,9 +39,11 @@ struct peer {
     bool beat_due;
     struct instant settled_at; /* from when leadership may be handed to the peer */
     struct instant report_at;  /* when this node reports its headroom to the peer next */
-    struct buffer envelope;    /* of this turn: the head, then messages; empty: no envelope */
-    uint32_t messages;         /* in the envelope */
-    bool sent;                 /* the envelope is lent out */
+    int64_t wall_ms; /* the peer's wall clock, as told at `wall_at`; INT64_MIN / 2: never */
+    struct instant wall_at;
+    struct buffer envelope; /* of this turn: the head, then messages; empty: no envelope */
+    uint32_t messages;      /* in the envelope */
+    bool sent;              /* the envelope is lent out */
 };
 
 struct peers {

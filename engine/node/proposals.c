@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 enum {
-    OWN_MIN = 8 /* at least so many slots for own records when the queue is full */
+    OWED_MIN = 8, /* slots that are left to what is owed when the queue is full */
+    OWN_MIN = 8   /* slots that are left to own records then */
 };
 
 void proposals_init(struct proposals *proposals, struct node_env *env, struct node_log *log)
@@ -18,7 +19,7 @@ void proposals_init(struct proposals *proposals, struct node_env *env, struct no
     proposals->env = env;
     proposals->log = log;
     proposals->size = 16;
-    while (proposals->size < config_requests(env->config)->node_queue_max + OWN_MIN)
+    while (proposals->size < config_requests(env->config)->node_queue_max + OWED_MIN + OWN_MIN)
         proposals->size *= 2;
     proposals->slots = must_calloc(proposals->size, sizeof proposals->slots[0]);
     proposals->shadow_buckets =
@@ -121,7 +122,30 @@ void proposals_free(struct proposals *proposals, struct inflight *e)
     proposals->count--;
 }
 
-bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload)
+/* Why the log has no space for a record of this payload size, beside the `kept` bytes; 0: it has, or a
+ * segment is being made. */
+static int space_error(const struct proposals *proposals, size_t payload, size_t kept)
+{
+    const int error = proposals->log->segment_error;
+    return error == 0 || node_log_has_space(proposals->log, payload + kept) ? 0 : error;
+}
+
+/* Whether more is under way than the settings allow. What is owed has slots of its own, and its bytes are
+ * few: what began it was counted. */
+static bool is_busy(const struct proposals *proposals, bool owed)
+{
+    const struct settings_storage *storage = config_storage(proposals->env->config);
+    const uint32_t most = (uint32_t)config_requests(proposals->env->config)->node_queue_max;
+    return proposals_are_full(proposals) || proposals->count >= most + (owed ? OWED_MIN : 0) ||
+           (!owed &&
+            (proposals->log->writer.unwritten_bytes > (size_t)storage->inflight_max_bytes ||
+             proposals->log->writer.next_lsn - store_log_lsn(proposals->env->store) >
+                 (uint64_t)storage->log_max_bytes ||
+             store_active_bytes(proposals->env->store) > 2 * (size_t)storage->memtable_max_bytes));
+}
+
+bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,
+                           size_t promised)
 {
     if (proposals->env->stop_error != 0) {
         env_refuse(proposals->env, o, REPLY_STOPPED,
@@ -130,40 +154,36 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
                    proposals->env->id, strerror(proposals->env->stop_error));
         return false;
     }
-    bool log_short = !node_log_has_space(proposals->log, payload);
-    int error = log_short ? proposals->log->segment_error : 0;
-    bool disk_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-    if (!proposals->log->map_full && error != 0 && !disk_full) {
+    const bool owed = operation_is_owed(o);
+    const int error = space_error(proposals, payload, owed ? 0 : promised + proposals->owed_bytes);
+    const bool disk_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+    const bool map_full = proposals->log->map_full && !owed;
+    if (!map_full && error != 0 && !disk_full) {
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u cannot make a segment of its log (%s); reads are served",
                    proposals->env->id, strerror(error));
         return false;
     }
-    if (proposals->log->map_full || disk_full) {
+    if (map_full || disk_full) {
         env_refuse(proposals->env, o, REPLY_FULL,
                    "node %u has no space left for writes (%s); reads are served",
                    proposals->env->id,
-                   proposals->log->map_full ? "the LMDB map or its disk is full"
-                                            : "the log's disk is full");
+                   map_full ? "the LMDB map or its disk is full" : "the log's disk is full");
         return false;
     }
     /* Closing a partition ends the proposals that wait in it. Perhaps nothing else can end them. */
-    bool closes = o->request.op == REQUEST_PARTITION_CLOSE && !proposals_are_full(proposals);
-    bool full = proposals_are_full(proposals) ||
-                proposals->count >= config_requests(proposals->env->config)->node_queue_max;
-    bool busy = log_short || full ||
-                proposals->log->writer.unwritten_bytes >
-                    (size_t)config_storage(proposals->env->config)->inflight_max_bytes ||
-                proposals->log->writer.next_lsn - store_log_lsn(proposals->env->store) >
-                    (uint64_t)config_storage(proposals->env->config)->log_max_bytes ||
-                store_active_bytes(proposals->env->store) >
-                    2 * (size_t)config_storage(proposals->env->config)->memtable_max_bytes;
-    if (closes && !log_short)
-        return true;
+    const bool closes = o->request.op == REQUEST_PARTITION_CLOSE && !proposals_are_full(proposals);
+    const bool busy =
+        !node_log_has_space(proposals->log, payload) || (!closes && is_busy(proposals, owed));
     if (busy)
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u has more writes in flight than it may hold", proposals->env->id);
     return !busy;
+}
+
+bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload)
+{
+    return proposals_may_promise(proposals, o, payload, 0);
 }
 
 void proposals_count_feed(struct partition *p, struct inflight *e, size_t bytes)
@@ -237,6 +257,16 @@ bool proposals_split(const struct partition *p)
     return false;
 }
 
+bool proposals_change_range(const struct partition *p)
+{
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &p->proposals, place) {
+        if (e->kind == LOG_MERGE || e->kind == LOG_SPLIT)
+            return true;
+    }
+    return false;
+}
+
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why)
 {
     for (struct inflight *e; (e = STAILQ_FIRST(&p->proposals)) != NULL;) {
@@ -255,6 +285,7 @@ struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
                                struct slice payload)
 {
     struct inflight *e = proposals_take_free(proposals);
+    must(p->led != 0); /* GROUPS-2 */
     e->kind = kind;
     e->group = p->info.id;
     e->index = index;

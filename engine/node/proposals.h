@@ -4,8 +4,9 @@
  * memtable and backing for later writes. Proposals and own records share a pool of fixed size. */
 #pragma once
 
-#include "engine/message/message.h"
+#include "engine/message/request_traits.h"
 #include "engine/node/node_log.h"
+#include "engine/node/operation.h"
 #include "engine/node/partition.h"
 
 enum {
@@ -49,6 +50,7 @@ struct proposals {
     struct inflight *slots; /* owns `size` slots */
     uint32_t size;          /* a power of two */
     uint32_t count;
+    size_t owed_bytes; /* of the entries that end locks, if their transactions are committed */
     STAILQ_HEAD(, inflight) free;
     STAILQ_HEAD(, inflight) own; /* own records, in the order of the log */
     struct shadow *shadows;      /* owns; grows */
@@ -65,8 +67,20 @@ static inline bool proposals_are_full(const struct proposals *proposals)
     return STAILQ_EMPTY(&proposals->free);
 }
 
-/* Whether a record of this payload size can be taken now; if not, the request was refused. */
+/* Whether what the operation writes is owed: it ends what was begun, or does what was decided. The node's
+ * own entries are: they forget what is done. */
+static inline bool operation_is_owed(const struct operation *o)
+{
+    return o->from == FROM_SELF || traits_of(&o->request)->owed;
+}
+
+/* Whether a record of this payload size can be taken now; if not, the request was refused. What is owed
+ * (operation_is_owed) is refused only if the disk has failed, or for want of slots that are its own.
+ * PROPOSALS-1  While no segment of the log can be made, others leave the space of `owed_bytes`. */
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload);
+/* The same for a record that promises another one, of `promised` bytes. */
+bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,
+                           size_t promised);
 /* The entry was proposed to the group. proposals_take takes it when it is committed. */
 struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
                                const struct operation *o, enum log_kind kind, uint64_t index,
@@ -91,6 +105,8 @@ void proposals_count_feed(struct partition *p, struct inflight *e, size_t bytes)
 void proposals_void(struct proposals *proposals, struct partition *p);
 /* Whether a split of the partition is on its way. */
 bool proposals_split(const struct partition *p);
+/* Whether a split or a step of a merge is on its way. */
+bool proposals_change_range(const struct partition *p);
 /* Drops all proposals of the group, and answers their requests: the outcome is unknown. */
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why);
 /* The newest proposed change of a key. NULL: no change. Lends until the next change. */

@@ -39,7 +39,7 @@ void applier_offered(struct applier *applier, const struct snapshot_offer *offer
     const struct raft_base *base = &offer->row.base;
     if (partition_is_frozen(p) && offer->info.epoch == p->info.epoch) {
         PROBE("a frozen replica needs no snapshot");
-        return; /* another partition may absorb it at any moment: it keeps its state */
+        return; /* ABSORB-2: another partition may absorb it at any moment */
     }
     split_catch_up(applier, p, &offer->row.splits);
     if (rebuild_is_about_to_apply(applier, p, base))

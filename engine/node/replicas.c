@@ -178,6 +178,42 @@ static void replicas_end_partition(struct requests *requests, const struct opera
     requests_close_ended(requests, p);
 }
 
+/* The table is deleted, and nobody can lead the partition once its replicas go. So its leader ends it first, by
+ * an entry that freezes it: nothing is committed in it any more. What was committed before, and has parts in
+ * other tables, is told to them. Then every replica may go (CLOSE-1). */
+static void replicas_end_group(struct requests *requests, const struct operation *o,
+                               struct partition *p)
+{
+    const struct operation own = {.from = FROM_SELF};
+    if (p->led == 0) {
+        /* No hint of the leader: the answer must be that of this replica. */
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "the leader of partition %u is asked first",
+                   p->info.id);
+        return;
+    }
+    if (!transactions_are_known(requests->transactions, p, o))
+        return;
+    if (p->frozen.index != 0 && !transactions_owe(p)) {
+        struct reply *r = env_reply(requests->env, o, REPLY_OK);
+        r->kind = ANSWER_FROZEN;
+        r->frozen.index = p->frozen.index;
+        r->frozen.term = p->frozen.term;
+        return;
+    }
+    if (p->frozen.index == 0 && !proposals_change_range(p)) {
+        struct partition_info info = p->info;
+        struct buffer *b = &requests->env->scratch;
+        info.merge = MERGE_FREEZE;
+        info.merge_with = 0;
+        buffer_clear(b);
+        partition_info_encode(b, &info);
+        if (proposals_may_write(requests->proposals, &own, b->size))
+            groups_propose(requests->groups, p, &own, LOG_MERGE, buffer_slice(b),
+                           slice_make(NULL, 0));
+    }
+    env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being ended", p->info.id);
+}
+
 /* Closes the named member, or an older one; a newer member stays. If there is no replica, older
  * orders will open none. */
 void requests_close(struct requests *requests, struct operation *o)
@@ -200,9 +236,9 @@ void requests_close(struct requests *requests, struct operation *o)
         replicas_refuse_opening(requests, o, info.id, "opened");
     else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))
         env_reply(requests->env, o, REPLY_OK);
-    else if (!absent && o->request.replica.table_deleted && transactions_owe(p))
-        env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "partition %u has transactions whose parts are to be done", info.id);
+    else if (!absent && o->request.replica.table_deleted && !o->request.replica.ended &&
+             !p->ended && !p->closing)
+        replicas_end_group(requests, o, p);
     else if (!absent && o->request.replica.table_deleted && !p->closing)
         replicas_end_partition(requests, o, p, as_of);
     else if (proposals_may_write(requests->proposals, o, 0))

@@ -50,6 +50,7 @@ struct settled {
     uint16_t asked;  /* a bit per slot: a call waits for an answer */
     uint32_t leader; /* the node that last answered for the group; 0: none yet */
     uint64_t hash;   /* of what the nodes were told */
+    bool ended;      /* the table is deleted, and the group's leader has ended it */
     /* while the partition is being frozen */
     struct instant freeze_until;
     struct frozen frozen; /* by its replicas' answers */
@@ -410,6 +411,7 @@ static void settling_say(struct settling *settling, const struct settling_table 
         out->replica.info = env_lend_scratch(settling->env);
         out->replica.as_of = catalog_replica_as_of(settling->catalog);
         out->replica.table_deleted = s->status == TABLE_DELETING;
+        out->replica.ended = s->at[index].ended;
         break;
     }
 }
@@ -623,6 +625,20 @@ static void settling_tell_again(struct settling_table *s, const struct partition
     s->missing += (uint32_t)__builtin_popcount(again);
 }
 
+/* Of a table that is deleted: a replica tells that its group has ended, or is not closed yet. Then all
+ * replicas are asked soon. */
+static bool settling_hears_of_end(struct settling *settling, struct settling_table *s,
+                                  uint32_t index, const struct reply *reply)
+{
+    const bool ended = reply->code == REPLY_OK && reply->kind == ANSWER_FROZEN;
+    s->at[index].ended |= ended;
+    if (ended)
+        s->send_at = settling->env->now;
+    else if (reply->code != REPLY_OK && s->attempt < MERGE_QUICK)
+        s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MERGE_MS));
+    return ended;
+}
+
 void settling_answered(struct settling *settling, const struct call_answer *answer)
 {
     const struct reply *reply = answer->reply;
@@ -643,6 +659,8 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MERGE_MS));
     if (reply->code == REPLY_NOT_LEADER && merge == MERGE_NONE && slot < MEMBERS_SLOT)
         settling_tell_again(s, &partitions[index], index);
+    if (s->status == TABLE_DELETING && settling_hears_of_end(settling, s, index, reply))
+        return;
     if (reply->code != REPLY_OK)
         return; /* the request is sent again */
     if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT) {

@@ -162,7 +162,7 @@ static bool snapshot_open_source(struct snapshots *snapshots, const struct parti
     }
     struct partition_info info;
     must(partition_info_decode(row.info, &info) == STATUS_OK); /* the checksum held */
-    if (info.epoch != p->info.epoch) {                         /* from before a merge or a split */
+    if (info.epoch != p->info.epoch) { /* ABSORB-4: from before a merge, or a split */
         store_snapshot_close(snapshots->env->store, s->source);
         return false;
     }

@@ -168,7 +168,7 @@ static void split_start_children(struct applier *applier, struct partition *pare
     for (uint32_t i = 0; i < count; i++) {
         if (children[i] == NULL)
             continue;
-        raft_start_child(children[i]->raft, applier->env->now, parent->raft);
+        raft_start_child(children[i]->raft, applier->env->now, parent->raft); /* SPLIT-4 */
         if (partition_led_term(parent) != 0)
             raft_campaign(children[i]->raft, applier->env->now);
         groups_stepped(applier->groups, children[i]);
@@ -277,7 +277,7 @@ void split_catch_up(struct applier *applier, struct partition *p,
             return;
         if (!raft_learn_commit(p->raft, index, splits->at[i].term))
             continue;
-        PROBE("a split is applied before a snapshot overtakes it");
+        PROBE("a split is applied before a snapshot overtakes it"); /* SPLIT-3 */
         applier_apply_committed(applier, p);
         return;
     }

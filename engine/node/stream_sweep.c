@@ -27,7 +27,7 @@ void stream_sweep_slice(struct node_env *env, struct partition *p)
     struct stream_record record;
     enum status status;
     int64_t excess = p->stream.rows.bytes - config_streams(env->config)->stream_max_bytes;
-    const int64_t now_ms = env_wall_ms(env);
+    const int64_t now_ms = env_agreed_ms(env);
     p->stream.sweeping = p->stream.more = false;
     p->stream.oldest_ms = INT64_MAX;
     store_seek(env->store, buffer_slice(&p->stream.sweep_from),
@@ -55,7 +55,7 @@ int64_t stream_sweep_lag_ms(const struct node_env *env, const struct partition *
 {
     if (p->stream.rows.count == 0 || p->stream.oldest_ms == INT64_MAX || p->stream.oldest_ms == 0)
         return 0;
-    const int64_t age = env_wall_ms(env) - p->stream.oldest_ms;
+    const int64_t age = env_agreed_ms(env) - p->stream.oldest_ms;
     const int64_t lag = age - config_streams(env->config)->stream_retention_ms;
     return lag > 0 ? lag : 0;
 }

@@ -38,6 +38,7 @@ static void trim_propose(struct stream_trims *trims, struct partition *p)
     const struct operation o = {.from = FROM_SELF};
     struct reader r = {buffer_slice(&p->stream.expired), false};
     struct buffer set = {0};
+    must(p->stream.trimming == 0); /* TRIM-1 */
     change_set_begin(&set, 0, 0);
     while (r.left.size > 0) {
         struct change c = {.space = SPACE_STREAM};

@@ -1,6 +1,7 @@
 /* token_sweep.c - finds clients' tokens that nobody needs any more. */
 #include "engine/node/token_sweep.h"
 
+#include "base/settings/transactions.h"
 #include "engine/node/owned_keys.h"
 #include "engine/node/waiters.h"
 #include "engine/transaction/transaction.h"
@@ -19,13 +20,18 @@ struct slice token_sweep_from(const struct partition *p)
     return buffer_slice(&p->swept_to);
 }
 
-bool token_is_over(const struct node_env *env, struct slice value)
+bool token_is_over(const struct node_env *env, int64_t committed_ms)
+{
+    return committed_ms + config_transactions(env->config)->transaction_token_ms <=
+           env_agreed_ms(env);
+}
+
+bool token_row_is_over(const struct node_env *env, struct slice value)
 {
     struct transaction_token t;
     struct reader r = {value, false};
     transaction_token_walk(&(struct codec){.in = &r}, &t);
-    return !r.failed && t.state == TRANSACTION_COMMITTED &&
-           t.wall_ms + TOKEN_MS <= env_wall_ms(env);
+    return !r.failed && t.state == TRANSACTION_COMMITTED && token_is_over(env, t.wall_ms);
 }
 
 void token_sweep_slice(struct node_env *env, struct partition *p)
@@ -41,7 +47,7 @@ void token_sweep_slice(struct node_env *env, struct partition *p)
         if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
             break;
         bytes += key.size + value.size;
-        if (token_is_over(env, value))
+        if (token_row_is_over(env, value))
             buffer_append_sized(&p->expired, key);
     }
     if (status == STATUS_OK)

@@ -26,6 +26,7 @@ struct whole {
     struct {
         struct slice key;
         int64_t bytes;
+        int64_t grown; /* by all these parts */
     } collections[TRANSACTION_ITEMS_MAX];
     uint32_t collection_count;
     struct buffer set;
@@ -110,6 +111,18 @@ static void whole_add_collection(const struct partition *p, struct whole *w, str
     else
         w->collections[w->collection_count++].key = key;
     w->collections[i].bytes = effect->collection_bytes;
+    w->collections[i].grown += write_grows_by(effect);
+}
+
+/* The parts are judged together: one may make the room that another one takes. */
+static bool whole_has_room(struct requests *requests, const struct operation *o,
+                           const struct whole *w)
+{
+    for (uint32_t i = 0; i < w->collection_count; i++) {
+        if (write_collection_is_full(requests, o, w->collections[i].bytes, w->collections[i].grown))
+            return false;
+    }
+    return true;
 }
 
 /* Judges a part, and appends what it does. STATUS_PENDING: the transaction will run again. */
@@ -142,8 +155,6 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
     if (code == REPLY_OK && q->op != REQUEST_CHECK)
         whole_add_collection(p, w, q->write.key, &effect);
     if (code == REPLY_OK && !write_indexes_keep_up(requests, p, o, &effect))
-        return STATUS_FULL;
-    if (code == REPLY_OK && write_collection_is_full(requests, o, &effect))
         return STATUS_FULL;
     if (code != REPLY_OK && write_applied_item(requests, p, part, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
@@ -239,7 +250,7 @@ static void whole_run(struct requests *requests, struct partition *p, struct ope
     }
     if (w->fails)
         whole_refuse(requests, p, o, w);
-    else
+    else if (whole_has_room(requests, o, w))
         whole_propose(requests, p, o, w);
 }
 

@@ -37,6 +37,10 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     const struct request *q = &o->request;
     struct buffer *set = &requests->env->scratch;
     struct buffer row = {0};
+    if (q->op == REQUEST_CHECK && !prepared->anchors && MUTATED(RAFT_MUTATION_CHECK_UNLOCKED)) {
+        env_reply(requests->env, o, REPLY_OK)->verdict = o->verdict;
+        return;
+    }
     buffer_clear(set);
     change_set_begin(set, w->cost_mcu, write_burst(requests, o));
     struct transaction_lock lock = {
@@ -62,18 +66,23 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
                                                                       .digest = part->digest,
                                                                       .wall_ms = record.wall_ms});
     }
-    struct inflight *e = proposals_may_write(requests->proposals, o, set->size) &&
-                                 groups_may_propose(requests->groups, p, o, set->size)
-                             ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
-                                              slice_make(NULL, 0))
-                             : NULL;
+    const struct lock_room room = {write_feed_bytes(q, w), LOCK_END_BYTES + q->write.key.size +
+                                                               write_payload(p, q, w->item, w)};
+    const size_t decision =
+        prepared->anchors ? LOCK_END_BYTES + 2 * part->anchor.size + row.size : 0;
+    struct inflight *e =
+        proposals_may_promise(requests->proposals, o, set->size, room.log_bytes + decision) &&
+                groups_may_propose(requests->groups, p, o, set->size)
+            ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
+                             slice_make(NULL, 0))
+            : NULL;
     if (e != NULL) {
         write_add_shadows(requests, e);
         e->verdict = o->verdict;
         e->consumed_mcu = w->cost_mcu - w->paid_mcu;
         e->collection_bytes = w->collection_bytes;
         transactions_lock_proposed(requests->transactions, p, q->write.key, part, q->write.moves,
-                                   write_feed_bytes(q, w));
+                                   room);
         if (prepared->anchors)
             transactions_record_proposed(requests->transactions, p, part->anchor, part->id,
                                          buffer_slice(&row));
@@ -195,7 +204,8 @@ static bool ending_plan(struct requests *requests, struct partition *p, struct o
         items_refuse_corrupt(requests, o, STATUS_CORRUPT);
         return false;
     }
-    e->writes = lock.kind != LOCK_CHECK;
+    e->writes = lock.kind != LOCK_CHECK &&
+                !(lock.kind == LOCK_DELETE && MUTATED(RAFT_MUTATION_KEEP_DELETED));
     e->write = *o;
     e->write.request = (struct request){.id = o->request.id,
                                         .op = lock.kind == LOCK_PUT ? REQUEST_PUT : REQUEST_DELETE,
@@ -271,7 +281,7 @@ static void ending_propose(struct requests *requests, struct partition *p,
         if (writes)
             proposals_count_feed(p, inflight, write_feed_bytes(q, &e->effect));
         if (e->lock != NULL)
-            transactions_lock_ends(p, e->lock);
+            transactions_lock_ends(requests->transactions, p, e->lock);
         if (e->record != NULL)
             e->record->changing = true;
         if (e->commits && e->record != NULL && MUTATED(RAFT_MUTATION_DECIDE_EARLY)) {
@@ -289,7 +299,14 @@ static void ending_run(struct requests *requests, struct partition *p, struct op
 {
     if ((e->lock != NULL && (e->lock->resolving || !e->lock->applied)) ||
         (e->record != NULL && (e->record->changing || !e->record->applied))) {
-        env_refuse(requests->env, o, REPLY_OVERLOADED, "the part is being ended already");
+        /* A request that was sent again. What is on its way may be what it asks for. */
+        PROBE("a part is being ended already");
+        waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
+        return;
+    }
+    if (MUTATED(RAFT_MUTATION_REFUSE_DECIDED) && e->commits && e->record == NULL &&
+        instant_before(requests->env->now, instant_add_ms(e->lock->since, 10000))) {
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "not now");
         return;
     }
     if (e->commits && e->lock != NULL && !ending_plan(requests, p, o, e))

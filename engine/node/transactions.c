@@ -6,8 +6,10 @@
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/node/feed_change.h"
+#include "engine/node/local_rows.h"
 #include "engine/node/operation.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/stream_rows.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/sharding/salting.h"
 
@@ -17,6 +19,25 @@ enum {
 
 /* ---- memory ---- */
 
+static void room_take(struct transactions *transactions, struct lock_table *t, struct lock *l,
+                      struct lock_room room)
+{
+    l->room = room;
+    t->room.feed_bytes += room.feed_bytes;
+    t->room.log_bytes += room.log_bytes;
+    transactions->proposals->owed_bytes += room.log_bytes;
+}
+
+static void room_give(struct transactions *transactions, struct lock_table *t, struct lock *l)
+{
+    must(t->room.feed_bytes >= l->room.feed_bytes && t->room.log_bytes >= l->room.log_bytes);
+    must(transactions->proposals->owed_bytes >= t->room.log_bytes);
+    t->room.feed_bytes -= l->room.feed_bytes;
+    t->room.log_bytes -= l->room.log_bytes;
+    transactions->proposals->owed_bytes -= l->room.log_bytes;
+    l->room = (struct lock_room){0};
+}
+
 static void lock_free(struct lock *l)
 {
     LIST_REMOVE(l, place);
@@ -25,27 +46,37 @@ static void lock_free(struct lock *l)
     free(l);
 }
 
-static void record_free(struct record *r)
+/* A record that is pending has room in the log for what will be decided. */
+static void record_take_room(struct transactions *transactions, struct lock_table *t,
+                             struct record *r, size_t bytes)
 {
+    must(t->room.log_bytes >= r->log_bytes);
+    t->room.log_bytes += bytes - r->log_bytes;
+    transactions->proposals->owed_bytes += bytes - r->log_bytes;
+    r->log_bytes = bytes;
+}
+
+static void record_free(struct transactions *transactions, struct lock_table *t, struct record *r)
+{
+    record_take_room(transactions, t, r, 0);
     LIST_REMOVE(r, place);
     buffer_deinit(&r->anchor);
     buffer_deinit(&r->bytes);
     free(r);
 }
 
-static void lock_table_clear(struct lock_table *t)
+static void lock_table_clear(struct transactions *transactions, struct lock_table *t)
 {
-    while (!LIST_EMPTY(&t->locks))
-        lock_free(LIST_FIRST(&t->locks));
+    for (struct lock *l; (l = LIST_FIRST(&t->locks)) != NULL; lock_free(l))
+        room_give(transactions, t, l);
     while (!LIST_EMPTY(&t->records))
-        record_free(LIST_FIRST(&t->records));
+        record_free(transactions, t, LIST_FIRST(&t->records));
     id_map_deinit(&t->by_hash);
     id_map_deinit(&t->numbered_locks);
     id_map_deinit(&t->numbered_records);
     id_map_deinit(&t->by_id);
     t->by_hash = t->numbered_locks = t->numbered_records = t->by_id = (struct id_map){0};
     t->lock_count = t->moving = 0;
-    t->feed_bytes = 0;
 }
 
 /* The partition is led no more, or the node ends. */
@@ -54,7 +85,7 @@ static void lock_table_free(struct transactions *transactions, struct lock_table
     calls_end(transactions->calls, CALL_TRANSACT_ASK, t->partition);
     calls_end(transactions->calls, CALL_TRANSACT_TELL, t->partition);
     LIST_REMOVE(t, place);
-    lock_table_clear(t);
+    lock_table_clear(transactions, t);
     free(t);
 }
 
@@ -101,7 +132,7 @@ static uint32_t number_give(struct transactions *transactions, struct id_map *nu
 
 static struct lock *lock_add(struct transactions *transactions, struct lock_table *t,
                              struct slice key, struct transaction_id id, struct slice anchor,
-                             bool moves, size_t feed_bytes)
+                             bool moves, struct lock_room room)
 {
     struct lock *l = must_calloc(1, sizeof *l);
     l->hash = memtable_hash(key) | 1; /* never 0 */
@@ -118,7 +149,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
     LIST_INSERT_HEAD(&t->locks, l, place);
     t->lock_count++;
     t->moving += l->moves = moves;
-    t->feed_bytes += l->feed_bytes = feed_bytes;
+    room_take(transactions, t, l, room);
     lock_table_wake(transactions, t, l->ask_at);
     return l;
 }
@@ -135,8 +166,7 @@ static void lock_remove(struct transactions *transactions, struct lock_table *t,
         id_map_add(&t->by_hash, l->hash, first);
     t->lock_count--;
     t->moving -= l->moves;
-    must(t->feed_bytes >= l->feed_bytes);
-    t->feed_bytes -= l->feed_bytes;
+    room_give(transactions, t, l);
     transactions->freed = true;
     lock_free(l);
 }
@@ -155,23 +185,27 @@ void transactions_count(const struct transactions *transactions, const struct pa
 
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
                                 struct slice key, const struct transaction_part *part, bool moves,
-                                size_t feed_bytes)
+                                struct lock_room room)
 {
     must(p->locks != NULL && lock_find(p->locks, key) == NULL);
-    lock_add(transactions, p->locks, key, part->id, part->anchor, moves, feed_bytes);
+    lock_add(transactions, p->locks, key, part->id, part->anchor, moves, room);
 }
 
-void transactions_lock_ends(struct partition *p, struct lock *lock)
+void transactions_lock_ends(struct transactions *transactions, struct partition *p,
+                            struct lock *lock)
 {
-    must(p->locks->feed_bytes >= lock->feed_bytes);
-    p->locks->feed_bytes -= lock->feed_bytes;
-    lock->feed_bytes = 0;
+    room_give(transactions, p->locks, lock);
     lock->resolving = true;
 }
 
 size_t transactions_feed_bytes(const struct partition *p)
 {
-    return p->locks == NULL ? 0 : p->locks->feed_bytes;
+    return p->locks == NULL ? 0 : p->locks->room.feed_bytes;
+}
+
+size_t transactions_log_bytes(const struct partition *p)
+{
+    return p->locks == NULL ? 0 : p->locks->room.log_bytes;
 }
 
 bool transactions_move(const struct partition *p)
@@ -207,8 +241,8 @@ static bool record_owes_another_table(const struct record *r)
 {
     const uint32_t table_id = storage_key_table(buffer_slice(&r->anchor));
     struct reader keys = {r->row.keys, false};
-    while (keys.left.size > 0) {
-        if (storage_key_table(reader_sized(&keys)) != table_id)
+    for (uint32_t i = 0; keys.left.size > 0; i++) {
+        if (storage_key_table(reader_sized(&keys)) != table_id && !record_has_told(r, i))
             return true;
     }
     return false;
@@ -226,12 +260,16 @@ bool transactions_owe(const struct partition *p)
     return false;
 }
 
-static void record_set(struct record *r, struct slice value)
+static void record_set(struct transactions *transactions, struct lock_table *t, struct record *r,
+                       struct slice value)
 {
     buffer_set(&r->bytes, value);
     struct reader reader = {buffer_slice(&r->bytes), false};
     struct codec c = {.in = &reader};
     transaction_record_walk(&c, &r->row);
+    const bool pending = r->row.state == TRANSACTION_PENDING;
+    record_take_room(transactions, t, r,
+                     pending ? LOCK_END_BYTES + 2 * r->anchor.size + value.size : 0);
 }
 
 static struct record *record_add(struct transactions *transactions, struct lock_table *t,
@@ -240,7 +278,7 @@ static struct record *record_add(struct transactions *transactions, struct lock_
     struct record *r = must_calloc(1, sizeof *r);
     r->id = id;
     buffer_set(&r->anchor, anchor);
-    record_set(r, value);
+    record_set(transactions, t, r, value);
     r->number = number_give(transactions, &t->numbered_records, r);
     r->since = r->again_at = transactions->env->now;
     r->same_id = id_map_find(&t->by_id, id_of_map(id));
@@ -252,7 +290,7 @@ static struct record *record_add(struct transactions *transactions, struct lock_
     return r;
 }
 
-static void record_remove(struct lock_table *t, struct record *r)
+static void record_remove(struct transactions *transactions, struct lock_table *t, struct record *r)
 {
     struct record *first = id_map_find(&t->by_id, id_of_map(r->id)), **link = &first;
     id_map_remove(&t->by_id, id_of_map(r->id));
@@ -262,7 +300,7 @@ static void record_remove(struct lock_table *t, struct record *r)
     *link = r->same_id;
     if (first != NULL)
         id_map_add(&t->by_id, id_of_map(r->id), first);
-    record_free(r);
+    record_free(transactions, t, r);
 }
 
 void transactions_record_proposed(struct transactions *transactions, struct partition *p,
@@ -274,24 +312,28 @@ void transactions_record_proposed(struct transactions *transactions, struct part
 
 /* ---- rows that were applied ---- */
 
-/* The room that a lock takes whose preparing this leader has not seen. If the item's page is not in memory, the
- * row before counts as none. */
-static size_t lock_room(const struct transactions *transactions, const struct partition *p,
-                        struct slice key, const struct transaction_lock *row)
+/* The room of a lock whose preparing this leader has not seen. If the item's page is not in memory, the item
+ * before counts as none. */
+static struct lock_room room_of_row(const struct transactions *transactions,
+                                    const struct partition *p, struct slice key,
+                                    const struct transaction_lock *row)
 {
     struct buffer feed = {0};
     struct slice old = {NULL, 0}, now = {NULL, 0};
-    if (row->kind == LOCK_CHECK || (row->moves && row->kind == LOCK_DELETE) ||
-        index_set_global(p->indexes) == 0)
-        return 0;
+    struct lock_room room = {0, LOCK_END_BYTES + key.size};
+    if (row->kind == LOCK_CHECK)
+        return room;
     if (row->kind == LOCK_PUT)
         now = row->item;
     if (store_get(transactions->env->store, key, false, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
-    feed_change_append(&feed, p->indexes, key, old, now, 0);
-    const size_t bytes = feed.size == 0 ? 0 : key.size + FEED_SUFFIX_SIZE + feed.size;
+    if (index_set_global(p->indexes) > 0 && !(row->moves && row->kind == LOCK_DELETE))
+        feed_change_append(&feed, p->indexes, key, old, now, 0);
+    room.feed_bytes = feed.size == 0 ? 0 : key.size + FEED_SUFFIX_SIZE + feed.size;
+    const size_t record = stream_rows_on(p) ? old.size : 0; /* its new image is the item itself */
+    room.log_bytes += item_entry_bytes(p, key, now.size) + feed.size + record;
     buffer_deinit(&feed);
-    return bytes;
+    return room;
 }
 
 static void applied_lock(struct transactions *transactions, const struct partition *p,
@@ -311,7 +353,7 @@ static void applied_lock(struct transactions *transactions, const struct partiti
         return; /* verifying finds it */
     if (l == NULL)
         l = lock_add(transactions, t, key, row.id, row.anchor, row.moves,
-                     lock_room(transactions, p, key, &row));
+                     room_of_row(transactions, p, key, &row));
     l->applied = true;
 }
 
@@ -322,12 +364,12 @@ static void applied_record(struct transactions *transactions, struct lock_table 
     struct record *r = record_find(t, anchor, id);
     if (value.size == 0) {
         if (r != NULL)
-            record_remove(t, r);
+            record_remove(transactions, t, r);
         return;
     }
     if (r == NULL)
         r = record_add(transactions, t, anchor, id, value);
-    record_set(r, value);
+    record_set(transactions, t, r, value);
     r->applied = true;
     r->changing = false;
     r->since = r->again_at = transactions->env->now;
@@ -385,11 +427,11 @@ static void lock_table_keep(struct transactions *transactions, const struct lock
         struct lock *now = lock_find(p->locks, key);
         if (now == NULL && !l->applied && partition_holds(p, key))
             now = lock_add(transactions, p->locks, key, l->id, buffer_slice(&l->anchor), l->moves,
-                           l->feed_bytes);
+                           l->room);
         if (now == NULL || !transaction_same(now->id, l->id))
             continue;
         if (l->resolving)
-            transactions_lock_ends(p, now);
+            transactions_lock_ends(transactions, p, now);
     }
     LIST_FOREACH (r, &old->records, place) {
         const struct slice anchor = buffer_slice(&r->anchor);
@@ -415,7 +457,7 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         t->partition = p->info.id;
         t->term = p->led;
         t->at = INSTANT_NEVER;
-        t->sweep_at = instant_add_ms(transactions->env->now, SWEEP_MS);
+        t->sweep_at = next_sweep(transactions);
         lock_table_wake(transactions, t, t->sweep_at);
         p->locks = t;
         if (old == NULL || old->term != p->led || !MUTATED(RAFT_MUTATION_SPLIT_FORGETS))
@@ -600,7 +642,8 @@ bool transactions_let_range(struct transactions *transactions, struct partition 
     bool free = true;
     if (!transactions_are_known(transactions, p, o))
         return false;
-    if (p->locks->lock_count == 0 || MUTATED(RAFT_MUTATION_READ_LOCKED))
+    if (p->locks->lock_count == 0 || MUTATED(RAFT_MUTATION_READ_LOCKED) ||
+        MUTATED(RAFT_MUTATION_SCAN_LOCKED))
         return true;
     LIST_FOREACH (l, &p->locks->locks, place) {
         if (lock_is_in(l, lo, hi))

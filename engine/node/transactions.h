@@ -27,8 +27,9 @@
 #include "engine/transaction/transaction.h"
 
 enum {
-    FENCE_MS = 10 * 60000, /* what was refused in advance is known for so long */
-    MARKS = 1024
+    MARKS = 1024,
+    LOCK_END_BYTES =
+        1024 /* at most, of an entry that ends a lock, beside keys, items and their rows */
 };
 
 /* The mark of an item, in partition.marks. */
@@ -39,6 +40,13 @@ static inline uint32_t mark_of(struct slice key)
 
 struct lock_table;
 
+/* What the end of a lock needs, if its transaction is committed. It is taken when the part is prepared, and
+ * held until the end is proposed: what is committed is not refused for room. */
+struct lock_room {
+    size_t feed_bytes; /* in the backlog of global indexes (FEED-2) */
+    size_t log_bytes;  /* in the log: an upper bound (PROPOSALS-1) */
+};
+
 struct lock {
     struct lock *same_hash;
     LIST_ENTRY(lock) place;
@@ -48,9 +56,9 @@ struct lock {
     struct transaction_id id;
     uint32_t number;
     bool applied;
-    bool moves;        /* the item goes to another shard, or comes from one */
-    bool resolving;    /* the entry that ends the lock is proposed */
-    size_t feed_bytes; /* room that the part has in the backlog of global indexes (FEED-2) */
+    bool moves;     /* the item goes to another shard, or comes from one */
+    bool resolving; /* the entry that ends the lock is proposed */
+    struct lock_room room;
     struct instant since;
     struct instant ask_at;  /* the next time to ask for the decision unasked */
     uint64_t asking;        /* number of the question under way; 0: none */
@@ -72,6 +80,7 @@ struct record {
     struct instant again_at; /* when to tell the parts again */
     uint64_t told[2];        /* bit i: other part i has been told, and has answered */
     uint64_t telling[2];     /* is being told */
+    size_t log_bytes;        /* room that it has in the log */
 };
 
 struct transactions {
@@ -110,14 +119,17 @@ struct lock *transactions_lock_of(const struct partition *p, struct slice key);
 /* How many items are locked, and for how long the oldest of them. */
 void transactions_count(const struct transactions *transactions, const struct partition *p,
                         int64_t *locks, int64_t *oldest_ms);
-/* A lock was proposed. `feed_bytes`: what its part will add for global indexes. */
+/* A lock was proposed, and takes its room. */
 void transactions_lock_proposed(struct transactions *transactions, struct partition *p,
                                 struct slice key, const struct transaction_part *part, bool moves,
-                                size_t feed_bytes);
-/* The entry that ends the lock was proposed, with the lock's room. */
-void transactions_lock_ends(struct partition *p, struct lock *lock);
+                                struct lock_room room);
+/* The entry that ends the lock was proposed: it has the lock's room. */
+void transactions_lock_ends(struct transactions *transactions, struct partition *p,
+                            struct lock *lock);
 /* The room of all locks of the partition in the backlog of global indexes. */
 size_t transactions_feed_bytes(const struct partition *p);
+/* The room of all locks and records of the partition in the log. */
+size_t transactions_log_bytes(const struct partition *p);
 /* Whether items go to other shards, or come from them. */
 bool transactions_move(const struct partition *p);
 /* Whether a lock or record is left whose item, or anchor, is in [lo, hi) and may not stay in its shard, by so

@@ -9,8 +9,7 @@
 
 enum {
     INDEX_BITS = 7, /* of a call's token: the place of the part in its record */
-    NUMBERS = 1 << (32 - INDEX_BITS),
-    SWEEP_MS = 60000 /* between two looks for tokens that are over */
+    NUMBERS = 1 << (32 - INDEX_BITS)
 };
 
 struct lock_table {
@@ -22,7 +21,7 @@ struct lock_table {
     struct id_map numbered_records;
     struct id_map by_id; /* of records, by a hash */
     uint32_t lock_count;
-    size_t feed_bytes;           /* the sum of the locks' */
+    struct lock_room room;       /* the sum of the locks' */
     uint32_t moving;             /* locks of items that move */
     LIST_HEAD(, lock) locks;     /* owns */
     LIST_HEAD(, record) records; /* owns */
@@ -38,12 +37,25 @@ static inline int64_t decide_ms(const struct transactions *transactions)
     return config_transactions(transactions->env->config)->transaction_decide_ms;
 }
 
+/* The next look for tokens that are over. */
+static inline struct instant next_sweep(const struct transactions *transactions)
+{
+    return instant_add_ms(transactions->env->now,
+                          config_transactions(transactions->env->config)->transaction_sweep_ms);
+}
+
 /* There is something to do then. */
 static inline void lock_table_wake(struct transactions *transactions, struct lock_table *t,
                                    struct instant at)
 {
     t->at = instant_earlier(t->at, at);
     transactions->at = instant_earlier(transactions->at, at);
+}
+
+/* Whether other part i has been told what is decided, and has answered. */
+static inline bool record_has_told(const struct record *r, uint32_t i)
+{
+    return (r->told[i / 64] >> i % 64 & 1) != 0;
 }
 
 /* NULL: none. */

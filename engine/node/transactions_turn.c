@@ -9,6 +9,7 @@
 #include "engine/node/token_sweep.h"
 #include "engine/node/transactions_internal.h"
 #include "engine/store/change_set.h"
+#include "replication/raft_mutation.h"
 
 enum {
     RETRY_MS = 20,
@@ -145,7 +146,7 @@ static bool record_tell(struct transactions *transactions, const struct lock_tab
         const struct slice key = reader_sized(&keys);
         if (index_maps_leaves(transactions->maps, storage_key_table(key)))
             bit_set(r->told, i, true);
-        if (bit_of(r->told, i))
+        if (record_has_told(r, i))
             continue;
         all = false;
         if (bit_of(r->telling, i) || !again)
@@ -205,7 +206,11 @@ static bool record_turn(struct transactions *transactions, const struct partitio
 {
     const struct instant now = transactions->env->now;
     const bool fence = r->row.state == TRANSACTION_ABORTED && r->row.keys.size == 0;
-    const int64_t wait_ms = fence ? FENCE_MS : decide_ms(transactions);
+    const int64_t fence_ms =
+        MUTATED(RAFT_MUTATION_FORGET_FENCE)
+            ? 0
+            : config_transactions(transactions->env->config)->transaction_fence_ms;
+    const int64_t wait_ms = fence ? fence_ms : decide_ms(transactions);
     if (!r->applied || r->changing)
         return false;
     if (fence || r->row.state == TRANSACTION_PENDING) {
@@ -240,6 +245,16 @@ static void record_append_end(struct buffer *set, const struct record *r)
         set,
         &(struct change){.space = SPACE_TRANSACTIONS, .key = buffer_slice(&key), .old_size = -1});
     buffer_deinit(&key);
+}
+
+/* Tells the parts of what is committed. */
+static void records_tell(struct transactions *transactions, struct lock_table *t)
+{
+    struct record *r;
+    LIST_FOREACH (r, &t->records, place) {
+        if (r->applied && r->row.state == TRANSACTION_COMMITTED)
+            record_tell(transactions, t, r);
+    }
 }
 
 static void records_turn(struct transactions *transactions, struct lock_table *t,
@@ -277,7 +292,7 @@ static void tokens_delete(struct transactions *transactions, struct lock_table *
         const struct slice key = reader_sized(&keys);
         if (proposals_shadow(transactions->proposals, key, memtable_hash(key)) == NULL &&
             store_get(transactions->env->store, key, true, &value) == STATUS_OK &&
-            token_is_over(transactions->env, value))
+            token_row_is_over(transactions->env, value))
             change_set_append(
                 &set, &(struct change){.space = SPACE_TRANSACTIONS, .key = key, .old_size = -1});
     }
@@ -295,7 +310,7 @@ static void tokens_turn(struct transactions *transactions, struct lock_table *t,
     if (p->expired.size > 0)
         tokens_delete(transactions, t, p);
     if (!p->sweeping && !instant_before(now, t->sweep_at)) {
-        t->sweep_at = instant_add_ms(now, SWEEP_MS);
+        t->sweep_at = next_sweep(transactions);
         buffer_set(&p->swept_to,
                    key_in_space(p->info.lo, SPACE_TOKEN_KEYS, &transactions->env->lent));
         p->sweeping = true;
@@ -331,7 +346,8 @@ static void lock_table_turn(struct transactions *transactions, struct lock_table
         return;
     }
     t->at = INSTANT_NEVER;
-    if (p->frozen.index != 0) {
+    if (p->frozen.index != 0) { /* nothing that it would propose has an effect */
+        records_tell(transactions, t);
         lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
         return;
     }

@@ -1,13 +1,9 @@
 /* homes.c - asks shards for the token of a charge. */
 #include "router/limiter/homes.h"
 
+#include "base/settings/transactions.h"
 #include "replication/raft_mutation.h"
 #include "router/limiter/tend.h"
-
-enum {
-    TOKEN_KNOWN_MS =
-        10 * 60000 /* as TOKEN_MS of the nodes: what is sent again after this counts anew */
-};
 
 uint32_t homes_own(const struct charge *g, const struct known_bucket *b)
 {
@@ -22,8 +18,9 @@ static uint32_t homes_find(const struct call *c, const struct known_bucket *b,
     const struct session *s = c->state;
     const uint32_t own = homes_own(&s->charge, b);
     uint32_t found = 0, last = LIMITER_SHARDS_MAX;
+    const int64_t known_ms = config_transactions(c->router->config)->transaction_token_ms;
     const bool changed = b->shards.epoch > b->shards.grown[0]; /* ever */
-    if (!changed || router_wall_ms(c->router) - b->changed_ms > TOKEN_KNOWN_MS ||
+    if (!changed || router_wall_ms(c->router) - b->changed_ms > known_ms ||
         MUTATED(RAFT_MUTATION_LIMITER_FORGET_HOME))
         return 0;
     for (uint32_t size = 1; size <= LIMITER_SHARDS_MAX; size *= 2) {

@@ -7,8 +7,8 @@
  * or is written too often. Then the session mends that, and the operation plans the charge anew.
  *
  * Invariants
- *   SESSION-1  A charge that was done, or may have been done, is never sent again without a token.
- *   SESSION-2  A session ends: it mends at most SESSION_ROUNDS_MAX times. */
+ *   CHARGE-1  A charge that was done, or may have been done, is never sent again without a token.
+ *   CHARGE-2  A session ends: it mends at most SESSION_ROUNDS_MAX times. */
 #pragma once
 
 #include "engine/transaction/transaction.h"

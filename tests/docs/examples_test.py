@@ -49,6 +49,7 @@ NOT_RUN = {  # how a command begins: why it is not run here
     "tools/cluster demo": "lasts minutes; tests/fresh/run runs it",
     "cmake": "builds, or installs what was built",
     "tools/suite": "runs this test",
+    "tools/mutate --only": "builds for minutes; tools/test --long runs it",
     "build/asan/tests/": "a test, which ctest runs",
     "SEED=7 build/asan/tests/": "a test, which ctest runs",
     "weir sim --policy": "a policy that is built first; tests/policy_test.py runs it",

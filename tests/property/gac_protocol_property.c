@@ -481,6 +481,7 @@ TEST(test_dear_requests_add_one_debt)
     assert_true(taken_by_all > 0);
 }
 
+/* LEDGER-6 */
 TEST(test_frames_in_any_order_mint_nothing)
 {
     taken_by_all = 0;

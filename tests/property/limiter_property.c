@@ -37,7 +37,7 @@ static void random_commands(struct prng *p)
         fail_msg("%s", fault);
 }
 
-/* LIMITER-1 to LIMITER-7 */
+/* LIMITER-4. LIMITER-1 to LIMITER-7 */
 TEST(no_tokens_are_made_or_lost_whatever_happens_to_commands)
 {
     check_seeds(SEEDS, random_commands);

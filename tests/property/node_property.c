@@ -192,6 +192,7 @@ static void any_schedule_keeps_to_the_model(struct prng *p)
     assert_true(run_schedule(&again) == first);
 }
 
+/* NODE-2 */
 TEST(a_node_keeps_to_a_naive_model_under_any_schedule)
 {
     check_seeds(20, any_schedule_keeps_to_the_model);

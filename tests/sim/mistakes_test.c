@@ -66,6 +66,7 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
 #define THREE_NODES    .nodes = 3, .replicas = 3
 #define CLIENTS(count) .clients = (count)
 #define MS(ms)         .length_ms = (ms)
+#define EXTRA(name)    .extras = SIM_EXTRA_BIT(SIM_##name), .extras_forced = true
 
 /* clang-format off */
 
@@ -134,6 +135,17 @@ MISTAKE(a_decision_told_before_it_is_durable, RAFT_MUTATION_DECIDE_EARLY, 6,
 MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 83,
         .faults = FAULT(CRASH) | FAULT(CUT) | FAULT(PAUSE), TRANSACTS)
 
+/* Parts of a transaction take unequal times, and others come between. */
+#define SLOW_PARTS FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000)
+MISTAKE(a_check_takes_no_lock, RAFT_MUTATION_CHECK_UNLOCKED, 44, SLOW_PARTS)
+MISTAKE(a_query_in_spite_of_a_lock, RAFT_MUTATION_SCAN_LOCKED, 1, TRANSACTS, CLIENTS(1))
+MISTAKE(a_deletion_that_is_decided_does_nothing, RAFT_MUTATION_KEEP_DELETED, 1, TRANSACTS, CLIENTS(1))
+MISTAKE(a_token_stands_for_any_request, RAFT_MUTATION_ANY_DIGEST, 1, TRANSACTS, CLIENTS(1))
+MISTAKE(a_snapshot_without_tokens, RAFT_MUTATION_FORGET_TOKENS, 1, FORCED(FAULT(WIPE)), TRANSACTS, CLIENTS(1))
+MISTAKE(what_was_given_up_is_forgotten, RAFT_MUTATION_FORGET_FENCE, 75,
+        FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000))
+MISTAKE(a_decided_part_is_refused, RAFT_MUTATION_REFUSE_DECIDED, 5, TRANSACTS, CLIENTS(1))
+
 /* ---- time to live: an item that is written anew must stay ---- */
 #define EXPIRIES THREE_NODES, CLIENTS(1), .expiries = 12, MS(4000)
 MISTAKE(an_item_expires_unjudged, RAFT_MUTATION_EXPIRE_UNJUDGED, 2, EXPIRIES)
@@ -145,6 +157,14 @@ MISTAKE(a_change_makes_no_stream_record, RAFT_MUTATION_SKIP_STREAM, 4, STREAMS)
 MISTAKE(a_change_makes_two_stream_records, RAFT_MUTATION_DOUBLE_STREAM, 4, STREAMS)
 MISTAKE(a_write_after_its_shards_end, RAFT_MUTATION_OUTLIVE_SHARD, 1, STREAMS)
 MISTAKE(a_snapshot_without_stream_records, RAFT_MUTATION_FORGET_STREAM, 4, FORCED(FAULT(WIPE)), STREAMS)
+
+/* ---- streams and time to live, in tables that have more than one feature or change all the time ---- */
+MISTAKE(a_late_step_ends_a_later_change, RAFT_MUTATION_ANY_SETTLE, 13,
+        FORCED(FAULT(SLOW_DISK)), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES), .expiries = 6, .follows = 6, MS(8000))
+MISTAKE(a_part_of_a_transaction_makes_no_stream_record, RAFT_MUTATION_SKIP_STREAM, 1,
+        THREE_NODES, CLIENTS(1), EXTRA(MIXED), .transacts = 4, MS(3000))
+MISTAKE(a_change_makes_no_record_of_a_stream_that_is_trimmed, RAFT_MUTATION_SKIP_STREAM, 1,
+        THREE_NODES, CLIENTS(1), EXTRA(SHORT_TIMES), .follows = 8, MS(4000))
 
 /* ---- write sharding: an item is at one place, and every reader finds it there ---- */
 #define SHARDED_KEYS THREE_NODES, .routers = 3, CLIENTS(24)

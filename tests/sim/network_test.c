@@ -218,3 +218,30 @@ TEST(a_resumed_process_hears_held_datagrams_or_its_links_first)
         world_destroy(w);
     }
 }
+
+/* The sender has given its link up, and uses another one; then the bytes of the lost link arrive. */
+TEST(late_bytes_arrive_though_their_link_is_lost)
+{
+    enum {
+        LATE_MS = 500
+    };
+    (void)state;
+    for (int late = 0; late < 2; late++) {
+        struct world *w = world_create((struct network_speed){0});
+        const struct seen *s = &w->receiver;
+        world_run(w);
+        network_delay(w->network, SENDER, RECEIVER, late ? LATE_MS * NS_PER_MS : 0);
+        network_send(w->network, w->link, bytes_of(10));
+        network_delay(w->network, SENDER, RECEIVER, 0);
+        network_reset(w->network, SENDER, RECEIVER);
+        w->link = network_connect(w->network, SENDER, RECEIVER);
+        network_send(w->network, w->link, bytes_of(20));
+        const int64_t sent_us = w->scheduler.now.ns / NS_PER_US;
+        world_run(w);
+        assert_int_equal(s->count, 1 + late);
+        assert_int_equal(s->size[0], 20);
+        assert_true(!late || s->size[1] == 10);
+        assert_true(!late || s->at_us[1] - sent_us >= LATE_MS * 1000);
+        world_destroy(w);
+    }
+}

@@ -16,6 +16,7 @@ static bool violates(const struct sim_options *o, uint64_t *hash)
     return result.violated;
 }
 
+/* NODE-1: a clock, a thread or a global would show. */
 TEST(the_same_seed_gives_the_same_run)
 {
     const uint64_t first = check_first_seed(1);

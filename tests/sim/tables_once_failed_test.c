@@ -22,7 +22,8 @@
  * that a part which was split off used again. 22001740: a piece of a new index that took longer than
  * its caller waits was begun anew for ever. 22003940: a late word brought a table's former indexes
  * back. 22005513: a feed that began anew counted twice what went. 22008175: a feed took the first error
- * of a read for the end of the changes. */
+ * of a read for the end of the changes. 7002: followers took the
+ * lock of a large item with local indexes for malformed, as it cost more than one item. */
 
 SEED_PASSES(1040, .faults = SIM_FAULTS_ALL)
 SEED_PASSES(5103, .faults = SIM_FAULTS_ALL)
@@ -55,6 +56,7 @@ SEED_PASSES(22008175, .faults = SIM_FAULTS_ALL)
 SEED_PASSES(2810, .faults = SIM_FAULTS_ALL, .transacts = 4)
 SEED_PASSES(401, .faults = SIM_FAULTS_ALL, .transacts = 5)
 SEED_PASSES(944, .faults = SIM_FAULTS_ALL, .transacts = 5)
+SEED_PASSES(7002, .faults = SIM_FAULTS_ALL, .transacts = 4, .length_ms = 2000)
 SEED_PASSES(23201527, .faults = SIM_FAULTS_ALL)
 SEED_PASSES(25000352, .faults = SIM_FAULTS_ALL)
 SEED_PASSES(10, .faults = SIM_FAULT_BIT(SIM_DRAIN), .nodes = 4, .replicas = 2, .gac = SIM_GAC_NONE,

@@ -1,5 +1,7 @@
 #include "tests/support/expression_scene.h"
 
+#include "engine/expression/condition.h"
+#include "engine/expression/program.h"
 #include "router/expression/names.h"
 #include "tests/check.h"
 
@@ -69,4 +71,15 @@ const char *expression_scene_text(struct expression_scene *s, const char *parame
     struct slice kept = arena_copy(&s->arena, buffer_slice(&said.text));
     fault_deinit(&said);
     return (const char *)kept.data;
+}
+
+void expression_scene_program(struct buffer *out, const char *condition)
+{
+    struct expression_names names = {0};
+    struct expression_fault fault;
+    struct arena arena = {0};
+    const struct condition *tree = condition_parse(slice_of(condition), &names, &arena, &fault);
+    assert_non_null(tree);
+    program_encode(out, tree);
+    arena_deinit(&arena);
 }

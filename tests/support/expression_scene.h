@@ -22,3 +22,6 @@ const char *expression_scene_json(struct expression_scene *s, struct slice item)
 /* The service's text of a fault of `parameter`. */
 const char *expression_scene_text(struct expression_scene *s, const char *parameter,
                                   const struct expression_fault *fault);
+
+/* Appends the program of a condition without names and values. */
+void expression_scene_program(struct buffer *out, const char *condition);

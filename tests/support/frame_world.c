@@ -58,7 +58,7 @@ static struct slice encoded(const struct buffer *b)
 static uint32_t class_of(struct slice frame)
 {
     enum {
-        ENVELOPE_HEAD = 70
+        ENVELOPE_HEAD = 90
     };
     uint32_t key = frame.data[0];
     if (key == MESSAGE_REQUEST && frame.size > 9)
@@ -315,7 +315,49 @@ bool frame_world_is_available(struct frame_world *w)
     return true;
 }
 
+void frame_world_fetch(struct frame_world *w, struct slice name, struct arena *arena,
+                       struct buffer *bytes, struct table *out)
+{
+    struct request r = {.op = REQUEST_TABLE_GET, .table.name = name};
+    struct slice body;
+    while (frame_world_ask(w, &r, &body) != REPLY_OK)
+        frame_world_pass(w, 20);
+    arena_reset(arena);
+    buffer_set(bytes, body);
+    must(table_decode(buffer_slice(bytes), arena, out) == STATUS_OK);
+}
+
+void frame_world_create_table(struct frame_world *w, const struct table_spec *spec,
+                              struct arena *arena, struct buffer *bytes, struct table *out)
+{
+    struct buffer body = {0};
+    table_spec_encode(&body, spec);
+    struct request r = {.op = REQUEST_TABLE_CREATE,
+                        .table = {.name = spec->name, .spec = buffer_slice(&body)}};
+    must(frame_world_ask(w, &r, NULL) == REPLY_OK);
+    do {
+        frame_world_pass(w, 50);
+        frame_world_fetch(w, spec->name, arena, bytes, out);
+    } while (out->status != TABLE_ACTIVE);
+    buffer_deinit(&body);
+}
+
 /* ---- life ---- */
+
+void frame_world_pause(struct frame_world *w, uint32_t node, int64_t ms)
+{
+    world_pause(&w->world, node, instant_add(w->world.scheduler.now, duration_ms(ms)));
+}
+
+struct node *frame_world_node(struct frame_world *w, uint32_t node)
+{
+    return node_process_node(w->world.nodes[node]);
+}
+
+struct instant frame_world_clock(struct frame_world *w, uint32_t node)
+{
+    return sim_clock_read(world_clock(&w->world, node), w->world.scheduler.now);
+}
 
 void frame_world_restart(struct frame_world *w)
 {

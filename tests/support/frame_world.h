@@ -11,6 +11,7 @@
 #include "base/prng.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/decision.h"
+#include "engine/node/node.h"
 
 enum {
     FRAME_WORLD_NODES = 3
@@ -39,6 +40,17 @@ enum reply_code frame_world_ask(struct frame_world *w, struct request *r, struct
 /* The same to this node only. REPLY_UNKNOWN: no answer within a second. */
 enum reply_code frame_world_ask_node(struct frame_world *w, uint32_t node, struct request *r,
                                      struct slice *body);
+/* The table as the catalog has it. Its slices lend from `bytes` and the arena. */
+void frame_world_fetch(struct frame_world *w, struct slice name, struct arena *arena,
+                       struct buffer *bytes, struct table *out);
+/* Creates a table, and waits until it is active. */
+void frame_world_create_table(struct frame_world *w, const struct table_spec *spec,
+                              struct arena *arena, struct buffer *bytes, struct table *out);
+/* The node does nothing for so long; its clock goes on. */
+void frame_world_pause(struct frame_world *w, uint32_t node, int64_t ms);
+/* The state machine of a node, for a test that gives it an event by hand, and the time by its clock. */
+struct node *frame_world_node(struct frame_world *w, uint32_t node);
+struct instant frame_world_clock(struct frame_world *w, uint32_t node);
 /* Asks the leader of the catalog, as the controller does. */
 void frame_world_decide(struct frame_world *w, enum catalog_op op, const struct decision *d);
 /* One node crashes, and starts again after this time. */

@@ -8,6 +8,7 @@
 #include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
 #include "engine/message/stream_messages.h"
+#include "engine/message/transaction_messages.h"
 #include "server/node_recovery.h"
 #include "tests/check.h"
 #include "tests/temporary.h"
@@ -39,6 +40,8 @@ static void take_answer(struct lone_node *w, const struct reply *r)
         a->frozen = (struct frozen){r->frozen.index, r->frozen.term};
     } else if (r->kind == ANSWER_SESSION) {
         a->session = reply_session(r)->id;
+    } else if (r->kind == ANSWER_STATE) {
+        a->decided = reply_state(r)->decided;
     } else if (r->kind == ANSWER_RECORDS) {
         a->closed = reply_records(r)->closed;
         a->trimmed = reply_records(r)->trimmed;

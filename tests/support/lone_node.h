@@ -29,6 +29,7 @@ struct answer {
     uint32_t count;
     uint32_t scanned;
     uint8_t fault;    /* enum update_fault */
+    uint8_t decided;  /* enum transaction_state */
     uint64_t session; /* of rows of an index */
     bool closed;      /* of records of a stream, as the next ones */
     bool trimmed;

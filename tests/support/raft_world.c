@@ -582,7 +582,7 @@ uint64_t paper_propose(struct paper *w, uint32_t node, uint32_t size)
     memcpy(bytes, &id, sizeof id);
     if (n->proposal_count == PAPER_WAITING_MAX ||
         raft_propose(n->raft, paper_local(w, n), LOG_WRITE, slice_make(bytes, 4),
-                     slice_make(bytes + 4, size - 4), &index) != RAFT_OK)
+                     slice_make(bytes + 4, size - 4), false, &index) != RAFT_OK)
         return 0;
     w->next_id = id;
     n->proposals[n->proposal_count++] = (struct paper_proposal){id, index, raft_term(n->raft)};

@@ -232,6 +232,11 @@ TEST(settings_that_do_not_fit_are_refused_by_both_names)
         {"report_ms", "1000", "report_deadline_ms = 1000 must be more than 1000: report_ms = 1000"},
         {"follower_max_bytes", "1GiB", "log_segment_bytes = 16777216 must be at least 1073741824"},
         {"map_max_bytes", "1MiB", "map_max_bytes = 1048576 must be at least 268435456"},
+        {"transaction_token_ms", "4999",
+         "transaction_token_ms = 4999 must be at least 5000: request_deadline_ms"},
+        {"transaction_fence_ms", "4999",
+         "transaction_fence_ms = 4999 must be at least 5000: request_deadline_ms"},
+        {"salting_keep_ms", "599999", "salting_keep_ms = 599999 must be at least 600000: transact"},
         {"split_fill_percent", "80",
          "split_percent = 80 must be more than 80: split_fill_percent = 80 (the pieces would be "
          "split again)"},

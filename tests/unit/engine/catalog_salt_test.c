@@ -65,6 +65,7 @@ TEST(a_key_grows_and_keeps_its_former_numbers_until_all_has_moved)
     catalog_world_deinit(&w);
 }
 
+/* SALT-5 */
 TEST(a_key_leaves_once_its_items_are_back)
 {
     struct catalog_world w;
@@ -202,6 +203,7 @@ TEST(a_table_of_counters_has_no_stream)
     catalog_world_deinit(&w);
 }
 
+/* SALT-4 */
 TEST(what_rests_on_an_older_view_is_refused)
 {
     static const char *const TEXT = "the key is not as the decision saw it";

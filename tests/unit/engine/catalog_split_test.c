@@ -68,6 +68,24 @@ TEST(boosts_survive_a_cut_where_the_nodes_can_carry_them)
     }
 }
 
+/* The parent's epochs are those of its log. A child has a log of its own. */
+TEST(a_child_begins_at_epoch_1_whatever_its_parents_is)
+{
+    struct catalog_world w;
+    uint8_t key[12];
+    catalog_world_init(&w, NODES);
+    for (uint32_t cuts = 1; cuts <= 3; cuts++) {
+        struct table_split s = split_of(catalog_world_at(&w, 0));
+        s.cuts[0] = catalog_world_key(s.table_id, UINT64_C(1) << (60 - cuts), key);
+        table_split_share_equally(&s);
+        assert_int_equal(catalog_world_split(&w, &s), REPLY_OK);
+        assert_int_equal(catalog_world_at(&w, 0)->epoch, 1 + cuts);
+        assert_int_equal(catalog_world_at(&w, 1)->epoch, 1);
+        assert_int_equal(settle(&w, catalog_world_table(&w)->partition_count), REPLY_OK);
+    }
+    catalog_world_deinit(&w);
+}
+
 static void cut_at_random(struct prng *p)
 {
     struct catalog_world w;

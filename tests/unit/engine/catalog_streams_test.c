@@ -12,12 +12,13 @@ enum {
 };
 
 static int64_t wall_ms;
+static int64_t behind_ms; /* of the clocks of most nodes behind that of the catalog's leader */
 
 static enum reply_code change(struct catalog_world *w, enum stream_view view)
 {
     struct catalog_command c = catalog_world_command(w, CATALOG_UPDATE);
     c.spec.stream = (uint8_t)(1 + view);
-    c.wall_ms = wall_ms += 1000;
+    c.wall_ms = c.agreed_ms = wall_ms += 1000;
     const enum reply_code code = catalog_world_apply(w, &c);
     if (code == REPLY_OK) {
         assert_int_equal(catalog_world_table(w)->status, TABLE_UPDATING);
@@ -96,6 +97,25 @@ TEST(a_split_closes_a_shard_and_opens_two)
     catalog_world_deinit(&w);
 }
 
+/* Its partition writes into it until the group has split: the time for which it is kept begins then. */
+TEST(a_shard_is_closed_when_its_split_has_settled)
+{
+    struct catalog_world w;
+    open_world(&w);
+    assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_OK);
+    const struct partition_info parent = *catalog_world_at(&w, 0);
+    cut(&w, 0);
+    struct catalog_command c = catalog_world_command(&w, CATALOG_SETTLE);
+    catalog_command_settles(&c, catalog_world_table(&w));
+    c.wall_ms = wall_ms + 5000;
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    assert_false(table_is_splitting(catalog_world_table(&w)));
+    const struct table_shard *s =
+        table_stream_shard(&streams_of(&w)->at[0], parent.id, parent.epoch);
+    assert_int_equal(s->closed_ms, c.wall_ms);
+    catalog_world_deinit(&w);
+}
+
 TEST(what_is_not_so_is_refused)
 {
     struct catalog_world w;
@@ -142,11 +162,13 @@ static enum reply_code merge(struct catalog_world *w)
     struct catalog_command c = catalog_world_command(w, CATALOG_MERGE);
     c.decision = buffer_slice(&b);
     c.wall_ms = wall_ms;
+    c.agreed_ms = wall_ms - behind_ms;
     const enum reply_code code = catalog_world_apply(w, &c);
     buffer_deinit(&b);
     return code;
 }
 
+/* STREAMS-2 */
 TEST(no_partitions_are_merged_while_records_may_be_wanted)
 {
     struct catalog_world w;
@@ -157,6 +179,9 @@ TEST(no_partitions_are_merged_while_records_may_be_wanted)
     assert_int_equal(change(&w, STREAM_OFF), REPLY_OK);
     assert_int_not_equal(merge(&w), REPLY_OK);
     wall_ms += 100000;
+    behind_ms = 100000; /* one clock that is ahead forgets nothing */
+    assert_int_not_equal(merge(&w), REPLY_OK);
+    behind_ms = 0;
     assert_int_equal(merge(&w), REPLY_OK);
     assert_int_equal(change(&w, STREAM_NEW_IMAGE), REPLY_TABLE_BUSY);
     catalog_world_deinit(&w);

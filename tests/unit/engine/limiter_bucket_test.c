@@ -51,6 +51,7 @@ TEST(a_shard_comes_from_the_one_without_its_highest_bit)
     }
 }
 
+/* LIMITER-3 */
 TEST(refilling_twice_equals_refilling_once)
 {
     struct prng p = prng_seeded(check_first_seed(7));

@@ -127,6 +127,7 @@ TEST(a_new_table_on_demand_has_partitions_for_what_it_starts_with)
     world_deinit(&w);
 }
 
+/* MODES-2 */
 TEST(a_peak_is_kept_and_makes_ready_for_twice_as_much)
 {
     struct world w;
@@ -175,6 +176,7 @@ TEST(nodes_are_promised_to_what_tables_on_demand_have_shown_to_need)
 
 /* ---- warm throughput ---- */
 
+/* MODES-1 */
 TEST(a_table_is_created_with_partitions_for_its_warm_throughput)
 {
     struct world w;

@@ -264,6 +264,31 @@ TEST(an_item_may_be_at_its_former_homes_oldest_first)
     scene_close(&s);
 }
 
+/* MOVER-4, SALT-7: a token is asked for wherever it may be known, at the home by the most shards, too. */
+TEST(an_item_was_of_late_at_every_home_up_to_the_widest)
+{
+    struct scene s;
+    uint32_t out[SHARDS_MAX], by_widest = 0;
+    scene_open(&s);
+    struct salted_key k = *scene_a(&s);
+    k.widest = 9;
+    for (uint32_t i = 0; i < SORTS; i++) {
+        const struct slice key = key_of(&s.key, slice_of("a"), i);
+        const uint32_t home = salted_home(&k, key), widest = salted_home_by(&k, key, k.widest);
+        const uint32_t count = salted_recent_homes(&k, key, out);
+        for (uint32_t shards = 1; shards <= k.widest; shards++) {
+            const uint32_t was = salted_home_by(&k, key, shards);
+            bool has = was == home;
+            for (uint32_t j = 0; j < count; j++)
+                has |= out[j] == was;
+            assert_true(has);
+        }
+        by_widest += widest == k.widest - 1; /* at no other home */
+    }
+    assert_true(by_widest > 0);
+    scene_close(&s);
+}
+
 TEST(shards_that_items_leave_have_the_lower_rank)
 {
     struct salted_key k = {.shards = 8, .before_count = 2, .before = {2, 4}};

@@ -127,6 +127,7 @@ TEST(a_router_that_begins_asks_before_it_takes_its_part)
     }
 }
 
+/* LEDGER-7 */
 TEST(a_dear_request_that_is_denied_is_no_denial_of_cheap_ones)
 {
     struct pair p;
@@ -254,6 +255,7 @@ TEST(a_router_that_owes_more_than_the_bank_holds_is_served_again)
     }
 }
 
+/* LEDGER-5 */
 TEST(keys_that_nobody_uses_are_forgotten)
 {
     struct pair p;

@@ -28,6 +28,7 @@ static enum reply_code put(struct lone_node *w, uint32_t name, size_t size)
     return lone_answer(w)->code;
 }
 
+/* COLLECTION-1 */
 TEST(a_collection_takes_exactly_its_limit_across_a_restart)
 {
     struct lone_node w;
@@ -47,6 +48,7 @@ TEST(a_collection_takes_exactly_its_limit_across_a_restart)
     lone_deinit(&w);
 }
 
+/* COLLECTION-2 */
 TEST(what_is_in_flight_counts)
 {
     struct lone_node w;
@@ -84,6 +86,7 @@ TEST(what_it_counts_is_no_item)
     lone_deinit(&w);
 }
 
+/* COLLECTION-3 */
 TEST(no_cut_divides_one)
 {
     struct lone_node w;

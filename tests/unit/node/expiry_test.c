@@ -4,6 +4,8 @@
 #include "base/config.h"
 #include "engine/item/item_time.h"
 #include "engine/message/frames.h"
+#include "engine/node/expiry_scan.h"
+#include "engine/node/node_internal.h"
 #include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 
@@ -209,6 +211,7 @@ TEST(items_whose_time_is_over_go_and_the_counts_stay_true)
     scene_close(&s);
 }
 
+/* EXPIRY-2 */
 TEST(an_item_goes_within_the_window_after_its_time_and_not_before)
 {
     struct scene s;
@@ -247,6 +250,7 @@ TEST(a_deletion_is_judged_by_the_newest_write_even_if_it_is_in_flight)
     scene_close(&s);
 }
 
+/* EXPIRY-4 */
 TEST(an_expiry_costs_nothing_and_needs_a_time_that_is_over)
 {
     struct scene s;
@@ -295,6 +299,7 @@ TEST(expiry_goes_on_after_a_crash_in_the_middle)
     scene_close(&s);
 }
 
+/* EXPIRY-3 */
 TEST(no_more_items_go_than_the_rate_allows)
 {
     enum {
@@ -434,5 +439,39 @@ TEST(an_expiry_is_a_deletion_and_no_part_of_a_transaction)
     r.write.transaction = slice_of("x");
     lone_ask(&s.w, &r);
     lone_assert_answer(&s.w, REPLY_MALFORMED);
+    scene_close(&s);
+}
+
+/* A round of another leader, or of another range, or an answer to its deletions. */
+TEST(a_round_that_is_over_reads_nothing_and_hears_no_answer)
+{
+    struct scene s;
+    scene_init(&s);
+    scene_open(&s);
+    scene_propose(&s, 1, 100);
+    lone_write_all(&s.w);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    for (int ms = 0; p->expiry == NULL; ms++, lone_pass(&s.w, 1))
+        assert_true(ms < 10000);
+    p->expiry->scanning = true;
+    p->expiry->may_read = 1;
+    assert_true(expiry_scan_wants(p));
+    p->led++;
+    assert_false(expiry_scan_wants(p));
+    p->led--;
+    p->info.epoch++;
+    assert_false(expiry_scan_wants(p));
+    p->info.epoch--;
+    assert_true(expiry_scan_wants(p));
+    struct expiry *expiry = &s.w.node->expiry;
+    const struct reply reply = {.code = REPLY_OVERLOADED};
+    const struct call_answer answer = {.kind = CALL_EXPIRY, .subject = p->info.id, .reply = &reply};
+    p->expiry->calls = 1;
+    expiry->calls_out[0].number = p->expiry->number + 1;
+    expiry_answered(expiry, &answer);
+    assert_int_equal(p->expiry->calls, 1);
+    expiry->calls_out[0].number = p->expiry->number;
+    expiry_answered(expiry, &answer);
+    assert_int_equal(p->expiry->calls, 0);
     scene_close(&s);
 }

@@ -1,11 +1,12 @@
 /* The feed of a base partition: what it carries to a global index, and when it refuses writes. */
 #include "base/config.h"
 #include "base/gac_policy.h"
+#include "engine/catalog/split.h"
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/feed.h"
+#include "engine/node/feed_internal.h"
 #include "engine/node/node_internal.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
@@ -48,15 +49,21 @@ static void scene_open(struct scene *s, int64_t index_wcu)
     s->w.globals = buffer_slice(&s->globals);
 }
 
-static void scene_table(struct scene *s)
+static void scene_fetch_index(struct scene *s)
 {
-    lone_open_table(&s->w, 1000, 1000);
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t/by-v")};
     lone_ask(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     buffer_set(&s->table_bytes, buffer_slice(&lone_answer(&s->w)->body));
+    arena_reset(&s->arena);
     assert_int_equal(table_decode(buffer_slice(&s->table_bytes), &s->arena, &s->index), STATUS_OK);
     assert_int_equal(s->index.index_of, s->w.table.id);
+}
+
+static void scene_table(struct scene *s)
+{
+    lone_open_table(&s->w, 1000, 1000);
+    scene_fetch_index(s);
 }
 
 static void scene_close(struct scene *s)
@@ -93,7 +100,6 @@ static uint32_t scene_rows(struct scene *s)
 /* Whether the index has a row of the name with this version. */
 static bool scene_has(struct scene *s, uint32_t name, uint32_t version)
 {
-    const struct partition_info *p = &s->index.partitions[0];
     const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
     struct buffer key = {0};
     lone_key(&s->w, name);
@@ -101,6 +107,7 @@ static bool scene_has(struct scene *s, uint32_t name, uint32_t version)
     storage_key_skip_hash(&item_key);
     storage_key_append_collection(&key, s->index.id, &v);
     buffer_append_slice(&key, item_key);
+    const struct partition_info *p = table_partition_of(&s->index, buffer_slice(&key));
     struct request r = {.op = REQUEST_GET, .partition = p->id, .epoch = p->epoch};
     r.get.key = buffer_slice(&key);
     r.get.consistent = true;
@@ -166,6 +173,72 @@ TEST(changes_outlive_a_crash)
     lone_crash(&s.w);
     scene_pass(&s, 50);
     lone_assert_verified(&s.w, 4);
+    scene_close(&s);
+}
+
+/* Cuts the index in the middle of its hashes: each half has half of its units. */
+static void scene_cut_index(struct scene *s)
+{
+    struct buffer body = {0};
+    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    struct table_split split = {.table_id = s->index.id,
+                                .partition = s->index.partitions[0].id,
+                                .epoch = s->index.partitions[0].epoch,
+                                .cut_count = 1};
+    split.cuts[0] = storage_key_write_bound(cut, s->index.id, UINT64_C(1) << 63);
+    table_split_share_equally(&split);
+    table_split_encode(&body, &split);
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    lone_ask(&s->w, &r);
+    scene_pass(s, 500);
+    lone_assert_answer(&s->w, REPLY_OK);
+    scene_fetch_index(s);
+    assert_int_equal(s->index.partition_count, 2);
+    buffer_deinit(&body);
+}
+
+/* A version from `from` on whose rows lie in this half of the index. */
+static uint32_t scene_version_in(struct scene *s, uint32_t half, uint32_t from)
+{
+    struct buffer key = {0};
+    for (;; from++) {
+        const struct attr v = {ATTR_BINARY, slice_make(&from, sizeof from)};
+        buffer_clear(&key);
+        storage_key_append_collection(&key, s->index.id, &v);
+        if (table_partition_of(&s->index, buffer_slice(&key)) == &s->index.partitions[half])
+            break;
+    }
+    buffer_deinit(&key);
+    return from;
+}
+
+/* The old row's half of the index refuses, the new row's half takes it. Then the item changes again: the row
+ * that was written is an old one now. FEED-1. */
+TEST(a_row_that_was_written_in_a_failed_round_goes_when_the_item_changes_again)
+{
+    struct scene s;
+    scene_open(&s, 2);
+    lone_set(&s.w, "index_backlog_ms", "3600000");
+    scene_table(&s);
+    scene_cut_index(&s);
+    const uint32_t first = scene_version_in(&s, 0, 10), other = scene_version_in(&s, 0, first + 1);
+    const uint32_t second = scene_version_in(&s, 1, 10),
+                   third = scene_version_in(&s, 1, second + 1);
+    scene_put(&s, 1, first);
+    scene_pass(&s, 5000);
+    assert_true(scene_has(&s, 1, first));
+    scene_put(&s, 2, other); /* takes the only unit of the first half */
+    scene_pass(&s, 2);
+    assert_true(scene_has(&s, 2, other));
+    scene_put(&s, 1, second);
+    scene_pass(&s, 2);
+    assert_true(scene_has(&s, 1, second));
+    assert_true(scene_has(&s, 1, first)); /* refused */
+    scene_put(&s, 1, third);
+    scene_pass(&s, 20000);
+    assert_true(scene_has(&s, 1, third));
+    assert_false(scene_has(&s, 1, second));
+    assert_false(scene_has(&s, 1, first));
     scene_close(&s);
 }
 
@@ -492,6 +565,176 @@ TEST(a_backlog_is_as_old_as_its_changes_also_for_a_new_leader)
     lone_put_sized(&s.w, 10, 7, 10);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
     assert_int_equal(lone_answer(&s.w)->verdict.reason, ADMIT_REFUSED_INDEX);
+    scene_close(&s);
+}
+
+/* ---- a feed that is not what it was ---- */
+
+static struct feed *scene_feed(struct scene *s)
+{
+    return feed_live(&s->w.node->feeds, scene_base(s));
+}
+
+/* FEED-3: a row is never sent twice in a session. The index's disk is slower than a call's patience. */
+TEST(a_row_is_asked_for_once_however_long_it_takes)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    lone_put_sized(&s.w, 2, 7, 10);
+    assert_true(lone_write_begin(&s.w));
+    lone_write_end(&s.w, 0); /* applied: its row is on its way */
+    for (int ms = 0; s.w.node->proposals.count == 0; ms++, lone_pass(&s.w, 1))
+        assert_true(ms < 100);
+    const uint32_t proposed = s.w.node->proposals.count;
+    for (int ms = 0; ms < 700; ms++)
+        lone_pass(&s.w, 1);
+    assert_int_equal(s.w.node->proposals.count, proposed);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_rows(&s), 2);
+    scene_close(&s);
+}
+
+/* Between the end of a term and the end of the turn. */
+TEST(a_feed_of_another_term_takes_nothing_and_hears_no_answer)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    lone_put_sized(&s.w, 2, 7, 10);
+    assert_true(lone_write_begin(&s.w));
+    lone_write_end(&s.w, 0);
+    struct feed *f = scene_feed(&s);
+    for (int ms = 0; f->calls == 0; ms++, lone_pass(&s.w, 1))
+        assert_true(ms < 100);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    const struct reply done = {.code = REPLY_OK};
+    const struct call_answer answer = {
+        .kind = CALL_INDEX_ROW, .subject = p->info.id, .reply = &done};
+    p->led++;
+    assert_null(scene_feed(&s));
+    feeds_answered(&s.w.node->feeds, &answer);
+    p->led--;
+    assert_int_equal(f->calls, 1);
+    scene_pass(&s, 100);
+    assert_int_equal(f->calls, 0);
+    scene_close(&s);
+}
+
+/* What it has proposed to delete would be proposed again. */
+TEST(a_feed_begins_anew_once_what_is_proposed_is_applied)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    lone_put_sized(&s.w, 2, 7, 10);
+    assert_true(lone_write_begin(&s.w));
+    feeds_begin(&s.w.node->feeds, p);
+    lone_pass(&s.w, 1);
+    assert_true(scene_feed(&s)->lost);
+    lone_write_end(&s.w, 0);
+    lone_pass(&s.w, 1);
+    assert_false(scene_feed(&s)->lost);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_rows(&s), 2);
+    scene_close(&s);
+}
+
+/* FEED-2, and MOVE-2 for an item that would leave. */
+TEST(while_changes_are_not_known_none_is_added_and_no_item_leaves)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    const struct partition *p = scene_base(&s);
+    struct feeds *feeds = &s.w.node->feeds;
+    struct buffer item = {0};
+    buffer_set(&item, lone_item(&s.w, 7, 10));
+    lone_key(&s.w, 1);
+    const struct slice key = buffer_slice(&s.w.key);
+    env_begin_event(&s.w.node->env, s.w.now);
+    assert_true(feeds_let_go(feeds, p, key, buffer_slice(&item)));
+    scene_feed(&s)->lost = true;
+    assert_false(feeds_let_go(feeds, p, key, buffer_slice(&item)));
+    scene_feed(&s)->lost = false;
+    scene_feed(&s)->unread = true;
+    lone_put_sized(&s.w, 2, 7, 10);
+    assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
+    scene_feed(&s)->unread = false;
+    scene_put(&s, 2, 7);
+    buffer_deinit(&item);
+    scene_close(&s);
+}
+
+static enum reply_code scene_fill(struct scene *s, struct slice from)
+{
+    struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);
+    *request_edit_fill(&r) = (struct request_fill){from, s->index.id};
+    lone_ask(&s->w, &r);
+    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
+}
+
+/* The item's deletion at its old place, which its move prepares. */
+static enum reply_code scene_leave(struct scene *s, uint32_t name)
+{
+    struct request r = lone_request(&s->w, REQUEST_DELETE, name);
+    struct transaction_part part = {.id = {1, 1}, .anchor = r.write.key};
+    struct buffer bytes = {0};
+    transaction_part_walk(&(struct codec){.out = &bytes}, &part);
+    r.write.transaction = buffer_slice(&bytes);
+    r.write.moves = true;
+    lone_ask(&s->w, &r);
+    buffer_deinit(&bytes);
+    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
+}
+
+/* MOVE-2: the feed hears of the write when it is applied, and would tell indexes of it after the new place has. */
+TEST(an_item_does_not_leave_while_a_write_of_it_is_in_flight)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    scene_put(&s, 1, 7);
+    scene_pass(&s, 100);
+    lone_put_sized(&s.w, 1, 7, 20); /* the index's row stays where it is */
+    assert_int_equal(scene_leave(&s, 1), REPLY_OVERLOADED);
+    lone_write_all(&s.w);
+    scene_pass(&s, 100);
+    assert_int_equal(scene_leave(&s, 1), REPLY_UNKNOWN); /* it is on its way */
+    /* Nor is it filled into an index: the row would come after that of its new place. */
+    assert_int_equal(scene_fill(&s, s.w.table.partitions[0].lo), REPLY_OVERLOADED);
+    scene_close(&s);
+}
+
+/* Writes that were proposed for the table's former indexes say nothing of the new one. */
+TEST(an_index_is_filled_after_writes_that_do_not_know_it_and_piece_by_piece)
+{
+    struct scene s;
+    scene_open(&s, 1);
+    scene_table(&s);
+    for (uint32_t name = 0; name < 3; name++)
+        scene_put(&s, name, 7);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    const struct slice lo = s.w.table.partitions[0].lo;
+    struct buffer other = {0};
+    buffer_set(&other, lo);
+    buffer_append_u8(&other, 1);
+    p->indexed_from = raft_applied(p->raft) + 1;
+    assert_int_equal(scene_fill(&s, lo), REPLY_OVERLOADED);
+    p->indexed_from = 0;
+    assert_int_equal(scene_fill(&s, lo), REPLY_UNKNOWN);
+    assert_int_equal(scene_fill(&s, buffer_slice(&other)),
+                     REPLY_OVERLOADED); /* one is on its way */
+    buffer_deinit(&other);
     scene_close(&s);
 }
 

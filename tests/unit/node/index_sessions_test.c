@@ -73,6 +73,7 @@ static bool a_late_row_is_back(enum raft_mutation mutation)
     return back;
 }
 
+/* SESSION-1 */
 TEST(a_row_of_a_closed_session_is_refused)
 {
     assert_false(a_late_row_is_back(RAFT_MUTATION_NONE));

@@ -181,6 +181,7 @@ TEST(a_limit_change_keeps_tokens_totals_and_the_fraction)
     limiter_scene_deinit(&s);
 }
 
+/* LIMITER-5 */
 TEST(a_slow_limit_is_not_starved_by_frequent_requests)
 {
     struct limiter_scene s;

@@ -4,6 +4,7 @@
 #include "engine/limiter/bucket.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
+#include "tests/support/expression_scene.h"
 #include "tests/support/lone_node.h"
 
 enum {
@@ -149,5 +150,14 @@ TEST(a_command_is_the_whole_update)
     r = scene_take(&s, 1, 0, 0);
     r.write.limiter.size--;
     assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
+    /* A condition that is a program, and holds: nobody would evaluate it. */
+    struct buffer program = {0};
+    expression_scene_program(&program, "attribute_not_exists(x)");
+    r = scene_take(&s, 1, 0, 0);
+    r.write.condition = buffer_slice(&program);
+    assert_int_equal(scene_ask(&s, &r)->code, REPLY_MALFORMED);
+    r = scene_take(&s, 10, 0, 0);
+    assert_int_equal(tokens_of(scene_ask(&s, &r)), 0); /* no token was taken before */
+    buffer_deinit(&program);
     scene_close(&s);
 }

@@ -88,6 +88,48 @@ TEST(a_shard_divides_when_it_hears_of_the_growth)
     limiter_scene_deinit(&s);
 }
 
+/* LIMITER-7: who tells it has read shard 0 long ago. */
+TEST(a_shard_does_not_go_back_to_what_an_older_sender_knows)
+{
+    struct limiter_scene s;
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
+    limiter_scene_double(&s);
+    limiter_scene_open(&s, 1);
+    const struct limiter_shards older = s.known;
+    limiter_scene_double(&s);
+    limiter_scene_assert_takes(&s, 1, 1);
+    const uint64_t epoch = s.known.epoch;
+    assert_true(limiter_scene_bucket(&s, 1).epoch == epoch);
+    s.known = older;
+    limiter_scene_assert_takes(&s, 1, 1);
+    const struct limiter_bucket b = limiter_scene_bucket(&s, 1);
+    assert_true(b.epoch == epoch);
+    assert_int_equal(b.shards, 4);
+    assert_int_equal(b.gift_count, 1);
+    limiter_scene_deinit(&s);
+}
+
+/* Its closed item has expired, and a late command brings the gift of the growth before the merging. */
+TEST(a_shard_is_not_made_of_the_gift_of_a_former_growth)
+{
+    struct limiter_scene s;
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
+    limiter_scene_double(&s);
+    const struct limiter_gift gift = limiter_scene_bucket(&s, 0).gifts[0];
+    limiter_scene_halve(&s);
+    limiter_scene_double(&s);
+    buffer_clear(&s.items[1]);
+    struct limiter_command m = limiter_scene_command(&s, LIMITER_OPEN, 1);
+    m.gift = gift;
+    assert_true(s.known.grown[1] > gift.epoch);
+    assert_int_equal(limiter_scene_run(&s, &m), LIMITER_NO_CHANGE);
+    m.gift = limiter_scene_bucket(&s, 0).gifts[0];
+    assert_int_equal(limiter_scene_run(&s, &m), LIMITER_DONE);
+    limiter_scene_deinit(&s);
+}
+
 TEST(a_gift_is_set_aside_when_it_is_asked_for)
 {
     struct limiter_scene s;

@@ -23,6 +23,7 @@ static void open_partition(struct lone_node *w, const struct partition_info *p)
     open_partition_as_of(w, p, 1);
 }
 
+/* SPLIT-2 */
 TEST(a_range_does_not_change_by_what_the_catalog_says)
 {
     struct lone_node w;
@@ -272,6 +273,10 @@ TEST(a_deleted_table_leaves_nothing_and_its_name_is_free)
     lone_put(&w, 1, 1);
     lone_write_all(&w);
     lone_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
+    for (int i = 0; i < 5; i++) { /* the group ends, then its replica goes */
+        lone_pass(&w, 10);
+        lone_write_all(&w);
+    }
     struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t")};
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_TABLE_NOT_FOUND);
@@ -315,7 +320,7 @@ TEST(a_replica_of_a_group_with_more_nodes_than_are_named_is_not_started)
     lone_deinit(&w);
 }
 
-/* As where a late word of before a split comes beside a word for the child. */
+/* SPLIT-1. As where a late word of before a split comes beside a word for the child. */
 TEST(no_two_replicas_of_a_range_are_opened_at_once)
 {
     struct lone_node w;

@@ -19,6 +19,7 @@ enum {
 
 /* ---- writes in flight ---- */
 
+/* NODE-3 */
 TEST(a_write_is_answered_and_read_only_once_it_is_on_disk)
 {
     struct lone_node w;
@@ -60,6 +61,24 @@ TEST(a_write_sees_the_writes_in_flight_before_it)
     lone_crash(&w);
     lone_assert_verified(&w, 2);
     assert_int_equal(lone_get(&w, 1), 8);
+    lone_deinit(&w);
+}
+
+/* What is on the disk is an item; what is in flight is its deletion. */
+TEST(a_write_sees_a_deletion_in_flight)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
+    lone_put_sized(&w, 1, 5, 3000);
+    lone_write_all(&w);
+    lone_ask_for(&w, REQUEST_DELETE, 1);
+    assert_true(lone_write_begin(&w));
+    lone_put_sized(&w, 1, 6, 10);
+    lone_write_all(&w);
+    assert_int_equal(w.answers[w.answer_count - 1].consumed_mcu, 1000); /* of the new item alone */
+    assert_int_equal(lone_get(&w, 1), 6);
+    lone_assert_verified(&w, 1);
     lone_deinit(&w);
 }
 
@@ -242,6 +261,7 @@ TEST(stats_count_what_was_admitted_and_refused)
 
 /* ---- no space, and worse ---- */
 
+/* NODE-5 */
 TEST(a_log_without_space_refuses_and_takes_writes_again)
 {
     struct lone_node w;
@@ -289,6 +309,36 @@ TEST(a_full_map_refuses_writes_until_a_checkpoint_finds_room)
     lone_put(&w, 1, 3);
     lone_write_all(&w);
     assert_int_equal(lone_get(&w, 1), 3);
+    lone_deinit(&w);
+}
+
+/* A checkpoint that takes long: the next one cannot begin, and memory must not grow without end. */
+TEST(a_full_memtable_refuses_writes_until_it_is_stored)
+{
+    enum {
+        ITEM = 60000
+    };
+    struct lone_node w;
+    uint32_t done = 0;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "memtable_max_bytes", "128KiB");
+    lone_open_table(&w, 100, 100);
+    for (enum reply_code code = REPLY_OK; code == REPLY_OK; done++) {
+        assert_true(done < 20);
+        lone_put_sized(&w, done, 1, ITEM);
+        lone_write_all(&w);
+        code = lone_answer(&w)->code;
+        lone_pass(&w, 1);
+        assert_true(code == REPLY_OK || code == REPLY_OVERLOADED);
+    }
+    assert_true(w.checkpoint);
+    assert_in_range(
+        done, 4,
+        12); /* one memtable is being stored, the other one is twice as large as it may be */
+    lone_checkpoint_end(&w);
+    lone_put_sized(&w, done, 1, ITEM);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, done), 1);
     lone_deinit(&w);
 }
 

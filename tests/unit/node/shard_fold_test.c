@@ -197,6 +197,40 @@ TEST(a_crash_at_any_step_changes_no_sum)
     }
 }
 
+/* Nothing is written for so long that a call that may be repeated would be. A second addition would be refused
+ * for the lock of the first one, or be done after the move: MOVE-1. */
+TEST(an_addition_is_asked_for_once_however_long_it_takes)
+{
+    struct shards_scene s;
+    struct buffer item = {0}, from = {0}, hi = {0};
+    scene_open(&s, true);
+    const uint32_t shard = shards_is_upper(&s, 1) == shards_is_upper(&s, 0) ? 1 : 2;
+    put_cell(&s, 0, cell_item(&item, "1", NULL, NULL));
+    put_cell(&s, shard, cell_item(&item, "10", NULL, NULL));
+    struct request r = fold_request(&s, shard, 1, &from, &hi);
+    shards_ask(&s, &r); /* no map yet */
+    shards_pass(&s, 10);
+    lone_ask(&s.w, &r);
+    for (int ms = 0; s.w.node->shard_moves.all[0].step != SHARD_PUTTING; ms++) {
+        assert_true(ms < 100);
+        if (lone_write_begin(&s.w))
+            lone_write_end(&s.w, 0);
+        else
+            lone_pass(&s.w, 1);
+    }
+    for (int ms = 0; ms < 600; ms++)
+        lone_pass(&s.w, 1);
+    assert_int_equal(s.w.node->shard_moves.all[0].step, SHARD_PUTTING);
+    assert_int_equal(shards_finish(&s), REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->count, 1);
+    assert_int_equal(cell_count(&s, 0), 11);
+    assert_int_equal(cell_count(&s, shard), 0);
+    buffer_deinit(&item);
+    buffer_deinit(&from);
+    buffer_deinit(&hi);
+    shards_close(&s);
+}
+
 /* The cell stays, and is tried again. */
 TEST(what_cannot_be_added_stays)
 {

@@ -438,6 +438,7 @@ TEST(keys_that_wait_take_no_place_of_those_that_move)
     scene_close(&s);
 }
 
+/* MOVER-3 */
 TEST(no_more_items_are_moved_than_the_setting_says)
 {
     struct scene s;

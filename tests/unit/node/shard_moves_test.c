@@ -9,6 +9,7 @@
 
 /* ---- moves ---- */
 
+/* SALT-2 */
 TEST(an_item_goes_to_its_home_and_is_at_one_place)
 {
     for (int split = 0; split < 2; split++) {
@@ -33,6 +34,7 @@ TEST(an_item_goes_to_its_home_and_is_at_one_place)
     }
 }
 
+/* MOVE-3 */
 TEST(who_needs_the_same_item_shares_its_move)
 {
     struct shards_scene s;
@@ -96,7 +98,7 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
     }
 }
 
-/* The entry with the fence is followed by a write that was proposed before it was applied. */
+/* SALT-3. The entry with the fence is followed by a write that was proposed before it was applied. */
 TEST(a_move_sees_writes_from_before_the_fence)
 {
     struct shards_scene s;
@@ -298,7 +300,6 @@ TEST(cold_items_are_touched_before_they_move)
     shards_close(&s);
 }
 
-/* A lock of a transaction from before the fence. */
 /* A piece's next move takes the place of the one that has ended. Who else waited for that one is answered,
  * and the new move is not taken for done. */
 TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
@@ -347,13 +348,60 @@ TEST(a_move_in_the_place_of_another_one_has_nothing_of_it)
     shards_close(&s);
 }
 
+/* A part of another transaction, which is its anchor. */
+struct other_part {
+    uint8_t token[TRANSACTION_TOKEN_SIZE];
+    struct buffer anchor, bytes;
+    struct transaction_part part;
+};
+
+static void other_part_deinit(struct other_part *t)
+{
+    buffer_deinit(&t->anchor);
+    buffer_deinit(&t->bytes);
+}
+
+/* The request that locks the item in this shard. It lends until the part goes. */
+static struct request other_part_request(struct shards_scene *s, struct other_part *t,
+                                         uint32_t name, uint32_t shard)
+{
+    *t = (struct other_part){.token = {7}};
+    buffer_set(&t->anchor, shards_key(s, name, shard));
+    t->part = (struct transaction_part){.id = {1, 1},
+                                        .anchor = buffer_slice(&t->anchor),
+                                        .token = slice_make(t->token, sizeof t->token)};
+    transaction_part_walk(&(struct codec){.out = &t->bytes}, &t->part);
+    struct request r = shards_request(s, REQUEST_PUT, t->part.anchor);
+    r.write.key = t->part.anchor;
+    r.write.item = lone_item(&s->w, OLD, 10);
+    r.write.transaction = buffer_slice(&t->bytes);
+    return r;
+}
+
+static struct request other_part_decide(struct shards_scene *s, const struct other_part *t)
+{
+    struct request r = shards_request(s, REQUEST_TRANSACT_DECIDE, t->part.anchor);
+    *request_edit_transaction(&r) = (struct request_transaction){
+        .key = t->part.anchor, .id_high = 1, .id_low = 1, .token = t->part.token};
+    return r;
+}
+
+/* A request for the whole shard 0. */
+static struct request scene_whole_piece(struct shards_scene *s, struct buffer *from,
+                                        struct buffer *hi)
+{
+    buffer_set(from, shards_key(s, 0, 0));
+    from->size = storage_key_collection_size(buffer_slice(from));
+    return scene_piece(s, buffer_slice(from), hi, SHARDS);
+}
+
+/* MOVE-4. A lock of a transaction from before the fence. */
 TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
 {
     struct shards_scene s;
-    struct buffer part = {0}, anchor = {0}, hi = {0}, from = {0};
-    uint8_t token[TRANSACTION_TOKEN_SIZE] = {7};
+    struct other_part t;
+    struct buffer hi = {0}, from = {0};
     uint32_t requests;
-    (void)state;
     shards_open(&s);
     shards_salt(&s, 0, VERSION);
     const uint32_t name = shards_mover(&s, SHARDS);
@@ -361,34 +409,214 @@ TEST(a_piece_has_no_end_while_an_item_that_is_not_at_home_is_locked)
     while (shards_home(&s, home, SHARDS) != 0)
         home++;
     assert_int_equal(shards_put(&s, home, 0, OLD), REPLY_OK);
-    buffer_set(&anchor, shards_key(&s, name, 0));
-    struct transaction_part t = {
-        .id = {1, 1}, .anchor = buffer_slice(&anchor), .token = slice_make(token, sizeof token)};
-    transaction_part_walk(&(struct codec){.out = &part}, &t);
-    struct request r = shards_request(&s, REQUEST_PUT, buffer_slice(&anchor));
-    r.write.key = buffer_slice(&anchor);
-    r.write.item = lone_item(&s.w, OLD, 10);
-    r.write.transaction = buffer_slice(&part);
+    struct request r = other_part_request(&s, &t, name, 0);
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_LOCKED);
-    buffer_set(&from, shards_key(&s, 0, 0));
-    from.size = storage_key_collection_size(buffer_slice(&from));
-    r = scene_piece(&s, buffer_slice(&from), &hi, SHARDS);
+    r = scene_whole_piece(&s, &from, &hi);
     assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     assert_true(lone_answer(&s.w)->more);
-    assert_true(slice_equal(buffer_slice(&lone_answer(&s.w)->last), buffer_slice(&anchor)));
-    struct request decide = shards_request(&s, REQUEST_TRANSACT_DECIDE, buffer_slice(&anchor));
-    request_edit_transaction(&decide)->key = buffer_slice(&anchor);
-    request_edit_transaction(&decide)->id_high = request_edit_transaction(&decide)->id_low = 1;
-    request_edit_transaction(&decide)->token = t.token;
-    assert_int_equal(shards_ask(&s, &decide), REPLY_OK);
+    assert_true(slice_equal(buffer_slice(&lone_answer(&s.w)->last), t.part.anchor));
+    r = other_part_decide(&s, &t);
+    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
     assert_int_equal(scene_move_shard(&s, 0, SHARDS, &requests), 1);
     assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
     assert_int_equal(shards_get(&s, home, 0), OLD);
-    buffer_deinit(&part);
-    buffer_deinit(&anchor);
+    other_part_deinit(&t);
     buffer_deinit(&hi);
     buffer_deinit(&from);
+    shards_close(&s);
+}
+
+/* The map is known, an item moves for a piece, and another one is locked that was not there. */
+static void scene_lock_beside_piece(struct shards_scene *s, struct other_part *t, uint32_t *name,
+                                    struct buffer *from, struct buffer *hi)
+{
+    shards_open(s);
+    shards_salt(s, 0, VERSION);
+    *name = shards_mover(s, SHARDS);
+    assert_int_equal(shards_put(s, *name, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_move(s, *name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(s, 10);
+    uint32_t other = *name + 1;
+    while (shards_home(s, other, SHARDS) == 0)
+        other++;
+    struct request r = scene_whole_piece(s, from, hi);
+    lone_ask(&s->w, &r);
+    assert_int_equal(s->w.node->shard_moves.count, 1);
+    r = other_part_request(s, t, other, 0);
+    lone_ask(&s->w, &r);
+}
+
+static const struct answer *scene_answer_of_piece(struct shards_scene *s)
+{
+    for (int ms = 0; s->w.answer_count < 2; ms++) {
+        assert_true(ms < 1000);
+        shards_pass(s, 1);
+    }
+    return &s->w.answers[s->w.answers[0].last.size > 0 ? 0 : 1];
+}
+
+/* MOVE-4: it looks again when its items have moved. */
+TEST(a_piece_has_no_end_behind_an_item_that_is_locked_while_others_move)
+{
+    struct shards_scene s;
+    struct other_part t;
+    struct buffer hi = {0}, from = {0};
+    uint32_t name;
+    scene_lock_beside_piece(&s, &t, &name, &from, &hi);
+    const struct answer *a = scene_answer_of_piece(&s);
+    assert_int_equal(a->count, 1);
+    assert_true(a->more);
+    assert_true(slice_compare(buffer_slice(&a->last), t.part.anchor) <= 0);
+    other_part_deinit(&t);
+    buffer_deinit(&hi);
+    buffer_deinit(&from);
+    shards_close(&s);
+}
+
+/* What the partition is now says nothing of what it was. */
+TEST(a_piece_of_a_partition_that_was_cut_meanwhile_is_not_answered)
+{
+    struct shards_scene s;
+    struct other_part t;
+    struct buffer hi = {0}, from = {0};
+    uint32_t name;
+    scene_lock_beside_piece(&s, &t, &name, &from, &hi);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    p->info.epoch++;
+    for (int ms = 0; s.w.answer_count < 2; ms++) {
+        assert_true(ms < 1000);
+        shards_pass(&s, 1);
+    }
+    p->info.epoch--;
+    assert_int_equal((s.w.answers[0].code == REPLY_OVERLOADED) +
+                         (s.w.answers[1].code == REPLY_OVERLOADED),
+                     1); /* the lock is not the piece's */
+    other_part_deinit(&t);
+    buffer_deinit(&hi);
+    buffer_deinit(&from);
+    shards_close(&s);
+}
+
+/* MOVE-4: its time is over before all moves have begun. */
+TEST(a_piece_ends_before_the_first_item_whose_move_has_not_begun)
+{
+    enum {
+        ITEMS = 60
+    };
+    struct shards_scene s;
+    struct buffer hi = {0}, from = {0}, last = {0};
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    for (uint32_t name = 0; name < ITEMS; name++)
+        assert_int_equal(shards_put(&s, name, 0, 1 + name), REPLY_OK);
+    assert_int_equal(shards_move(&s, shards_mover(&s, SHARDS), 0, SHARDS), REPLY_OVERLOADED);
+    shards_pass(&s, 10); /* the map has come */
+    struct request r = scene_whole_piece(&s, &from, &hi);
+    lone_ask(&s.w, &r);
+    for (int ms = 0; ms <= SHARD_PIECE_MS; ms++)
+        lone_pass(&s.w, 1); /* nothing is written */
+    assert_int_equal(shards_finish(&s), REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->count, SHARD_PIECE_MOVES);
+    assert_true(lone_answer(&s.w)->more);
+    buffer_set(&last, buffer_slice(&lone_answer(&s.w)->last));
+    for (uint32_t name = 0; name < ITEMS; name++) {
+        if (slice_compare(shards_key(&s, name, 0), buffer_slice(&last)) < 0)
+            assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), 1 + name);
+    }
+    buffer_deinit(&hi);
+    buffer_deinit(&from);
+    buffer_deinit(&last);
+    shards_close(&s);
+}
+
+/* Begins to move an item whose partition's place is known. */
+static uint32_t scene_begin_move(struct shards_scene *s)
+{
+    shards_open(s);
+    shards_salt(s, 0, VERSION);
+    const uint32_t name = shards_mover(s, SHARDS);
+    assert_int_equal(shards_put(s, name, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_move(s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(s, 10);
+    struct request r = shards_moving(s, name, 0, SHARDS);
+    lone_ask(&s->w, &r);
+    return name;
+}
+
+/* What is prepared costs both sides: it is not given up because the node has no room for a moment. */
+TEST(a_move_waits_for_a_node_that_has_no_room)
+{
+    struct shards_scene s;
+    const uint32_t name = scene_begin_move(&s);
+    assert_true(lone_write_begin(&s.w)); /* the lock */
+    node_log_space(s.w.node, node_log_end(s.w.node), 0);
+    lone_write_end(&s.w, 0);
+    for (int ms = 0; ms < 100; ms++)
+        lone_pass(&s.w, 1);
+    assert_int_equal(s.w.answer_count, 0);
+    node_log_space(s.w.node, SEGMENT_BYTES, 0);
+    assert_int_equal(shards_finish(&s), REPLY_OK);
+    assert_int_equal(shards_get(&s, name, shards_home(&s, name, SHARDS)), OLD);
+    shards_close(&s);
+}
+
+/* The lock is never written in time: who asked is told, and what may have been locked is dropped. */
+TEST(a_move_whose_lock_is_not_known_is_given_up)
+{
+    struct shards_scene s;
+    const uint32_t name = scene_begin_move(&s);
+    for (int ms = 0; ms < 3000; ms++)
+        lone_pass(&s.w, 1);
+    assert_int_equal(lone_answer(&s.w)->code, REPLY_OVERLOADED);
+    assert_int_equal(s.w.node->shard_moves.count, 0);
+    shards_pass(&s, 12000);
+    shards_move_surely(&s, name, 0, SHARDS);
+    assert_int_equal(shards_places(&s, name), 1);
+    shards_close(&s);
+}
+
+/* An item is not said to be gone while its first write is on its way. */
+TEST(a_move_waits_for_a_write_in_flight)
+{
+    struct shards_scene s;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(&s, 10);
+    shards_move_surely(&s, name, 0, SHARDS);
+    const struct slice key = shards_key(&s, name, 0);
+    struct request put = shards_request(&s, REQUEST_PUT, key);
+    put.write.key = key;
+    put.write.item = lone_item(&s.w, OLD + 1, 10);
+    lone_ask(&s.w, &put);
+    struct request r = shards_moving(&s, name, 0, SHARDS);
+    lone_ask(&s.w, &r);
+    assert_int_equal(s.w.answer_count, 0);
+    shards_pass(&s, 100);
+    shards_close(&s);
+}
+
+/* A transaction has the item's new place. The move gives up, and drops its own lock at once: nobody waits
+ * until the leader gives up what nobody decides. */
+TEST(a_move_that_is_given_up_leaves_no_lock)
+{
+    struct shards_scene s;
+    struct other_part t;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS), home = shards_home(&s, name, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    struct request r = other_part_request(&s, &t, name, home);
+    assert_int_equal(shards_ask(&s, &r), REPLY_OK);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(&s, 10);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_LOCKED);
+    shards_pass(&s, 50);
+    assert_int_equal(shards_put(&s, name, 0, OLD + 1), REPLY_OK);
+    other_part_deinit(&t);
     shards_close(&s);
 }
 
@@ -409,6 +637,7 @@ static struct partition_stats scene_stats(struct shards_scene *s)
     return stats;
 }
 
+/* MOVE-2 */
 TEST(a_move_costs_nothing_and_streams_are_not_told)
 {
     struct shards_scene s;

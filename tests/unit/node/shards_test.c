@@ -222,6 +222,7 @@ TEST(a_range_goes_on_behind_many_items_of_other_shards)
     shards_close(&s);
 }
 
+/* LOCAL-1 */
 TEST(rows_of_a_local_index_are_in_the_shards_of_their_items)
 {
     struct shards_scene s;
@@ -280,5 +281,38 @@ TEST(a_range_of_cold_items_goes_on_behind_each_skip)
         assert_in_range(scene_read(&s, r, &items), 2, 2 * KEYS);
         assert_int_equal(items, KEYS / 2);
     }
+    shards_close(&s);
+}
+
+/* Its item is in no store yet: a piece that did not wait would pass it. SALT-3 */
+TEST(a_piece_waits_for_writes_from_before_the_fence)
+{
+    struct shards_scene s;
+    struct buffer from = {0}, hi = {0};
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION - 1);
+    s.salting = VERSION - 1;
+    const uint32_t name = shards_mover(&s, SHARDS);
+    shards_tell(&s, 0, VERSION);
+    assert_true(lone_write_begin(&s.w));
+    const struct slice key = shards_key(&s, name, 0);
+    struct request put = shards_request(&s, REQUEST_PUT, key);
+    put.write.key = key;
+    put.write.item = lone_item(&s.w, OLD, 10);
+    lone_ask(&s.w, &put);
+    lone_write_end(&s.w, 0); /* the fence */
+    s.salting = VERSION;
+    buffer_set(&from, slice_make(key.data, storage_key_collection_size(key)));
+    buffer_set(&hi, buffer_slice(&from));
+    storage_key_successor(&hi);
+    struct request r = shards_request(&s, REQUEST_SHARD_MOVE, buffer_slice(&from));
+    *request_edit_move(&r) = (struct request_move){
+        .key = buffer_slice(&from), .hi = buffer_slice(&hi), .shards = SHARDS};
+    r.salted = VERSION;
+    lone_ask(&s.w, &r);
+    assert_int_equal(s.w.answer_count, 0);
+    lone_write_all(&s.w);
+    buffer_deinit(&from);
+    buffer_deinit(&hi);
     shards_close(&s);
 }

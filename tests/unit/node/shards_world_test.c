@@ -27,19 +27,13 @@ struct scene {
 
 static void scene_fetch(struct scene *s)
 {
-    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t")};
-    struct slice body;
-    while (frame_world_ask(s->w, &r, &body) != REPLY_OK)
-        frame_world_pass(s->w, 20);
-    arena_reset(&s->arena);
-    buffer_set(&s->bytes, body);
-    assert_int_equal(table_decode(buffer_slice(&s->bytes), &s->arena, &s->table), STATUS_OK);
+    frame_world_fetch(s->w, slice_of("t"), &s->arena, &s->bytes, &s->table);
 }
 
 static void scene_open(struct scene *s)
 {
     struct config config;
-    struct buffer body = {0}, tags = {0};
+    struct buffer tags = {0};
     *s = (struct scene){0};
     config_init(&config, PROFILE_OFF);
     config_edit_choices(&config)->gac = GAC_OFF;
@@ -54,16 +48,8 @@ static void scene_open(struct scene *s)
                                     .billing = BILLING_PROVISIONED,
                                     .rcu = 7000,
                                     .wcu = 2500};
-    table_spec_encode(&body, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE,
-                        .table = {.name = spec.name, .spec = buffer_slice(&body)}};
-    assert_int_equal(frame_world_ask(s->w, &r, NULL), REPLY_OK);
-    do {
-        frame_world_pass(s->w, 50);
-        scene_fetch(s);
-    } while (s->table.status != TABLE_ACTIVE);
+    frame_world_create_table(s->w, &spec, &s->arena, &s->bytes, &s->table);
     assert_true(s->table.partition_count > 1);
-    buffer_deinit(&body);
     buffer_deinit(&tags);
 }
 

@@ -124,6 +124,7 @@ static void assert_verified(struct lone_node *w, int64_t items)
 
 /* ---- what writes leave ---- */
 
+/* STREAM-2 */
 TEST(each_change_of_an_item_has_a_record)
 {
     struct lone_node w;
@@ -333,7 +334,7 @@ TEST(a_disabled_stream_is_closed_and_a_new_one_begins)
     lone_deinit(&w);
 }
 
-static void split(struct lone_node *w, uint32_t at)
+static void ask_for_split(struct lone_node *w, uint32_t at)
 {
     struct buffer body = {0};
     const struct partition_info *p = &w->table.partitions[at];
@@ -349,10 +350,15 @@ static void split(struct lone_node *w, uint32_t at)
     lone_ask(w, &r);
     lone_write_all(w);
     lone_assert_answer(w, REPLY_OK);
+    buffer_deinit(&body);
+}
+
+static void split(struct lone_node *w, uint32_t at)
+{
+    ask_for_split(w, at);
     pass(w, 1000);
     lone_fetch_table(w);
     assert_false(table_is_splitting(&w->table));
-    buffer_deinit(&body);
 }
 
 /* All shards of the stream together have each version once, those of one item in their order. */
@@ -401,6 +407,97 @@ TEST(shards_follow_splits)
     assert_int_equal(w.table.partition_count, 6);
     assert_int_equal(table_streams_enabled(w.table.stream_set)->shard_count, 11);
     assert_verified(&w, NAMES);
+    lone_deinit(&w);
+}
+
+/* STREAM-3: a write that comes while the split is on its way waits until its shard has ended. Its record is in
+ * the next one. */
+TEST(a_write_waits_for_the_end_of_its_shard)
+{
+    struct lone_node w;
+    struct reading r;
+    open_table(&w, STREAM_NEW_IMAGE);
+    put(&w, 1, 10);
+    put(&w, 2, 20);
+    const uint32_t id = w.table.partitions[0].id;
+    const struct partition *p = partitions_find(&w.node->partitions, id);
+    ask_for_split(&w, 0);
+    for (int ms = 0; !proposals_split(p); ms++) {
+        assert_true(ms < 1000);
+        lone_write_all(&w);
+        lone_pass(&w, 1);
+    }
+    lone_put_sized(&w, 1, 11, 10);
+    lone_put_sized(&w, 2, 21, 10);
+    assert_int_equal(w.answer_count, 0);
+    pass(&w, 1000);
+    read_all(&w, id, 1, &r);
+    assert_int_equal(r.count, 2);
+    assert_true(r.closed);
+    lone_deinit(&w);
+}
+
+static bool indexes_are_proposed(const struct partition *p)
+{
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &p->proposals, place) {
+        if (e->kind == LOG_INDEXES)
+            return true;
+    }
+    return false;
+}
+
+/* STREAM-3: the stream is disabled by an entry of the log, and a write comes behind it. */
+TEST(a_write_waits_for_the_end_of_its_stream)
+{
+    struct lone_node w;
+    struct reading r;
+    struct buffer b = {0};
+    open_table(&w, STREAM_NEW_IMAGE);
+    put(&w, 1, 10);
+    const uint32_t id = w.table.partitions[0].id;
+    const struct partition *p = partitions_find(&w.node->partitions, id);
+    const struct table_spec spec = {.name = slice_of("t"), .stream = 1 + STREAM_OFF};
+    table_spec_encode(&b, &spec);
+    struct request q = {.op = REQUEST_TABLE_UPDATE,
+                        .table = {.name = slice_of("t"), .spec = buffer_slice(&b)}};
+    lone_ask(&w, &q);
+    for (int ms = 0; !indexes_are_proposed(p); ms++) {
+        assert_true(ms < 1000);
+        if (lone_write_begin(&w))
+            lone_write_end(&w, 0);
+        else
+            lone_pass(&w, 1);
+    }
+    const uint32_t proposed = w.node->proposals.count;
+    lone_put_sized(&w, 1, 11, 10);
+    assert_int_equal(w.node->proposals.count, proposed);
+    pass(&w, 1000);
+    read_all(&w, id, 1, &r);
+    assert_int_equal(r.count, 1);
+    assert_true(r.closed);
+    assert_int_equal(lone_get(&w, 1), 11);
+    buffer_deinit(&b);
+    lone_deinit(&w);
+}
+
+TEST(a_shard_is_closed_with_its_last_record)
+{
+    struct lone_node w;
+    struct reading r;
+    open_table(&w, STREAM_NEW_IMAGE);
+    for (uint32_t i = 0; i < 3; i++)
+        put(&w, i, 10 + i);
+    split(&w, 0);
+    struct request q = asked(&w, w.table.partitions[0].id, 1);
+    request_edit_records(&q)->items_max = 1;
+    for (uint32_t i = 0; i < 3; i++) {
+        read_by(&w, &q, &r);
+        assert_int_equal(r.count, 1);
+        assert_int_equal(r.closed, i == 2);
+        request_edit_records(&q)->index = r.index;
+        request_edit_records(&q)->place = r.place;
+    }
     lone_deinit(&w);
 }
 
@@ -460,6 +557,34 @@ TEST(old_records_are_trimmed)
     assert_verified(&w, 5);
     lone_checkpoint_all(&w);
     assert_verified(&w, 5);
+    lone_deinit(&w);
+}
+
+/* TRIM-1: nothing more is deleted before that is on the disk. */
+TEST(records_are_trimmed_by_one_entry_at_a_time)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "stream_retention_ms", "10000");
+    w.stream = 1 + STREAM_NEW_IMAGE;
+    lone_open_table(&w, 10, 10);
+    for (uint32_t i = 0; i < 20; i++)
+        put(&w, i, 10 + i);
+    const struct partition *p = partitions_find(&w.node->partitions, w.table.partitions[0].id);
+    for (int ms = 0; p->stream.trimming == 0; ms++) {
+        assert_true(ms < 20000);
+        lone_pass(&w, 1);
+        if (p->stream.trimming == 0)
+            lone_write_all(&w);
+    }
+    const uint64_t trimming = p->stream.trimming;
+    for (int ms = 0; ms < 3000; ms++)
+        lone_pass(&w, 1);
+    assert_true(p->stream.trimming == trimming);
+    assert_int_equal(p->stream.rows.count, 20);
+    pass(&w, 3000);
+    assert_int_equal(p->stream.rows.count, 0);
+    assert_true(p->stream.trimming == 0);
     lone_deinit(&w);
 }
 

@@ -2,190 +2,162 @@
  * when somebody dies. */
 #include "tests/check.h"
 
+#include <errno.h>
+
 #include "base/config.h"
+#include "base/settings/transactions.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
-#include "engine/message/transaction_messages.h"
-#include "engine/node/node_internal.h"
-#include "engine/node/transactions.h"
+#include "engine/node/transactions_internal.h"
 #include "engine/transaction/transaction.h"
-#include "tests/support/lone_node.h"
+#include "tests/support/transact_scene.h"
 #include "tests/temporary.h"
-
-enum {
-    FIRST = 1, /* names; the first is the anchor */
-    SECOND = 2,
-    OLD = 10, /* versions */
-    NEW = 20,
-    DECIDE_MS = 5000 /* transaction_decide_ms by default */
-};
-
-struct scene {
-    struct lone_node w;
-    struct transaction_part part;
-    uint8_t token[TRANSACTION_TOKEN_SIZE];
-    struct buffer anchor;
-    struct buffer keys;
-    struct buffer first; /* the bytes of the part, for the anchor */
-    struct buffer other;
-};
-
-static void scene_part(struct scene *s, uint64_t number, uint64_t digest)
-{
-    s->part = (struct transaction_part){.id = {number, number}, .digest = digest};
-    lone_key(&s->w, FIRST);
-    buffer_set(&s->anchor, buffer_slice(&s->w.key));
-    s->part.anchor = buffer_slice(&s->anchor);
-    s->part.token = slice_make(s->token, sizeof s->token);
-    buffer_clear(&s->other);
-    transaction_part_walk(&(struct codec){.out = &s->other}, &s->part);
-    buffer_clear(&s->keys);
-    lone_key(&s->w, SECOND);
-    buffer_append_sized(&s->keys, buffer_slice(&s->w.key));
-    s->part.keys = buffer_slice(&s->keys);
-    buffer_clear(&s->first);
-    transaction_part_walk(&(struct codec){.out = &s->first}, &s->part);
-}
-
-static void scene_put(struct scene *s, uint32_t name, uint32_t version)
-{
-    lone_put_sized(&s->w, name, version, 10);
-    lone_write_all(&s->w);
-    lone_assert_answer(&s->w, REPLY_OK);
-}
-
-static void scene_open(struct scene *s)
-{
-    *s = (struct scene){0};
-    memset(s->token, 7, sizeof s->token);
-    lone_init(&s->w, PROFILE_OFF);
-    lone_open_table(&s->w, 100, 100);
-    scene_put(s, FIRST, OLD);
-    scene_put(s, SECOND, OLD);
-    scene_part(s, 1, 1);
-}
-
-static void scene_close(struct scene *s)
-{
-    lone_deinit(&s->w);
-    buffer_deinit(&s->anchor);
-    buffer_deinit(&s->keys);
-    buffer_deinit(&s->first);
-    buffer_deinit(&s->other);
-}
-
-static void scene_pass(struct scene *s, int64_t ms)
-{
-    for (int64_t i = 0; i < ms; i += 10) {
-        lone_pass(&s->w, 10);
-        lone_write_all(&s->w);
-    }
-}
-
-static enum reply_code scene_ask(struct scene *s, const struct request *r)
-{
-    struct request copy = *r;
-    lone_ask(&s->w, &copy);
-    for (int ms = 0; s->w.answer_count == 0; ms++) {
-        assert_true(ms < 20000);
-        lone_write_all(&s->w);
-        if (s->w.answer_count == 0)
-            lone_pass(&s->w, 1);
-    }
-    return lone_answer(&s->w)->code;
-}
-
-static struct request scene_prepared(struct scene *s, uint32_t name)
-{
-    struct request r = lone_request(&s->w, REQUEST_PUT, name);
-    r.write.item = lone_item(&s->w, NEW, 10);
-    r.write.want = WANT_NOTHING;
-    r.write.transaction = buffer_slice(name == FIRST ? &s->first : &s->other);
-    return r;
-}
-
-static enum reply_code scene_prepare(struct scene *s, uint32_t name)
-{
-    const struct request r = scene_prepared(s, name);
-    return scene_ask(s, &r);
-}
-
-static enum reply_code scene_about(struct scene *s, enum request_op op, uint32_t name)
-{
-    struct request r = lone_request(&s->w, REQUEST_PUT, name);
-    const struct slice key = r.write.key;
-    r.op = op;
-    request_edit_transaction(&r)->key = key;
-    request_edit_transaction(&r)->id_high = s->part.id.high;
-    request_edit_transaction(&r)->id_low = s->part.id.low;
-    request_edit_transaction(&r)->token = slice_make(s->token, sizeof s->token);
-    request_edit_transaction(&r)->commits = request_edit_transaction(&r)->aborts = false;
-    return scene_ask(s, &r);
-}
-
-static void scene_expect(struct scene *s, uint32_t first, uint32_t second)
-{
-    for (uint32_t name = FIRST; name <= SECOND; name++) {
-        const struct request r = lone_request(&s->w, REQUEST_GET, name);
-        assert_int_equal(scene_ask(s, &r), REPLY_OK);
-        assert_int_equal(answer_version(lone_answer(&s->w)), name == FIRST ? first : second);
-    }
-}
-
-static enum reply_code scene_write(struct scene *s, uint32_t name)
-{
-    struct request r = lone_request(&s->w, REQUEST_PUT, name);
-    r.write.item = lone_item(&s->w, OLD + 1, 10);
-    return scene_ask(s, &r);
-}
-
-static struct partition_stats scene_stats(struct scene *s)
-{
-    const struct request r = {.op = REQUEST_STATS};
-    struct partition_stats stats;
-    assert_int_equal(scene_ask(s, &r), REPLY_OK);
-    struct reader reader = {buffer_slice(&lone_answer(&s->w)->body), false};
-    assert_int_equal(partition_stats_decode(&reader, &stats), STATUS_OK);
-    return stats;
-}
-
-static const struct partition *scene_partition(struct scene *s)
-{
-    return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
-}
 
 /* ---- two parts ---- */
 
 TEST(what_is_prepared_is_locked_until_it_is_decided_and_done)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    scene_expect(&s, OLD, OLD);
-    assert_int_equal(scene_write(&s, FIRST), REPLY_LOCKED);
-    assert_int_equal(scene_write(&s, SECOND), REPLY_LOCKED);
-    scene_pass(&s, 200);
-    assert_int_equal(scene_stats(&s).transactions.locks, 2);
-    assert_in_range(scene_stats(&s).transactions.oldest_ms, 200, 1000);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    scene_expect(&s, NEW, NEW); /* the second is asked for before it is done */
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    scene_pass(&s, 100);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK); /* by its token */
-    assert_int_equal(scene_stats(&s).transactions.locks, 0);
-    assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
-    scene_expect(&s, NEW, OLD + 1);
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    transact_expect(&s, OLD, OLD);
+    assert_int_equal(transact_write(&s, FIRST), REPLY_LOCKED);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_LOCKED);
+    transact_pass(&s, 200);
+    assert_int_equal(transact_stats(&s).transactions.locks, 2);
+    assert_in_range(transact_stats(&s).transactions.oldest_ms, 200, 1000);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_expect(&s, NEW, NEW); /* the second is asked for before it is done */
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_pass(&s, 100);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST),
+                     REPLY_OK); /* by its token */
+    assert_int_equal(transact_stats(&s).transactions.locks, 0);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_OK);
+    transact_expect(&s, NEW, OLD + 1);
     lone_assert_verified(&s.w, 2);
-    scene_close(&s);
+    transact_close(&s);
+}
+
+/* TRANSACT-4: "pending" counts for reads from before the question only. */
+TEST(a_read_after_the_decision_is_not_content_with_an_earlier_answer)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    transact_expect(&s, OLD, OLD); /* the answer is: pending */
+    struct request r = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST);
+    lone_ask(&s.w, &r);
+    assert_true(lone_write_begin(&s.w));
+    lone_write_end(&s.w, 0);
+    lone_assert_answer(&s.w, REPLY_OK);
+    lone_ask_for(&s.w, REQUEST_GET, SECOND); /* its part is on its way to the disk */
+    assert_int_equal(s.w.answer_count, 0);
+    lone_write_all(&s.w);
+    assert_int_equal(answer_version(lone_answer(&s.w)), NEW);
+    transact_close(&s);
+}
+
+/* TRANSACT-2: not before it is applied, and not twice. */
+TEST(a_part_is_ended_once_and_not_before_it_is_prepared)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_at_once(&s, transact_prepared(&s, SECOND)), REPLY_UNKNOWN);
+    const struct raft *raft = transact_partition(&s)->raft;
+    const uint64_t prepared = raft_last(raft);
+    struct request r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, SECOND);
+    assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
+    assert_int_equal(raft_last(raft), prepared);
+    while (raft_applied(raft) < prepared)
+        assert_true(lone_write_begin(&s.w) ? (lone_write_end(&s.w, 0), true) : false);
+    assert_int_equal(raft_last(raft), prepared + 1);
+    r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, SECOND);
+    assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
+    assert_int_equal(raft_last(raft), prepared + 1);
+    lone_write_all(&s.w);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_OK);
+    transact_close(&s);
+}
+
+TEST(a_late_word_about_another_transaction_changes_nothing)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    transact_part(&s, 2, 1);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_RESOLVE, SECOND), REPLY_OK);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_LOCKED);
+    transact_close(&s);
+}
+
+/* A router gives up, and its word that the transaction is dropped comes after the decision. */
+TEST(what_is_decided_is_not_dropped_by_a_late_word)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    struct request r = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST);
+    lone_ask(&s.w, &r);
+    assert_true(lone_write_begin(&s.w));
+    lone_write_end(&s.w, 0); /* the record is there until the other part is done */
+    r = transact_word(&s, REQUEST_TRANSACT_RESOLVE, FIRST);
+    assert_int_equal(transact_at_once(&s, r), REPLY_OK);
+    lone_write_all(&s.w);
+    transact_pass(&s, 100);
+    transact_expect(&s, NEW, NEW);
+    transact_part(&s, 9, 1); /* another transaction with the client's token */
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_ABORTED);
+    transact_close(&s);
+}
+
+/* Else a decision could be told that no disk has. */
+TEST(what_is_refused_in_advance_is_pending_until_that_is_on_the_disk)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    struct request r = transact_word(&s, REQUEST_TRANSACT_ASK, FIRST);
+    request_edit_transaction(&r)->aborts = true;
+    assert_int_equal(transact_at_once(&s, r), REPLY_UNKNOWN);
+    r = transact_word(&s, REQUEST_TRANSACT_ASK, FIRST);
+    request_edit_transaction(&r)->aborts = true;
+    assert_int_equal(transact_at_once(&s, r), REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->decided, TRANSACTION_PENDING);
+    lone_write_all(&s.w);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_ASK, FIRST), REPLY_OK);
+    assert_int_equal(lone_answer(&s.w)->decided, TRANSACTION_ABORTED);
+    transact_close(&s);
+}
+
+/* A router that hears nothing asks again, while the entry is on its way to the disks. */
+TEST(a_decision_that_is_asked_for_twice_is_told_twice)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    struct request decide = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST), again = decide;
+    lone_ask(&s.w, &decide);
+    lone_ask(&s.w, &again);
+    assert_int_equal(s.w.answer_count, 0);
+    lone_write_all(&s.w);
+    assert_int_equal(s.w.answer_count, 2);
+    assert_int_equal(s.w.answers[0].code, REPLY_OK);
+    assert_int_equal(s.w.answers[1].code, REPLY_OK);
+    transact_pass(&s, 100);
+    transact_expect(&s, NEW, NEW);
+    transact_close(&s);
 }
 
 /* The rows of an index lie in another order than the items, whose keys are locked. */
 TEST(a_read_by_an_index_waits_for_what_is_decided)
 {
-    struct scene s;
-    scene_open(&s);
+    struct transact_scene s;
+    transact_open(&s);
     lone_deinit(&s.w);
     struct index x = {.number = 1,
                       .name = slice_of("by-v"),
@@ -201,12 +173,12 @@ TEST(a_read_by_an_index_waits_for_what_is_decided)
     s.w.collections = 1;
     s.w.indexes = buffer_slice(&indexes);
     lone_open_table(&s.w, 100, 100);
-    scene_put(&s, FIRST, OLD);
-    scene_put(&s, SECOND, OLD);
-    scene_part(&s, 1, 1);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_put(&s, FIRST, OLD);
+    transact_put(&s, SECOND, OLD);
+    transact_part(&s, 1, 1);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     const uint32_t version = NEW;
     const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
     struct buffer lo = {0}, hi = {0};
@@ -223,54 +195,54 @@ TEST(a_read_by_an_index_waits_for_what_is_decided)
     r.range.index = 1;
     r.range.bytes_max = PAGE_SIZE_MAX;
     r.range.consistent = true;
-    assert_int_equal(scene_ask(&s, &r), REPLY_OK);
+    assert_int_equal(transact_ask(&s, &r), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->count, 2);
     buffer_deinit(&lo);
     buffer_deinit(&hi);
     buffer_deinit(&indexes);
-    scene_close(&s);
+    transact_close(&s);
 }
 
 /* The units of a part are taken, given back, or spent by the part: the partition has 100 a second. */
 TEST(a_part_that_was_admitted_is_not_charged_again)
 {
-    struct scene s;
-    scene_open(&s);
+    struct transact_scene s;
+    transact_open(&s);
     lone_deinit(&s.w);
     lone_init(&s.w, PROFILE_STRICT);
     lone_open_table(&s.w, 100, 100);
-    scene_pass(&s, 2000);
+    transact_pass(&s, 2000);
     struct request admit = lone_request(&s.w, REQUEST_TRANSACT_ADMIT, SECOND);
     struct buffer keys = {0};
     buffer_append_sized(&keys, buffer_slice(&s.w.key));
     request_edit_admit(&admit)->key = buffer_slice(&s.w.key);
     request_edit_admit(&admit)->keys = buffer_slice(&keys);
     request_edit_admit(&admit)->mcu = 90 * MCU_PER_UNIT;
-    assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
+    assert_int_equal(transact_ask(&s, &admit), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->consumed_mcu, 90 * MCU_PER_UNIT);
-    assert_int_equal(scene_ask(&s, &admit), REPLY_THROTTLED);
+    assert_int_equal(transact_ask(&s, &admit), REPLY_THROTTLED);
     request_edit_admit(&admit)->back = WRITE_ADMITTED;
-    assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
+    assert_int_equal(transact_ask(&s, &admit), REPLY_OK);
     request_edit_admit(&admit)->back = WRITE_NOT_ADMITTED;
-    assert_int_equal(scene_ask(&s, &admit), REPLY_OK);
-    struct request r = scene_prepared(&s, SECOND);
+    assert_int_equal(transact_ask(&s, &admit), REPLY_OK);
+    struct request r = transact_prepared(&s, SECOND);
     r.write.admitted = WRITE_ADMITTED;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(scene_ask(&s, &r), i == 0 ? REPLY_OK : REPLY_LOCKED);
+        assert_int_equal(transact_ask(&s, &r), i == 0 ? REPLY_OK : REPLY_LOCKED);
         if (i == 0)
             assert_int_equal(lone_answer(&s.w)->consumed_mcu, 0);
     }
-    assert_int_equal(scene_ask(&s, &admit), REPLY_LOCKED); /* before anything is charged */
+    assert_int_equal(transact_ask(&s, &admit), REPLY_LOCKED); /* before anything is charged */
     request_edit_admit(&admit)->back = WRITE_ADMITTEDS;
-    assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
+    assert_int_equal(transact_ask(&s, &admit), REPLY_MALFORMED);
     request_edit_admit(&admit)->back = WRITE_NOT_ADMITTED;
     request_edit_admit(&admit)->mcu = INT64_MAX;
-    assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
+    assert_int_equal(transact_ask(&s, &admit), REPLY_MALFORMED);
     request_edit_admit(&admit)->mcu = 1;
     request_edit_admit(&admit)->keys = slice_make(keys.data, keys.size - 1);
-    assert_int_equal(scene_ask(&s, &admit), REPLY_MALFORMED);
+    assert_int_equal(transact_ask(&s, &admit), REPLY_MALFORMED);
     buffer_deinit(&keys);
-    scene_close(&s);
+    transact_close(&s);
 }
 
 /* No table has this number. */
@@ -282,22 +254,22 @@ static void no_table(struct buffer *key)
 
 TEST(locks_of_a_table_that_is_gone_are_dropped)
 {
-    struct scene s;
-    scene_open(&s);
+    struct transact_scene s;
+    transact_open(&s);
     no_table(&s.anchor);
     s.part.anchor = buffer_slice(&s.anchor);
     s.part.keys = slice_make(NULL, 0);
     buffer_clear(&s.other);
     transaction_part_walk(&(struct codec){.out = &s.other}, &s.part);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
-    scene_pass(&s, 3 * DECIDE_MS);
-    assert_int_equal(scene_stats(&s).transactions.locks, 0);
-    scene_expect(&s, OLD, OLD);
-    scene_close(&s);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    transact_pass(&s, 3 * DECIDE_MS);
+    assert_int_equal(transact_stats(&s).transactions.locks, 0);
+    transact_expect(&s, OLD, OLD);
+    transact_close(&s);
 }
 
 /* The second part is of a table that is gone. */
-static void scene_part_elsewhere(struct scene *s)
+static void scene_part_elsewhere(struct transact_scene *s)
 {
     struct buffer gone = {0};
     buffer_set(&gone, slice_make(s->keys.data + 4, s->keys.size - 4));
@@ -312,163 +284,277 @@ static void scene_part_elsewhere(struct scene *s)
 
 TEST(parts_of_a_table_that_is_gone_are_not_waited_for)
 {
-    struct scene s;
-    scene_open(&s);
+    struct transact_scene s;
+    transact_open(&s);
     scene_part_elsewhere(&s);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    assert_true(transactions_owe(scene_partition(&s)));
-    scene_pass(&s, 1000);
-    assert_false(transactions_owe(scene_partition(&s)));
-    scene_expect(&s, NEW, OLD);
-    scene_close(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_true(transactions_owe(transact_partition(&s)));
+    transact_pass(&s, 1000);
+    assert_false(transactions_owe(transact_partition(&s)));
+    transact_expect(&s, NEW, OLD);
+    transact_close(&s);
 }
 
-static enum reply_code scene_delete_table(struct scene *s)
+static enum reply_code scene_close_replica(struct transact_scene *s, bool ended)
 {
     struct buffer info = {0};
-    partition_info_encode(&info, &scene_partition(s)->info);
-    const struct request close = {.op = REQUEST_PARTITION_CLOSE,
-                                  .partition = scene_partition(s)->info.id,
-                                  .replica = {.info = buffer_slice(&info), .table_deleted = true}};
-    const enum reply_code code = scene_ask(s, &close);
+    partition_info_encode(&info, &transact_partition(s)->info);
+    const struct request close = {
+        .op = REQUEST_PARTITION_CLOSE,
+        .partition = transact_partition(s)->info.id,
+        .replica = {.info = buffer_slice(&info), .table_deleted = true, .ended = ended}};
+    const enum reply_code code = transact_ask(s, &close);
     buffer_deinit(&info);
     return code;
+}
+
+/* As the catalog's leader does: the group ends before its replicas go. */
+static enum reply_code scene_delete_table(struct transact_scene *s)
+{
+    enum reply_code code = scene_close_replica(s, false);
+    transact_pass(s, 10);
+    if (code == REPLY_OVERLOADED)
+        code = scene_close_replica(s, false);
+    if (code != REPLY_OK)
+        return code;
+    assert_int_not_equal(lone_answer(&s->w)->frozen.index, 0);
+    return scene_close_replica(s, true);
 }
 
 /* Else the other part would be asked about at a table that is gone. */
 TEST(a_table_goes_when_its_parts_in_other_tables_are_done)
 {
-    struct scene s;
-    scene_open(&s);
+    struct transact_scene s;
+    transact_open(&s);
     scene_part_elsewhere(&s);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     assert_int_equal(scene_delete_table(&s), REPLY_OVERLOADED);
-    scene_pass(&s, 1000);
+    transact_pass(&s, 1000);
     assert_int_equal(scene_delete_table(&s), REPLY_OK);
-    scene_close(&s);
+    transact_close(&s);
 }
 
 /* Other partitions of the table may be gone already: their parts can never be done. */
 TEST(a_table_goes_with_its_own_parts)
 {
-    struct scene s;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     assert_int_equal(scene_delete_table(&s), REPLY_OK);
-    scene_close(&s);
+    transact_close(&s);
+}
+
+/* What is decided behind the entry that ends the group has no effect: nobody would tell the other parts. */
+TEST(nothing_is_committed_in_a_group_that_has_ended)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_part_elsewhere(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(scene_close_replica(&s, false), REPLY_OVERLOADED);
+    assert_int_not_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_false(transactions_owe(transact_partition(&s)));
+    assert_int_equal(scene_close_replica(&s, false), REPLY_OK);
+    assert_int_equal(scene_close_replica(&s, true), REPLY_OK);
+    transact_close(&s);
+}
+
+/* Locks that could not be read may be those of a committed transaction. */
+TEST(a_group_whose_locks_are_not_known_does_not_end)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_part_elsewhere(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    transact_partition(&s)->locks->lost = true;
+    transact_partition(&s)->locks->at = s.w.node->transactions.at =
+        INSTANT_NEVER; /* not read again yet */
+    assert_int_equal(scene_close_replica(&s, false), REPLY_OVERLOADED);
+    assert_int_equal(transact_partition(&s)->frozen.index, 0);
+    transact_partition(&s)->locks->at = s.w.node->transactions.at = s.w.now;
+    transact_pass(&s, 100);
+    assert_int_equal(scene_delete_table(&s), REPLY_OK);
+    transact_close(&s);
 }
 
 TEST(what_is_deleted_is_gone_once_it_is_decided)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
+    transact_open(&s);
     struct request r = lone_request(&s.w, REQUEST_DELETE, SECOND);
     r.write.want = WANT_NOTHING;
     r.write.transaction = buffer_slice(&s.other);
-    assert_int_equal(scene_ask(&s, &r), REPLY_OK);
+    assert_int_equal(transact_ask(&s, &r), REPLY_OK);
     r = lone_request(&s.w, REQUEST_CHECK, FIRST);
     r.write.transaction = buffer_slice(&s.first);
-    assert_int_equal(scene_ask(&s, &r), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    scene_expect(&s, OLD, 0);
+    assert_int_equal(transact_ask(&s, &r), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_expect(&s, OLD, 0);
     lone_assert_verified(&s.w, 1);
-    scene_close(&s);
+    transact_close(&s);
 }
 
 TEST(what_a_router_drops_is_as_before)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_RESOLVE, SECOND), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_RESOLVE, FIRST), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_ABORTED);
-    assert_int_equal(scene_write(&s, FIRST), REPLY_OK);
-    scene_expect(&s, OLD + 1, OLD);
-    scene_close(&s);
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_RESOLVE, SECOND), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_RESOLVE, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_ABORTED);
+    assert_int_equal(transact_write(&s, FIRST), REPLY_OK);
+    transact_expect(&s, OLD + 1, OLD);
+    transact_close(&s);
 }
 
+/* TRANSACT-3 */
 TEST(what_was_prepared_outlives_a_crash_and_is_dropped_if_nobody_decides)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     lone_crash(&s.w);
-    assert_int_equal(scene_write(&s, SECOND), REPLY_LOCKED);
-    scene_pass(&s, DECIDE_MS + 2000);
-    scene_expect(&s, OLD, OLD);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_ABORTED);
-    assert_int_equal(scene_write(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_LOCKED);
+    transact_pass(&s, DECIDE_MS + 2000);
+    transact_expect(&s, OLD, OLD);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_ABORTED);
+    assert_int_equal(transact_write(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_OK);
     lone_assert_verified(&s.w, 2);
-    scene_close(&s);
+    transact_close(&s);
 }
 
+/* TRANSACT-1 */
 TEST(what_was_decided_is_done_after_a_crash)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     lone_crash(&s.w);
-    scene_expect(&s, NEW, NEW);
-    scene_pass(&s, 100);
+    transact_expect(&s, NEW, NEW);
+    transact_pass(&s, 100);
     lone_checkpoint_all(&s.w);
     lone_crash(&s.w);
-    scene_expect(&s, NEW, NEW);
+    transact_expect(&s, NEW, NEW);
     lone_assert_verified(&s.w, 2);
-    scene_close(&s);
+    transact_close(&s);
+}
+
+/* ---- room ---- */
+
+enum {
+    OTHERS = 3, /* names of items that no transaction has */
+    QUEUE = 16  /* node_queue_max */
+};
+
+static void scene_prepare_both(struct transact_scene *s)
+{
+    assert_int_equal(transact_prepare(s, FIRST), REPLY_OK);
+    assert_int_equal(transact_prepare(s, SECOND), REPLY_OK);
+}
+
+static void scene_expect_done(struct transact_scene *s)
+{
+    assert_int_equal(transact_about(s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_pass(s, 100);
+    transact_expect(s, NEW, NEW);
+    assert_int_equal(transact_stats(s).transactions.locks, 0);
+    assert_int_equal(transactions_log_bytes(transact_partition(s)), 0);
+    assert_int_equal(s->w.node->proposals.owed_bytes, 0);
+}
+
+/* Writes are refused before the space goes that was promised to locks. */
+TEST(what_is_prepared_is_done_on_a_full_disk)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_prepare_both(&s);
+    const size_t kept = transactions_log_bytes(transact_partition(&s));
+    assert_in_range(kept, 100, 20000);
+    node_log_space(
+        s.w.node,
+        node_log_end(s.w.node) + log_record_size(kept) + 4 * LOG_HEADER_SIZE + LOG_RESERVE, ENOSPC);
+    assert_int_equal(transact_write(&s, OTHERS), REPLY_FULL);
+    assert_int_equal(transact_prepare(&s, OTHERS), REPLY_FULL);
+    scene_expect_done(&s);
+    transact_close(&s);
+}
+
+TEST(what_is_prepared_is_done_with_a_full_store)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_prepare_both(&s);
+    s.w.node->log.map_full = true;
+    assert_int_equal(transact_write(&s, OTHERS), REPLY_FULL);
+    scene_expect_done(&s);
+    transact_close(&s);
+}
+
+/* Locks that a new leader finds take their room, too. */
+TEST(what_was_prepared_has_room_in_the_log_after_a_crash)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_prepare_both(&s);
+    const size_t kept = transactions_log_bytes(transact_partition(&s));
+    lone_crash(&s.w);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_LOCKED);
+    assert_in_range(transactions_log_bytes(transact_partition(&s)), kept / 2, 2 * kept);
+    scene_expect_done(&s);
+    transact_close(&s);
 }
 
 /* The anchor's part never came: then it must not come later either. */
 TEST(a_lock_without_a_record_is_dropped_and_its_transaction_refused)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
-    scene_pass(&s, 2 * DECIDE_MS + 2000);
-    assert_int_equal(scene_write(&s, SECOND), REPLY_OK);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_ABORTED);
-    scene_expect(&s, OLD, OLD + 1);
-    scene_pass(&s, FENCE_MS);
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    transact_pass(&s, 2 * DECIDE_MS + 2000);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_ABORTED);
+    transact_expect(&s, OLD, OLD + 1);
+    transact_pass(&s, config_transactions(&s.w.config)->transaction_fence_ms);
     lone_assert_verified(&s.w, 2);
-    scene_close(&s);
+    transact_close(&s);
 }
 
 /* ---- tokens ---- */
 
 TEST(a_token_is_known_while_its_transaction_runs_and_afterwards)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    scene_part(&s, 2, 1);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_RUNS);
-    scene_part(&s, 2, 9); /* the token is not used before its transaction is done */
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_RUNS);
-    scene_part(&s, 1, 1);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    scene_part(&s, 3, 1);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_DONE);
-    scene_part(&s, 3, 9);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_TOKEN_MISMATCH);
-    scene_close(&s);
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    transact_part(&s, 2, 1);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_TOKEN_RUNS);
+    transact_part(&s, 2, 9); /* the token is not used before its transaction is done */
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_TOKEN_RUNS);
+    transact_part(&s, 1, 1);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_part(&s, 3, 1);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_TOKEN_DONE);
+    transact_part(&s, 3, 9);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_TOKEN_MISMATCH);
+    transact_close(&s);
 }
 
-static int64_t scene_rows(struct scene *s)
+static int64_t scene_rows(struct transact_scene *s)
 {
     struct store_cursor c;
     struct slice key, value;
@@ -483,28 +569,28 @@ static int64_t scene_rows(struct scene *s)
 
 TEST(tokens_go_when_their_time_is_over)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
     assert_int_equal(scene_rows(&s), 4); /* two locks, the record, the token */
-    assert_int_equal(scene_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    scene_pass(&s, 1000);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    transact_pass(&s, 1000);
     assert_int_equal(scene_rows(&s), 1);
     for (int i = 0; i < 8; i++)
-        scene_pass(&s, 60000);
+        transact_pass(&s, 60000);
     assert_int_equal(scene_rows(&s), 1);
     for (int i = 0; i < 4; i++)
-        scene_pass(&s, 60000);
+        transact_pass(&s, 60000);
     assert_int_equal(scene_rows(&s), 0);
-    assert_int_equal(scene_prepare(&s, FIRST), REPLY_OK);
-    scene_close(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    transact_close(&s);
 }
 
 /* ---- one partition ---- */
 
-static enum reply_code scene_transact(struct scene *s)
+static enum reply_code scene_transact(struct transact_scene *s)
 {
     struct buffer parts = {0}, item = {0};
     for (uint32_t name = FIRST; name <= SECOND; name++) {
@@ -521,7 +607,7 @@ static enum reply_code scene_transact(struct scene *s)
     request_edit_transact(&r)->parts = buffer_slice(&parts);
     request_edit_transact(&r)->transaction = buffer_slice(&s->other);
     request_edit_transact(&r)->least_mcu = 4 * MCU_PER_UNIT;
-    const enum reply_code code = scene_ask(s, &r);
+    const enum reply_code code = transact_ask(s, &r);
     buffer_deinit(&parts);
     buffer_deinit(&item);
     return code;
@@ -529,28 +615,28 @@ static enum reply_code scene_transact(struct scene *s)
 
 TEST(one_partition_does_all_by_one_entry)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
+    transact_open(&s);
     assert_int_equal(scene_transact(&s), REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->consumed_mcu, 4 * MCU_PER_UNIT);
-    scene_expect(&s, NEW, NEW);
+    transact_expect(&s, NEW, NEW);
     assert_int_equal(scene_transact(&s), REPLY_TOKEN_DONE);
     lone_crash(&s.w);
-    scene_expect(&s, NEW, NEW);
+    transact_expect(&s, NEW, NEW);
     assert_int_equal(scene_transact(&s), REPLY_TOKEN_DONE);
     lone_assert_verified(&s.w, 2);
-    scene_close(&s);
+    transact_close(&s);
 }
 
 TEST(one_partition_does_nothing_while_an_item_is_locked)
 {
-    struct scene s;
+    struct transact_scene s;
     (void)state;
-    scene_open(&s);
-    assert_int_equal(scene_prepare(&s, SECOND), REPLY_OK);
-    scene_part(&s, 2, 1);
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+    transact_part(&s, 2, 1);
     assert_int_equal(scene_transact(&s), REPLY_LOCKED);
-    scene_expect(&s, OLD, OLD);
-    scene_close(&s);
+    transact_expect(&s, OLD, OLD);
+    transact_close(&s);
 }

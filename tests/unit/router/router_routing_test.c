@@ -219,6 +219,18 @@ TEST(a_catalog_that_moved_is_asked_again)
     expect_answer(fake_take_answer(&f, 1), 200, "{\"TableNames\":[\"users\"]}");
 }
 
+/* The machine stood still: the answer was there before the router's clock was looked at. */
+TEST(an_answer_that_is_read_after_the_deadline_is_not_taken)
+{
+    f.hold = true;
+    fake_send_call(&f, 1, "PutItem", PUT);
+    fake_answer(&f, 0); /* the table */
+    f.now = instant_add_ms(f.now, config_requests(&f.config)->request_deadline_ms);
+    fake_answer(&f, 0);
+    assert_int_equal(fake_take_answer(&f, 1).status, 500);
+    assert_int_equal(f.asked[REQUEST_PUT], 1);
+}
+
 TEST(a_write_without_an_answer_has_an_unknown_outcome_and_is_not_repeated)
 {
     f.hold = true;

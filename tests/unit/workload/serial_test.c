@@ -1,8 +1,6 @@
 /* serial_test.c - histories on lists: those that are strictly serializable, and each kind of anomaly. */
 #include "tests/check.h"
 
-#include <stdlib.h>
-
 #include "workload/serial.h"
 
 struct scene {
@@ -38,15 +36,19 @@ static void write_keys(struct scene *s, uint32_t number, uint32_t count, const u
     end(s, begin(s, number, count, keys), SERIAL_DONE);
 }
 
-/* What a read saw of one key: numbers up to a 0. */
-static void saw(struct scene *s, uint32_t place, uint32_t index, const uint32_t *numbers)
+/* The numbers up to a 0. */
+static struct serial_list list_of(const uint32_t *numbers)
 {
-    struct serial_list list = {0};
+    struct serial_list list = {(uint32_t *)(uintptr_t)numbers, 0};
     while (numbers[list.count] != 0)
         list.count++;
-    list.numbers = malloc((list.count + 1) * sizeof list.numbers[0]);
-    memcpy(list.numbers, numbers, list.count * sizeof list.numbers[0]);
-    serial_saw(&s->history, place, index, list);
+    return serial_list_copy(&list);
+}
+
+/* What a read saw of one key. */
+static void saw(struct scene *s, uint32_t place, uint32_t index, const uint32_t *numbers)
+{
+    serial_saw(&s->history, place, index, list_of(numbers));
 }
 
 #define LIST(...)      \
@@ -190,4 +192,108 @@ TEST(a_stale_read_is_found)
     read_one(&s, 0, LIST(0));
     read_one(&s, 0, LIST(1, 0));
     expect(&s, "real time");
+}
+
+/* The lists that the write is done for, up to a 0. */
+static void condition(struct scene *s, uint32_t place, uint32_t key, const uint32_t *numbers)
+{
+    serial_condition(&s->history, place, key, list_of(numbers));
+}
+
+/* Each of two writes rests on what the other one changes. */
+TEST(write_skew_is_found)
+{
+    for (int skewed = 0; skewed < 2; skewed++) {
+        struct scene s = {0};
+        read_one(&s, 0, LIST(0));
+        read_one(&s, 1, LIST(0));
+        const uint32_t a = begin(&s, 1, KEYS(0)), b = begin(&s, 2, KEYS(1));
+        condition(&s, a, 1, LIST(0));
+        condition(&s, b, skewed ? 0 : 2, LIST(0));
+        end(&s, a, SERIAL_DONE);
+        end(&s, b, SERIAL_UNKNOWN);
+        read_one(&s, 0, LIST(1, 0));
+        read_one(&s, 1, LIST(2, 0));
+        expect(&s, skewed ? "G2" : NULL);
+    }
+}
+
+/* The number that the write replaced was not the list's last one. */
+TEST(a_lost_update_is_found)
+{
+    struct scene s = {0};
+    (void)state;
+    write_keys(&s, 1, KEYS(0));
+    read_one(&s, 0, LIST(1, 0));
+    const uint32_t a = begin(&s, 2, KEYS(0));
+    condition(&s, a, 0, LIST(1, 0));
+    write_keys(&s, 3, KEYS(0));
+    end(&s, a, SERIAL_DONE);
+    read_one(&s, 0, LIST(1, 3, 2, 0));
+    expect(&s, "G2");
+}
+
+/* A condition of a write that was not done says nothing. */
+TEST(a_refused_condition_is_no_read)
+{
+    struct scene s = {0};
+    (void)state;
+    write_keys(&s, 1, KEYS(0));
+    read_one(&s, 0, LIST(1, 0));
+    write_keys(&s, 2, KEYS(0));
+    const uint32_t a = begin(&s, 3, KEYS(1));
+    condition(&s, a, 0, LIST(1, 0));
+    end(&s, a, SERIAL_REFUSED);
+    read_one(&s, 0, LIST(1, 2, 0));
+    read_one(&s, 1, LIST(0));
+    expect(&s, NULL);
+}
+
+static void read_mark(struct scene *s, const uint32_t *numbers, uint32_t mark)
+{
+    const uint32_t place = begin(s, 0, KEYS(0));
+    saw(s, place, 0, numbers);
+    serial_saw_mark(&s->history, place, 0, mark);
+    end(s, place, SERIAL_DONE);
+}
+
+/* 1 puts the mark of key 0, 2 leaves it, 3 deletes it. */
+TEST(a_mark_that_does_not_fit_its_list_is_found)
+{
+    static const struct {
+        uint32_t after[3]; /* the mark, by how many of the writes a read has seen */
+        const char *anomaly;
+    } reads[] = {
+        {{1, 1, 0}, NULL},
+        {{0, 1, 0}, "does not fit"},
+        {{1, 2, 0}, "does not fit"},
+        {{1, 1, 1}, "does not fit"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(reads); i++) {
+        struct scene s = {0};
+        read_mark(&s, LIST(0), 0);
+        uint32_t place = begin(&s, 1, KEYS(0));
+        serial_marks(&s.history, place, 0, SERIAL_MARK_PUT);
+        end(&s, place, SERIAL_DONE);
+        read_mark(&s, LIST(1, 0), reads[i].after[0]);
+        write_keys(&s, 2, KEYS(0));
+        read_mark(&s, LIST(1, 2, 0), reads[i].after[1]);
+        place = begin(&s, 3, KEYS(0));
+        serial_marks(&s.history, place, 0, SERIAL_MARK_DELETED);
+        end(&s, place, SERIAL_DONE);
+        read_mark(&s, LIST(1, 2, 3, 0), reads[i].after[2]);
+        expect(&s, reads[i].anomaly);
+    }
+}
+
+TEST(two_rivals_that_are_both_done_are_found)
+{
+    for (int both = 0; both < 2; both++) {
+        struct scene s = {0};
+        const uint32_t a = begin(&s, 1, KEYS(0)), b = begin(&s, 2, KEYS(0));
+        serial_rivals(&s.history, b, a);
+        read_one(&s, 0, both ? LIST(1, 2, 0) : LIST(2, 0));
+        expect(&s, both ? "one token" : NULL);
+    }
 }

@@ -1,0 +1,130 @@
+/* plan_extras.c - what a plan may have besides (EXTRA_LIST_SIM), and what goes with its faults. */
+#include "sim/plan_extras.h"
+
+#include "base/settings.h"
+
+enum {
+    EXTRA_PERCENT = 30,
+    SCARCE_PERCENT = 70, /* few plans have limits and global indexes */
+    SCARCE_SHARE = 50,
+    WALL_AHEAD_MS = 2 * 24 * 3600000, /* more than records of streams are kept */
+    WALL_STREAMS_MS = 12 * 3600000,   /* less than that: docs/testing.md says why */
+    WALL_TOKEN_MS = 2 * WALL_AHEAD_MS
+};
+
+static const struct {
+    const char *name;
+    const char *help;
+} EXTRAS[] = {
+#define X(code, name, help) {name, help},
+    EXTRA_LIST_SIM(X)
+#undef X
+};
+
+const char *sim_extra_name(enum sim_extra extra)
+{
+    return EXTRAS[extra].name;
+}
+
+const char *sim_extra_help(enum sim_extra extra)
+{
+    return EXTRAS[extra].help;
+}
+
+static void plan_choose_extras(struct plan *plan, const struct sim_options *o, struct prng *p)
+{
+    for (unsigned i = 0; i < SIM_EXTRAS; i++) {
+        const uint64_t percent = i == SIM_SCARCE_INDEX ? SCARCE_PERCENT : EXTRA_PERCENT;
+        const bool chosen = prng_below(p, 100) < percent && !o->plain;
+        plan->extras |= chosen || o->extras_forced ? o->extras & SIM_EXTRA_BIT(i) : 0;
+    }
+}
+
+/* A router waits for an answer to a step for request_deadline_ms. What a step needs must be known for
+ * longer than that, by every wall clock. Counters and the rate limiter count a request once however
+ * often it is sent again: with them, tokens are known for as long as usual. */
+static void plan_short_times(struct plan *plan, struct prng *p)
+{
+    struct settings *c = config_edit_all(&plan->config);
+    const int64_t least_ms = c->request_deadline_ms + 2 * SIM_SHORT_SKEW_MS;
+    const int64_t token_ms = least_ms + plan_spread(p, 200, 5000);
+    const int64_t fence_ms = least_ms + plan_spread(p, 200, 5000);
+    const int64_t keep_ms = token_ms + plan_spread(p, 200, 5000);
+    const int64_t sweep_ms = plan_spread(p, 100, 2000), retention_ms = plan_spread(p, 200, 5000);
+    const bool trims = prng_below(p, 2) == 0;
+    if (!plan_has(plan, SIM_SHORT_TIMES))
+        return;
+    c->transaction_fence_ms = fence_ms;
+    c->transaction_sweep_ms = sweep_ms;
+    c->stream_retention_ms = trims ? retention_ms : c->stream_retention_ms;
+    if (plan->tallies > 0 || plan->limiters > 0)
+        return;
+    c->transaction_token_ms = token_ms;
+    c->salting_keep_ms = keep_ms;
+}
+
+/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. A clock that is ahead trims
+ * records of streams early, and forgets tokens early. */
+static void plan_wall(struct plan *plan, const struct sim_options *o)
+{
+    const uint32_t wall = SIM_FAULT_BIT(SIM_WALL);
+    const bool short_times = plan_has(plan, SIM_SHORT_TIMES);
+    if ((plan->faults & wall) == 0)
+        return;
+    if (!o->faults_forced && (plan->limiters > 0 || short_times)) {
+        plan->faults &= ~wall;
+        return;
+    }
+    if (o->limits == 0)
+        plan->limiters = 0;
+    plan->extras &= ~SIM_EXTRA_BIT(SIM_SHORT_TIMES);
+    plan->wall_ahead_ms = plan->follows > 0 || plan_has(plan, SIM_MIXED) ? WALL_STREAMS_MS
+                          : plan->limiters > 0                           ? 0
+                                                                         : WALL_AHEAD_MS;
+    config_edit_all(&plan->config)->transaction_token_ms = WALL_TOKEN_MS;
+}
+
+static void plan_scarce_index(struct plan *plan, struct prng *p)
+{
+    struct workload *w = &plan->workload;
+    struct settings *c = config_edit_all(&plan->config);
+    const int64_t backlog = plan_spread(p, 16, 64) * KIB;
+    if (!plan->limits || !plan_has(plan, SIM_SCARCE_INDEX)) {
+        plan->extras &= ~SIM_EXTRA_BIT(SIM_SCARCE_INDEX);
+        return;
+    }
+    c->index_backlog_bytes = backlog;
+    w->index_units = w->partitions * w->units / SCARCE_SHARE;
+    w->index_units += w->index_units == 0;
+}
+
+/* Nodes must be able to serve the global indexes that the table of items that expire has then. */
+static void plan_mixed(struct plan *plan)
+{
+    const struct workload *w = &plan->workload;
+    struct settings *c = config_edit_all(&plan->config);
+    if (!plan->limits || plan->expiries == 0 || !plan_has(plan, SIM_MIXED))
+        return;
+    c->node_wcu += 2 * DYNAMO_GLOBALS * w->partitions * w->units;
+    c->node_rcu = c->node_wcu;
+}
+
+bool plan_keeps_tokens(const struct plan *plan)
+{
+    struct config usual;
+    config_init(&usual, PROFILE_OFF);
+    return config_all(&plan->config)->transaction_token_ms >=
+           config_all(&usual)->transaction_token_ms;
+}
+
+void plan_extras(struct plan *plan, const struct sim_options *o)
+{
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6578747261730000));
+    plan_choose_extras(plan, o, &p);
+    if (plan->expiries == 0 && plan->follows == 0) /* there is nothing to switch */
+        plan->extras &= ~SIM_EXTRA_BIT(SIM_SWITCHES);
+    plan_wall(plan, o);
+    plan_short_times(plan, &p);
+    plan_scarce_index(plan, &p);
+    plan_mixed(plan);
+}

@@ -1,0 +1,39 @@
+/* silence.c - nothing is written for a while, and then things change that need no write to end. */
+#include "sim/silence.h"
+
+#include "base/probe.h"
+#include "engine/catalog/catalog.h"
+
+enum {
+    MERGES = 3,
+    LOOK_MS = 500
+};
+
+static void silence_merge(void *context, uint64_t argument)
+{
+    struct silence *s = context;
+    const struct table *t = run_find_table(s->run, tables_name(0));
+    (void)argument;
+    const bool rests = t != NULL && t->status == TABLE_ACTIVE && !table_is_changing(t);
+    s->merged = rests && (s->merges == MERGES || t->partition_count == 1);
+    if (s->merged)
+        return;
+    if (rests) {
+        splits_ask_merge(s->splits, t);
+        s->merges++;
+    }
+    scheduler_in(&s->run->world.scheduler, duration_ms(LOOK_MS), silence_merge, s, 0);
+}
+
+void silence_break(struct silence *s)
+{
+    PROBE("nothing was written for a while");
+    tables_renew_index(s->tables);
+    saltings_leave(s->saltings);
+    silence_merge(s, 0);
+}
+
+bool silence_is_over(const struct silence *s)
+{
+    return s->merged && tables_are_settled(s->tables) && saltings_are_over(s->saltings);
+}

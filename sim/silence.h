@@ -1,0 +1,28 @@
+/* silence.h - nothing is written for a while, and then things change that need no write to end.
+ *
+ * Where clients write all the time, a wait for an entry that never comes ends by itself. In a silent
+ * cluster the following must end too: a new index gets its rows, every salted key goes back to one shard, and
+ * partitions of the first table are merged, or the catalog gives that up. */
+#pragma once
+
+#include "sim/saltings.h"
+#include "sim/splits.h"
+#include "sim/table_churn.h"
+
+enum {
+    SILENCE_S = 30,      /* nothing is written */
+    SILENCE_ENDS_S = 120 /* then all changes must have ended, in virtual time */
+};
+
+struct silence {
+    struct run *run; /* borrows, as the next ones */
+    struct tables *tables;
+    struct saltings *saltings;
+    struct splits *splits;
+    uint32_t merges; /* asked for */
+    bool merged;     /* none is asked for any more, and none is under way */
+};
+
+/* Begins the changes. */
+void silence_break(struct silence *s);
+bool silence_is_over(const struct silence *s);

@@ -1,0 +1,238 @@
+/* transact_operations.c - which operations clients of transactions choose, and how the history begins them. */
+#include "base/probe.h"
+#include "sim/transacts_internal.h"
+
+enum {
+    PARTS_FEW = 4, /* of most transactions */
+    PAGE_MAX = 4   /* items, if a page has a limit */
+};
+
+/* ---- what to read ---- */
+
+static bool has_key(const struct transact_client *c, uint32_t key)
+{
+    for (uint32_t i = 0; i < c->part_count; i++) {
+        if (c->parts[i].key == key)
+            return true;
+    }
+    return false;
+}
+
+/* Different keys, in c->parts. Few, now and then many. */
+static void choose_keys(struct transact_client *c, uint32_t most)
+{
+    const uint32_t keys = c->all->options.keys < most ? c->all->options.keys : most;
+    const uint32_t few = keys < PARTS_FEW ? keys : PARTS_FEW;
+    uint32_t count = 1 + transact_below(c, few);
+    if (transact_often(c, 10))
+        count = 1 + transact_below(c, keys);
+    if (c->single)
+        count = 1;
+    c->part_count = 0;
+    while (c->part_count < count) {
+        const uint32_t key = transact_below(c, c->all->options.keys);
+        if (!has_key(c, key))
+            c->parts[c->part_count++] = (struct list_part){.key = key};
+    }
+}
+
+static uint32_t part_keys(const struct transact_client *c, uint32_t keys[TRANSACT_PARTS_MAX])
+{
+    for (uint32_t i = 0; i < c->part_count; i++)
+        keys[i] = c->parts[i].key;
+    return c->part_count;
+}
+
+void transact_begin_read(struct transact_client *c)
+{
+    struct transacts *t = c->all;
+    uint32_t keys[TRANSACT_PARTS_MAX];
+    if (!c->insists) {
+        c->single = transact_often(c, 40);
+        c->marks = !c->single && transact_often(c, 30);
+        choose_keys(c, c->marks ? TRANSACT_PARTS_MAX / 2 : TRANSACT_PARTS_MAX);
+    }
+    const uint32_t count = part_keys(c, keys);
+    c->place = serial_begin(&t->history, transacts_now(t), 0, keys, count);
+}
+
+static void choose_many(struct transact_client *c)
+{
+    const struct transacts_options *o = &c->all->options;
+    c->read =
+        (struct list_read){.limit = transact_often(c, 40) ? 1 + transact_below(c, PAGE_MAX) : 0};
+    if (transact_often(c, 40)) {
+        c->read.first = transact_below(c, TRANSACT_TABLES);
+        return;
+    }
+    const uint32_t sorted = o->keys / TRANSACT_TABLES;
+    c->read.range = o->indexed ? LIST_QUERY + transact_below(c, 3) : LIST_QUERY;
+    c->read.first = TRANSACT_TABLES * transact_below(c, sorted) + 1;
+    if (list_is_by_index(&c->read))
+        c->read.limit = 0;
+}
+
+/* Each list is an operation of the history. */
+void transact_begin_read_many(struct transact_client *c)
+{
+    struct transacts *t = c->all;
+    if (!c->insists)
+        choose_many(c);
+    buffer_clear(&c->after);
+    c->place = t->history.count;
+    for (uint32_t key = 0; key < t->options.keys; key++) {
+        c->known[key].named = false;
+        if (list_is_in(&c->read, key))
+            serial_begin(&t->history, transacts_now(t), 0, &key, 1);
+    }
+}
+
+/* ---- what to write ---- */
+
+/* Checks and puts that replace a list are about lists that were read. Those that were read last are likely to
+ * be still so. */
+static void choose_act(struct transact_client *c, struct list_part *part, bool fresh)
+{
+    const struct known_list *k = &c->known[part->key];
+    const uint32_t appends = fresh ? 25 : 60, replaces = fresh ? 40 : 75;
+    const uint32_t draw = transact_below(c, 100);
+    part->act = !k->known || draw < appends ? LIST_APPEND
+                : draw < replaces           ? LIST_REPLACE
+                                            : LIST_CHECK;
+    part->seen = part->act == LIST_APPEND ? (struct serial_list){0} : k->list;
+}
+
+static bool part_writes(const struct list_part *part)
+{
+    return part->act == LIST_APPEND || part->act == LIST_REPLACE;
+}
+
+/* Marks of lists that the transaction appends to. */
+static void choose_marks(struct transact_client *c)
+{
+    const uint32_t lists = c->part_count;
+    for (uint32_t i = 0; i < lists && c->part_count < TRANSACT_PARTS_MAX; i++) {
+        if (!part_writes(&c->parts[i]) || !transact_often(c, 20))
+            continue;
+        c->parts[c->part_count++] =
+            (struct list_part){.act = transact_often(c, 60) ? LIST_PUT_MARK : LIST_DELETE_MARK,
+                               .key = c->parts[i].key};
+    }
+}
+
+/* The first part decides where the transaction is decided, and is of any kind. */
+static void shuffle_parts(struct transact_client *c)
+{
+    for (uint32_t i = c->part_count; i > 1; i--) {
+        const uint32_t other = transact_below(c, i);
+        const struct list_part part = c->parts[other];
+        c->parts[other] = c->parts[i - 1];
+        c->parts[i - 1] = part;
+    }
+}
+
+static void choose_parts(struct transact_client *c)
+{
+    const bool fresh = c->fresh && transact_often(c, 75);
+    c->fails = c->fresh = false;
+    if (!fresh) {
+        c->single = transact_often(c, 20);
+        choose_keys(c, TRANSACT_PARTS_MAX);
+    }
+    if (c->single)
+        return;
+    for (uint32_t i = 0; i < c->part_count; i++)
+        choose_act(c, &c->parts[i], fresh);
+    const uint32_t last = c->part_count - 1;
+    c->fails = last > 0 && transact_often(c, 5);
+    if (c->fails)
+        c->parts[last].act = LIST_FAIL;
+    c->parts[0].act = part_writes(&c->parts[0]) ? c->parts[0].act : LIST_APPEND;
+    choose_marks(c);
+    shuffle_parts(c);
+}
+
+static void note_marks(struct transact_client *c, uint32_t key, uint32_t index)
+{
+    for (uint32_t i = 0; i < c->part_count; i++) {
+        const enum list_act act = c->parts[i].act;
+        if (c->parts[i].key == key && (act == LIST_PUT_MARK || act == LIST_DELETE_MARK))
+            serial_marks(&c->all->history, c->place, index,
+                         act == LIST_PUT_MARK ? SERIAL_MARK_PUT : SERIAL_MARK_DELETED);
+    }
+}
+
+/* Bytes in each of the items besides. */
+static uint32_t choose_pad(struct transact_client *c)
+{
+    const uint32_t most = c->all->options.pad;
+    return most == 0 || !transact_often(c, 15)
+               ? 0
+               : 1 + transact_below(c, transact_often(c, 50) ? most : most / 16 + 1);
+}
+
+/* The operation of c->parts, in the history. */
+static void record_write(struct transact_client *c)
+{
+    struct transacts *t = c->all;
+    uint32_t keys[TRANSACT_PARTS_MAX], count = 0;
+    for (uint32_t i = 0; i < c->part_count; i++) {
+        if (part_writes(&c->parts[i]))
+            keys[count++] = c->parts[i].key;
+    }
+    c->op_number = c->token = ++t->numbers;
+    c->place = serial_begin(&t->history, transacts_now(t), c->op_number, keys, count);
+    c->unknown = c->done = false;
+    c->pad = choose_pad(c);
+    for (uint32_t i = 0; i < c->part_count; i++) {
+        const struct list_part *part = &c->parts[i];
+        if (part->act == LIST_REPLACE || part->act == LIST_CHECK)
+            serial_condition(&t->history, c->place, part->key, serial_list_copy(&part->seen));
+    }
+    for (uint32_t i = 0; i < count; i++)
+        note_marks(c, keys[i], i);
+}
+
+void transact_begin_write(struct transact_client *c)
+{
+    choose_parts(c);
+    record_write(c);
+}
+
+/* ---- two requests with one token ---- */
+
+struct transact_client *transact_find(struct transact_client *c)
+{
+    struct transacts *t = c->all;
+    const uint32_t first = transact_below(c, t->options.clients);
+    for (uint32_t i = 0; i < t->options.clients; i++) {
+        struct transact_client *other = &t->clients[(first + i) % t->options.clients];
+        if (other != c && other->work == TRANSACT_APPEND && !other->single && other->calls == 1)
+            return other;
+    }
+    return NULL;
+}
+
+static bool may_have_rival(const struct transact_client *c)
+{
+    const enum list_act act = c->parts[0].act;
+    return act != LIST_PUT_MARK && act != LIST_DELETE_MARK && c->token == c->op_number;
+}
+
+/* Its first item is the same one: a token belongs to it (docs/decisions/0034). */
+bool transact_begin_rival(struct transact_client *c, const struct transact_client *other)
+{
+    if (!may_have_rival(other))
+        return false;
+    PROBE("a client uses the token of another client's transaction");
+    c->single = c->fails = false;
+    c->part_count = 1;
+    c->parts[0] = (struct list_part){.act = LIST_APPEND, .key = other->parts[0].key};
+    const uint32_t more = transact_below(c, c->all->options.keys);
+    if (more != c->parts[0].key)
+        c->parts[c->part_count++] = (struct list_part){.act = LIST_APPEND, .key = more};
+    record_write(c);
+    c->token = other->token;
+    serial_rivals(&c->all->history, c->place, other->place);
+    return true;
+}
