@@ -6,6 +6,7 @@
 #include "base/prng.h"
 #include "base/probe.h"
 #include "sim/dynamo.h"
+#include "sim/lists.h"
 
 #define STREAMS "DynamoDBStreams_20120810."
 
@@ -225,7 +226,11 @@ static void take_record(struct follows *f, struct slice record)
     struct followed_stream *stream = &f->streams[shard->stream];
     keep(number, sizeof number, text_of(record, "\"SequenceNumber\":\""));
     if (f->options.table != NULL) {
-        take_edge(f, (struct followed_edge){(uint32_t)key, was, is});
+        const struct slice list = text_of(record, "\"s\":{\"S\":\"");
+        if (list.size > 0 &&
+            list.data[0] != 'm') /* a mark is put and deleted: its values say nothing */
+            take_edge(
+                f, (struct followed_edge){(uint32_t)number_of(record, "\"s\":{\"S\":\""), was, is});
         memcpy(shard->last, number, sizeof number);
         return;
     }
@@ -436,11 +441,13 @@ static const char *client_write(struct follow_client *c)
         write_get_records(c);
         return STREAMS "GetRecords";
     case FOLLOW_READ:
-        buffer_append_format(
-            &c->body,
-            "{\"TableName\":\"%s\",\"ConsistentRead\":true,\"Key\":{\"k\":{\"S\":\"%u\"}%s}}",
-            table_name(c->all), c->all->next,
-            c->all->options.table != NULL ? ",\"s\":{\"S\":\"x\"}" : "");
+        buffer_append_text(&c->body, "{\"ConsistentRead\":true,");
+        if (c->all->options.table != NULL)
+            list_append_key(&c->body, c->all->next, false);
+        else
+            buffer_append_format(&c->body, "\"TableName\":\"%s\",\"Key\":{\"k\":{\"S\":\"%u\"}}",
+                                 table_name(c->all), c->all->next);
+        buffer_append_text(&c->body, "}");
         return "GetItem";
     case FOLLOW_IDLE:
     case FOLLOW_DONE:

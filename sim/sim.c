@@ -151,7 +151,7 @@ static void lessen_skews(struct sim *s)
 
 static bool lists_are_followed(const struct plan *p)
 {
-    return p->transacts > 0 && plan_has(p, SIM_MIXED);
+    return p->transacts > 0 && plan_has(p, SIM_MIXED) && p->transact_keys <= FOLLOW_KEYS;
 }
 
 /* Numbers the clients that come behind the workload's and the one of tables. Returns how many. */
@@ -218,7 +218,7 @@ static void create_transacts(struct sim *s)
                                                 .failed_context = &s->run,
                                                 .clients = p->transacts,
                                                 .keys = p->transact_keys,
-                                                .pad = p->transact_pad,
+                                                .pad = lists_are_followed(p) ? 0 : p->transact_pad,
                                                 .units = plan_side_units(p),
                                                 .think_ns = p->workload.think_ns,
                                                 .indexed = p->workload.indexed,
