@@ -116,6 +116,11 @@ bool frame_world_inject(struct frame_world *w, enum peer_kind kind, uint32_t id,
            node_process_receive(w->world.nodes[node], kind, id, frame);
 }
 
+void frame_world_step_wall(struct frame_world *w, uint32_t node, int64_t ms)
+{
+    world_step_wall(&w->world, node, ms);
+}
+
 void frame_world_pass(struct frame_world *w, int64_t ms)
 {
     world_pass(&w->world, ms * NS_PER_MS);

@@ -55,6 +55,8 @@ struct instant frame_world_clock(struct frame_world *w, uint32_t node);
 void frame_world_decide(struct frame_world *w, enum catalog_op op, const struct decision *d);
 /* One node crashes, and starts again after this time. */
 void frame_world_crash(struct frame_world *w, uint32_t node, int64_t ms);
+/* The node's wall clock steps. */
+void frame_world_step_wall(struct frame_world *w, uint32_t node, int64_t ms);
 /* Lets time pass, with all that is due. */
 void frame_world_pass(struct frame_world *w, int64_t ms);
 
