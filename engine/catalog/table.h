@@ -137,6 +137,7 @@ struct partition_info {
     uint64_t frozen_index;
     uint64_t frozen_term;
     bool absorbed; /* ABSORB: the group has done so; its last replicas may still follow */
+    bool ended;    /* the table is deleted, and the group has ended: every replica may be closed */
 };
 
 _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its node");

@@ -273,7 +273,7 @@ TEST(a_deleted_table_leaves_nothing_and_its_name_is_free)
     lone_put(&w, 1, 1);
     lone_write_all(&w);
     lone_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
-    for (int i = 0; i < 5; i++) { /* the group ends, then its replica goes */
+    for (int i = 0; i < 10; i++) { /* the group ends, then its replica goes */
         lone_pass(&w, 10);
         lone_write_all(&w);
     }
