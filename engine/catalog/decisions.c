@@ -178,10 +178,9 @@ static void decisions_end_group(struct catalog *c, const struct catalog_command 
                                 const struct decision *d, struct catalog_result *out)
 {
     struct entry *e = catalog_entry(c, d->table_id);
-    struct partition_info *p =
-        e == NULL || e->table.status != TABLE_DELETING
-            ? NULL
-            : catalog_find_partition(&e->table, d->partition, d->epoch);
+    struct partition_info *p = e == NULL || e->table.status != TABLE_DELETING
+                                   ? NULL
+                                   : catalog_find_partition(&e->table, d->partition, d->epoch);
     if (p == NULL || p->ended)
         return; /* the catalog knows this already */
     p->ended = true;
@@ -330,10 +329,10 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
 {
     static void (*const ops[CATALOG_OPS])(struct catalog * c, const struct catalog_command *command,
                                           const struct decision *d, struct catalog_result *out) = {
-        [CATALOG_EVENT] = decisions_tell,  [CATALOG_MOVE] = decisions_move,
-        [CATALOG_LET_GO] = decisions_left, [CATALOG_LEFT] = decisions_left,
-        [CATALOG_RATES] = set_rates,       [CATALOG_PEAK] = take_peak,
-        [CATALOG_DRAIN] = decisions_drain, [CATALOG_LEAD] = decisions_lead,
+        [CATALOG_EVENT] = decisions_tell,      [CATALOG_MOVE] = decisions_move,
+        [CATALOG_LET_GO] = decisions_left,     [CATALOG_LEFT] = decisions_left,
+        [CATALOG_RATES] = set_rates,           [CATALOG_PEAK] = take_peak,
+        [CATALOG_DRAIN] = decisions_drain,     [CATALOG_LEAD] = decisions_lead,
         [CATALOG_ENDED] = decisions_end_group,
     };
     struct decision d;

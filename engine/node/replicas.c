@@ -178,48 +178,6 @@ static void replicas_end_partition(struct requests *requests, const struct opera
     requests_close_ended(requests, p);
 }
 
-/* Proposes the entry behind which nothing is committed in the group any more. */
-static void replicas_propose_end(struct requests *requests, struct partition *p)
-{
-    const struct operation own = {.from = FROM_SELF};
-    struct partition_info info = p->info;
-    struct buffer *b = &requests->env->scratch;
-    info.merge = MERGE_FREEZE;
-    info.merge_with = 0;
-    buffer_clear(b);
-    partition_info_encode(b, &info);
-    if (proposals_may_write(requests->proposals, &own, b->size))
-        groups_propose(requests->groups, p, &own, LOG_MERGE, buffer_slice(b), slice_make(NULL, 0));
-}
-
-/* The table is deleted, and nobody can lead the partition once its replicas go. So its leader ends the group
- * first. A replica that has applied the end knows all that was committed. Once it knows that the parts in other
- * tables are done, every replica may go. */
-static void replicas_end_group(struct requests *requests, const struct operation *o,
-                               struct partition *p)
-{
-    if (!p->ends && p->led == 0) {
-        /* No hint of the leader: the answer must be that of this replica. */
-        env_refuse(requests->env, o, REPLY_OVERLOADED, "the leader of partition %u is asked first",
-                   p->info.id);
-        return;
-    }
-    transactions_end_group(requests->transactions, p);
-    if (!transactions_are_known(requests->transactions, p, o))
-        return;
-    const bool owes = transactions_owe(p);
-    if (p->ends && !owes) {
-        struct reply *r = env_reply(requests->env, o, REPLY_OK);
-        r->kind = ANSWER_FROZEN;
-        r->frozen.index = p->frozen.index;
-        r->frozen.term = p->frozen.term;
-        return;
-    }
-    if (!p->ends && !owes && !proposals_change_range(p))
-        replicas_propose_end(requests, p);
-    env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being ended", p->info.id);
-}
-
 /* Closes the named member, or an older one; a newer member stays. If there is no replica, older
  * orders will open none. */
 void requests_close(struct requests *requests, struct operation *o)
@@ -242,9 +200,12 @@ void requests_close(struct requests *requests, struct operation *o)
         replicas_refuse_opening(requests, o, info.id, "opened");
     else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))
         env_reply(requests->env, o, REPLY_OK);
-    else if (!absent && o->request.replica.table_deleted && !o->request.replica.ended &&
-             !p->ended && !p->closing)
-        replicas_end_group(requests, o, p);
+    else if (!absent && o->request.replica.table_deleted && p->led != 0 &&
+             !transactions_are_known(requests->transactions, p, o))
+        return; /* locks that could not be read may be owed */
+    else if (!absent && o->request.replica.table_deleted && transactions_owe(p))
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "partition %u has transactions whose parts are to be done", info.id);
     else if (!absent && o->request.replica.table_deleted && !p->closing)
         replicas_end_partition(requests, o, p, as_of);
     else if (proposals_may_write(requests->proposals, o, 0))

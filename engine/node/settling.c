@@ -658,7 +658,8 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MERGE_MS));
     if (reply->code == REPLY_NOT_LEADER && merge == MERGE_NONE && slot < MEMBERS_SLOT)
         settling_tell_again(s, &partitions[index], index);
-    if (s->status == TABLE_DELETING && settling_hears_of_end(settling, s, &partitions[index], reply))
+    if (s->status == TABLE_DELETING &&
+        settling_hears_of_end(settling, s, &partitions[index], reply))
         return;
     if (reply->code != REPLY_OK)
         return; /* the request is sent again */

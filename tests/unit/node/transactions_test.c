@@ -296,30 +296,16 @@ TEST(parts_of_a_table_that_is_gone_are_not_waited_for)
     transact_close(&s);
 }
 
-static enum reply_code scene_close_replica(struct transact_scene *s, bool ended)
+static enum reply_code scene_delete_table(struct transact_scene *s)
 {
     struct buffer info = {0};
     partition_info_encode(&info, &transact_partition(s)->info);
-    const struct request close = {
-        .op = REQUEST_PARTITION_CLOSE,
-        .partition = transact_partition(s)->info.id,
-        .replica = {.info = buffer_slice(&info), .table_deleted = true, .ended = ended}};
+    const struct request close = {.op = REQUEST_PARTITION_CLOSE,
+                                  .partition = transact_partition(s)->info.id,
+                                  .replica = {.info = buffer_slice(&info), .table_deleted = true}};
     const enum reply_code code = transact_ask(s, &close);
     buffer_deinit(&info);
     return code;
-}
-
-/* As the catalog's leader does: the group ends before its replicas go. */
-static enum reply_code scene_delete_table(struct transact_scene *s)
-{
-    enum reply_code code = scene_close_replica(s, false);
-    transact_pass(s, 10);
-    if (code == REPLY_OVERLOADED)
-        code = scene_close_replica(s, false);
-    if (code != REPLY_OK)
-        return code;
-    assert_int_not_equal(lone_answer(&s->w)->frozen.index, 0);
-    return scene_close_replica(s, true);
 }
 
 /* Else the other part would be asked about at a table that is gone. */
@@ -343,39 +329,6 @@ TEST(a_table_goes_with_its_own_parts)
     transact_open(&s);
     assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    assert_int_equal(scene_delete_table(&s), REPLY_OK);
-    transact_close(&s);
-}
-
-/* What is decided behind the entry that ends the group has no effect: nobody would tell the other parts. */
-TEST(nothing_is_committed_in_a_group_that_has_ended)
-{
-    struct transact_scene s;
-    transact_open(&s);
-    scene_part_elsewhere(&s);
-    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
-    assert_int_equal(scene_close_replica(&s, false), REPLY_OVERLOADED);
-    assert_int_not_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
-    assert_false(transactions_owe(transact_partition(&s)));
-    assert_int_equal(scene_close_replica(&s, false), REPLY_OK);
-    assert_int_equal(scene_close_replica(&s, true), REPLY_OK);
-    transact_close(&s);
-}
-
-/* Locks that could not be read may be those of a committed transaction. */
-TEST(a_group_whose_locks_are_not_known_does_not_end)
-{
-    struct transact_scene s;
-    transact_open(&s);
-    scene_part_elsewhere(&s);
-    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
-    transact_partition(&s)->locks->lost = true;
-    transact_partition(&s)->locks->at = s.w.node->transactions.at =
-        INSTANT_NEVER; /* not read again yet */
-    assert_int_equal(scene_close_replica(&s, false), REPLY_OVERLOADED);
-    assert_int_equal(transact_partition(&s)->frozen.index, 0);
-    transact_partition(&s)->locks->at = s.w.node->transactions.at = s.w.now;
-    transact_pass(&s, 100);
     assert_int_equal(scene_delete_table(&s), REPLY_OK);
     transact_close(&s);
 }
