@@ -132,7 +132,7 @@ MISTAKE(a_decision_without_its_other_parts, RAFT_MUTATION_SKIP_RECORD, 3,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
 MISTAKE(a_decision_told_before_it_is_durable, RAFT_MUTATION_DECIDE_EARLY, 6,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
-MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 83,
+MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 112,
         .faults = FAULT(CRASH) | FAULT(CUT) | FAULT(PAUSE), TRANSACTS)
 
 /* Parts of a transaction take unequal times, and others come between. */
@@ -142,7 +142,7 @@ MISTAKE(a_query_in_spite_of_a_lock, RAFT_MUTATION_SCAN_LOCKED, 1, TRANSACTS, CLI
 MISTAKE(a_deletion_that_is_decided_does_nothing, RAFT_MUTATION_KEEP_DELETED, 1, TRANSACTS, CLIENTS(1))
 MISTAKE(a_token_stands_for_any_request, RAFT_MUTATION_ANY_DIGEST, 1, TRANSACTS, CLIENTS(1))
 MISTAKE(a_snapshot_without_tokens, RAFT_MUTATION_FORGET_TOKENS, 1, FORCED(FAULT(WIPE)), TRANSACTS, CLIENTS(1))
-MISTAKE(what_was_given_up_is_forgotten, RAFT_MUTATION_FORGET_FENCE, 75,
+MISTAKE(what_was_given_up_is_forgotten, RAFT_MUTATION_FORGET_FENCE, 272,
         FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000))
 MISTAKE(a_decided_part_is_refused, RAFT_MUTATION_REFUSE_DECIDED, 5, TRANSACTS, CLIENTS(1))
 
