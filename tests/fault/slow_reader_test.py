@@ -80,7 +80,7 @@ class Watcher(servers.Worker):
         try:
             self.held = max(self.held, held(self.server.port))
         except urllib.error.HTTPError as error:
-            check(error.code == 503, f"the page of partitions: {error}")
+            check(error.code in (500, 503), f"the page of partitions: {error}")
             self.refused += 1
         except (OSError, http.client.HTTPException):
             self.note_closed()
