@@ -280,6 +280,7 @@ static void append_envelope_head(struct buffer *frame, uint32_t node, uint32_t g
     liveness_beat_encode(frame, beat);
     buffer_append_u64(frame, 0); /* headroom */
     buffer_append_u64(frame, 0);
+    buffer_append_u64(frame, 0); /* wall clock */
     buffer_append_u32(frame, messages);
 }
 
