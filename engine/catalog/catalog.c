@@ -752,7 +752,7 @@ void catalog_apply(struct catalog *c, struct slice bytes, struct catalog_result 
         [CATALOG_PEAK] = catalog_decide,         [CATALOG_DRAIN] = catalog_decide,
         [CATALOG_LEAD] = catalog_decide,         [CATALOG_MERGE] = catalog_merge,
         [CATALOG_SALT] = catalog_salt,           [CATALOG_FOUND] = catalog_found,
-        [CATALOG_FILLED] = catalog_filled,       [CATALOG_ENDED] = catalog_decide,
+        [CATALOG_FILLED] = catalog_filled,
     };
     struct catalog_command command;
     must(catalog_command_decode(bytes, &command) == STATUS_OK);

@@ -37,7 +37,6 @@ enum catalog_op {
     CATALOG_MOVE,   /* a replica goes to another node, or there is one more */
     CATALOG_LET_GO, /* the group does not count on the moved replica any more */
     CATALOG_LEFT,   /* the moved replica is erased on its old node */
-    CATALOG_ENDED,  /* nothing is committed in the group of a deleted table any more */
     CATALOG_RATES,  /* allocations of a table's partitions */
     CATALOG_PEAK,   /* a table on demand consumed more than ever before */
     CATALOG_DRAIN,  /* a node must hold nothing, or may hold replicas again */

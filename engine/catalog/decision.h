@@ -1,6 +1,6 @@
 /* decision.h - what the controller tells the catalog to do: the payload of CATALOG_MOVE,
  * CATALOG_RATES, CATALOG_PEAK, CATALOG_DRAIN, CATALOG_LEAD, CATALOG_MERGE, CATALOG_SALT,
- * CATALOG_LET_GO, CATALOG_LEFT, CATALOG_ENDED and CATALOG_EVENT.
+ * CATALOG_LET_GO, CATALOG_LEFT and CATALOG_EVENT.
  *
  * A decision may rest on an old view of the cluster. So it names what it rests on, and is refused
  * if that is no longer true. Applied twice, RATES, PEAK and EVENT record their event twice. All

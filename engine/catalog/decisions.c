@@ -173,20 +173,6 @@ static void decisions_move(struct catalog *c, const struct catalog_command *comm
         *p = was;
 }
 
-/* The table is deleted: the catalog remembers that the group has ended, since then nobody can lead it. */
-static void decisions_end_group(struct catalog *c, const struct catalog_command *command,
-                                const struct decision *d, struct catalog_result *out)
-{
-    struct entry *e = catalog_entry(c, d->table_id);
-    struct partition_info *p = e == NULL || e->table.status != TABLE_DELETING
-                                   ? NULL
-                                   : catalog_find_partition(&e->table, d->partition, d->epoch);
-    if (p == NULL || p->ended)
-        return; /* the catalog knows this already */
-    p->ended = true;
-    catalog_record(c, command, e, &e->table, d, out);
-}
-
 /* First the group lets go of the replica, then the replica is erased. In between the replica must
  * not be opened again: it would vote without the entries that it has acknowledged. */
 static void decisions_left(struct catalog *c, const struct catalog_command *command,
@@ -329,11 +315,10 @@ void catalog_decide(struct catalog *c, const struct catalog_command *command,
 {
     static void (*const ops[CATALOG_OPS])(struct catalog * c, const struct catalog_command *command,
                                           const struct decision *d, struct catalog_result *out) = {
-        [CATALOG_EVENT] = decisions_tell,      [CATALOG_MOVE] = decisions_move,
-        [CATALOG_LET_GO] = decisions_left,     [CATALOG_LEFT] = decisions_left,
-        [CATALOG_RATES] = set_rates,           [CATALOG_PEAK] = take_peak,
-        [CATALOG_DRAIN] = decisions_drain,     [CATALOG_LEAD] = decisions_lead,
-        [CATALOG_ENDED] = decisions_end_group,
+        [CATALOG_EVENT] = decisions_tell,  [CATALOG_MOVE] = decisions_move,
+        [CATALOG_LET_GO] = decisions_left, [CATALOG_LEFT] = decisions_left,
+        [CATALOG_RATES] = set_rates,       [CATALOG_PEAK] = take_peak,
+        [CATALOG_DRAIN] = decisions_drain, [CATALOG_LEAD] = decisions_lead,
     };
     struct decision d;
     must(decision_decode(command->decision, &d) == STATUS_OK);

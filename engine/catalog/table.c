@@ -127,28 +127,25 @@ enum {
     INFO_ON_DEMAND = 0x40, /* `maximum_mcu` follows the byte */
     INFO_WHOLE = 0x80,
     MERGE_ABSORBED_BIT = 0x80, /* in the byte of the merge's step */
-    MERGE_ENDED_BIT = 0x40,
     INFO_OF_INDEX = 1,
     INFO_STREAM = 2 /* the stream follows the byte */
 };
 _Static_assert(REPLICAS_MAX < 1 << INFO_GAC_SHIFT, "members leave room for what is behind them");
 _Static_assert((int)GAC_POLICIES <= (int)INFO_GAC_MASK, "and that leaves room too");
 
-/* u8 step, with bits for `absorbed` and `ended` | unless none: u32 merge_with | ABSORB: u64 index, u64 term.
+/* u8 step, with a bit for `absorbed` | unless none: u32 merge_with | ABSORB: u64 index, u64 term.
  */
 static void table_merge_walk(struct codec *c, struct partition_info *p)
 {
-    uint8_t step = (uint8_t)((uint32_t)p->merge | (p->absorbed ? MERGE_ABSORBED_BIT : 0) |
-                             (p->ended ? MERGE_ENDED_BIT : 0));
+    uint8_t step = (uint8_t)((uint32_t)p->merge | (p->absorbed ? MERGE_ABSORBED_BIT : 0));
     codec_u8(c, &step);
     p->absorbed = step & MERGE_ABSORBED_BIT;
-    p->ended = step & MERGE_ENDED_BIT;
-    step &= (uint8_t) ~(MERGE_ABSORBED_BIT | MERGE_ENDED_BIT);
+    step &= (uint8_t)~MERGE_ABSORBED_BIT;
     codec_check(c, step <= MERGE_ABSORB && (!p->absorbed || step == MERGE_ABSORB));
     p->merge = (enum merge_step)step;
     if (p->merge != MERGE_NONE) {
         codec_u32(c, &p->merge_with);
-        codec_check(c, (p->merge_with != 0 || p->merge == MERGE_FREEZE) && p->merge_with != p->id);
+        codec_check(c, p->merge_with != 0 && p->merge_with != p->id);
     }
     if (p->merge == MERGE_ABSORB) {
         codec_u64(c, &p->frozen_index);

@@ -131,13 +131,11 @@ struct partition_info {
     uint32_t parent;
     uint32_t share_ppm[2];
     enum merge_step merge;
-    uint32_t merge_with; /* FREEZE, THAW: the lower one, 0: none, the table is deleted;
-                            ABSORB: the former upper one */
+    uint32_t merge_with; /* FREEZE, THAW: the lower one; ABSORB: the former upper one */
     /* ABSORB: the log entry that froze the upper partition; nothing has changed there since. */
     uint64_t frozen_index;
     uint64_t frozen_term;
     bool absorbed; /* ABSORB: the group has done so; its last replicas may still follow */
-    bool ended;    /* the table is deleted, and the group has ended: every replica may be closed */
 };
 
 _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its node");

@@ -135,9 +135,7 @@ struct request {
             struct slice info;  /* struct partition_info */
             uint64_t as_of;     /* up to where the sender knew the catalog's log */
             bool table_deleted; /* CLOSE: wait until no leader's lease relies on the replica */
-            bool ended; /* CLOSE, table_deleted: the group's leader has ended it. If not, the
-                                   leader ends it, and answers FROZEN once it has */
-        } replica;      /* PARTITION_OPEN, PARTITION_CLOSE */
+        } replica;              /* PARTITION_OPEN, PARTITION_CLOSE */
         struct {
             struct slice info; /* struct partition_info */
         } group;               /* PARTITION_MEMBERS, PARTITION_MERGE */

@@ -122,9 +122,9 @@ const struct request_traits request_traits[REQUEST_OPS] = {
     /* a partition's replicas */
     [REQUEST_PARTITION_OPEN] = {NODE, ANSWER_NONE,
                                 .fields = {U64(replica.as_of), SLICE(replica.info)}, .owed = true},
-    [REQUEST_PARTITION_CLOSE] = {NODE, ANSWER_FROZEN,
+    [REQUEST_PARTITION_CLOSE] = {NODE, ANSWER_NONE,
                                  .fields = {U64(replica.as_of), SLICE(replica.info),
-                                            BOOL(replica.table_deleted), BOOL(replica.ended)},
+                                            BOOL(replica.table_deleted)},
                                  .owed = true},
     [REQUEST_PARTITION_MEMBERS] = {NODE, ANSWER_MEMBERS, .fields = {SLICE(group.info)},
                                    .owed = true},

@@ -135,9 +135,8 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
 /* ---- applying it ---- */
 
 static void merge_freeze(struct applier *applier, struct partition *p, const struct raft_entry *e,
-                         bool ends, struct applied *out)
+                         struct applied *out)
 {
-    p->ends |= ends;
     if (p->frozen.index == 0)
         p->frozen = (struct frozen){e->index, e->term};
     else
@@ -155,7 +154,7 @@ static void merge_thaw(struct applier *applier, struct partition *p, uint64_t ep
     if (!frozen)
         PROBE("a merge is given up before anything was frozen");
     p->frozen = (struct frozen){0};
-    p->ends = p->thaws = false;
+    p->thaws = false;
     if (frozen)
         applier_proposals_failed(applier, p, true);
     env_note(applier->env, NODE_TRACE_THAWED, p->info.id, (int64_t)epoch);
@@ -239,7 +238,7 @@ void merge_apply(struct applier *applier, struct partition *p, const struct raft
         return;
     }
     if (info.merge == MERGE_FREEZE)
-        merge_freeze(applier, p, e, info.merge_with == 0, out);
+        merge_freeze(applier, p, e, out);
     else if (info.merge == MERGE_THAW)
         merge_thaw(applier, p, info.epoch);
     else

@@ -97,7 +97,6 @@ struct partition {
     struct raft_base *installing; /* owns; received whole, on its way to the backing; or NULL */
     size_t proposed_feed_bytes;   /* of its proposals (proposals_count_feed) */
     struct frozen frozen;
-    bool ends;  /* frozen for good: its table is deleted */
     bool thaws; /* frozen, and the catalog has given the merge up: no partition absorbs it */
     uint64_t absorbed_lsn; /* the node may forget a merge until its log is durable up to here */
     uint64_t hold;         /* entries after it stay for the receiver of a snapshot; 0: none */

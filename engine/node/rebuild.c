@@ -27,7 +27,6 @@ static void rebuild_begin(struct applier *applier, struct partition *p)
         raft_install_begin(p->raft);
     p->no_state = true;
     p->frozen = (struct frozen){0};
-    p->ends = false;
     p->thaws = false;
     proposals_drop(applier->proposals, p, "the replica is being rebuilt");
     groups_stepped(applier->groups, p);

@@ -19,7 +19,6 @@ enum {
     ROW_FROZEN = 8,
     ROW_INDEXED = 16, /* the tallies of local indexes are at the end */
     ROW_STREAMS = 32, /* behind them are those of streams */
-    ROW_ENDS = 64,
 };
 
 static struct slice rows_key(struct node_env *env, uint8_t kind, struct slice rest)
@@ -69,13 +68,12 @@ static void partition_row_walk(struct codec *c, struct partition_row *row)
     uint8_t flags =
         (uint8_t)((row->base.no_state ? ROW_NO_STATE : 0) | (row->counting ? ROW_COUNTING : 0) |
                   (row->has_buckets ? ROW_BUCKETS : 0) | (row->frozen.index != 0 ? ROW_FROZEN : 0) |
-                  (rows_are_indexed(row) ? ROW_INDEXED : 0) | (row->ends ? ROW_ENDS : 0) |
+                  (rows_are_indexed(row) ? ROW_INDEXED : 0) |
                   (rows_have_streams(row) ? ROW_STREAMS : 0));
     codec_u8(c, &flags);
     row->base.no_state = flags & ROW_NO_STATE;
     row->counting = flags & ROW_COUNTING;
     row->has_buckets = flags & ROW_BUCKETS;
-    row->ends = flags & ROW_ENDS;
     codec_sized(c, &row->members, UINT32_MAX);
     codec_count(c, &row->splits.count, 0, SPLITS_KEPT);
     for (uint32_t i = 0; i < row->splits.count; i++) {
@@ -113,7 +111,6 @@ void rows_store_partition(struct node_env *env, struct partition *p)
                                 .counted_to = buffer_slice(&p->counted_to),
                                 .splits = *partition_splits(p),
                                 .frozen = p->frozen,
-                                .ends = p->ends,
                                 .has_buckets = env->started};
     memcpy(row.rows, p->rows, sizeof row.rows);
     row.base.term = raft_term_at(p->raft, row.base.index);
@@ -160,7 +157,6 @@ void partition_take_row(struct partition *p, const struct partition_row *row)
     buffer_set(&p->counted_to, row->counted_to);
     partition_set_splits(p, &row->splits);
     p->frozen = row->frozen;
-    p->ends = row->ends;
 }
 
 void rows_store_generation(struct node_env *env, const struct identity *identity)

@@ -23,7 +23,6 @@ struct partition_row {
     struct slice counted_to;
     struct split_history splits;
     struct frozen frozen;
-    bool ends;
     bool has_buckets;
     struct admission_balances buckets[ADMIT_KINDS];
     struct slice members; /* raft_members_encode: base.members */

@@ -124,7 +124,7 @@ static void settling_append_told(struct buffer *out, enum table_status status,
     told.parent = 0;
     memset(told.share_ppm, 0, sizeof told.share_ppm);
     told.merge = MERGE_NONE;
-    told.absorbed = told.ended = false;
+    told.absorbed = false;
     partition_info_encode(out, &told);
 }
 
@@ -201,7 +201,7 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
         s->at[i].freeze_until = instant_add_ms(
             settling->env->now, config_merge(settling->env->config)->merge_freeze_ms);
     }
-    if (old != NULL && (status != TABLE_DELETING || old->status == TABLE_DELETING))
+    if (old != NULL && status != TABLE_DELETING)
         settling_carry_over(s, old);
     free(old);
     for (uint32_t i = 0; i < count; i++) {
@@ -410,7 +410,6 @@ static void settling_say(struct settling *settling, const struct settling_table 
         out->replica.info = env_lend_scratch(settling->env);
         out->replica.as_of = catalog_replica_as_of(settling->catalog);
         out->replica.table_deleted = s->status == TABLE_DELETING;
-        out->replica.ended = p->ended;
         break;
     }
 }
@@ -624,20 +623,6 @@ static void settling_tell_again(struct settling_table *s, const struct partition
     s->missing += (uint32_t)__builtin_popcount(again);
 }
 
-/* Of a table that is deleted: a replica tells that its group has ended, which the catalog must know before any
- * replica goes; or it is not closed yet, and is asked again soon. */
-static bool settling_hears_of_end(struct settling *settling, struct settling_table *s,
-                                  const struct partition_info *p, const struct reply *reply)
-{
-    const bool ended = reply->code == REPLY_OK && reply->kind == ANSWER_FROZEN;
-    const struct decision d = {.table_id = p->table_id, .partition = p->id, .epoch = p->epoch};
-    if (ended && !p->ended)
-        settling_propose_decision(settling, CATALOG_ENDED, &d);
-    else if (reply->code != REPLY_OK && s->attempt < MERGE_QUICK)
-        s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MERGE_MS));
-    return ended;
-}
-
 void settling_answered(struct settling *settling, const struct call_answer *answer)
 {
     const struct reply *reply = answer->reply;
@@ -658,9 +643,6 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MERGE_MS));
     if (reply->code == REPLY_NOT_LEADER && merge == MERGE_NONE && slot < MEMBERS_SLOT)
         settling_tell_again(s, &partitions[index], index);
-    if (s->status == TABLE_DELETING &&
-        settling_hears_of_end(settling, s, &partitions[index], reply))
-        return;
     if (reply->code != REPLY_OK)
         return; /* the request is sent again */
     if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT) {

@@ -233,7 +233,7 @@ void requests_decide(struct requests *requests, struct operation *o)
     command.spec.name = slice_of("-");
     command.decision = bytes;
     if (op < CATALOG_EVENT || op > CATALOG_SALT || op == CATALOG_LET_GO || op == CATALOG_LEFT ||
-        op == CATALOG_ENDED || decision_decode(bytes, &decision) != STATUS_OK ||
+        decision_decode(bytes, &decision) != STATUS_OK ||
         (op == CATALOG_MERGE && decision.merge != MERGE_BEGIN) ||
         (op == CATALOG_SALT && decision.salt.word != SALT_GROW &&
          decision.salt.word != SALT_SHRINK))

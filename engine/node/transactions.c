@@ -452,7 +452,7 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
     p->sweeping = false;
     buffer_clear(&p->expired);
     transactions->freed = true; /* reads that waited for a lock find it again, or not */
-    if ((p->led != 0 || p->ends) && p->info.id != CATALOG_GROUP) {
+    if (p->led != 0 && p->info.id != CATALOG_GROUP) {
         struct lock_table *t = must_calloc(1, sizeof *t);
         t->partition = p->info.id;
         t->term = p->led;
@@ -471,12 +471,6 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         lock_table_free(transactions, old);
     if (p->locks != NULL)
         LIST_INSERT_HEAD(&transactions->all, p->locks, place);
-}
-
-void transactions_end_group(struct transactions *transactions, struct partition *p)
-{
-    if (p->locks == NULL)
-        transactions_begin(transactions, p);
 }
 
 void transactions_see(struct transactions *transactions, struct partition *p)

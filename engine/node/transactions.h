@@ -103,9 +103,6 @@ struct transactions {
 void transactions_deinit(struct transactions *transactions);
 /* The partition leads here in a new term, or has another range: its lock table is made anew. */
 void transactions_begin(struct transactions *transactions, struct partition *p);
-/* The group has ended, or is to end: also a replica that does not lead it knows what is committed, and tells the
- * other parts. */
-void transactions_end_group(struct transactions *transactions, struct partition *p);
 /* The partition was stepped: it may be led here no more. */
 void transactions_see(struct transactions *transactions, struct partition *p);
 
