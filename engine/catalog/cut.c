@@ -1,4 +1,8 @@
-/* cut.c - decides whether a partition can be cut as asked, and makes the pieces. */
+/* cut.c - decides whether a partition can be cut as asked, and makes the pieces.
+ *
+ * Invariant
+ *   CUT-1  No key of an item is a proper beginning of a bound of its partition: all rows of an item lie in the
+ *          partition that has the item. */
 #include "engine/catalog/catalog_internal.h"
 #include "engine/item/storage_key.h"
 
@@ -7,6 +11,18 @@ static bool divides_collection(const struct table_split *split)
 {
     for (uint32_t i = 0; i < split->cut_count; i++) {
         if (storage_key_collection_size(split->cuts[i]) < split->cuts[i].size)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a cut lies behind an item's key, and before what follows that key. There lie the rows that belong to
+ * the item: its lock, its record, its changes for indexes. They would go to the other partition (CUT-1). */
+static bool divides_item(const struct table *t, const struct table_split *split)
+{
+    const uint32_t parts = t->sort_key.name.size > 0 ? 2 : 1;
+    for (uint32_t i = 0; i < split->cut_count && t->index_of == 0; i++) {
+        if (!storage_key_is_bound(split->cuts[i], parts))
             return true;
     }
     return false;
@@ -56,6 +72,9 @@ struct partition_info *catalog_find_split(struct catalog *c, const struct catalo
     else if (slice_compare(split->cuts[0], p->lo) <= 0 ||
              (p->hi.size > 0 && slice_compare(split->cuts[split->cut_count - 1], p->hi) >= 0))
         buffer_append_format(&c->text, "A cut lies outside partition %u", p->id);
+    else if (divides_item(t, split))
+        buffer_append_format(
+            &c->text, "A cut of partition %u lies behind an item's key, where its rows are", p->id);
     else if (t->whole_collections && divides_collection(split))
         buffer_append_format(&c->text,
                              "A cut of partition %u lies inside an item collection, and "

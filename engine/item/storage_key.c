@@ -164,6 +164,25 @@ bool storage_key_is_whole(struct slice key)
     return at == key.size;
 }
 
+struct slice storage_key_begun_behind(struct slice lo)
+{
+    if (lo.size == 0 || lo.data[lo.size - 1] != 0)
+        return lo;
+    const struct slice key = slice_make(lo.data, lo.size - 1);
+    return storage_key_is_whole(key) ? key : lo;
+}
+
+bool storage_key_is_bound(struct slice key, uint32_t parts)
+{
+    size_t at = STORAGE_KEY_TABLE_SIZE + STORAGE_KEY_HASH_SIZE;
+    for (uint32_t i = 0; i < parts; i++) {
+        at = at < key.size ? end_of_part(key, at) : 0;
+        if (at == 0)
+            return true;
+    }
+    return at == key.size;
+}
+
 void storage_key_successor(struct buffer *key)
 {
     while (key->size > 0 && key->data[key->size - 1] == 0xFF)

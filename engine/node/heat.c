@@ -8,6 +8,7 @@
 #include "base/settings/salting.h"
 #include "base/settings/split.h"
 #include "engine/admission/capacity.h"
+#include "engine/item/storage_key.h"
 
 static struct instant node_heat_cool_at(const struct node_heat *heat)
 {
@@ -44,6 +45,8 @@ static void node_heat_note_heavy(struct node_heat *heat, struct partition *p)
 void node_heat_add(struct node_heat *heat, struct partition *p, enum admit_kind kind,
                    struct slice key, int64_t cost_mcu)
 {
+    /* A cut falls before an item's key or behind its rows (CUT-1). */
+    key = storage_key_begun_behind(key);
     if (p->led == 0 || !partition_holds(p, key))
         return;
     if (!heat_is_init(&p->heat))

@@ -23,8 +23,9 @@ struct index_map {
     struct table table; /* partition_count 0: not known yet */
 };
 
-static void map_free(struct index_map *m)
+static void map_free(struct index_maps *maps, struct index_map *m)
 {
+    maps->count--;
     LIST_REMOVE(m, place);
     buffer_deinit(&m->bytes);
     arena_deinit(&m->arena);
@@ -34,7 +35,7 @@ static void map_free(struct index_map *m)
 void index_maps_deinit(struct index_maps *maps)
 {
     while (!LIST_EMPTY(&maps->all))
-        map_free(LIST_FIRST(&maps->all));
+        map_free(maps, LIST_FIRST(&maps->all));
 }
 
 /* A table that is asked for again is asked about again. So the list has what was of use in a minute. */
@@ -44,7 +45,7 @@ static void maps_forget(struct index_maps *maps)
     for (struct index_map *m = LIST_FIRST(&maps->all); m != NULL; m = next) {
         next = LIST_NEXT(m, place);
         if (!m->asking && instant_before(instant_add_ms(m->used, IDLE_MS), maps->env->now))
-            map_free(m);
+            map_free(maps, m);
     }
 }
 
@@ -69,6 +70,7 @@ static struct index_map *map_of(struct index_maps *maps, uint32_t table_id)
     m->used = maps->env->now;
     m->asked.ns = INT64_MIN / 2;
     LIST_INSERT_HEAD(&maps->all, m, place);
+    maps->count++;
     return m;
 }
 

@@ -13,6 +13,7 @@ struct index_maps {
     struct node_env *env;
     struct calls *calls;
     LIST_HEAD(, index_map) all; /* owns */
+    uint32_t count;
 };
 
 void index_maps_deinit(struct index_maps *maps);

@@ -27,6 +27,16 @@
 
 /* ---- which step ---- */
 
+static bool merge_is_proposed(const struct partition *p)
+{
+    const struct inflight *e;
+    STAILQ_FOREACH (e, &p->proposals, place) {
+        if (e->kind == LOG_MERGE || e->kind == LOG_SPLIT)
+            return true;
+    }
+    return false;
+}
+
 static void merge_tell_frozen(const struct partition *p, struct reply *out)
 {
     out->kind = ANSWER_FROZEN;
@@ -118,7 +128,7 @@ void applier_run_merge(struct applier *applier, const struct operation *o)
     } else if (!merge_is_next(p, &info)) {
         env_refuse(applier->env, o, REPLY_STALE_MAP, "partition %u is not what is to be merged",
                    p->info.id);
-    } else if (proposals_change_range(p)) {
+    } else if (merge_is_proposed(p)) {
         env_refuse(applier->env, o, REPLY_OVERLOADED, "partition %u is being merged or split",
                    p->info.id);
     } else if (info.merge == MERGE_ABSORB && !merge_may_take_over(applier, &info)) {

@@ -118,7 +118,8 @@ static void peers_append_head(struct peers *peers, struct buffer *out, uint32_t 
     at = buffer_reserve(out, HEAD_SIZE);
     at = put_u64(at, (uint64_t)peers->throughput->admission.buckets[ADMIT_WRITE].balance);
     at = put_u64(at, (uint64_t)peers->throughput->admission.buckets[ADMIT_WRITE].capacity);
-    at = put_u64(at, (uint64_t)env_wall_ms(peers->env));
+    const int64_t wall_ms = env_wall_ms(peers->env);
+    at = put_u64(at, wall_ms > 0 ? (uint64_t)wall_ms : 0); /* a clock may be set to before 1970 */
     buffer_end(out, put_u32(at, peer->messages));
     peer->beat_due = false;
 }

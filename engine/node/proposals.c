@@ -257,16 +257,6 @@ bool proposals_split(const struct partition *p)
     return false;
 }
 
-bool proposals_change_range(const struct partition *p)
-{
-    const struct inflight *e;
-    STAILQ_FOREACH (e, &p->proposals, place) {
-        if (e->kind == LOG_MERGE || e->kind == LOG_SPLIT)
-            return true;
-    }
-    return false;
-}
-
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why)
 {
     for (struct inflight *e; (e = STAILQ_FIRST(&p->proposals)) != NULL;) {

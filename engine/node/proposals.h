@@ -105,8 +105,6 @@ void proposals_count_feed(struct partition *p, struct inflight *e, size_t bytes)
 void proposals_void(struct proposals *proposals, struct partition *p);
 /* Whether a split of the partition is on its way. */
 bool proposals_split(const struct partition *p);
-/* Whether a split or a step of a merge is on its way. */
-bool proposals_change_range(const struct partition *p);
 /* Drops all proposals of the group, and answers their requests: the outcome is unknown. */
 void proposals_drop(struct proposals *proposals, struct partition *p, const char *why);
 /* The newest proposed change of a key. NULL: no change. Lends until the next change. */

@@ -4,6 +4,7 @@
 
 #include "base/settings/admission.h"
 #include "engine/admission/share.h"
+#include "engine/item/storage_key.h"
 #include "tests/support/catalog_world.h"
 
 enum {
@@ -172,6 +173,31 @@ TEST(a_cut_is_refused_by_name_of_what_is_wrong)
     struct table_split other = split_of(&catalog_world_table(&w)->partitions[2]);
     other.cuts[0] = catalog_world_key(t->id, UINT64_MAX - 5, b);
     assert_int_equal(catalog_world_split(&w, &other), REPLY_OK);
+    catalog_world_deinit(&w);
+}
+
+/* CUT-1: a page of a Query begins behind the last key, at a byte 0. A cut there gave an item's locks to the other
+ * partition. */
+TEST(a_cut_behind_an_items_key_is_refused)
+{
+    struct catalog_world w;
+    struct buffer key = {0};
+    catalog_world_init(&w, NODES);
+    const struct table *t = catalog_world_table(&w);
+    const struct attr id = {ATTR_STRING, slice_of("some")}, at = {ATTR_STRING, slice_of("where")};
+    storage_key_append(&key, t->id, &id, t->sort_key.name.size > 0 ? &at : NULL);
+    uint32_t i = 0;
+    while (t->partitions[i].hi.size > 0 &&
+           slice_compare(t->partitions[i].hi, buffer_slice(&key)) <= 0)
+        i++;
+    struct table_split s = split_of(&t->partitions[i]);
+    buffer_append_u8(&key, 0);
+    s.cuts[0] = buffer_slice(&key);
+    assert_refused(&w, &s, REPLY_MALFORMED, "behind an item's key");
+    key.size--;
+    s.cuts[0] = buffer_slice(&key);
+    assert_int_equal(catalog_world_split(&w, &s), REPLY_OK);
+    buffer_deinit(&key);
     catalog_world_deinit(&w);
 }
 

@@ -100,6 +100,24 @@ TEST(a_collection_ends_where_its_partition_key_does)
     buffer_deinit(&prefix);
 }
 
+TEST(a_bound_has_no_items_key_as_its_beginning)
+{
+    struct buffer key = {0};
+    const struct attr id = {ATTR_STRING, slice_of("a")}, at = {ATTR_STRING, slice_of("b")};
+    storage_key_append(&key, 5, &id, &at);
+    const struct slice whole = buffer_slice(&key);
+    for (size_t size = 0; size <= whole.size; size++)
+        assert_true(storage_key_is_bound(slice_make(whole.data, size), 2));
+    assert_false(storage_key_is_bound(whole, 1)); /* of a table without a sort key */
+    assert_true(slice_equal(storage_key_begun_behind(whole), whole));
+    buffer_append_u8(&key, 0);
+    assert_false(storage_key_is_bound(buffer_slice(&key), 2));
+    assert_int_equal(storage_key_begun_behind(buffer_slice(&key)).size, key.size - 1);
+    key.size -= 2;
+    assert_int_equal(storage_key_begun_behind(buffer_slice(&key)).size, key.size);
+    buffer_deinit(&key);
+}
+
 TEST(the_successor_of_all_ff_is_empty)
 {
     struct buffer key = {0};

@@ -67,6 +67,35 @@ TEST(one_key_that_is_asked_for_is_named)
     lone_deinit(&w);
 }
 
+/* CUT-1: such a page is heat of the key. A cut behind the key's own bytes would divide the item's rows. */
+TEST(a_page_that_goes_on_behind_a_key_is_heat_of_that_key)
+{
+    struct lone_node w;
+    struct buffer lo = {0};
+    lone_init(&w, PROFILE_STRICT);
+    config_edit_heat(&w.config)->heat_start_percent = 0;
+    lone_open_table(&w, 10, 10);
+    lone_key(&w, 7);
+    buffer_set(&lo, buffer_slice(&w.key));
+    buffer_append_u8(&lo, 0);
+    for (uint32_t i = 0; i < 2000; i++) {
+        struct request r = lone_request(&w, REQUEST_RANGE, 7);
+        r.range.lo = buffer_slice(&lo);
+        r.range.consistent = true;
+        if (i % 20 == 0)
+            lone_ask_for(&w, REQUEST_GET, i);
+        else
+            lone_ask(&w, &r);
+        w.now.ns += NS_PER_MS;
+    }
+    struct split_advice a = ask(&w, question(&w, 0));
+    assert_int_equal(a.verdict, SPLIT_REFUSED_POPULAR_KEY);
+    lone_key(&w, 7);
+    assert_true(slice_equal(a.key, buffer_slice(&w.key)));
+    buffer_deinit(&lo);
+    lone_deinit(&w);
+}
+
 /* Seen in a demonstration: a key that had just grown popular had its partition cut in vain. */
 TEST(a_key_that_has_only_just_grown_popular_is_named_too)
 {

@@ -333,6 +333,37 @@ TEST(a_table_goes_with_its_own_parts)
     transact_close(&s);
 }
 
+/* Locks that could not be read may be those of a committed transaction. */
+TEST(a_table_stays_while_its_locks_are_not_known)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    struct transactions *all = &s.w.node->transactions;
+    transact_partition(&s)->locks->lost = true;
+    transact_partition(&s)->locks->at = all->at = INSTANT_NEVER; /* not read again yet */
+    assert_int_equal(scene_delete_table(&s), REPLY_OVERLOADED);
+    transact_partition(&s)->locks->at = all->at = s.w.now;
+    transact_pass(&s, 100);
+    assert_int_equal(scene_delete_table(&s), REPLY_OK);
+    transact_close(&s);
+}
+
+/* A merge that is never gone on with may stand in the way of DeleteTable. */
+TEST(a_frozen_partition_tells_the_parts_of_what_it_has_committed)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_part_elsewhere(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_true(transactions_owe(transact_partition(&s)));
+    transact_partition(&s)->frozen = (struct frozen){1, 1};
+    transact_pass(&s, 1000);
+    assert_false(transactions_owe(transact_partition(&s)));
+    transact_partition(&s)->frozen = (struct frozen){0};
+    transact_close(&s);
+}
+
 TEST(what_is_deleted_is_gone_once_it_is_decided)
 {
     struct transact_scene s;
@@ -543,13 +574,16 @@ TEST(tokens_go_when_their_time_is_over)
 
 /* ---- one partition ---- */
 
-static enum reply_code scene_transact(struct transact_scene *s)
+/* Puts both items, with so many bytes of filler. 0: deletes the item. */
+static enum reply_code scene_transact_sized(struct transact_scene *s, size_t first, size_t second)
 {
     struct buffer parts = {0}, item = {0};
     for (uint32_t name = FIRST; name <= SECOND; name++) {
-        struct request r = lone_request(&s->w, REQUEST_PUT, name);
-        buffer_set(&item, lone_item(&s->w, NEW, 10));
-        r.write.item = buffer_slice(&item);
+        const size_t filler = name == FIRST ? first : second;
+        struct request r = lone_request(&s->w, filler > 0 ? REQUEST_PUT : REQUEST_DELETE, name);
+        buffer_set(&item, lone_item(&s->w, NEW, filler));
+        if (filler > 0)
+            r.write.item = buffer_slice(&item);
         r.write.want = WANT_NOTHING;
         request_encode(&parts, &r);
     }
@@ -564,6 +598,30 @@ static enum reply_code scene_transact(struct transact_scene *s)
     buffer_deinit(&parts);
     buffer_deinit(&item);
     return code;
+}
+
+static enum reply_code scene_transact(struct transact_scene *s)
+{
+    return scene_transact_sized(s, 10, 10);
+}
+
+/* One part may take the room that another one makes. */
+TEST(parts_share_the_limit_of_their_collection)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    lone_deinit(&s.w);
+    lone_init(&s.w, PROFILE_OFF);
+    lone_set(&s.w, "collection_max_bytes", "1KiB");
+    s.w.collections = 1;
+    lone_open_table(&s.w, 100, 100);
+    lone_put_sized(&s.w, SECOND, OLD, 500);
+    lone_write_all(&s.w);
+    transact_part(&s, 1, 1);
+    assert_int_equal(scene_transact_sized(&s, 900, 500), REPLY_COLLECTION_FULL);
+    assert_int_equal(scene_transact_sized(&s, 900, 0), REPLY_OK);
+    lone_assert_verified(&s.w, 1);
+    transact_close(&s);
 }
 
 TEST(one_partition_does_all_by_one_entry)
