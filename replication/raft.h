@@ -236,11 +236,11 @@ enum raft_outcome {
 };
 
 /* The result that raft_propose would have for a payload of this size: RAFT_OK, RAFT_NOT_LEADER,
- * RAFT_BUSY, RAFT_PENDING. For callers that charge for a proposal before they make it. `owed`: the limit of
- * uncommitted bytes does not count. */
+ * RAFT_BUSY, RAFT_PENDING. For callers that charge for a proposal before they make it. `owed`: the
+ * limit of uncommitted bytes does not count. */
 enum raft_outcome raft_may_propose(const struct raft *r, uint64_t payload_bytes, bool owed);
-/* For a payload that raft_may_propose allows, or that is owed. Copies the payload, which comes in two parts
- * to spare another copy. raft_entry_at finds the copy. */
+/* For a payload that raft_may_propose allows, or that is owed. Copies the payload, which comes in
+ * two parts to spare another copy. raft_entry_at finds the copy. */
 enum raft_outcome raft_propose(struct raft *r, struct instant now, enum log_kind kind,
                                struct slice head, struct slice tail, bool owed, uint64_t *index);
 

@@ -307,8 +307,8 @@ static void end_late(void *context, uint64_t argument)
     network_reset(f->run->world.network, from, to);
 }
 
-/* What one process sends to another is late, and at last the link is lost: the sender gives up, and the
- * requests arrive. */
+/* What one process sends to another is late, and at last the link is lost: the sender gives up, and
+ * the requests arrive. */
 static void strike_late_way(struct faults *f)
 {
     enum {

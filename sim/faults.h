@@ -2,8 +2,9 @@
  * keep their rates, and a lying disk goes on lying.
  *
  * After faults_end all processes are started, all ways are open, the network loses, doubles and
- * reorders nothing, what is late arrives within 10 s, every read succeeds, no disk is slow, full or about to
- * fail, and wall clocks are as they were at first. A pause that has begun still ends by itself. */
+ * reorders nothing, what is late arrives within 10 s, every read succeeds, no disk is slow, full or
+ * about to fail, and wall clocks are as they were at first. A pause that has begun still ends by
+ * itself. */
 #pragma once
 
 #include "sim/run.h"

@@ -197,7 +197,8 @@ static struct slice image_of(struct slice record, const char *name, const char *
     return end == NULL ? rest : slice_make(rest.data, (size_t)(end - rest.data));
 }
 
-/* Whether the record of the write with this number may have been trimmed. Deletions have no number. */
+/* Whether the record of the write with this number may have been trimmed. Deletions have no number.
+ * */
 static bool may_be_trimmed(const struct follows *f, uint64_t number)
 {
     const int64_t kept_ms = f->options.kept_ms;
@@ -458,8 +459,9 @@ static const char *client_write(struct follow_client *c)
 
 /* ---- answers ---- */
 
-/* Others write the items, and a salted key has records in several shards, which have no order. Each number is
- * the new one of one record of its key, and the old one of another, but for the number that is left. */
+/* Others write the items, and a salted key has records in several shards, which have no order. Each
+ * number is the new one of one record of its key, and the old one of another, but for the number
+ * that is left. */
 static bool edges_agree(const struct follows *f)
 {
     for (uint32_t i = 0; i < f->edge_count; i++) {
@@ -476,7 +478,8 @@ static bool edges_agree(const struct follows *f)
     return true;
 }
 
-/* Whether each item is what its last record in the last stream says, or that record may have been trimmed. */
+/* Whether each item is what its last record in the last stream says, or that record may have been
+ * trimmed. */
 static bool follows_agree(const struct follows *f)
 {
     bool on;
@@ -493,7 +496,8 @@ static bool follows_agree(const struct follows *f)
     return true;
 }
 
-/* Each write while there was surely a stream has a record, and none while there surely was no stream. */
+/* Each write while there was surely a stream has a record, and none while there surely was no
+ * stream. */
 static void follows_judge(struct follows *f)
 {
     for (uint64_t i = 1; i <= f->numbers && f->wrong.size == 0; i++) {

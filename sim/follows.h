@@ -5,11 +5,12 @@
  * as the follower has it, and sequence numbers rise. So no record may be lost, come twice, or come before
  * an earlier one of the same item. At last the items equal those that strong reads find.
  *
- * If records are kept for seconds only, the follower may come too late for some. Then a record may be
- * missing only if its write was begun that long ago.
+ * If records are kept for seconds only, the follower may come too late for some. Then a record may
+ * be missing only if its write was begun that long ago.
  *
- * The stream may be switched off and on (sim/switches.h). Then each of the table's streams is followed by
- * itself. A write while there surely was a stream has a record. A write while there surely was none has none. */
+ * The stream may be switched off and on (sim/switches.h). Then each of the table's streams is
+ * followed by itself. A write while there surely was a stream has a record. A write while there
+ * surely was none has none. */
 #pragma once
 
 #include "sim/switches.h"
@@ -23,8 +24,8 @@ struct follows_options {
     struct http_client_options (*http)(void *context, uint32_t client);
     void *context;
     uint32_t clients; /* that write, and one that follows; 0: none */
-    const char *
-        table; /* borrows; NULL: follows_table. Others write this one, and nobody switches its stream */
+    /* Borrows; NULL: follows_table. Others write this one, and nobody switches its stream. */
+    const char *table;
     bool (*writes_are_over)(const void *writers);
     const void *writers; /* borrows */
     uint32_t units;      /* of the table; 0: on demand */

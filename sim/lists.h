@@ -1,10 +1,10 @@
-/* lists.h - the items that clients of transactions work on: their requests in DynamoDB's JSON, and what
- * answers say of them.
+/* lists.h - the items that clients of transactions work on: their requests in DynamoDB's JSON, and
+ * what answers say of them.
  *
- * A list is an item: `l` has the numbers that were appended, and `v` the last of them. Beside the list
- * there may be its mark, an item of its own: `v` is the number of who put it. Lists with even numbers
- * are in the first table, where each has a partition key of its own. Those with odd numbers are in the
- * second: LISTS_TOGETHER of them share a partition key. */
+ * A list is an item: `l` has the numbers that were appended, and `v` the last of them. Beside the
+ * list there may be its mark, an item of its own: `v` is the number of who put it. Lists with even
+ * numbers are in the first table, where each has a partition key of its own. Those with odd numbers
+ * are in the second: LISTS_TOGETHER of them share a partition key. */
 #pragma once
 
 #include "base/slice.h"

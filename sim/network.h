@@ -1,8 +1,8 @@
 /* network.h - links and datagrams between simulated processes, and their faults.
  *
  * A link is like a TCP connection: bytes arrive in order, each piece at most once. While the way is
- * cut, bytes wait. When the link goes down, waiting bytes are lost, but for those that a slow way has
- * (network_delay), and both ends are told. A
+ * cut, bytes wait. When the link goes down, waiting bytes are lost, but for those that a slow way
+ * has (network_delay), and both ends are told. A
  * datagram may be lost, duplicated, late or overtaken, as the present faults say.
  *
  * Invariants
@@ -122,8 +122,8 @@ void network_resume_links_first(struct network *n, uint32_t process);
 void network_cut(struct network *n, uint32_t from, uint32_t to);
 void network_heal(struct network *n, uint32_t from, uint32_t to);
 bool network_is_cut(const struct network *n, uint32_t from, uint32_t to);
-/* What is sent over links on this way arrives `ns` later, until this is called again: also if the link
- * goes down meanwhile. As with TCP, when bytes wait in a buffer on the way. */
+/* What is sent over links on this way arrives `ns` later, until this is called again: also if the
+ * link goes down meanwhile. As with TCP, when bytes wait in a buffer on the way. */
 void network_delay(struct network *n, uint32_t from, uint32_t to, int64_t ns);
 /* Takes the links between the two processes down, as a time-out would. */
 void network_reset(struct network *n, uint32_t a, uint32_t b);

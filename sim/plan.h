@@ -41,8 +41,8 @@ enum sim_fault {
     SIM_FAULTS
 };
 
-/* What a plan may have besides: code, name on the command line, help. A row at the end changes nothing
- * of what earlier seeds do. */
+/* What a plan may have besides: code, name on the command line, help. A row at the end changes
+ * nothing of what earlier seeds do. */
 #define EXTRA_LIST_SIM(X)                                                               \
     X(SIM_SHORT_TIMES, "short-times",                                                   \
       "what is usually remembered for minutes or a day is forgotten within seconds")    \
@@ -205,7 +205,8 @@ static inline bool plan_has(const struct plan *plan, enum sim_extra extra)
     return (plan->extras & SIM_EXTRA_BIT(extra)) != 0;
 }
 
-/* Whether a request with a token that is sent again is recognized, as long as a client may send it. */
+/* Whether a request with a token that is sent again is recognized, as long as a client may send it.
+ * */
 bool plan_keeps_tokens(const struct plan *plan);
 
 /* Units per second of a table that a few clients write beside the others. Where nodes limit, its plan

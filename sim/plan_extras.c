@@ -33,16 +33,17 @@ const char *sim_extra_help(enum sim_extra extra)
 static void plan_choose_extras(struct plan *plan, const struct sim_options *o, struct prng *p)
 {
     for (unsigned i = 0; i < SIM_EXTRAS; i++) {
-        /* An index that short may take longer than the clients of a run wait: only if it is asked for. */
+        /* An index that short may take longer than the clients of a run wait: only if it is asked
+         * for. */
         const bool drawn = i != SIM_SCARCE_INDEX && !o->plain;
         const bool chosen = prng_below(p, 100) < EXTRA_PERCENT && drawn;
         plan->extras |= chosen || o->extras_forced ? o->extras & SIM_EXTRA_BIT(i) : 0;
     }
 }
 
-/* A router waits for an answer to a step for request_deadline_ms. What a step needs must be known for
- * longer than that, by every wall clock. Counters and the rate limiter count a request once however
- * often it is sent again: with them, tokens are known for as long as usual. */
+/* A router waits for an answer to a step for request_deadline_ms. What a step needs must be known
+ * for longer than that, by every wall clock. Counters and the rate limiter count a request once
+ * however often it is sent again: with them, tokens are known for as long as usual. */
 static void plan_short_times(struct plan *plan, struct prng *p)
 {
     struct settings *c = config_edit_all(&plan->config);
@@ -63,8 +64,8 @@ static void plan_short_times(struct plan *plan, struct prng *p)
     c->salting_keep_ms = keep_ms;
 }
 
-/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. A clock that is ahead trims
- * records of streams early, and forgets tokens early. */
+/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. A clock that is ahead
+ * trims records of streams early, and forgets tokens early. */
 static void plan_wall(struct plan *plan, const struct sim_options *o)
 {
     const uint32_t wall = SIM_FAULT_BIT(SIM_WALL);

@@ -7,7 +7,8 @@ enum {
     SIM_SHORT_SKEW_MS = 100 /* most that a wall clock is off where times are short */
 };
 
-/* Draws between low and high. Small values are likelier: a random number of doublings limits them. */
+/* Draws between low and high. Small values are likelier: a random number of doublings limits them.
+ * */
 int64_t plan_spread(struct prng *p, int64_t low, int64_t high);
 /* Chooses the extras, and sets what goes with them. Call it once clients and limits are chosen. */
 void plan_extras(struct plan *plan, const struct sim_options *o);

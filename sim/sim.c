@@ -137,7 +137,8 @@ static struct process *wall_process(const struct sim *s, uint32_t i)
                      : router_process_base(s->run.world.routers[i - nodes]);
 }
 
-/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. Short times need more. */
+/* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. Short times need more.
+ * */
 static void lessen_skews(struct sim *s)
 {
     for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++) {
@@ -568,7 +569,8 @@ static void sim_tables_ask(struct sim *s)
         sim_table_ask(s, s->told.all[i].name, &s->told.all[i].bytes);
 }
 
-/* Until indexes have what nodes keep for them. A change costs an index more units than it has KiB. */
+/* Until indexes have what nodes keep for them. A change costs an index more units than it has KiB.
+ * */
 static int64_t indexes_ns(const struct sim *s)
 {
     const struct plan *p = &s->run.plan;

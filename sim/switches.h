@@ -1,8 +1,9 @@
 /* switches.h - two clients that switch the streams and the time to live of tables on and off.
  *
- * They wait neither for each other nor for a table to be ACTIVE: a change may come while an earlier one
- * settles. Between the changes they ask what is so. What a table tells is sure if no change was on its way
- * before, and stays sure until the next change begins. Others check by that what must be so meanwhile. */
+ * They wait neither for each other nor for a table to be ACTIVE: a change may come while an earlier
+ * one settles. Between the changes they ask what is so. What a table tells is sure if no change was
+ * on its way before, and stays sure until the next change begins. Others check by that what must be
+ * so meanwhile. */
 #pragma once
 
 #include "sim/http_client.h"

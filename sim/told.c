@@ -1,4 +1,5 @@
-/* told.c - the tables of a run as the catalog tells them at the end, and whether the nodes' data fit. */
+/* told.c - the tables of a run as the catalog tells them at the end, and whether the nodes' data
+ * fit. */
 #include "sim/told.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* told.h - the tables of a run as the catalog tells them at the end, and whether the nodes' data fit. */
+/* told.h - the tables of a run as the catalog tells them at the end, and whether the nodes' data
+ * fit. */
 #pragma once
 
 #include "sim/run.h"

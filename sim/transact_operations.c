@@ -1,4 +1,5 @@
-/* transact_operations.c - which operations clients of transactions choose, and how the history begins them. */
+/* transact_operations.c - which operations clients of transactions choose, and how the history
+ * begins them. */
 #include "base/probe.h"
 #include "sim/transacts_internal.h"
 
@@ -89,8 +90,8 @@ void transact_begin_read_many(struct transact_client *c)
 
 /* ---- what to write ---- */
 
-/* Checks and puts that replace a list are about lists that were read. Those that were read last are likely to
- * be still so. */
+/* Checks and puts that replace a list are about lists that were read. Those that were read last are
+ * likely to be still so. */
 static void choose_act(struct transact_client *c, struct list_part *part, bool fresh)
 {
     const struct known_list *k = &c->known[part->key];

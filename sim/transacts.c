@@ -211,8 +211,8 @@ static void end_write_call(struct transact_client *c, enum serial_outcome outcom
     }
 }
 
-/* Whether the operation is over: no call is under way. A refusal tells nothing of a call whose outcome is
- * unknown; a check that never holds, and was answered, tells all. */
+/* Whether the operation is over: no call is under way. A refusal tells nothing of a call whose
+ * outcome is unknown; a check that never holds, and was answered, tells all. */
 static bool write_is_over(struct transact_client *c)
 {
     struct transacts *t = c->all;

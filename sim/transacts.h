@@ -1,11 +1,12 @@
 /* transacts.h - clients whose transactions append numbers to lists, and read them.
  *
- * The lists are items of two tables of their own, which stay (sim/lists.h); the second may have indexes. A
- * transaction appends its number to some lists, or reads some. It may also replace a list by a put, put
- * or delete marks, and have checks: that a list is as the client has read it, or one that never holds. Single
- * operations append to one list or read one. Scans and queries read many lists, each for itself. Clients send a
- * transaction of another client too, at the same time with the same token, or another one with that token. Afterwards
- * all lists are read, and the whole must be strictly serializable (workload/serial.h). */
+ * The lists are items of two tables of their own, which stay (sim/lists.h); the second may have
+ * indexes. A transaction appends its number to some lists, or reads some. It may also replace a
+ * list by a put, put or delete marks, and have checks: that a list is as the client has read it, or
+ * one that never holds. Single operations append to one list or read one. Scans and queries read
+ * many lists, each for itself. Clients send a transaction of another client too, at the same time
+ * with the same token, or another one with that token. Afterwards all lists are read, and the whole
+ * must be strictly serializable (workload/serial.h). */
 #pragma once
 
 #include "sim/http_client.h"

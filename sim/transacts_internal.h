@@ -1,4 +1,5 @@
-/* transacts_internal.h - one client of transactions, and how its operations are chosen and recorded. */
+/* transacts_internal.h - one client of transactions, and how its operations are chosen and
+ * recorded. */
 #pragma once
 
 #include "base/prng.h"

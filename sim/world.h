@@ -94,8 +94,8 @@ void world_crash_process(struct world *w, uint32_t process);
 /* A node, a router or a GAC server does nothing until then, while its clock goes on. Ignored while
  * the process is paused. */
 void world_pause(struct world *w, uint32_t process, struct instant until);
-/* The same of the whole machine. `links_first`: then a router or GAC server meets what came meanwhile
- * before it looks at its clock. A node does so now and then. */
+/* The same of the whole machine. `links_first`: then a router or GAC server meets what came
+ * meanwhile before it looks at its clock. A node does so now and then. */
 void world_suspend(struct world *w, uint32_t process, struct instant until, bool links_first);
 bool world_is_up(const struct world *w, uint32_t process);
 /* A node's, a router's or a GAC server's wall clock steps. */

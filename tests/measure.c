@@ -2,8 +2,8 @@
  *
  *     measure [--needs PROGRAM] LIMIT FILE COMMAND [ARGUMENT...]
  *
- * LIMIT: seconds of processor time that each process of the command may take. A machine that is busy, or stands
- * still for a while, spends none of them.
+ * LIMIT: seconds of processor time that each process of the command may take. A machine that is
+ * busy, or stands still for a while, spends none of them.
  * Writes `{"wall_s": .., "cpu_s": .., "code": ..}` to FILE, also for a command that fails. `cpu_s` counts every
  * process that the command left to its parents to wait for: daemons of a cluster, too.
  * Promises: the exit code is the command's (128 + signal). A process that outlives the command is killed,

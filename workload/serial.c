@@ -197,8 +197,8 @@ static bool check_numbers(struct checker *c)
     return good;
 }
 
-/* Done writes are in all their lists, refused ones in none, others in all or none. Of two rivals one is
- * in none. */
+/* Done writes are in all their lists, refused ones in none, others in all or none. Of two rivals
+ * one is in none. */
 static bool check_writes(struct checker *c)
 {
     for (uint32_t i = 0; i < c->h->count; i++) {
@@ -254,8 +254,8 @@ enum {
     EDGE_TIME = 8
 };
 
-/* Edges of a node. The nodes are the operations, by place, and behind them the times at which they begin:
- * a time comes before its operation and before the next time. */
+/* Edges of a node. The nodes are the operations, by place, and behind them the times at which they
+ * begin: a time comes before its operation and before the next time. */
 struct edges {
     struct {
         uint32_t to;

@@ -1,13 +1,14 @@
 /* serial.h - whether transactions and single operations on lists were strictly serializable.
  *
- * A write appends its number to the lists of some keys. A read sees the lists of some keys. A write may
- * have conditions: then it has also read the lists that they name. Numbers are never used twice, so a
- * list says in which order writes of its key were done, and a read says behind which write it was. From
- * that follow edges between operations: write before write, write before read, read before write, and,
- * in real time, what was over before what began later. A circle is an anomaly.
+ * A write appends its number to the lists of some keys. A read sees the lists of some keys. A write
+ * may have conditions: then it has also read the lists that they name. Numbers are never used
+ * twice, so a list says in which order writes of its key were done, and a read says behind which
+ * write it was. From that follow edges between operations: write before write, write before read,
+ * read before write, and, in real time, what was over before what began later. A circle is an
+ * anomaly.
  *
- * A key may also have a mark, which comes and goes. Who puts or deletes it appends to the key's list in
- * the same operation. So a list says whether its key has a mark, and who put it.
+ * A key may also have a mark, which comes and goes. Who puts or deletes it appends to the key's
+ * list in the same operation. So a list says whether its key has a mark, and who put it.
  *
  * Source: Kingsbury and Alvaro, "Elle: Inferring Isolation Anomalies from Experimental Observations",
  * VLDB 2020, for lists. The names of anomalies are Adya's. */
@@ -66,8 +67,8 @@ struct serial_history {
 
 void serial_deinit(struct serial_history *h);
 struct serial_list serial_list_copy(const struct serial_list *list);
-/* An operation begins that appends `number` to the lists of the keys; 0: that reads them. Time does not
- * go back from one call to the next. Returns the operation's place. */
+/* An operation begins that appends `number` to the lists of the keys; 0: that reads them. Time does
+ * not go back from one call to the next. Returns the operation's place. */
 uint32_t serial_begin(struct serial_history *h, struct instant now, uint32_t number,
                       const uint32_t *keys, uint32_t key_count);
 /* The write is done only if the key has this list. Takes ownership of the numbers. */

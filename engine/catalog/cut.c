@@ -1,8 +1,8 @@
 /* cut.c - decides whether a partition can be cut as asked, and makes the pieces.
  *
  * Invariant
- *   CUT-1  No key of an item is a proper beginning of a bound of its partition: all rows of an item lie in the
- *          partition that has the item. */
+ *   CUT-1  No key of an item is a proper beginning of a bound of its partition: all rows of an item
+ *          lie in the partition that has the item. */
 #include "engine/catalog/catalog_internal.h"
 #include "engine/item/storage_key.h"
 
@@ -16,8 +16,9 @@ static bool divides_collection(const struct table_split *split)
     return false;
 }
 
-/* Whether a cut lies behind an item's key, and before what follows that key. There lie the rows that belong to
- * the item: its lock, its record, its changes for indexes. They would go to the other partition (CUT-1). */
+/* Whether a cut lies behind an item's key, and before what follows that key. There lie the rows
+ * that belong to the item: its lock, its record, its changes for indexes. They would go to the
+ * other partition (CUT-1). */
 static bool divides_item(const struct table *t, const struct table_split *split)
 {
     const uint32_t parts = t->sort_key.name.size > 0 ? 2 : 1;

@@ -58,11 +58,12 @@ uint64_t storage_key_even_cut(uint64_t lo, uint64_t hi, uint32_t i, uint32_t pie
  * and terminated, at most STORAGE_KEY_SIZE_MAX bytes. Does not check that the hash is right. */
 bool storage_key_is_whole(struct slice key);
 
-/* The key of the item behind which a range begins: a page goes on at the last key and a byte 0. Another key
- * is returned as it is. */
+/* The key of the item behind which a range begins: a page goes on at the last key and a byte 0.
+ * Another key is returned as it is. */
 struct slice storage_key_begun_behind(struct slice lo);
-/* Whether no key of so many parts is a proper beginning of the bytes. Else rows that lie behind an item's key
- * (its locks, its changes for indexes) would lie on the other side of the bound than the item. */
+/* Whether no key of so many parts is a proper beginning of the bytes. Else rows that lie behind an
+ * item's key (its locks, its changes for indexes) would lie on the other side of the bound than the
+ * item. */
 bool storage_key_is_bound(struct slice key, uint32_t parts);
 
 /* To read a key part by part: the first function takes table and hash off `key`, or all of a

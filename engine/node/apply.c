@@ -285,8 +285,8 @@ static bool transaction_change_is_sound(const struct change *c)
     return transaction_row_is_sound(c->key, c->value);
 }
 
-/* A lock's entry is one change, and costs what its part will: the item, and of each local index a row
- * that goes and one that comes. */
+/* A lock's entry is one change, and costs what its part will: the item, and of each local index a
+ * row that goes and one that comes. */
 enum {
     ROWS_OF_CHANGE_MAX = 1 + 2 * LOCAL_INDEXES_MAX
 };

@@ -33,9 +33,7 @@ struct node_env {
     struct instant now; /* of the last event */
     int64_t wall_ms;    /* at wall_at */
     struct instant wall_at;
-    int64_t
-        agreed_ms; /* at agreed_at: the time that the clocks of most nodes had reached; INT64_MIN / 2:
-                          not known (peers.h) */
+    int64_t agreed_ms; /* at agreed_at, by the clocks of most nodes; INT64_MIN / 2: not known */
     struct instant agreed_at;
     struct trace trace;
 
@@ -55,15 +53,16 @@ void env_deinit(struct node_env *env);
 /* An event begins: memory that the last event lent is reused. */
 void env_begin_event(struct node_env *env, struct instant now);
 
-/* Milliseconds since 1970, by this node's clock. For dates that people read, and for stamps: no promise between
- * nodes rests on it, and nothing is deleted or forgotten by it. */
+/* Milliseconds since 1970, by this node's clock. For dates that people read, and for stamps: no
+ * promise between nodes rests on it, and nothing is deleted or forgotten by it. */
 static inline int64_t env_wall_ms(const struct node_env *env)
 {
     return env->wall_ms + instant_since(env->now, env->wall_at).ns / NS_PER_MS;
 }
 
-/* The time by which data is deleted and forgotten: what both this node's clock and those of most nodes have
- * reached (CLOCKS-1). A clock that is ahead deletes nothing early. Long ago, while most nodes were not heard. */
+/* The time by which data is deleted and forgotten: what both this node's clock and those of most
+ * nodes have reached (CLOCKS-1). A clock that is ahead deletes nothing early. While most nodes
+ * have not been heard since the start, this time is long ago. */
 static inline int64_t env_agreed_ms(const struct node_env *env)
 {
     const int64_t own = env_wall_ms(env);

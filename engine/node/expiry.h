@@ -6,8 +6,9 @@
  * log. A round begins ttl_window_ms / 2 after the last one began, or when that has ended.
  *
  * Promises
- *   EXPIRY-1  An item is deleted only if its time is over by the clocks of the leader and of most nodes
- *             (CLOCKS-1), when the leader proposes the deletion. A later write of the item is never lost.
+ *   EXPIRY-1  An item is deleted only if its time is over by the clocks of the leader and of most
+ *             nodes (CLOCKS-1), when the leader proposes the deletion. A later write of the item is
+ *             never lost.
  *   EXPIRY-2  If rounds take no longer than ttl_window_ms / 2, an item is gone ttl_window_ms after its
  *             time, or after a leader was elected.
  *   EXPIRY-3  A node reads at most expiry_bytes_s, and deletes at most expiry_items_s; while it serves

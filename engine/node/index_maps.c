@@ -38,7 +38,8 @@ void index_maps_deinit(struct index_maps *maps)
         map_free(maps, LIST_FIRST(&maps->all));
 }
 
-/* A table that is asked for again is asked about again. So the list has what was of use in a minute. */
+/* A table that is asked for again is asked about again. So the list has what was of use in a
+ * minute. */
 static void maps_forget(struct index_maps *maps)
 {
     struct index_map *next;

@@ -17,7 +17,8 @@ struct index_maps {
 };
 
 void index_maps_deinit(struct index_maps *maps);
-/* The index's table; lends until the next answer of the catalog, or the next event. NULL: the catalog is being asked. */
+/* The index's table; lends until the next answer of the catalog, or the next event. NULL: the
+ * catalog is being asked. */
 const struct table *index_maps_find(struct index_maps *maps, uint32_t table_id);
 /* Whether the catalog has said that there is no such table. Numbers of tables are never used again. */
 bool index_maps_gone(struct index_maps *maps, uint32_t table_id);

@@ -75,8 +75,8 @@ static enum update_fault write_keys_fault(const struct index_set *set, struct sl
     return fault;
 }
 
-/* Whether an expiry finds an item whose time is over, by the clocks of this leader and of most nodes
- * (EXPIRY-1). */
+/* Whether an expiry finds an item whose time is over, by the clocks of this leader and of most
+ * nodes (EXPIRY-1). */
 static bool write_expires(const struct requests *requests, const struct partition *p,
                           struct slice old)
 {

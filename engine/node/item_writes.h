@@ -61,8 +61,8 @@ bool write_indexes_keep_up(struct requests *requests, struct partition *p, struc
 /* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees
  * bytes. */
 int64_t write_grows_by(const struct write *w);
-/* Whether the item collection has no room for what grows it by `grown` to `bytes`: then the operation was
- * refused. */
+/* Whether the item collection has no room for what grows it by `grown` to `bytes`: then the
+ * operation was refused. */
 bool write_collection_is_full(struct requests *requests, const struct operation *o, int64_t bytes,
                               int64_t grown);
 /* The bytes of the log entry of a write that leaves `item`. `w`: what else it changes; NULL: not known

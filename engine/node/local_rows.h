@@ -35,6 +35,6 @@ void local_rows_tell_cost(struct buffer *costs, uint8_t number, int64_t mcu);
 void local_rows_apply(struct node_env *env, struct partition *p, const struct change *c,
                       const struct change *item, struct buffer *costs);
 
-/* The bytes of the log entry of a write that leaves so much of an item, but for what it tells global indexes and
- * streams. */
+/* The bytes of the log entry of a write that leaves so much of an item, but for what it tells
+ * global indexes and streams. */
 size_t item_entry_bytes(const struct partition *p, struct slice key, size_t item_bytes);

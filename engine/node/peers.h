@@ -5,14 +5,15 @@
  * envelope too: an idle node sends one to each peer per interval.
  *
  * Frame: u8 MESSAGE_PEER | u32 node | u32 generation | u8 flags | liveness_beat | headroom: i64
- * balance and i64 capacity of the write bucket, in mcu | i64 wall clock, ms | u32 messages | each: u8
- * kind, its bytes.
+ * balance and i64 capacity of the write bucket, in mcu | i64 wall clock, ms | u32 messages | each:
+ * u8 kind, its bytes.
  * The headroom counts as a report if the flags have PEER_REPORT, or after a silence.
  *
  * Invariants
- *   CLOCKS-1  env->agreed_ms is a time that the clocks of more than half of the cluster's nodes had reached: this
- *             node's, and those of others as they told, going on since then. A minority of wrong clocks
- *             neither brings it forward nor, once most nodes were heard, holds it back.
+ *   CLOCKS-1  env->agreed_ms is a time that the clocks of more than half of the cluster's nodes had
+ *             reached: this node's, and those of others as they told, going on since then. A
+ *             minority of wrong clocks neither brings it forward nor, once most nodes were heard,
+ *             holds it back.
  *
  * Not here: what the messages mean (receive.c), when support lapses (replication/liveness.h). */
 #pragma once

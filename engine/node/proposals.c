@@ -122,16 +122,16 @@ void proposals_free(struct proposals *proposals, struct inflight *e)
     proposals->count--;
 }
 
-/* Why the log has no space for a record of this payload size, beside the `kept` bytes; 0: it has, or a
- * segment is being made. */
+/* Why the log has no space for a record of this payload size, beside the `kept` bytes; 0: it has,
+ * or a segment is being made. */
 static int space_error(const struct proposals *proposals, size_t payload, size_t kept)
 {
     const int error = proposals->log->segment_error;
     return error == 0 || node_log_has_space(proposals->log, payload + kept) ? 0 : error;
 }
 
-/* Whether more is under way than the settings allow. What is owed has slots of its own, and its bytes are
- * few: what began it was counted. */
+/* Whether more is under way than the settings allow. What is owed has slots of its own, and its
+ * bytes are few: what began it was counted. */
 static bool is_busy(const struct proposals *proposals, bool owed)
 {
     const struct settings_storage *storage = config_storage(proposals->env->config);

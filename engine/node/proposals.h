@@ -67,15 +67,16 @@ static inline bool proposals_are_full(const struct proposals *proposals)
     return STAILQ_EMPTY(&proposals->free);
 }
 
-/* Whether what the operation writes is owed: it ends what was begun, or does what was decided. The node's
- * own entries are: they forget what is done. */
+/* Whether what the operation writes is owed: it ends what was begun, or does what was decided. The
+ * node's own entries are: they forget what is done. */
 static inline bool operation_is_owed(const struct operation *o)
 {
     return o->from == FROM_SELF || traits_of(&o->request)->owed;
 }
 
-/* Whether a record of this payload size can be taken now; if not, the request was refused. What is owed
- * (operation_is_owed) is refused only if the disk has failed, or for want of slots that are its own.
+/* Whether a record of this payload size can be taken now; if not, the request was refused. What is
+ * owed (operation_is_owed) is refused only if the disk has failed, or for want of slots that are
+ * its own.
  * PROPOSALS-1  While no segment of the log can be made, others leave the space of `owed_bytes`. */
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload);
 /* The same for a record that promises another one, of `promised` bytes. */

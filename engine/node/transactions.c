@@ -312,8 +312,8 @@ void transactions_record_proposed(struct transactions *transactions, struct part
 
 /* ---- rows that were applied ---- */
 
-/* The room of a lock whose preparing this leader has not seen. If the item's page is not in memory, the item
- * before counts as none. */
+/* The room of a lock whose preparing this leader has not seen. If the item's page is not in memory,
+ * the item before counts as none. */
 static struct lock_room room_of_row(const struct transactions *transactions,
                                     const struct partition *p, struct slice key,
                                     const struct transaction_lock *row)

@@ -40,8 +40,8 @@ static inline uint32_t mark_of(struct slice key)
 
 struct lock_table;
 
-/* What the end of a lock needs, if its transaction is committed. It is taken when the part is prepared, and
- * held until the end is proposed: what is committed is not refused for room. */
+/* What the end of a lock needs, if its transaction is committed. It is taken when the part is
+ * prepared, and held until the end is proposed: what is committed is not refused for room. */
 struct lock_room {
     size_t feed_bytes; /* in the backlog of global indexes (FEED-2) */
     size_t log_bytes;  /* in the log: an upper bound (PROPOSALS-1) */

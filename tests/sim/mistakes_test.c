@@ -136,12 +136,15 @@ MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 112,
         .faults = FAULT(CRASH) | FAULT(CUT) | FAULT(PAUSE), TRANSACTS)
 
 /* Parts of a transaction take unequal times, and others come between. */
-#define SLOW_PARTS FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000)
-MISTAKE(a_check_takes_no_lock, RAFT_MUTATION_CHECK_UNLOCKED, 44, SLOW_PARTS)
+#define SLOW_PARTS                                                                     \
+    FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000)
+MISTAKE(a_check_takes_no_lock, RAFT_MUTATION_CHECK_UNLOCKED, 108, SLOW_PARTS)
 MISTAKE(a_query_in_spite_of_a_lock, RAFT_MUTATION_SCAN_LOCKED, 1, TRANSACTS, CLIENTS(1))
-MISTAKE(a_deletion_that_is_decided_does_nothing, RAFT_MUTATION_KEEP_DELETED, 1, TRANSACTS, CLIENTS(1))
+MISTAKE(a_deletion_that_is_decided_does_nothing, RAFT_MUTATION_KEEP_DELETED, 1,
+        TRANSACTS, CLIENTS(1))
 MISTAKE(a_token_stands_for_any_request, RAFT_MUTATION_ANY_DIGEST, 1, TRANSACTS, CLIENTS(1))
-MISTAKE(a_snapshot_without_tokens, RAFT_MUTATION_FORGET_TOKENS, 1, FORCED(FAULT(WIPE)), TRANSACTS, CLIENTS(1))
+MISTAKE(a_snapshot_without_tokens, RAFT_MUTATION_FORGET_TOKENS, 1,
+        FORCED(FAULT(WIPE)), TRANSACTS, CLIENTS(1))
 MISTAKE(what_was_given_up_is_forgotten, RAFT_MUTATION_FORGET_FENCE, 272,
         FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000))
 MISTAKE(a_decided_part_is_refused, RAFT_MUTATION_REFUSE_DECIDED, 5, TRANSACTS, CLIENTS(1))
@@ -158,9 +161,12 @@ MISTAKE(a_change_makes_two_stream_records, RAFT_MUTATION_DOUBLE_STREAM, 4, STREA
 MISTAKE(a_write_after_its_shards_end, RAFT_MUTATION_OUTLIVE_SHARD, 1, STREAMS)
 MISTAKE(a_snapshot_without_stream_records, RAFT_MUTATION_FORGET_STREAM, 4, FORCED(FAULT(WIPE)), STREAMS)
 
-/* ---- streams and time to live, in tables that have more than one feature or change all the time ---- */
+/* ---- streams and time to live, in tables that have more than one feature or change all the time
+ * ---- */
 MISTAKE(a_late_step_ends_a_later_change, RAFT_MUTATION_ANY_SETTLE, 13,
-        FORCED(FAULT(SLOW_DISK)), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES), .expiries = 6, .follows = 6, MS(8000))
+        FORCED(FAULT(SLOW_DISK)), THREE_NODES, CLIENTS(1), EXTRA(SWITCHES),
+        .expiries = 6, .follows = 6,
+        MS(8000))
 MISTAKE(a_part_of_a_transaction_makes_no_stream_record, RAFT_MUTATION_SKIP_STREAM, 1,
         THREE_NODES, CLIENTS(1), EXTRA(MIXED), .transacts = 4, MS(3000))
 MISTAKE(a_change_makes_no_record_of_a_stream_that_is_trimmed, RAFT_MUTATION_SKIP_STREAM, 1,

@@ -219,7 +219,8 @@ TEST(a_resumed_process_hears_held_datagrams_or_its_links_first)
     }
 }
 
-/* The sender has given its link up, and uses another one; then the bytes of the lost link arrive. */
+/* The sender has given its link up, and uses another one; then the bytes of the lost link arrive.
+ * */
 TEST(late_bytes_arrive_though_their_link_is_lost)
 {
     enum {

@@ -48,7 +48,8 @@ void frame_world_create_table(struct frame_world *w, const struct table_spec *sp
                               struct arena *arena, struct buffer *bytes, struct table *out);
 /* The node does nothing for so long; its clock goes on. */
 void frame_world_pause(struct frame_world *w, uint32_t node, int64_t ms);
-/* The state machine of a node, for a test that gives it an event by hand, and the time by its clock. */
+/* The state machine of a node, for a test that gives it an event by hand, and the time by its
+ * clock. */
 struct node *frame_world_node(struct frame_world *w, uint32_t node);
 struct instant frame_world_clock(struct frame_world *w, uint32_t node);
 /* Asks the leader of the catalog, as the controller does. */

@@ -1,4 +1,5 @@
-/* transact_scene.h - a lone node with two items, and a transaction that puts both: FIRST is its anchor. */
+/* transact_scene.h - a lone node with two items, and a transaction that puts both: FIRST is its
+ * anchor. */
 #pragma once
 
 #include "engine/message/message.h"
@@ -36,7 +37,8 @@ void transact_pass(struct transact_scene *s, int64_t ms);
 enum reply_code transact_ask(struct transact_scene *s, const struct request *r);
 /* The answer, if it comes before anything is written; REPLY_UNKNOWN: it does not. */
 enum reply_code transact_at_once(struct transact_scene *s, struct request r);
-/* The request that has the item's part prepared: it puts the version NEW. transact_prepare: asks. */
+/* The request that has the item's part prepared: it puts the version NEW. transact_prepare: asks.
+ * */
 struct request transact_prepared(struct transact_scene *s, uint32_t name);
 enum reply_code transact_prepare(struct transact_scene *s, uint32_t name);
 /* REQUEST_TRANSACT_DECIDE, _RESOLVE or _ASK, about the item. transact_about: asks. */

@@ -1,4 +1,5 @@
-/* catalog_decisions_test.c - decisions that rest on a state which is gone, or that come while partitions change. */
+/* catalog_decisions_test.c - decisions that rest on a state which is gone, or that come while
+ * partitions change. */
 #include "tests/check.h"
 
 #include "tests/support/catalog_world.h"
@@ -98,7 +99,8 @@ TEST(a_partition_that_is_being_cut_keeps_its_rates)
     catalog_world_deinit(&w);
 }
 
-/* A group that still counts on a replica of which its node knows nothing could lose what was acknowledged. */
+/* A group that still counts on a replica of which its node knows nothing could lose what was
+ * acknowledged. */
 TEST(a_partition_with_a_replica_on_its_way_is_not_cut)
 {
     struct catalog_world w;
@@ -177,7 +179,8 @@ TEST(what_all_partitions_must_hear_waits_for_the_end_of_a_merge)
     catalog_world_deinit(&w);
 }
 
-/* A former leader's word that it has founded the catalog comes late: its members have moved since. */
+/* A former leader's word that it has founded the catalog comes late: its members have moved since.
+ * */
 TEST(the_catalog_is_founded_once)
 {
     struct catalog_world w;

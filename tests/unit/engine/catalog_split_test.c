@@ -176,8 +176,8 @@ TEST(a_cut_is_refused_by_name_of_what_is_wrong)
     catalog_world_deinit(&w);
 }
 
-/* CUT-1: a page of a Query begins behind the last key, at a byte 0. A cut there gave an item's locks to the other
- * partition. */
+/* CUT-1: a page of a Query begins behind the last key, at a byte 0. A cut there gave an item's
+ * locks to the other partition. */
 TEST(a_cut_behind_an_items_key_is_refused)
 {
     struct catalog_world w;

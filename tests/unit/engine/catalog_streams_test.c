@@ -97,7 +97,8 @@ TEST(a_split_closes_a_shard_and_opens_two)
     catalog_world_deinit(&w);
 }
 
-/* Its partition writes into it until the group has split: the time for which it is kept begins then. */
+/* Its partition writes into it until the group has split: the time for which it is kept begins
+ * then. */
 TEST(a_shard_is_closed_when_its_split_has_settled)
 {
     struct catalog_world w;

@@ -264,7 +264,8 @@ TEST(an_item_may_be_at_its_former_homes_oldest_first)
     scene_close(&s);
 }
 
-/* MOVER-4, SALT-7: a token is asked for wherever it may be known, at the home by the most shards, too. */
+/* MOVER-4, SALT-7: a token is asked for wherever it may be known, at the home by the most shards,
+ * too. */
 TEST(an_item_was_of_late_at_every_home_up_to_the_widest)
 {
     struct scene s;

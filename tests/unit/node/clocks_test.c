@@ -1,4 +1,5 @@
-/* The time by which data is deleted is what the clocks of most nodes have reached (CLOCKS-1 of peers.h). */
+/* The time by which data is deleted is what the clocks of most nodes have reached (CLOCKS-1 of
+ * peers.h). */
 #include "tests/check.h"
 
 #include "base/config.h"

@@ -1,8 +1,8 @@
-/* deposed_leader_test.c - a leader whose machine stood still does not know that it leads no more: until a
- * majority confirms it, it answers nothing that its successor may contradict.
+/* deposed_leader_test.c - a leader whose machine stood still does not know that it leads no more:
+ * until a majority confirms it, it answers nothing that its successor may contradict.
  *
- * The leader is paused. The others elect a successor. Then a request reaches the state machine of the leader by
- * hand, as if it were the first event after the pause. */
+ * The leader is paused. The others elect a successor. Then a request reaches the state machine of
+ * the leader by hand, as if it were the first event after the pause. */
 #include "tests/check.h"
 
 #include "base/settings/choices.h"
@@ -321,8 +321,8 @@ static void scene_open_indexed(struct scene *s, struct buffer *indexes, struct b
     scene_open(s, buffer_slice(indexes), buffer_slice(globals));
 }
 
-/* A change that leaves a row in a partition of the index to which this feed has no session. Returns that
- * partition. */
+/* A change that leaves a row in a partition of the index to which this feed has no session. Returns
+ * that partition. */
 static uint32_t scene_add_change(struct scene *s, struct node *n, struct partition *p)
 {
     const struct feed *f = feed_live(&n->feeds, p);

@@ -212,8 +212,8 @@ static uint32_t scene_version_in(struct scene *s, uint32_t half, uint32_t from)
     return from;
 }
 
-/* The old row's half of the index refuses, the new row's half takes it. Then the item changes again: the row
- * that was written is an old one now. FEED-1. */
+/* The old row's half of the index refuses, the new row's half takes it. Then the item changes
+ * again: the row that was written is an old one now. FEED-1. */
 TEST(a_row_that_was_written_in_a_failed_round_goes_when_the_item_changes_again)
 {
     struct scene s;
@@ -575,7 +575,8 @@ static struct feed *scene_feed(struct scene *s)
     return feed_live(&s->w.node->feeds, scene_base(s));
 }
 
-/* FEED-3: a row is never sent twice in a session. The index's disk is slower than a call's patience. */
+/* FEED-3: a row is never sent twice in a session. The index's disk is slower than a call's
+ * patience. */
 TEST(a_row_is_asked_for_once_however_long_it_takes)
 {
     struct scene s;
@@ -697,7 +698,8 @@ static enum reply_code scene_leave(struct scene *s, uint32_t name)
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
-/* MOVE-2: the feed hears of the write when it is applied, and would tell indexes of it after the new place has. */
+/* MOVE-2: the feed hears of the write when it is applied, and would tell indexes of it after the
+ * new place has. */
 TEST(an_item_does_not_leave_while_a_write_of_it_is_in_flight)
 {
     struct scene s;

@@ -110,7 +110,8 @@ TEST(a_shard_does_not_go_back_to_what_an_older_sender_knows)
     limiter_scene_deinit(&s);
 }
 
-/* Its closed item has expired, and a late command brings the gift of the growth before the merging. */
+/* Its closed item has expired, and a late command brings the gift of the growth before the merging.
+ * */
 TEST(a_shard_is_not_made_of_the_gift_of_a_former_growth)
 {
     struct limiter_scene s;

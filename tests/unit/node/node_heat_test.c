@@ -67,7 +67,8 @@ TEST(one_key_that_is_asked_for_is_named)
     lone_deinit(&w);
 }
 
-/* CUT-1: such a page is heat of the key. A cut behind the key's own bytes would divide the item's rows. */
+/* CUT-1: such a page is heat of the key. A cut behind the key's own bytes would divide the item's
+ * rows. */
 TEST(a_page_that_goes_on_behind_a_key_is_heat_of_that_key)
 {
     struct lone_node w;

@@ -273,8 +273,8 @@ static void absorb_without_its_record_on_disk(struct scene *s, struct partition_
     absorb(s, lower);
 }
 
-/* ABSORB-3. Or the catalog takes the upper partition for gone, and what a node holds of it is erased, when
- * the node dies, forgets the merge, and needs that. */
+/* ABSORB-3. Or the catalog takes the upper partition for gone, and what a node holds of it is
+ * erased, when the node dies, forgets the merge, and needs that. */
 TEST(a_merge_is_said_to_be_done_once_it_is_on_disk)
 {
     struct scene s;

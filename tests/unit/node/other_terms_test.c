@@ -1,5 +1,6 @@
-/* other_terms_test.c - between the moment at which a leader's term ends and the end of the turn, its memory of
- * that term is still there. Nothing may be added to it, and no answer to its questions counts. */
+/* other_terms_test.c - between the moment at which a leader's term ends and the end of the turn,
+ * its memory of that term is still there. Nothing may be added to it, and no answer to its
+ * questions counts. */
 #include "tests/check.h"
 
 #include "engine/message/frames.h"

@@ -197,8 +197,8 @@ TEST(a_crash_at_any_step_changes_no_sum)
     }
 }
 
-/* Nothing is written for so long that a call that may be repeated would be. A second addition would be refused
- * for the lock of the first one, or be done after the move: MOVE-1. */
+/* Nothing is written for so long that a call that may be repeated would be. A second addition would
+ * be refused for the lock of the first one, or be done after the move: MOVE-1. */
 TEST(an_addition_is_asked_for_once_however_long_it_takes)
 {
     struct shards_scene s;

@@ -98,7 +98,8 @@ TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
     }
 }
 
-/* SALT-3. The entry with the fence is followed by a write that was proposed before it was applied. */
+/* SALT-3. The entry with the fence is followed by a write that was proposed before it was applied.
+ * */
 TEST(a_move_sees_writes_from_before_the_fence)
 {
     struct shards_scene s;
@@ -544,7 +545,8 @@ static uint32_t scene_begin_move(struct shards_scene *s)
     return name;
 }
 
-/* What is prepared costs both sides: it is not given up because the node has no room for a moment. */
+/* What is prepared costs both sides: it is not given up because the node has no room for a moment.
+ * */
 TEST(a_move_waits_for_a_node_that_has_no_room)
 {
     struct shards_scene s;
@@ -561,7 +563,8 @@ TEST(a_move_waits_for_a_node_that_has_no_room)
     shards_close(&s);
 }
 
-/* The lock is never written in time: who asked is told, and what may have been locked is dropped. */
+/* The lock is never written in time: who asked is told, and what may have been locked is dropped.
+ * */
 TEST(a_move_whose_lock_is_not_known_is_given_up)
 {
     struct shards_scene s;
@@ -599,8 +602,8 @@ TEST(a_move_waits_for_a_write_in_flight)
     shards_close(&s);
 }
 
-/* A transaction has the item's new place. The move gives up, and drops its own lock at once: nobody waits
- * until the leader gives up what nobody decides. */
+/* A transaction has the item's new place. The move gives up, and drops its own lock at once: nobody
+ * waits until the leader gives up what nobody decides. */
 TEST(a_move_that_is_given_up_leaves_no_lock)
 {
     struct shards_scene s;

@@ -410,8 +410,8 @@ TEST(shards_follow_splits)
     lone_deinit(&w);
 }
 
-/* STREAM-3: a write that comes while the split is on its way waits until its shard has ended. Its record is in
- * the next one. */
+/* STREAM-3: a write that comes while the split is on its way waits until its shard has ended. Its
+ * record is in the next one. */
 TEST(a_write_waits_for_the_end_of_its_shard)
 {
     struct lone_node w;

@@ -1,5 +1,5 @@
-/* transactions_in_flight_test.c - nothing is said of a write in flight, which may never be committed (REFUSAL-1),
- * and what is asked, kept or deleted meanwhile. */
+/* transactions_in_flight_test.c - nothing is said of a write in flight, which may never be
+ * committed (REFUSAL-1), and what is asked, kept or deleted meanwhile. */
 #include "tests/check.h"
 
 #include "engine/message/frames.h"
@@ -69,7 +69,8 @@ TEST(a_transaction_of_one_entry_is_not_refused_for_a_write_in_flight)
     transact_close(&s);
 }
 
-/* TRANSACT-3: only a leader that has waited for long asks so that the transaction cannot begin any more. */
+/* TRANSACT-3: only a leader that has waited for long asks so that the transaction cannot begin any
+ * more. */
 TEST(a_question_about_a_part_does_not_refuse_its_transaction)
 {
     struct transact_scene s;

@@ -1,5 +1,5 @@
-/* transactions_split_test.c - what a leader remembers of transactions when its partition is split: entries that
- * are proposed behind the split are still on their way. */
+/* transactions_split_test.c - what a leader remembers of transactions when its partition is split:
+ * entries that are proposed behind the split are still on their way. */
 #include "tests/check.h"
 
 #include "engine/catalog/split.h"
@@ -11,7 +11,8 @@
 #define ALL_STAY UINT64_MAX /* no item has so large a hash */
 #define ALL_GO   1
 
-/* The split is proposed, and on its way to the disk, alone. Items with this hash or a larger one leave. */
+/* The split is proposed, and on its way to the disk, alone. Items with this hash or a larger one
+ * leave. */
 static void scene_begin_split(struct transact_scene *s, uint64_t hash)
 {
     struct buffer body = {0};
@@ -106,7 +107,8 @@ TEST(a_lock_whose_item_a_split_has_taken_away_is_not_remembered)
     transact_close(&s);
 }
 
-/* A write of the partition's other half is refused; one of this half is what later writes are judged by. */
+/* A write of the partition's other half is refused; one of this half is what later writes are
+ * judged by. */
 TEST(a_write_behind_a_split_counts_if_its_item_stays)
 {
     struct transact_scene s;
