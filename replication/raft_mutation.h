@@ -69,12 +69,12 @@ enum raft_mutation {
     RAFT_MUTATION_LIMITER_ASK_IN_VAIN, /* routers refuse nothing from memory */
     RAFT_MUTATION_ANY_SETTLE,          /* a step of an earlier change of a table ends a later one */
     RAFT_MUTATION_CHECK_UNLOCKED,      /* a check of a transaction takes no lock */
-    RAFT_MUTATION_SCAN_LOCKED, /* queries and scans do not wait for transactions */
-    RAFT_MUTATION_KEEP_DELETED,   /* a deletion that is decided does nothing */
-    RAFT_MUTATION_ANY_DIGEST,     /* a token does not tell which request it was used for */
-    RAFT_MUTATION_FORGET_TOKENS,  /* a snapshot has no tokens */
-    RAFT_MUTATION_FORGET_FENCE,   /* what was refused in advance is forgotten at once */
-    RAFT_MUTATION_REFUSE_DECIDED, /* a part that is decided is refused for 10 s */
+    RAFT_MUTATION_SCAN_LOCKED,         /* queries and scans do not wait for transactions */
+    RAFT_MUTATION_KEEP_DELETED,        /* a deletion that is decided does nothing */
+    RAFT_MUTATION_ANY_DIGEST,          /* a token does not tell which request it was used for */
+    RAFT_MUTATION_FORGET_TOKENS,       /* a snapshot has no tokens */
+    RAFT_MUTATION_FORGET_FENCE,        /* what was refused in advance is forgotten at once */
+    RAFT_MUTATION_REFUSE_DECIDED,      /* a part that is decided is refused for 10 s */
     RAFT_MUTATIONS,
 };
 
