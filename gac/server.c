@@ -26,6 +26,7 @@ struct gac_server {
     uint32_t router_count;
     struct known_router *routers; /* owns */
     uint32_t ledger_count;
+    size_t ledger_capacity;  /* grows up to gac_ledgers_max */
     struct ledger **ledgers; /* owns; ascending by key */
 };
 
@@ -38,7 +39,6 @@ struct gac_server *gac_server_create(const struct gac_server_options *options)
     s->options = *options;
     ring_init(&s->ring, options->servers);
     s->routers = must_calloc((size_t)config_gac(config)->gac_routers_max, sizeof s->routers[0]);
-    s->ledgers = must_calloc((size_t)config_gac(config)->gac_ledgers_max, sizeof s->ledgers[0]);
     return s;
 }
 
@@ -196,6 +196,7 @@ static struct ledger *ledger_of(struct gac_server *s, struct instant now,
     }
     struct ledger *l = must_calloc(1, sizeof *l);
     ledger_init(l, now, terms, ask);
+    s->ledgers = must_grow(s->ledgers, s->ledger_count, &s->ledger_capacity, sizeof s->ledgers[0]);
     memmove(&s->ledgers[at + 1], &s->ledgers[at], (s->ledger_count - at) * sizeof s->ledgers[0]);
     s->ledgers[at] = l;
     s->ledger_count++;

@@ -6,7 +6,7 @@
 
 #include "base/must.h"
 
-const char *const transacts_tables[TRANSACT_TABLES] = {"lists", "sorted-lists"};
+const char *const transacts_tables[TRANSACT_TABLES + 1] = {"lists", "sorted-lists", "anchors"};
 
 /* ---- keys ---- */
 
@@ -109,7 +109,8 @@ void list_append_part(struct buffer *out, const struct list_part *part, uint32_t
 {
     static const char *const names[] = {
         [LIST_APPEND] = "Update",       [LIST_REPLACE] = "Put",  [LIST_CHECK] = "ConditionCheck",
-        [LIST_FAIL] = "ConditionCheck", [LIST_PUT_MARK] = "Put", [LIST_DELETE_MARK] = "Delete"};
+        [LIST_FAIL] = "ConditionCheck", [LIST_PUT_MARK] = "Put", [LIST_DELETE_MARK] = "Delete",
+        [LIST_ANCHOR] = "Put"};
     buffer_append_format(out, "{\"%s\":{", names[part->act]);
     switch (part->act) {
     case LIST_APPEND:
@@ -134,6 +135,10 @@ void list_append_part(struct buffer *out, const struct list_part *part, uint32_t
         break;
     case LIST_DELETE_MARK:
         list_append_key(out, part->key, true);
+        break;
+    case LIST_ANCHOR:
+        buffer_append_format(out, "\"TableName\":\"%s\",\"Item\":{\"k\":{\"S\":\"%u\"}}",
+                             transacts_tables[TRANSACT_TABLES], part->key);
         break;
     }
     buffer_append_text(out, "}}");

@@ -16,8 +16,8 @@ enum {
     LIST_KEY_TEXT = 16
 };
 
-/* The tables' names. */
-extern const char *const transacts_tables[TRANSACT_TABLES];
+/* The tables' names. The last one is for LIST_ANCHOR, and does not stay. */
+extern const char *const transacts_tables[TRANSACT_TABLES + 1];
 
 /* What a part of a transaction does. */
 enum list_act {
@@ -27,6 +27,7 @@ enum list_act {
     LIST_FAIL,    /* a check that never holds */
     LIST_PUT_MARK,
     LIST_DELETE_MARK,
+    LIST_ANCHOR, /* puts an item that nobody reads: `key` is not that of a list */
 };
 
 struct list_part {

@@ -43,16 +43,18 @@ enum sim_fault {
 
 /* What a plan may have besides: code, name on the command line, help. A row at the end changes
  * nothing of what earlier seeds do. */
-#define EXTRA_LIST_SIM(X)                                                               \
-    X(SIM_SHORT_TIMES, "short-times",                                                   \
-      "what is usually remembered for minutes or a day is forgotten within seconds")    \
-    X(SIM_SWITCHES, "switches",                                                         \
-      "two clients switch streams and time to live of tables, and wait for nothing")    \
-    X(SIM_MIXED, "mixed", "tables have several features at once")                       \
-    X(SIM_SCARCE_INDEX, "scarce-index",                                                 \
-      "where nodes limit, global indexes have a fiftieth of the units of their tables") \
-    X(SIM_SILENCE, "silence",                                                           \
-      "after the faults nothing is written for 30 s; then indexes, shards and partitions change")
+#define EXTRA_LIST_SIM(X)                                                                         \
+    X(SIM_SHORT_TIMES, "short-times",                                                             \
+      "what is usually remembered for minutes or a day is forgotten within seconds")              \
+    X(SIM_SWITCHES, "switches",                                                                   \
+      "two clients switch streams and time to live of tables, and wait for nothing")              \
+    X(SIM_MIXED, "mixed", "tables have several features at once")                                 \
+    X(SIM_SCARCE_INDEX, "scarce-index",                                                           \
+      "where nodes limit, global indexes have a fiftieth of the units of their tables")           \
+    X(SIM_SILENCE, "silence",                                                                     \
+      "after the faults nothing is written for 30 s; then indexes, shards and partitions change") \
+    X(SIM_LEAVING_TABLE, "leaving-table",                                                         \
+      "transactions begin in a table that is deleted during the run")
 
 enum sim_extra {
 #define X(code, name, help) code,

@@ -110,6 +110,19 @@ static void plan_mixed(struct plan *plan)
     c->node_rcu = c->node_wcu;
 }
 
+/* Nodes must be able to serve the table, too. */
+static void plan_leaving_table(struct plan *plan)
+{
+    const struct workload *w = &plan->workload;
+    struct settings *c = config_edit_all(&plan->config);
+    if (plan->transacts == 0)
+        plan->extras &= ~SIM_EXTRA_BIT(SIM_LEAVING_TABLE);
+    if (!plan->limits || !plan_has(plan, SIM_LEAVING_TABLE))
+        return;
+    c->node_wcu += w->partitions * w->units;
+    c->node_rcu = c->node_wcu;
+}
+
 bool plan_keeps_tokens(const struct plan *plan)
 {
     struct config usual;
@@ -128,4 +141,5 @@ void plan_extras(struct plan *plan, const struct sim_options *o)
     plan_short_times(plan, &p);
     plan_scarce_index(plan, &p);
     plan_mixed(plan);
+    plan_leaving_table(plan);
 }

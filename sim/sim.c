@@ -212,23 +212,25 @@ static void create_transacts(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
     const uint64_t seed = world_seed(&s->run.world, WORLD_TRANSACTS, 0);
-    const struct transacts_options transacts = {.scheduler = &s->run.world.scheduler,
-                                                .http = group_http,
-                                                .context = &s->groups[GROUP_TRANSACTS],
-                                                .failed = not_whole,
-                                                .failed_context = &s->run,
-                                                .clients = p->transacts,
-                                                .keys = p->transact_keys,
-                                                .pad = lists_are_followed(p) ? 0 : p->transact_pad,
-                                                .units = plan_side_units(p),
-                                                .think_ns = p->workload.think_ns,
-                                                .indexed = p->workload.indexed,
-                                                .salted = p->workload.salted,
-                                                .global_indexes = p->workload.global_indexes,
-                                                .index_units = p->workload.index_units,
-                                                .streams = lists_are_followed(p),
-                                                .tokens_last = plan_keeps_tokens(p),
-                                                .seed = seed};
+    const struct transacts_options transacts = {
+        .scheduler = &s->run.world.scheduler,
+        .http = group_http,
+        .context = &s->groups[GROUP_TRANSACTS],
+        .failed = not_whole,
+        .failed_context = &s->run,
+        .clients = p->transacts,
+        .keys = p->transact_keys,
+        .pad = lists_are_followed(p) ? 0 : p->transact_pad,
+        .units = plan_side_units(p),
+        .think_ns = p->workload.think_ns,
+        .indexed = p->workload.indexed,
+        .salted = p->workload.salted,
+        .global_indexes = p->workload.global_indexes,
+        .index_units = p->workload.index_units,
+        .streams = lists_are_followed(p),
+        .tokens_last = plan_keeps_tokens(p),
+        .leaves_ns = plan_has(p, SIM_LEAVING_TABLE) ? p->length_ns * 2 / 3 : 0,
+        .seed = seed};
     s->transacts = transacts_create(&transacts);
 }
 

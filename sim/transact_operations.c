@@ -1,5 +1,7 @@
 /* transact_operations.c - which operations clients of transactions choose, and how the history
  * begins them. */
+#include <string.h>
+
 #include "base/probe.h"
 #include "sim/transacts_internal.h"
 
@@ -132,6 +134,16 @@ static void shuffle_parts(struct transact_client *c)
     }
 }
 
+/* The transaction is decided at this part's partition, if it is the first part. */
+static void add_anchor(struct transact_client *c)
+{
+    if (!c->all->anchors || c->part_count == TRANSACT_PARTS_MAX || !transact_often(c, 80))
+        return;
+    memmove(&c->parts[1], &c->parts[0], c->part_count * sizeof c->parts[0]);
+    c->parts[0] = (struct list_part){.act = LIST_ANCHOR, .key = c->all->numbers};
+    c->part_count++;
+}
+
 static void choose_parts(struct transact_client *c)
 {
     const bool fresh = c->fresh && transact_often(c, 75);
@@ -151,6 +163,7 @@ static void choose_parts(struct transact_client *c)
     c->parts[0].act = part_writes(&c->parts[0]) ? c->parts[0].act : LIST_APPEND;
     choose_marks(c);
     shuffle_parts(c);
+    add_anchor(c);
 }
 
 static void note_marks(struct transact_client *c, uint32_t key, uint32_t index)
@@ -217,7 +230,8 @@ struct transact_client *transact_find(struct transact_client *c)
 static bool may_have_rival(const struct transact_client *c)
 {
     const enum list_act act = c->parts[0].act;
-    return act != LIST_PUT_MARK && act != LIST_DELETE_MARK && c->token == c->op_number;
+    return act != LIST_PUT_MARK && act != LIST_DELETE_MARK && act != LIST_ANCHOR &&
+           c->token == c->op_number;
 }
 
 /* Its first item is the same one: a token belongs to it (docs/decisions/0034). */

@@ -16,6 +16,11 @@ enum {
 
 static void client_next(struct transact_client *c, int64_t ns);
 
+static uint32_t tables_of(const struct transacts *t)
+{
+    return t->options.leaves_ns > 0 ? TRANSACT_TABLES + 1 : TRANSACT_TABLES;
+}
+
 /* ---- requests ---- */
 
 static void write_parts(struct transact_client *c)
@@ -331,7 +336,7 @@ static void client_done(void *context, int status, struct slice body)
         break;
     case TRANSACT_AWAIT:
         if (status == 200 && dynamo_says(body, "\"TableStatus\":\"ACTIVE\"")) {
-            c->work = ++c->all->made < TRANSACT_TABLES ? TRANSACT_MAKE : TRANSACT_IDLE;
+            c->work = ++c->all->made < tables_of(c->all) ? TRANSACT_MAKE : TRANSACT_IDLE;
         } else if (dynamo_says(body, "ResourceNotFound")) {
             c->work = TRANSACT_MAKE;
         }
@@ -342,6 +347,12 @@ static void client_done(void *context, int status, struct slice body)
     case TRANSACT_JOIN:
     case TRANSACT_READ_ALL:
         client_end_operation(c, status, body);
+        break;
+    case TRANSACT_LEAVE:
+        if (status == 200 || dynamo_says(body, "ResourceNotFound")) {
+            c->all->anchors = false;
+            c->work = TRANSACT_IDLE;
+        }
         break;
     case TRANSACT_IDLE:
     case TRANSACT_DONE:
@@ -376,8 +387,11 @@ static void client_choose(struct transact_client *c)
     struct transacts *t = c->all;
     if (c->work != TRANSACT_IDLE)
         return;
-    if (t->made < TRANSACT_TABLES)
+    if (t->made < tables_of(t))
         c->work = c->number == 0 ? TRANSACT_MAKE : TRANSACT_IDLE;
+    else if (c->number == 0 && t->anchors &&
+             (t->ending || !instant_before(transacts_now(t), t->leaves_at)))
+        c->work = TRANSACT_LEAVE;
     else if (t->ending && c->number > 0)
         c->work = TRANSACT_DONE;
     else if (t->ending)
@@ -414,6 +428,9 @@ static const char *client_write(struct transact_client *c)
     case TRANSACT_AWAIT:
         dynamo_table(&c->body, transacts_tables[c->all->made]);
         return "DescribeTable";
+    case TRANSACT_LEAVE:
+        dynamo_table(&c->body, transacts_tables[TRANSACT_TABLES]);
+        return "DeleteTable";
     case TRANSACT_APPEND:
         return write_write(c);
     case TRANSACT_READ:
@@ -494,6 +511,8 @@ void transacts_destroy(struct transacts *t)
 void transacts_begin(struct transacts *t)
 {
     t->on = true;
+    t->anchors = t->options.leaves_ns > 0;
+    t->leaves_at = instant_add(transacts_now(t), (struct duration){t->options.leaves_ns});
     for (uint32_t i = 0; i < t->options.clients; i++)
         client_next(&t->clients[i], 0);
 }

@@ -5,7 +5,8 @@
  * list by a put, put or delete marks, and have checks: that a list is as the client has read it, or
  * one that never holds. Single operations append to one list or read one. Scans and queries read
  * many lists, each for itself. Clients send a transaction of another client too, at the same time
- * with the same token, or another one with that token. Afterwards all lists are read, and the whole
+ * with the same token, or another one with that token. They may also begin with a part in a third
+ * table, which is deleted meanwhile: what was committed there must be done in the others. Afterwards all lists are read, and the whole
  * must be strictly serializable (workload/serial.h). */
 #pragma once
 
@@ -35,6 +36,7 @@ struct transacts_options {
     uint32_t index_units; /* as in dynamo_spec */
     bool streams;         /* it has a stream */
     bool tokens_last;     /* a token is known for as long as a client may send it again */
+    int64_t leaves_ns; /* the third table is deleted so long after the begin; 0: there is none */
     int64_t think_ns;
     uint64_t seed;
 };

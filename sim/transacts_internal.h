@@ -18,6 +18,7 @@ enum transact_work {
     TRANSACT_READ_MANY, /* a scan or a query */
     TRANSACT_JOIN,      /* sends the transaction of another client */
     TRANSACT_READ_ALL,
+    TRANSACT_LEAVE, /* the third table is deleted */
     TRANSACT_DONE,
 };
 
@@ -71,7 +72,9 @@ struct transacts {
     uint32_t committed;
     struct instant quiet_from; /* 0: not known yet */
     uint32_t read;             /* at last: lists and marks that have been read */
-    uint32_t made;             /* tables that are there */
+    uint32_t made;             /* tables that were made */
+    bool anchors;              /* transactions begin in the third table */
+    struct instant leaves_at;  /* when it is deleted */
     struct buffer wrong;       /* an answer that is wrong in itself */
     bool on;
     bool ending;

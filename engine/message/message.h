@@ -135,6 +135,8 @@ struct request {
             struct slice info;  /* struct partition_info */
             uint64_t as_of;     /* up to where the sender knew the catalog's log */
             bool table_deleted; /* CLOSE: wait until no leader's lease relies on the replica */
+            bool asks_leader;   /* CLOSE: does the group owe nothing? Closes nothing: from OK on
+                                   the leader serves nothing */
         } replica;              /* PARTITION_OPEN, PARTITION_CLOSE */
         struct {
             struct slice info; /* struct partition_info */

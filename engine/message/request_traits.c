@@ -124,7 +124,7 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                                 .fields = {U64(replica.as_of), SLICE(replica.info)}, .owed = true},
     [REQUEST_PARTITION_CLOSE] = {NODE, ANSWER_NONE,
                                  .fields = {U64(replica.as_of), SLICE(replica.info),
-                                            BOOL(replica.table_deleted)},
+                                            BOOL(replica.table_deleted), BOOL(replica.asks_leader)},
                                  .owed = true},
     [REQUEST_PARTITION_MEMBERS] = {NODE, ANSWER_MEMBERS, .fields = {SLICE(group.info)},
                                    .owed = true},

@@ -164,6 +164,37 @@ void requests_close_ended(struct requests *requests, struct partition *p)
         replicas_answer_later(replicas_append_close(requests, p, p->info.id, p->close_as_of), &o);
 }
 
+/* Whether the replica may be closed as far as transactions go: what is committed here is done in other
+ * tables, too. If not, the order was refused. */
+static bool replicas_owe_nothing(struct requests *requests, const struct operation *o,
+                                 const struct partition *p)
+{
+    if (p->led != 0 && !transactions_are_known(requests->transactions, p, o))
+        return false; /* locks that could not be read may be owed */
+    if (transactions_owe(p)) {
+        env_refuse(requests->env, o, REPLY_OVERLOADED,
+                   "partition %u has transactions whose parts are to be done", p->info.id);
+        return false;
+    }
+    return true;
+}
+
+/* The table is deleted. Its replicas are closed once the leader has said that the group owes nothing: a new leader
+ * could not be elected then. After that nothing is committed here that would be owed. */
+static void replicas_agree(struct requests *requests, const struct operation *o,
+                           struct partition *p)
+{
+    if (p == NULL) {
+        env_refuse(requests->env, o, REPLY_NOT_LEADER, "node %u has no replica of partition %u",
+                   requests->env->id, o->request.partition);
+    } else if (p->led == 0) {
+        groups_refuse(requests->groups, o, p);
+    } else if (replicas_owe_nothing(requests, o, p)) {
+        p->ended = true;
+        env_reply(requests->env, o, REPLY_OK);
+    }
+}
+
 /* The table is deleted. From now on the replica serves nothing, even before it is closed. */
 static void replicas_end_partition(struct requests *requests, const struct operation *o,
                                    struct partition *p, uint64_t as_of)
@@ -196,16 +227,14 @@ void requests_close(struct requests *requests, struct operation *o)
     struct partition *p = partitions_find(requests->partitions, info.id);
     bool absent = p == NULL || raft_self(p->raft) > member ||
                   raft_member_generation(member) != requests->identity->generation;
-    if (p == NULL && replicas_is_opening(requests, info.id, slice_make(NULL, 0)))
+    if (o->request.replica.asks_leader)
+        replicas_agree(requests, o, absent ? NULL : p);
+    else if (p == NULL && replicas_is_opening(requests, info.id, slice_make(NULL, 0)))
         replicas_refuse_opening(requests, o, info.id, "opened");
     else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))
         env_reply(requests->env, o, REPLY_OK);
-    else if (!absent && o->request.replica.table_deleted && p->led != 0 &&
-             !transactions_are_known(requests->transactions, p, o))
-        return; /* locks that could not be read may be owed */
-    else if (!absent && o->request.replica.table_deleted && transactions_owe(p))
-        env_refuse(requests->env, o, REPLY_OVERLOADED,
-                   "partition %u has transactions whose parts are to be done", info.id);
+    else if (!absent && o->request.replica.table_deleted && !replicas_owe_nothing(requests, o, p))
+        return;
     else if (!absent && o->request.replica.table_deleted && !p->closing)
         replicas_end_partition(requests, o, p, as_of);
     else if (proposals_may_write(requests->proposals, o, 0))

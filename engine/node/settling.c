@@ -11,6 +11,9 @@
  * next step, it is proposed to the catalog. A merge whose freeze lasts longer than merge_freeze_ms
  * is given up.
  *
+ *   SETTLE-1  A replica of a deleted table is closed once its group's leader has said that the group
+ *             owes nothing to other tables, or once no leader has been heard for NO_LEADER_MS.
+ *
  * Nodes are watched too. A node with another generation than the catalog knows has lost its disk:
  * its replicas are replaced. */
 #include "engine/node/settling.h"
@@ -31,13 +34,14 @@ enum {
     MERGE_MS = 10,  /* while a partition serves nothing because of a merge */
     SPLIT_MS = 10,  /* after the leader has applied a split: most followers have applied it then */
     NODES_MS = 50,
-    SLOTS = 16,       /* of a partition: one per member, then one per task of the group */
-    MEMBERS_SLOT = 7, /* the group has the right members */
-    SPLIT_SLOT = 8,   /* it has split off the partitions that name it as their parent */
-    LEAVING_SLOT = 9, /* the replica that was moved away is erased; begins once it is let go */
-    MERGE_SLOT = 10,  /* the group has thawed, or taken over the partition above */
-    MERGE_QUICK = 50, /* so many attempts of a merge follow each other soon */
-    ANSWER_MS = 2500, /* after that a request may be outdated: a new call begins */
+    SLOTS = 16,           /* of a partition: one per member, then one per task of the group */
+    MEMBERS_SLOT = 7,     /* the group has the right members; of a deleted table: it owes nothing */
+    SPLIT_SLOT = 8,       /* it has split off the partitions that name it as their parent */
+    LEAVING_SLOT = 9,     /* the replica that was moved away is erased; begins once it is let go */
+    MERGE_SLOT = 10,      /* the group has thawed, or taken over the partition above */
+    MERGE_QUICK = 50,     /* so many attempts of a merge follow each other soon */
+    NO_LEADER_MS = 10000, /* of a group in a deleted table: perhaps no majority is left */
+    ANSWER_MS = 2500,     /* after that a request may be outdated: a new call begins */
 };
 
 _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
@@ -50,6 +54,7 @@ struct settled {
     uint16_t asked;  /* a bit per slot: a call waits for an answer */
     uint32_t leader; /* the node that last answered for the group; 0: none yet */
     uint64_t hash;   /* of what the nodes were told */
+    struct instant leader_until; /* of a deleted table: so long a leader is waited for */
     /* while the partition is being frozen */
     struct instant freeze_until;
     struct frozen frozen; /* by its replicas' answers */
@@ -134,7 +139,7 @@ static uint16_t settling_slots_of(enum table_status status, const struct partiti
 {
     const struct partition_info *p = &partitions[index];
     uint16_t slots = (uint16_t)((1U << p->member_count) - 1);
-    if (status != TABLE_DELETING && p->joined != 0)
+    if (status == TABLE_DELETING || p->joined != 0)
         slots |= 1 << MEMBERS_SLOT;
     if (status != TABLE_DELETING && settling_children_of(partitions, index, count) > 0)
         slots |= 1 << SPLIT_SLOT;
@@ -160,6 +165,10 @@ static void settling_carry_over(struct settling_table *s, const struct settling_
             continue;
         k = same + 1;
         s->at[i].leader = old->at[same].leader;
+        s->at[i].leader_until = old->at[same].leader_until;
+        if (s->status == TABLE_DELETING)
+            s->at[i].done |=
+                (uint16_t)(old->at[same].done & 1 << MEMBERS_SLOT); /* the leader may be closed */
         if (old->at[same].hash != s->at[i].hash)
             continue;
         s->at[i].done |= old->at[same].done;
@@ -198,10 +207,11 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
     for (uint32_t i = 0; i < count; i++) {
         s->at[i].partition = partitions[i].id;
         s->at[i].hash = settling_hash_of(settling, status, &partitions[i]);
+        s->at[i].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
         s->at[i].freeze_until = instant_add_ms(
             settling->env->now, config_merge(settling->env->config)->merge_freeze_ms);
     }
-    if (old != NULL && status != TABLE_DELETING)
+    if (old != NULL && (status != TABLE_DELETING || old->status == TABLE_DELETING))
         settling_carry_over(s, old);
     free(old);
     for (uint32_t i = 0; i < count; i++) {
@@ -386,7 +396,7 @@ static void settling_choose_nodes(const struct settling *settling, const struct 
 
 /* Fills in the body of a request, by its kind. */
 static void settling_say(struct settling *settling, const struct settling_table *s,
-                         const struct partition_info *partitions, uint32_t index,
+                         const struct partition_info *partitions, uint32_t index, uint32_t slot,
                          struct request *out)
 {
     const struct partition_info *p = &partitions[index];
@@ -410,6 +420,7 @@ static void settling_say(struct settling *settling, const struct settling_table 
         out->replica.info = env_lend_scratch(settling->env);
         out->replica.as_of = catalog_replica_as_of(settling->catalog);
         out->replica.table_deleted = s->status == TABLE_DELETING;
+        out->replica.asks_leader = s->status == TABLE_DELETING && slot == MEMBERS_SLOT;
         break;
     }
 }
@@ -430,7 +441,7 @@ static void settling_send_slot(struct settling *settling, struct settling_table 
         return;
     const enum request_op op = settling_op_of(s, p, slot);
     struct request request = {.op = op, .partition = p->id, .epoch = p->epoch};
-    settling_say(settling, s, partitions, index, &request);
+    settling_say(settling, s, partitions, index, slot, &request);
     s->at[index].asked |= (uint16_t)(1U << slot);
     calls_begin(settling->calls, &options, &request);
 }
@@ -497,7 +508,7 @@ static bool settling_may_erase(struct settling *settling, struct settling_table 
 {
     bool reachable = peers_reach(settling->peers, raft_member_node(p->leaving));
     if (s->status == TABLE_DELETING)
-        return reachable;
+        return reachable && settling_is_done(s, index, MEMBERS_SLOT);
     if (!p->let_go && settling_is_done(s, index, MEMBERS_SLOT))
         settling_propose_left(settling, CATALOG_LET_GO, p);
     if (p->let_go && !reachable)
@@ -505,13 +516,17 @@ static bool settling_may_erase(struct settling *settling, struct settling_table 
     return p->let_go && reachable;
 }
 
-/* Whether the slot of a child must wait for its parent. A child is opened only after its parent has
- * split: otherwise a node without the parent could not open the parent with its old range. In a
- * deleted table the parent's replica is closed first: until then it may still create the child. */
+/* Whether the slot must wait for another: in a deleted table for the leader's word (SETTLE-1), and a child for
+ * its parent. A child is opened only after its parent has split: otherwise a node without the parent could not
+ * open the parent with its old range. In a deleted table the parent's replica is closed first: until then it may
+ * still create the child. */
 static bool settling_must_wait(const struct settling_table *s,
                                const struct partition_info *partitions, uint32_t index,
                                uint32_t slot)
 {
+    if (s->status == TABLE_DELETING && slot != MEMBERS_SLOT &&
+        !settling_is_done(s, index, MEMBERS_SLOT))
+        return true;
     if (partitions[index].parent == 0)
         return false;
     uint32_t parent = index;
@@ -539,12 +554,25 @@ static void settling_send_slots(struct settling *settling, struct settling_table
     }
 }
 
+/* No leader was heard: if most replicas are closed, or were never opened, none can be elected. */
+static void settling_wait_for_leader(struct settling *settling, struct settling_table *s,
+                                     uint32_t index)
+{
+    if (s->status != TABLE_DELETING || settling_is_done(s, index, MEMBERS_SLOT) ||
+        instant_before(settling->env->now, s->at[index].leader_until))
+        return;
+    PROBE("a group of a deleted table has no leader");
+    s->at[index].done |= 1 << MEMBERS_SLOT;
+    s->missing--;
+}
+
 static void settling_send_missing(struct settling *settling, struct settling_table *s)
 {
     const struct partition_info *partitions;
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         const struct partition_info *p = &partitions[i];
+        settling_wait_for_leader(settling, s, i);
         settling_send_slots(settling, s, partitions, i);
         if (!settling_is_done(s, i, MERGE_SLOT))
             settling_send_slot(settling, s, partitions, i, MERGE_SLOT);
@@ -636,7 +664,9 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         return; /* the slot is done already */
     const struct partition_info *partitions;
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
-    if (slot == MEMBERS_SLOT && reply->members.too_many_voters)
+    if (s->status == TABLE_DELETING && slot == MEMBERS_SLOT && reply->code == REPLY_OVERLOADED)
+        s->at[index].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
+    if (s->status != TABLE_DELETING && slot == MEMBERS_SLOT && reply->members.too_many_voters)
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MEMBERS_MS));
     enum merge_step merge = settling_merge_of(s, &partitions[index]);
     if (merge != MERGE_NONE && s->attempt < MERGE_QUICK)

@@ -254,7 +254,7 @@ bool transactions_owe(const struct partition *p)
     if (p->locks == NULL)
         return false;
     LIST_FOREACH (r, &p->locks->records, place) {
-        if (r->row.state == TRANSACTION_COMMITTED && record_owes_another_table(r))
+        if ((r->row.state == TRANSACTION_COMMITTED || r->changing) && record_owes_another_table(r))
             return true;
     }
     return false;

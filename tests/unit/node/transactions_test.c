@@ -296,16 +296,44 @@ TEST(parts_of_a_table_that_is_gone_are_not_waited_for)
     transact_close(&s);
 }
 
-static enum reply_code scene_delete_table(struct transact_scene *s)
+static enum reply_code scene_close(struct transact_scene *s, bool asks_leader)
 {
     struct buffer info = {0};
     partition_info_encode(&info, &transact_partition(s)->info);
     const struct request close = {.op = REQUEST_PARTITION_CLOSE,
                                   .partition = transact_partition(s)->info.id,
-                                  .replica = {.info = buffer_slice(&info), .table_deleted = true}};
+                                  .replica = {.info = buffer_slice(&info),
+                                              .table_deleted = true,
+                                              .asks_leader = asks_leader}};
     const enum reply_code code = transact_ask(s, &close);
     buffer_deinit(&info);
     return code;
+}
+
+static enum reply_code scene_delete_table(struct transact_scene *s)
+{
+    return scene_close(s, false);
+}
+
+/* Other replicas go only after that: a group without a majority has no leader that could tell the parts. */
+TEST(the_leader_of_a_deleted_table_says_when_nothing_is_owed)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_part_elsewhere(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    assert_int_equal(scene_close(&s, true), REPLY_OVERLOADED);
+    assert_false(transact_partition(&s)->ended);
+    transact_pass(&s, 1000);
+    assert_int_equal(scene_close(&s, true), REPLY_OK);
+    assert_non_null(transact_partition(
+        &s)); /* it is still there, and leads, but takes nothing that would be owed */
+    assert_true(transact_partition(&s)->led != 0);
+    assert_int_equal(transact_prepare(&s, SECOND), REPLY_WRONG_PARTITION);
+    assert_int_equal(scene_close(&s, true), REPLY_OK);
+    assert_int_equal(scene_delete_table(&s), REPLY_OK);
+    transact_close(&s);
 }
 
 /* Else the other part would be asked about at a table that is gone. */
