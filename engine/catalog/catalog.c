@@ -706,6 +706,12 @@ static void catalog_settle(struct catalog *c, const struct catalog_command *comm
         arena_deinit(&arena);
         return;
     }
+    if (!e->table.owes_nothing && !MUTATED(RAFT_MUTATION_CLOSE_UNASKED)) {
+        struct table t = e->table;
+        t.owes_nothing = true;
+        catalog_entry_change(c, e, &t, out);
+        return;
+    }
     row_remove(c, out, e->table.id);
     take_out(c, e);
     out->table = &e->table;

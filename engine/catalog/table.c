@@ -227,6 +227,7 @@ static void table_walk(struct codec *c, struct table *t)
     codec_u32(c, &t->id);
     codec_u32(c, &t->index_of);
     codec_bool(c, &t->filling);
+    codec_bool(c, &t->owes_nothing);
     codec_sized(c, &t->name, UINT32_MAX);
     codec_bytes(c, t->uuid, sizeof t->uuid);
     t->status = (enum table_status)codec_choice(c, t->status, TABLE_CREATING, TABLE_DELETING);
@@ -419,6 +420,7 @@ uint64_t table_settle_word(const struct table *t)
 {
     struct buffer b = {0};
     buffer_append_u8(&b, (uint8_t)t->status);
+    buffer_append_u8(&b, t->owes_nothing);
     for (uint32_t i = 0; i < t->partition_count; i++) {
         const struct partition_info *p = &t->partitions[i];
         buffer_append_u32(&b, p->id);

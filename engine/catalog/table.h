@@ -145,6 +145,7 @@ _Static_assert(NODES_MAX < 1 << RAFT_NODE_BITS, "a member's id has room for its 
 struct table {
     uint32_t id;       /* never reused */
     uint32_t index_of; /* the id of the table whose index it is; 0: a table */
+    bool owes_nothing; /* DELETING: nothing is committed here that other tables must still do */
     bool filling;      /* an index that does not have the items from before its creation yet */
     struct slice name;
     uint8_t uuid[16];

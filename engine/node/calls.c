@@ -26,6 +26,7 @@ struct call {
     uint32_t turn;     /* which candidate is next */
     uint32_t redirects;
     uint32_t pauses;
+    uint32_t strangers; /* a bit per candidate that does not hold the partition */
     bool moved;
     size_t size;
     uint8_t frame[]; /* of the request */
@@ -151,9 +152,20 @@ void calls_end_all(struct calls *calls, enum call_kind kind)
     calls_end_some(calls, kind, NULL);
 }
 
-/* Whether another node may do what this node cannot, or this node may do it later. */
-static bool call_goes_on(const struct call *c, enum reply_code code)
+/* Whether none of the candidates holds the partition (CALLS-3). */
+static bool call_is_lost(struct call *c, enum reply_code code)
 {
+    const uint32_t count = c->options.candidate_count;
+    for (uint32_t i = 0; i < count && code == REPLY_WRONG_PARTITION; i++)
+        c->strangers |= c->options.candidates[i] == c->node ? 1U << i : 0;
+    return count > 0 && c->strangers == (1U << count) - 1;
+}
+
+/* Whether another node may do what this node cannot, or this node may do it later. */
+static bool call_goes_on(struct call *c, enum reply_code code)
+{
+    if (call_is_lost(c, code))
+        return false;
     if (c->options.insists && code == REPLY_OVERLOADED)
         return true;
     return c->options.candidate_count != 1 &&

@@ -8,13 +8,14 @@
  *   CALLS-1  A call ends once: by its answer, at its deadline (REPLY_UNKNOWN), or by calls_end. An
  *            answer that comes later is dropped.
  *   CALLS-2  A request may be done twice, unless it is asked `once`.
+ *   CALLS-3  A call ends with REPLY_WRONG_PARTITION once each of its candidates has said so: the caller's
+ *            map is outdated, and waiting would not help.
  *
  * The answer has the call's kind, subject and token. The kind tells the component. node.c hands the
  * answer to the component.
  *
- * Not here: which partition has a key. Today's callers know the partition from the catalog's
- * replica beside them, and answer REPLY_STALE_MAP themselves. A cache of the catalog's maps will
- * turn a table and a key into the candidates of a call, and take that answer. */
+ * Not here: which partition has a key (index_maps.h). The callers take REPLY_STALE_MAP and
+ * REPLY_WRONG_PARTITION for a reason to ask for the map again. */
 #pragma once
 
 #include <sys/queue.h>

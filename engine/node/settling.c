@@ -11,8 +11,9 @@
  * next step, it is proposed to the catalog. A merge whose freeze lasts longer than merge_freeze_ms
  * is given up.
  *
- *   SETTLE-1  A replica of a deleted table is closed once its group's leader has said that the group
- *             owes nothing to other tables, or once no leader has been heard for NO_LEADER_MS.
+ *   SETTLE-1  A replica of a deleted table is closed once the leaders of its groups have said that they
+ *             owe nothing to other tables, and the catalog knows (`owes_nothing`). A group from which no
+ *             leader is heard for NO_LEADER_MS is not waited for.
  *
  * Nodes are watched too. A node with another generation than the catalog knows has lost its disk:
  * its replicas are replaced. */
@@ -66,7 +67,8 @@ struct settling_table {
     enum table_status status;
     uint32_t count;
     uint32_t attempt;
-    uint32_t missing; /* slots that are not done, and steps of the catalog that are awaited */
+    uint32_t missing;  /* slots that are not done, and steps of the catalog that are awaited */
+    bool asks_leaders; /* DELETING, and before anything is closed (SETTLE-1) */
     bool splitting;
     bool proposed;             /* CATALOG_SETTLE was proposed */
     struct instant send_at;    /* INSTANT_NEVER: all is done */
@@ -134,19 +136,21 @@ static void settling_append_told(struct buffer *out, enum table_status status,
 }
 
 /* The slots that a partition has. */
-static uint16_t settling_slots_of(enum table_status status, const struct partition_info *partitions,
-                                  uint32_t index, uint32_t count)
+static uint16_t settling_slots_of(const struct settling_table *s,
+                                  const struct partition_info *partitions, uint32_t index)
 {
     const struct partition_info *p = &partitions[index];
+    const bool deleting = s->status == TABLE_DELETING;
     uint16_t slots = (uint16_t)((1U << p->member_count) - 1);
-    if (status == TABLE_DELETING || p->joined != 0)
+    if (s->asks_leaders)
+        return 1 << MEMBERS_SLOT;
+    if (!deleting && p->joined != 0)
         slots |= 1 << MEMBERS_SLOT;
-    if (status != TABLE_DELETING && settling_children_of(partitions, index, count) > 0)
+    if (!deleting && settling_children_of(partitions, index, s->count) > 0)
         slots |= 1 << SPLIT_SLOT;
     if (p->leaving != 0)
         slots |= 1 << LEAVING_SLOT;
-    if (status != TABLE_DELETING &&
-        (p->merge == MERGE_THAW || (p->merge == MERGE_ABSORB && !p->absorbed)))
+    if (!deleting && (p->merge == MERGE_THAW || (p->merge == MERGE_ABSORB && !p->absorbed)))
         slots |= 1 << MERGE_SLOT;
     return slots;
 }
@@ -166,9 +170,6 @@ static void settling_carry_over(struct settling_table *s, const struct settling_
         k = same + 1;
         s->at[i].leader = old->at[same].leader;
         s->at[i].leader_until = old->at[same].leader_until;
-        if (s->status == TABLE_DELETING)
-            s->at[i].done |=
-                (uint16_t)(old->at[same].done & 1 << MEMBERS_SLOT); /* the leader may be closed */
         if (old->at[same].hash != s->at[i].hash)
             continue;
         s->at[i].done |= old->at[same].done;
@@ -197,6 +198,9 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
     must(count < UINT32_MAX / SLOTS);
     s->table_id = table_id;
     s->status = status;
+    s->asks_leaders = status == TABLE_DELETING &&
+                      !catalog_find_id(settling->catalog->state, table_id)->owes_nothing &&
+                      !MUTATED(RAFT_MUTATION_CLOSE_UNASKED);
     s->count = count;
     s->send_at = settling->env->now;
     s->show_until =
@@ -211,15 +215,15 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
         s->at[i].freeze_until = instant_add_ms(
             settling->env->now, config_merge(settling->env->config)->merge_freeze_ms);
     }
-    if (old != NULL && (status != TABLE_DELETING || old->status == TABLE_DELETING))
+    if (old != NULL && status != TABLE_DELETING)
         settling_carry_over(s, old);
     free(old);
     for (uint32_t i = 0; i < count; i++) {
-        uint16_t slots = settling_slots_of(status, partitions, i, count);
+        uint16_t slots = settling_slots_of(s, partitions, i);
         s->at[i].done |= (uint16_t)~slots;
         s->splitting |= slots >> SPLIT_SLOT & 1;
         s->missing += (uint32_t)__builtin_popcount(slots & ~s->at[i].done);
-        if (partitions[i].leaving != 0 && s->at[i].done >> LEAVING_SLOT & 1)
+        if (partitions[i].leaving != 0 && s->at[i].done >> LEAVING_SLOT & 1 && !s->asks_leaders)
             s->missing++; /* until CATALOG_LEFT */
         if (settling_merge_of(s, &partitions[i]) != MERGE_NONE)
             s->missing++; /* until the next step */
@@ -396,7 +400,7 @@ static void settling_choose_nodes(const struct settling *settling, const struct 
 
 /* Fills in the body of a request, by its kind. */
 static void settling_say(struct settling *settling, const struct settling_table *s,
-                         const struct partition_info *partitions, uint32_t index, uint32_t slot,
+                         const struct partition_info *partitions, uint32_t index,
                          struct request *out)
 {
     const struct partition_info *p = &partitions[index];
@@ -420,7 +424,7 @@ static void settling_say(struct settling *settling, const struct settling_table 
         out->replica.info = env_lend_scratch(settling->env);
         out->replica.as_of = catalog_replica_as_of(settling->catalog);
         out->replica.table_deleted = s->status == TABLE_DELETING;
-        out->replica.asks_leader = s->status == TABLE_DELETING && slot == MEMBERS_SLOT;
+        out->replica.asks_leader = s->asks_leaders;
         break;
     }
 }
@@ -441,7 +445,7 @@ static void settling_send_slot(struct settling *settling, struct settling_table 
         return;
     const enum request_op op = settling_op_of(s, p, slot);
     struct request request = {.op = op, .partition = p->id, .epoch = p->epoch};
-    settling_say(settling, s, partitions, index, slot, &request);
+    settling_say(settling, s, partitions, index, &request);
     s->at[index].asked |= (uint16_t)(1U << slot);
     calls_begin(settling->calls, &options, &request);
 }
@@ -508,7 +512,7 @@ static bool settling_may_erase(struct settling *settling, struct settling_table 
 {
     bool reachable = peers_reach(settling->peers, raft_member_node(p->leaving));
     if (s->status == TABLE_DELETING)
-        return reachable && settling_is_done(s, index, MEMBERS_SLOT);
+        return reachable;
     if (!p->let_go && settling_is_done(s, index, MEMBERS_SLOT))
         settling_propose_left(settling, CATALOG_LET_GO, p);
     if (p->let_go && !reachable)
@@ -516,17 +520,13 @@ static bool settling_may_erase(struct settling *settling, struct settling_table 
     return p->let_go && reachable;
 }
 
-/* Whether the slot must wait for another: in a deleted table for the leader's word (SETTLE-1), and a child for
- * its parent. A child is opened only after its parent has split: otherwise a node without the parent could not
- * open the parent with its old range. In a deleted table the parent's replica is closed first: until then it may
- * still create the child. */
+/* Whether the slot of a child must wait for its parent. A child is opened only after its parent has
+ * split: otherwise a node without the parent could not open the parent with its old range. In a
+ * deleted table the parent's replica is closed first: until then it may still create the child. */
 static bool settling_must_wait(const struct settling_table *s,
                                const struct partition_info *partitions, uint32_t index,
                                uint32_t slot)
 {
-    if (s->status == TABLE_DELETING && slot != MEMBERS_SLOT &&
-        !settling_is_done(s, index, MEMBERS_SLOT))
-        return true;
     if (partitions[index].parent == 0)
         return false;
     uint32_t parent = index;
@@ -558,7 +558,7 @@ static void settling_send_slots(struct settling *settling, struct settling_table
 static void settling_wait_for_leader(struct settling *settling, struct settling_table *s,
                                      uint32_t index)
 {
-    if (s->status != TABLE_DELETING || settling_is_done(s, index, MEMBERS_SLOT) ||
+    if (!s->asks_leaders || settling_is_done(s, index, MEMBERS_SLOT) ||
         instant_before(settling->env->now, s->at[index].leader_until))
         return;
     PROBE("a group of a deleted table has no leader");
@@ -578,7 +578,7 @@ static void settling_send_missing(struct settling *settling, struct settling_tab
             settling_send_slot(settling, s, partitions, i, MERGE_SLOT);
         if (settling_merge_of(s, p) != MERGE_NONE)
             settling_propose_merge(settling, s, p, &s->at[i]);
-        if (p->leaving == 0)
+        if (p->leaving == 0 || s->asks_leaders)
             continue;
         if (s->status != TABLE_DELETING && !p->let_go && !settling_is_done(s, i, MEMBERS_SLOT))
             settling_open_leaving(settling, s->status, p);
@@ -608,11 +608,14 @@ static bool settling_is_closed(const struct settling_table *s, const struct part
     return left <= voters / 2;
 }
 
-/* Whether each group has a majority of its replicas open, or, in a deleted table, closed enough. */
+/* Whether each group has a majority of its replicas open, or, in a deleted table, closed enough once all
+ * leaders were asked. */
 static bool settling_is_usable(const struct settling *settling, const struct settling_table *s)
 {
     const struct partition_info *partitions;
     const struct table *t = catalog_find_id(settling->catalog->state, s->table_id);
+    if (s->asks_leaders)
+        return s->missing == 0;
     if (s->status == TABLE_DELETING &&
         catalog_next_index(settling->catalog->state, t, NULL) != NULL)
         return false; /* its name is free when its indexes are gone */
@@ -630,7 +633,8 @@ static bool settling_is_usable(const struct settling *settling, const struct set
 static void settling_advance(struct settling *settling, struct settling_table *s)
 {
     bool unsettled = s->status != TABLE_ACTIVE || s->splitting;
-    bool shown = s->status == TABLE_ACTIVE || !instant_before(settling->env->now, s->show_until);
+    bool shown = s->status == TABLE_ACTIVE || s->asks_leaders ||
+                 !instant_before(settling->env->now, s->show_until);
     if (unsettled && shown && !s->proposed && settling_is_usable(settling, s)) {
         s->proposed = true;
         settling_propose_settled(settling, s);
@@ -664,9 +668,9 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         return; /* the slot is done already */
     const struct partition_info *partitions;
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
-    if (s->status == TABLE_DELETING && slot == MEMBERS_SLOT && reply->code == REPLY_OVERLOADED)
+    if (s->asks_leaders && reply->code == REPLY_OVERLOADED)
         s->at[index].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
-    if (s->status != TABLE_DELETING && slot == MEMBERS_SLOT && reply->members.too_many_voters)
+    if (!s->asks_leaders && slot == MEMBERS_SLOT && reply->members.too_many_voters)
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MEMBERS_MS));
     enum merge_step merge = settling_merge_of(s, &partitions[index]);
     if (merge != MERGE_NONE && s->attempt < MERGE_QUICK)

@@ -92,7 +92,7 @@ static void lock_answered(struct transactions *transactions, struct partition *p
     const struct reply *r = answer->reply;
     struct lock *l = id_map_find(&t->numbered_locks, answer->token);
     if (l == NULL || l->asking == 0)
-        return;
+        return; /* it is decided by another way */
     const uint64_t question = l->asking;
     l->asking = 0;
     l->ask_at = instant_add_ms(transactions->env->now, RETRY_MS);

@@ -188,6 +188,28 @@ TEST(where_no_leader_is_known_pauses_grow)
 }
 
 /* A node may be at fault; the answer's union is not looked at by another kind than its own. */
+/* Else an outdated map would cost the patience of a call, and a lock would hold its readers up for as long. */
+TEST(a_call_that_is_wrong_at_every_candidate_ends)
+{
+    struct scene s;
+    struct request first, r;
+    scene_open(&s);
+    scene_begin(&s, 2);
+    assert_int_equal(scene_sent(&s, &first), 2);
+    assert_false(scene_reply(&s, first.id, REPLY_WRONG_PARTITION, 0));
+    for (uint32_t ms = 0; ms < 100 && scene_sent(&s, &r) != 1; ms += 10)
+        assert_false(scene_pass(&s, 10));
+    assert_false(scene_reply(&s, first.id, REPLY_NOT_LEADER, 0)); /* it has a replica */
+    for (uint32_t ms = 0; ms < 100 && scene_sent(&s, &r) != 3; ms += 10)
+        assert_false(scene_pass(&s, 10));
+    assert_false(scene_reply(&s, first.id, REPLY_WRONG_PARTITION, 0));
+    for (uint32_t ms = 0; ms < 300 && scene_sent(&s, &r) != 1; ms += 10)
+        assert_false(scene_pass(&s, 10));
+    assert_true(scene_reply(&s, first.id, REPLY_WRONG_PARTITION, 0));
+    assert_int_equal(s.answer.reply->code, REPLY_WRONG_PARTITION);
+    scene_close(&s);
+}
+
 TEST(an_answer_to_another_kind_of_request_is_none)
 {
     struct scene s;
