@@ -75,7 +75,7 @@ enum raft_mutation {
     RAFT_MUTATION_FORGET_TOKENS,       /* a snapshot has no tokens */
     RAFT_MUTATION_FORGET_FENCE,        /* what was refused in advance is forgotten at once */
     RAFT_MUTATION_REFUSE_DECIDED,      /* a part that is decided is refused for 10 s */
-    RAFT_MUTATION_CLOSE_UNASKED,       /* replicas of a deleted table go before the leader is asked */
+    RAFT_MUTATION_CLOSE_UNASKED, /* replicas of a deleted table go before the leader is asked */
     RAFT_MUTATIONS,
 };
 

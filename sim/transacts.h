@@ -36,7 +36,7 @@ struct transacts_options {
     uint32_t index_units; /* as in dynamo_spec */
     bool streams;         /* it has a stream */
     bool tokens_last;     /* a token is known for as long as a client may send it again */
-    int64_t leaves_ns; /* the third table is deleted so long after the begin; 0: there is none */
+    int64_t leaves_ns;    /* the third table is deleted so long after the begin; 0: there is none */
     int64_t think_ns;
     uint64_t seed;
 };

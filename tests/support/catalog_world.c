@@ -67,8 +67,12 @@ enum reply_code catalog_world_settle(struct catalog_world *w, uint32_t partition
     struct catalog_command c = catalog_world_command(w, CATALOG_SETTLE);
     const struct table *t = catalog_world_table(w);
     catalog_command_settles(&c, t);
-    if (t->partition_count != partition_count || t->status != status)
+    if (t->partition_count != partition_count || t->status != status) {
         c.settled++;
+    } else if (status == TABLE_DELETING && !t->owes_nothing) {
+        catalog_world_apply(w, &c);
+        catalog_command_settles(&c, catalog_world_table(w));
+    }
     return catalog_world_apply(w, &c);
 }
 

@@ -247,6 +247,26 @@ TEST(a_deletion_is_not_done_because_a_split_is)
     catalog_world_deinit(&w);
 }
 
+/* Replicas are closed between the two steps. The first may be proposed twice. */
+TEST(a_deleted_table_is_gone_after_two_steps)
+{
+    struct catalog_world w;
+    catalog_world_init(&w, NODES);
+    struct catalog_command c = catalog_world_command(&w, CATALOG_DELETE);
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    c = catalog_world_command(&w, CATALOG_SETTLE);
+    catalog_command_settles(&c, catalog_world_table(&w));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+        assert_non_null(catalog_world_table(&w));
+        assert_true(catalog_world_table(&w)->owes_nothing);
+    }
+    catalog_command_settles(&c, catalog_world_table(&w));
+    assert_int_equal(catalog_world_apply(&w, &c), REPLY_OK);
+    assert_null(catalog_world_table(&w));
+    catalog_world_deinit(&w);
+}
+
 TEST(bytes_that_are_no_split_are_refused)
 {
     struct buffer b = {0};

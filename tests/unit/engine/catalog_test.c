@@ -132,6 +132,10 @@ static enum reply_code settle(struct world *w, uint32_t id)
     c.table_id = id;
     if (t != NULL)
         catalog_command_settles(&c, t);
+    if (t != NULL && t->status == TABLE_DELETING && !t->owes_nothing) {
+        apply(w, &c);
+        catalog_command_settles(&c, catalog_find_id(w->catalog, id));
+    }
     return apply(w, &c);
 }
 
