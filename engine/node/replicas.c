@@ -185,10 +185,13 @@ static void replicas_agree(struct requests *requests, const struct operation *o,
                            struct partition *p)
 {
     if (p == NULL) {
-        env_refuse(requests->env, o, REPLY_NOT_LEADER, "node %u has no replica of partition %u",
-                   requests->env->id, o->request.partition);
+        env_refuse(requests->env, o, REPLY_WRONG_PARTITION,
+                   "node %u has no replica of partition %u", requests->env->id,
+                   o->request.partition);
     } else if (p->led == 0) {
         groups_refuse(requests->groups, o, p);
+    } else if (proposals_split(p)) {
+        env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
     } else if (replicas_owe_nothing(requests, o, p)) {
         p->ended = true;
         env_reply(requests->env, o, REPLY_OK);
@@ -228,7 +231,7 @@ void requests_close(struct requests *requests, struct operation *o)
     bool absent = p == NULL || raft_self(p->raft) > member ||
                   raft_member_generation(member) != requests->identity->generation;
     if (o->request.replica.asks_leader)
-        replicas_agree(requests, o, absent ? NULL : p);
+        replicas_agree(requests, o, p);
     else if (p == NULL && replicas_is_opening(requests, info.id, slice_make(NULL, 0)))
         replicas_refuse_opening(requests, o, info.id, "opened");
     else if (absent && (p != NULL || as_of <= requests->identity->closed_as_of))

@@ -677,7 +677,8 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MERGE_MS));
     if (reply->code == REPLY_NOT_LEADER && merge == MERGE_NONE && slot < MEMBERS_SLOT)
         settling_tell_again(s, &partitions[index], index);
-    if (reply->code != REPLY_OK)
+    const bool nowhere = s->asks_leaders && reply->code == REPLY_WRONG_PARTITION; /* CALLS-3 */
+    if (reply->code != REPLY_OK && !nowhere)
         return; /* the request is sent again */
     if (merge == MERGE_FREEZE && slot < MEMBERS_SLOT) {
         if (reply->frozen.index == 0)
