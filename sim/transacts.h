@@ -5,8 +5,9 @@
  * list by a put, put or delete marks, and have checks: that a list is as the client has read it, or
  * one that never holds. Single operations append to one list or read one. Scans and queries read
  * many lists, each for itself. Clients send a transaction of another client too, at the same time
- * with the same token, or another one with that token. They may also begin with a part in a third
- * table, which is deleted meanwhile: what was committed there must be done in the others. Afterwards all lists are read, and the whole
+ * with the same token, or another one with that token. Transactions may begin with a part in a
+ * third table, which is deleted during the run: what was committed must be done in the other
+ * tables. Afterwards all lists are read, and the whole
  * must be strictly serializable (workload/serial.h). */
 #pragma once
 

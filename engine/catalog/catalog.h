@@ -25,11 +25,11 @@ enum {
 };
 
 /* A command may stand twice in the log, and behind others that its sender did not know. What it
- * rests on is in it, and must still be so. SETTLE has a word for all that was settled. SPLIT, MERGE,
- * MOVE, LET_GO, LEFT, LEAD and RATES have the partition's epoch, and SALT the key's version. FILLED
- * has the id of an index, which is filled once and never used again. REPLACE rests on nothing: what
- * is lost is looked up when it is applied. NODE may bring an older generation back, until the
- * catalog's leader hears that node again. */
+ * rests on is in it, and must still be so. SETTLE has a word for all that was settled. SPLIT,
+ * MERGE, MOVE, LET_GO, LEFT, LEAD and RATES have the partition's epoch, and SALT the key's version.
+ * FILLED has the id of an index: an index is filled once, and its id is never used again. REPLACE
+ * rests on nothing: what is lost is looked up when it is applied. NODE may bring an older
+ * generation back, until the catalog's leader hears that node again. */
 enum catalog_op {
     CATALOG_CREATE = 1, /* spec */
     CATALOG_UPDATE,     /* spec: the name, and what changes */

@@ -8,8 +8,8 @@
  *   CALLS-1  A call ends once: by its answer, at its deadline (REPLY_UNKNOWN), or by calls_end. An
  *            answer that comes later is dropped.
  *   CALLS-2  A request may be done twice, unless it is asked `once`.
- *   CALLS-3  A call ends with REPLY_WRONG_PARTITION once each of its candidates has said so: the caller's
- *            map is outdated, and waiting would not help.
+ *   CALLS-3  A call ends with REPLY_WRONG_PARTITION once each of its candidates has said so: the
+ *            caller's map is outdated, and waiting would not help.
  *
  * The answer has the call's kind, subject and token. The kind tells the component. node.c hands the
  * answer to the component.

@@ -164,8 +164,8 @@ void requests_close_ended(struct requests *requests, struct partition *p)
         replicas_answer_later(replicas_append_close(requests, p, p->info.id, p->close_as_of), &o);
 }
 
-/* Whether the replica may be closed as far as transactions go: what is committed here is done in other
- * tables, too. If not, the order was refused. */
+/* Whether all that is committed here is done in other tables, too. If not, the order was
+ * refused. */
 static bool replicas_owe_nothing(struct requests *requests, const struct operation *o,
                                  const struct partition *p)
 {
@@ -179,8 +179,9 @@ static bool replicas_owe_nothing(struct requests *requests, const struct operati
     return true;
 }
 
-/* The table is deleted. Its replicas are closed once the leader has said that the group owes nothing: a new leader
- * could not be elected then. After that nothing is committed here that would be owed. */
+/* The table is deleted. Its replicas are closed only after the leader's word that the group owes
+ * nothing: without them no new leader could be elected. After its word the leader takes nothing
+ * that would be owed. */
 static void replicas_agree(struct requests *requests, const struct operation *o,
                            struct partition *p)
 {

@@ -11,9 +11,9 @@
  * next step, it is proposed to the catalog. A merge whose freeze lasts longer than merge_freeze_ms
  * is given up.
  *
- *   SETTLE-1  A replica of a deleted table is closed once the leaders of its groups have said that they
- *             owe nothing to other tables, and the catalog knows (`owes_nothing`). A group from which no
- *             leader is heard for NO_LEADER_MS is not waited for.
+ *   SETTLE-1  A replica of a deleted table is closed once the leaders of the table's groups have
+ *             said that they owe nothing to other tables, and the catalog has noted that
+ *             (`owes_nothing`). A group without a leader for NO_LEADER_MS is not waited for.
  *
  * Nodes are watched too. A node with another generation than the catalog knows has lost its disk:
  * its replicas are replaced. */
@@ -608,8 +608,8 @@ static bool settling_is_closed(const struct settling_table *s, const struct part
     return left <= voters / 2;
 }
 
-/* Whether each group has a majority of its replicas open, or, in a deleted table, closed enough once all
- * leaders were asked. */
+/* Whether each group has a majority of its replicas open. In a deleted table: whether all leaders
+ * were asked, and then whether enough replicas are closed. */
 static bool settling_is_usable(const struct settling *settling, const struct settling_table *s)
 {
     const struct partition_info *partitions;

@@ -188,7 +188,7 @@ TEST(where_no_leader_is_known_pauses_grow)
 }
 
 /* A node may be at fault; the answer's union is not looked at by another kind than its own. */
-/* Else an outdated map would cost the patience of a call, and a lock would hold its readers up for as long. */
+/* Else an outdated map costs the patience of a call, and a lock holds its readers up as long. */
 TEST(a_call_that_is_wrong_at_every_candidate_ends)
 {
     struct scene s;

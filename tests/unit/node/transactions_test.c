@@ -315,7 +315,7 @@ static enum reply_code scene_delete_table(struct transact_scene *s)
     return scene_close(s, false);
 }
 
-/* Other replicas go only after that: a group without a majority has no leader that could tell the parts. */
+/* Other replicas go only after that: without a majority no leader could tell the parts. */
 TEST(the_leader_of_a_deleted_table_says_when_nothing_is_owed)
 {
     struct transact_scene s;
