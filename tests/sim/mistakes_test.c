@@ -83,7 +83,7 @@ MISTAKE(a_write_refused_for_a_dead_node, RAFT_MUTATION_NONE, 15,
         .mistake = SIM_MISTAKE_DEAD_MEMBERS)
 
 /* ---- partitions and what they own ---- */
-MISTAKE(whole_buckets_of_long_keys_erased, RAFT_MUTATION_WHOLE_RECORDS, 52,
+MISTAKE(whole_buckets_of_long_keys_erased, RAFT_MUTATION_WHOLE_RECORDS, 64,
         FORCED(FAULT(DRAIN)), .nodes = 4, .replicas = 2, MS(10000))
 MISTAKE(a_partition_absorbs_one_that_is_not_frozen, RAFT_MUTATION_ABSORB_AS_IT_IS, 282,
         FORCED(FAULT(CUT) | FAULT(ONE_WAY)), THREE_NODES, CLIENTS(24), .merges = 70, MS(3000))
@@ -132,13 +132,13 @@ MISTAKE(a_decision_without_its_other_parts, RAFT_MUTATION_SKIP_RECORD, 3,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
 MISTAKE(a_decision_told_before_it_is_durable, RAFT_MUTATION_DECIDE_EARLY, 6,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
-MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 112,
+MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 135,
         .faults = FAULT(CRASH) | FAULT(CUT) | FAULT(PAUSE), TRANSACTS)
 
 /* Parts of a transaction take unequal times, and others come between. */
 #define SLOW_PARTS                                                                     \
     FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000)
-MISTAKE(a_check_takes_no_lock, RAFT_MUTATION_CHECK_UNLOCKED, 108, SLOW_PARTS)
+MISTAKE(a_check_takes_no_lock, RAFT_MUTATION_CHECK_UNLOCKED, 125, SLOW_PARTS)
 MISTAKE(a_query_in_spite_of_a_lock, RAFT_MUTATION_SCAN_LOCKED, 1, TRANSACTS, CLIENTS(1))
 MISTAKE(a_deletion_that_is_decided_does_nothing, RAFT_MUTATION_KEEP_DELETED, 1,
         TRANSACTS, CLIENTS(1))
@@ -156,7 +156,7 @@ MISTAKE(a_decided_part_is_refused, RAFT_MUTATION_REFUSE_DECIDED, 5, TRANSACTS, C
 /* ---- time to live: an item that is written anew must stay ---- */
 #define EXPIRIES THREE_NODES, CLIENTS(1), .expiries = 12, MS(4000)
 MISTAKE(an_item_expires_unjudged, RAFT_MUTATION_EXPIRE_UNJUDGED, 2, EXPIRIES)
-MISTAKE(an_item_expires_in_spite_of_a_write_in_flight, RAFT_MUTATION_EXPIRE_APPLIED, 3, EXPIRIES)
+MISTAKE(an_item_expires_in_spite_of_a_write_in_flight, RAFT_MUTATION_EXPIRE_APPLIED, 7, EXPIRIES)
 
 /* ---- streams: each change once, in its order, through splits and moves ---- */
 #define STREAMS THREE_NODES, .follows = 8, MS(4000)
@@ -179,8 +179,8 @@ MISTAKE(a_change_makes_no_record_of_a_stream_that_is_trimmed, RAFT_MUTATION_SKIP
 /* ---- write sharding: an item is at one place, and every reader finds it there ---- */
 #define SHARDED_KEYS THREE_NODES, .routers = 3, CLIENTS(24)
 /* Keys whose shards change again before their items have moved. */
-MISTAKE(shards_read_in_any_order, RAFT_MUTATION_NO_RANKS, 3, SHARDED_KEYS, .saltings_ms = 30, MS(2000))
-MISTAKE(a_router_that_knows_fewer_keys_is_served, RAFT_MUTATION_SKIP_FENCE, 1,
+MISTAKE(shards_read_in_any_order, RAFT_MUTATION_NO_RANKS, 11, SHARDED_KEYS, .saltings_ms = 30, MS(2000))
+MISTAKE(a_router_that_knows_fewer_keys_is_served, RAFT_MUTATION_SKIP_FENCE, 3,
         SHARDED_KEYS, .saltings_ms = 100, MS(3000))
 MISTAKE(a_moved_item_stays_where_it_was, RAFT_MUTATION_MOVE_COPIES, 4, SHARDED_KEYS, .saltings_ms = 100, MS(3000))
 MISTAKE(an_item_said_to_be_moved_was_not, RAFT_MUTATION_MOVE_BLIND, 2, SHARDED_KEYS, .saltings_ms = 100, MS(3000))
@@ -194,7 +194,7 @@ MISTAKE(a_cell_adds_twice, RAFT_MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | 
 /* ---- the rate limiter: at most what there was is taken, and nothing is stuck ---- */
 #define LIMITS THREE_NODES, .routers = 3, .limits = 6, MS(4000)
 MISTAKE(a_new_limiter_shard_begins_full, RAFT_MUTATION_LIMITER_MINT, 3, LIMITS)
-MISTAKE(a_limiter_shard_made_again_in_its_epoch, RAFT_MUTATION_LIMITER_REOPEN, 3, LIMITS)
+MISTAKE(a_limiter_shard_made_again_in_its_epoch, RAFT_MUTATION_LIMITER_REOPEN, 4, LIMITS)
 MISTAKE(newer_limits_reach_one_shard_only, RAFT_MUTATION_LIMITER_OLD_LIMITS, 3, LIMITS)
 MISTAKE(the_hidden_limit_is_not_refilled, RAFT_MUTATION_LIMITER_DRY_WRITES, 3, LIMITS)
 MISTAKE(a_lease_gives_back_elsewhere, RAFT_MUTATION_LIMITER_FAR_REFUND, 3, LIMITS)
