@@ -11,6 +11,7 @@
 
 enum {
     REPORT_GAP_MS = 20, /* at least between two reports */
+    DOUBLES_MAX = 4     /* of the time between them */
 };
 
 /* The keys that may need more shards, or soon do: engine/sharding/salting.h. */
@@ -84,40 +85,64 @@ static void reports_append_head(const struct reports *reports, struct buffer *b)
     node_report_encode(b, &r);
 }
 
-void reports_tick(struct reports *reports)
+/* No answer came. The node that was asked may be gone: the next one knows the leader. */
+static void reports_missed(struct reports *reports)
+{
+    reports->waiting = false;
+    reports->all = true;
+    reports->catalog_leader = reports->catalog_leader % reports->env->node_count + 1;
+}
+
+static void reports_send(struct reports *reports, int64_t wait_ms)
 {
     struct buffer *b = &reports->env->scratch;
-    if (instant_before(reports->env->now, reports->at))
-        return;
-    bool all = reports->all || reports->waiting;
     buffer_clear(b);
     reports_append_head(reports, b);
     for (uint32_t i = 0; i < reports->partitions->count; i++)
-        reports_append(reports, b, reports->partitions->all[i], all);
-    reports->at =
-        instant_add_ms(reports->env->now, config_reports(reports->env->config)->load_report_ms);
-    if (reports->waiting)
-        calls_end(reports->calls, CALL_REPORT, 0);
+        reports_append(reports, b, reports->partitions->all[i], reports->all);
     reports->waiting = true;
-    reports->all = false;
+    reports->all = reports->urgent = false;
     const struct call_options options = {
         .kind = CALL_REPORT,
         .first = reports->catalog_leader,
-        .patience = duration_ms(config_reports(reports->env->config)->load_report_ms),
+        .once = true, /* later its figures are old */
+        .patience = duration_ms(wait_ms),
     };
     const struct request request = {.op = REQUEST_TABLE_REPORT,
                                     .report.records = env_lend_scratch(reports->env)};
     calls_begin(reports->calls, &options, &request);
 }
 
+void reports_tick(struct reports *reports)
+{
+    if (instant_before(reports->env->now, reports->at))
+        return;
+    if (reports->waiting) {
+        calls_end(reports->calls, CALL_REPORT, 0);
+        reports_missed(reports);
+    }
+    const uint32_t doubles = reports->unanswered < DOUBLES_MAX ? reports->unanswered : DOUBLES_MAX;
+    const int64_t wait_ms = config_reports(reports->env->config)->load_report_ms << doubles;
+    reports->sent = reports->env->now;
+    reports->at = instant_add_ms(reports->sent, wait_ms);
+    reports->unanswered++;
+    reports_send(reports, wait_ms);
+}
+
+/* The next report is due so long after the last one. */
+static void reports_within(struct reports *reports, int64_t ms)
+{
+    struct instant at = instant_add_ms(reports->sent, ms);
+    if (instant_before(at, reports->env->now))
+        at = reports->env->now;
+    reports->at = instant_earlier(reports->at, at);
+}
+
 void reports_soon(struct reports *reports)
 {
-    struct instant soon = {reports->at.ns +
-                           (REPORT_GAP_MS - config_reports(reports->env->config)->load_report_ms) *
-                               NS_PER_MS};
-    if (instant_before(soon, reports->env->now))
-        soon = reports->env->now;
-    reports->at = instant_earlier(reports->at, soon);
+    reports->urgent = reports->waiting;
+    if (!reports->waiting)
+        reports_within(reports, REPORT_GAP_MS);
 }
 
 /* If more than one node was asked, or the catalog's term is new, the node that answered may have
@@ -126,10 +151,18 @@ bool reports_answered(struct reports *reports, const struct call_answer *answer,
                       struct reader *named)
 {
     const struct reply *reply = answer->reply;
-    reports->waiting = false;
     reports->catalog_leader = answer->node;
-    reports->all = answer->moved || reply->code != REPLY_OK;
     *named = (struct reader){reply->gone.replicas, false};
+    if (reply->code == REPLY_UNKNOWN) {
+        reports_missed(reports);
+        return false;
+    }
+    reports->waiting = false;
+    reports->unanswered = 0;
+    reports->all = answer->moved || reply->code != REPLY_OK;
+    reports_within(reports, config_reports(reports->env->config)->load_report_ms);
+    if (reports->urgent)
+        reports_soon(reports);
     if (reply->code != REPLY_OK)
         return false;
     reports->all |= reply->gone.term != reports->catalog_term;

@@ -1,4 +1,9 @@
-/* reports.h - what this node tells the catalog's leader about its replicas, and when. */
+/* reports.h - what this node tells the catalog's leader about its replicas, and when.
+ *
+ * Promises
+ *   REPORT-1  One report is under way at a time. Each one in a row that has no answer doubles the time until the
+ *             next, up to 16 times load_report_ms: so reports that are longer than the way to the catalog's leader
+ *             can pass on do not pile up on it, before everything else that this node sends there. */
 #pragma once
 
 #include "engine/catalog/report.h"
@@ -11,10 +16,13 @@ struct reports {
     struct partitions *partitions;
     struct throughput *throughput;
     struct calls *calls;
-    uint32_t catalog_leader; /* the node that answered the last report; 0: none yet */
+    uint32_t catalog_leader; /* the node to ask first; 0: not known yet */
     uint64_t catalog_term;   /* its term */
     bool waiting;            /* for the answer to the last report */
     bool all;                /* the last report may be lost: the next one contains all */
+    bool urgent;             /* the next one does not wait for its time, but for the answer */
+    uint32_t unanswered;     /* reports in a row */
+    struct instant sent;     /* the last report */
     struct instant at;       /* the next report */
 };
 
