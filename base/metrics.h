@@ -64,7 +64,7 @@ enum metric_unit {
  * partition, node. */
 #define METRICS_INDEXES(X)                                                                         \
     X(lag_ms, GAUGE, NUMBER,                                                                       \
-      "Milliseconds since the leader heard of the oldest change that an index lacks.")             \
+      "Milliseconds since the oldest change that an index lacks, by the change's own time.")       \
     X(backlog_items, GAUGE, NUMBER, "Items with changes that an index lacks.")                     \
     X(backlog_bytes, GAUGE, BYTES, "Bytes of the changes that indexes lack.")
 
@@ -80,7 +80,9 @@ enum metric_unit {
  * node. */
 #define METRICS_TRANSACTIONS(X)                                                                    \
     X(locked_items, GAUGE, NUMBER, "Items that transactions have locked.")                         \
-    X(oldest_ms, GAUGE, NUMBER, "Milliseconds since the oldest of them was locked.")
+    X(oldest_ms, GAUGE, NUMBER, "Milliseconds since the oldest of them was locked.")               \
+    X(owed_log_bytes, GAUGE, BYTES, "Bytes of the log that are kept for the ends of these locks.") \
+    X(owed_index_bytes, GAUGE, BYTES, "Bytes of the indexes' backlog that are kept for them.")
 
 /* The records of streams that a partition has, at its leader. Labels: table, partition, node. */
 #define METRICS_STREAMS(X)                                                                         \

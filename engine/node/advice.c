@@ -102,6 +102,8 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     out->expiry.items = p->expired_items;
     transactions_count(requests->transactions, p, &out->transactions.locks,
                        &out->transactions.oldest_ms);
+    out->transactions.owed_log_bytes = (int64_t)transactions_log_bytes(p);
+    out->transactions.owed_index_bytes = (int64_t)transactions_feed_bytes(p);
     advice_count_records(requests, p, out);
 }
 

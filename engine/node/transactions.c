@@ -56,10 +56,15 @@ static void record_take_room(struct transactions *transactions, struct lock_tabl
     r->log_bytes = bytes;
 }
 
+static struct record_list *record_list(struct lock_table *t, const struct record *r)
+{
+    return r->fence ? &t->fences : &t->records;
+}
+
 static void record_free(struct transactions *transactions, struct lock_table *t, struct record *r)
 {
     record_take_room(transactions, t, r, 0);
-    LIST_REMOVE(r, place);
+    TAILQ_REMOVE(record_list(t, r), r, place);
     buffer_deinit(&r->anchor);
     buffer_deinit(&r->bytes);
     free(r);
@@ -69,8 +74,10 @@ static void lock_table_clear(struct transactions *transactions, struct lock_tabl
 {
     for (struct lock *l; (l = LIST_FIRST(&t->locks)) != NULL; lock_free(l))
         room_give(transactions, t, l);
-    while (!LIST_EMPTY(&t->records))
-        record_free(transactions, t, LIST_FIRST(&t->records));
+    while (!TAILQ_EMPTY(&t->records))
+        record_free(transactions, t, TAILQ_FIRST(&t->records));
+    while (!TAILQ_EMPTY(&t->fences))
+        record_free(transactions, t, TAILQ_FIRST(&t->fences));
     id_map_deinit(&t->by_hash);
     id_map_deinit(&t->numbered_locks);
     id_map_deinit(&t->numbered_records);
@@ -253,7 +260,7 @@ bool transactions_owe(const struct partition *p)
     const struct record *r;
     if (p->locks == NULL)
         return false;
-    LIST_FOREACH (r, &p->locks->records, place) {
+    TAILQ_FOREACH (r, &p->locks->records, place) {
         if ((r->row.state == TRANSACTION_COMMITTED || r->changing) && record_owes_another_table(r))
             return true;
     }
@@ -285,7 +292,7 @@ static struct record *record_add(struct transactions *transactions, struct lock_
     if (r->same_id != NULL)
         id_map_remove(&t->by_id, id_of_map(id));
     id_map_add(&t->by_id, id_of_map(id), r);
-    LIST_INSERT_HEAD(&t->records, r, place);
+    TAILQ_INSERT_TAIL(&t->records, r, place);
     lock_table_wake(transactions, t, transactions->env->now);
     return r;
 }
@@ -370,6 +377,9 @@ static void applied_record(struct transactions *transactions, struct lock_table 
     if (r == NULL)
         r = record_add(transactions, t, anchor, id, value);
     record_set(transactions, t, r, value);
+    TAILQ_REMOVE(record_list(t, r), r, place);
+    r->fence = r->row.state == TRANSACTION_ABORTED && r->row.keys.size == 0;
+    TAILQ_INSERT_TAIL(record_list(t, r), r, place);
     r->applied = true;
     r->changing = false;
     r->since = r->again_at = transactions->env->now;
@@ -415,6 +425,17 @@ static void lock_table_load(struct transactions *transactions, struct lock_table
     t->lost = status != STATUS_NOT_FOUND;
 }
 
+static void lock_table_keep_record(struct transactions *transactions, struct partition *p,
+                                   const struct record *r)
+{
+    const struct slice anchor = buffer_slice(&r->anchor);
+    struct record *now = record_find(p->locks, anchor, r->id);
+    if (now == NULL && !r->applied && partition_holds(p, anchor))
+        now = record_add(transactions, p->locks, anchor, r->id, buffer_slice(&r->bytes));
+    if (now != NULL)
+        now->changing = r->changing;
+}
+
 /* What was proposed in this term and is not applied is on its way, as far as the keys stay: locks and
  * records that come, and ends of those that are there. */
 static void lock_table_keep(struct transactions *transactions, const struct lock_table *old,
@@ -433,14 +454,10 @@ static void lock_table_keep(struct transactions *transactions, const struct lock
         if (l->resolving)
             transactions_lock_ends(transactions, p, now);
     }
-    LIST_FOREACH (r, &old->records, place) {
-        const struct slice anchor = buffer_slice(&r->anchor);
-        struct record *now = record_find(p->locks, anchor, r->id);
-        if (now == NULL && !r->applied && partition_holds(p, anchor))
-            now = record_add(transactions, p->locks, anchor, r->id, buffer_slice(&r->bytes));
-        if (now != NULL)
-            now->changing = r->changing;
-    }
+    TAILQ_FOREACH (r, &old->records, place)
+        lock_table_keep_record(transactions, p, r);
+    TAILQ_FOREACH (r, &old->fences, place)
+        lock_table_keep_record(transactions, p, r);
 }
 
 void transactions_begin(struct transactions *transactions, struct partition *p)
@@ -456,6 +473,8 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
         struct lock_table *t = must_calloc(1, sizeof *t);
         t->partition = p->info.id;
         t->term = p->led;
+        TAILQ_INIT(&t->records);
+        TAILQ_INIT(&t->fences);
         t->at = INSTANT_NEVER;
         t->sweep_at = next_sweep(transactions);
         lock_table_wake(transactions, t, t->sweep_at);
@@ -531,7 +550,7 @@ bool transactions_hold_moved(const struct partition *p, struct slice lo, struct 
             (first->size == 0 || slice_compare(key, *first) < 0))
             *first = key;
     }
-    LIST_FOREACH (r, &p->locks->records, place) {
+    TAILQ_FOREACH (r, &p->locks->records, place) {
         const struct slice key = buffer_slice(&r->anchor);
         if (r->row.keys.size > 0 && key_is_in(key, lo, hi) && !shard_stays(key, shards, cells) &&
             (first->size == 0 || slice_compare(key, *first) < 0))

@@ -66,7 +66,7 @@ struct lock {
 };
 
 struct record {
-    LIST_ENTRY(record) place;
+    TAILQ_ENTRY(record) place;
     struct record *same_id; /* the next one whose id has the same place in the map */
     struct transaction_id id;
     struct buffer anchor; /* storage key */
@@ -74,6 +74,7 @@ struct record {
     struct transaction_record row;
     uint32_t number;
     bool applied;
+    bool fence;    /* it only says that the transaction is aborted, for who comes too late */
     bool changing; /* an entry that changes it is proposed */
     bool ends;     /* is to be forgotten in this turn */
     struct instant since;

@@ -12,6 +12,8 @@ enum {
     NUMBERS = 1 << (32 - INDEX_BITS)
 };
 
+TAILQ_HEAD(record_list, record);
+
 struct lock_table {
     LIST_ENTRY(lock_table) place;
     uint32_t partition;
@@ -21,13 +23,14 @@ struct lock_table {
     struct id_map numbered_records;
     struct id_map by_id; /* of records, by a hash */
     uint32_t lock_count;
-    struct lock_room room;       /* the sum of the locks' */
-    uint32_t moving;             /* locks of items that move */
-    LIST_HEAD(, lock) locks;     /* owns */
-    LIST_HEAD(, record) records; /* owns */
-    struct instant at;           /* there is nothing to do before */
-    struct instant sweep_at;     /* the next look for tokens that are over */
-    bool lost;                   /* some locks cannot be read: it is made anew */
+    struct lock_room room;      /* the sum of the locks' */
+    uint32_t moving;            /* locks of items that move */
+    LIST_HEAD(, lock) locks;    /* owns */
+    struct record_list records; /* owns; without fences */
+    struct record_list fences;  /* owns; in the order in which they end */
+    struct instant at;          /* there is nothing to do before */
+    struct instant sweep_at;    /* the next look for tokens that are over */
+    bool lost;                  /* some locks cannot be read: it is made anew */
 };
 
 _Static_assert(TRANSACTION_ITEMS_MAX <= 1 << INDEX_BITS, "a token has room for every part");

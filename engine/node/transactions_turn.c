@@ -204,21 +204,14 @@ static void record_give_up(struct transactions *transactions, const struct parti
 static bool record_turn(struct transactions *transactions, const struct partition *p,
                         struct lock_table *t, struct record *r)
 {
-    const struct instant now = transactions->env->now;
-    const bool fence = r->row.state == TRANSACTION_ABORTED && r->row.keys.size == 0;
-    const int64_t fence_ms =
-        MUTATED(RAFT_MUTATION_FORGET_FENCE)
-            ? 0
-            : config_transactions(transactions->env->config)->transaction_fence_ms;
-    const int64_t wait_ms = fence ? fence_ms : decide_ms(transactions);
     if (!r->applied || r->changing)
         return false;
-    if (fence || r->row.state == TRANSACTION_PENDING) {
-        const bool over = !instant_before(now, instant_add_ms(r->since, wait_ms));
-        if (over && !fence)
+    if (r->row.state == TRANSACTION_PENDING) {
+        if (!instant_before(transactions->env->now,
+                            instant_add_ms(r->since, decide_ms(transactions))))
             record_give_up(transactions, p, r);
-        lock_table_wake(transactions, t, instant_add_ms(r->since, wait_ms));
-        return over && fence;
+        lock_table_wake(transactions, t, instant_add_ms(r->since, decide_ms(transactions)));
+        return false;
     }
     const bool all = record_tell(transactions, t, r);
     if (!all)
@@ -251,9 +244,47 @@ static void record_append_end(struct buffer *set, const struct record *r)
 static void records_tell(struct transactions *transactions, struct lock_table *t)
 {
     struct record *r;
-    LIST_FOREACH (r, &t->records, place) {
+    TAILQ_FOREACH (r, &t->records, place) {
         if (r->applied && r->row.state == TRANSACTION_COMMITTED)
             record_tell(transactions, t, r);
+    }
+}
+
+static int64_t fence_ms(const struct transactions *transactions)
+{
+    return MUTATED(RAFT_MUTATION_FORGET_FENCE)
+               ? 0
+               : config_transactions(transactions->env->config)->transaction_fence_ms;
+}
+
+/* Names the fences that are over in the set. They lie in the order of their ends: those behind the first one
+ * that is not over, minutes of them, are not looked at. */
+static void fences_turn(struct transactions *transactions, struct lock_table *t, struct buffer *set)
+{
+    struct record *r;
+    TAILQ_FOREACH (r, &t->fences, place) {
+        const struct instant over = instant_add_ms(r->since, fence_ms(transactions));
+        if (set->size >= SET_BYTES_MAX)
+            return; /* the next turn is soon */
+        if (instant_before(transactions->env->now, over)) {
+            lock_table_wake(transactions, t, over);
+            return;
+        }
+        r->ends = !r->changing;
+        if (r->ends)
+            record_append_end(set, r);
+    }
+}
+
+/* What is named in the set changes, if it was proposed. */
+static void records_proposed(const struct record_list *list, bool proposed)
+{
+    struct record *r;
+    TAILQ_FOREACH (r, list, place) {
+        if (!r->ends && r->fence && !r->changing)
+            return;
+        r->changing |= proposed && r->ends;
+        r->ends = false;
     }
 }
 
@@ -263,15 +294,16 @@ static void records_turn(struct transactions *transactions, struct lock_table *t
     struct buffer set = {0};
     struct record *r;
     change_set_begin(&set, 0, 0);
-    LIST_FOREACH (r, &t->records, place) {
+    TAILQ_FOREACH (r, &t->records, place) {
         r->ends = record_turn(transactions, p, t, r) && set.size < SET_BYTES_MAX;
         if (r->ends)
             record_append_end(&set, r);
     }
+    fences_turn(transactions, t, &set);
     if (set.size > CHANGE_SET_HEAD_SIZE) {
         const bool proposed = rows_propose(transactions, p, &set);
-        LIST_FOREACH (r, &t->records, place)
-            r->changing |= proposed && r->ends;
+        records_proposed(&t->records, proposed);
+        records_proposed(&t->fences, proposed);
         if (!proposed || set.size >= SET_BYTES_MAX)
             lock_table_wake(transactions, t, instant_add_ms(transactions->env->now, RETRY_MS));
     }

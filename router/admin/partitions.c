@@ -245,7 +245,9 @@ static void partitions_write_expiry(struct buffer *out, const struct partition_s
 static void partitions_write_transactions(struct buffer *out, const struct partition_stats *s)
 {
     const struct metrics_transactions m = {.locked_items = s->transactions.locks,
-                                           .oldest_ms = s->transactions.oldest_ms};
+                                           .oldest_ms = s->transactions.oldest_ms,
+                                           .owed_log_bytes = s->transactions.owed_log_bytes,
+                                           .owed_index_bytes = s->transactions.owed_index_bytes};
     json_member_open(out, "transactions", '{');
     page_write_metrics(out, METRICS_OF_TRANSACTIONS, &m);
     json_write_close(out, '}');

@@ -138,6 +138,21 @@ static enum status lone_log_zero(void *context, uint64_t segment, uint64_t offse
     return STATUS_OK;
 }
 
+static enum status medium_seek(struct backing *b, struct slice key, bool reverse,
+                               struct backing_change *out)
+{
+    const struct lone_medium *m = (const struct lone_medium *)b->methods; /* its first member */
+    return m->unreadable ? STATUS_IO : m->lmdb->seek(b, key, reverse, out);
+}
+
+static void medium_open(struct lone_medium *m, struct backing *b)
+{
+    m->lmdb = b->methods;
+    m->methods = *m->lmdb;
+    m->methods.seek = medium_seek;
+    b->methods = &m->methods;
+}
+
 enum status lone_recover(struct lone_node *w, struct buffer *error)
 {
     struct backing_options options = {w->directory,
@@ -151,6 +166,7 @@ enum status lone_recover(struct lone_node *w, struct buffer *error)
                                  .prepare = lone_log_prepare,
                                  .zero = lone_log_zero};
     assert_int_equal(backing_open_lmdb(&options, &backing), STATUS_OK);
+    medium_open(&w->medium, backing);
     struct store *store = store_create(backing, w->resident_max);
     assert_int_equal(node_create(&node, store, error, &w->node), STATUS_OK);
     struct node_recovery recovery = {

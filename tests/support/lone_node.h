@@ -13,6 +13,7 @@
 #include "engine/catalog/table.h"
 #include "engine/node/node.h"
 #include "engine/node/partition.h"
+#include "engine/store/backing.h"
 
 enum {
     SEGMENT_BYTES = 8 << 20,
@@ -44,7 +45,15 @@ struct answer {
     struct buffer last; /* of a range: the last key that was read */
 };
 
+/* LMDB, and reads that fail. */
+struct lone_medium {
+    struct backing_methods methods; /* first; of the open backing */
+    const struct backing_methods *lmdb;
+    bool unreadable; /* ranges cannot be read */
+};
+
 struct lone_node {
+    struct lone_medium medium;
     void *directory;
     struct config config;
     uint64_t resident_max;

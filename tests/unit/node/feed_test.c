@@ -127,7 +127,6 @@ static void scene_put(struct scene *s, uint32_t name, uint32_t version)
 TEST(an_index_gets_the_rows_that_follow_from_the_items)
 {
     struct scene s;
-    (void)state;
     scene_open(&s, 1000);
     scene_table(&s);
     for (uint32_t name = 0; name < NAMES; name++)
@@ -154,7 +153,6 @@ TEST(an_index_gets_the_rows_that_follow_from_the_items)
 TEST(changes_outlive_a_crash)
 {
     struct scene s;
-    (void)state;
     scene_open(&s, 1000);
     scene_table(&s);
     scene_put(&s, 1, 1);
@@ -251,7 +249,6 @@ TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
         MOST_MS = 20000
     };
     struct scene s;
-    (void)state;
     scene_open(&s, 1);
     scene_table(&s);
     for (uint32_t name = 0; name < ITEMS; name++)
@@ -296,7 +293,6 @@ static enum reply_code scene_say_indexes(struct scene *s, uint32_t version, stru
 TEST(an_older_word_of_the_indexes_changes_nothing)
 {
     struct scene s;
-    (void)state;
     scene_open(&s, 1000);
     scene_table(&s);
     const struct slice none = {NULL, 0}, indexes = buffer_slice(&s.indexes);
@@ -316,7 +312,6 @@ TEST(an_index_that_does_not_keep_up_holds_writes_up)
 {
     struct scene s;
     uint32_t done = 0;
-    (void)state;
     scene_open(&s, 1);
     lone_set(&s.w, "index_backlog_bytes", "65536");
     lone_set(&s.w, "index_backlog_ms", "3600000");
@@ -347,7 +342,6 @@ TEST(an_index_that_does_not_keep_up_holds_writes_up)
 TEST(an_index_that_lags_too_long_holds_writes_up)
 {
     struct scene s;
-    (void)state;
     scene_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "2000");
     scene_table(&s);
@@ -384,7 +378,6 @@ static int64_t scene_refused(struct scene *s)
 TEST(an_index_that_refuses_is_asked_for_few_rows_at_a_time)
 {
     struct scene s;
-    (void)state;
     scene_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "3600000");
     scene_table(&s);
@@ -406,7 +399,6 @@ TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
         COLD_NAMES = TOUCHES_MAX / 2 /* each row is touched, too */
     };
     struct scene s;
-    (void)state;
     scene_open(&s, 1000);
     scene_table(&s);
     for (uint32_t name = 0; name < COLD_NAMES; name++)
@@ -441,7 +433,6 @@ TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
 TEST(routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows)
 {
     struct scene s;
-    (void)state;
     scene_open(&s, 2);
     s.w.gac = 1 + GAC_LEASE;
     s.w.config.profile = PROFILE_RESEARCH; /* with GAC, partitions burst without limit */
@@ -737,6 +728,26 @@ TEST(an_index_is_filled_after_writes_that_do_not_know_it_and_piece_by_piece)
     assert_int_equal(scene_fill(&s, buffer_slice(&other)),
                      REPLY_OVERLOADED); /* one is on its way */
     buffer_deinit(&other);
+    scene_close(&s);
+}
+
+/* The feed begins while the store cannot be read. */
+TEST(changes_that_cannot_be_read_are_not_taken_for_done)
+{
+    struct scene s;
+    scene_open(&s, 1000);
+    scene_table(&s);
+    struct node *n = s.w.node;
+    for (uint32_t name = 0; name < NAMES; name++)
+        scene_put(&s, name, 7);
+    env_begin_event(&n->env, s.w.now);
+    s.w.medium.unreadable = true;
+    feeds_begin(&n->feeds, partitions_find(&n->partitions, s.w.table.partitions[0].id));
+    feeds_end_turn(&n->feeds);
+    s.w.medium.unreadable = false;
+    lone_take_effects(&s.w);
+    scene_pass(&s, 500);
+    assert_int_equal(scene_rows(&s), NAMES);
     scene_close(&s);
 }
 

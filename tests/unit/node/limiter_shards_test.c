@@ -253,6 +253,33 @@ TEST(late_and_doubled_commands_of_a_merging_do_nothing)
     limiter_scene_deinit(&s);
 }
 
+/* Shard 0 has the gift for shard 1 still. */
+TEST(a_doubled_absorb_does_not_take_the_next_gift_too)
+{
+    struct limiter_scene s;
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
+    limiter_scene_double(&s);
+    limiter_scene_double(&s);
+    limiter_scene_open(&s, 2);
+    limiter_scene_learn(&s);
+    const struct limiter_command halve = limiter_scene_command(&s, LIMITER_HALVE, 0);
+    assert_int_equal(limiter_scene_run(&s, &halve), LIMITER_DONE);
+    limiter_scene_learn(&s);
+    const struct limiter_command close = limiter_scene_command(&s, LIMITER_CLOSE, 2);
+    assert_int_equal(limiter_scene_run(&s, &close), LIMITER_DONE);
+    struct limiter_command absorb = limiter_scene_command(&s, LIMITER_ABSORB, 0);
+    absorb.opened = true;
+    absorb.gift.child = 2;
+    absorb.gift.epoch = s.known.epoch;
+    absorb.gift.levels[0] = limiter_scene_bucket(&s, 2).levels[0];
+    assert_int_equal(limiter_scene_run(&s, &absorb), LIMITER_DONE);
+    assert_int_equal(limiter_scene_bucket(&s, 0).gift_count, 1);
+    assert_int_equal(limiter_scene_run(&s, &absorb), LIMITER_NO_CHANGE);
+    assert_int_equal(limiter_scene_tokens(&s), 999000);
+    limiter_scene_deinit(&s);
+}
+
 TEST(merging_needs_an_idle_truth)
 {
     struct limiter_scene s;

@@ -28,6 +28,8 @@ TEST(what_is_prepared_is_locked_until_it_is_decided_and_done)
     transact_pass(&s, 200);
     assert_int_equal(transact_stats(&s).transactions.locks, 2);
     assert_in_range(transact_stats(&s).transactions.oldest_ms, 200, 1000);
+    assert_in_range(transact_stats(&s).transactions.owed_log_bytes, 100, 20000);
+    assert_int_equal(transact_stats(&s).transactions.owed_index_bytes, 0); /* there is no index */
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     transact_expect(&s, NEW, NEW); /* the second is asked for before it is done */
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
@@ -528,6 +530,26 @@ TEST(what_was_prepared_has_room_in_the_log_after_a_crash)
     transact_close(&s);
 }
 
+/* A new leader cannot read the store for a moment. */
+TEST(locks_that_cannot_be_read_are_not_taken_for_none)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_prepare_both(&s);
+    struct node *n = s.w.node;
+    env_begin_event(&n->env, s.w.now);
+    s.w.medium.unreadable = true;
+    transactions_forget(&n->transactions, transact_partition(&s));
+    transactions_begin(&n->transactions, transact_partition(&s));
+    s.w.medium.unreadable = false;
+    lone_take_effects(&s.w);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_OVERLOADED);
+    transact_pass(&s, 100);
+    assert_int_equal(transact_write(&s, SECOND), REPLY_LOCKED);
+    scene_expect_done(&s);
+    transact_close(&s);
+}
+
 /* The anchor's part never came: then it must not come later either. */
 TEST(a_lock_without_a_record_is_dropped_and_its_transaction_refused)
 {
@@ -577,6 +599,26 @@ static int64_t scene_rows(struct transact_scene *s)
     while (store_next(&c, &key, &value) == STATUS_OK)
         count++;
     return count;
+}
+
+/* Two that were refused in advance, one after the other. */
+TEST(each_fence_ends_at_its_time)
+{
+    const int64_t apart_ms = 2 * DECIDE_MS + 2000;
+    struct transact_scene s;
+    transact_open(&s);
+    for (uint32_t number = 1; number <= 2; number++) {
+        transact_part(&s, number, 1);
+        assert_int_equal(transact_prepare(&s, SECOND), REPLY_OK);
+        transact_pass(&s, apart_ms);
+    }
+    assert_int_equal(scene_rows(&s), 2);
+    transact_pass(&s, config_transactions(&s.w.config)->transaction_fence_ms - apart_ms);
+    assert_int_equal(scene_rows(&s), 1);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_ABORTED);
+    transact_pass(&s, apart_ms);
+    assert_int_equal(scene_rows(&s), 0);
+    transact_close(&s);
 }
 
 TEST(tokens_go_when_their_time_is_over)
