@@ -127,6 +127,45 @@ static struct partition_info absorbing(const struct scene *s, struct frozen froz
     return p;
 }
 
+/* A leader that does not know of its predecessor's entry proposes the step once more. */
+TEST(a_merge_that_is_in_the_log_twice_is_done_once)
+{
+    struct scene s;
+    struct buffer body = {0};
+    const struct operation self = {.from = FROM_SELF};
+    scene_init(&s);
+    struct node *n = s.w.node;
+    const struct partition_info p = absorbing(&s, freeze(&s));
+    partition_info_encode(&body, &p);
+    env_begin_event(&n->env, s.w.now);
+    for (int i = 0; i < 2; i++)
+        assert_non_null(groups_propose(&n->groups, partitions_find(&n->partitions, p.id), &self,
+                                       LOG_MERGE, buffer_slice(&body), slice_make(NULL, 0)));
+    lone_take_effects(&s.w);
+    settle(&s.w);
+    assert_null(partitions_find(&n->partitions, s.upper.id));
+    const struct partition *merged = partitions_find(&n->partitions, p.id);
+    assert_int_equal(merged->info.epoch, p.epoch);
+    assert_true(slice_equal(merged->info.hi, s.upper.hi));
+    lone_assert_verified(&s.w, NAMES);
+    buffer_deinit(&body);
+    lone_deinit(&s.w);
+}
+
+TEST(a_range_that_another_entry_has_frozen_is_not_taken_over)
+{
+    struct scene s;
+    scene_init(&s);
+    struct frozen frozen = freeze(&s);
+    frozen.term++;
+    const struct partition_info p = absorbing(&s, frozen);
+    ask(&s, &p);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OVERLOADED);
+    assert_non_null(partitions_find(&s.w.node->partitions, s.upper.id));
+    lone_deinit(&s.w);
+}
+
 static void ask_to_open(struct scene *s, struct partition_info p)
 {
     struct buffer word = {0};

@@ -5,6 +5,8 @@
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
+#include "engine/node/node_internal.h"
+#include "engine/node/operation.h"
 #include "engine/node/transactions.h"
 #include "tests/support/transact_scene.h"
 
@@ -212,5 +214,53 @@ TEST(a_part_that_makes_a_record_is_not_done_behind_the_end_of_its_shard)
     lone_fetch_table(&s.w);
     assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
     transact_expect(&s, NEW, NEW);
+    transact_close(&s);
+}
+
+/* ---- the split itself ---- */
+
+/* A leader that does not know of its predecessor's entry proposes the split once more. */
+TEST(a_split_that_is_in_the_log_twice_is_done_once)
+{
+    struct transact_scene s;
+    struct buffer split = {0};
+    const struct operation self = {.from = FROM_SELF};
+    transact_open(&s);
+    scene_begin_split(&s, ALL_STAY);
+    struct node *n = s.w.node;
+    struct partition *p = transact_partition(&s);
+    const uint32_t count = n->partitions.count;
+    buffer_set(&split, raft_entry_at(p->raft, raft_last(p->raft))->payload);
+    env_begin_event(&n->env, s.w.now);
+    assert_non_null(
+        groups_propose(&n->groups, p, &self, LOG_SPLIT, buffer_slice(&split), slice_make(NULL, 0)));
+    lone_take_effects(&s.w);
+    scene_end_split(&s);
+    lone_write_all(&s.w);
+    assert_int_equal(p->info.epoch, 2);
+    assert_int_equal(partition_splits(p)->count, 1);
+    assert_int_equal(n->partitions.count, count + 1);
+    buffer_deinit(&split);
+    transact_close(&s);
+}
+
+/* The catalog may know a newer set of indexes than the entries before the split. */
+TEST(a_child_has_the_indexes_that_its_parent_has_at_the_split)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    struct node *n = s.w.node;
+    struct partition *p = transact_partition(&s);
+    struct partition_info info = p->info;
+    info.indexes_version += 5;
+    env_begin_event(&n->env, s.w.now);
+    applier_propose_indexes(&n->applier, p, &info);
+    lone_take_effects(&s.w);
+    lone_write_all(&s.w);
+    assert_int_equal(p->info.indexes_version, info.indexes_version);
+    scene_begin_split(&s, ALL_STAY);
+    scene_end_split(&s);
+    const struct partition *child = partitions_find(&n->partitions, s.w.table.partitions[1].id);
+    assert_int_equal(child->info.indexes_version, info.indexes_version);
     transact_close(&s);
 }
