@@ -5,6 +5,7 @@
 #include "base/config.h"
 #include "engine/catalog/catalog.h"
 #include "engine/catalog/split.h"
+#include "engine/node/applier_internal.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/operation.h"
 #include "engine/transaction/transaction.h"
@@ -40,11 +41,12 @@ static bool is_in(struct lone_node *w, uint32_t name, const struct partition_inf
            slice_compare(buffer_slice(&w->key), p->hi) < 0;
 }
 
-static void scene_init(struct scene *s)
+static void scene_init_with(struct scene *s, uint8_t stream)
 {
     struct lone_node *w = &s->w;
     struct buffer body = {0};
     lone_init(w, PROFILE_OFF);
+    w->stream = stream;
     lone_open_table(w, 100, 100);
     uint8_t cut[12] = {0};
     memcpy(cut, w->table.partitions[0].lo.data, 4);
@@ -73,6 +75,11 @@ static void scene_init(struct scene *s)
         lone_assert_answer(w, REPLY_OK);
     }
     buffer_deinit(&body);
+}
+
+static void scene_init(struct scene *s)
+{
+    scene_init_with(s, 0);
 }
 
 /* Without the catalog, whose map stays as it is. */
@@ -163,6 +170,35 @@ TEST(a_range_that_another_entry_has_frozen_is_not_taken_over)
     lone_write_all(&s.w);
     lone_assert_answer(&s.w, REPLY_OVERLOADED);
     assert_non_null(partitions_find(&s.w.node->partitions, s.upper.id));
+    lone_deinit(&s.w);
+}
+
+TEST(records_of_streams_are_counted_where_they_come)
+{
+    struct scene s;
+    scene_init_with(&s, 1 + STREAM_KEYS_ONLY);
+    const struct partition_info p = absorbing(&s, freeze(&s));
+    ask(&s, &p);
+    settle(&s.w);
+    const struct partition *merged = partitions_find(&s.w.node->partitions, p.id);
+    assert_int_equal(merged->info.epoch, p.epoch);
+    assert_int_equal(merged->stream.rows.count, NAMES);
+    lone_assert_verified(&s.w, NAMES);
+    lone_deinit(&s.w);
+}
+
+/* A snapshot brings half of what another replica holds. */
+TEST(a_replica_does_not_give_way_to_a_part_of_its_range)
+{
+    struct scene s;
+    scene_init(&s);
+    struct node *n = s.w.node;
+    uint8_t middle[12] = {0};
+    memcpy(middle, s.upper.lo.data, sizeof middle);
+    middle[4] = 0xC0;
+    assert_false(merge_give_way(&n->applier, partitions_find(&n->partitions, s.lower.id),
+                                s.upper.lo, slice_make(middle, sizeof middle)));
+    assert_non_null(partitions_find(&n->partitions, s.upper.id));
     lone_deinit(&s.w);
 }
 
