@@ -1,9 +1,9 @@
 /* reports.h - what this node tells the catalog's leader about its replicas, and when.
  *
  * Promises
- *   REPORT-1  One report is under way at a time. Each one in a row that has no answer doubles the time until the
- *             next, up to 16 times load_report_ms: so reports that are longer than the way to the catalog's leader
- *             can pass on do not pile up on it, before everything else that this node sends there. */
+ *   REPORT-1  One report is under way at a time. Each report in a row that gets no answer
+ *             doubles the time until the next report, up to 16 times load_report_ms. So
+ *             reports do not queue up on a slow link, before the other requests of this node. */
 #pragma once
 
 #include "engine/catalog/report.h"

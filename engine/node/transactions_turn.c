@@ -257,8 +257,8 @@ static int64_t fence_ms(const struct transactions *transactions)
                : config_transactions(transactions->env->config)->transaction_fence_ms;
 }
 
-/* Names the fences that are over in the set. They lie in the order of their ends: those behind the first one
- * that is not over, minutes of them, are not looked at. */
+/* Names the fences that are over in the set. Fences lie in the order of their ends: the turn
+ * stops at the first fence that is not over. */
 static void fences_turn(struct transactions *transactions, struct lock_table *t, struct buffer *set)
 {
     struct record *r;

@@ -179,7 +179,8 @@ MISTAKE(a_change_makes_no_record_of_a_stream_that_is_trimmed, RAFT_MUTATION_SKIP
 /* ---- write sharding: an item is at one place, and every reader finds it there ---- */
 #define SHARDED_KEYS THREE_NODES, .routers = 3, CLIENTS(24)
 /* Keys whose shards change again before their items have moved. */
-MISTAKE(shards_read_in_any_order, RAFT_MUTATION_NO_RANKS, 11, SHARDED_KEYS, .saltings_ms = 30, MS(2000))
+MISTAKE(shards_read_in_any_order, RAFT_MUTATION_NO_RANKS, 11,
+        SHARDED_KEYS, .saltings_ms = 30, MS(2000))
 MISTAKE(a_router_that_knows_fewer_keys_is_served, RAFT_MUTATION_SKIP_FENCE, 3,
         SHARDED_KEYS, .saltings_ms = 100, MS(3000))
 MISTAKE(a_moved_item_stays_where_it_was, RAFT_MUTATION_MOVE_COPIES, 4, SHARDED_KEYS, .saltings_ms = 100, MS(3000))

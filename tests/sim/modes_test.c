@@ -198,9 +198,9 @@ static struct relief dilute(const char *adaptive)
 
 /* Halves of 50 and 81 asked for: 31 of 90 are refused, which is 344 of 1000; counted over 30 s, in
  * which the bucket may be full or empty at either end: 50 of 2,700. Adaptive capacity begins after
- * adaptive_after_ms, seen at most a report and two looks late, and gives all that is lacking; each is
- * counted in whole seconds. The first write of each of the 24 large items costs 49 units, which the
- * limit has to bear: 12 s of it.
+ * adaptive_after_ms, seen at most a report and two looks late, and gives all that is lacking.
+ * Each of the four times is counted in whole seconds. The first write of each of the 24 large
+ * items costs 49 units, which the limit has to bear: 12 s of it.
  */
 TEST(a_split_for_size_halves_what_the_parents_keys_may_use)
 {

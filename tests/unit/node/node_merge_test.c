@@ -150,6 +150,7 @@ TEST(a_merge_that_is_in_the_log_twice_is_done_once)
                                        LOG_MERGE, buffer_slice(&body), slice_make(NULL, 0)));
     lone_take_effects(&s.w);
     settle(&s.w);
+    assert_false(node_is_stopped(n));
     assert_null(partitions_find(&n->partitions, s.upper.id));
     const struct partition *merged = partitions_find(&n->partitions, p.id);
     assert_int_equal(merged->info.epoch, p.epoch);
