@@ -149,16 +149,20 @@ class ExpiryTest(Suite):
         gone_at = until(self, lambda: self.names("later") == [] and time.time(), "the item has expired")
         self.assertGreater(gone_at, end)
 
+    def gets_a_later_time(self, name, how):
+        """Puts an item whose time is soon over, and changes the time. False: it had expired before."""
+        self.put(name, n(now() + 1), p="kept")
+        status, answer = send("UpdateItem", {"TableName": self.table, "Key": {"p": s("kept"), "s": s(name)},
+                                             "ConditionExpression": "attribute_exists(p)", **how})
+        if status != 200:
+            self.assertIn("ConditionalCheckFailedException", answer["__type"])
+        return status == 200
+
     def test_an_item_that_gets_a_later_time_stays(self):
+        later = {"UpdateExpression": "SET t = :t", "ExpressionAttributeValues": {":t": n(now() + 3600)}}
         for i in range(20):
-            self.put("kept-%02d" % i, n(now() + 1), p="kept")
-        for i in range(20):
-            key = {"Key": {"p": s("kept"), "s": s("kept-%02d" % i)}}
-            if i % 2 == 0:
-                self.ok("UpdateItem", **key, UpdateExpression="SET t = :t",
-                        ExpressionAttributeValues={":t": n(now() + 3600)})
-            else:
-                self.ok("UpdateItem", **key, UpdateExpression="REMOVE t")
+            how = later if i % 2 == 0 else {"UpdateExpression": "REMOVE t"}
+            until(self, lambda: self.gets_a_later_time("kept-%02d" % i, how), "the item has a later time")
         self.put("zz", n(now() + 1), p="kept")  # not before any of the former times
         until(self, lambda: "zz" not in self.names("kept"), "their former time is over")
         self.let_pass("kept")
