@@ -4,6 +4,7 @@
 
 #include "base/settings/choices.h"
 #include "base/settings/storage.h"
+#include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
@@ -451,6 +452,22 @@ void lone_open_table(struct lone_node *w, int64_t rcu, int64_t wcu)
     lone_table_op(w, REQUEST_TABLE_CREATE, rcu, wcu);
     lone_fetch_table(w);
     assert_int_equal(w->table.status, TABLE_ACTIVE);
+}
+
+void lone_cut_table(struct lone_node *w)
+{
+    struct buffer body = {0};
+    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    struct table_split split = {.table_id = w->table.id,
+                                .partition = w->table.partitions[0].id,
+                                .epoch = w->table.partitions[0].epoch,
+                                .cut_count = 1};
+    split.cuts[0] = storage_key_write_bound(cut, w->table.id, UINT64_C(1) << 63);
+    table_split_share_equally(&split);
+    table_split_encode(&body, &split);
+    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
+    lone_ask(w, &r);
+    buffer_deinit(&body);
 }
 
 void lone_assert_verified(struct lone_node *w, int64_t items)

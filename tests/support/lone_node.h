@@ -137,5 +137,7 @@ uint32_t lone_get(struct lone_node *w, uint32_t name);
 void lone_fetch_table(struct lone_node *w);
 /* Creates, updates or deletes the table, and waits until that is settled. */
 void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu);
+/* Asks for a cut of the table's first partition in the middle of all hashes. */
+void lone_cut_table(struct lone_node *w);
 /* Checks that every item is whole and every count true. */
 void lone_assert_verified(struct lone_node *w, int64_t items);

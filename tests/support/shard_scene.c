@@ -2,7 +2,6 @@
 #include "tests/support/shard_scene.h"
 
 #include "base/config.h"
-#include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
 #include "tests/check.h"
@@ -160,23 +159,10 @@ void shards_move_surely(struct shards_scene *s, uint32_t name, uint32_t shard, u
 
 void shards_split(struct shards_scene *s)
 {
-    struct buffer body = {0};
-    uint8_t cut[12] = {0};
-    memcpy(cut, s->w.table.partitions[0].lo.data, 4);
-    cut[4] = 0x80;
-    struct table_split split = {.table_id = s->w.table.id,
-                                .partition = s->w.table.partitions[0].id,
-                                .epoch = s->w.table.partitions[0].epoch,
-                                .cut_count = 1,
-                                .cuts = {slice_make(cut, sizeof cut)}};
-    table_split_share_equally(&split);
-    table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
-    lone_ask(&s->w, &r);
+    lone_cut_table(&s->w);
     shards_pass(s, 500);
     lone_fetch_table(&s->w);
     assert_int_equal(s->w.table.partition_count, 2);
-    buffer_deinit(&body);
 }
 
 bool shards_is_upper(struct shards_scene *s, uint32_t shard)

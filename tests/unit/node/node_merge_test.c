@@ -4,7 +4,6 @@
 
 #include "base/config.h"
 #include "engine/catalog/catalog.h"
-#include "engine/catalog/split.h"
 #include "engine/node/applier_internal.h"
 #include "engine/node/node_internal.h"
 #include "engine/node/operation.h"
@@ -44,22 +43,10 @@ static bool is_in(struct lone_node *w, uint32_t name, const struct partition_inf
 static void scene_init_with(struct scene *s, uint8_t stream)
 {
     struct lone_node *w = &s->w;
-    struct buffer body = {0};
     lone_init(w, PROFILE_OFF);
     w->stream = stream;
     lone_open_table(w, 100, 100);
-    uint8_t cut[12] = {0};
-    memcpy(cut, w->table.partitions[0].lo.data, 4);
-    cut[4] = 0x80; /* the middle of the hashes */
-    struct table_split split = {.table_id = w->table.id,
-                                .partition = w->table.partitions[0].id,
-                                .epoch = w->table.partitions[0].epoch,
-                                .cut_count = 1,
-                                .cuts = {slice_make(cut, sizeof cut)}};
-    table_split_share_equally(&split);
-    table_split_encode(&body, &split);
-    struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
-    lone_ask(w, &r);
+    lone_cut_table(w);
     settle(w);
     lone_fetch_table(w);
     assert_int_equal(w->table.partition_count, 2);
@@ -74,7 +61,6 @@ static void scene_init_with(struct scene *s, uint8_t stream)
         lone_write_all(w);
         lone_assert_answer(w, REPLY_OK);
     }
-    buffer_deinit(&body);
 }
 
 static void scene_init(struct scene *s)
