@@ -65,10 +65,14 @@ static void take_effects(struct lone_node *w)
             take_answer(w, &e->reply);
             break;
         case NODE_REQUEST:
-            fail_msg("a lone node has nobody to ask");
+            if (w->others == NULL)
+                fail_msg("a lone node has nobody to ask");
+            w->others(w->others_context, e);
             break;
         case NODE_SEND:
-            fail_msg("a lone node has no peers");
+            if (w->others == NULL)
+                fail_msg("a lone node has no peers");
+            w->others(w->others_context, e);
             break;
         case NODE_CHECKPOINT:
             assert_false(w->checkpoint);
@@ -160,7 +164,10 @@ enum status lone_recover(struct lone_node *w, struct buffer *error)
                                       (uint64_t)config_storage(&w->config)->map_initial_bytes,
                                       (uint64_t)config_storage(&w->config)->map_max_bytes};
     struct backing *backing;
-    struct node_options node = {.config = &w->config, .id = 1, .node_count = 1, .seed = 1};
+    struct node_options node = {.config = &w->config,
+                                .id = 1,
+                                .node_count = w->node_count != 0 ? w->node_count : 1,
+                                .seed = 1};
     const struct log_port log = {.context = w,
                                  .range = lone_log_range,
                                  .read = lone_log_read,
@@ -427,6 +434,8 @@ void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t
                               .whole_collections = w->collections > 0,
                               .indexes = w->indexes,
                               .globals = w->globals,
+                              .add_index = w->add_index,
+                              .add_throughput = w->add_throughput,
                               .gac = w->gac,
                               .stream = w->stream,
                               .billing = BILLING_PROVISIONED,

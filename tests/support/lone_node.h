@@ -2,7 +2,8 @@
  *
  * A test says when and how each log write, checkpoint and read of a page ends: unit tests of a node
  * are about events between those steps. The log is a buffer, LMDB is in a directory, and a start
- * recovers as a daemon does (server/node_recovery.h). There are no controller and no links.
+ * recovers as a daemon does (server/node_recovery.h). There are no controller and no links. Other
+ * nodes are there if a test plays them (tests/support/catalog_leader.h).
  * Clusters and drivers are tested in a simulated world (tests/support/lab.h, frame_world.h).
  * One table `t` with a partition key `id`; items have numbers as names, and versions. With
  * `collections` the table has a sort key `n`, and names are spread over that many collections. */
@@ -55,12 +56,17 @@ struct lone_medium {
 struct lone_node {
     struct lone_medium medium;
     void *directory;
+    uint32_t node_count; /* set before the node is opened; 0: it is alone */
+    void (*others)(void *context, const struct node_effect *e); /* takes what is for other nodes */
+    void *others_context;
     struct config config;
     uint64_t resident_max;
     uint32_t collections; /* set before the table is created; 0: no sort key */
     uint8_t gac; /* set before the table is created: the table's word on GAC (base/config.h) */
     struct slice indexes; /* set before the table is created: as in struct table_spec */
     struct slice globals;
+    struct slice add_index; /* set before the table is updated: as in struct table_spec */
+    struct slice add_throughput;
     uint8_t stream; /* set before the table is created, or updated: as in struct table_spec */
     struct node *node;
     struct instant now;
