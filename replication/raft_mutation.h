@@ -75,6 +75,8 @@ enum raft_mutation {
     RAFT_MUTATION_FORGET_TOKENS,       /* a snapshot has no tokens */
     RAFT_MUTATION_FORGET_FENCE,        /* what was refused in advance is forgotten at once */
     RAFT_MUTATION_REFUSE_DECIDED,      /* a part that is decided is refused for 10 s */
+    RAFT_MUTATION_OWN_CLOCK,           /* data is deleted by one node's clock */
+    RAFT_MUTATION_ONE_ENTRY_MORE,      /* an index is not filled before one entry more is written */
     RAFT_MUTATION_CLOSE_UNASKED, /* replicas of a deleted table go before the leader is asked */
     RAFT_MUTATIONS,
 };

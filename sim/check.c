@@ -26,8 +26,9 @@ static bool check_node(struct node_process *p, uint32_t id, struct buffer *why)
         return false;
     }
     if (v.open_transactions > 0) {
-        buffer_append_format(why, "node %u holds %lld locks and records of transactions\n", id,
-                             (long long)v.open_transactions);
+        buffer_append_format(
+            why, "node %u holds %lld locks and records of transactions, one in partition %u\n", id,
+            (long long)v.open_transactions, v.open_partition);
         return false;
     }
     const size_t size = why->size;

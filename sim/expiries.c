@@ -67,6 +67,7 @@ struct expiries {
     struct expiries_options options;
     struct expiry_client *clients; /* owns */
     uint32_t numbers;              /* of items, so far */
+    int64_t at_last_ms;            /* world_most_ahead_ms before and after the faults */
     struct buffer wrong;           /* empty: nothing */
     bool made;                     /* the table is there, and its items expire */
     struct instant switched_by;    /* until then a request that was abandoned may switch that on */
@@ -170,7 +171,7 @@ static void client_saw(struct expiry_client *c, uint32_t number)
 {
     struct expiries *e = c->all;
     struct expiring_key *k = &c->keys[c->key];
-    const int64_t ahead_ms = k->last_put ? e->options.ahead_at_last_ms : e->options.ahead_ms;
+    const int64_t ahead_ms = k->last_put ? e->at_last_ms : world_most_ahead_ms(e->options.world);
     const int64_t over_ms = expiries_wall_ms(e) + ahead_ms + MARGIN_MS;
     for (uint32_t i = 0; i < k->count; i++) {
         const struct candidate was = k->all[i];
@@ -398,6 +399,7 @@ struct expiries *expiries_create(const struct expiries_options *options)
 {
     struct expiries *e = must_calloc(1, sizeof *e);
     e->options = *options;
+    e->at_last_ms = world_most_ahead_ms(options->world);
     e->clients = must_calloc(options->clients, sizeof e->clients[0]);
     for (uint32_t i = 0; i < options->clients; i++) {
         const struct http_client_options http = options->http(options->context, i);

@@ -3,13 +3,14 @@
  * The items are those of a table of their own, which stays. Each client writes keys that no other one
  * writes, one call after the other. So it knows for each key which items may be there, and checks
  * each item that it reads:
- *   An item is there, or its time was over by the clock of some node. What is gone stays gone.
+ *   An item is there, or its time was over by the clocks of most nodes. What is gone stays gone.
  *   While time to live is surely off (sim/switches.h), no item goes.
  *   Afterwards, with all nodes well, what is over is gone within the window that the configuration
  *   promises. */
 #pragma once
 
 #include "sim/switches.h"
+#include "sim/world.h"
 
 enum {
     EXPIRIES_KEYS = 4 /* of each client */
@@ -21,10 +22,9 @@ struct expiries_options {
     struct http_client_options (*http)(void *context, uint32_t client);
     void *context;
     uint32_t clients;
-    uint32_t units;   /* of the table; 0: on demand */
-    int64_t ahead_ms; /* the most that a node's wall clock is ahead; below zero: each is behind */
-    int64_t ahead_at_last_ms; /* the same after the faults */
-    int64_t window_ms;        /* ttl_window_ms */
+    uint32_t units;            /* of the table; 0: on demand */
+    const struct world *world; /* borrows; its nodes' wall clocks */
+    int64_t window_ms;         /* ttl_window_ms */
     bool mixed; /* the table has global indexes, and some items are put by transactions */
     const struct switches *switches; /* borrows */
     int64_t think_ns;

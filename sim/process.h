@@ -56,6 +56,7 @@ struct process {
     void (*redial)(struct process *p);
     struct sim_clock clock;
     int64_t wall_skew_ms; /* how far its wall clock is ahead */
+    int64_t wall_less_ms; /* so much less than it once was ahead */
 };
 
 /* The clock starts at a random reading. `handler` gets `context`. */

@@ -263,18 +263,12 @@ static void create_switches(struct sim *s)
 static void create_expiries(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
-    int64_t ahead_ms = INT64_MIN;
-    for (uint32_t id = 1; id <= p->nodes; id++) {
-        const int64_t skew_ms = s->run.world.nodes[id]->process.wall_skew_ms;
-        ahead_ms = skew_ms > ahead_ms ? skew_ms : ahead_ms;
-    }
     const struct expiries_options expiries = {.scheduler = &s->run.world.scheduler,
                                               .http = group_http,
                                               .context = &s->groups[GROUP_EXPIRIES],
                                               .clients = p->expiries,
                                               .units = plan_side_units(p),
-                                              .ahead_ms = ahead_ms + p->wall_ahead_ms,
-                                              .ahead_at_last_ms = ahead_ms,
+                                              .world = &s->run.world,
                                               .window_ms = config_expiry(&p->config)->ttl_window_ms,
                                               .mixed = plan_has(p, SIM_MIXED),
                                               .switches = s->switches,

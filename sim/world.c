@@ -176,7 +176,23 @@ bool world_is_up(const struct world *w, uint32_t process)
 
 void world_step_wall(struct world *w, uint32_t process, int64_t ms)
 {
-    world_process(w, process)->wall_skew_ms += ms;
+    struct process *p = world_process(w, process);
+    p->wall_skew_ms += ms;
+    p->wall_less_ms = p->wall_less_ms > ms ? p->wall_less_ms - ms : 0;
+}
+
+int64_t world_most_ahead_ms(const struct world *w)
+{
+    int64_t all[WORLD_NODES_MAX];
+    for (uint32_t i = 0; i < w->plan.nodes; i++) {
+        const struct process *p = &w->nodes[i + 1]->process;
+        const int64_t ms = p->wall_skew_ms + p->wall_less_ms;
+        uint32_t at = i;
+        for (; at > 0 && all[at - 1] < ms; at--)
+            all[at] = all[at - 1];
+        all[at] = ms;
+    }
+    return all[w->plan.nodes / 2];
 }
 
 struct sim_clock *world_clock(struct world *w, uint32_t process)

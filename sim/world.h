@@ -100,6 +100,9 @@ void world_suspend(struct world *w, uint32_t process, struct instant until, bool
 bool world_is_up(const struct world *w, uint32_t process);
 /* A node's, a router's or a GAC server's wall clock steps. */
 void world_step_wall(struct world *w, uint32_t process, int64_t ms);
+/* How far the wall clocks of more than half of the nodes are ahead, each when it was ahead most;
+ * below zero: behind. */
+int64_t world_most_ahead_ms(const struct world *w);
 struct sim_clock *world_clock(struct world *w, uint32_t process);
 
 /* Cuts all ways between this node and the other nodes, in both directions. */

@@ -112,6 +112,13 @@ static bool fill_is_asked_again(const struct feed *f, const struct request *r)
            slice_equal(buffer_slice(&f->fill.key), request_fill(r)->from);
 }
 
+/* Whether all writes are applied that were proposed without the newest index. */
+static bool indexes_are_known(const struct partition *p)
+{
+    const uint64_t more = MUTATED(RAFT_MUTATION_ONE_ENTRY_MORE) ? 1 : 0;
+    return raft_applied(p->raft) >= p->indexed_from + more;
+}
+
 void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation *o)
 {
     struct feed *f;
@@ -125,7 +132,7 @@ void feeds_fill(struct feeds *feeds, struct partition *p, const struct operation
         f->fill.id = o->request.id;
         return;
     }
-    if (f == NULL || x == NULL || f->fill.on || raft_applied(p->raft) < p->indexed_from) {
+    if (f == NULL || x == NULL || f->fill.on || !indexes_are_known(p)) {
         env_refuse(feeds->env, o, REPLY_OVERLOADED, "partition %u cannot fill the index yet",
                    p->info.id);
         return;

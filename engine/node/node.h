@@ -125,7 +125,8 @@ struct node_verification {
     /* Locks and records of transactions that are not over, in partitions that are led here: others may
      * be behind. */
     int64_t open_transactions;
-    uint32_t miscounted; /* partitions with a wrong count of items, bytes or item collections */
+    uint32_t open_partition; /* that of the last of them */
+    uint32_t miscounted;     /* partitions with a wrong count of items, bytes or item collections */
 };
 
 /* Reads everything the node holds, memtables included, and checks every item's checksum, structure

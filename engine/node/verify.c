@@ -200,7 +200,10 @@ enum status node_verify_replicas(struct node *n, struct node_verification *out,
         out->partitions++;
         out->items += t.items.count;
         out->bytes += t.items.bytes;
-        out->open_transactions += p->led != 0 ? t.open_transactions : 0;
+        if (p->led != 0 && t.open_transactions > 0) {
+            out->open_transactions += t.open_transactions;
+            out->open_partition = p->info.id;
+        }
         /* an unfinished snapshot has no count */
         out->miscounted += !p->no_state && !verify_counts(p, &t);
         if (replica != NULL && p->info.id != CATALOG_GROUP)

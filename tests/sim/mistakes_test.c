@@ -121,6 +121,10 @@ MISTAKE(a_backlog_without_bound, RAFT_MUTATION_NO_BACKLOG_BOUND, 2,
 LONG_MISTAKE(a_row_of_a_closed_session, RAFT_MUTATION_ANY_SESSION, 1, FORCED(FAULT(PAUSE)), GLOBAL_INDEXES)
 LONG_MISTAKE(a_row_that_comes_late_and_twice, RAFT_MUTATION_APPLY_TWICE, 1, FORCED(FAULT(PAUSE)), GLOBAL_INDEXES)
 
+/* Nothing is written for a while, and then an index is added. */
+MISTAKE(a_new_index_waits_for_a_write, RAFT_MUTATION_ONE_ENTRY_MORE, 1,
+        EXTRA(SILENCE), .faults_forced = true, GLOBAL_INDEXES)
+
 /* ---- transactions: all or nothing, and in one order for all readers ---- */
 #define TRANSACTS THREE_NODES, .transacts = 6, MS(4000)
 MISTAKE(a_split_forgets_locks, RAFT_MUTATION_SPLIT_FORGETS, 5, TRANSACTS, CLIENTS(4), .merges = 30)
@@ -132,8 +136,8 @@ MISTAKE(a_decision_without_its_other_parts, RAFT_MUTATION_SKIP_RECORD, 3,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
 MISTAKE(a_decision_told_before_it_is_durable, RAFT_MUTATION_DECIDE_EARLY, 6,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
-MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 135,
-        .faults = FAULT(CRASH) | FAULT(CUT) | FAULT(PAUSE), TRANSACTS)
+MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 54,
+        FORCED(FAULT(SLEEP)), TRANSACTS)
 
 /* Parts of a transaction take unequal times, and others come between. */
 #define SLOW_PARTS                                                                     \
@@ -157,6 +161,7 @@ MISTAKE(a_decided_part_is_refused, RAFT_MUTATION_REFUSE_DECIDED, 5, TRANSACTS, C
 #define EXPIRIES THREE_NODES, CLIENTS(1), .expiries = 12, MS(4000)
 MISTAKE(an_item_expires_unjudged, RAFT_MUTATION_EXPIRE_UNJUDGED, 2, EXPIRIES)
 MISTAKE(an_item_expires_in_spite_of_a_write_in_flight, RAFT_MUTATION_EXPIRE_APPLIED, 7, EXPIRIES)
+MISTAKE(an_item_expires_by_one_clock, RAFT_MUTATION_OWN_CLOCK, 1, FORCED(FAULT(WALL)), EXPIRIES)
 
 /* ---- streams: each change once, in its order, through splits and moves ---- */
 #define STREAMS THREE_NODES, .follows = 8, MS(4000)
