@@ -43,6 +43,8 @@ struct frame_world {
     struct arena arena;
     struct buffer table_bytes;
     struct table table;
+    void (*watch)(void *context, uint32_t node, struct slice frame); /* or NULL */
+    void *watch_context;
     bool recording;
     bool lied; /* a tampered frame came from a node */
 };
@@ -73,7 +75,8 @@ static void frame_heard(void *context, uint32_t node, struct slice frame)
     struct frame_world *w = context;
     uint32_t key = class_of(frame);
     size_t i = 0;
-    (void)node;
+    if (w->watch != NULL)
+        w->watch(w->watch_context, node, frame);
     if (!w->recording || frame.size > 1 << 16)
         return;
     while (i < w->class_count && w->classes[i].key != key)
@@ -124,6 +127,19 @@ void frame_world_step_wall(struct frame_world *w, uint32_t node, int64_t ms)
 void frame_world_pass(struct frame_world *w, int64_t ms)
 {
     world_pass(&w->world, ms * NS_PER_MS);
+}
+
+void frame_world_pass_us(struct frame_world *w, int64_t us)
+{
+    world_pass(&w->world, us * NS_PER_US);
+}
+
+void frame_world_watch(struct frame_world *w,
+                       void (*heard)(void *context, uint32_t node, struct slice frame),
+                       void *context)
+{
+    w->watch = heard;
+    w->watch_context = context;
 }
 
 /* ---- a router ---- */
@@ -354,6 +370,16 @@ void frame_world_pause(struct frame_world *w, uint32_t node, int64_t ms)
     world_pause(&w->world, node, instant_add(w->world.scheduler.now, duration_ms(ms)));
 }
 
+void frame_world_cut_off(struct frame_world *w, uint32_t node)
+{
+    world_cut_off(&w->world, node);
+}
+
+void frame_world_heal(struct frame_world *w, uint32_t node)
+{
+    world_heal(&w->world, node);
+}
+
 struct node *frame_world_node(struct frame_world *w, uint32_t node)
 {
     return node_process_node(w->world.nodes[node]);
@@ -396,14 +422,14 @@ static void create_table(struct frame_world *w)
 /* Brings a replica back that has missed entries which the others have compacted. */
 static void bring_one_back(struct frame_world *w, uint32_t id)
 {
-    world_cut_off(&w->world, id);
+    frame_world_cut_off(w, id);
     frame_world_pass(w, 1500);
     for (uint32_t name = 100; name < 160; name++)
         must(items_request(w, REQUEST_PUT, name, 4000));
     for (uint32_t other = 1; other <= FRAME_WORLD_NODES; other++)
         node_checkpoint_soon(node_process_node(w->world.nodes[other]));
     frame_world_pass(w, 500);
-    world_heal(&w->world, id);
+    frame_world_heal(w, id);
     frame_world_pass(w, 4000);
 }
 

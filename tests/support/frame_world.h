@@ -54,12 +54,20 @@ struct node *frame_world_node(struct frame_world *w, uint32_t node);
 struct instant frame_world_clock(struct frame_world *w, uint32_t node);
 /* Asks the leader of the catalog, as the controller does. */
 void frame_world_decide(struct frame_world *w, enum catalog_op op, const struct decision *d);
+/* Nothing passes between this node and the others, until it is healed. */
+void frame_world_cut_off(struct frame_world *w, uint32_t node);
+void frame_world_heal(struct frame_world *w, uint32_t node);
+/* Is called for every frame that a node hears. */
+void frame_world_watch(struct frame_world *w,
+                       void (*heard)(void *context, uint32_t node, struct slice frame),
+                       void *context);
 /* One node crashes, and starts again after this time. */
 void frame_world_crash(struct frame_world *w, uint32_t node, int64_t ms);
 /* The node's wall clock steps. */
 void frame_world_step_wall(struct frame_world *w, uint32_t node, int64_t ms);
 /* Lets time pass, with all that is due. */
 void frame_world_pass(struct frame_world *w, int64_t ms);
+void frame_world_pass_us(struct frame_world *w, int64_t us);
 
 /* The power of all nodes fails at once, and they start again from their disks. After tampered
  * frames of nodes a node may stay down, with a reason. */

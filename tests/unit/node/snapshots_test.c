@@ -1,0 +1,284 @@
+/* snapshots_test.c - messages of snapshots that come late, and snapshots that must not go on. */
+#include "tests/check.h"
+
+#include "base/settings/replication.h"
+#include "engine/message/frames.h"
+#include "tests/support/group_scene.h"
+
+enum {
+    ENVELOPE_HEAD_SIZE = 38 + LIVENESS_BEAT_SIZE,
+    LEVELS_HEAD_SIZE = 76, /* of PEER_LEVELS, before a count */
+    LEVELS_EACH_SIZE = 24,
+    READS_SIZE = 20,
+    LEASE_SIZE = 16,
+    BEGIN = 1, /* as snapshots.c has them */
+    CHUNK = 2,
+    ACK = 3,
+    HEARD_MAX = 64,
+    WAIT_MS = 10000
+};
+
+/* A message about a snapshot of the group, as a node has heard it. */
+struct heard {
+    uint32_t node;
+    uint8_t kind;
+    uint64_t from; /* member */
+    uint64_t id;
+    uint64_t sequence;   /* of CHUNK and ACK */
+    uint64_t epoch;      /* of BEGIN */
+    struct buffer frame; /* the whole envelope */
+};
+
+struct scene {
+    struct group_scene g;
+    struct arena arena;
+    struct heard heard[HEARD_MAX];
+    size_t count;
+};
+
+static void scene_take(struct scene *s, uint32_t node, struct slice message, struct slice frame)
+{
+    struct reader r = {message, false};
+    struct heard h = {.node = node, .kind = reader_u8(&r)};
+    const uint32_t group = reader_u32(&r);
+    h.from = reader_u64(&r);
+    reader_u64(&r);
+    h.id = reader_u64(&r);
+    if (group != s->g.partition)
+        return;
+    if (h.kind == BEGIN) {
+        struct partition_row row;
+        struct partition_info info;
+        assert_int_equal(partition_row_decode(reader_sized(&r), &row), STATUS_OK);
+        assert_int_equal(partition_info_decode(row.info, &info), STATUS_OK);
+        h.epoch = info.epoch;
+    } else {
+        h.sequence = reader_u64(&r);
+    }
+    assert_false(r.failed);
+    assert_true(s->count < HEARD_MAX);
+    buffer_set(&h.frame, frame);
+    s->heard[s->count++] = h;
+}
+
+/* A message that is about no snapshot (peers.h). */
+static void scene_skip(struct scene *s, enum peer_message kind, struct reader *r)
+{
+    struct raft_message m;
+    if (kind == PEER_RAFT) {
+        arena_reset(&s->arena);
+        assert_int_equal(raft_message_decode(r, &s->arena, &m), STATUS_OK);
+    } else if (kind == PEER_FOUNDERS) {
+        reader_sized(r);
+    } else if (kind == PEER_LEVELS) {
+        reader_take(r, LEVELS_HEAD_SIZE);
+        reader_take(r, (size_t)reader_u8(r) * LEVELS_EACH_SIZE);
+    } else {
+        reader_take(r, kind == PEER_READS ? READS_SIZE : LEASE_SIZE);
+    }
+}
+
+static void scene_hear(void *context, uint32_t node, struct slice frame)
+{
+    struct scene *s = context;
+    struct reader r = {frame, false};
+    if (frame.data[0] != MESSAGE_PEER)
+        return;
+    reader_take(&r, ENVELOPE_HEAD_SIZE);
+    while (r.left.size > 0 && !r.failed) {
+        const enum peer_message kind = reader_u8(&r);
+        if (kind == PEER_SNAPSHOT)
+            scene_take(s, node, reader_sized(&r), frame);
+        else
+            scene_skip(s, kind, &r);
+    }
+    assert_false(r.failed);
+}
+
+/* Chunks go out at this rate; the first one at once. */
+static void scene_open(struct scene *s, int64_t chunks_s)
+{
+    struct config config;
+    *s = (struct scene){0};
+    group_configure(&config);
+    config_edit_replication(&config)->snapshot_bytes_s = chunks_s * (64 << 10);
+    config_edit_replication(&config)->snapshot_busy_bytes_s = chunks_s * (64 << 10);
+    group_open(&s->g, &config);
+    frame_world_watch(s->g.w, scene_hear, s);
+}
+
+static void scene_close(struct scene *s)
+{
+    group_close(&s->g);
+    arena_deinit(&s->arena);
+    for (size_t i = 0; i < s->count; i++)
+        buffer_deinit(&s->heard[i].frame);
+}
+
+/* The first such message that `node` has heard from `from`. */
+static const struct heard *scene_find(const struct scene *s, uint32_t node, uint32_t from,
+                                      uint8_t kind, uint64_t sequence)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct heard *h = &s->heard[i];
+        if (h->node == node && raft_member_node(h->from) == from && h->kind == kind &&
+            h->sequence == sequence)
+            return h;
+    }
+    return NULL;
+}
+
+/* Passes time until the node hears it. */
+static struct heard scene_wait(struct scene *s, uint32_t node, uint32_t from, uint8_t kind,
+                               uint64_t sequence)
+{
+    const struct heard *h;
+    for (int ms = 0; (h = scene_find(s, node, from, kind, sequence)) == NULL; ms++) {
+        assert_true(ms < WAIT_MS);
+        frame_world_pass(s->g.w, 1);
+    }
+    return *h;
+}
+
+/* The node hears the same once more. */
+static void scene_repeat(struct scene *s, const struct heard *h)
+{
+    assert_true(frame_world_inject(s->g.w, PEER_NODE, raft_member_node(h->from), h->node,
+                                   buffer_slice(&h->frame)));
+}
+
+/* The leader hands leadership over. */
+static void scene_hand_over(struct scene *s, uint32_t from, uint32_t to)
+{
+    struct group_scene *g = &s->g;
+    struct node *n = frame_world_node(g->w, from);
+    struct partition *p = group_replica(g, from);
+    env_begin_event(&n->env, frame_world_clock(g->w, from));
+    assert_int_equal(raft_transfer(p->raft, n->env.now, raft_self(group_replica(g, to)->raft)),
+                     RAFT_OK);
+    groups_stepped(&n->groups, p);
+    group_wait_for_leader(g, to);
+}
+
+/* A chunk that was sent twice is acknowledged twice. */
+TEST(a_late_acknowledgement_counts_for_no_chunk)
+{
+    struct scene s;
+    scene_open(&s, 10);
+    struct group_scene *g = &s.g;
+    group_leave_behind(g);
+    frame_world_heal(g->w, g->late);
+    const struct heard ack = scene_wait(&s, g->leader, g->late, ACK, 2);
+    frame_world_pause(g->w, g->late, 400);
+    frame_world_pass(g->w, 200); /* the second chunk is on its way */
+    scene_repeat(&s, &ack);
+    group_assert_caught_up(g, g->leader);
+    assert_non_null(scene_find(&s, g->late, g->leader, CHUNK, 4));
+    scene_close(&s);
+}
+
+/* Its sender leads no more, and its items are older than those of the present snapshot. */
+TEST(a_chunk_of_an_earlier_snapshot_is_not_put_among_those_of_the_present_one)
+{
+    struct scene s;
+    scene_open(&s, 5);
+    struct group_scene *g = &s.g;
+    group_leave_behind(g);
+    scene_hand_over(&s, g->leader, g->other); /* the catalog will have it handed back */
+    frame_world_heal(g->w, g->late);
+    scene_wait(&s, g->late, g->other, BEGIN, 0);
+    group_put_all(g, 2);
+    const struct heard chunk = scene_wait(&s, g->late, g->other, CHUNK, 2);
+    node_checkpoint_soon(frame_world_node(g->w, g->leader));
+    frame_world_pass(g->w, 20);
+    scene_hand_over(&s, g->other, g->leader);
+    scene_wait(&s, g->late, g->leader, CHUNK, 1);
+    frame_world_pass(g->w, 20); /* the next chunk goes out later */
+    assert_null(scene_find(&s, g->late, g->leader, CHUNK, 2));
+    scene_repeat(&s, &chunk);
+    group_assert_caught_up(g, g->leader);
+    assert_non_null(scene_find(&s, g->late, g->leader, CHUNK, 4));
+    scene_close(&s);
+}
+
+/* Entries of the log would stay for it, and chunks go out in vain. */
+TEST(a_node_that_leads_no_more_ends_its_snapshots)
+{
+    struct scene s;
+    scene_open(&s, 1);
+    struct group_scene *g = &s.g;
+    group_leave_behind(g);
+    frame_world_heal(g->w, g->late);
+    scene_wait(&s, g->late, g->leader, CHUNK, 1);
+    const struct snapshots *snapshots = &frame_world_node(g->w, g->leader)->snapshots;
+    assert_false(LIST_EMPTY(&snapshots->out));
+    assert_int_not_equal(group_replica(g, g->leader)->hold, 0);
+    scene_hand_over(&s, g->leader, g->other);
+    assert_int_equal(partition_led_term(group_replica(g, g->leader)), 0);
+    assert_true(LIST_EMPTY(&snapshots->out));
+    assert_int_equal(group_replica(g, g->leader)->hold, 0);
+    group_assert_caught_up(g, g->other);
+    scene_close(&s);
+}
+
+/* ABSORB-4. The last checkpoint has the group as it was before the split. */
+TEST(a_snapshot_from_before_a_split_is_not_sent)
+{
+    struct scene s;
+    size_t begun = 0;
+    scene_open(&s, 100);
+    struct group_scene *g = &s.g;
+    group_leave_behind(g);
+    const struct partition *p = group_replica(g, g->leader);
+    const uint64_t before = p->info.epoch;
+    group_split(g);
+    for (int ms = 0; p->info.epoch == before; ms++) {
+        assert_true(ms < WAIT_MS);
+        frame_world_pass(g->w, 1);
+    }
+    frame_world_heal(g->w, g->late);
+    scene_wait(&s, g->late, g->leader, BEGIN, 0);
+    group_assert_caught_up(g, g->leader);
+    for (size_t i = 0; i < s.count; i++) {
+        if (s.heard[i].kind != BEGIN)
+            continue;
+        assert_true(s.heard[i].epoch > before);
+        begun++;
+    }
+    assert_int_not_equal(begun, 0);
+    scene_close(&s);
+}
+
+/* SPLIT-3. The late follower has the entry on its disk, and does not know that it is committed.
+ * Its acknowledgement may have been the one that made the majority. */
+TEST(a_split_is_applied_before_a_snapshot_overtakes_it)
+{
+    struct scene s;
+    scene_open(&s, 100);
+    struct group_scene *g = &s.g;
+    struct node *n = frame_world_node(g->w, g->late);
+    const struct partition *p = group_replica(g, g->late);
+    const uint64_t before = p->info.epoch;
+    const struct raft_entry *e = NULL;
+    group_split(g);
+    for (int turn = 0; e == NULL || n->log.writer.written_lsn < p->logged_lsn; turn++) {
+        assert_true(turn < 100000);
+        frame_world_pass_us(g->w, 10);
+        const struct raft_entry *last = raft_entry_at(p->raft, raft_last(p->raft));
+        e = last != NULL && last->kind == LOG_SPLIT ? last : NULL;
+    }
+    assert_true(raft_applied(p->raft) < e->index);
+    group_leave_behind(g);
+    assert_int_equal(p->info.epoch, before);
+    frame_world_heal(g->w, g->late);
+    for (int turn = 0; !p->no_state; turn++) {
+        assert_true(turn < 100000);
+        frame_world_pass_us(g->w, 100);
+    }
+    assert_int_equal(g->table.partition_count, 2);
+    const struct partition *child = partitions_find(&n->partitions, g->table.partitions[1].id);
+    assert_non_null(child);
+    assert_int_not_equal(raft_applied(child->raft), 0);
+    group_assert_caught_up(g, g->leader);
+    scene_close(&s);
+}
