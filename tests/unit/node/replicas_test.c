@@ -1,0 +1,117 @@
+/* replicas_test.c - orders of the catalog to the replicas of a group of three nodes: orders that come
+ * late, and orders that must wait for the group. */
+#include "tests/check.h"
+
+#include "tests/support/group_scene.h"
+
+enum {
+    AS_OF = 1000000 /* newer than all that the catalog says by itself */
+};
+
+struct scene {
+    struct group_scene g;
+    struct buffer word;
+};
+
+static void scene_open(struct scene *s)
+{
+    struct config config;
+    *s = (struct scene){0};
+    group_configure(&config);
+    group_open(&s->g, &config);
+}
+
+static void scene_close(struct scene *s)
+{
+    group_close(&s->g);
+    buffer_deinit(&s->word);
+}
+
+static struct slice scene_word(struct scene *s, const struct partition_info *info)
+{
+    buffer_clear(&s->word);
+    partition_info_encode(&s->word, info);
+    return buffer_slice(&s->word);
+}
+
+static enum reply_code scene_order_members(struct scene *s, const struct partition_info *info)
+{
+    const struct request r = {
+        .op = REQUEST_PARTITION_MEMBERS, .partition = info->id, .group.info = scene_word(s, info)};
+    return group_ask_at_once(&s->g, s->g.leader, r);
+}
+
+/* The table is deleted. */
+static enum reply_code scene_order_close(struct scene *s, uint32_t node)
+{
+    const struct partition_info *info = &s->g.table.partitions[0];
+    const struct request r = {
+        .op = REQUEST_PARTITION_CLOSE,
+        .partition = info->id,
+        .replica = {.info = scene_word(s, info), .as_of = AS_OF, .table_deleted = true}};
+    return group_ask_at_once(&s->g, node, r);
+}
+
+TEST(a_replica_is_closed_once_no_leader_counts_on_its_promise)
+{
+    struct scene s;
+    scene_open(&s);
+    struct group_scene *g = &s.g;
+    const struct partition *p = group_replica(g, g->late);
+    assert_true(raft_is_promised(p->raft));
+    assert_int_equal(scene_order_close(&s, g->late), REPLY_UNKNOWN);
+    frame_world_pass(g->w, 100);
+    assert_ptr_equal(group_replica(g, g->late), p);
+    assert_true(raft_is_promised(p->raft));
+    assert_false(p->closing);
+    assert_int_not_equal(group_replica(g, g->leader)->led, 0);
+    scene_order_close(&s, g->leader); /* the leader resigns */
+    frame_world_pass(g->w, 1000);
+    assert_null(group_replica(g, g->late));
+    scene_close(&s);
+}
+
+TEST(an_order_about_members_removes_none_that_came_after_it)
+{
+    struct scene s;
+    scene_open(&s);
+    struct group_scene *g = &s.g;
+    const struct partition_info older = g->table.partitions[0];
+    struct partition_info newer = older;
+    const struct raft *raft = group_replica(g, g->leader)->raft;
+    newer.arrivals++;
+    for (uint32_t i = 0; i < newer.member_count; i++) {
+        if (partition_node(&newer, i) == g->late)
+            newer.members[i] =
+                raft_member_id(g->late, raft_member_generation(newer.members[i]), newer.arrivals);
+    }
+    assert_int_equal(scene_order_members(&s, &newer), REPLY_OVERLOADED);
+    frame_world_pass(g->w, 100);
+    assert_int_equal(raft_members_applied(raft)->count, older.member_count + 1);
+    assert_int_equal(scene_order_members(&s, &older), REPLY_OVERLOADED);
+    assert_int_equal(raft_members(raft)->count, older.member_count + 1);
+    scene_close(&s);
+}
+
+/* An earlier leader's members may come back. */
+TEST(members_are_as_wanted_once_their_change_is_committed)
+{
+    struct scene s;
+    scene_open(&s);
+    struct group_scene *g = &s.g;
+    struct partition_info info = g->table.partitions[0];
+    const struct raft *raft = group_replica(g, g->leader)->raft;
+    assert_int_equal(scene_order_members(&s, &info), REPLY_OK);
+    for (uint32_t i = 0; i < info.member_count; i++) {
+        if (partition_node(&info, i) == g->late)
+            info.members[i] = info.members[info.member_count - 1];
+    }
+    info.member_count--;
+    assert_int_equal(scene_order_members(&s, &info), REPLY_OVERLOADED);
+    assert_int_equal(raft_members(raft)->count, info.member_count);
+    assert_int_equal(scene_order_members(&s, &info), REPLY_OVERLOADED);
+    frame_world_pass(g->w, 100);
+    assert_int_equal(raft_members_applied(raft)->count, info.member_count);
+    assert_int_equal(scene_order_members(&s, &info), REPLY_OK);
+    scene_close(&s);
+}
