@@ -244,6 +244,41 @@ TEST(a_split_that_is_in_the_log_twice_is_done_once)
     transact_close(&s);
 }
 
+/* SPLIT-1: only a leader that is wrong proposes that. Its entry ends no node. */
+TEST(a_split_into_a_child_that_is_here_already_leaves_it_as_it_is)
+{
+    struct transact_scene s;
+    struct buffer body = {0};
+    uint8_t cut[STORAGE_KEY_BOUND_SIZE];
+    transact_open(&s);
+    scene_begin_split(&s, ALL_STAY);
+    scene_end_split(&s);
+    lone_write_all(&s.w);
+    struct node *n = s.w.node;
+    const struct partition *p = transact_partition(&s);
+    const struct partition *child = partitions_find(&n->partitions, s.w.table.partitions[1].id);
+    const uint32_t count = n->partitions.count;
+    struct partition_split again = {.parent = p->info, .child_count = 1};
+    again.children[0] = p->info;
+    again.children[0].id = child->info.id;
+    again.children[0].parent = p->info.id;
+    again.children[0].lo = storage_key_write_bound(cut, s.w.table.id, ALL_STAY / 2);
+    again.parent.hi = again.children[0].lo;
+    again.parent.epoch++;
+    partition_split_encode(&body, &again);
+    struct request r = {
+        .op = REQUEST_PARTITION_SPLIT, .partition = p->info.id, .split.bytes = buffer_slice(&body)};
+    lone_ask(&s.w, &r);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    assert_int_equal(p->info.epoch, again.parent.epoch);
+    assert_int_equal(n->partitions.count, count);
+    assert_ptr_equal(partitions_find(&n->partitions, child->info.id), child);
+    assert_true(slice_equal(child->info.lo, s.w.table.partitions[1].lo));
+    buffer_deinit(&body);
+    transact_close(&s);
+}
+
 /* The catalog may know a newer set of indexes than the entries before the split. */
 TEST(a_child_has_the_indexes_that_its_parent_has_at_the_split)
 {
