@@ -430,7 +430,7 @@ static bool node_link_send(void *context, uint64_t link, struct slice frame)
     must(reply_decode(frame, &r) == STATUS_OK);
     if (link == VISITOR && w->answered != NULL) {
         w->answered(w->context, p->process.number, &r);
-    } else if (link == ASKER && r.code == REPLY_OK) {
+    } else if (link == ASKER && r.code == REPLY_OK && r.id == p->asked) {
         buffer_clear(p->answer);
         buffer_append_slice(p->answer, reply_bytes(&r));
     }
@@ -464,7 +464,9 @@ void node_process_ask(struct node_process *p, const struct request *r, struct bu
     if (p->suspended)
         return;
     p->answer = answer;
-    node_server_request(p->server, ASKER, r);
+    struct request asked = *r;
+    asked.id = ++p->asked;
+    node_server_request(p->server, ASKER, &asked);
     node_turn_want(p);
 }
 

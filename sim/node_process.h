@@ -99,6 +99,7 @@ struct node_process {
     scheduler_run *ambush;
     void *ambush_context;  /* borrows */
     struct buffer *answer; /* borrows; for node_process_ask */
+    uint64_t asked;        /* the number of that question: answers to earlier ones come too late */
     bool refused;          /* the last frame closed its link */
 };
 

@@ -95,7 +95,7 @@ class Mover(Worker):
 
     def insist(self, receipt, items):
         """With the same token, until the outcome is known or the time is up."""
-        lost = False
+        lost = poor = False
         while True:
             try:
                 self.source.choice(self.clients).call("TransactWriteItems", TransactItems=items,
@@ -111,7 +111,8 @@ class Mover(Worker):
                     self.cancelled.append(receipt)
                     return
                 lost |= refused.status == 500
-            if self.stopping.is_set():
+                poor = "ConditionalCheckFailed" in refused.text  # the giver may stay so for long
+            if self.stopping.is_set() or poor:
                 self.unknown += lost
                 return
             self.again += 1

@@ -114,8 +114,8 @@ MISTAKE(an_old_global_row_stays, RAFT_MUTATION_KEEP_OLD_GLOBAL, 1, GLOBAL_INDEXE
 MISTAKE(a_new_index_lacks_an_older_item, RAFT_MUTATION_SKIP_FILL, 1, GLOBAL_INDEXES)
 MISTAKE(a_new_leader_forgets_changes, RAFT_MUTATION_FORGET_FEED, 1,
         .faults = FAULT(CRASH) | FAULT(CUT), GLOBAL_INDEXES)
-MISTAKE(a_backlog_without_bound, RAFT_MUTATION_NO_BACKLOG_BOUND, 2,
-        .faults = FAULT(CRASH) | FAULT(CUT), GLOBAL_INDEXES)
+MISTAKE(a_backlog_without_bound, RAFT_MUTATION_NO_BACKLOG_BOUND, 3,
+        EXTRA(SCARCE_INDEX), .faults_forced = true, GLOBAL_INDEXES)
 /* A base leader stands still with a row on its way, and its successor writes the row anew.
  * index_sessions_test finds both every time. */
 LONG_MISTAKE(a_row_of_a_closed_session, RAFT_MUTATION_ANY_SESSION, 1, FORCED(FAULT(PAUSE)), GLOBAL_INDEXES)
