@@ -342,6 +342,34 @@ TEST(a_request_with_a_home_is_done_there_only)
     limiter_scene_deinit(&s);
 }
 
+/* The token was done in shard 1 when there were two, and its sender has heard of none of that. Shard 0
+ * is its home again, and does not know it. */
+TEST(a_request_with_a_home_is_refused_if_its_sender_has_missed_a_change)
+{
+    struct limiter_scene s;
+    (void)state;
+    limiter_scene_init_daily(&s, NOW_MS);
+    limiter_scene_assert_takes(&s, 0, 1);
+    limiter_scene_learn(&s);
+    const struct limiter_shards first = s.known;
+    limiter_scene_double(&s);
+    limiter_scene_open(&s, 1);
+    struct limiter_command m = limiter_scene_command(&s, LIMITER_TAKE, 1);
+    m.homed = true;
+    m.home = 0xabcd7;
+    assert_int_equal(limiter_scene_run(&s, &m), LIMITER_DONE);
+    limiter_scene_halve(&s);
+    m.shard = 0;
+    for (int verb = LIMITER_TAKE; verb <= LIMITER_ADJUST; verb++) {
+        m.verb = (uint8_t)verb;
+        m.known = first;
+        assert_int_equal(limiter_scene_run(&s, &m), LIMITER_ELSEWHERE);
+        m.known = s.known; /* it has heard of all, and asked where the token belonged meanwhile */
+        assert_int_equal(limiter_scene_run(&s, &m), LIMITER_DONE);
+    }
+    limiter_scene_deinit(&s);
+}
+
 TEST(an_adjustment_may_make_debt_and_never_fills_above_the_share)
 {
     struct limiter_scene s;
