@@ -479,6 +479,18 @@ void lone_cut_table(struct lone_node *w)
     buffer_deinit(&body);
 }
 
+void lone_tell_partition(struct lone_node *w, const struct partition_info *info)
+{
+    struct buffer word = {0};
+    partition_info_encode(&word, info);
+    struct request r = {.op = REQUEST_PARTITION_OPEN,
+                        .partition = info->id,
+                        .epoch = info->epoch,
+                        .replica = {.info = buffer_slice(&word), .as_of = UINT64_MAX / 2}};
+    lone_ask(w, &r);
+    buffer_deinit(&word);
+}
+
 void lone_assert_verified(struct lone_node *w, int64_t items)
 {
     struct node_verification v;

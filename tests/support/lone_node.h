@@ -145,5 +145,8 @@ void lone_fetch_table(struct lone_node *w);
 void lone_table_op(struct lone_node *w, enum request_op op, int64_t rcu, int64_t wcu);
 /* Asks for a cut of the table's first partition in the middle of all hashes. */
 void lone_cut_table(struct lone_node *w);
+/* A word of the catalog for a partition that is open here, by hand. The catalog itself knows nothing
+ * of it. */
+void lone_tell_partition(struct lone_node *w, const struct partition_info *info);
 /* Checks that every item is whole and every count true. */
 void lone_assert_verified(struct lone_node *w, int64_t items);

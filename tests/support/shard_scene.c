@@ -59,16 +59,9 @@ void shards_tell(struct shards_scene *s, uint32_t partition, uint64_t salting)
 {
     struct partition_info info =
         partitions_find(&s->w.node->partitions, s->w.table.partitions[partition].id)->info;
-    struct buffer word = {0};
     info.salting = salting;
     info.indexes_version = 100 + ++s->told;
-    partition_info_encode(&word, &info);
-    struct request r = {.op = REQUEST_PARTITION_OPEN,
-                        .partition = info.id,
-                        .epoch = info.epoch,
-                        .replica = {.info = buffer_slice(&word), .as_of = UINT64_MAX / 2}};
-    lone_ask(&s->w, &r);
-    buffer_deinit(&word);
+    lone_tell_partition(&s->w, &info);
 }
 
 void shards_salt(struct shards_scene *s, uint32_t partition, uint64_t salting)

@@ -442,6 +442,30 @@ TEST(an_expiry_is_a_deletion_and_no_part_of_a_transaction)
     scene_close(&s);
 }
 
+/* EXPIRY-2. Else items would stay until the next round is due. The catalog names no attribute in
+ * between; this word does without. */
+TEST(another_attribute_begins_a_round_at_once)
+{
+    struct scene s;
+    scene_init(&s);
+    lone_open_table(&s.w, 100, 100);
+    scene_clock(&s);
+    scene_ttl(&s, TTL_ENABLING, "x");
+    scene_clock(&s);
+    scene_put(&s, 1, -10);
+    struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
+    for (int ms = 0; p->expiry == NULL || p->expiry->on; ms++, scene_pass(&s, 1))
+        assert_true(ms < WINDOW_MS);
+    assert_true(scene_has(&s, 1));
+    struct partition_info info = p->info;
+    info.ttl = slice_of("t");
+    info.indexes_version++;
+    lone_tell_partition(&s.w, &info);
+    scene_pass(&s, WINDOW_MS / 10);
+    assert_false(scene_has(&s, 1));
+    scene_close(&s);
+}
+
 /* A round of another leader, or of another range, or an answer to its deletions. */
 TEST(a_round_that_is_over_reads_nothing_and_hears_no_answer)
 {
