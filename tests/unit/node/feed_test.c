@@ -2,180 +2,69 @@
 #include "base/config.h"
 #include "base/gac_policy.h"
 #include "engine/catalog/split.h"
-#include "engine/index/index.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/transaction_messages.h"
-#include "engine/node/feed_internal.h"
-#include "engine/node/node_internal.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
-#include "tests/support/lone_node.h"
+#include "tests/support/indexed_scene.h"
 
 enum {
     NAMES = 40
 };
 
-struct scene {
-    struct lone_node w;
-    struct buffer indexes;
-    struct buffer globals;
-    struct buffer table_bytes;
-    struct arena arena;
-    struct table index;
-};
-
-/* A table with an index by v, which has so many write units per second. */
-static void scene_open(struct scene *s, int64_t index_wcu)
-{
-    struct index x = {.name = slice_of("by-v"),
-                      .partition_count = 1,
-                      .keys = {{slice_of("v"), ATTR_BINARY}},
-                      .projection = PROJECT_ALL};
-    const struct index_set set = {{slice_of("id"), ATTR_STRING}, {{NULL, 0}, 0}, 1, 0, &x};
-    const struct table_spec throughput = {.name = x.name,
-                                          .partition_key = x.keys[0],
-                                          .billing = BILLING_PROVISIONED,
-                                          .rcu = 10,
-                                          .wcu = index_wcu};
-    struct buffer spec = {0};
-    *s = (struct scene){0};
-    lone_init(&s->w, PROFILE_STRICT);
-    index_set_encode(&s->indexes, &set);
-    table_spec_encode(&spec, &throughput);
-    buffer_append_sized(&s->globals, buffer_slice(&spec));
-    buffer_deinit(&spec);
-    s->w.indexes = buffer_slice(&s->indexes);
-    s->w.globals = buffer_slice(&s->globals);
-}
-
-static void scene_fetch_index(struct scene *s)
-{
-    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t/by-v")};
-    lone_ask(&s->w, &r);
-    lone_assert_answer(&s->w, REPLY_OK);
-    buffer_set(&s->table_bytes, buffer_slice(&lone_answer(&s->w)->body));
-    arena_reset(&s->arena);
-    assert_int_equal(table_decode(buffer_slice(&s->table_bytes), &s->arena, &s->index), STATUS_OK);
-    assert_int_equal(s->index.index_of, s->w.table.id);
-}
-
-static void scene_table(struct scene *s)
-{
-    lone_open_table(&s->w, 1000, 1000);
-    scene_fetch_index(s);
-}
-
-static void scene_close(struct scene *s)
-{
-    lone_deinit(&s->w);
-    buffer_deinit(&s->indexes);
-    buffer_deinit(&s->globals);
-    buffer_deinit(&s->table_bytes);
-    arena_deinit(&s->arena);
-}
-
-static void scene_pass(struct scene *s, int64_t ms)
-{
-    for (int64_t i = 0; i < ms; i++) {
-        lone_pass(&s->w, 1);
-        lone_write_all(&s->w);
-    }
-}
-
-/* The rows of the index. */
-static uint32_t scene_rows(struct scene *s)
-{
-    const struct partition_info *p = &s->index.partitions[0];
-    struct request r = {.op = REQUEST_RANGE, .partition = p->id, .epoch = p->epoch};
-    r.range.lo = p->lo;
-    r.range.hi = p->hi;
-    r.range.bytes_max = PAGE_SIZE_MAX;
-    r.range.count_only = true;
-    lone_ask(&s->w, &r);
-    lone_assert_answer(&s->w, REPLY_OK);
-    return lone_answer(&s->w)->count;
-}
-
-/* Whether the index has a row of the name with this version. */
-static bool scene_has(struct scene *s, uint32_t name, uint32_t version)
-{
-    const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
-    struct buffer key = {0};
-    lone_key(&s->w, name);
-    struct slice item_key = buffer_slice(&s->w.key);
-    storage_key_skip_hash(&item_key);
-    storage_key_append_collection(&key, s->index.id, &v);
-    buffer_append_slice(&key, item_key);
-    const struct partition_info *p = table_partition_of(&s->index, buffer_slice(&key));
-    struct request r = {.op = REQUEST_GET, .partition = p->id, .epoch = p->epoch};
-    r.get.key = buffer_slice(&key);
-    r.get.consistent = true;
-    lone_ask(&s->w, &r);
-    lone_assert_answer(&s->w, REPLY_OK);
-    buffer_deinit(&key);
-    return lone_answer(&s->w)->found;
-}
-
-static void scene_put(struct scene *s, uint32_t name, uint32_t version)
-{
-    lone_put_sized(&s->w, name, version, 10);
-    lone_write_all(&s->w);
-    lone_assert_answer(&s->w, REPLY_OK);
-}
-
 TEST(an_index_gets_the_rows_that_follow_from_the_items)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
     for (uint32_t name = 0; name < NAMES; name++)
-        scene_put(&s, name, 7);
-    scene_pass(&s, 100);
-    assert_int_equal(scene_rows(&s), NAMES);
-    scene_put(&s, 3, 8); /* moves */
-    scene_put(&s, 4, 9); /* moves twice before the index hears of it */
-    scene_put(&s, 4, 10);
+        indexed_put(&s, name, 7);
+    indexed_pass(&s, 100);
+    assert_int_equal(indexed_rows(&s), NAMES);
+    indexed_put(&s, 3, 8); /* moves */
+    indexed_put(&s, 4, 9); /* moves twice before the index hears of it */
+    indexed_put(&s, 4, 10);
     lone_ask_for(&s.w, REQUEST_DELETE, 5);
     lone_write_all(&s.w);
-    scene_pass(&s, 100);
-    assert_int_equal(scene_rows(&s), NAMES - 1);
-    assert_true(scene_has(&s, 3, 8));
-    assert_false(scene_has(&s, 3, 7));
-    assert_true(scene_has(&s, 4, 10));
-    assert_false(scene_has(&s, 4, 7));
-    assert_false(scene_has(&s, 4, 9));
-    assert_false(scene_has(&s, 5, 7));
+    indexed_pass(&s, 100);
+    assert_int_equal(indexed_rows(&s), NAMES - 1);
+    assert_true(indexed_has(&s, 3, 8));
+    assert_false(indexed_has(&s, 3, 7));
+    assert_true(indexed_has(&s, 4, 10));
+    assert_false(indexed_has(&s, 4, 7));
+    assert_false(indexed_has(&s, 4, 9));
+    assert_false(indexed_has(&s, 5, 7));
     lone_assert_verified(&s.w, 2 * (NAMES - 1));
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 TEST(changes_outlive_a_crash)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
-    scene_put(&s, 1, 1);
-    scene_pass(&s, 50);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 1);
+    indexed_pass(&s, 50);
     for (uint32_t version = 2; version < 6; version++) {
-        scene_put(&s, 1, version);
-        scene_put(&s, 2, version);
+        indexed_put(&s, 1, version);
+        indexed_put(&s, 2, version);
         lone_crash(&s.w);
     }
-    scene_pass(&s, 200);
-    assert_int_equal(scene_rows(&s), 2);
-    assert_true(scene_has(&s, 1, 5));
-    assert_true(scene_has(&s, 2, 5));
+    indexed_pass(&s, 200);
+    assert_int_equal(indexed_rows(&s), 2);
+    assert_true(indexed_has(&s, 1, 5));
+    assert_true(indexed_has(&s, 2, 5));
     lone_assert_verified(&s.w, 4);
     lone_checkpoint_all(&s.w);
     lone_crash(&s.w);
-    scene_pass(&s, 50);
+    indexed_pass(&s, 50);
     lone_assert_verified(&s.w, 4);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 /* Cuts the index in the middle of its hashes: each half has half of its units. */
-static void scene_cut_index(struct scene *s)
+static void scene_cut_index(struct indexed_scene *s)
 {
     struct buffer body = {0};
     uint8_t cut[STORAGE_KEY_BOUND_SIZE];
@@ -188,15 +77,15 @@ static void scene_cut_index(struct scene *s)
     table_split_encode(&body, &split);
     struct request r = {.op = REQUEST_TABLE_SPLIT, .cut.split = buffer_slice(&body)};
     lone_ask(&s->w, &r);
-    scene_pass(s, 500);
+    indexed_pass(s, 500);
     lone_assert_answer(&s->w, REPLY_OK);
-    scene_fetch_index(s);
+    indexed_fetch(s);
     assert_int_equal(s->index.partition_count, 2);
     buffer_deinit(&body);
 }
 
 /* A version from `from` on whose rows lie in this half of the index. */
-static uint32_t scene_version_in(struct scene *s, uint32_t half, uint32_t from)
+static uint32_t scene_version_in(struct indexed_scene *s, uint32_t half, uint32_t from)
 {
     struct buffer key = {0};
     for (;; from++) {
@@ -214,30 +103,30 @@ static uint32_t scene_version_in(struct scene *s, uint32_t half, uint32_t from)
  * again: the row that was written is an old one now. FEED-1. */
 TEST(a_row_that_was_written_in_a_failed_round_goes_when_the_item_changes_again)
 {
-    struct scene s;
-    scene_open(&s, 2);
+    struct indexed_scene s;
+    indexed_open(&s, 2);
     lone_set(&s.w, "index_backlog_ms", "3600000");
-    scene_table(&s);
+    indexed_table(&s);
     scene_cut_index(&s);
     const uint32_t first = scene_version_in(&s, 0, 10), other = scene_version_in(&s, 0, first + 1);
     const uint32_t second = scene_version_in(&s, 1, 10),
                    third = scene_version_in(&s, 1, second + 1);
-    scene_put(&s, 1, first);
-    scene_pass(&s, 5000);
-    assert_true(scene_has(&s, 1, first));
-    scene_put(&s, 2, other); /* takes the only unit of the first half */
-    scene_pass(&s, 2);
-    assert_true(scene_has(&s, 2, other));
-    scene_put(&s, 1, second);
-    scene_pass(&s, 2);
-    assert_true(scene_has(&s, 1, second));
-    assert_true(scene_has(&s, 1, first)); /* refused */
-    scene_put(&s, 1, third);
-    scene_pass(&s, 20000);
-    assert_true(scene_has(&s, 1, third));
-    assert_false(scene_has(&s, 1, second));
-    assert_false(scene_has(&s, 1, first));
-    scene_close(&s);
+    indexed_put(&s, 1, first);
+    indexed_pass(&s, 5000);
+    assert_true(indexed_has(&s, 1, first));
+    indexed_put(&s, 2, other); /* takes the only unit of the first half */
+    indexed_pass(&s, 2);
+    assert_true(indexed_has(&s, 2, other));
+    indexed_put(&s, 1, second);
+    indexed_pass(&s, 2);
+    assert_true(indexed_has(&s, 1, second));
+    assert_true(indexed_has(&s, 1, first)); /* refused */
+    indexed_put(&s, 1, third);
+    indexed_pass(&s, 20000);
+    assert_true(indexed_has(&s, 1, third));
+    assert_false(indexed_has(&s, 1, second));
+    assert_false(indexed_has(&s, 1, first));
+    indexed_close(&s);
 }
 
 /* Found by seed 22001740: a piece that took longer than its caller waits was refused to whoever asked
@@ -248,43 +137,36 @@ TEST(a_piece_that_is_asked_for_again_is_answered_once_it_is_done)
         ITEMS = 3,
         MOST_MS = 20000
     };
-    struct scene s;
-    scene_open(&s, 1);
-    scene_table(&s);
+    struct indexed_scene s;
+    indexed_open(&s, 1);
+    indexed_table(&s);
     for (uint32_t name = 0; name < ITEMS; name++)
-        scene_put(&s, name, 7);
-    for (int ms = 0; scene_rows(&s) < ITEMS; ms += 100, scene_pass(&s, 100))
+        indexed_put(&s, name, 7);
+    for (int ms = 0; indexed_rows(&s) < ITEMS; ms += 100, indexed_pass(&s, 100))
         assert_true(ms < MOST_MS);
     struct request r = lone_request(&s.w, REQUEST_INDEX_FILL, 0);
     request_edit_fill(&r)->from = s.w.table.partitions[0].lo;
     request_edit_fill(&r)->index = s.index.id;
     lone_ask(&s.w, &r);
-    scene_pass(&s, 250);
+    indexed_pass(&s, 250);
     assert_int_equal(s.w.answer_count, 0);
     const uint64_t again = lone_ask(&s.w, &r);
-    for (int ms = 0; s.w.answer_count == 0; ms += 100, scene_pass(&s, 100))
+    for (int ms = 0; s.w.answer_count == 0; ms += 100, indexed_pass(&s, 100))
         assert_true(ms < MOST_MS);
     lone_assert_answer(&s.w, REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->id, again);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
-static enum reply_code scene_say_indexes(struct scene *s, uint32_t version, struct slice indexes)
+static enum reply_code scene_say_indexes(struct indexed_scene *s, uint32_t version,
+                                         struct slice indexes)
 {
     struct partition_info info = s->w.table.partitions[0];
-    struct buffer word = {0};
     info.indexes = indexes;
     info.indexes_version = version;
-    partition_info_encode(&word, &info);
-    const struct request r = {.op = REQUEST_PARTITION_OPEN,
-                              .partition = info.id,
-                              .epoch = info.epoch,
-                              .replica = {.info = buffer_slice(&word), .as_of = UINT64_MAX / 2}};
-    struct request copy = r;
-    lone_ask(&s->w, &copy);
-    for (int ms = 0; s->w.answer_count == 0; ms++, scene_pass(s, 1))
+    lone_tell_partition(&s->w, &info);
+    for (int ms = 0; s->w.answer_count == 0; ms++, indexed_pass(s, 1))
         assert_true(ms < 1000);
-    buffer_deinit(&word);
     return lone_answer(&s->w)->code;
 }
 
@@ -292,37 +174,37 @@ static enum reply_code scene_say_indexes(struct scene *s, uint32_t version, stru
  * former indexes back, and the present ones lacked what was written until the next word. */
 TEST(an_older_word_of_the_indexes_changes_nothing)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
     const struct slice none = {NULL, 0}, indexes = buffer_slice(&s.indexes);
     assert_int_equal(scene_say_indexes(&s, 7, none), REPLY_OVERLOADED); /* it is on its way */
-    scene_pass(&s, 20);
+    indexed_pass(&s, 20);
     assert_int_equal(scene_say_indexes(&s, 7, none), REPLY_OK);
     assert_int_equal(scene_say_indexes(&s, 6, indexes), REPLY_STALE_MAP);
-    scene_pass(&s, 20);
-    scene_put(&s, 1, 7);
-    scene_pass(&s, 100);
-    assert_int_equal(scene_rows(&s), 0);
-    scene_close(&s);
+    indexed_pass(&s, 20);
+    indexed_put(&s, 1, 7);
+    indexed_pass(&s, 100);
+    assert_int_equal(indexed_rows(&s), 0);
+    indexed_close(&s);
 }
 
 /* The index takes one unit a second. */
 TEST(an_index_that_does_not_keep_up_holds_writes_up)
 {
-    struct scene s;
+    struct indexed_scene s;
     uint32_t done = 0;
-    scene_open(&s, 1);
+    indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_bytes", "65536");
     lone_set(&s.w, "index_backlog_ms", "3600000");
-    scene_table(&s);
+    indexed_table(&s);
     const struct answer *a;
     do {
         lone_put_sized(&s.w, done, 7, 10);
         lone_write_all(&s.w);
         a = lone_answer(&s.w);
         done += a->code == REPLY_OK;
-        scene_pass(&s, 2);
+        indexed_pass(&s, 2);
     } while (a->code == REPLY_OK && done < 5000);
     lone_put_sized(&s.w, done, 7, 10);
     a = lone_answer(&s.w);
@@ -334,31 +216,31 @@ TEST(an_index_that_does_not_keep_up_holds_writes_up)
     assert_true(done > 500 && done < 2000); /* some 60 bytes each */
     lone_ask_for(&s.w, REQUEST_GET, 1);     /* reads go on */
     lone_assert_answer(&s.w, REPLY_OK);
-    scene_pass(&s, 5000);
-    scene_put(&s, done, 7); /* and after a while so do writes */
-    scene_close(&s);
+    indexed_pass(&s, 5000);
+    indexed_put(&s, done, 7); /* and after a while so do writes */
+    indexed_close(&s);
 }
 
 TEST(an_index_that_lags_too_long_holds_writes_up)
 {
-    struct scene s;
-    scene_open(&s, 1);
+    struct indexed_scene s;
+    indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "2000");
-    scene_table(&s);
+    indexed_table(&s);
     for (uint32_t name = 0; name < 10; name++)
-        scene_put(&s, name, 7);
-    scene_pass(&s, 2500);
+        indexed_put(&s, name, 7);
+    indexed_pass(&s, 2500);
     lone_put_sized(&s.w, 10, 7, 10);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
     assert_int_equal(lone_answer(&s.w)->verdict.reason, ADMIT_REFUSED_INDEX);
-    scene_pass(&s, 12000);
-    assert_int_equal(scene_rows(&s), 10);
-    scene_put(&s, 10, 7);
-    scene_close(&s);
+    indexed_pass(&s, 12000);
+    assert_int_equal(indexed_rows(&s), 10);
+    indexed_put(&s, 10, 7);
+    indexed_close(&s);
 }
 
 /* Requests that the index's partition has refused so far. */
-static int64_t scene_refused(struct scene *s)
+static int64_t scene_refused(struct indexed_scene *s)
 {
     struct request r = {.op = REQUEST_STATS};
     struct partition_stats stats;
@@ -377,19 +259,19 @@ static int64_t scene_refused(struct scene *s)
 /* Else each refusal would cost a read of every item that waits, and a request for many of them. */
 TEST(an_index_that_refuses_is_asked_for_few_rows_at_a_time)
 {
-    struct scene s;
-    scene_open(&s, 1);
+    struct indexed_scene s;
+    indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "3600000");
-    scene_table(&s);
+    indexed_table(&s);
     for (uint32_t name = 0; name < 300; name++)
-        scene_put(&s, name, 7);
-    scene_pass(&s, 10000);
+        indexed_put(&s, name, 7);
+    indexed_pass(&s, 10000);
     const int64_t before = scene_refused(&s);
-    const uint32_t rows = scene_rows(&s);
-    scene_pass(&s, 20000);
-    assert_true(scene_rows(&s) >= rows + 10); /* each waits for a second, or for up to two */
+    const uint32_t rows = indexed_rows(&s);
+    indexed_pass(&s, 20000);
+    assert_true(indexed_rows(&s) >= rows + 10); /* each waits for a second, or for up to two */
     assert_true(scene_refused(&s) <= before + 40);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 /* Where data is not resident no piece is read before a reader thread has had its pages. */
@@ -398,12 +280,12 @@ TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
     enum {
         COLD_NAMES = TOUCHES_MAX / 2 /* each row is touched, too */
     };
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
     for (uint32_t name = 0; name < COLD_NAMES; name++)
-        scene_put(&s, name, 7);
-    scene_pass(&s, 100);
+        indexed_put(&s, name, 7);
+    indexed_pass(&s, 100);
     lone_checkpoint_all(&s.w);
     s.w.resident_max = 0;
     lone_crash(&s.w);
@@ -415,37 +297,37 @@ TEST(a_cold_piece_is_touched_before_an_index_is_filled_with_it)
     assert_int_equal(s.w.touch_count, 1);
     assert_int_equal(s.w.touches[0].bytes, FEED_FILL_BYTES);
     assert_int_equal(slice_compare(s.w.touches[0].key, p->lo), 0);
-    scene_pass(&s, 100);
+    indexed_pass(&s, 100);
     assert_int_equal(s.w.touch_count, 1); /* nothing goes on meanwhile */
     assert_int_equal(s.w.answer_count, 0);
     for (int i = 0; i < 1000 && s.w.answer_count == 0; i++) {
         while (s.w.touch_count > 0) /* of the rows too */
             lone_touch_end(&s.w, s.w.touch_count - 1);
-        scene_pass(&s, 1);
+        indexed_pass(&s, 1);
     }
     lone_assert_answer(&s.w, REPLY_OK);
     assert_int_equal(lone_answer(&s.w)->id, id);
     assert_int_equal(slice_compare(buffer_slice(&lone_answer(&s.w)->last), p->hi), 0);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 /* The allocation of an index is 2 units of writes and 10 of reads. */
 TEST(routers_keep_the_limit_of_an_indexs_reads_and_its_partitions_that_of_rows)
 {
-    struct scene s;
-    scene_open(&s, 2);
+    struct indexed_scene s;
+    indexed_open(&s, 2);
     s.w.gac = 1 + GAC_LEASE;
     s.w.config.profile = PROFILE_RESEARCH; /* with GAC, partitions burst without limit */
     lone_set(&s.w, "partition_policy", "burst");
-    scene_table(&s);
+    indexed_table(&s);
     for (uint32_t name = 0; name < NAMES / 4; name++)
-        scene_put(&s, name, 7);
-    scene_pass(&s, 100);
-    assert_in_range(scene_rows(&s), 2, 3);
-    scene_pass(&s, 900);
+        indexed_put(&s, name, 7);
+    indexed_pass(&s, 100);
+    assert_in_range(indexed_rows(&s), 2, 3);
+    indexed_pass(&s, 900);
     for (int i = 0; i < 100; i++)
-        assert_in_range(scene_rows(&s), 2, 5);
-    scene_close(&s);
+        assert_in_range(indexed_rows(&s), 2, 5);
+    indexed_close(&s);
 }
 
 /* ---- what is prepared or proposed ---- */
@@ -457,8 +339,8 @@ struct prepared_part {
     struct transaction_part part;
 };
 
-static enum reply_code scene_prepare(struct scene *s, struct prepared_part *t, uint32_t name,
-                                     uint32_t version)
+static enum reply_code scene_prepare(struct indexed_scene *s, struct prepared_part *t,
+                                     uint32_t name, uint32_t version)
 {
     struct request r = lone_request(&s->w, REQUEST_PUT, name);
     *t = (struct prepared_part){.token = {(uint8_t)name}};
@@ -474,7 +356,7 @@ static enum reply_code scene_prepare(struct scene *s, struct prepared_part *t, u
     return lone_answer(&s->w)->code;
 }
 
-static enum reply_code scene_decide(struct scene *s, struct prepared_part *t)
+static enum reply_code scene_decide(struct indexed_scene *s, struct prepared_part *t)
 {
     struct request r = {.op = REQUEST_TRANSACT_DECIDE,
                         .partition = s->w.table.partitions[0].id,
@@ -490,91 +372,76 @@ static enum reply_code scene_decide(struct scene *s, struct prepared_part *t)
     return lone_answer(&s->w)->code;
 }
 
-static const struct partition *scene_base(struct scene *s)
-{
-    return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
-}
-
-static size_t scene_backlog(struct scene *s)
-{
-    return feeds_lag(&s->w.node->feeds, scene_base(s)).bytes;
-}
-
 /* FEED-2: back-pressure may refuse to prepare, and never what is prepared. */
 TEST(a_part_that_is_prepared_is_done_however_far_an_index_lags)
 {
-    struct scene s;
+    struct indexed_scene s;
     struct prepared_part t, refused;
-    scene_open(&s, 1);
+    indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "2000");
     lone_set(&s.w, "transaction_decide_ms", "60000");
-    scene_table(&s);
+    indexed_table(&s);
     for (uint32_t name = 0; name < 10; name++)
-        scene_put(&s, name, 7);
+        indexed_put(&s, name, 7);
     assert_int_equal(scene_prepare(&s, &t, 20, 8), REPLY_OK);
-    scene_pass(&s, 2500);
+    indexed_pass(&s, 2500);
     assert_int_equal(scene_prepare(&s, &refused, 21, 8), REPLY_THROTTLED);
     assert_int_equal(scene_decide(&s, &t), REPLY_OK);
     assert_int_equal(lone_get(&s.w, 20), 8);
     buffer_deinit(&refused.anchor);
     buffer_deinit(&refused.bytes);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 TEST(what_is_prepared_has_its_room_until_it_is_done)
 {
-    struct scene s;
+    struct indexed_scene s;
     struct prepared_part t;
-    scene_open(&s, 1);
-    scene_table(&s);
-    const size_t before = scene_backlog(&s);
+    indexed_open(&s, 1);
+    indexed_table(&s);
+    const size_t before = indexed_backlog(&s);
     assert_int_equal(scene_prepare(&s, &t, 20, 8), REPLY_OK);
-    const size_t room = scene_backlog(&s) - before;
+    const size_t room = indexed_backlog(&s) - before;
     assert_true(room > 0);
     lone_crash(&s.w); /* a new leader takes the room anew */
-    assert_int_equal(scene_backlog(&s), before + room);
+    assert_int_equal(indexed_backlog(&s), before + room);
     assert_int_equal(scene_decide(&s, &t), REPLY_OK);
-    assert_int_equal(scene_backlog(&s), before + room); /* the change itself, once */
-    assert_int_equal(transactions_feed_bytes(scene_base(&s)), 0);
-    scene_pass(&s, 5000);
-    assert_int_equal(scene_backlog(&s), 0);
-    scene_close(&s);
+    assert_int_equal(indexed_backlog(&s), before + room); /* the change itself, once */
+    assert_int_equal(transactions_feed_bytes(indexed_base(&s)), 0);
+    indexed_pass(&s, 5000);
+    assert_int_equal(indexed_backlog(&s), 0);
+    indexed_close(&s);
 }
 
 /* FEED-4: a new leader does not take old changes for new ones. */
 TEST(a_backlog_is_as_old_as_its_changes_also_for_a_new_leader)
 {
-    struct scene s;
-    scene_open(&s, 1);
+    struct indexed_scene s;
+    indexed_open(&s, 1);
     lone_set(&s.w, "index_backlog_ms", "2000");
-    scene_table(&s);
+    indexed_table(&s);
     for (uint32_t name = 0; name < 10; name++)
-        scene_put(&s, name, 7);
-    scene_pass(&s, 1500);
+        indexed_put(&s, name, 7);
+    indexed_pass(&s, 1500);
     lone_crash(&s.w);
-    scene_pass(&s, 1000);
+    indexed_pass(&s, 1000);
     lone_put_sized(&s.w, 10, 7, 10);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
     assert_int_equal(lone_answer(&s.w)->verdict.reason, ADMIT_REFUSED_INDEX);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 /* ---- a feed that is not what it was ---- */
-
-static struct feed *scene_feed(struct scene *s)
-{
-    return feed_live(&s->w.node->feeds, scene_base(s));
-}
 
 /* FEED-3: a row is never sent twice in a session. The index's disk is slower than a call's
  * patience. */
 TEST(a_row_is_asked_for_once_however_long_it_takes)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
-    scene_put(&s, 1, 7);
-    scene_pass(&s, 100);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 7);
+    indexed_pass(&s, 100);
     lone_put_sized(&s.w, 2, 7, 10);
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0); /* applied: its row is on its way */
@@ -584,23 +451,23 @@ TEST(a_row_is_asked_for_once_however_long_it_takes)
     for (int ms = 0; ms < 700; ms++)
         lone_pass(&s.w, 1);
     assert_int_equal(s.w.node->proposals.count, proposed);
-    scene_pass(&s, 100);
-    assert_int_equal(scene_rows(&s), 2);
-    scene_close(&s);
+    indexed_pass(&s, 100);
+    assert_int_equal(indexed_rows(&s), 2);
+    indexed_close(&s);
 }
 
 /* Between the end of a term and the end of the turn. */
 TEST(a_feed_of_another_term_takes_nothing_and_hears_no_answer)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
-    scene_put(&s, 1, 7);
-    scene_pass(&s, 100);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 7);
+    indexed_pass(&s, 100);
     lone_put_sized(&s.w, 2, 7, 10);
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0);
-    struct feed *f = scene_feed(&s);
+    struct feed *f = indexed_feed(&s);
     for (int ms = 0; f->calls == 0; ms++, lone_pass(&s.w, 1))
         assert_true(ms < 100);
     struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
@@ -608,46 +475,46 @@ TEST(a_feed_of_another_term_takes_nothing_and_hears_no_answer)
     const struct call_answer answer = {
         .kind = CALL_INDEX_ROW, .subject = p->info.id, .reply = &done};
     p->led++;
-    assert_null(scene_feed(&s));
+    assert_null(indexed_feed(&s));
     feeds_answered(&s.w.node->feeds, &answer);
     p->led--;
     assert_int_equal(f->calls, 1);
-    scene_pass(&s, 100);
+    indexed_pass(&s, 100);
     assert_int_equal(f->calls, 0);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 /* What it has proposed to delete would be proposed again. */
 TEST(a_feed_begins_anew_once_what_is_proposed_is_applied)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
-    scene_put(&s, 1, 7);
-    scene_pass(&s, 100);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 7);
+    indexed_pass(&s, 100);
     struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
     lone_put_sized(&s.w, 2, 7, 10);
     assert_true(lone_write_begin(&s.w));
     feeds_begin(&s.w.node->feeds, p);
     lone_pass(&s.w, 1);
-    assert_true(scene_feed(&s)->lost);
+    assert_true(indexed_feed(&s)->lost);
     lone_write_end(&s.w, 0);
     lone_pass(&s.w, 1);
-    assert_false(scene_feed(&s)->lost);
-    scene_pass(&s, 100);
-    assert_int_equal(scene_rows(&s), 2);
-    scene_close(&s);
+    assert_false(indexed_feed(&s)->lost);
+    indexed_pass(&s, 100);
+    assert_int_equal(indexed_rows(&s), 2);
+    indexed_close(&s);
 }
 
 /* FEED-2, and MOVE-2 for an item that would leave. */
 TEST(while_changes_are_not_known_none_is_added_and_no_item_leaves)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
-    scene_put(&s, 1, 7);
-    scene_pass(&s, 100);
-    const struct partition *p = scene_base(&s);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 7);
+    indexed_pass(&s, 100);
+    const struct partition *p = indexed_base(&s);
     struct feeds *feeds = &s.w.node->feeds;
     struct buffer item = {0};
     buffer_set(&item, lone_item(&s.w, 7, 10));
@@ -655,19 +522,19 @@ TEST(while_changes_are_not_known_none_is_added_and_no_item_leaves)
     const struct slice key = buffer_slice(&s.w.key);
     env_begin_event(&s.w.node->env, s.w.now);
     assert_true(feeds_let_go(feeds, p, key, buffer_slice(&item)));
-    scene_feed(&s)->lost = true;
+    indexed_feed(&s)->lost = true;
     assert_false(feeds_let_go(feeds, p, key, buffer_slice(&item)));
-    scene_feed(&s)->lost = false;
-    scene_feed(&s)->unread = true;
+    indexed_feed(&s)->lost = false;
+    indexed_feed(&s)->unread = true;
     lone_put_sized(&s.w, 2, 7, 10);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_THROTTLED);
-    scene_feed(&s)->unread = false;
-    scene_put(&s, 2, 7);
+    indexed_feed(&s)->unread = false;
+    indexed_put(&s, 2, 7);
     buffer_deinit(&item);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
-static enum reply_code scene_fill(struct scene *s, struct slice from)
+static enum reply_code scene_fill(struct indexed_scene *s, struct slice from)
 {
     struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);
     *request_edit_fill(&r) = (struct request_fill){from, s->index.id};
@@ -675,47 +542,33 @@ static enum reply_code scene_fill(struct scene *s, struct slice from)
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
-/* The item's deletion at its old place, which its move prepares. */
-static enum reply_code scene_leave(struct scene *s, uint32_t name)
-{
-    struct request r = lone_request(&s->w, REQUEST_DELETE, name);
-    struct transaction_part part = {.id = {1, 1}, .anchor = r.write.key};
-    struct buffer bytes = {0};
-    transaction_part_walk(&(struct codec){.out = &bytes}, &part);
-    r.write.transaction = buffer_slice(&bytes);
-    r.write.moves = true;
-    lone_ask(&s->w, &r);
-    buffer_deinit(&bytes);
-    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
-}
-
 /* MOVE-2: the feed hears of the write when it is applied, and would tell indexes of it after the
  * new place has. */
 TEST(an_item_does_not_leave_while_a_write_of_it_is_in_flight)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
-    scene_put(&s, 1, 7);
-    scene_pass(&s, 100);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 7);
+    indexed_pass(&s, 100);
     lone_put_sized(&s.w, 1, 7, 20); /* the index's row stays where it is */
-    assert_int_equal(scene_leave(&s, 1), REPLY_OVERLOADED);
+    assert_int_equal(indexed_leave(&s, 1), REPLY_OVERLOADED);
     lone_write_all(&s.w);
-    scene_pass(&s, 100);
-    assert_int_equal(scene_leave(&s, 1), REPLY_UNKNOWN); /* it is on its way */
+    indexed_pass(&s, 100);
+    assert_int_equal(indexed_leave(&s, 1), REPLY_UNKNOWN); /* it is on its way */
     /* Nor is it filled into an index: the row would come after that of its new place. */
     assert_int_equal(scene_fill(&s, s.w.table.partitions[0].lo), REPLY_OVERLOADED);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 /* Writes that were proposed for the table's former indexes say nothing of the new one. */
 TEST(an_index_is_filled_after_writes_that_do_not_know_it_and_piece_by_piece)
 {
-    struct scene s;
-    scene_open(&s, 1);
-    scene_table(&s);
+    struct indexed_scene s;
+    indexed_open(&s, 1);
+    indexed_table(&s);
     for (uint32_t name = 0; name < 3; name++)
-        scene_put(&s, name, 7);
+        indexed_put(&s, name, 7);
     struct partition *p = partitions_find(&s.w.node->partitions, s.w.table.partitions[0].id);
     const struct slice lo = s.w.table.partitions[0].lo;
     struct buffer other = {0};
@@ -728,31 +581,31 @@ TEST(an_index_is_filled_after_writes_that_do_not_know_it_and_piece_by_piece)
     assert_int_equal(scene_fill(&s, buffer_slice(&other)),
                      REPLY_OVERLOADED); /* one is on its way */
     buffer_deinit(&other);
-    scene_close(&s);
+    indexed_close(&s);
 }
 
 /* The feed begins while the store cannot be read. */
 TEST(changes_that_cannot_be_read_are_not_taken_for_done)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
     struct node *n = s.w.node;
     for (uint32_t name = 0; name < NAMES; name++)
-        scene_put(&s, name, 7);
+        indexed_put(&s, name, 7);
     env_begin_event(&n->env, s.w.now);
     s.w.medium.unreadable = true;
     feeds_begin(&n->feeds, partitions_find(&n->partitions, s.w.table.partitions[0].id));
     feeds_end_turn(&n->feeds);
     s.w.medium.unreadable = false;
     lone_take_effects(&s.w);
-    scene_pass(&s, 500);
-    assert_int_equal(scene_rows(&s), NAMES);
-    scene_close(&s);
+    indexed_pass(&s, 500);
+    assert_int_equal(indexed_rows(&s), NAMES);
+    indexed_close(&s);
 }
 
 /* A step of a merge, without the catalog, whose map stays as it is. */
-static void scene_merge(struct scene *s, enum merge_step step, uint64_t epoch)
+static void scene_merge(struct indexed_scene *s, enum merge_step step, uint64_t epoch)
 {
     struct partition_info p = s->w.table.partitions[0];
     struct buffer body = {0};
@@ -770,31 +623,31 @@ static void scene_merge(struct scene *s, enum merge_step step, uint64_t epoch)
 /* Behind the entry that freezes, entries change nothing: writes, and deletions of what indexes have. */
 TEST(a_merge_that_is_given_up_leaves_no_backlog)
 {
-    struct scene s;
-    scene_open(&s, 1000);
-    scene_table(&s);
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
     const uint64_t epoch = s.w.table.partitions[0].epoch;
     for (uint32_t name = 0; name < 10; name++)
-        scene_put(&s, name, 7);
-    scene_pass(&s, 100);
+        indexed_put(&s, name, 7);
+    indexed_pass(&s, 100);
     lone_put_sized(&s.w, 10, 7, 10);
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0); /* applied: its row is on its way */
     assert_true(lone_write_begin(&s.w));
     scene_merge(&s, MERGE_FREEZE, epoch); /* behind the row */
     lone_put_sized(&s.w, 11, 7, 10);      /* behind the entry that freezes */
-    const uint64_t last = raft_last(scene_base(&s)->raft);
+    const uint64_t last = raft_last(indexed_base(&s)->raft);
     lone_write_end(&s.w, 0); /* the index has the row: the change is to be deleted */
-    for (int ms = 0; raft_last(scene_base(&s)->raft) == last; ms++, lone_pass(&s.w, 1))
+    for (int ms = 0; raft_last(indexed_base(&s)->raft) == last; ms++, lone_pass(&s.w, 1))
         assert_true(ms < 100);
-    assert_int_equal(scene_base(&s)->frozen.index, 0);
+    assert_int_equal(indexed_base(&s)->frozen.index, 0);
     lone_write_all(&s.w);
     s.w.answer_count = 0;
     scene_merge(&s, MERGE_THAW, epoch + 1);
-    scene_pass(&s, 200);
+    indexed_pass(&s, 200);
     s.w.table.partitions[0].epoch++;
-    assert_int_equal(scene_base(&s)->proposed_feed_bytes, 0);
-    assert_int_equal(scene_backlog(&s), 0);
-    scene_put(&s, 12, 7);
-    scene_close(&s);
+    assert_int_equal(indexed_base(&s)->proposed_feed_bytes, 0);
+    assert_int_equal(indexed_backlog(&s), 0);
+    indexed_put(&s, 12, 7);
+    indexed_close(&s);
 }

@@ -1,0 +1,133 @@
+/* indexed_scene.c - puts items, and looks for their rows in the index. */
+#include "tests/support/indexed_scene.h"
+
+#include "base/config.h"
+#include "engine/index/index.h"
+#include "engine/item/storage_key.h"
+#include "engine/message/message.h"
+#include "engine/transaction/transaction.h"
+#include "tests/check.h"
+
+void indexed_open(struct indexed_scene *s, int64_t index_wcu)
+{
+    struct index x = {.name = slice_of("by-v"),
+                      .partition_count = 1,
+                      .keys = {{slice_of("v"), ATTR_BINARY}},
+                      .projection = PROJECT_ALL};
+    const struct index_set set = {{slice_of("id"), ATTR_STRING}, {{NULL, 0}, 0}, 1, 0, &x};
+    const struct table_spec throughput = {.name = x.name,
+                                          .partition_key = x.keys[0],
+                                          .billing = BILLING_PROVISIONED,
+                                          .rcu = 10,
+                                          .wcu = index_wcu};
+    struct buffer spec = {0};
+    *s = (struct indexed_scene){0};
+    lone_init(&s->w, PROFILE_STRICT);
+    index_set_encode(&s->indexes, &set);
+    table_spec_encode(&spec, &throughput);
+    buffer_append_sized(&s->globals, buffer_slice(&spec));
+    buffer_deinit(&spec);
+    s->w.indexes = buffer_slice(&s->indexes);
+    s->w.globals = buffer_slice(&s->globals);
+}
+
+void indexed_fetch(struct indexed_scene *s)
+{
+    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t/by-v")};
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    buffer_set(&s->table_bytes, buffer_slice(&lone_answer(&s->w)->body));
+    arena_reset(&s->arena);
+    assert_int_equal(table_decode(buffer_slice(&s->table_bytes), &s->arena, &s->index), STATUS_OK);
+    assert_int_equal(s->index.index_of, s->w.table.id);
+}
+
+void indexed_table(struct indexed_scene *s)
+{
+    lone_open_table(&s->w, 1000, 1000);
+    indexed_fetch(s);
+}
+
+void indexed_close(struct indexed_scene *s)
+{
+    lone_deinit(&s->w);
+    buffer_deinit(&s->indexes);
+    buffer_deinit(&s->globals);
+    buffer_deinit(&s->table_bytes);
+    arena_deinit(&s->arena);
+}
+
+void indexed_pass(struct indexed_scene *s, int64_t ms)
+{
+    for (int64_t i = 0; i < ms; i++) {
+        lone_pass(&s->w, 1);
+        lone_write_all(&s->w);
+    }
+}
+
+uint32_t indexed_rows(struct indexed_scene *s)
+{
+    const struct partition_info *p = &s->index.partitions[0];
+    struct request r = {.op = REQUEST_RANGE, .partition = p->id, .epoch = p->epoch};
+    r.range.lo = p->lo;
+    r.range.hi = p->hi;
+    r.range.bytes_max = PAGE_SIZE_MAX;
+    r.range.count_only = true;
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    return lone_answer(&s->w)->count;
+}
+
+bool indexed_has(struct indexed_scene *s, uint32_t name, uint32_t version)
+{
+    const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
+    struct buffer key = {0};
+    lone_key(&s->w, name);
+    struct slice item_key = buffer_slice(&s->w.key);
+    storage_key_skip_hash(&item_key);
+    storage_key_append_collection(&key, s->index.id, &v);
+    buffer_append_slice(&key, item_key);
+    const struct partition_info *p = table_partition_of(&s->index, buffer_slice(&key));
+    struct request r = {.op = REQUEST_GET, .partition = p->id, .epoch = p->epoch};
+    r.get.key = buffer_slice(&key);
+    r.get.consistent = true;
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    buffer_deinit(&key);
+    return lone_answer(&s->w)->found;
+}
+
+void indexed_put(struct indexed_scene *s, uint32_t name, uint32_t version)
+{
+    lone_put_sized(&s->w, name, version, 10);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_OK);
+}
+
+const struct partition *indexed_base(struct indexed_scene *s)
+{
+    return partitions_find(&s->w.node->partitions, s->w.table.partitions[0].id);
+}
+
+size_t indexed_backlog(struct indexed_scene *s)
+{
+    return feeds_lag(&s->w.node->feeds, indexed_base(s)).bytes;
+}
+
+struct feed *indexed_feed(struct indexed_scene *s)
+{
+    return feed_live(&s->w.node->feeds, indexed_base(s));
+}
+
+enum reply_code indexed_leave(struct indexed_scene *s, uint32_t name)
+{
+    struct request r = lone_request(&s->w, REQUEST_DELETE, name);
+    struct transaction_part part = {.id = {1, 1}, .anchor = r.write.key};
+    struct buffer bytes = {0};
+    transaction_part_walk(&(struct codec){.out = &bytes}, &part);
+    r.write.transaction = buffer_slice(&bytes);
+    r.write.moves = true;
+    lone_ask(&s->w, &r);
+    buffer_deinit(&bytes);
+    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
+}

@@ -1,0 +1,38 @@
+/* indexed_scene.h - a lone node whose table has a global index, `by-v`: by the versions of items. */
+#pragma once
+
+#include "engine/node/feed_internal.h"
+#include "engine/node/node_internal.h"
+#include "tests/support/lone_node.h"
+
+struct indexed_scene {
+    struct lone_node w;
+    struct buffer indexes;
+    struct buffer globals;
+    struct buffer table_bytes;
+    struct arena arena;
+    struct table index; /* as the catalog says */
+};
+
+/* The index has so many write units per second. There is no table yet. */
+void indexed_open(struct indexed_scene *s, int64_t index_wcu);
+/* Opens the node, and creates the table. */
+void indexed_table(struct indexed_scene *s);
+void indexed_close(struct indexed_scene *s);
+/* Fetches the index's table again. */
+void indexed_fetch(struct indexed_scene *s);
+/* Lets time pass, and writes what is to be written. */
+void indexed_pass(struct indexed_scene *s, int64_t ms);
+void indexed_put(struct indexed_scene *s, uint32_t name, uint32_t version);
+/* The rows of the index, which has one partition. */
+uint32_t indexed_rows(struct indexed_scene *s);
+/* Whether the index has a row of the name with this version. */
+bool indexed_has(struct indexed_scene *s, uint32_t name, uint32_t version);
+/* The answer to the deletion of an item at its old place, which its move prepares. REPLY_UNKNOWN: it is
+ * on its way. */
+enum reply_code indexed_leave(struct indexed_scene *s, uint32_t name);
+/* The table's partition, and its feed. */
+const struct partition *indexed_base(struct indexed_scene *s);
+struct feed *indexed_feed(struct indexed_scene *s);
+/* Bytes that the index lacks. */
+size_t indexed_backlog(struct indexed_scene *s);
