@@ -1,0 +1,94 @@
+/* What comes while a feed has a round on its way, and rounds whose outcome is not known. */
+#include "tests/check.h"
+#include "tests/support/indexed_scene.h"
+
+/* The item has a new version, whose row is proposed and not written yet. */
+static void scene_begin_round(struct indexed_scene *s, uint32_t name, uint32_t version)
+{
+    lone_put_sized(&s->w, name, version, 10);
+    assert_true(lone_write_begin(&s->w));
+    lone_write_end(&s->w, 0); /* applied: the round begins */
+    for (int ms = 0; s->w.node->proposals.count == 0; ms++, lone_pass(&s->w, 1))
+        assert_true(ms < 100);
+}
+
+/* FEED-1: the round's end deletes only the changes that the round has covered. */
+TEST(a_change_that_comes_during_a_round_has_a_round_of_its_own)
+{
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 7);
+    indexed_pass(&s, 100);
+    scene_begin_round(&s, 1, 8);
+    lone_put_sized(&s.w, 1, 9, 10); /* in one batch of the log with the row */
+    lone_write_all(&s.w);
+    indexed_pass(&s, 100);
+    assert_true(indexed_has(&s, 1, 9));
+    assert_false(indexed_has(&s, 1, 8));
+    assert_false(indexed_has(&s, 1, 7));
+    assert_int_equal(indexed_backlog(&s), 0);
+    lone_assert_verified(&s.w, 2);
+    indexed_close(&s);
+}
+
+/* MOVE-2: the round may come to the index after the item's new place has told it more. */
+TEST(an_item_does_not_leave_while_indexes_lack_a_change_of_it)
+{
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 7);
+    indexed_put(&s, 2, 7);
+    indexed_pass(&s, 100);
+    scene_begin_round(&s, 1, 8);
+    assert_int_equal(indexed_leave(&s, 1), REPLY_OVERLOADED);
+    assert_int_equal(indexed_leave(&s, 2), REPLY_UNKNOWN); /* it has a session, and no change */
+    indexed_pass(&s, 100);
+    assert_int_equal(indexed_leave(&s, 1), REPLY_UNKNOWN);
+    indexed_close(&s);
+}
+
+/* Ends the touches from this place on, and those that follow from them. */
+static void scene_end_touches(struct indexed_scene *s, size_t from)
+{
+    for (int ms = 0; ms < 100; ms++) {
+        while (s->w.touch_count > from)
+            lone_touch_end(&s->w, s->w.touch_count - 1);
+        indexed_pass(s, 1);
+    }
+}
+
+/* FEED-3. The first row waits for its page for longer than the feed waits for the row. When the row
+ * comes, the index has newer ones of the item. */
+TEST(a_row_of_unknown_outcome_does_not_come_after_newer_ones)
+{
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 7);
+    indexed_pass(&s, 100);
+    lone_checkpoint_all(&s.w);
+    s.w.resident_max = 0;
+    lone_crash(&s.w);
+    lone_put_sized(&s.w, 1, 8, 10);
+    assert_int_equal(s.w.touch_count, 1); /* the item's page */
+    lone_touch_end(&s.w, 0);
+    for (int ms = 0; s.w.touch_count < 2; ms++, indexed_pass(&s, 1))
+        assert_true(ms < 100);
+    /* One row goes, one comes: the later one is held up. */
+    struct touch t = s.w.touches[0];
+    s.w.touches[0] = s.w.touches[1];
+    s.w.touches[1] = t;
+    scene_end_touches(&s, 1);
+    assert_false(indexed_has(&s, 1, 7));
+    lone_put_sized(&s.w, 1, 9, 10);
+    indexed_pass(&s, FEED_PATIENCE_MS);
+    scene_end_touches(&s, 1);
+    assert_true(indexed_has(&s, 1, 9));
+    assert_int_equal(indexed_backlog(&s), 0);
+    scene_end_touches(&s, 0);
+    assert_true(indexed_has(&s, 1, 9));
+    lone_assert_verified(&s.w, 2);
+    indexed_close(&s);
+}
