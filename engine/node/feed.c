@@ -506,6 +506,9 @@ struct instant feeds_deadline(const struct feeds *feeds)
                 at = instant_earlier(at, f->again_at);
             continue;
         }
+        const struct partition *p = partitions_find(feeds->partitions, f->partition);
+        if (p != NULL && p->frozen.index != 0) /* the thaw begins it anew */
+            continue;
         LIST_FOREACH (t, &f->targets, place) {
             if (!TAILQ_EMPTY(&t->waiting) && feed_target_room(t) > 0 && f->calls < FEED_CALLS_MAX)
                 at = instant_earlier(at, t->until);

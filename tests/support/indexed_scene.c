@@ -78,15 +78,21 @@ uint32_t indexed_rows(struct indexed_scene *s)
     return lone_answer(&s->w)->count;
 }
 
-bool indexed_has(struct indexed_scene *s, uint32_t name, uint32_t version)
+void indexed_row_key(struct indexed_scene *s, uint32_t name, uint32_t version, struct buffer *out)
 {
     const struct attr v = {ATTR_BINARY, slice_make(&version, sizeof version)};
-    struct buffer key = {0};
     lone_key(&s->w, name);
     struct slice item_key = buffer_slice(&s->w.key);
     storage_key_skip_hash(&item_key);
-    storage_key_append_collection(&key, s->index.id, &v);
-    buffer_append_slice(&key, item_key);
+    buffer_clear(out);
+    storage_key_append_collection(out, s->index.id, &v);
+    buffer_append_slice(out, item_key);
+}
+
+bool indexed_has(struct indexed_scene *s, uint32_t name, uint32_t version)
+{
+    struct buffer key = {0};
+    indexed_row_key(s, name, version, &key);
     const struct partition_info *p = table_partition_of(&s->index, buffer_slice(&key));
     struct request r = {.op = REQUEST_GET, .partition = p->id, .epoch = p->epoch};
     r.get.key = buffer_slice(&key);
@@ -130,4 +136,19 @@ enum reply_code indexed_leave(struct indexed_scene *s, uint32_t name)
     lone_ask(&s->w, &r);
     buffer_deinit(&bytes);
     return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
+}
+
+void indexed_merge(struct indexed_scene *s, enum merge_step step, uint64_t epoch)
+{
+    struct partition_info p = s->w.table.partitions[0];
+    struct buffer body = {0};
+    p.merge = step;
+    p.merge_with = 4000000000;
+    p.epoch = epoch;
+    partition_info_encode(&body, &p);
+    struct request r = {
+        .op = REQUEST_PARTITION_MERGE, .partition = p.id, .group.info = buffer_slice(&body)};
+    lone_ask(&s->w, &r);
+    s->w.answer_count = 0;
+    buffer_deinit(&body);
 }

@@ -26,6 +26,8 @@ void indexed_pass(struct indexed_scene *s, int64_t ms);
 void indexed_put(struct indexed_scene *s, uint32_t name, uint32_t version);
 /* The rows of the index, which has one partition. */
 uint32_t indexed_rows(struct indexed_scene *s);
+/* The storage key of the name's row, at this version. */
+void indexed_row_key(struct indexed_scene *s, uint32_t name, uint32_t version, struct buffer *out);
 /* Whether the index has a row of the name with this version. */
 bool indexed_has(struct indexed_scene *s, uint32_t name, uint32_t version);
 /* The answer to the deletion of an item at its old place, which its move prepares. REPLY_UNKNOWN: it is
@@ -36,3 +38,5 @@ const struct partition *indexed_base(struct indexed_scene *s);
 struct feed *indexed_feed(struct indexed_scene *s);
 /* Bytes that the index lacks. */
 size_t indexed_backlog(struct indexed_scene *s);
+/* A step of a merge, without the catalog, whose map stays as it is. */
+void indexed_merge(struct indexed_scene *s, enum merge_step step, uint64_t epoch);

@@ -92,3 +92,37 @@ TEST(a_row_of_unknown_outcome_does_not_come_after_newer_ones)
     lone_assert_verified(&s.w, 2);
     indexed_close(&s);
 }
+
+/* ---- frozen ---- */
+
+/* The item has version 7 in the index, and 8 in a partition that is frozen before its feed can run. */
+static void scene_freeze_behind_write(struct indexed_scene *s)
+{
+    indexed_open(s, 1000);
+    indexed_table(s);
+    indexed_put(s, 1, 7);
+    indexed_pass(s, 100);
+    lone_put_sized(&s->w, 1, 8, 10);
+    indexed_merge(s, MERGE_FREEZE, s->w.table.partitions[0].epoch);
+    lone_write_all(&s->w);
+    assert_int_not_equal(indexed_base(s)->frozen.index, 0);
+}
+
+/* The feed's items stay where they are: none of them is a reason to wake. */
+TEST(a_node_rests_while_a_feed_is_frozen)
+{
+    struct indexed_scene s;
+    scene_freeze_behind_write(&s);
+    for (int ms = 0; ms < 100; ms++) {
+        indexed_pass(&s, 1);
+        for (int i = 0; i < 3; i++)
+            lone_pass(&s.w, 0);
+        assert_true(instant_before(s.w.now, node_deadline(s.w.node)));
+    }
+    indexed_merge(&s, MERGE_THAW, s.w.table.partitions[0].epoch + 1);
+    indexed_pass(&s, 100);
+    s.w.table.partitions[0].epoch++;
+    assert_true(indexed_has(&s, 1, 8));
+    assert_int_equal(indexed_backlog(&s), 0);
+    indexed_close(&s);
+}

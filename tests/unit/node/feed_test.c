@@ -604,22 +604,6 @@ TEST(changes_that_cannot_be_read_are_not_taken_for_done)
     indexed_close(&s);
 }
 
-/* A step of a merge, without the catalog, whose map stays as it is. */
-static void scene_merge(struct indexed_scene *s, enum merge_step step, uint64_t epoch)
-{
-    struct partition_info p = s->w.table.partitions[0];
-    struct buffer body = {0};
-    p.merge = step;
-    p.merge_with = 4000000000;
-    p.epoch = epoch;
-    partition_info_encode(&body, &p);
-    struct request r = {
-        .op = REQUEST_PARTITION_MERGE, .partition = p.id, .group.info = buffer_slice(&body)};
-    lone_ask(&s->w, &r);
-    s->w.answer_count = 0;
-    buffer_deinit(&body);
-}
-
 /* Behind the entry that freezes, entries change nothing: writes, and deletions of what indexes have. */
 TEST(a_merge_that_is_given_up_leaves_no_backlog)
 {
@@ -634,8 +618,8 @@ TEST(a_merge_that_is_given_up_leaves_no_backlog)
     assert_true(lone_write_begin(&s.w));
     lone_write_end(&s.w, 0); /* applied: its row is on its way */
     assert_true(lone_write_begin(&s.w));
-    scene_merge(&s, MERGE_FREEZE, epoch); /* behind the row */
-    lone_put_sized(&s.w, 11, 7, 10);      /* behind the entry that freezes */
+    indexed_merge(&s, MERGE_FREEZE, epoch); /* behind the row */
+    lone_put_sized(&s.w, 11, 7, 10);        /* behind the entry that freezes */
     const uint64_t last = raft_last(indexed_base(&s)->raft);
     lone_write_end(&s.w, 0); /* the index has the row: the change is to be deleted */
     for (int ms = 0; raft_last(indexed_base(&s)->raft) == last; ms++, lone_pass(&s.w, 1))
@@ -643,7 +627,7 @@ TEST(a_merge_that_is_given_up_leaves_no_backlog)
     assert_int_equal(indexed_base(&s)->frozen.index, 0);
     lone_write_all(&s.w);
     s.w.answer_count = 0;
-    scene_merge(&s, MERGE_THAW, epoch + 1);
+    indexed_merge(&s, MERGE_THAW, epoch + 1);
     indexed_pass(&s, 200);
     s.w.table.partitions[0].epoch++;
     assert_int_equal(indexed_base(&s)->proposed_feed_bytes, 0);
