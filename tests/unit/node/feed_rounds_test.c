@@ -1,4 +1,5 @@
 /* What comes while a feed has a round on its way, and rounds whose outcome is not known. */
+#include "engine/message/index_messages.h"
 #include "tests/check.h"
 #include "tests/support/indexed_scene.h"
 
@@ -124,5 +125,50 @@ TEST(a_node_rests_while_a_feed_is_frozen)
     s.w.table.partitions[0].epoch++;
     assert_true(indexed_has(&s, 1, 8));
     assert_int_equal(indexed_backlog(&s), 0);
+    indexed_close(&s);
+}
+
+/* As the feed of the partition that takes over does. */
+static uint64_t scene_successor_session(struct indexed_scene *s)
+{
+    const struct partition_info *p = &s->index.partitions[0], *base = &s->w.table.partitions[0];
+    struct request r = {.op = REQUEST_INDEX_SESSION, .partition = p->id, .epoch = p->epoch};
+    *request_edit_session(&r) = (struct request_session){base->lo, base->hi};
+    lone_ask(&s->w, &r);
+    lone_assert_answer(&s->w, REPLY_OK);
+    return lone_answer(&s->w)->session;
+}
+
+static enum reply_code scene_successor_write(struct indexed_scene *s, uint64_t session,
+                                             enum request_op op, uint32_t version)
+{
+    struct buffer key = {0};
+    const struct partition_info *p = &s->index.partitions[0];
+    indexed_row_key(s, 1, version, &key);
+    struct request r = {.op = op,
+                        .partition = p->id,
+                        .epoch = p->epoch,
+                        .write = {.key = buffer_slice(&key), .session = session}};
+    if (op == REQUEST_PUT)
+        r.write.item = lone_item(&s->w, version, 10);
+    lone_ask(&s->w, &r);
+    lone_write_all(&s->w);
+    buffer_deinit(&key);
+    return lone_answer(&s->w)->code;
+}
+
+/* FEED-1. Another partition has taken over the item, and its feed has brought the index up to date. The
+ * leader of the frozen one does not know it yet, and its group may still confirm it. */
+TEST(a_frozen_feed_writes_nothing_behind_its_successor)
+{
+    struct indexed_scene s;
+    scene_freeze_behind_write(&s);
+    const uint64_t session = scene_successor_session(&s);
+    assert_int_equal(scene_successor_write(&s, session, REQUEST_DELETE, 7), REPLY_OK);
+    assert_int_equal(scene_successor_write(&s, session, REQUEST_PUT, 9), REPLY_OK);
+    indexed_pass(&s, 1000);
+    assert_false(indexed_has(&s, 1, 8));
+    assert_true(indexed_has(&s, 1, 9));
+    assert_int_equal(scene_successor_write(&s, session, REQUEST_PUT, 9), REPLY_OK);
     indexed_close(&s);
 }
