@@ -4,6 +4,7 @@
 #include "base/config.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/move_messages.h"
+#include "engine/message/transaction_messages.h"
 #include "tests/check.h"
 
 void shards_init(struct shards_scene *s)
@@ -187,4 +188,34 @@ void shards_index_by_version(struct shards_scene *s, bool local)
         {slice_of("id"), ATTR_STRING}, {slice_of("n"), ATTR_STRING}, 1, local, s->all};
     index_set_encode(&s->indexes, &s->set);
     s->w.indexes = buffer_slice(&s->indexes);
+}
+
+void shards_part_deinit(struct shards_part *t)
+{
+    buffer_deinit(&t->anchor);
+    buffer_deinit(&t->bytes);
+}
+
+struct request shards_part_request(struct shards_scene *s, struct shards_part *t, uint32_t name,
+                                   uint32_t shard)
+{
+    *t = (struct shards_part){.token = {7}};
+    buffer_set(&t->anchor, shards_key(s, name, shard));
+    t->part = (struct transaction_part){.id = {1, 1},
+                                        .anchor = buffer_slice(&t->anchor),
+                                        .token = slice_make(t->token, sizeof t->token)};
+    transaction_part_walk(&(struct codec){.out = &t->bytes}, &t->part);
+    struct request r = shards_request(s, REQUEST_PUT, t->part.anchor);
+    r.write.key = t->part.anchor;
+    r.write.item = lone_item(&s->w, OLD, 10);
+    r.write.transaction = buffer_slice(&t->bytes);
+    return r;
+}
+
+struct request shards_part_decide(struct shards_scene *s, const struct shards_part *t)
+{
+    struct request r = shards_request(s, REQUEST_TRANSACT_DECIDE, t->part.anchor);
+    *request_edit_transaction(&r) = (struct request_transaction){
+        .key = t->part.anchor, .id_high = 1, .id_low = 1, .token = t->part.token};
+    return r;
 }

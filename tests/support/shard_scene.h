@@ -5,6 +5,7 @@
 
 #include "engine/node/node_internal.h"
 #include "engine/sharding/salting.h"
+#include "engine/transaction/transaction.h"
 #include "tests/support/lone_node.h"
 
 enum {
@@ -64,3 +65,17 @@ bool shards_is_upper(struct shards_scene *s, uint32_t shard);
 uint32_t shards_mover_to(struct shards_scene *s, bool other);
 /* Gives the table that is made next an index by `v`. */
 void shards_index_by_version(struct shards_scene *s, bool local);
+
+/* A part of another transaction, which is its anchor. */
+struct shards_part {
+    uint8_t token[TRANSACTION_TOKEN_SIZE];
+    struct buffer anchor, bytes;
+    struct transaction_part part;
+};
+
+/* The request that locks the item in this shard, and puts version OLD. It lends until the part goes. */
+struct request shards_part_request(struct shards_scene *s, struct shards_part *t, uint32_t name,
+                                   uint32_t shard);
+/* The request that decides. */
+struct request shards_part_decide(struct shards_scene *s, const struct shards_part *t);
+void shards_part_deinit(struct shards_part *t);
