@@ -13,9 +13,8 @@ enum {
 void stream_trims_begin(struct stream_trims *trims, struct partition *p)
 {
     p->stream.sweeping = p->stream.more = false;
-    p->stream.trimming = 0;
-    if (p->led != p->stream.term)
-        p->stream.changing = 0;
+    if (p->led != p->stream.term) /* else the entry that trims may be on its way (TRIM-1) */
+        p->stream.trimming = p->stream.changing = 0;
     p->stream.term = p->led;
     buffer_clear(&p->stream.expired);
     if (p->led == 0 || (p->stream.rows.count == 0 && !stream_rows_on(p)))

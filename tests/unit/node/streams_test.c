@@ -560,17 +560,31 @@ TEST(old_records_are_trimmed)
     lone_deinit(&w);
 }
 
+enum {
+    TRIMMED = 20 /* records of that many items, which are to be trimmed after 10 s */
+};
+
+static const struct partition *trimmed_partition(struct lone_node *w)
+{
+    return partitions_find(&w->node->partitions, w->table.partitions[0].id);
+}
+
+static void open_trimmed(struct lone_node *w)
+{
+    lone_init(w, PROFILE_OFF);
+    lone_set(w, "stream_retention_ms", "10000");
+    w->stream = 1 + STREAM_NEW_IMAGE;
+    lone_open_table(w, 10, 10);
+    for (uint32_t i = 0; i < TRIMMED; i++)
+        put(w, i, 10 + i);
+}
+
 /* TRIM-1: nothing more is deleted before that is on the disk. */
 TEST(records_are_trimmed_by_one_entry_at_a_time)
 {
     struct lone_node w;
-    lone_init(&w, PROFILE_OFF);
-    lone_set(&w, "stream_retention_ms", "10000");
-    w.stream = 1 + STREAM_NEW_IMAGE;
-    lone_open_table(&w, 10, 10);
-    for (uint32_t i = 0; i < 20; i++)
-        put(&w, i, 10 + i);
-    const struct partition *p = partitions_find(&w.node->partitions, w.table.partitions[0].id);
+    open_trimmed(&w);
+    const struct partition *p = trimmed_partition(&w);
     for (int ms = 0; p->stream.trimming == 0; ms++) {
         assert_true(ms < 20000);
         lone_pass(&w, 1);
@@ -581,10 +595,43 @@ TEST(records_are_trimmed_by_one_entry_at_a_time)
     for (int ms = 0; ms < 3000; ms++)
         lone_pass(&w, 1);
     assert_true(p->stream.trimming == trimming);
-    assert_int_equal(p->stream.rows.count, 20);
+    assert_int_equal(p->stream.rows.count, TRIMMED);
     pass(&w, 3000);
     assert_int_equal(p->stream.rows.count, 0);
     assert_true(p->stream.trimming == 0);
+    lone_deinit(&w);
+}
+
+/* TRIM-1. The catalog has a word, of indexes for instance, whose entry is applied while the next one,
+ * which deletes records, is on its way. */
+TEST(a_word_of_the_catalog_has_no_record_trimmed_twice)
+{
+    struct lone_node w;
+    open_trimmed(&w);
+    const struct partition *p = trimmed_partition(&w);
+    for (int ms = 0; p->stream.expired.size == 0; ms++, lone_pass(&w, 1)) {
+        assert_true(ms < 20000);
+        lone_write_all(&w);
+    }
+    struct partition_info info = p->info;
+    info.indexes_version++;
+    lone_tell_partition(&w, &info);
+    assert_true(lone_write_begin(&w));
+    const uint64_t word = raft_last(p->raft);
+    for (int ms = 0; p->stream.trimming == 0; ms++, lone_pass(&w, 1))
+        assert_true(ms < 1000);
+    lone_write_end(&w, 0);
+    assert_int_equal(p->info.indexes_version, info.indexes_version);
+    for (int ms = 0; ms < 3000; ms++)
+        lone_pass(&w, 1);
+    assert_true(raft_last(p->raft) == word + 1);
+    pass(&w, 3000);
+    assert_int_equal(p->stream.rows.count, 0);
+    assert_int_equal(p->stream.trims, TRIMMED);
+    lone_assert_verified(&w, TRIMMED);
+    put(&w, 1, 50);
+    pass(&w, 14000);
+    assert_int_equal(p->stream.trims, TRIMMED + 1);
     lone_deinit(&w);
 }
 
