@@ -131,19 +131,12 @@ static void link_refused(void *context, uint32_t process, const char *why)
 
 /* ---- making the world ---- */
 
-static struct process *wall_process(const struct sim *s, uint32_t i)
-{
-    const uint32_t nodes = s->run.plan.nodes;
-    return i < nodes ? &s->run.world.nodes[1 + i]->process
-                     : router_process_base(s->run.world.routers[i - nodes]);
-}
-
 /* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. Short times need more.
  * */
 static void lessen_skews(struct sim *s)
 {
     for (uint32_t i = 0; i < s->run.plan.nodes + s->run.plan.routers; i++) {
-        int64_t *skew_ms = &wall_process(s, i)->wall_skew_ms;
+        int64_t *skew_ms = world_wall_skew_ms(&s->run.world, i);
         if (s->run.plan.limiters > 0)
             *skew_ms /= 2;
         if (plan_has(&s->run.plan, SIM_SHORT_TIMES))
@@ -335,22 +328,6 @@ static void create_list_follower(struct sim *s)
     s->list_follower = follows_create(&follows);
 }
 
-/* How far the wall clocks of nodes, or of nodes and routers, are apart at most. */
-static int64_t wall_spread_ms(const struct sim *s, bool routers)
-{
-    enum {
-        DRIFT_MS = 100 /* between two readings of a wall clock */
-    };
-    const struct plan *p = &s->run.plan;
-    int64_t least = INT64_MAX, most = INT64_MIN;
-    for (uint32_t i = 0; i < p->nodes + (routers ? p->routers : 0); i++) {
-        const int64_t skew_ms = wall_process(s, i)->wall_skew_ms;
-        least = skew_ms < least ? skew_ms : least;
-        most = skew_ms > most ? skew_ms : most;
-    }
-    return most - least + DRIFT_MS;
-}
-
 static void create_limits(struct sim *s)
 {
     const struct plan *p = &s->run.plan;
@@ -358,8 +335,9 @@ static void create_limits(struct sim *s)
                                           .http = group_http,
                                           .context = &s->groups[GROUP_LIMITS],
                                           .clients = p->limiters,
-                                          .nodes_spread_ms = wall_spread_ms(s, false),
-                                          .spread_ms = wall_spread_ms(s, true),
+                                          .nodes_spread_ms =
+                                              world_wall_spread_ms(&s->run.world, false),
+                                          .spread_ms = world_wall_spread_ms(&s->run.world, true),
                                           .merge_ms = config_limiter(&p->config)->limiter_merge_ms,
                                           .think_ns = p->workload.think_ns,
                                           .seed = world_seed(&s->run.world, WORLD_LIMITS, 0)};
@@ -695,7 +673,8 @@ static void calm(struct sim *s)
         set_plans(s, CLIENT_IDLE);
         tables_end(s->tables);
         /* A shard of a bucket waits until its leader's clock has reached that of an earlier one. */
-        const int64_t behind_ms = s->run.plan.limiters > 0 ? wall_spread_ms(s, false) : 0;
+        const int64_t behind_ms =
+            s->run.plan.limiters > 0 ? world_wall_spread_ms(&s->run.world, false) : 0;
         if (!sim_pass(s, sim_after(s, TABLES_S * NS_PER_S + behind_ms * NS_PER_MS), is_settled))
             waited_in_vain(s, "not every table is there after the faults have ended");
         if (!sim_pass(s, sim_after(s, limits_time(s->limits).ns), limits_are_looked_at))

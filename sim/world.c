@@ -181,6 +181,27 @@ void world_step_wall(struct world *w, uint32_t process, int64_t ms)
     p->wall_less_ms = p->wall_less_ms > ms ? p->wall_less_ms - ms : 0;
 }
 
+int64_t *world_wall_skew_ms(const struct world *w, uint32_t i)
+{
+    struct process *p = i < w->plan.nodes ? &w->nodes[1 + i]->process
+                                          : router_process_base(w->routers[i - w->plan.nodes]);
+    return &p->wall_skew_ms;
+}
+
+int64_t world_wall_spread_ms(const struct world *w, bool routers)
+{
+    enum {
+        DRIFT_MS = 100 /* between two readings of a wall clock */
+    };
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (uint32_t i = 0; i < w->plan.nodes + (routers ? w->plan.routers : 0); i++) {
+        const int64_t skew_ms = *world_wall_skew_ms(w, i);
+        least = skew_ms < least ? skew_ms : least;
+        most = skew_ms > most ? skew_ms : most;
+    }
+    return most - least + DRIFT_MS;
+}
+
 int64_t world_most_ahead_ms(const struct world *w)
 {
     int64_t all[WORLD_NODES_MAX];

@@ -100,6 +100,10 @@ void world_suspend(struct world *w, uint32_t process, struct instant until, bool
 bool world_is_up(const struct world *w, uint32_t process);
 /* A node's, a router's or a GAC server's wall clock steps. */
 void world_step_wall(struct world *w, uint32_t process, int64_t ms);
+/* How far a wall clock is ahead: of node 1 + i, or of a router behind the nodes. */
+int64_t *world_wall_skew_ms(const struct world *w, uint32_t i);
+/* How far the wall clocks of nodes, or of nodes and routers, are apart at most. */
+int64_t world_wall_spread_ms(const struct world *w, bool routers);
 /* How far the wall clocks of more than half of the nodes are ahead, each when it was ahead most;
  * below zero: behind. */
 int64_t world_most_ahead_ms(const struct world *w);
