@@ -4,10 +4,11 @@ import decimal
 import gzip
 import json
 import os
+import pathlib
 import re
 import socket
+import sys
 import threading
-import time
 import unittest
 import urllib.parse
 import urllib.request
@@ -17,6 +18,9 @@ import zlib
 import boto3
 import botocore.config
 import botocore.exceptions
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from patience import Patience  # noqa: E402
 
 URL = os.environ["WEIR_URL"]
 HOST = urllib.parse.urlsplit(URL)
@@ -277,8 +281,8 @@ class ItemTest(unittest.TestCase, Refusals):
 
         def eventually(units):
             """What eventual reads cost once all replicas have caught up: many in a row."""
-            end, row = time.monotonic() + 60, 0
-            while row < 20 and time.monotonic() < end:
+            waits, row = Patience(60), 0
+            while row < 20 and not waits.is_over():
                 row = row + 1 if read(False) == units else 0
             self.assertEqual(row, 20)
 

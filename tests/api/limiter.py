@@ -1,11 +1,14 @@
 """A client of the rate limiter that holds docs/limiter-api.yaml against each request and answer."""
 import http.client
 import pathlib
-import time
+import sys
 import urllib.parse
 import uuid
 
 import openapi
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import patience  # noqa: E402
 
 PREFIX = "/limiter/v1"
 DOCUMENT = openapi.Document(pathlib.Path(__file__).resolve().parent.parent.parent / "docs/limiter-api.yaml", PREFIX)
@@ -19,13 +22,10 @@ def new_name(prefix):
 
 def until(what, condition):
     """Polls until the condition is true; its value."""
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(POLL_S)
-    raise AssertionError(f"not within {WAIT_S} s: {what}")
+    value = patience.until(condition, WAIT_S, POLL_S)
+    if value is None:
+        raise AssertionError(f"not within {WAIT_S} s: {what}")
+    return value
 
 
 def limit(name, capacity, period_ms=60000, amount=None, **more):

@@ -18,6 +18,7 @@ import uuid
 import boto3.dynamodb.types
 import botocore.exceptions
 from suite import HEADERS, POLL_S, URL, WAIT_S, Suite, boto, keys_of, make_table, n, new_name, s, send, until
+from patience import Patience  # noqa: E402, found by suite
 
 ADMIN = os.environ["WEIR_ADMIN"]
 WEIR = os.environ["WEIR"]
@@ -42,11 +43,11 @@ def arn(name):
 
 def insist(operation, body, **lines):
     """As send, again and again while the server says that nothing was done, and that another try may help."""
-    end = time.monotonic() + 30
+    waits = Patience(WAIT_S)
     while True:
         status, answer = send(operation, body, **lines)
         kind = answer.get("__type", "").split("#")[-1]
-        if status == 200 or not (kind in LATER or status == 503) or time.monotonic() > end:
+        if status == 200 or not (kind in LATER or status == 503) or waits.is_over():
             return status, answer
         time.sleep(POLL_S)
 
@@ -186,8 +187,8 @@ class Twins(Suite):
                 status, answer = insist(operation, body)
                 yield status, renamed(bare(answer), name, "NAME")
         plain, answer = asked()
-        end = time.monotonic() + WAIT_S
-        while plain != answer and members.get("ConsistentRead") is False and time.monotonic() < end:
+        waits = Patience(WAIT_S)
+        while plain != answer and members.get("ConsistentRead") is False and not waits.is_over():
             plain, answer = asked()  # a replica was behind
         self.assertEqual(plain, answer, (operation, members))
         return answer

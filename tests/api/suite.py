@@ -5,14 +5,17 @@ import atexit
 import http.client
 import json
 import os
+import pathlib
 import sys
-import time
 import unittest
 import urllib.parse
 import uuid
 
 import boto3
 import botocore.config
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import patience  # noqa: E402
 
 URL = os.environ["WEIR_URL"]
 HOST = urllib.parse.urlsplit(URL)
@@ -96,13 +99,14 @@ def new_name():
 
 def until(test, condition, what):
     """Polls until the condition is true; its value."""
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        value = condition()
-        if value:
-            return value
-        time.sleep(POLL_S)
-    return test.fail("not within %d s: %s" % (WAIT_S, what))
+    value = patience.until(condition, WAIT_S, POLL_S)
+    return test.fail("not within %d s: %s" % (WAIT_S, what)) if value is None else value
+
+
+def await_active(name):
+    def is_active():
+        return send("DescribeTable", {"TableName": name})[1]["Table"]["TableStatus"] == "ACTIVE"
+    assert patience.until(is_active, WAIT_S, POLL_S), "the table does not become ACTIVE"
 
 
 def steady(condition):
@@ -122,10 +126,7 @@ def make_table(body):
     """Makes a table, and waits until it is ACTIVE."""
     status, answer = send("CreateTable", body)
     assert status == 200, answer
-    end = time.monotonic() + WAIT_S
-    while send("DescribeTable", {"TableName": body["TableName"]})[1]["Table"]["TableStatus"] != "ACTIVE":
-        assert time.monotonic() < end, "the table does not become ACTIVE"
-        time.sleep(POLL_S)
+    await_active(body["TableName"])
 
 
 class Suite(unittest.TestCase):

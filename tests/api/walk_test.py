@@ -25,6 +25,7 @@ import walk_model
 from suite import keys_of, n, s, send
 from walk_model import Failure, Model, Table, values
 import cases  # noqa: E402, of tests/model
+from patience import Patience  # noqa: E402, found by suite
 
 SEED = int(os.environ.get("SEED") or int.from_bytes(os.urandom(4), "big"))
 STEPS = int(os.environ.get("STEPS") or 1200)
@@ -426,13 +427,13 @@ class Walk:
                 ordered(expected)
         except Failure as failure:
             expected = failure
-        end = time.monotonic() + STALE_SECONDS
+        waits = Patience(STALE_SECONDS)
         while True:
             status, answer = send(operation, body)
             suite.SENT.clear()
             if agrees(operation, expected, status, answer):
                 break
-            if not is_eventual(operation, body) or isinstance(expected, Failure) or time.monotonic() > end:
+            if not is_eventual(operation, body) or isinstance(expected, Failure) or waits.is_over():
                 raise Differs(f"{operation} {shown(body)}\n  weir:  {status} {shown(answer)}\n  model: "
                               f"{expected if isinstance(expected, Failure) else shown(expected)}")
             self.again += 1
@@ -453,10 +454,7 @@ class Walk:
         status, answer = send("CreateTable", {"TableName": t.name, "BillingMode": "PAY_PER_REQUEST",
                                               **keys_of(*t.schema.items())})
         assert status == 200, answer
-        end = time.monotonic() + suite.WAIT_S
-        while send("DescribeTable", {"TableName": t.name})[1]["Table"]["TableStatus"] != "ACTIVE":
-            assert time.monotonic() < end, "the table does not become ACTIVE"
-            time.sleep(suite.POLL_S)
+        suite.await_active(t.name)
 
     def learn(self, t):
         """The order of the partition keys, and their segments: each key is in one, and the order is the table's."""

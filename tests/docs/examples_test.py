@@ -36,6 +36,9 @@ import time
 import urllib.error
 import urllib.request
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import patience  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIPPED = 77
 COMMAND_S = 120
@@ -290,11 +293,8 @@ def listening(port):
 
 
 def until(what, condition, seconds=READY_S):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds} s: {what}")
-        time.sleep(POLL_S)
+    if not patience.until(condition, seconds, POLL_S):
+        raise AssertionError(f"not within {seconds} s: {what}")
 
 
 def create_table(name, key):

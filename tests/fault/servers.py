@@ -12,7 +12,7 @@
         case(__doc__, run, rounds=3)
 
 - A server is ended by its process, never by name; the kernel ends it if the test dies first.
-- Nothing sleeps for a fixed time: `until` polls a condition. All waits have one bound, START_S.
+- Nothing sleeps for a fixed time: `until` polls a condition. All waits have one bound, START_S (tests/patience.py).
 - Tests run side by side: no port is given to two of them.
 """
 import argparse
@@ -33,6 +33,9 @@ import tempfile
 import threading
 import time
 import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from patience import Patience  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 POLL_S = 0.01
@@ -123,14 +126,14 @@ class Client:
 
 def until(what, condition, bound_s=START_S, poll_s=POLL_S):
     """Polls until the condition is true; its value. Fails at once when a worker has failed."""
-    end = time.monotonic() + bound_s
+    patience = Patience(bound_s)
     while True:
         for worker in Worker.at_work:
             worker.check()
         value = condition()
         if value:
             return value
-        if time.monotonic() > end:
+        if patience.is_over():
             raise AssertionError(f"not within {bound_s} s: {what}")
         time.sleep(poll_s)
 
