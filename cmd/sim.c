@@ -268,8 +268,9 @@ static const struct option sim_options[] = {
      .initial = "no limit", .help = "Begin no seed after so many seconds."},
     {"once", NULL, OPTION_FLAG, MEMBER(run.once), .help = "Do not run each seed twice."},
     {"plain", NULL, OPTION_FLAG, MEMBER(run.sim.plain),
-     .help = "One table of short keys and the same settings on every node; no drains, suspended "
-             "machines, changed settings or read errors, unless --faults names them."},
+     .help = "One table of short keys and the same settings on every node; no drains, stopped "
+             "machines, changed settings, read errors, wrong wall clocks or late bytes, unless "
+             "--faults names them."},
     {"bench", NULL, OPTION_FLAG, MEMBER(run.sim.bench),
      .help = "Measure the speed: a quiet network, no history, and the requests per second."},
     {"policy", "FILE", OPTION_CUSTOM, .take = take_policy,
