@@ -181,9 +181,8 @@ static bool replicas_owe_nothing(struct requests *requests, const struct operati
 
 /* The table is deleted. Its replicas are closed only after the leader's word that the group owes
  * nothing: without them no new leader could be elected. After its word the leader takes nothing
- * that would be owed. */
-static void replicas_agree(struct requests *requests, const struct operation *o,
-                           struct partition *p)
+ * that would be owed. A leader that was replaced does not know what its successor owes. */
+static void replicas_agree(struct requests *requests, struct operation *o, struct partition *p)
 {
     if (p == NULL) {
         env_refuse(requests->env, o, REPLY_WRONG_PARTITION,
@@ -193,7 +192,7 @@ static void replicas_agree(struct requests *requests, const struct operation *o,
         groups_refuse(requests->groups, o, p);
     } else if (proposals_split(p)) {
         env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
-    } else if (replicas_owe_nothing(requests, o, p)) {
+    } else if (requests_leads_read(requests, p, o) && replicas_owe_nothing(requests, o, p)) {
         p->ended = true;
         env_reply(requests->env, o, REPLY_OK);
     }

@@ -123,15 +123,22 @@ static uint32_t scene_leader(struct scene *s, struct slice key)
     }
 }
 
-/* Whether another node leads now. */
-static bool scene_is_deposed(struct scene *s, uint32_t leader, struct slice key)
+/* The other node that leads now; 0: none. */
+static uint32_t scene_successor(struct scene *s, uint32_t leader, struct slice key)
 {
-    bool deposed = false;
+    uint32_t successor = 0;
     for (uint32_t node = 1; node <= FRAME_WORLD_NODES; node++) {
         const struct partition *p = scene_partition(s, node, key);
-        deposed |= node != leader && p != NULL && p->led != 0;
+        if (node != leader && p != NULL && p->led != 0)
+            successor = node;
     }
-    return deposed && scene_partition(s, leader, key)->led != 0; /* it does not know */
+    return successor;
+}
+
+/* Whether another node leads now, and the leader does not know. */
+static bool scene_is_deposed(struct scene *s, uint32_t leader, struct slice key)
+{
+    return scene_successor(s, leader, key) != 0 && scene_partition(s, leader, key)->led != 0;
 }
 
 /* A part of a transaction whose anchor is the key. */
@@ -293,6 +300,31 @@ TEST(a_leader_answers_nothing_before_it_is_confirmed)
     assert_false(requests_leads_read(&n->requests, p, &o));
     o.confirmed = p->led;
     assert_true(requests_leads_read(&n->requests, p, &o));
+    buffer_deinit(&key);
+    scene_close(&s);
+}
+
+/* SETTLE-1: the successor may have committed what other tables must still do. */
+TEST(a_leader_does_not_say_that_it_owes_nothing_before_it_is_confirmed)
+{
+    struct scene s;
+    struct buffer info = {0}, key = {0};
+    scene_open(&s, slice_make(NULL, 0), slice_make(NULL, 0));
+    buffer_set(&key, scene_key(&s, 1));
+    const uint32_t leader = scene_leader(&s, buffer_slice(&key));
+    struct request ask = scene_request(&s, REQUEST_PARTITION_CLOSE, buffer_slice(&key));
+    partition_info_encode(&info, table_partition_of(&s.table, buffer_slice(&key)));
+    ask.replica.info = buffer_slice(&info);
+    ask.replica.table_deleted = ask.replica.asks_leader = true;
+    frame_world_pause(s.w, leader, PAUSE_MS);
+    frame_world_pass(s.w, ELECTION_MS);
+    assert_true(scene_is_deposed(&s, leader, buffer_slice(&key)));
+    assert_false(scene_answers(&s, leader, ask));
+    assert_false(scene_partition(&s, leader, buffer_slice(&key))->ended);
+    const uint32_t successor = scene_successor(&s, leader, buffer_slice(&key));
+    assert_true(scene_answers(&s, successor, ask));
+    assert_true(scene_partition(&s, successor, buffer_slice(&key))->ended);
+    buffer_deinit(&info);
     buffer_deinit(&key);
     scene_close(&s);
 }
