@@ -260,8 +260,10 @@ bool transactions_owe(const struct partition *p)
     const struct record *r;
     if (p->locks == NULL)
         return false;
+    const bool takes = p->frozen.index == 0; /* else what is proposed changes nothing */
     TAILQ_FOREACH (r, &p->locks->records, place) {
-        if ((r->row.state == TRANSACTION_COMMITTED || r->changing) && record_owes_another_table(r))
+        if ((r->row.state == TRANSACTION_COMMITTED || (r->changing && takes)) &&
+            record_owes_another_table(r))
             return true;
     }
     return false;

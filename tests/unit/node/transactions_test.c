@@ -394,6 +394,24 @@ TEST(a_frozen_partition_tells_the_parts_of_what_it_has_committed)
     transact_close(&s);
 }
 
+/* The decision came behind the entry that freezes. No thaw follows where the table is deleted. */
+TEST(a_frozen_partition_does_not_owe_what_it_could_not_commit)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    scene_part_elsewhere(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    struct request decide = transact_word(&s, REQUEST_TRANSACT_DECIDE, FIRST);
+    lone_ask(&s.w, &decide);
+    assert_true(transactions_owe(transact_partition(&s)));
+    transact_partition(&s)->frozen = (struct frozen){1, 1};
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_STALE_MAP);
+    assert_false(transactions_owe(transact_partition(&s)));
+    transact_partition(&s)->frozen = (struct frozen){0};
+    transact_close(&s);
+}
+
 TEST(what_is_deleted_is_gone_once_it_is_decided)
 {
     struct transact_scene s;
