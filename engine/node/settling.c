@@ -13,7 +13,8 @@
  *
  *   SETTLE-1  A replica of a deleted table is closed once the leaders of the table's groups have
  *             said that they owe nothing to other tables, and the catalog has noted that
- *             (`owes_nothing`). A group without a leader for NO_LEADER_MS is not waited for.
+ *             (`owes_nothing`). A group without a leader for NO_LEADER_MS is not waited for. A merge
+ *             that the catalog has decided is done first: it does not list the upper group any more.
  *
  * Nodes are watched too. A node with another generation than the catalog knows has lost its disk:
  * its replicas are replaced. */
@@ -142,15 +143,16 @@ static uint16_t settling_slots_of(const struct settling_table *s,
     const struct partition_info *p = &partitions[index];
     const bool deleting = s->status == TABLE_DELETING;
     uint16_t slots = (uint16_t)((1U << p->member_count) - 1);
+    const bool absorbs = p->merge == MERGE_ABSORB && !p->absorbed;
     if (s->asks_leaders)
-        return 1 << MEMBERS_SLOT;
+        return (uint16_t)(1 << MEMBERS_SLOT | absorbs << MERGE_SLOT);
     if (!deleting && p->joined != 0)
         slots |= 1 << MEMBERS_SLOT;
     if (!deleting && settling_children_of(partitions, index, s->count) > 0)
         slots |= 1 << SPLIT_SLOT;
     if (p->leaving != 0)
         slots |= 1 << LEAVING_SLOT;
-    if (!deleting && (p->merge == MERGE_THAW || (p->merge == MERGE_ABSORB && !p->absorbed)))
+    if (!deleting && (p->merge == MERGE_THAW || absorbs))
         slots |= 1 << MERGE_SLOT;
     return slots;
 }
@@ -365,7 +367,7 @@ static void settling_encode_split(struct buffer *out, const struct partition_inf
 static enum request_op settling_op_of(const struct settling_table *s,
                                       const struct partition_info *p, uint32_t slot)
 {
-    if (s->status == TABLE_DELETING || slot == LEAVING_SLOT)
+    if (slot == LEAVING_SLOT || (s->status == TABLE_DELETING && slot != MERGE_SLOT))
         return REQUEST_PARTITION_CLOSE;
     if (slot == MERGE_SLOT || (slot < MEMBERS_SLOT && p->merge == MERGE_FREEZE))
         return REQUEST_PARTITION_MERGE;
@@ -520,13 +522,16 @@ static bool settling_may_erase(struct settling *settling, struct settling_table 
     return p->let_go && reachable;
 }
 
-/* Whether the slot of a child must wait for its parent. A child is opened only after its parent has
- * split: otherwise a node without the parent could not open the parent with its old range. In a
- * deleted table the parent's replica is closed first: until then it may still create the child. */
+/* Whether the slot must wait for another one. A child is opened only after its parent has split:
+ * otherwise a node without the parent could not open the parent with its old range. In a deleted table
+ * the parent's replica is closed first: until then it may still create the child. And a group is
+ * asked what it owes once it has taken over the partition above, which nobody else asks. */
 static bool settling_must_wait(const struct settling_table *s,
                                const struct partition_info *partitions, uint32_t index,
                                uint32_t slot)
 {
+    if (s->asks_leaders && !settling_is_done(s, index, MERGE_SLOT))
+        return true;
     if (partitions[index].parent == 0)
         return false;
     uint32_t parent = index;
@@ -554,15 +559,18 @@ static void settling_send_slots(struct settling *settling, struct settling_table
     }
 }
 
-/* No leader was heard: if most replicas are closed, or were never opened, none can be elected. */
+/* No leader was heard: if most replicas are closed, or were never opened, none can be elected. Or the
+ * leader could not take over the partition above. */
 static void settling_wait_for_leader(struct settling *settling, struct settling_table *s,
                                      uint32_t index)
 {
-    if (!s->asks_leaders || settling_is_done(s, index, MEMBERS_SLOT) ||
+    const uint32_t slot = settling_is_done(s, index, MERGE_SLOT) ? MEMBERS_SLOT : MERGE_SLOT;
+    if (!s->asks_leaders || settling_is_done(s, index, slot) ||
         instant_before(settling->env->now, s->at[index].leader_until))
         return;
     PROBE("a group of a deleted table has no leader");
-    s->at[index].done |= 1 << MEMBERS_SLOT;
+    s->at[index].done |= (uint16_t)(1U << slot);
+    s->at[index].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
     s->missing--;
 }
 
@@ -668,7 +676,8 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         return; /* the slot is done already */
     const struct partition_info *partitions;
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
-    if (s->asks_leaders && reply->code == REPLY_OVERLOADED)
+    if (s->asks_leaders &&
+        (slot == MERGE_SLOT ? reply->code == REPLY_OK : reply->code == REPLY_OVERLOADED))
         s->at[index].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
     if (!s->asks_leaders && slot == MEMBERS_SLOT && reply->members.too_many_voters)
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MEMBERS_MS));
@@ -691,7 +700,7 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
         settling_propose_merge(settling, s, &partitions[index], &s->at[index]);
     if (slot == SPLIT_SLOT)
         s->send_at = instant_add_ms(settling->env->now, SPLIT_MS);
-    if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT)
+    if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT || (s->asks_leaders && slot == MERGE_SLOT))
         s->send_at = settling->env->now; /* other slots waited for this one */
     settling_advance(settling, s);
 }

@@ -177,6 +177,60 @@ TEST(no_replica_of_a_deleted_table_is_closed_before_its_leader_owes_nothing)
     leader_close(&s);
 }
 
+/* The table is deleted while its lower partition is to take over the upper one, which the catalog
+ * does not list any more. The lower one has not answered. */
+static uint32_t begin_absorb(struct catalog_leader *s)
+{
+    uint32_t upper;
+    begin_merge(s, &upper);
+    const uint32_t lower = s->w.table.partitions[0].id;
+    leader_release(s);
+    leader_hold(s, REQUEST_PARTITION_MERGE, lower, 0);
+    leader_pass(s, SOME_MS);
+    assert_int_equal(leader_table(s, "t")->partition_count, 1);
+    assert_false(leader_table(s, "t")->partitions[0].absorbed);
+    lone_table_op(&s->w, REQUEST_TABLE_DELETE, 0, 0);
+    return lower;
+}
+
+/* SETTLE-1: the upper group's transactions may have parts in other tables, and nobody asks that group.
+ * Its replicas go with the table. */
+TEST(a_deleted_table_takes_over_what_it_merges_before_it_owes_nothing)
+{
+    static const struct reply busy = {.code = REPLY_OVERLOADED};
+    struct catalog_leader s;
+    const uint32_t lower = begin_absorb(&s);
+    leader_pass(&s, LONG_MS);
+    assert_int_equal(leader_times(&s, REQUEST_PARTITION_CLOSE, 0, 0), 0);
+    assert_false(leader_table(&s, "t")->owes_nothing);
+    leader_answer(&s, REQUEST_PARTITION_MERGE, lower, 0, busy);
+    leader_hold(&s, REQUEST_PARTITION_CLOSE, lower, 0);
+    leader_pass(&s, SOME_MS);
+    assert_int_equal(leader_times(&s, REQUEST_PARTITION_CLOSE, 0, 0), 0);
+    leader_answer(&s, REQUEST_PARTITION_MERGE, lower, 0, (struct reply){.code = REPLY_OK});
+    leader_pass(&s, SOME_MS);
+    assert_true(leader_last(&s, REQUEST_PARTITION_CLOSE, lower, 0)->request.replica.asks_leader);
+    assert_false(leader_table(&s, "t")->owes_nothing);
+    leader_release(&s);
+    leader_pass(&s, SOME_MS);
+    assert_null(leader_table(&s, "t"));
+    leader_close(&s);
+}
+
+/* Perhaps no replica of the lower partition is left, or its leader has none of the upper one. */
+TEST(a_deleted_table_does_not_wait_for_ever_for_a_merge)
+{
+    struct catalog_leader s;
+    const uint32_t lower = begin_absorb(&s);
+    for (int i = 0; i < 6; i++) {
+        leader_answer(&s, REQUEST_PARTITION_MERGE, lower, 0,
+                      (struct reply){.code = REPLY_OVERLOADED});
+        leader_pass(&s, 2000);
+    }
+    assert_null(leader_table(&s, "t"));
+    leader_close(&s);
+}
+
 /* ---- indexes ---- */
 
 /* Node 2 took the change over, and then lost it with a snapshot. Now it leads. Node 3 knows of no
