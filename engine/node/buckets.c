@@ -446,7 +446,7 @@ void buckets_follow(struct buckets *buckets, struct partition *p, const struct r
 static bool buckets_append_kept(struct buckets *buckets)
 {
     bool fits = !proposals_are_full(buckets->proposals) &&
-                node_log_has_space(buckets->log, buckets->env->scratch.size);
+                proposals_leave_room(buckets->proposals, buckets->env->scratch.size);
     if (fits && buckets->env->scratch.size > 0)
         proposals_append_own(buckets->proposals, LOG_BUCKETS, 0, 0,
                              buffer_slice(&buckets->env->scratch));

@@ -9,7 +9,6 @@
 
 struct buckets {
     struct node_env *env;
-    struct node_log *log;
     struct partitions *partitions;
     struct throughput *throughput;
     struct proposals *proposals;

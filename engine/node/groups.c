@@ -431,7 +431,8 @@ void groups_receive(struct groups *groups, uint32_t from, const struct raft_mess
     for (uint32_t i = 0; i < m->entry_count; i++)
         bytes += log_record_size(m->entries[i]->payload.size);
     bool takes = p != NULL && !p->closing && raft_member_node(m->from) == from &&
-                 node_log_has_space(groups->log, bytes);
+                 (bytes == 0 ? node_log_has_space(groups->log, 0)
+                             : proposals_leave_room(groups->proposals, bytes));
     if (!takes || (bytes > 0 && groups->log->map_full))
         return;                      /* the sender sends the message again */
     must(groups->outbox.count == 0); /* GROUPS-1 */

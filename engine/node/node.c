@@ -34,7 +34,6 @@ static void node_compose_lower(struct node *n)
     };
     n->buckets = (struct buckets){
         .env = env,
-        .log = &n->log,
         .partitions = &n->partitions,
         .throughput = &n->throughput,
         .proposals = &n->proposals,

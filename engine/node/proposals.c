@@ -130,6 +130,12 @@ static int space_error(const struct proposals *proposals, size_t payload, size_t
     return error == 0 || node_log_has_space(proposals->log, payload + kept) ? 0 : error;
 }
 
+bool proposals_leave_room(const struct proposals *proposals, size_t bytes)
+{
+    return node_log_has_space(proposals->log, bytes) &&
+           space_error(proposals, bytes, proposals->owed_bytes) == 0;
+}
+
 /* Whether more is under way than the settings allow. What is owed has slots of its own, and its
  * bytes are few: what began it was counted. */
 static bool is_busy(const struct proposals *proposals, bool owed)

@@ -2,9 +2,12 @@
  * late, and orders that must wait for the group. */
 #include "tests/check.h"
 
+#include <errno.h>
+
 #include "tests/support/group_scene.h"
 
 enum {
+    KEPT_BYTES = 100000,
     AS_OF = 1000000 /* newer than all that the catalog says by itself */
 };
 
@@ -113,5 +116,39 @@ TEST(members_are_as_wanted_once_their_change_is_committed)
     frame_world_pass(g->w, 100);
     assert_int_equal(raft_members_applied(raft)->count, info.member_count);
     assert_int_equal(scene_order_members(&s, &info), REPLY_OK);
+    scene_close(&s);
+}
+
+/* PROPOSALS-1: what other leaders send fills the log too, and so do the node's own buckets. */
+TEST(followers_and_buckets_leave_the_room_of_locks_on_a_full_disk)
+{
+    struct scene s;
+    scene_open(&s);
+    struct group_scene *g = &s.g;
+    struct node *n = frame_world_node(g->w, g->late);
+    const struct raft *raft = group_replica(g, g->late)->raft;
+    const uint64_t last = raft_last(raft), term = raft_term_at(raft, last);
+    const struct raft_entry entry = {.index = last + 1, .term = term, .kind = LOG_NOOP};
+    const struct raft_entry *const entries[] = {&entry};
+    const struct raft_message m = {.kind = RAFT_APPEND,
+                                   .group = g->partition,
+                                   .from = raft_leader(raft),
+                                   .to = raft_self(raft),
+                                   .term = term,
+                                   .index = last,
+                                   .log_term = term,
+                                   .commit = raft_commit(raft),
+                                   .entry_count = 1,
+                                   .entries = entries};
+    env_begin_event(&n->env, frame_world_clock(g->w, g->late));
+    n->proposals.owed_bytes += KEPT_BYTES;
+    node_log_space(n, node_log_end(n) + KEPT_BYTES, ENOSPC);
+    assert_false(proposals_leave_room(&n->proposals, 1));
+    groups_receive(&n->groups, g->leader, &m);
+    assert_int_equal(raft_last(raft), last);
+    n->proposals.owed_bytes -= KEPT_BYTES;
+    assert_true(proposals_leave_room(&n->proposals, 1));
+    groups_receive(&n->groups, g->leader, &m);
+    assert_int_equal(raft_last(raft), last + 1);
     scene_close(&s);
 }
