@@ -364,6 +364,7 @@ static void applied_lock(struct transactions *transactions, const struct partiti
         l = lock_add(transactions, t, key, row.id, row.anchor, row.moves,
                      room_of_row(transactions, p, key, &row));
     l->applied = true;
+    lock_table_wake(transactions, t, l->ask_at);
 }
 
 static void applied_record(struct transactions *transactions, struct lock_table *t,

@@ -115,8 +115,9 @@ static void locks_turn(struct transactions *transactions, struct lock_table *t,
 {
     struct lock *l;
     LIST_FOREACH (l, &t->locks, place) {
-        if (l->applied && l->asking == 0 && !l->resolving &&
-            !instant_before(transactions->env->now, l->ask_at))
+        if (!l->applied || l->resolving)
+            continue; /* the entry that is awaited comes by itself */
+        if (l->asking == 0 && !instant_before(transactions->env->now, l->ask_at))
             lock_ask(transactions, p, t, l);
         if (l->asking == 0)
             lock_table_wake(transactions, t, l->ask_at);

@@ -284,6 +284,40 @@ static void scene_part_elsewhere(struct transact_scene *s)
     buffer_deinit(&gone);
 }
 
+/* Its end comes by itself. A node that is due again at once would never rest on a slow disk. */
+TEST(a_node_rests_while_the_end_of_a_lock_is_on_its_way)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    struct request drop = transact_word(&s, REQUEST_TRANSACT_RESOLVE, FIRST);
+    lone_ask(&s.w, &drop);
+    lone_ask_for(&s.w, REQUEST_GET, FIRST); /* it waits for the lock to go */
+    for (int i = 0; i < 3; i++)
+        lone_pass(&s.w, 1);
+    assert_true(instant_before(s.w.now, node_deadline(s.w.node)));
+    assert_int_equal(s.w.answer_count, 0);
+    lone_write_all(&s.w);
+    transact_expect(&s, OLD, OLD);
+    transact_close(&s);
+}
+
+/* The same while its beginning is. */
+TEST(a_node_rests_while_a_lock_is_on_its_way)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    struct request prepare = transact_prepared(&s, SECOND);
+    lone_ask(&s.w, &prepare);
+    lone_pass(&s.w, 2 * DECIDE_MS + 10);
+    assert_true(instant_before(s.w.now, node_deadline(s.w.node)));
+    assert_int_equal(s.w.answer_count, 0);
+    lone_write_all(&s.w);
+    transact_pass(&s, 100); /* it asks at once, and the anchor was never prepared */
+    assert_int_equal(transact_stats(&s).transactions.locks, 0);
+    transact_close(&s);
+}
+
 TEST(parts_of_a_table_that_is_gone_are_not_waited_for)
 {
     struct transact_scene s;
