@@ -392,14 +392,11 @@ void write_plan_rows(struct requests *requests, const struct partition *p, const
     w->stream = buffer_slice(&requests->stream_value);
 }
 
-/* Whether the global indexes keep up. If not, the write is refused. It costs what it would have
- * cost. */
 bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
-                           const struct write *w)
+                           size_t feed_bytes)
 {
     struct admit_verdict verdict;
-    if (w->feed.size == 0 ||
-        feeds_may_add(requests->feeds, p, write_feed_bytes(&o->request, w), &verdict))
+    if (feed_bytes == 0 || feeds_may_add(requests->feeds, p, feed_bytes, &verdict))
         return true;
     PROBE("a write is refused for an index that lags");
     p->counts[ADMIT_WRITE].load.refused[ADMIT_REFUSED_INDEX]++;
@@ -542,7 +539,7 @@ void requests_write(struct requests *requests, struct operation *o)
         write_refuse(requests, p, o, &w, code, factor * least);
         return;
     }
-    if (!write_indexes_keep_up(requests, p, o, &w) ||
+    if (!write_indexes_keep_up(requests, p, o, write_feed_bytes(q, &w)) ||
         ((q->op == REQUEST_UPDATE || w.feed.size > 0 || w.stream.size > 0) &&
          !write_has_room(requests, p, o, w.item, &w)))
         return;

@@ -154,7 +154,9 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
     w->cost_mcu += cost;
     if (code == REPLY_OK && q->op != REQUEST_CHECK)
         whole_add_collection(p, w, q->write.key, &effect);
-    if (code == REPLY_OK && !write_indexes_keep_up(requests, p, o, &effect))
+    const size_t feed_bytes = write_feed_bytes(q, &effect);
+    if (code == REPLY_OK && feed_bytes > 0 &&
+        !write_indexes_keep_up(requests, p, o, w->feed_bytes + feed_bytes))
         return STATUS_FULL;
     if (code != REPLY_OK && write_applied_item(requests, p, part, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
@@ -166,7 +168,7 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
                                                 .key = q->write.key,
                                                 .value = effect.item,
                                                 .old_size = effect.old_size});
-    w->feed_bytes += write_feed_bytes(q, &effect);
+    w->feed_bytes += feed_bytes;
     return STATUS_OK;
 }
 

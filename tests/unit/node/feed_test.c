@@ -3,6 +3,7 @@
 #include "base/gac_policy.h"
 #include "engine/catalog/split.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/frames.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/transaction_messages.h"
 #include "engine/transaction/transaction.h"
@@ -218,6 +219,61 @@ TEST(an_index_that_does_not_keep_up_holds_writes_up)
     lone_assert_answer(&s.w, REPLY_OK);
     indexed_pass(&s, 5000);
     indexed_put(&s, done, 7); /* and after a while so do writes */
+    indexed_close(&s);
+}
+
+/* A transaction that puts so many items in one partition, from this name on. */
+static enum reply_code scene_transact(struct indexed_scene *s, uint32_t name, uint32_t count)
+{
+    static const uint8_t token[TRANSACTION_TOKEN_SIZE] = {9};
+    struct buffer parts = {0}, key = {0}, bytes = {0}, item = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        struct request r = lone_request(&s->w, REQUEST_PUT, name + i);
+        buffer_set(&item, lone_item(&s->w, 7, 10));
+        r.write.item = buffer_slice(&item);
+        r.write.want = WANT_NOTHING;
+        request_encode(&parts, &r);
+        if (i == 0)
+            buffer_set(&key, r.write.key);
+    }
+    struct transaction_part part = {
+        .id = {1, 1}, .anchor = buffer_slice(&key), .token = slice_make(token, sizeof token)};
+    transaction_part_walk(&(struct codec){.out = &bytes}, &part);
+    struct request r = lone_request(&s->w, REQUEST_PUT, name);
+    r.op = REQUEST_TRANSACT;
+    *request_edit_transact(&r) = (struct request_transact){.key = buffer_slice(&key),
+                                                           .parts = buffer_slice(&parts),
+                                                           .transaction = buffer_slice(&bytes),
+                                                           .least_mcu = count * MCU_PER_UNIT};
+    lone_ask(&s->w, &r);
+    lone_write_all(&s->w);
+    buffer_deinit(&parts);
+    buffer_deinit(&key);
+    buffer_deinit(&bytes);
+    buffer_deinit(&item);
+    return lone_answer(&s->w)->code;
+}
+
+/* FEED-2: a transaction adds the changes of all its parts at once. */
+TEST(the_parts_of_a_transaction_share_the_room_of_indexes)
+{
+    enum {
+        MOST = 65536
+    };
+    struct indexed_scene s;
+    uint32_t done = 0;
+    indexed_open(&s, 1);
+    lone_set(&s.w, "index_backlog_bytes", "65536");
+    lone_set(&s.w, "index_backlog_ms", "3600000");
+    indexed_table(&s);
+    do {
+        indexed_put(&s, done++, 7);
+        indexed_pass(&s, 2);
+    } while (indexed_backlog(&s) + 2000 < MOST);
+    assert_int_equal(scene_transact(&s, done, 100), REPLY_THROTTLED);
+    assert_int_equal(lone_answer(&s.w)->verdict.reason, ADMIT_REFUSED_INDEX);
+    assert_int_equal(scene_transact(&s, done, 10), REPLY_OK);
+    assert_in_range(indexed_backlog(&s), MOST - 2000, MOST);
     indexed_close(&s);
 }
 
