@@ -669,7 +669,7 @@ test("a key that has shards is for clients what it was", async () => {
       ExpressionAttributeValues: { ":p": "hot" }, ScanIndexForward, ConsistentRead: true });
     const found = [];
     for await (const page of pages) found.push(...page.Items.map(({ s }) => s));
-    assert.deepEqual(found, (ScanIndexForward ? keys : keys.toReversed()).map(({ s }) => s));
+    assert.deepEqual(found, (ScanIndexForward ? keys : [...keys].reverse()).map(({ s }) => s));
   }
   const query = new lib.QueryCommand({ TableName: Table, KeyConditionExpression: "p = :p", ConsistentRead: true,
     ExpressionAttributeValues: { ":p": "hot" }, ReturnConsumedCapacity: "TOTAL" });
