@@ -192,7 +192,8 @@ void groups_hand_back(struct groups *groups)
     groups->hand_back_at = instant_add_ms(groups->env->now, HAND_BACK_MS);
     for (uint32_t i = 0; i < groups->partitions->count && left > 0; i++) {
         struct partition *p = groups->partitions->all[i];
-        if (p->led == 0 || groups->env->stop_error != 0)
+        /* SETTLE-1: the word that a group owes nothing binds this leader alone. */
+        if (p->led == 0 || p->ended || groups->env->stop_error != 0)
             continue;
         uint64_t to = p->info.members[0];
         const struct raft_member *member = raft_members_find(raft_members(p->raft), to);

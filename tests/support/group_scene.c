@@ -97,6 +97,17 @@ static void group_put(struct group_scene *s, uint32_t name, uint32_t version)
     assert_int_equal(frame_world_ask(s->w, &r, NULL), REPLY_OK);
 }
 
+void group_hand_over(struct group_scene *s, uint32_t from, uint32_t to)
+{
+    struct node *n = frame_world_node(s->w, from);
+    struct partition *p = group_replica(s, from);
+    env_begin_event(&n->env, frame_world_clock(s->w, from));
+    assert_int_equal(raft_transfer(p->raft, n->env.now, raft_self(group_replica(s, to)->raft)),
+                     RAFT_OK);
+    groups_stepped(&n->groups, p);
+    group_wait_for_leader(s, to);
+}
+
 void group_put_all(struct group_scene *s, uint32_t version)
 {
     for (uint32_t name = 0; name < GROUP_ITEMS; name++)

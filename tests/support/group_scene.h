@@ -34,6 +34,8 @@ void group_close(struct group_scene *s);
 struct partition *group_replica(const struct group_scene *s, uint32_t node);
 /* Passes time until the node leads, and may serve. */
 void group_wait_for_leader(struct group_scene *s, uint32_t node);
+/* The leader hands leadership over to another node, which may serve. */
+void group_hand_over(struct group_scene *s, uint32_t from, uint32_t to);
 /* Puts all items in this version. */
 void group_put_all(struct group_scene *s, uint32_t version);
 /* The late follower is cut off, and the others do not keep for it what is written. */

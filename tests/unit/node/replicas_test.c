@@ -8,7 +8,8 @@
 
 enum {
     KEPT_BYTES = 100000,
-    AS_OF = 1000000 /* newer than all that the catalog says by itself */
+    HAND_BACK_MS = 10000, /* a group is with the node that should lead it again */
+    AS_OF = 1000000       /* newer than all that the catalog says by itself */
 };
 
 struct scene {
@@ -53,6 +54,28 @@ static enum reply_code scene_order_close(struct scene *s, uint32_t node)
         .partition = info->id,
         .replica = {.info = scene_word(s, info), .as_of = AS_OF, .table_deleted = true}};
     return group_ask_at_once(&s->g, node, r);
+}
+
+/* SETTLE-1: another leader would take what the group then owes. */
+TEST(a_leader_that_has_given_its_word_keeps_its_group)
+{
+    struct scene s;
+    scene_open(&s);
+    struct group_scene *g = &s.g;
+    const struct partition_info *info = &g->table.partitions[0];
+    const struct request ask = {.op = REQUEST_PARTITION_CLOSE,
+                                .partition = info->id,
+                                .replica = {.info = scene_word(&s, info),
+                                            .as_of = AS_OF,
+                                            .table_deleted = true,
+                                            .asks_leader = true}};
+    group_hand_over(g, g->leader, g->other);
+    group_ask_at_once(g, g->other, ask); /* answered once it is confirmed */
+    while (!group_replica(g, g->other)->ended)
+        frame_world_pass(g->w, 1);
+    frame_world_pass(g->w, HAND_BACK_MS);
+    assert_true(group_replica(g, g->other)->led != 0);
+    scene_close(&s);
 }
 
 TEST(a_replica_is_closed_once_no_leader_counts_on_its_promise)

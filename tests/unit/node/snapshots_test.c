@@ -147,19 +147,6 @@ static void scene_repeat(struct scene *s, const struct heard *h)
                                    buffer_slice(&h->frame)));
 }
 
-/* The leader hands leadership over. */
-static void scene_hand_over(struct scene *s, uint32_t from, uint32_t to)
-{
-    struct group_scene *g = &s->g;
-    struct node *n = frame_world_node(g->w, from);
-    struct partition *p = group_replica(g, from);
-    env_begin_event(&n->env, frame_world_clock(g->w, from));
-    assert_int_equal(raft_transfer(p->raft, n->env.now, raft_self(group_replica(g, to)->raft)),
-                     RAFT_OK);
-    groups_stepped(&n->groups, p);
-    group_wait_for_leader(g, to);
-}
-
 /* A chunk that was sent twice is acknowledged twice. */
 TEST(a_late_acknowledgement_counts_for_no_chunk)
 {
@@ -184,14 +171,14 @@ TEST(a_chunk_of_an_earlier_snapshot_is_not_put_among_those_of_the_present_one)
     scene_open(&s, 5);
     struct group_scene *g = &s.g;
     group_leave_behind(g);
-    scene_hand_over(&s, g->leader, g->other); /* the catalog will have it handed back */
+    group_hand_over(g, g->leader, g->other); /* the catalog will have it handed back */
     frame_world_heal(g->w, g->late);
     scene_wait(&s, g->late, g->other, BEGIN, 0);
     group_put_all(g, 2);
     const struct heard chunk = scene_wait(&s, g->late, g->other, CHUNK, 2);
     node_checkpoint_soon(frame_world_node(g->w, g->leader));
     frame_world_pass(g->w, 20);
-    scene_hand_over(&s, g->other, g->leader);
+    group_hand_over(g, g->other, g->leader);
     scene_wait(&s, g->late, g->leader, CHUNK, 1);
     frame_world_pass(g->w, 20); /* the next chunk goes out later */
     assert_null(scene_find(&s, g->late, g->leader, CHUNK, 2));
@@ -213,7 +200,7 @@ TEST(a_node_that_leads_no_more_ends_its_snapshots)
     const struct snapshots *snapshots = &frame_world_node(g->w, g->leader)->snapshots;
     assert_false(LIST_EMPTY(&snapshots->out));
     assert_int_not_equal(group_replica(g, g->leader)->hold, 0);
-    scene_hand_over(&s, g->leader, g->other);
+    group_hand_over(g, g->leader, g->other);
     assert_int_equal(partition_led_term(group_replica(g, g->leader)), 0);
     assert_true(LIST_EMPTY(&snapshots->out));
     assert_int_equal(group_replica(g, g->leader)->hold, 0);
