@@ -98,7 +98,7 @@ class Sending(unittest.TestCase):
         record = ask([Stream(table="silent", rate=50)], connections=5, give_up_s=0.2, drain_s=0.5)
         self.assertEqual(record.summary()["failures"],
                          {open_loop.UNANSWERED: 5, open_loop.NOT_SENT: 45})
-        self.assertEqual(record.late(0.2), 45)
+        self.assertEqual(record.late(3600), 45)  # what is never sent is late, whatever the bound
 
     def test_a_request_that_no_socket_takes_at_once_is_sent_whole(self):
         record = ask([Stream(table="served", rate=5, size=8_000_000)])
