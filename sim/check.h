@@ -6,8 +6,8 @@
 /* Checks the items and counts of nodes[1 .. count]. All nodes must be up. False: `why` tells. */
 bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why);
 
-/* Checks that nodes[1 .. count] keep nothing in memory for work that is done (node_census). False: `why`
- * tells. */
+/* Checks that nodes[1 .. count] keep nothing in memory for work that is done (node_census). False:
+ * `why` tells. */
 bool check_rest(struct node_process *const *nodes, uint32_t count, struct buffer *why);
 
 /* Checks that the partitions of the table (table_encode) cover its keys, and that no split is under

@@ -82,7 +82,8 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
 /* The same for a record that promises another one, of `promised` bytes. */
 bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,
                            size_t promised);
-/* Whether the log has space for so many bytes that nobody owes, which come without a request (PROPOSALS-1). */
+/* Whether the log has space for so many bytes beside what is owed (PROPOSALS-1). For entries that
+ * come without a request: those of other leaders, and saved buckets. */
 bool proposals_leave_room(const struct proposals *proposals, size_t bytes);
 /* The entry was proposed to the group. proposals_take takes it when it is committed. */
 struct inflight *proposals_add(struct proposals *proposals, struct partition *p,

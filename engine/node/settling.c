@@ -13,8 +13,9 @@
  *
  *   SETTLE-1  A replica of a deleted table is closed once the leaders of the table's groups have
  *             said that they owe nothing to other tables, and the catalog has noted that
- *             (`owes_nothing`). A group without a leader for NO_LEADER_MS is not waited for. A merge
- *             that the catalog has decided is done first: it does not list the upper group any more.
+ *             (`owes_nothing`). A group without a leader for NO_LEADER_MS is not waited for. A
+ *             merge that the catalog has decided is done first: the catalog does not list the
+ *             upper group any more.
  *
  * Nodes are watched too. A node with another generation than the catalog knows has lost its disk:
  * its replicas are replaced. */
@@ -522,10 +523,11 @@ static bool settling_may_erase(struct settling *settling, struct settling_table 
     return p->let_go && reachable;
 }
 
-/* Whether the slot must wait for another one. A child is opened only after its parent has split:
- * otherwise a node without the parent could not open the parent with its old range. In a deleted table
- * the parent's replica is closed first: until then it may still create the child. And a group is
- * asked what it owes once it has taken over the partition above, which nobody else asks. */
+/* Whether the slot must wait for another slot. A child is opened only after its parent has split:
+ * otherwise a node without the parent could not open the parent with its old range. In a deleted
+ * table the parent's replica is closed first: until then the parent may still create the child.
+ * A group is asked what it owes once it has taken over the partition above: that partition is
+ * asked by nobody else. */
 static bool settling_must_wait(const struct settling_table *s,
                                const struct partition_info *partitions, uint32_t index,
                                uint32_t slot)
@@ -559,8 +561,8 @@ static void settling_send_slots(struct settling *settling, struct settling_table
     }
 }
 
-/* No leader was heard: if most replicas are closed, or were never opened, none can be elected. Or the
- * leader could not take over the partition above. */
+/* No leader was heard: if most replicas are closed, or were never opened, none can be elected. Or
+ * the leader could not take over the partition above. */
 static void settling_wait_for_leader(struct settling *settling, struct settling_table *s,
                                      uint32_t index)
 {

@@ -116,7 +116,7 @@ static void locks_turn(struct transactions *transactions, struct lock_table *t,
     struct lock *l;
     LIST_FOREACH (l, &t->locks, place) {
         if (!l->applied || l->resolving)
-            continue; /* the entry that is awaited comes by itself */
+            continue; /* the entry in the log wakes this table when it is applied */
         if (l->asking == 0 && !instant_before(transactions->env->now, l->ask_at))
             lock_ask(transactions, p, t, l);
         if (l->asking == 0)
