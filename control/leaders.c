@@ -52,9 +52,9 @@ static int64_t cost_ppm(const struct controller *c, const struct partition_info 
     return ppm;
 }
 
-static bool leaders_is_settled(const struct table *t, const struct partition_info *p)
+static bool leaders_is_settled(const struct table *t)
 {
-    return t->status == TABLE_ACTIVE && !table_is_changing(t) && p->leaving == 0;
+    return t->status == TABLE_ACTIVE && !table_is_changing(t);
 }
 
 /* Whether the node has capacity for the promised reads, which follow leadership. */
@@ -94,7 +94,7 @@ static void leaders_consider(const struct controller *c, const struct table *t,
 {
     uint32_t from = partition_node(p, 0);
     bool silent = leaders_is_silent(c, from, SILENT_MS);
-    if (!leaders_is_settled(t, p) || silent != (rule == FOR_SILENCE))
+    if (p->leaving != 0 || silent != (rule == FOR_SILENCE))
         return;
     for (uint32_t i = 1; i < p->member_count; i++) {
         uint32_t to = partition_node(p, i);
@@ -118,7 +118,8 @@ static struct shift find_shift(const struct controller *c, const struct leading 
 {
     struct shift best = {.score = INT64_MAX};
     for (const struct table *t = NULL; (t = catalog_next(c->view->catalog, t)) != NULL;) {
-        for (uint32_t i = 0; i < t->partition_count; i++) {
+        const uint32_t count_here = leaders_is_settled(t) ? t->partition_count : 0;
+        for (uint32_t i = 0; i < count_here; i++) {
             if (!was_chosen(chosen, count, t->partitions[i].id))
                 leaders_consider(c, t, &t->partitions[i], all, rule, &best);
         }

@@ -39,16 +39,7 @@ static bool check_node(struct node_process *p, uint32_t id, struct buffer *why)
     return false;
 }
 
-bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why)
-{
-    for (uint32_t id = 1; id <= count; id++) {
-        if (!check_node(nodes[id], id, why))
-            return false;
-    }
-    return check_rest(nodes, count, why);
-}
-
-bool check_rest(struct node_process *const *nodes, uint32_t count, struct buffer *why)
+static bool check_rest(struct node_process *const *nodes, uint32_t count, struct buffer *why)
 {
     for (uint32_t id = 1; id <= count; id++) {
         const struct node *n = node_process_node(nodes[id]);
@@ -61,6 +52,15 @@ bool check_rest(struct node_process *const *nodes, uint32_t count, struct buffer
         }
     }
     return true;
+}
+
+bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why)
+{
+    for (uint32_t id = 1; id <= count; id++) {
+        if (!check_node(nodes[id], id, why))
+            return false;
+    }
+    return check_rest(nodes, count, why);
 }
 
 /* ---- replicas ---- */

@@ -3,12 +3,9 @@
 
 #include "sim/node_process.h"
 
-/* Checks the items and counts of nodes[1 .. count]. All nodes must be up. False: `why` tells. */
+/* Checks the items and counts of nodes[1 .. count], and that they keep nothing in memory for work that
+ * is done (node_census). All nodes must be up. False: `why` tells. */
 bool check_nodes(struct node_process *const *nodes, uint32_t count, struct buffer *why);
-
-/* Checks that nodes[1 .. count] keep nothing in memory for work that is done (node_census). False:
- * `why` tells. */
-bool check_rest(struct node_process *const *nodes, uint32_t count, struct buffer *why);
 
 /* Checks that the partitions of the table (table_encode) cover its keys, and that no split is under
  * way. Each partition must have this number of replicas. Each replica must have the range that the

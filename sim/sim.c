@@ -37,10 +37,10 @@ enum {
     TABLES_S = 90, /* until every table exists again, and no node is drained */
     RECOVER_S = 5, /* until a cluster without faults serves as usual */
     SWITCH_PAUSE_MS = 300,
-    SETTLE_S = 10, /* until acknowledged writes are everywhere */
+    REST_S = 10, /* until acknowledged writes are everywhere, and nothing is kept for them */
     INDEXES_S = 60,
     MOVES_S = 120, /* until moving replicas are where they belong */
-    MOVES_LOOK_S = 5,
+    REST_LOOK_MS = 500,
     ASK_TRIES = 20,
     STEPS_BETWEEN_LOOKS = 4,
     EVENTS_BETWEEN_DEBTS = 64,
@@ -560,24 +560,24 @@ static int64_t indexes_ns(const struct sim *s)
     return (INDEXES_S + (units > 0 ? UNITS_OF_KIB * kib / units : 0)) * NS_PER_S;
 }
 
-/* Waits at most MOVES_S: replicas may still be moving, because of drained and silent nodes. Or at most
- * INDEXES_S: the indexes may lag, also when their rows are right already. */
-static void await_moves(struct sim *s)
+/* Waits until the replicas agree and nodes keep nothing for work that is done; what is wrong then,
+ * `judge` tells. Replicas may still be moving, because of drained and silent nodes, and indexes may
+ * lag. */
+static void await_rest(struct sim *s)
 {
     struct buffer why = {0};
-    const bool waits = s->run.plan.moves || s->run.plan.workload.global_indexes;
     const int64_t moves_ns = s->run.plan.moves ? MOVES_S * NS_PER_S : 0;
     const int64_t lag_ns = s->run.plan.workload.global_indexes ? indexes_ns(s) : 0;
-    struct instant until = sim_after(s, moves_ns > lag_ns ? moves_ns : lag_ns);
+    const int64_t more_ns = moves_ns > lag_ns ? moves_ns : lag_ns;
+    const struct instant until = sim_after(s, REST_S * NS_PER_S + more_ns);
     bool good = false;
     do {
+        sim_pass(s, sim_after(s, REST_LOOK_MS * NS_PER_MS), NULL);
         sim_tables_ask(s);
         buffer_clear(&why);
-        good =
-            s->run.violation.size > 0 || (told_check(&s->told, &s->run, &why) &&
-                                          check_rest(s->run.world.nodes, s->run.plan.nodes, &why));
-        if (!good && waits)
-            sim_pass(s, sim_after(s, MOVES_LOOK_S * NS_PER_S), NULL);
+        good = s->run.violation.size > 0 ||
+               (check_nodes(s->run.world.nodes, s->run.plan.nodes, &why) &&
+                told_check(&s->told, &s->run, &why));
     } while (!good && instant_before(s->run.world.scheduler.now, until));
     buffer_deinit(&why);
 }
@@ -692,8 +692,7 @@ static void calm(struct sim *s)
         waited_in_vain(s, "not every key answers after the faults have ended");
     s->calm_ns = s->run.world.scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
-    sim_pass(s, sim_after(s, SETTLE_S * NS_PER_S), NULL);
-    await_moves(s);
+    await_rest(s);
 }
 
 /* Work, splits and everything else goes on, but no fault strikes: strong reads must be answered. */
