@@ -16,9 +16,10 @@ extern const struct weir_overload_policy weir_overload_delay;
 extern const struct weir_overload_policy weir_overload_off;
 
 struct delay_state {
-    int64_t last_ns;  /* when the last request came */
-    int64_t short_ns; /* when a request last had waited at most the target */
-    int64_t long_ns;  /* when a request last had waited longer */
+    int64_t begun_ns; /* when the last request was begun */
+    int64_t
+        above_ns; /* since when every request has waited longer than the target; 0: one has not */
+    int64_t long_ns; /* when a request last had waited longer */
     bool overloaded;
 };
 
@@ -27,16 +28,19 @@ static bool delay_arrive(struct weir_arrival *a)
     struct delay_state *s = weir_arrival_state(a);
     const int64_t now_ns = weir_arrival_now_ns(a), wait_ns = weir_arrival_wait_ns(a);
     const int64_t target_ns = weir_arrival_target_ns(a), interval_ns = weir_arrival_interval_ns(a);
-    if (now_ns - s->last_ns >= interval_ns) /* nothing came: no queue has stood */
-        s->short_ns = now_ns;
-    s->last_ns = now_ns;
+    /* For so long no request came: no queue has stood. A turn of the loop that is longer than the
+     * interval is no such pause, because requests came during it. */
+    const int64_t pause_ns = now_ns - wait_ns - s->begun_ns;
+    s->begun_ns = now_ns;
     if (wait_ns <= target_ns) {
-        s->short_ns = now_ns;
+        s->above_ns = 0;
         s->overloaded = s->overloaded && now_ns - s->long_ns < interval_ns;
         return true;
     }
     s->long_ns = now_ns;
-    s->overloaded = s->overloaded || now_ns - s->short_ns >= interval_ns;
+    if (s->above_ns == 0 || pause_ns >= interval_ns)
+        s->above_ns = now_ns;
+    s->overloaded = s->overloaded || now_ns - s->above_ns >= interval_ns;
     return !s->overloaded || (weir_arrival_is_promised(a) && wait_ns <= weir_arrival_limit_ns(a));
 }
 

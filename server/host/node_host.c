@@ -24,12 +24,12 @@ struct log_write {
 struct node_host {
     struct loop *loop;     /* borrows */
     const char *directory; /* borrows, during node_host_open */
-    struct message_port messages;
     int lock_fd;
     struct log_dir *log_dir; /* owns */
     struct log_append append;
     struct log_write writes[LOG_WRITES_MAX];
     struct node_server *server; /* owns */
+    int64_t worked;             /* requests for which a slow processor has taken its time */
     struct worker *flusher;     /* owns */
     struct worker *maker;       /* owns; makes log segments */
     struct log_making making;
@@ -144,26 +144,19 @@ static void host_log_trim(void *context, uint64_t segment)
     log_dir_trim(h->log_dir, segment);
 }
 
-/* ---- messages ---- */
+/* ---- the processor ---- */
 
-static void host_reply(void *context, uint64_t to, const struct reply *r)
+/* A slow processor takes longer for each request that the node begins, as in the simulator
+ * (sim/processor.h). */
+static void host_stepped(void *context)
 {
     struct node_host *h = context;
-    if (r->code == REPLY_OK)
+    if (h->server == NULL)
+        return;
+    const struct served *s = node_served(node_server_node(h->server));
+    const int64_t begun = s->kinds[SERVED_READ].requests + s->kinds[SERVED_WRITE].requests;
+    for (; h->worked < begun; h->worked++)
         loop_work(h->loop);
-    h->messages.reply(h->messages.context, to, r);
-}
-
-static void host_request(void *context, uint32_t node, const struct request *r)
-{
-    struct node_host *h = context;
-    h->messages.request(h->messages.context, node, r);
-}
-
-static void host_envelope(void *context, uint32_t node, struct slice frame)
-{
-    struct node_host *h = context;
-    h->messages.envelope(h->messages.context, node, frame);
 }
 
 /* ---- life ---- */
@@ -214,10 +207,9 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
                 .append = host_log_append,
                 .trim = host_log_trim},
         .work = {.context = h, .submit = host_submit},
-        .messages = {.context = h,
-                     .reply = host_reply,
-                     .request = host_request,
-                     .envelope = host_envelope},
+        .messages = options->messages,
+        .stepped = host_stepped,
+        .stepped_context = h,
     };
     return node_server_open(&server, store, error, &h->server);
 }
@@ -246,7 +238,6 @@ enum status node_host_open(struct loop *l, const struct node_host_options *optio
     struct node_host *h = must_calloc(1, sizeof *h);
     h->loop = l;
     h->directory = options->directory;
-    h->messages = options->messages;
     h->lock_fd = -1;
     log_append_init(&h->append);
     h->segment_bytes = (uint64_t)config_storage(options->node.config)->log_segment_bytes;

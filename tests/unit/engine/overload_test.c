@@ -73,7 +73,7 @@ TEST(a_queue_that_stands_for_an_interval_is_shed)
 {
     begin("delay");
     assert_true(arrives(0, false));
-    assert_int_equal(refused_in(INTERVAL_MS - 1, TARGET_MS + 1, false), 0);
+    assert_int_equal(refused_in(INTERVAL_MS, TARGET_MS + 1, false), 0);
     assert_int_equal(refused_in(500, TARGET_MS + 1, false), 500);
     assert_true(arrives(TARGET_MS, false)); /* what waited no longer than the target is done */
 }
@@ -105,6 +105,16 @@ TEST(a_wait_after_silence_is_no_standing_queue)
     assert_true(arrives(0, false));
     now = instant_add(now, duration_ms(60000));
     assert_true(arrives(10 * LIMIT_MS, false));
+}
+
+TEST(a_turn_longer_than_the_interval_is_no_silence)
+{
+    begin("delay");
+    assert_true(arrives(0, false));
+    for (int turn = 0; turn < 5; turn++) { /* all that came during a turn is begun after it */
+        now = instant_add(now, duration_ms(2 * INTERVAL_MS));
+        assert_int_equal(refused_in(100, 2 * INTERVAL_MS, false), turn == 0 ? 0 : 100);
+    }
 }
 
 TEST(without_a_policy_all_is_done)
