@@ -16,7 +16,7 @@
       "writes are refused until the indexes have taken some.")                                     \
     X(index_backlog_ms, 5000, 10, 3600000,                                                         \
       "A partition's writes are refused while a global index lacks a change that is older than "   \
-      "this.")
+      "this, or would take about as long for another one.")
 /* clang-format on */
 
 CONFIG_AREA(indexes, INDEXES)

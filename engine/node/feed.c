@@ -12,6 +12,8 @@
 #include "replication/raft_mutation.h"
 
 enum {
+    BACKLOG_PARTS = 5,         /* of index_backlog_ms; a new change may wait for all but one */
+    PACE_PARTS = 4,            /* of index_backlog_ms; a window of feed_pace.h is one */
     ACK_BYTES_MAX = 16 * 1024, /* of a log entry that deletes changes, but for the last one */
     AGE_MS_MAX =
         7 * 24 * 3600 * 1000 /* what is older counts as that old: wall clocks may be wrong */
@@ -151,7 +153,7 @@ static int feed_compare_ages(const void *a, const void *b)
     return (l > r) - (l < r);
 }
 
-/* Items that were loaded come in the order of their keys. */
+/* Items that were loaded come in the order of their keys. The oldest is to be done first. */
 static void feed_sort_by_age(struct feed *f)
 {
     if (f->item_count == 0)
@@ -161,8 +163,11 @@ static void feed_sort_by_age(struct feed *f)
     TAILQ_FOREACH (item, &f->ready, place)
         items[count++] = item;
     qsort(items, count, sizeof items[0], feed_compare_ages);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        TAILQ_REMOVE(&f->ready, items[i], place);
+        TAILQ_INSERT_TAIL(&f->ready, items[i], place);
         TAILQ_INSERT_TAIL(&f->by_age, items[i], age);
+    }
     free(items);
 }
 
@@ -213,6 +218,17 @@ static bool feed_may_start(const struct feeds *feeds, const struct feed *f,
     return raft_applied(p->raft) >= f->lost_at && !instant_before(feeds->env->now, f->again_at);
 }
 
+/* An index that has not taken a change for a whole window holds the feed up. */
+static void feed_begin_pace(const struct feeds *feeds, struct feed *f)
+{
+    const struct instant now = feeds->env->now;
+    const int64_t ms = config_indexes(feeds->env->config)->index_backlog_ms;
+    const struct duration window = {ms * NS_PER_MS / PACE_PARTS};
+    const struct feed_item *oldest = TAILQ_FIRST(&f->by_age);
+    const bool held = oldest != NULL && instant_since(now, oldest->notes[0].since).ns > window.ns;
+    feed_pace_begin(&f->pace, now, window, held, f->item_count);
+}
+
 /* Reads the changes that earlier leaders have left. There are few: FEED-2. */
 static void feed_load(struct feeds *feeds, struct feed *f, const struct partition *p)
 {
@@ -227,6 +243,7 @@ static void feed_load(struct feeds *feeds, struct feed *f, const struct partitio
         feed_take(feeds, f, key, value);
     f->loading = false;
     feed_sort_by_age(f);
+    feed_begin_pace(feeds, f);
     if (status == STATUS_NOT_FOUND)
         return;
     PROBE("a feed cannot read its changes");
@@ -313,14 +330,27 @@ bool feed_has(struct feeds *feeds, const struct feed *f, struct slice key)
     return feed_item_find(f, memtable_hash(twin) | 1, twin) != NULL;
 }
 
+/* By how much one more change would wait too long. The oldest change of a queue that is never empty is
+ * nearly as old as it may be; so a new one is to wait for a little less. */
+static struct duration feed_excess(const struct feeds *feeds, struct feed *f)
+{
+    const int64_t most_ns = config_indexes(feeds->env->config)->index_backlog_ms * NS_PER_MS;
+    if (f == NULL)
+        return (struct duration){0};
+    const struct duration wait = feed_pace_wait(&f->pace, feeds->env->now, f->item_count + 1);
+    const int64_t excess_ns = wait.ns - most_ns / BACKLOG_PARTS * (BACKLOG_PARTS - 1);
+    return (struct duration){excess_ns > 0 ? excess_ns : 0};
+}
+
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
                    struct admit_verdict *verdict)
 {
     const struct config *config = feeds->env->config;
     const struct feed_lag lag = feeds_lag(feeds, p);
-    const bool late = instant_since(feeds->env->now, lag.since).ns >
-                      config_indexes(config)->index_backlog_ms * NS_PER_MS;
-    const struct feed *f = feed_live(feeds, p);
+    struct feed *f = feed_live(feeds, p);
+    const struct duration excess = feed_excess(feeds, f);
+    const bool late = excess.ns > 0 || instant_since(feeds->env->now, lag.since).ns >
+                                           config_indexes(config)->index_backlog_ms * NS_PER_MS;
     const bool known = f == NULL || !f->unread;
     if ((known && !late &&
          (int64_t)(lag.bytes + bytes) <= config_indexes(config)->index_backlog_bytes) ||
@@ -330,7 +360,7 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
                                       .index = feed_index_behind(feeds, p),
                                       .member = p->index_refusal.partition,
                                       .cause = (enum admit_reason)p->index_refusal.reason,
-                                      .wait = duration_ms(FEED_RETRY_MS)};
+                                      .wait = excess.ns > 0 ? excess : duration_ms(FEED_RETRY_MS)};
     return false;
 }
 
@@ -450,13 +480,26 @@ static void feed_wake(struct feeds *feeds, struct feed *f)
     }
 }
 
-/* An item whose round did not begin, or failed. One that has waited before is the oldest. */
-static void item_wait(struct feed *f, struct feed_item *item, bool first)
+/* An item that has waited before goes to the front of the queue, behind those of its kind that are
+ * older: at most FEED_CALLS_MAX. */
+static void item_wait_again(struct feed_items *queue, struct feed_item *item)
+{
+    struct feed_item *next = TAILQ_FIRST(queue);
+    while (next != NULL && instant_before(next->notes[0].since, item->notes[0].since))
+        next = TAILQ_NEXT(next, place);
+    if (next != NULL)
+        TAILQ_INSERT_BEFORE(next, item, place);
+    else
+        TAILQ_INSERT_TAIL(queue, item, place);
+}
+
+/* An item whose round did not begin, or failed. */
+static void item_wait(struct feed *f, struct feed_item *item, bool again)
 {
     if (item->target == NULL)
         TAILQ_INSERT_TAIL(&f->waiting, item, place);
-    else if (first)
-        TAILQ_INSERT_HEAD(&item->target->waiting, item, place);
+    else if (again)
+        item_wait_again(&item->target->waiting, item);
     else
         TAILQ_INSERT_TAIL(&item->target->waiting, item, place);
 }
@@ -536,6 +579,7 @@ void feeds_answered(struct feeds *feeds, const struct call_answer *answer)
         TAILQ_REMOVE(&f->sent, item, place);
         if (!item->failed) {
             TAILQ_INSERT_TAIL(&f->done, item, place);
+            feed_pace_done(&f->pace, feeds->env->now);
             return;
         }
         item->covered = 0;

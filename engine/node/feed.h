@@ -56,7 +56,9 @@ void feeds_begin(struct feeds *feeds, struct partition *p);
  * is needed: ask again later. */
 bool feeds_let_go(struct feeds *feeds, const struct partition *p, struct slice key,
                   struct slice item);
-/* Whether a write may add a change of so many bytes. If not, `verdict` says which index holds it up. */
+/* Whether a write may add a change of so many bytes: there is room (FEED-2), no change is older than
+ * index_backlog_ms, and this one need not wait for so long (feed_pace.h). If not, `verdict` says which
+ * index holds the write up. */
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
                    struct admit_verdict *verdict);
 /* A change was applied: a row of the store from now on, or gone from it. Where the partition is not

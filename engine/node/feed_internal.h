@@ -3,6 +3,7 @@
 
 #include "base/id_map.h"
 #include "engine/node/feed.h"
+#include "engine/node/feed_pace.h"
 
 enum {
     FEED_CALLS_MAX = 256,   /* requests of a feed that wait for an answer */
@@ -90,6 +91,7 @@ struct feed {
     struct feed_items by_age; /* all items, by their oldest note */
     uint32_t item_count;
     size_t bytes; /* of the rows in the store */
+    struct feed_pace pace;
     LIST_HEAD(, feed_target) targets;
     uint32_t target_count; /* that there ever were */
     struct {

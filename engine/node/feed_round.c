@@ -306,7 +306,8 @@ bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct 
 
 /* Feeds of other partitions write to the target too, and a bucket fills in steps. The wait has a random
  * part, so that no feed comes just before each step for ever. */
-static void row_refused(const struct feeds *feeds, struct feed_target *t, const struct reply *r)
+static void row_refused(const struct feeds *feeds, struct feed *f, struct feed_target *t,
+                        const struct reply *r)
 {
     int64_t wait_ms = (r->verdict.wait.ns + NS_PER_MS - 1) / NS_PER_MS;
     wait_ms = r->code != REPLY_THROTTLED || wait_ms < WAIT_LEAST_MS ? WAIT_LEAST_MS
@@ -314,6 +315,7 @@ static void row_refused(const struct feeds *feeds, struct feed_target *t, const 
                                                                     : wait_ms;
     if (!instant_before(feeds->env->now, t->until)) /* once for rows that were sent together */
         t->out_most = t->out_most > 1 ? t->out_most / 2 : 1;
+    feed_pace_refused(&f->pace, feeds->env->now);
     const int64_t wait_ns = wait_ms * NS_PER_MS;
     t->until = instant_add(
         feeds->env->now,
@@ -321,15 +323,15 @@ static void row_refused(const struct feeds *feeds, struct feed_target *t, const 
 }
 
 /* The row was not written. */
-static void row_failed(struct feeds *feeds, struct partition *p, struct feed_target *t,
-                       struct feed_item *item, const struct reply *r)
+static void row_failed(struct feeds *feeds, struct feed *f, struct partition *p,
+                       struct feed_target *t, struct feed_item *item, const struct reply *r)
 {
     const bool refused = r->code == REPLY_THROTTLED || r->code == REPLY_OVERLOADED;
     item->failed = true;
     p->index_refusal = (struct index_refusal){
         t->table_id, t->partition, r->code == REPLY_THROTTLED ? r->verdict.reason : ADMIT_OK};
     if (refused)
-        row_refused(feeds, t, r);
+        row_refused(feeds, f, t, r);
     else
         target_lose(feeds, t);
     item->target = t;
@@ -351,7 +353,7 @@ bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
     if (r->code == REPLY_OK && t->out_most < FEED_CALLS_MAX)
         t->out_most++;
     if (r->code != REPLY_OK)
-        row_failed(feeds, p, t, item, r);
+        row_failed(feeds, f, p, t, item, r);
     if (item->awaited > 0)
         return false;
     f->slots[item->slot] = NULL;

@@ -487,6 +487,41 @@ TEST(a_backlog_is_as_old_as_its_changes_also_for_a_new_leader)
     indexed_close(&s);
 }
 
+/* PACE-1: and neither at full speed until changes are old, nor at rest until they are done. A new leader
+ * knows the pace at once. */
+TEST(writes_go_on_at_the_pace_of_an_index_that_holds_them_up)
+{
+    enum {
+        PACE = 20, /* a second, and a write each 10 ms */
+        SECONDS = 40,
+        SETTLES = 12,
+        CRASH = 25
+    };
+    struct indexed_scene s;
+    uint32_t name = 0;
+    indexed_open(&s, PACE);
+    lone_set(&s.w, "index_backlog_ms", "5000");
+    indexed_table(&s);
+    for (int second = 0; second < SECONDS; second++) {
+        int taken = 0;
+        if (second == CRASH)
+            lone_crash(&s.w);
+        for (int i = 0; i < 100; i++) {
+            lone_put_sized(&s.w, name, 7, 10);
+            lone_write_all(&s.w);
+            const bool done = lone_answer(&s.w)->code == REPLY_OK;
+            taken += done;
+            name += done;
+            indexed_pass(&s, 10);
+        }
+        if (second >= SETTLES)
+            assert_in_range(taken, second == CRASH ? PACE / 2 : PACE * 8 / 10, PACE * 13 / 10);
+        const struct feed_lag lag = feeds_lag(&s.w.node->feeds, indexed_base(&s));
+        assert_true(instant_since(s.w.node->env.now, lag.since).ns <= 6 * NS_PER_S);
+    }
+    indexed_close(&s);
+}
+
 /* ---- a feed that is not what it was ---- */
 
 /* FEED-3: a row is never sent twice in a session. The index's disk is slower than a call's
