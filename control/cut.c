@@ -3,12 +3,14 @@
  *
  * Every answer is checked. Nonsense is no wish and no choice.
  * Not here: asking the leader, and sending the cut (split.c). */
+#include "base/gac_policy.h"
 #include "base/settings/control.h"
 #include "base/settings/reports.h"
 #include "base/settings/split.h"
 #include "control/controller_internal.h"
 #include "engine/admission/capacity.h"
-#include "include/weir/policy_base.h"
+#include "engine/admission/policy_choice.h"
+#include "include/weir/policy_partition.h"
 #include "include/weir/policy_split.h"
 
 enum {
@@ -70,6 +72,29 @@ int64_t weir_cut_maximum(const struct weir_cut *c, enum weir_policy_kind kind)
     return kind == WEIR_POLICY_READ || kind == WEIR_POLICY_WRITE
                ? partition_max_mcu(c->c->config, (enum admit_kind)kind)
                : 0;
+}
+
+/* Routers keep the limit, or else the allocations of partitions do, unless their policy lets them use
+ * more. */
+static bool cut_has_limit(const struct weir_cut *c, enum admit_kind kind)
+{
+    const struct table *t = c->table;
+    const uint8_t said = table_gac_said(t->gac, t->index_of != 0, (int)kind);
+    const bool on_demand = t->billing == BILLING_ON_DEMAND;
+    if (gac_policy_of(c->c->config, said) != GAC_OFF)
+        return true;
+    return !on_demand && (admission_policy_of(c->c->config, said, false)->flags &
+                          (WEIR_PARTITION_SHARES | WEIR_PARTITION_UNLIMITED)) == 0;
+}
+
+int64_t weir_cut_table_limit(const struct weir_cut *c, enum weir_policy_kind kind)
+{
+    const struct table *t = c->table;
+    if (kind != WEIR_POLICY_READ && kind != WEIR_POLICY_WRITE)
+        return 0;
+    const int64_t provisioned = kind == WEIR_POLICY_READ ? t->rcu : t->wcu;
+    const int64_t units = t->billing == BILLING_ON_DEMAND ? t->maximum[kind] : provisioned;
+    return units > 0 && cut_has_limit(c, (enum admit_kind)kind) ? units * MCU_PER_UNIT : INT64_MAX;
 }
 
 int64_t weir_cut_consumed(const struct weir_cut *c, enum weir_policy_kind kind, int64_t window_ns)

@@ -5,6 +5,8 @@
  *     the leader reports demand above the maximum for split_hold_ms without a break, and about the
  *     maximum is served. The load must have lasted for split_delay_ms.
  *   - Size: the partition has reached partition_max_bytes.
+ * A table, or an index, whose own limit is at most a partition's maximum gains nothing by a cut for its
+ * load: one partition serves all that it may use.
  * With split_judge = 0 the leader is not asked, and a partition is cut evenly for its load.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */
@@ -48,7 +50,8 @@ static bool limits_load(const struct weir_cut *c, enum weir_policy_kind kind,
                         struct weir_wish *wish)
 {
     bool above = is_above(c, kind);
-    if (!above && !consumes_much(c, kind))
+    if ((!above && !consumes_much(c, kind)) ||
+        weir_cut_table_limit(c, kind) <= weir_cut_maximum(c, kind))
         return false;
     int64_t window_ns = weir_cut_setting(c, above ? WEIR_CUT_HOLD_NS : WEIR_CUT_WINDOW_NS);
     wish->why = above ? WEIR_WISH_REFUSED : WEIR_WISH_CONSUMED;

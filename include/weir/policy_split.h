@@ -17,6 +17,9 @@ WEIR_POLICY_API int64_t weir_cut_age_ns(const struct weir_cut *c);
 /* Whether partitions have a maximum: without one, a cut lets no more through. */
 WEIR_POLICY_API bool weir_cut_is_limited(const struct weir_cut *c);
 WEIR_POLICY_API int64_t weir_cut_maximum(const struct weir_cut *c, enum weir_policy_kind kind);
+/* What the table may use in all, or the global index that the partition belongs to. INT64_MAX: nothing
+ * limits it. */
+WEIR_POLICY_API int64_t weir_cut_table_limit(const struct weir_cut *c, enum weir_policy_kind kind);
 /* Means over the last `window_ns`, 15 s at most; 0 until half of that time was seen. */
 WEIR_POLICY_API int64_t weir_cut_consumed(const struct weir_cut *c, enum weir_policy_kind kind,
                                           int64_t window_ns);

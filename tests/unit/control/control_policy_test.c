@@ -252,6 +252,7 @@ static void scripted_wish(struct weir_cut *c, struct weir_wish *wish)
     assert_int_equal(weir_cut_points(c), 0); /* not yet */
     assert_int_equal(weir_cut_consumed(c, (enum weir_policy_kind)9, NS_PER_S), 0);
     assert_int_equal(weir_cut_maximum(c, (enum weir_policy_kind)9), 0);
+    assert_int_equal(weir_cut_table_limit(c, (enum weir_policy_kind)9), 0);
     assert_int_equal(weir_cut_setting(c, (enum weir_cut_setting)99), 0);
     assert_true(weir_cut_consumed(c, WEIR_POLICY_WRITE, INT64_MAX) >= 0);
     assert_true(weir_cut_consumed(c, WEIR_POLICY_WRITE, INT64_MIN) >= 0);

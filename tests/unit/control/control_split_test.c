@@ -3,6 +3,7 @@
 
 #include "engine/item/storage_key.h"
 
+#include "base/settings/choices.h"
 #include "base/settings/control.h"
 #include "base/settings/reports.h"
 #include "base/settings/split.h"
@@ -82,6 +83,36 @@ TEST(a_partition_near_its_maximum_is_cut_as_its_leader_advises)
     assert_int_equal(w.decision_count, 1);
     assert_int_equal(w.ops[0], CATALOG_EVENT);
     assert_int_equal(w.decisions[0].event.kind, EVENT_SPLIT);
+    scene_deinit(&w);
+}
+
+/* One partition serves all that the table may use in the long run. */
+TEST(a_table_whose_limit_a_partition_serves_is_not_cut_for_its_load)
+{
+    const int64_t units[] = {500, 1000, 2000};
+    for (size_t i = 0; i < COUNT_OF(units); i++) {
+        struct scene w;
+        scene_init(&w, 3);
+        config_edit_control(&w.config)->control_adaptive = 0;
+        scene_create(&w, "orders", BILLING_PROVISIONED, 100, units[i]);
+        struct demand d = {.units = {950}};
+        const bool cut = scene_seconds_to_question(&w, "orders", &d, 60) >= 0;
+        assert_int_equal(cut, units[i] > 1000);
+        scene_deinit(&w);
+    }
+}
+
+/* Nobody keeps the table's limit: routers do not, and partitions use what others leave. */
+TEST(a_limit_that_nobody_keeps_does_not_count)
+{
+    struct scene w;
+    scene_init(&w, 3);
+    config_edit_control(&w.config)->control_adaptive = 0;
+    config_edit_choices(&w.config)->gac = GAC_OFF;
+    memcpy(w.config.partition_policy, "always-burst", sizeof "always-burst");
+    scene_create(&w, "orders", BILLING_PROVISIONED, 100, 1000);
+    struct demand d = {.units = {950}};
+    assert_in_range(scene_seconds_to_question(&w, "orders", &d, 60), 0, 60);
     scene_deinit(&w);
 }
 
