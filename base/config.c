@@ -226,6 +226,10 @@ static void append_shown(struct buffer *out, struct slice value)
         buffer_append_text(out, "...");
 }
 
+static const char HOST_HELP[] =
+    "Names of this server, as clients write them in Host, separated by commas. The first * of a "
+    "name stands for any text. Addresses, names without a dot and names ending in .localhost, "
+    ".local, .internal and .svc need not be listed.";
 static const char CORS_HELP[] = "Web pages that may use the endpoint: none, loopback (pages of "
                                 "this machine, while the endpoint "
                                 "is on loopback), * or a list of origins separated by commas.";
@@ -344,6 +348,8 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
         return set_text(c->cluster_id, sizeof c->cluster_id, name, value, error);
     if (slice_is(name, "secret_file"))
         return set_text(c->secret_file, sizeof c->secret_file, name, value, error);
+    if (slice_is(name, "host_names"))
+        return set_text(c->host_names, sizeof c->host_names, name, value, error);
     if (!slice_is(name, "profile"))
         return config_refuse(error, name, value, "no such setting");
     enum profile profile;
@@ -557,6 +563,8 @@ void config_describe(const struct config *c, struct buffer *out)
                             "All daemons of a cluster have the secret in this file.");
     config_describe_setting(out, "cors_origins", c->cors_origins, "", "none, loopback, * or a list",
                             CORS_HELP);
+    config_describe_setting(out, "host_names", c->host_names, "", "at most 511 characters",
+                            HOST_HELP);
     describe_numbers(c, out);
 }
 

@@ -90,6 +90,7 @@ struct config {
     char cluster_id[64];       /* the cluster of a daemon; empty: no name */
     char secret_file[256];     /* file with the secret of the cluster's daemons */
     char cors_origins[512];    /* none, loopback, * or a list: router/cors.c */
+    char host_names[512];      /* a list of patterns: router/http/host.c */
 };
 
 /* Defaults under the profile. */

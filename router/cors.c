@@ -1,48 +1,26 @@
-/* cors.c - compares an origin with the setting cors_origins. */
+/* cors.c - compares an origin with the setting cors_origins, and a host with host_names. */
 #include "router/cors.h"
 
+#include "router/http/host.h"
 #include "router/router_internal.h"
-
-/* Whether only an optional port follows scheme and host. */
-static bool cors_ends(const char *rest)
-{
-    if (*rest == '\0')
-        return true;
-    if (*rest != ':' || rest[1] == '\0')
-        return false;
-    return rest[1 + strspn(rest + 1, "0123456789")] == '\0';
-}
-
-/* Skips an address of 127.0.0.0/8, written as four numbers. NULL: there is none. */
-static const char *cors_skip_ipv4(const char *host)
-{
-    const char *at = host;
-    if (strncmp(host, "127.", 4) != 0)
-        return NULL;
-    for (int part = 0; part < 4; part++) {
-        size_t digits = strspn(at, "0123456789");
-        if (digits == 0 || digits > 3)
-            return NULL;
-        at += digits;
-        if (part < 3 && *at++ != '.')
-            return NULL;
-    }
-    return at;
-}
 
 static bool cors_is_loopback(const char *origin)
 {
-    static const char *const NAMES[] = {"localhost", "[::1]"};
-    const char *host = strstr(origin, "://");
-    if (host == NULL || (strncmp(origin, "http://", 7) != 0 && strncmp(origin, "https://", 8) != 0))
+    char host[HTTP_HOST_MAX];
+    const char *at = strstr(origin, "://");
+    if (at == NULL || (strncmp(origin, "http://", 7) != 0 && strncmp(origin, "https://", 8) != 0))
         return false;
-    host += 3;
-    for (size_t i = 0; i < COUNT_OF(NAMES); i++) {
-        if (strncmp(host, NAMES[i], strlen(NAMES[i])) == 0 && cors_ends(host + strlen(NAMES[i])))
-            return true;
+    switch (host_read(slice_of(at + 3), host)) {
+    case HOST_NAME:
+        return strcmp(host, "localhost") == 0;
+    case HOST_IPV4:
+        return strncmp(host, "127.", 4) == 0;
+    case HOST_IPV6:
+        return strcmp(host, "::1") == 0;
+    case HOST_MALFORMED:
+        break;
     }
-    const char *rest = cors_skip_ipv4(host);
-    return rest != NULL && cors_ends(rest);
+    return false;
 }
 
 static bool cors_is_listed(const char *list, const char *origin)
@@ -72,4 +50,35 @@ struct slice cors_allowed(const struct router *r, const struct client *c)
     else if (!allowed && strcmp(setting, "none") != 0)
         allowed = cors_is_listed(setting, text);
     return allowed ? origin : slice_make(NULL, 0);
+}
+
+/* ---- refusals ---- */
+
+static bool cors_refuse_host(struct router *r, struct slice host)
+{
+    if (host_passes(host, r->config->host_names))
+        return false;
+    fault_set(&r->fault, FAULT_FORBIDDEN,
+              "A web page may have chosen the name %.*s for this server. If the name is yours, "
+              "start weir with --set host_names=NAME (a list; * stands for any text)",
+              (int)host.size, (const char *)host.data);
+    return true;
+}
+
+bool cors_refuse(struct router *r, const struct client *c)
+{
+    const struct http_head *head = &c->http.head;
+    if (c->admin && r->options.admin_token != NULL)
+        return false;
+    if (cors_refuse_host(r, http_text(head, head->host)))
+        return true;
+    const bool origin = (head->once & HTTP_ONCE_ORIGIN) != 0;
+    const bool any = strcmp(r->config->cors_origins, "*") == 0 && !c->admin;
+    if (any || (origin ? cors_allowed(r, c).size > 0 : !head->cross_site))
+        return false;
+    fault_set(&r->fault, FAULT_FORBIDDEN, "%s",
+              origin ? "Pages of this origin may not use this server (cors_origins)"
+                     : "Pages of other sites may not use this server (Sec-Fetch-Site; "
+                       "cors_origins=* allows it)");
+    return true;
 }

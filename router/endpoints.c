@@ -226,16 +226,6 @@ static const char *admin_refusal(const struct router *r, const struct client *c)
 
 /* ---- the dispatcher ---- */
 
-/* A browser asks whether a page may send requests. */
-static void answer_preflight(struct router *r, struct client *c)
-{
-    if (cors_allowed(r, c).size > 0)
-        endpoints_answer(r, c, 200, "text/plain", slice_make(NULL, 0));
-    else
-        endpoints_refuse(r, c, FAULT_FORBIDDEN,
-                         "Pages of this origin may not use this server (cors_origins)");
-}
-
 static void endpoints_dispatch(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
@@ -244,8 +234,12 @@ static void endpoints_dispatch(struct router *r, struct client *c)
         endpoints_refuse(r, c, FAULT_FORBIDDEN, why);
         return;
     }
-    if (!c->admin && head->method == HTTP_OPTIONS && http_find(head, "origin").size > 0) {
-        answer_preflight(r, c);
+    if (cors_refuse(r, c)) {
+        endpoints_answer_fault(r, c, endpoints_answer_type(c));
+        return;
+    }
+    if (!c->admin && head->method == HTTP_OPTIONS && (head->once & HTTP_ONCE_ORIGIN)) {
+        endpoints_answer(r, c, 200, "text/plain", slice_make(NULL, 0)); /* a page may ask */
         return;
     }
     const struct endpoint *e = endpoint_find(c);

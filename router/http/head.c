@@ -176,6 +176,11 @@ static void head_take_length(struct http_head *head, struct slice value)
     head_once(head, HTTP_ONCE_LENGTH);
 }
 
+static void head_take_site(struct http_head *head, struct slice value)
+{
+    head->cross_site |= http_is(value, "cross-site");
+}
+
 static void head_take_expect(struct http_head *head, struct slice value)
 {
     head->expects_continue = http_is(value, "100-continue");
@@ -205,6 +210,7 @@ static head_taker *head_taker_of(struct slice name)
         break;
     case 14:
         FIELD("content-length", head_take_length);
+        FIELD("sec-fetch-site", head_take_site);
         break;
     case 15:
         FIELD("accept-encoding", head_take_accept);
@@ -231,6 +237,8 @@ bool http_head_take(struct http_head *head, struct slice name, struct slice valu
     take(head, value);
     if (take == head_take_target)
         head->amz_target = (struct http_span){(uint32_t)at, (uint32_t)value.size};
+    if (take == head_take_host)
+        head->host = (struct http_span){(uint32_t)at, (uint32_t)value.size};
     return true;
 }
 

@@ -97,10 +97,12 @@ struct http_head {
     bool malformed;              /* a line is invalid or too long, or stands twice */
     bool chunked;                /* Transfer-Encoding names chunked */
     bool other_coding;           /* Transfer-Encoding names another coding */
+    bool cross_site;             /* Sec-Fetch-Site: cross-site */
     struct http_span target;     /* of the request line, as it was sent */
     struct http_span path;       /* of the target, without scheme, host and query */
     struct http_span query;      /* of the target, after the `?` */
     struct http_span amz_target; /* the value of X-Amz-Target */
+    struct http_span host;       /* the value of Host */
     uint32_t lines_at;           /* position of the first header line in `text` */
     struct buffer text;          /* owns; the spans point into it */
 };

@@ -62,9 +62,9 @@ class Front:
         self.process = subprocess.Popen([NGINX, "-p", self.directory, "-c", str(config)])
         until("nginx listens", lambda: listens(self.port))
 
-    def get(self, path="/", key=None):
+    def get(self, path="/", key=None, headers=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request("GET", path, headers={} if key is None else {"X-Api-Key": key})
+        connection.request("GET", path, headers=({} if key is None else {"X-Api-Key": key}) | (headers or {}))
         answer = connection.getresponse()
         body = answer.read()
         connection.close()
@@ -126,6 +126,10 @@ class NginxTest(unittest.TestCase):
         status, headers, body = self.front.get("/forbidden", self.key(5))
         self.assertEqual((status, body), (403, b"served"))
         self.assertNotIn("retry-after", headers)
+
+    def test_a_page_of_another_site_may_use_the_api(self):
+        page = {"Origin": "http://shop.example", "Sec-Fetch-Site": "cross-site"}
+        self.assertEqual([self.front.get(key=key, headers=page)[0] for key in [self.key(1)] * 2], [200, 429])
 
     def test_without_the_limiter_requests_pass(self):
         front = Front(servers.free_ports(1)[0], self.service.server_address[1])

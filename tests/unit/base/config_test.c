@@ -119,6 +119,15 @@ TEST_WITH(origins_are_a_word_or_a_list, fresh, NULL)
     assert_string_equal(c.cors_origins, "*");
 }
 
+TEST_WITH(names_of_the_server_are_a_list, fresh, NULL)
+{
+    assert_string_equal(c.host_names, "");
+    assert_int_equal(set("host_names", "db.example,*.b.example"), STATUS_OK);
+    assert_string_equal(c.host_names, "db.example,*.b.example");
+    assert_int_equal(set("host_names", "a b"), STATUS_MALFORMED);
+    assert_string_equal(c.host_names, "db.example,*.b.example");
+}
+
 TEST_WITH(a_file_has_settings_comments_and_empty_lines, fresh, NULL)
 {
     assert_int_equal(config_parse(&c,

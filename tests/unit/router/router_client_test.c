@@ -332,7 +332,7 @@ TEST(on_loopback_pages_of_this_machine_may_use_the_endpoint)
     assert_false(allows("http://localhost.example.org"));
     assert_false(allows("http://127.0.0.1.example.org"));
     assert_false(allows("http://127.0.0.1:80.example.org"));
-    assert_false(allows("http://localhost:"));
+    assert_false(allows("http://localhost:80a"));
     assert_false(allows("ftp://localhost"));
     assert_false(allows("null"));
     struct fake_answer a = ask_from("http://localhost:3000", "GET");
@@ -341,6 +341,7 @@ TEST(on_loopback_pages_of_this_machine_may_use_the_endpoint)
     assert_true(fake_header(a, "Access-Control-Expose-Headers").size > 0);
     assert_int_equal(fake_header(a, "Access-Control-Allow-Methods").size, 0);
     a = ask_from("http://example.org", "GET");
+    assert_int_equal(a.status, 403);
     assert_int_equal(fake_header(a, "Access-Control-Allow-Origin").size, 0);
 }
 
