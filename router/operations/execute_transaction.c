@@ -98,48 +98,33 @@ static bool transaction_begin(struct call *c, const struct json_value m[])
 
 /* ---- with the tables ---- */
 
-/* Notes why the part cancels the transaction. */
-static void transaction_refuse(struct call *c, struct part_end *end, const char *code,
-                               struct slice why)
-{
-    end->refused = code;
-    end->why = arena_copy(&c->arena, why);
-}
-
-/* Makes the part's request, or notes why there can be none. False: the call fails. */
+/* Makes the part's request, or cancels the transaction. */
 static bool transaction_lower(struct call *c, struct execute_transaction *e, uint32_t index,
-                              struct part_end *end)
+                              struct part_end *ends)
 {
     const struct statement *s = &e->statements[index];
     struct item_request *q = &c->plan->items[index];
     const struct item_table *in = &c->plan->tables[q->table];
     if (in->absent) {
-        transaction_refuse(c, end, "ResourceNotFound", slice_of("Requested resource not found"));
-        return true;
+        fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
+        return transact_refuse(c, ends, index);
     }
     const struct table *t = &in->route->table;
     if ((s->verb == STATEMENT_SELECT || s->verb == STATEMENT_EXISTS) &&
         !execute_names_item(c, s, t, EXECUTE_IN_TRANSACTION))
         return transaction_blame(c, index);
-    if (!execute_lower(c, s, t, EXECUTE_IN_TRANSACTION, q) || !items_find(c, index))
-        transaction_refuse(
-            c, end, call_fault(c)->kind == FAULT_NOT_FOUND ? "ResourceNotFound" : "ValidationError",
-            buffer_slice(&call_fault(c)->text));
-    return true;
+    return (execute_lower(c, s, t, EXECUTE_IN_TRANSACTION, q) && items_find(c, index)) ||
+           transact_refuse(c, ends, index);
 }
 
 static bool transaction_ready(struct call *c)
 {
     struct execute_transaction *e = c->state;
     struct part_end *ends = e->writes ? e->write.ends : e->get.ends;
-    bool refused = false;
     for (uint32_t i = 0; i < c->plan->count; i++) {
-        if (!transaction_lower(c, e, i, &ends[i]))
+        if (!transaction_lower(c, e, i, ends))
             return false;
-        refused |= ends[i].refused != NULL;
     }
-    if (refused)
-        return transact_cancel(c, ends, c->plan->count);
     if (e->writes)
         return transact_writes_fit(c, c->plan) && transact_writes_send(c);
     e->get.columns = true;

@@ -23,16 +23,22 @@ bool key_sizes_fit(size_t partition, size_t sort, struct fault *fault)
     return true;
 }
 
+static bool key_attr_is_filled(const struct key_attr *schema, const struct attr *value,
+                               struct fault *fault)
+{
+    return value->type == ATTR_NUMBER || value->body.size > 0 ||
+           fault_invalid(
+               fault,
+               "One or more parameter values are not valid. The AttributeValue for a key attribute "
+               "cannot contain an empty %s value. Key: %.*s",
+               value->type == ATTR_STRING ? "string" : "binary", SHOWN(schema->name));
+}
+
 bool key_attr_fits(const struct key_attr *schema, bool partition, const struct attr *value,
                    struct fault *fault)
 {
-    if (value->type != ATTR_NUMBER && value->body.size == 0)
-        return fault_invalid(
-            fault,
-            "One or more parameter values are not valid. The AttributeValue for a key attribute "
-            "cannot contain an empty %s value. Key: %.*s",
-            value->type == ATTR_STRING ? "string" : "binary", SHOWN(schema->name));
-    return key_sizes_fit(partition ? value->body.size : 0, partition ? 0 : value->body.size, fault);
+    return key_attr_is_filled(schema, value, fault) &&
+           key_sizes_fit(partition ? value->body.size : 0, partition ? 0 : value->body.size, fault);
 }
 
 static bool key_attr_of_item(const struct key_attr *schema, struct slice item, struct attr *out,
@@ -70,11 +76,9 @@ bool index_key_mismatch(const struct index *x, const struct key_attr *k, enum at
         SHOWN(k->name), attr_type_name(k->type), attr_type_name(actual), SHOWN(x->name));
 }
 
-static bool index_key_fits(const struct index *x, const struct key_attr *k,
-                           const struct attr *value, struct fault *fault)
+static bool index_key_is_filled(const struct index *x, const struct key_attr *k,
+                                const struct attr *value, struct fault *fault)
 {
-    if (value->type != k->type)
-        return index_key_mismatch(x, k, value->type, fault);
     return value->body.size > 0 ||
            fault_invalid(
                fault,
@@ -94,7 +98,9 @@ static bool index_keys_fit(const struct index *x, struct slice item, struct faul
         const struct key_attr *k = &x->keys[i];
         if (!item_find(item, k->name, &value))
             continue;
-        if (!index_key_fits(x, k, &value, fault))
+        if (value.type != k->type)
+            return index_key_mismatch(x, k, value.type, fault);
+        if (!index_key_is_filled(x, k, &value, fault))
             return false;
         sizes[i < x->partition_count ? 0 : 1] += value.body.size;
     }
@@ -110,16 +116,36 @@ bool key_indexes_fit(const struct table *t, struct slice item, struct fault *fau
     return true;
 }
 
-static bool key_attr_is_in(const struct key_attr *schema, struct slice item)
+/* Whether the item has a value of the key's type. */
+static bool key_attr_find(const struct key_attr *schema, struct slice item, struct attr *value)
 {
+    return item_find(item, schema->name, value) && value->type == schema->type;
+}
+
+bool key_attrs_are_filled(const struct table *t, struct slice item, struct fault *fault)
+{
+    const struct key_attr *keys[2] = {&t->partition_key, &t->sort_key};
     struct attr value;
-    return item_find(item, schema->name, &value) && value.type == schema->type;
+    for (uint32_t i = 0; i < (table_has_sort_key(t) ? 2 : 1); i++) {
+        if (key_attr_find(keys[i], item, &value) && !key_attr_is_filled(keys[i], &value, fault))
+            return false;
+    }
+    for (uint32_t i = 0; t->index_set != NULL && i < t->index_set->count; i++) {
+        const struct index *x = &t->index_set->at[i];
+        for (uint32_t j = 0; j < x->partition_count + x->sort_count; j++) {
+            if (key_attr_find(&x->keys[j], item, &value) &&
+                !index_key_is_filled(x, &x->keys[j], &value, fault))
+                return false;
+        }
+    }
+    return true;
 }
 
 bool key_is_in_item(const struct table *t, struct slice item, struct fault *fault)
 {
-    return (key_attr_is_in(&t->partition_key, item) &&
-            (!table_has_sort_key(t) || key_attr_is_in(&t->sort_key, item))) ||
+    struct attr value;
+    return (key_attr_find(&t->partition_key, item, &value) &&
+            (!table_has_sort_key(t) || key_attr_find(&t->sort_key, item, &value))) ||
            key_mismatch(fault);
 }
 

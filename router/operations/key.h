@@ -10,6 +10,10 @@ bool key_of_item(const struct table *t, struct slice item, struct key *out, stru
 /* Whether the item has the key attributes with their types. The fault does not name them. */
 bool key_is_in_item(const struct table *t, struct slice item, struct fault *fault);
 
+/* Whether no key attribute of the table or of an index, as far as it is there with its type, is
+ * empty. */
+bool key_attrs_are_filled(const struct table *t, struct slice item, struct fault *fault);
+
 /* Whether the values of index keys in a whole item can be keys. An absent one can. */
 bool key_indexes_fit(const struct table *t, struct slice item, struct fault *fault);
 /* Always false. */

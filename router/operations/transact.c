@@ -3,6 +3,7 @@
 
 #include "engine/expression/update_program.h"
 #include "engine/message/request_traits.h"
+#include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
 #include "router/operations/throttle.h"
 
@@ -119,6 +120,33 @@ bool transact_cancel(struct call *c, const struct part_end *ends, uint32_t count
     }
     json_write_close(&f->more, ']');
     return false;
+}
+
+bool transact_refuse(struct call *c, struct part_end *ends, uint32_t index)
+{
+    const struct fault *f = call_fault(c);
+    ends[index].refused = f->kind == FAULT_NOT_FOUND ? "ResourceNotFound" : "ValidationError";
+    ends[index].why = arena_copy(&c->arena, buffer_slice(&f->text));
+    return transact_cancel(c, ends, c->plan->count);
+}
+
+bool transact_find_keys(struct call *c, struct part_end *ends,
+                        const struct projection *const shown[])
+{
+    const struct item_plan *plan = c->plan;
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct table *t = &plan->tables[plan->items[i].table].route->table;
+        if (!call_table_usable(c, t) ||
+            !key_attrs_are_filled(t, span_in(&c->bytes, plan->items[i].item), call_fault(c)))
+            return false;
+    }
+    for (uint32_t i = 0; i < plan->count; i++) {
+        const struct table *t = &plan->tables[plan->items[i].table].route->table;
+        if (!items_find(c, i) ||
+            (shown != NULL && !key_paths_of_projection(shown[i], t, call_fault(c))))
+            return transact_refuse(c, ends, i);
+    }
+    return true;
 }
 
 bool transact_keys_differ(struct call *c, const struct item_plan *plan)

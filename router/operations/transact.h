@@ -39,6 +39,17 @@ bool part_cancels(enum reply_code code);
 /* Sets the fault of a transaction that was cancelled, with a reason for each part. Always false. */
 bool transact_cancel(struct call *c, const struct part_end *ends, uint32_t count);
 
+/* Takes the call's fault as the reason of this part, which never reaches a node. Always false: the
+ * transaction is cancelled. Faults that need the table's key schema are reasons, others are errors
+ * of the call. */
+bool transact_refuse(struct call *c, struct part_end *ends, uint32_t index);
+
+/* `ready`: finds the storage keys of all parts, or cancels at the first that does not fit its
+ * table. An empty key is an error of the call. `shown`: what each read shows; NULL: the parts are
+ * writes. */
+bool transact_find_keys(struct call *c, struct part_end *ends,
+                        const struct projection *const shown[]);
+
 /* Refuses keys that occur twice. */
 bool transact_keys_differ(struct call *c, const struct item_plan *plan);
 

@@ -101,14 +101,7 @@ bool transact_gets_send(struct call *c)
 static bool transact_get_ready(struct call *c)
 {
     const struct transact_get *t = c->state;
-    for (uint32_t i = 0; i < c->plan->count; i++) {
-        struct item_request *q = &c->plan->items[i];
-        const struct table *table = &c->plan->tables[q->table].route->table;
-        if (!call_find_key(c, table, q->op, span_in(&c->bytes, q->item), &q->key) ||
-            !key_paths_of_projection(t->shown[i], table, call_fault(c)))
-            return false;
-    }
-    return transact_gets_send(c);
+    return transact_find_keys(c, t->ends, t->shown) && transact_gets_send(c);
 }
 
 /* ---- replies ---- */

@@ -437,14 +437,8 @@ bool transact_writes_start(struct call *c)
 
 static bool transact_write_ready(struct call *c)
 {
-    for (uint32_t i = 0; i < c->plan->count; i++) {
-        struct item_request *q = &c->plan->items[i];
-        const struct table *table = &c->plan->tables[q->table].route->table;
-        if (!call_find_key(c, table, q->op, span_in(&c->bytes, q->item), &q->key) ||
-            !key_paths_of_update(q->updated, table, call_fault(c)))
-            return false;
-    }
-    return transact_writes_send(c);
+    const struct transact_write *t = c->state;
+    return transact_find_keys(c, t->ends, NULL) && transact_writes_send(c);
 }
 
 /* ---- replies ---- */

@@ -607,11 +607,12 @@ class TransactionTest(PartiqlSuite):
         self.stopped("Transaction request cannot include multiple operations on one item", one, one)
         self.stopped("ExecuteTransaction API does not support both read and write operations in the same request.",
                      one, "DELETE FROM {t} WHERE p = 'x' AND s = '1'")
-        reasons = self.canceled(["None", "ResourceNotFound", "ValidationError"], one,
-                                "SELECT * FROM \"%s\" WHERE p = 'x' AND s = '1'" % new_name(),
-                                "SELECT * FROM {t} WHERE p = 'ta' AND s = 1")
-        self.assertEqual([r.get("Message") for r in reasons], [None, "Requested resource not found",
-                                                               "The provided key element does not match the schema"])
+        absent = "SELECT * FROM \"%s\" WHERE p = 'x' AND s = '1'" % new_name()
+        mistyped = "SELECT * FROM {t} WHERE p = 'ta' AND s = 1"
+        reasons = self.canceled(["None", "ResourceNotFound", "None"], one, absent, mistyped)
+        self.assertEqual(reasons[1]["Message"], "Requested resource not found")
+        reasons = self.canceled(["None", "ValidationError", "None"], one, mistyped, absent)
+        self.assertEqual(reasons[1]["Message"], "The provided key element does not match the schema")
 
     def test_writes(self):
         self.put("tb", v=n(1))
@@ -632,12 +633,13 @@ class TransactionTest(PartiqlSuite):
                                 "UPDATE {t} SET v = 2 WHERE p = 'none' AND s = '1'")
         self.assertEqual([r.get("Message") for r in reasons],
                          [None, "Duplicate primary key exists in table", "The conditional request failed"])
-        reasons = self.canceled(["None", "ValidationError", "ResourceNotFound", "ValidationError"], update,
-                                "UPDATE {t} SET v = 2 WHERE p = 'te'", "DELETE FROM \"%s\" WHERE p = 'x'" % new_name(),
-                                "INSERT INTO {t} VALUE {'p': 'te'}")
-        self.assertEqual([r.get("Message") for r in reasons],
-                         [None, "The provided key element does not match the schema", "Requested resource not found",
-                          INVALID + "Missing the key s in the item"])
+        for code, text, statement in (
+                ("ValidationError", "The provided key element does not match the schema",
+                 "UPDATE {t} SET v = 2 WHERE p = 'te'"),
+                ("ResourceNotFound", "Requested resource not found", "DELETE FROM \"%s\" WHERE p = 'x'" % new_name()),
+                ("ValidationError", INVALID + "Missing the key s in the item", "INSERT INTO {t} VALUE {'p': 'te'}")):
+            reasons = self.canceled(["None", code, "None"], update, statement, statement)
+            self.assertEqual([r.get("Message") for r in reasons], [None, text, None])
         self.stopped(IN_TRANSACTION % 0 + "RETURNING clause is not supported in ExecuteTransaction.",
                      update + " RETURNING ALL OLD *")
         self.stopped("Transaction request cannot include multiple operations on one item", update,

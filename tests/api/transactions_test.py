@@ -5,7 +5,7 @@ import concurrent.futures
 import unittest
 
 import botocore.exceptions
-from suite import Suite, boto, keys_of, make_table, n, new_name, s, send, until
+from suite import INVALID, Suite, boto, keys_of, make_table, n, new_name, s, send, until
 
 CANCELED = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
 MISMATCH = "IdempotentParameterMismatchException"
@@ -14,6 +14,13 @@ MISMATCH = "IdempotentParameterMismatchException"
 class Transactions(Suite):
     def write(self, *items, **members):
         return send("TransactWriteItems", {"TransactItems": list(items), **members})
+
+    def canceled(self, codes, *items, operation="TransactWriteItems", **members):
+        status, answer = send(operation, {"TransactItems": list(items), **members})
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, "TransactionCanceledException"), answer)
+        self.assertEqual(answer["Message"], CANCELED % ", ".join(codes))
+        self.assertEqual([reason["Code"] for reason in answer["CancellationReasons"]], codes)
+        return answer["CancellationReasons"]
 
     def done(self, *items, **members):
         status, answer = self.write(*items, **members)
@@ -38,13 +45,6 @@ class TransactionTest(Transactions):
     def check(self, name, condition, **values):
         more = {"ExpressionAttributeValues": {":" + k: n(v) for k, v in values.items()}} if values else {}
         return {"ConditionCheck": {**self.key(name), "ConditionExpression": condition, **more}}
-
-    def canceled(self, codes, *items, **members):
-        status, answer = self.write(*items, **members)
-        self.assertEqual((status, answer["__type"].split("#")[1]), (400, "TransactionCanceledException"), answer)
-        self.assertEqual(answer["Message"], CANCELED % ", ".join(codes))
-        self.assertEqual([reason["Code"] for reason in answer["CancellationReasons"]], codes)
-        return answer["CancellationReasons"]
 
     def value(self, name):
         item = self.ok("GetItem", Key={"p": s(name)}, ConsistentRead=True).get("Item")
@@ -155,8 +155,6 @@ class TransactionTest(Transactions):
         refused("TransactItems can only contain one of Check, Put, Update or Delete", {})
         refused("TransactItems can only contain one of Check, Put, Update or Delete",
                 {**self.put("both", 1), **self.delete("both")})
-        refused("The provided key element does not match the schema",
-                {"Delete": {"TableName": self.table, "Key": {"x": s("a")}}})
         status, answer = self.write(*(self.put("many-%d" % i, 1) for i in range(101)))
         self.assertEqual(status, 400)
         self.assertIn("Member must have length less than or equal to 100", answer["message"])
@@ -274,6 +272,70 @@ class IndexedTest(Transactions):
         (name, value), = values.items()
         return self.ok("Query", IndexName=index, ConsistentRead=index == "by-l", KeyConditionExpression=name + " = :v",
                        ExpressionAttributeValues={":v": value})["Items"]
+
+    KEY = {"p": s("fits"), "s": s("a")}
+    KEYS_ALONE = {"ConditionCheck": {"ConditionExpression": "attribute_exists(p)"}, "Delete": {},
+                  "Update": {"UpdateExpression": "SET v = :v", "ExpressionAttributeValues": {":v": n(1)}}}
+    MISMATCH = "The provided key element does not match the schema"
+    HASH_LONG = INVALID + "Size of hashkey has exceeded the maximum size limit of2048 bytes"
+    RANGE_LONG = INVALID + "Aggregated size of all range keys has exceeded the size limit of 1024 bytes"
+
+    def part(self, kind, **members):
+        return {kind: {"TableName": self.table, **self.KEYS_ALONE.get(kind, {}), **members}}
+
+    def keys_that_do_not_fit(self):
+        yield self.MISMATCH, {"p": n(1)}
+        yield self.MISMATCH, {"s": {"L": []}}
+        yield self.MISMATCH, {"more": s("a")}
+        yield self.MISMATCH, {"s": None}
+        yield self.HASH_LONG, {"p": s("x" * 2049)}
+        yield self.RANGE_LONG, {"s": s("x" * 1025)}
+
+    def changed(self, item, changes):
+        return {k: v for k, v in {**item, **changes}.items() if v is not None}
+
+    def check_first_reason(self, text, bad, good, **more):
+        """The part is the reason; a later one like it is not looked at."""
+        reasons = self.canceled(["None", "ValidationError", "None"], good, bad, bad, **more)
+        self.assertEqual(reasons[1]["Message"], text, bad)
+
+    def test_a_key_that_does_not_fit_its_table_cancels(self):
+        good = self.part("Put", Item=self.KEY)
+        for text, changes in self.keys_that_do_not_fit():
+            for kind in self.KEYS_ALONE:
+                self.check_first_reason(text, self.part(kind, Key=self.changed(self.KEY, changes)), good)
+            self.check_first_reason(text, {"Get": {"TableName": self.table, "Key": self.changed(self.KEY, changes)}},
+                                    {"Get": {"TableName": self.table, "Key": self.KEY}}, operation="TransactGetItems")
+        self.assertNotIn("Item", self.ok("GetItem", Key=self.KEY, ConsistentRead=True))
+
+    def test_an_item_that_does_not_fit_its_table_cancels(self):
+        good = self.part("Delete", Key=self.KEY)
+        index = INVALID + "Type mismatch for Index Key %s Expected: %s Actual: %s IndexName: %s"
+        for text, changes in (
+                (INVALID + "Type mismatch for key p expected: S actual: N", {"p": n(1)}),
+                (INVALID + "Missing the key s in the item", {"s": None}), (self.HASH_LONG, {"p": s("x" * 2049)}),
+                (self.RANGE_LONG, {"s": s("x" * 1025)}), (index % ("l", "N", "S", "by-l"), {"l": s("x")}),
+                (index % ("g", "S", "NULL", "by-g"), {"g": {"NULL": True}}), (self.HASH_LONG, {"g": s("x" * 2049)})):
+            self.check_first_reason(text, self.part("Put", Item=self.changed(self.KEY, changes)), good)
+
+    def test_paths_that_do_not_fit_their_table_cancel(self):
+        good = self.part("Delete", Key={"p": s("fits"), "s": s("b")})
+        for expression, text in (
+                ("SET s = :v", INVALID + "Cannot update attribute s. This attribute is part of the key"),
+                ("SET l = :v", INVALID + "Type mismatch for Index Key l Expected: N Actual: S IndexName: by-l")):
+            self.check_first_reason(text, self.part("Update", Key=self.KEY, UpdateExpression=expression,
+                                                    ExpressionAttributeValues={":v": s("x")}), good)
+
+    def test_an_empty_key_is_an_error_of_the_call(self):
+        empty = "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain an " \
+                "empty string value. Key: s"
+        key = {**self.KEY, "s": s("")}
+        for part in [self.part("Put", Item=key)] + [self.part(kind, Key=key) for kind in self.KEYS_ALONE]:
+            self.bad("TransactWriteItems", empty, TransactItems=[self.part("Put", Item={"p": n(1)}), part])
+        self.bad("TransactGetItems", empty, TransactItems=[{"Get": {"TableName": self.table, "Key": key}}])
+        status, answer = self.write(self.part("Put", Item={**self.KEY, "g": s("")}))
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, "ValidationException"))
+        self.assertIn("IndexName: by-g, IndexKey: g", answer["message"])
 
     def check_costs(self, *keys):
         answer = self.done(*(self.item(p, s_key, i, "group") for i, (p, s_key) in enumerate(keys)),
