@@ -8,6 +8,7 @@
 #include "base/must.h"
 #include "engine/catalog/table.h"
 #include "engine/index/row.h"
+#include "engine/item/equal.h"
 #include "engine/node/collection.h"
 #include "engine/node/owned_keys.h"
 #include "engine/stream/stream.h"
@@ -232,7 +233,7 @@ bool check_replicas(struct node_process *const *nodes, struct slice table, uint3
 static void rows_add(struct contents *rows, struct slice key, struct slice value)
 {
     rows->items++;
-    rows->hash += XXH3_64bits_withSeed(value.data, value.size, XXH3_64bits(key.data, key.size));
+    rows->hash += XXH3_64bits_withSeed(key.data, key.size, item_digest(value));
 }
 
 static void rows_add_item(struct contents *rows, const struct index_set *set, struct slice key,

@@ -1,23 +1,15 @@
 /* compare.h - compares attribute values, as conditions do.
  *
- * item_check or attr_is_sound must have accepted the values.
- * Promise: nothing is allocated, with one exception: two sets or maps of more than COMPARE_FEW
- * elements, of the same size but of different bytes, are sorted. */
+ * item_check or attr_is_sound must have accepted the values. Nothing is allocated, except as
+ * equal.h says. */
 #pragma once
 
-#include "engine/item/item.h"
-
-enum {
-    COMPARE_FEW = 16
-};
+#include "engine/item/equal.h"
 
 /* Whether values of the type have an order: S, N and B do. */
 bool attr_is_ordered(enum attr_type type);
 /* Compares two values of the same ordered type: < 0, 0 or > 0. */
 int attr_compare(const struct attr *a, const struct attr *b);
-
-/* Compares any two values. The order of elements counts in lists, but not in sets and maps. */
-bool attr_equal(const struct attr *a, const struct attr *b);
 
 /* Whether `part` is a part of a string or binary, or an element of a set or list. */
 bool attr_contains(const struct attr *whole, const struct attr *part);

@@ -1,6 +1,7 @@
 /* row.c - the rows of indexes: their keys, and what they show of an item. */
 #include "engine/index/row.h"
 
+#include "engine/item/equal.h"
 #include "engine/item/storage_key.h"
 
 enum index_keys index_keys_of(const struct index *x, struct slice item,
@@ -150,8 +151,7 @@ bool index_row_is_same(const struct index_set *set, const struct index *x, struc
     struct attr value, other;
     uint32_t count = 0;
     for (; row_next(set, x, &in_a, &name, &value); count++) {
-        if (!item_find(b, name, &other) || other.type != value.type ||
-            !slice_equal(other.body, value.body))
+        if (!item_find(b, name, &other) || !attr_equal(&value, &other))
             return false;
     }
     while (row_next(set, x, &in_b, &name, &value))

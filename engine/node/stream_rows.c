@@ -1,34 +1,17 @@
 /* stream_rows.c - what writes do to the stream of their table. */
 #include "engine/node/stream_rows.h"
 
-#include "engine/expression/compare.h"
+#include "engine/item/equal.h"
 #include "engine/item/storage_key.h"
 #include "replication/raft_mutation.h"
 
 /* ---- planning ---- */
 
-/* Whether both have the same attributes with the same values. The order does not count. */
-static bool items_are_same(struct slice a, struct slice b)
-{
-    struct attr_cursor c = item_attrs(a);
-    struct slice name;
-    struct attr value, other;
-    if (slice_equal(a, b))
-        return true;
-    if (item_count(a) != item_count(b))
-        return false;
-    while (attr_next(&c, &name, &value)) {
-        if (!item_find(b, name, &other) || !attr_equal(&value, &other))
-            return false;
-    }
-    return true;
-}
-
 void stream_rows_plan(const struct partition *p, struct slice old, struct slice now,
                       bool by_service, int64_t wall_ms, struct buffer *out)
 {
     const bool was = old.size > 0, is = now.size > 0;
-    if ((!was && !is) || (was && is && items_are_same(old, now)))
+    if ((!was && !is) || (was && is && item_equal(old, now)))
         return;
     const struct stream_change change = {
         .stream = p->info.stream.id,

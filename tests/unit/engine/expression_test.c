@@ -195,6 +195,12 @@ TEST(sets_are_equal_in_any_order_and_large_ones_too)
         assert_true(attr_equal(&b, &a));
         assert_false(attr_equal(&a, &c));
         assert_false(attr_equal(&c, &a));
+        assert_int_equal(attr_digest(&a), attr_digest(&b)); /* EQUAL-1 */
+        assert_int_not_equal(attr_digest(&a), attr_digest(&c));
+        assert_true(item_equal(buffer_slice(&bytes[0]), buffer_slice(&bytes[1])));
+        assert_false(item_equal(buffer_slice(&bytes[0]), buffer_slice(&bytes[2])));
+        assert_int_equal(item_digest(buffer_slice(&bytes[0])),
+                         item_digest(buffer_slice(&bytes[1])));
         for (int i = 0; i < 3; i++)
             buffer_deinit(&bytes[i]);
     }
