@@ -100,7 +100,8 @@ static size_t mantissa_scan(struct slice text, struct mantissa *m, struct number
     return at;
 }
 
-/* Reads all of `text` as e, sign, digits. Empty: exponent 0. Saturates far outside the range. */
+/* Reads all of `text` as e, sign, digits. Empty: exponent 0. False also for more than 64 bits.
+ * Saturates far outside the range. */
 static bool exponent_scan(struct slice text, int64_t *out)
 {
     *out = 0;
@@ -118,9 +119,11 @@ static bool exponent_scan(struct slice text, int64_t *out)
         uint8_t c = text.data[at];
         if (c < '0' || c > '9')
             return false;
-        if (*out < INT64_MAX / 1000)
-            *out = *out * 10 + (c - '0');
+        if (__builtin_mul_overflow(*out, 10, out) || __builtin_add_overflow(*out, c - '0', out))
+            return false;
     }
+    if (*out > INT64_MAX / 1000)
+        *out = INT64_MAX / 1000;
     if (negative)
         *out = -*out;
     return true;
@@ -143,13 +146,14 @@ enum number_error number_parse(struct slice text, struct number *out)
         return NUMBER_NOT_NUMERIC;
     if (m.too_many)
         return NUMBER_TOO_MANY_DIGITS;
-    if (out->count == 0)
-        return NUMBER_OK;
-    exponent += m.integer_digits - 1 - m.first;
+    if (out->count > 0)
+        exponent += m.integer_digits - 1 - m.first;
     if (exponent > NUMBER_EXPONENT_MAX)
         return NUMBER_OVERFLOW;
     if (exponent < NUMBER_EXPONENT_MIN)
         return NUMBER_UNDERFLOW;
+    if (out->count == 0)
+        return NUMBER_OK; /* zero, whose exponent must lie in the range, too */
     out->negative = negative;
     out->exponent = (int16_t)exponent;
     number_check(out);
