@@ -151,13 +151,13 @@ static bool describe_stream_reply(struct call *c, struct subrequest *request, co
         return false;
     if (d->filters && (parent = table_shard_find(s, d->parent)) == NULL)
         return call_shard_missing(c);
-    if (d->after.size > 0 && table_shard_find(s, d->after) == NULL)
-        return call_shard_missing(c);
+    const bool lost =
+        d->after.size > 0 && table_shard_find(s, d->after) == NULL; /* trimmed since */
     json_write_open(&c->body, '{');
     json_member_open(&c->body, "StreamDescription", '{');
     write_head(c, &t, s);
     json_member_open(&c->body, "Shards", '[');
-    const struct table_shard *last = write_shards(c, d, s, parent);
+    const struct table_shard *last = lost ? NULL : write_shards(c, d, s, parent);
     json_write_close(&c->body, ']');
     if (last != NULL) {
         struct buffer id = {0};

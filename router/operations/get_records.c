@@ -33,9 +33,8 @@ static bool records_begin(struct call *c, const struct json_value m[])
         return fault_set(call_fault(c), FAULT_EXPIRED_ITERATOR,
                          "Iterator expired. The iterator was created more than 15 minutes ago.");
     if (limit > RECORDS_MAX)
-        return fault_set(call_fault(c), FAULT_LIMIT,
-                         "Limit %lld is more than the %d records that GetRecords may return",
-                         (long long)limit, RECORDS_MAX);
+        return call_invalid(c, "Limit %lld is more than the %d records that GetRecords may return",
+                            (long long)limit, RECORDS_MAX);
     g->limit = (uint32_t)limit;
     call_want_table(c, g->read.name, &g->read.route);
     return true;

@@ -171,8 +171,7 @@ class StreamTest(Suite):
         missing = "Requested resource not found: Shard does not exist in stream " + arn
         self.refused("DescribeStream", "ResourceNotFoundException", missing, StreamArn=arn,
                      ShardFilter={"Type": "CHILD_SHARDS", "ShardId": none})
-        self.refused("DescribeStream", "ResourceNotFoundException", missing, StreamArn=arn,
-                     ExclusiveStartShardId=none)
+        self.assertEqual(self.described(arn, ExclusiveStartShardId=none)["Shards"], [])
         self.refused("DescribeStream", "ValidationException", None, StreamArn=arn,
                      ShardFilter={"Type": "CHILD_SHARDS"})
         self.refused("GetShardIterator", "ResourceNotFoundException", missing, StreamArn=arn, ShardId=none,
@@ -326,7 +325,7 @@ class StreamTest(Suite):
         for bad in ("x", arn, iterator[:-1], iterator[1:], iterator.replace("|1|", "|2|"),
                     iterator[:-10] + ("A" if iterator[-10] != "A" else "B") + iterator[-9:]):
             self.refused("GetRecords", "ValidationException", "Invalid ShardIterator", ShardIterator=bad)
-        self.refused("GetRecords", "LimitExceededException", None, ShardIterator=iterator, Limit=1001)
+        self.refused("GetRecords", "ValidationException", None, ShardIterator=iterator, Limit=1001)
 
     def test_streams_are_a_service_of_their_own(self):
         for target in ("DynamoDB_20120810.ListStreams", "DynamoDBStreams_20120810.ListTables"):
@@ -352,8 +351,8 @@ class StreamTest(Suite):
             tables.put_item(TableName=name, Item={"p": s("k%d" % i), "v": n(i)})
         shards = streams.describe_stream(StreamArn=arn, Limit=10)["StreamDescription"]["Shards"]
         streams.describe_stream(StreamArn=arn, ExclusiveStartShardId=shards[0]["ShardId"])
-        with self.assertRaises(streams.exceptions.ResourceNotFoundException):
-            streams.describe_stream(StreamArn=arn, ExclusiveStartShardId="shardId-" + "0" * 20 + "-00000000")
+        gone = streams.describe_stream(StreamArn=arn, ExclusiveStartShardId="shardId-" + "0" * 20 + "-00000000")
+        self.assertEqual(gone["StreamDescription"]["Shards"], [])
         seen = {}
         for shard in shards:
             iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard["ShardId"],
