@@ -111,6 +111,9 @@ bool legacy_read_updates(struct arena *arena, const struct json_value *map,
     struct json_cursor cursor = json_members(map);
     struct json_value value;
     struct slice name;
+    if (json_count(map) > EXPRESSION_OPERATORS_MAX)
+        return fault_invalid(fault, "AttributeUpdates has more than %d attributes",
+                             EXPRESSION_OPERATORS_MAX);
     if (!value_check_names(arena, map, fault))
         return false;
     while (json_next_member(&cursor, &name, &value)) {

@@ -10,8 +10,11 @@
 #include "router/plan/items.h"
 
 enum {
-    BATCH_ANSWER_MAX = 16 * 1024 * 1024
-}; /* bytes of items in one answer */
+    BATCH_ANSWER_MAX = 16 * 1024 * 1024, /* bytes of items in one answer */
+    /* Bytes of JSON that an answer has beyond its items: a null of 2 bytes is 14 bytes of JSON.
+     * Writing them holds the loop. */
+    BATCH_MARKUP_MAX = 4 * 1024 * 1024,
+};
 
 struct batch_entry {
     bool done;                /* will not come back as unprocessed */
@@ -34,7 +37,8 @@ struct batch {
     struct batch_entry *entries; /* one for each of plan->items */
     uint32_t entries_max;
     uint32_t done;      /* entries that nodes have done */
-    int64_t item_bytes; /* size of the items found so far */
+    int64_t item_bytes; /* size of the items in the answer so far */
+    bool full;          /* BatchGetItem: the answer takes no more of them */
     bool want_collections;
     bool projections;          /* BatchGetItem: a table has a ProjectionExpression */
     bool attributes;           /* BatchGetItem: a table has AttributesToGet */

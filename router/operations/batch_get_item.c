@@ -7,13 +7,16 @@
 
 /* ---- the request alone ---- */
 
-/* Whether two keys have the same attributes, in any order. */
+/* Whether two keys have the same attributes, in any order. A key of more than two attributes fits no
+ * table, and is refused later: comparing such keys would be quadratic. */
 static bool batch_keys_equal(struct slice a, struct slice b)
 {
     struct attr_cursor left = item_attrs(a), right = item_attrs(b);
     struct slice name;
     struct attr value, other;
     int count = 0;
+    if (item_count(a) > 2)
+        return false;
     while (attr_next(&left, &name, &value)) {
         count++;
         if (!item_find(b, name, &other) || value.type != other.type ||
@@ -114,9 +117,12 @@ static bool batch_get_reply(struct call *c, struct subrequest *s, const struct r
     if (e == NULL)
         return true;
     if (r->item.found) {
-        b->item_bytes += item_size(r->item.bytes);
-        if (b->item_bytes > BATCH_ANSWER_MAX)
+        const int64_t size = item_size(r->item.bytes);
+        b->full = b->full || b->item_bytes + size > BATCH_ANSWER_MAX ||
+                  (int64_t)c->body.size > b->item_bytes + BATCH_MARKUP_MAX;
+        if (b->full)
             return true; /* comes back as unprocessed, although it was read */
+        b->item_bytes += size;
         size_t at = c->body.size;
         call_write_item(c, &c->body, r->item.bytes,
                         b->plan->tables[b->plan->items[s->index].table].projection);

@@ -1,6 +1,8 @@
 /* counters.c - which writes a cell takes, which cell that is, and the sum of cells. */
 #include "router/sharding/counters.h"
 
+#include <stdlib.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -102,31 +104,68 @@ static bool is_key(const struct table *t, struct slice name)
     return slice_equal(name, t->partition_key.name) || slice_equal(name, t->sort_key.name);
 }
 
-/* Adds the numbers that the cells from `first` on have under the name. */
-static enum number_error sum_of(const struct slice cells[], uint32_t first, uint32_t count,
-                                struct slice name, struct number *sum)
+/* An attribute of a cell. */
+struct cell_value {
+    struct slice name;
+    struct attr value;
+    struct cell_value *next; /* of the same name in a later cell */
+    bool later;              /* an earlier cell has the name */
+};
+
+/* For qsort: by the name; the attribute of the earlier cell first. */
+static int cell_value_compare(const void *x, const void *y)
+{
+    const struct cell_value *a = *(struct cell_value *const *)x,
+                            *b = *(struct cell_value *const *)y;
+    const int order = slice_compare(a->name, b->name);
+    return order != 0 ? order : (a > b) - (a < b);
+}
+
+/* Chains the attributes of each name. Sorting: looking each name up in all cells is quadratic. */
+static void cell_values_chain(struct cell_value *all, size_t count)
+{
+    struct cell_value **sorted = must_calloc(count + 1, sizeof(struct cell_value *));
+    for (size_t i = 0; i < count; i++)
+        sorted[i] = &all[i];
+    qsort(sorted, count, sizeof(struct cell_value *), cell_value_compare);
+    for (size_t i = 1; i < count; i++) {
+        if (!slice_equal(sorted[i - 1]->name, sorted[i]->name))
+            continue;
+        sorted[i - 1]->next = sorted[i];
+        sorted[i]->later = true;
+    }
+    free(sorted);
+}
+
+/* Adds the numbers that the cells have under the name. */
+static enum number_error sum_of(const struct cell_value *first, struct number *sum)
 {
     enum number_error error = NUMBER_OK;
     *sum = (struct number){0};
-    for (uint32_t i = first; i < count && error == NUMBER_OK; i++) {
-        struct attr value;
+    for (const struct cell_value *v = first; v != NULL && error == NUMBER_OK; v = v->next) {
         struct number n, so_far = *sum;
         size_t used;
-        if (item_find(cells[i], name, &value) && value.type == ATTR_NUMBER &&
-            number_decode(value.body, &n, &used) == STATUS_OK)
+        if (v->value.type == ATTR_NUMBER && number_decode(v->value.body, &n, &used) == STATUS_OK)
             error = number_add(&so_far, &n, sum);
     }
     return error;
 }
 
-static bool cell_before_has(const struct slice cells[], uint32_t count, struct slice name)
+static enum number_error cell_values_write(struct item_writer *w, const struct table *t,
+                                           const struct cell_value *all, size_t count)
 {
-    struct attr value;
-    for (uint32_t i = 0; i < count; i++) {
-        if (item_find(cells[i], name, &value))
-            return true;
+    enum number_error error = NUMBER_OK;
+    for (const struct cell_value *v = all; v < all + count && error == NUMBER_OK; v++) {
+        struct number sum;
+        if (v->later)
+            continue;
+        item_name(w, v->name);
+        if (v->value.type != ATTR_NUMBER || is_key(t, v->name))
+            item_attr(w, &v->value);
+        else if ((error = sum_of(v, &sum)) == NUMBER_OK)
+            item_number(w, &sum);
     }
-    return false;
+    return error;
 }
 
 enum number_error counter_sum(struct buffer *out, const struct table *t, const struct slice cells[],
@@ -134,28 +173,22 @@ enum number_error counter_sum(struct buffer *out, const struct table *t, const s
 {
     struct item_writer w;
     const size_t start = out->size;
-    item_begin(&w, out);
+    size_t room = 0, values = 0;
+    for (uint32_t i = 0; i < count; i++)
+        room += item_count(cells[i]);
+    struct cell_value *all = must_calloc(room + 1, sizeof *all);
     for (uint32_t i = 0; i < count; i++) {
         struct attr_cursor at = item_attrs(cells[i]);
-        struct slice name;
-        struct attr value;
-        struct number sum;
-        while (attr_next(&at, &name, &value)) {
-            if (cell_before_has(cells, i, name))
-                continue;
-            item_name(&w, name);
-            if (value.type != ATTR_NUMBER || is_key(t, name)) {
-                item_attr(&w, &value);
-                continue;
-            }
-            const enum number_error error = sum_of(cells, i, count, name, &sum);
-            if (error != NUMBER_OK) {
-                out->size = start;
-                return error;
-            }
-            item_number(&w, &sum);
-        }
+        while (values < room && attr_next(&at, &all[values].name, &all[values].value))
+            values++;
     }
-    item_end(&w);
-    return NUMBER_OK;
+    cell_values_chain(all, values);
+    item_begin(&w, out);
+    const enum number_error error = cell_values_write(&w, t, all, values);
+    free(all);
+    if (error == NUMBER_OK)
+        item_end(&w);
+    else
+        out->size = start;
+    return error;
 }

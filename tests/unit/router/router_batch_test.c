@@ -309,3 +309,47 @@ TEST(one_answer_holds_at_most_16_mib_of_items)
     assert_non_null(left);
     free(text);
 }
+
+/* A null has two bytes in an item and fourteen in JSON: writing 16 MiB of such items would hold the
+ * loop for long. */
+TEST(an_answer_that_grows_much_in_json_ends_early)
+{
+    struct buffer b = {0};
+    for (int i = 0; i < 8; i++) {
+        buffer_clear(&b);
+        buffer_append_format(
+            &b, "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"%d\"},\"v\":{\"L\":[", i);
+        for (int n = 0; n < 150000; n++)
+            buffer_append_text(&b, n == 0 ? "{\"NULL\":true}" : ",{\"NULL\":true}");
+        buffer_append_text(&b, "]}}}");
+        buffer_append_u8(&b, 0);
+        expect_call(&f, "PutItem", (char *)b.data, 200, "{}");
+    }
+    buffer_deinit(&b);
+    char *text =
+        many("{\"RequestItems\":{\"users\":{\"Keys\":[", 8, "{\"id\":{\"S\":\"%d\"}}", "]}}}");
+    struct fake_answer a = fake_call(&f, "BatchGetItem", text);
+    assert_int_equal(a.status, 200);
+    assert_true(a.body.size > 4000000);
+    assert_true(a.body.size < 8000000);
+    assert_non_null(memmem(a.body.data, a.body.size, "\"UnprocessedKeys\":{\"users\"", 26));
+    free(text);
+}
+
+/* Comparing them by pairs, name by name, would take minutes. */
+TEST(keys_of_many_attributes_are_refused_and_not_compared)
+{
+    struct buffer b = {0};
+    buffer_append_text(&b, "{\"RequestItems\":{\"users\":{\"Keys\":[");
+    for (int key = 0; key < 20; key++) {
+        buffer_append_text(&b, key == 0 ? "{" : ",{");
+        for (int n = 0; n < 4000; n++)
+            buffer_append_format(&b, "%s\"a%d\":{\"BOOL\":true}", n == 0 ? "" : ",", n);
+        buffer_append_text(&b, "}");
+    }
+    buffer_append_text(&b, "]}}}");
+    buffer_append_u8(&b, 0);
+    expect_invalid(&f, "BatchGetItem", (char *)b.data,
+                   "The provided key element does not match the schema");
+    buffer_deinit(&b);
+}

@@ -412,3 +412,23 @@ TEST(conditions_on_hundreds_of_attributes_are_refused)
     }
     buffer_deinit(&b);
 }
+
+TEST(updates_of_hundreds_of_attributes_are_refused)
+{
+    struct buffer b = {0};
+    for (int count = 300; count <= 301; count++) {
+        buffer_clear(&b);
+        buffer_append_text(&b, "{\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}},"
+                               "\"AttributeUpdates\":{");
+        for (int i = 0; i < count; i++)
+            buffer_append_format(&b, "%s\"a%d\":{\"Action\":\"DELETE\"}", i > 0 ? "," : "", i);
+        buffer_append_text(&b, "}}");
+        buffer_append_u8(&b, 0);
+        if (count == 300)
+            expect("UpdateItem", (const char *)b.data, "{}");
+        else
+            expect_invalid(&f, "UpdateItem", (const char *)b.data,
+                           "AttributeUpdates has more than 300 attributes");
+    }
+    buffer_deinit(&b);
+}
