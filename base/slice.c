@@ -1,4 +1,4 @@
-/* slice.c - trimmed and shown texts, numbers, checks of UTF-8. */
+/* slice.c - trimmed and shown texts, their lengths, numbers, checks of UTF-8. */
 #include "base/slice.h"
 
 static bool is_blank(uint8_t c)
@@ -26,6 +26,14 @@ int64_t slice_number(struct slice text)
         number = number * 10 + (text.data[i] - '0');
     }
     return number;
+}
+
+size_t slice_utf16_length(struct slice text)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < text.size; i++)
+        length += (text.data[i] & 0xc0) != 0x80 ? 1 + (size_t)(text.data[i] >= 0xf0) : 0;
+    return length;
 }
 
 int slice_shown_size(struct slice text)

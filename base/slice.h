@@ -82,6 +82,9 @@ int64_t slice_number(struct slice text);
 /* The two arguments of "%.*s" for a slice or a buffer. */
 #define TEXT_OF(s) (int)(s).size, (const char *)(s).data
 
+/* The length of UTF-8 in UTF-16 units, as Java and JavaScript count. */
+size_t slice_utf16_length(struct slice text);
+
 /* SHOWN: the two arguments of "%.*s" for a UTF-8 text in a message. A text above SLICE_SHOWN_MAX bytes
  * is cut between two characters. */
 enum {

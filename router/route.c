@@ -20,15 +20,16 @@ struct route_entry {
     uint8_t name[];
 };
 
-static uint32_t route_bucket_of(struct slice name)
+/* Seeded: clients choose the names. */
+static uint32_t route_bucket_of(const struct router *r, struct slice name)
 {
-    return (uint32_t)XXH3_64bits(name.data, name.size) & (ROUTE_BUCKETS - 1);
+    return (uint32_t)XXH3_64bits_withSeed(name.data, name.size, r->hash_seed) & (ROUTE_BUCKETS - 1);
 }
 
 static struct route_entry *route_entry_find(struct router *r, struct slice name)
 {
     struct route_entry *e;
-    LIST_FOREACH (e, &r->routes[route_bucket_of(name)], entry) {
+    LIST_FOREACH (e, &r->routes[route_bucket_of(r, name)], entry) {
         if (slice_equal(slice_make(e->name, e->name_size), name))
             return e;
     }
@@ -41,7 +42,7 @@ static struct route_entry *route_entry_add(struct router *r, struct slice name)
     TAILQ_INIT(&e->waiters);
     e->name_size = name.size;
     memcpy(e->name, name.data, name.size);
-    LIST_INSERT_HEAD(&r->routes[route_bucket_of(name)], e, entry);
+    LIST_INSERT_HEAD(&r->routes[route_bucket_of(r, name)], e, entry);
     r->route_count++;
     return e;
 }

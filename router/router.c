@@ -23,6 +23,7 @@ struct router *router_create(const struct router_options *options)
     r->options = *options;
     r->config = options->config;
     r->prng = prng_seeded(options->seed);
+    r->hash_seed = options->seed;
     r->catalog_node = 1;
     r->json = json_parser_create();
     struct prng lives = prng_seeded(~options->seed);

@@ -44,6 +44,7 @@ struct router {
     int64_t date_s;
     struct instant date_until;
     struct prng prng;
+    uint64_t hash_seed;      /* of hashes of what clients send */
     uint32_t catalog_node;   /* a guess: the node that leads the catalog */
     struct gac_client *gac;  /* owns */
     struct limiter *limiter; /* owns: the rate limiter (router/limiter) */

@@ -572,7 +572,8 @@ static enum status node_process_open(struct node_process *p, struct buffer *erro
                                           .stepped = node_trace_look,
                                           .stepped_context = p};
     struct store *store = store_create(
-        medium_open(&p->medium), (uint64_t)config_storage(p->options.config)->resident_max_bytes);
+        medium_open(&p->medium), (uint64_t)config_storage(p->options.config)->resident_max_bytes,
+        options.node.seed);
     disk_open(&p->disk);
     return node_server_open(&options, store, error, &p->server);
 }

@@ -34,8 +34,6 @@ struct projection_path {
 int path_step_compare(const struct path_part *a, const struct path_part *b);
 /* Compares whole paths: by their steps, and the shorter one first. */
 int path_compare(const struct path_part *a, const struct path_part *b);
-/* What the path leads to. False: to nothing. */
-bool path_follow(const struct path_part *path, struct slice item, struct attr *out);
 
 /* What a placeholder stands for: #n for a name, :v for a value. */
 struct expression_name {

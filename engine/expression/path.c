@@ -1,6 +1,5 @@
 /* path.c - the order of paths, and which attributes the paths of an expression lead to. */
 #include "engine/expression/condition.h"
-#include "engine/expression/program_part.h"
 #include "engine/expression/projection.h"
 #include "engine/expression/update.h"
 
@@ -19,16 +18,6 @@ int path_compare(const struct path_part *a, const struct path_part *b)
     for (; order == 0 && a != NULL && b != NULL; a = a->next, b = b->next)
         order = path_step_compare(a, b);
     return order != 0 ? order : (a != NULL) - (b != NULL);
-}
-
-bool path_follow(const struct path_part *path, struct slice item, struct attr *out)
-{
-    bool found = item_find(item, path->name, out);
-    for (const struct path_part *p = path->next; p != NULL && found; p = p->next) {
-        const struct attr from = *out;
-        found = program_take_step(&from, p, out);
-    }
-    return found;
 }
 
 static bool path_leads_into(const struct path_part *path, struct slice name, bool below)

@@ -13,11 +13,12 @@
  *
  * A word in capitals is one byte; numbers are little-endian.
  *
- * Promises: program_check accepts a program exactly if it can be evaluated. It bounds the depth and
- * the work of an evaluation. Evaluation allocates nothing except as compare.h says. */
+ * Promises: program_check accepts a program exactly if it can be evaluated. It bounds the depth of an
+ * evaluation; steps.h bounds the work. Evaluation allocates nothing except as compare.h says. */
 #pragma once
 
 #include "engine/expression/condition.h"
+#include "engine/item/steps.h"
 
 /* Appends the program of a tree that condition_parse returned. False: its values have more than
  * EXPRESSION_VALUES_SIZE_MAX bytes, and nothing was appended. */
@@ -27,5 +28,6 @@ bool program_encode(struct buffer *out, const struct condition *c);
 enum status program_check(struct slice program);
 
 /* Whether the item fulfils the condition. The program must have passed program_check. An empty
- * `item` means that there is no item: no path has a value. */
-bool program_holds(struct slice program, struct slice item);
+ * `item` means that there is no item: no path has a value. If the steps are spent afterwards
+ * (steps_are_spent), the result means nothing. */
+bool program_holds(struct slice program, struct slice item, struct steps *steps);

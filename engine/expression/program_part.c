@@ -70,23 +70,29 @@ bool program_read_step(struct reader *r, struct path_part *out)
     return !r->failed;
 }
 
-bool program_take_step(const struct attr *from, const struct path_part *step, struct attr *out)
+static bool program_seek(struct attr_cursor c, const struct path_part *step, struct attr *out,
+                         struct steps *steps)
+{
+    struct slice name;
+    uint32_t passed = 0;
+    bool found = false;
+    while (!found && attr_next(&c, &name, out)) {
+        found = step->indexed ? passed == step->index : slice_equal(name, step->name);
+        passed++;
+    }
+    steps_take(steps, passed + 1);
+    return found;
+}
+
+bool program_take_step(const struct attr *from, const struct path_part *step, struct attr *out,
+                       struct steps *steps)
 {
     if (from->type != (step->indexed ? ATTR_LIST : ATTR_MAP))
         return false;
-    struct attr_cursor c = attr_elements(from);
-    if (!step->indexed)
-        return attr_find(c, step->name, out);
-    struct slice name;
-    uint32_t left = step->index;
-    while (attr_next(&c, &name, out)) {
-        if (left-- == 0)
-            return true;
-    }
-    return false;
+    return program_seek(attr_elements(from), step, out, steps);
 }
 
-bool program_find_path(struct reader *r, struct slice item, struct attr *out)
+bool program_find_path(struct reader *r, struct slice item, struct attr *out, struct steps *steps)
 {
     const uint32_t count = program_read_u16(r);
     bool there = item.size > 0;
@@ -94,8 +100,10 @@ bool program_find_path(struct reader *r, struct slice item, struct attr *out)
         struct path_part step;
         program_read_step(r, &step);
         const struct attr at = *out;
-        if (there)
-            there = i == 0 ? item_find(item, step.name, out) : program_take_step(&at, &step, out);
+        if (there && i == 0)
+            there = program_seek(item_attrs(item), &step, out, steps);
+        else if (there)
+            there = program_take_step(&at, &step, out, steps);
     }
     return there;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/expression/expression.h"
+#include "engine/item/steps.h"
 
 enum program_op {
     PROGRAM_OR = 1,
@@ -44,12 +45,13 @@ bool program_check_path(struct reader *r);
 bool program_check_value(struct reader *r);
 
 /* Reads a whole path, even if it leads to nothing in the item. */
-bool program_find_path(struct reader *r, struct slice item, struct attr *out);
+bool program_find_path(struct reader *r, struct slice item, struct attr *out, struct steps *steps);
 struct attr program_read_value(struct reader *r);
 /* Reads one step of a path. False: the bytes are at their end. */
 bool program_read_step(struct reader *r, struct path_part *out);
 /* Takes one step from a list or map. False: the step leads to nothing. */
-bool program_take_step(const struct attr *from, const struct path_part *step, struct attr *out);
+bool program_take_step(const struct attr *from, const struct path_part *step, struct attr *out,
+                       struct steps *steps);
 
 /* The values of an update. PATH and VALUE are as in conditions. */
 enum update_op {

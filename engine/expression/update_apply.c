@@ -1,13 +1,16 @@
 /* update_apply.c - applies the program of an update to an item.
  *
- * 1. Each action becomes a step: its path, and the value that it writes. The values are read from
+ * 1. All paths of the program are looked up (path_lookup.h).
+ * 2. Each action becomes a step: its path, and the value that it writes. The values are read from
  *    the old item. All faults but the size are found here.
- * 2. The steps are sorted by path, and the old item is walked once. What no step changes is copied.
+ * 3. The old item and the sorted paths of the steps are walked together. What no step changes is
+ *    copied.
  *
- * Nothing is allocated for up to UPDATE_FEW actions, unless set.h says otherwise. */
+ * Nothing is allocated for up to UPDATE_FEW actions, unless set.h or path_lookup.h say
+ * otherwise. */
 #include <stdlib.h>
 
-#include "engine/expression/program_part.h"
+#include "engine/expression/path_lookup.h"
 #include "engine/expression/set.h"
 #include "engine/expression/update_program.h"
 
@@ -17,8 +20,7 @@ enum {
 
 struct update_step {
     enum update_verb verb;
-    struct reader path; /* at the first step of the path */
-    uint32_t length;    /* of the path */
+    struct found_path *path;
     bool done;
     struct attr value; /* SET: the value. ADD, DELETE: the elements of a set */
     struct attr tail;  /* SET: the list whose elements follow those of `value`; type 0: none */
@@ -26,47 +28,101 @@ struct update_step {
 };
 
 struct update_run {
-    struct slice item;
     bool exists;
+    struct steps *spent;
     struct item_writer w;
+    struct path_lookup paths;
+    uint32_t next_path; /* of `paths.all`, to be read */
     struct update_step *steps;
-    struct update_step **order; /* by path; without steps that change nothing */
     uint32_t step_count;
+    struct found_path **order; /* those of steps that change something, sorted */
     uint32_t order_count;
     struct update_step few_steps[UPDATE_FEW];
-    struct update_step *few_order[UPDATE_FEW];
 };
 
-static void update_path_step(const struct update_step *s, uint32_t depth, struct path_part *out)
+/* ---- paths ---- */
+
+static void update_skip_path(struct reader *r)
 {
-    struct reader path = s->path;
-    must(depth < s->length);
-    for (uint32_t i = 0; i <= depth; i++)
-        program_read_step(&path, out);
+    struct path_part step;
+    const uint32_t length = program_read_u16(r);
+    for (uint32_t i = 0; i < length; i++)
+        program_read_step(r, &step);
+}
+
+/* Adds a path to the lookup; NULL: only moves on. */
+static void update_take_path(struct path_lookup *to, struct reader *r)
+{
+    if (to != NULL)
+        path_lookup_add(to, r);
+    else
+        update_skip_path(r);
+}
+
+/* Returns the number of paths, as the following functions do. */
+static uint32_t update_take_operand(struct path_lookup *to, struct reader *r, uint8_t kind)
+{
+    uint32_t count = 0;
+    for (; kind == UPDATE_OP_IF_NOT_EXISTS; kind = reader_u8(r), count++)
+        update_take_path(to, r);
+    if (kind != UPDATE_OP_PATH) {
+        program_read_value(r);
+        return count;
+    }
+    update_take_path(to, r);
+    return count + 1;
+}
+
+static uint32_t update_take_value(struct path_lookup *to, struct reader *r)
+{
+    const uint8_t op = reader_u8(r);
+    if (op < UPDATE_OP_PLUS)
+        return update_take_operand(to, r, op);
+    const uint32_t count = update_take_operand(to, r, reader_u8(r));
+    return count + update_take_operand(to, r, reader_u8(r));
+}
+
+/* Adds the paths of a program, in their order. */
+static uint32_t update_take_paths(struct path_lookup *to, struct slice program)
+{
+    struct reader r = {program, false};
+    const uint32_t actions = program.size == 0 ? 0 : program_read_u16(&r);
+    uint32_t count = actions;
+    for (uint32_t i = 0; i < actions; i++) {
+        const enum update_verb verb = reader_u8(&r);
+        update_take_path(to, &r);
+        if (verb == UPDATE_SET)
+            count += update_take_value(to, &r);
+        else if (verb != UPDATE_REMOVE)
+            program_read_value(&r);
+    }
+    return count;
+}
+
+/* What the next path of the program leads to. */
+static struct found_path *update_next_path(struct update_run *run, struct reader *r)
+{
+    must(run->next_path < run->paths.count);
+    update_skip_path(r);
+    return &run->paths.all[run->next_path++];
 }
 
 /* ---- values ---- */
 
-static enum update_fault update_read_operand(struct reader *r, uint8_t kind, struct slice item,
+static enum update_fault update_read_operand(struct update_run *run, struct reader *r, uint8_t kind,
                                              struct attr *out)
 {
-    struct attr found = {0};
-    bool there = false;
+    *out = (struct attr){0};
     for (; kind == UPDATE_OP_IF_NOT_EXISTS; kind = reader_u8(r)) {
-        if (program_find_path(r, item, &found) && !there) {
+        const struct attr found = update_next_path(run, r)->found;
+        if (out->type == 0)
             *out = found;
-            there = true;
-        }
     }
-    if (kind == UPDATE_OP_PATH) {
-        if (!program_find_path(r, item, &found) && !there)
-            return UPDATE_NO_ATTRIBUTE;
-    } else {
-        found = program_read_value(r);
-    }
-    if (!there)
-        *out = found;
-    return UPDATE_OK;
+    const struct attr last =
+        kind == UPDATE_OP_PATH ? update_next_path(run, r)->found : program_read_value(r);
+    if (out->type == 0)
+        *out = last;
+    return out->type == 0 ? UPDATE_NO_ATTRIBUTE : UPDATE_OK;
 }
 
 /* Sets the step's value to a + b, or to a - b. */
@@ -89,17 +145,17 @@ static enum update_fault update_sum(struct update_step *s, const struct attr *a,
     }
 }
 
-static enum update_fault update_read_value(struct reader *r, struct slice item,
+static enum update_fault update_read_value(struct update_run *run, struct reader *r,
                                            struct update_step *s)
 {
     const uint8_t op = reader_u8(r);
     if (op < UPDATE_OP_PLUS)
-        return update_read_operand(r, op, item, &s->value);
+        return update_read_operand(run, r, op, &s->value);
     const enum attr_type type = op == UPDATE_OP_APPEND ? ATTR_LIST : ATTR_NUMBER;
     struct attr operands[2];
     for (int i = 0; i < 2; i++) {
         const uint8_t kind = reader_u8(r);
-        const enum update_fault fault = update_read_operand(r, kind, item, &operands[i]);
+        const enum update_fault fault = update_read_operand(run, r, kind, &operands[i]);
         if (fault != UPDATE_OK)
             return fault;
         if (operands[i].type != type)
@@ -116,15 +172,12 @@ static enum update_fault update_read_steps(struct update_run *run, struct reader
 {
     for (uint32_t i = 0; i < run->step_count; i++) {
         struct update_step *s = &run->steps[i];
-        struct path_part step;
         *s = (struct update_step){.verb = reader_u8(r)};
-        s->length = program_read_u16(r);
-        s->path = *r;
-        for (uint32_t j = 0; j < s->length; j++)
-            program_read_step(r, &step);
+        s->path = update_next_path(run, r);
+        s->path->context = s;
         enum update_fault fault = UPDATE_OK;
         if (s->verb == UPDATE_SET)
-            fault = update_read_value(r, run->item, s);
+            fault = update_read_value(run, r, s);
         else if (s->verb != UPDATE_REMOVE)
             s->value = program_read_value(r);
         if (fault != UPDATE_OK)
@@ -134,26 +187,6 @@ static enum update_fault update_read_steps(struct update_run *run, struct reader
 }
 
 /* ---- targets ---- */
-
-/* Finds what the step changes; old->type is 0 if nothing is there yet. False: the path goes through
- * something that is no list or map, or through nothing. */
-static bool update_find(const struct update_run *run, const struct update_step *s, struct attr *old)
-{
-    struct path_part step;
-    struct reader path = s->path;
-    program_read_step(&path, &step);
-    bool there = item_find(run->item, step.name, old);
-    for (uint32_t i = 1; i < s->length; i++) {
-        const struct attr at = *old;
-        program_read_step(&path, &step);
-        if (!there || at.type != (step.indexed ? ATTR_LIST : ATTR_MAP))
-            return false;
-        there = program_take_step(&at, &step, old);
-    }
-    if (!there)
-        old->type = 0;
-    return true;
-}
 
 /* ADD of a number or list becomes SET of the result; so does every ADD to nothing. */
 static enum update_fault update_add(struct update_step *s, const struct attr *old)
@@ -174,64 +207,33 @@ static enum update_fault update_add(struct update_step *s, const struct attr *ol
     return UPDATE_OK;
 }
 
+/* Whether the value that the step sets may stand where its path leads. */
+static bool update_fits(struct update_run *run, const struct update_step *s)
+{
+    const uint32_t depth = s->path->length - 1;
+    steps_take_bytes(run->spent, s->value.body.size + s->tail.body.size, STEPS_MEASURED_BYTES);
+    return attr_fits(&s->value, depth) && (s->tail.type == 0 || attr_fits(&s->tail, depth));
+}
+
 static enum update_fault update_resolve(struct update_run *run, struct update_step *s)
 {
-    struct attr old = {0};
+    const struct attr *old = &s->path->found;
     enum update_fault fault = UPDATE_OK;
-    if (!update_find(run, s, &old)) {
+    if (!s->path->open) {
         /* The service removes what is not there, if there is no item at all. */
         s->done = !run->exists && s->verb == UPDATE_REMOVE;
         return s->done ? UPDATE_OK : UPDATE_PATH_INVALID;
     }
     if (s->verb == UPDATE_ADD)
-        fault = update_add(s, &old);
-    else if (s->verb == UPDATE_DELETE && old.type != 0 && old.type != s->value.type)
+        fault = update_add(s, old);
+    else if (s->verb == UPDATE_DELETE && old->type != 0 && old->type != s->value.type)
         fault = UPDATE_OPERAND_TYPE;
-    if (fault == UPDATE_OK && s->verb == UPDATE_SET &&
-        !(attr_fits(&s->value, s->length - 1) &&
-          (s->tail.type == 0 || attr_fits(&s->tail, s->length - 1))))
+    if (fault == UPDATE_OK && s->verb == UPDATE_SET && !update_fits(run, s))
         fault = UPDATE_TOO_DEEP;
     return fault;
 }
 
-static int update_compare(const void *x, const void *y)
-{
-    const struct update_step *a = *(struct update_step *const *)x;
-    const struct update_step *b = *(struct update_step *const *)y;
-    struct path_part left, right;
-    int order = 0;
-    for (uint32_t i = 0; order == 0 && i < a->length && i < b->length; i++) {
-        update_path_step(a, i, &left);
-        update_path_step(b, i, &right);
-        order = path_step_compare(&left, &right);
-    }
-    return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
-}
-
 /* ---- the walk ---- */
-
-/* Finds among the sorted steps [*from, *to) those whose path goes on with `key` at this depth. */
-static void update_matching(const struct update_run *run, uint32_t depth,
-                            const struct path_part *key, uint32_t *from, uint32_t *to)
-{
-    struct path_part step;
-    uint32_t low = *from, high = *to;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        update_path_step(run->order[middle], depth, &step);
-        if (path_step_compare(&step, key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *from = low;
-    for (; high < *to; high++) {
-        update_path_step(run->order[high], depth, &step);
-        if (path_step_compare(&step, key) != 0)
-            break;
-    }
-    *to = high;
-}
 
 static void update_write_name(struct update_run *run, const struct path_part *step)
 {
@@ -246,14 +248,15 @@ static void update_write(struct update_run *run, const struct path_part *at, con
     struct slice name;
     struct attr element;
     s->done = true;
-    if (s->verb == UPDATE_REMOVE ||
-        (s->verb == UPDATE_DELETE && (old == NULL || set_has_all(&s->value, old))))
+    if (s->verb == UPDATE_REMOVE || (s->verb == UPDATE_DELETE && old == NULL))
         return;
-    update_write_name(run, at);
     if (s->verb == UPDATE_DELETE) {
-        set_write_difference(&run->w, old, &s->value);
-    } else if (s->verb == UPDATE_ADD) {
-        set_write_union(&run->w, old, &s->value);
+        set_write_difference(&run->w, at->name, old, &s->value, run->spent);
+        return;
+    }
+    update_write_name(run, at);
+    if (s->verb == UPDATE_ADD) {
+        set_write_union(&run->w, old, &s->value, run->spent);
     } else if (s->tail.type == 0) {
         item_attr(&run->w, &s->value);
     } else {
@@ -269,15 +272,15 @@ static void update_write(struct update_run *run, const struct path_part *at, con
 static bool update_walk(struct update_run *run, struct attr_cursor old, uint32_t depth,
                         uint32_t from, uint32_t to);
 
-/* Writes what the sorted steps [from, to) make of an attribute that all their paths lead to or
- * through. False: the item is too large. */
+/* Writes what the steps of the sorted paths [from, to) make of an attribute that all the paths lead
+ * to or through. False: the item is too large. */
 static bool update_walk_into(struct update_run *run, const struct path_part *at,
                              const struct attr *old, uint32_t depth, uint32_t from, uint32_t to)
 {
     if (run->order[from]->length == depth + 1) { /* sorted: the shortest path comes first */
-        update_write(run, at, old, run->order[from]);
-        for (uint32_t i = from; i < to; i++)
-            run->order[i]->done = true; /* only of paths that overlap there are others */
+        update_write(run, at, old, run->order[from]->context);
+        for (uint32_t i = from; i < to; i++) /* only of paths that overlap there are others */
+            ((struct update_step *)run->order[i]->context)->done = true;
         return true;
     }
     update_write_name(run, at);
@@ -285,18 +288,20 @@ static bool update_walk_into(struct update_run *run, const struct path_part *at,
     if (!update_walk(run, attr_elements(old), depth + 1, from, to))
         return false;
     item_close(&run->w);
+    path_lookup_enter(run->order, depth, from, to);
     return true;
 }
 
-/* Writes the elements of a list or map, as the sorted steps [from, to) change them. */
+/* Writes the elements of a list or map, as the steps of the sorted paths [from, to) change them. */
 static bool update_walk(struct update_run *run, struct attr_cursor old, uint32_t depth,
                         uint32_t from, uint32_t to)
 {
     struct path_part at = {.indexed = !old.named};
     struct attr value;
+    path_lookup_enter(run->order, depth, from, to);
     for (; attr_next(&old, &at.name, &value); at.index += at.indexed) {
         uint32_t first = from, end = to;
-        update_matching(run, depth, &at, &first, &end);
+        path_lookup_match(run->order, &at, &first, &end, run->spent);
         if (first == end) {
             update_write_name(run, &at);
             item_attr(&run->w, &value);
@@ -307,32 +312,43 @@ static bool update_walk(struct update_run *run, struct attr_cursor old, uint32_t
             return false;
     }
     for (uint32_t i = from; i < to; i++) {
-        struct update_step *s = run->order[i];
-        if (s->done || s->length != depth + 1 ||
-            (i > from && update_compare(&run->order[i - 1], &run->order[i]) == 0))
+        struct found_path *path = run->order[i];
+        struct update_step *s = path->context;
+        if (s->done || path->length != depth + 1 ||
+            (i > from && found_path_compare(run->order[i - 1], path) == 0))
             continue;
-        update_path_step(s, depth, &at);
-        update_write(run, &at, NULL, s);
+        update_write(run, &path->step, NULL, s);
         if (run->w.size > ITEM_SIZE_MAX)
             return false;
     }
     return true;
 }
 
-static enum update_fault update_run(struct update_run *run, struct reader *r, struct buffer *out)
+/* Keeps the sorted paths of the steps that change something. */
+static void update_set_order(struct update_run *run)
+{
+    run->order = run->paths.sorted;
+    for (uint32_t i = 0; i < run->paths.count; i++) {
+        const struct update_step *s = run->paths.sorted[i]->context;
+        if (s != NULL && !s->done)
+            run->order[run->order_count++] = run->paths.sorted[i];
+    }
+}
+
+static enum update_fault update_run(struct update_run *run, struct reader *r, struct slice item,
+                                    struct buffer *out)
 {
     enum update_fault fault = update_read_steps(run, r);
     for (uint32_t i = 0; i < run->step_count && fault == UPDATE_OK; i++) {
-        struct update_step *s = &run->steps[i];
-        fault = update_resolve(run, s);
-        if (!s->done)
-            run->order[run->order_count++] = s;
+        fault = update_resolve(run, &run->steps[i]);
+        if (steps_are_spent(run->spent))
+            fault = UPDATE_TOO_COSTLY;
     }
     if (fault != UPDATE_OK)
         return fault;
-    qsort(run->order, run->order_count, sizeof(struct update_step *), update_compare);
+    update_set_order(run);
     item_begin(&run->w, out);
-    if (!update_walk(run, item_attrs(run->item), 0, 0, run->order_count)) {
+    if (!update_walk(run, item_attrs(item), 0, 0, run->order_count)) {
         out->size = run->w.start;
         return UPDATE_TOO_LARGE;
     }
@@ -341,22 +357,21 @@ static enum update_fault update_run(struct update_run *run, struct reader *r, st
 }
 
 enum update_fault update_apply(struct slice program, struct slice item, bool exists,
-                               struct buffer *out)
+                               struct steps *steps, struct buffer *out)
 {
     struct reader r = {program, false};
-    struct update_run run = {.item = item, .exists = exists};
+    struct update_run run = {.exists = exists, .spent = steps};
+    path_lookup_init(&run.paths, update_take_paths(NULL, program));
+    update_take_paths(&run.paths, program);
+    path_lookup_find(&run.paths, item, steps);
     run.step_count = program.size == 0 ? 0 : program_read_u16(&r);
     run.steps = run.few_steps;
-    run.order = run.few_order;
-    if (run.step_count > UPDATE_FEW) {
+    if (run.step_count > UPDATE_FEW)
         run.steps = must_calloc(run.step_count, sizeof(struct update_step));
-        run.order = must_calloc(run.step_count, sizeof(struct update_step *));
-    }
-    const enum update_fault fault = update_run(&run, &r, out);
+    const enum update_fault fault = update_run(&run, &r, item, out);
     must(!r.failed);
-    if (run.steps != run.few_steps) {
+    if (run.steps != run.few_steps)
         free(run.steps);
-        free(run.order);
-    }
+    path_lookup_deinit(&run.paths);
     return fault;
 }

@@ -135,6 +135,9 @@ const char *update_fault_text(enum update_fault fault)
                                 "larger than supported range",
         [UPDATE_NUMBER_SMALL] = "Number underflow. Attempting to store a number with magnitude "
                                 "smaller than supported range",
+        [UPDATE_TOO_COSTLY] =
+            "The expressions need too many steps on an item of this size: use fewer "
+            "comparisons and paths, or sets, lists and maps with fewer elements",
     };
     must(fault > UPDATE_OK && fault < UPDATE_FAULTS);
     return TEXTS[fault];

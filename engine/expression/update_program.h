@@ -13,11 +13,12 @@
  * actions.
  *
  * Promises: update_program_check accepts a program exactly if it can be applied. It bounds the
- * depth and the work of update_apply. It does not refuse paths that overlap, as update_parse does:
+ * depth of update_apply; steps.h bounds the work. It does not refuse paths that overlap, as update_parse does:
  * what such an update makes is an item, but which is not said. */
 #pragma once
 
 #include "engine/expression/update.h"
+#include "engine/item/steps.h"
 
 /* Why an update does not fit an item. Numbers are never reused: replies carry them. */
 enum update_fault {
@@ -34,6 +35,7 @@ enum update_fault {
     UPDATE_INDEX_KEY_TYPE = 8,
     UPDATE_INDEX_KEY_EMPTY = 9,
     UPDATE_INDEX_KEY_SIZE = 10,
+    UPDATE_TOO_COSTLY = 11, /* it, or a condition, needs more than STEPS_ITEM_MAX steps (steps.h) */
     UPDATE_FAULTS,
 };
 
@@ -54,4 +56,4 @@ enum status update_program_check(struct slice program);
  * Of several faults, the first of the values of SET is told, otherwise the first of the actions'
  * paths, otherwise the size. */
 enum update_fault update_apply(struct slice program, struct slice item, bool exists,
-                               struct buffer *out);
+                               struct steps *steps, struct buffer *out);

@@ -1,6 +1,7 @@
 /* row.c - the rows of indexes: their keys, and what they show of an item. */
 #include "engine/index/row.h"
 
+#include "engine/item/element_table.h"
 #include "engine/item/equal.h"
 #include "engine/item/storage_key.h"
 
@@ -144,17 +145,22 @@ uint32_t index_row_size(const struct index_set *set, const struct index *x, stru
 }
 
 bool index_row_is_same(const struct index_set *set, const struct index *x, struct slice a,
-                       struct slice b)
+                       struct slice b, struct steps *steps)
 {
+    const struct attr all_of_b = {ATTR_MAP, item_attrs(b).left};
     struct attr_cursor in_a = item_attrs(a), in_b = item_attrs(b);
+    struct element_table by_name; /* looking each attribute up by a walk would be quadratic */
     struct slice name;
-    struct attr value, other;
+    struct attr value;
     uint32_t count = 0;
-    for (; row_next(set, x, &in_a, &name, &value); count++) {
-        if (!item_find(b, name, &other) || !attr_equal(&value, &other))
-            return false;
+    bool same = true;
+    element_table_init(&by_name, &all_of_b, steps);
+    for (; same && row_next(set, x, &in_a, &name, &value); count++) {
+        const struct element *other = element_table_find(&by_name, name, steps);
+        same = other != NULL && attr_equal(&value, &other->value, steps);
     }
-    while (row_next(set, x, &in_b, &name, &value))
+    element_table_deinit(&by_name);
+    while (same && row_next(set, x, &in_b, &name, &value))
         count--;
-    return count == 0;
+    return same && count == 0;
 }

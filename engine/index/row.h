@@ -15,6 +15,7 @@
 #pragma once
 
 #include "engine/index/index.h"
+#include "engine/item/steps.h"
 
 /* What the item has of an index's keys. The first one that holds counts. */
 enum index_keys {
@@ -54,7 +55,7 @@ uint32_t index_row_append(struct buffer *out, const struct index_set *set, const
 uint32_t index_row_size(const struct index_set *set, const struct index *x, struct slice item);
 /* Whether both items have the same row. Their keys are those of the same row. */
 bool index_row_is_same(const struct index_set *set, const struct index *x, struct slice a,
-                       struct slice b);
+                       struct slice b, struct steps *steps);
 
 /* Whether the row shows the attribute. */
 bool index_shows(const struct index_set *set, const struct index *x, struct slice name);

@@ -1,111 +1,56 @@
 /* equal.c - compares attribute values in place, by their meaning. */
 #include "engine/item/equal.h"
 
-#include <stdlib.h>
 #include <xxhash.h>
 
-/* An element of a set or map. The key is the element's bytes in a set, its name in a map. */
-struct equal_entry {
-    struct slice key;
-    struct attr value;
-};
+#include "engine/item/element_table.h"
 
-static bool equal_next(struct attr_cursor *c, bool set, struct equal_entry *out)
+/* Compares two sets or maps. The keys within each are distinct. */
+static bool equal_unordered(const struct attr *a, const struct attr *b, struct steps *steps)
 {
-    if (!attr_next(c, &out->key, &out->value))
+    if (attr_count(a, steps) != attr_count(b, steps))
         return false;
-    if (set)
-        out->key = out->value.body;
-    return true;
-}
-
-static int equal_entries(const void *a, const void *b)
-{
-    return slice_compare(((const struct equal_entry *)a)->key,
-                         ((const struct equal_entry *)b)->key);
-}
-
-uint32_t attr_count(const struct attr *container)
-{
-    struct attr_cursor c = attr_elements(container);
-    struct slice name;
-    struct attr value;
-    uint32_t count = 0;
-    while (attr_next(&c, &name, &value))
-        count++;
-    return count;
-}
-
-/* Whether the sorted entries have every entry of `a`. */
-static bool equal_has_all(const struct attr *a, const struct equal_entry *sorted, size_t count)
-{
-    const bool set = attr_set_element(a->type) != 0;
-    struct attr_cursor c = attr_elements(a);
-    struct equal_entry e;
-    while (equal_next(&c, set, &e)) {
-        const struct equal_entry *found = bsearch(&e, sorted, count, sizeof *sorted, equal_entries);
-        if (found == NULL || (!set && !attr_equal(&e.value, &found->value)))
-            return false;
+    struct element_table in_b;
+    struct element e;
+    bool all = true;
+    element_table_init(&in_b, b, steps);
+    for (struct attr_cursor c = attr_elements(a); all && element_next(&c, &e);) {
+        const struct element *other = element_table_find(&in_b, e.key, steps);
+        all = other != NULL && (!c.named || attr_equal(&e.value, &other->value, steps));
     }
-    return true;
-}
-
-/* Compares two sets or maps of `count` entries each. The keys within each are distinct. */
-static bool equal_unordered(const struct attr *a, const struct attr *b, uint32_t count)
-{
-    struct equal_entry few[EQUAL_FEW], *sorted = few;
-    struct attr_cursor c = attr_elements(b);
-    if (count > EQUAL_FEW)
-        sorted = must_calloc(count, sizeof *sorted);
-    for (uint32_t i = 0; i < count; i++)
-        equal_next(&c, attr_set_element(b->type) != 0, &sorted[i]);
-    qsort(sorted, count, sizeof *sorted, equal_entries);
-    bool all = equal_has_all(a, sorted, count);
-    if (sorted != few)
-        free(sorted);
+    element_table_deinit(&in_b);
     return all;
 }
 
-static bool equal_lists(const struct attr *a, const struct attr *b)
+static bool equal_lists(const struct attr *a, const struct attr *b, struct steps *steps)
 {
     struct attr_cursor left = attr_elements(a), right = attr_elements(b);
     struct slice name;
     struct attr x, y;
     while (attr_next(&left, &name, &x)) {
-        if (!attr_next(&right, &name, &y) || !attr_equal(&x, &y))
+        if (!attr_next(&right, &name, &y) || !attr_equal(&x, &y, steps))
             return false;
     }
     return !attr_next(&right, &name, &y);
 }
 
-bool attr_equal(const struct attr *a, const struct attr *b)
+bool attr_equal(const struct attr *a, const struct attr *b, struct steps *steps)
 {
+    steps_take(steps, 1);
     if (a->type != b->type || a->body.size != b->body.size)
         return false; /* the encodings of equal values have the same size */
+    steps_take_bytes(steps, a->body.size, STEPS_COMPARED_BYTES);
     if (slice_equal(a->body, b->body))
         return true;
     if (a->type == ATTR_LIST)
-        return equal_lists(a, b);
-    if (a->type < ATTR_STRING_SET)
-        return false;
-    uint32_t count = attr_count(a);
-    return count == attr_count(b) && equal_unordered(a, b, count);
+        return equal_lists(a, b, steps);
+    return a->type >= ATTR_STRING_SET && equal_unordered(a, b, steps);
 }
 
-bool item_equal(struct slice a, struct slice b)
+bool item_equal(struct slice a, struct slice b, struct steps *steps)
 {
-    struct attr_cursor c = item_attrs(a);
-    struct slice name;
-    struct attr value, other;
-    if (slice_equal(a, b))
-        return true;
-    if (item_count(a) != item_count(b))
-        return false;
-    while (attr_next(&c, &name, &value)) {
-        if (!item_find(b, name, &other) || !attr_equal(&value, &other))
-            return false;
-    }
-    return true;
+    const struct attr left = {ATTR_MAP, item_attrs(a).left}, right = {ATTR_MAP, item_attrs(b).left};
+    return attr_equal(&left, &right, steps);
 }
 
 /* ---- digests ---- */

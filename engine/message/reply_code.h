@@ -19,13 +19,14 @@ enum reply_code {
     REPLY_STALE_MAP = 14,        /* the sender's map is old: nothing was done, ask the catalog */
     REPLY_COLLECTION_FULL = 15,  /* the item collection may not grow; nothing was done */
     REPLY_CONDITION_FAILED = 16, /* the write's condition does not hold; nothing was done */
-    REPLY_UPDATE_FAILED = 17,    /* the update does not fit the item; nothing was done */
-    REPLY_TABLE_INVALID = 18,    /* the table may not be changed so; `text` says why */
-    REPLY_LOCKED = 19,           /* a transaction has the item; nothing was done */
-    REPLY_TOKEN_DONE = 20,       /* the transaction with this token has been committed before */
-    REPLY_TOKEN_RUNS = 21,       /* it is under way; nothing was done */
-    REPLY_TOKEN_MISMATCH = 22,   /* the token was used for another request; nothing was done */
-    REPLY_ABORTED = 23,          /* the transaction has been aborted; nothing was done */
+    REPLY_UPDATE_FAILED = 17,  /* an update, condition or filter does not fit the item; nothing was
+                                    done, and `fault` says why */
+    REPLY_TABLE_INVALID = 18,  /* the table may not be changed so; `text` says why */
+    REPLY_LOCKED = 19,         /* a transaction has the item; nothing was done */
+    REPLY_TOKEN_DONE = 20,     /* the transaction with this token has been committed before */
+    REPLY_TOKEN_RUNS = 21,     /* it is under way; nothing was done */
+    REPLY_TOKEN_MISMATCH = 22, /* the token was used for another request; nothing was done */
+    REPLY_ABORTED = 23,        /* the transaction has been aborted; nothing was done */
     REPLY_SPREAD = 24, /* other partitions have some of the transaction's items; nothing was done */
     REPLY_CODES,
 };

@@ -35,7 +35,7 @@ static void apply_item(struct applier *applier, struct partition *p, const struc
         tally_add(&p->items, is - was,
                   (is ? (int64_t)item_size(c->value) : 0) - (was ? c->old_size : 0));
     if (p->marks != NULL)
-        p->marks[mark_of(c->key)] = raft_applied(p->raft);
+        p->marks[mark_of(applier->env->store, c->key)] = raft_applied(p->raft);
 }
 
 static void apply_change(struct applier *applier, struct partition *p, const struct change *c,
@@ -82,11 +82,12 @@ static void apply_lock_costs(struct applier *applier, const struct partition *p,
         now = lock.item;
     if (store_get(applier->env->store, key, true, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
-    local_rows_plan(p, key, old, now, &keys, &local);
+    struct steps steps = steps_begin(store_hash_seed(applier->env->store));
+    local_rows_plan(p, key, old, now, &keys, &steps, &local);
     for (uint32_t i = 0; i < local.count; i++)
         local_rows_tell_cost(costs, local.changes[i].key.data[0], local.costs_mcu[i]);
     if (index_set_global(p->indexes) > 0)
-        feed_change_append(&feed, p->indexes, key, old, now, 0);
+        feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
     if (feed.size > 0)
         apply_feed_costs(buffer_slice(&feed), costs);
     buffer_deinit(&keys);

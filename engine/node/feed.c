@@ -80,7 +80,7 @@ static struct feed_item *feed_item_find(const struct feed *f, uint64_t hash, str
 
 static struct feed_item *item_of(struct feed *f, struct slice key)
 {
-    const uint64_t hash = memtable_hash(key) | 1; /* never 0 */
+    const uint64_t hash = memtable_hash(f->seed, key) | 1; /* never 0 */
     struct feed_item *first = id_map_find(&f->by_hash, hash), *item = feed_item_find(f, hash, key);
     if (item != NULL)
         return item;
@@ -260,6 +260,7 @@ static void feed_start(struct feeds *feeds, struct partition *p)
     if (p->led == 0 || index_set_global(p->indexes) == 0)
         return;
     f = must_calloc(1, sizeof *f);
+    f->seed = store_hash_seed(feeds->env->store);
     f->partition = p->info.id;
     f->term = p->led;
     p->index_refusal = (struct index_refusal){0};
@@ -327,7 +328,7 @@ static uint32_t feed_index_behind(const struct feeds *feeds, const struct partit
 bool feed_has(struct feeds *feeds, const struct feed *f, struct slice key)
 {
     const struct slice twin = key_in_space(key, SPACE_FEED_KEYS, &feeds->env->lent);
-    return feed_item_find(f, memtable_hash(twin) | 1, twin) != NULL;
+    return feed_item_find(f, memtable_hash(f->seed, twin) | 1, twin) != NULL;
 }
 
 /* By how much one more change would wait too long. The oldest change of a queue that is never empty is

@@ -15,13 +15,14 @@ static int64_t part_cost(int64_t old_size, int64_t size, bool stays)
 }
 
 static void part_append(struct buffer *out, const struct index_set *set, const struct index *x,
-                        struct slice item_key, struct slice old, struct slice now)
+                        struct slice item_key, struct slice old, struct slice now,
+                        struct steps *steps)
 {
     struct buffer was = {0}, is = {0};
     const bool had = index_global_append_key(&was, x, item_key, old);
     const bool has = index_global_append_key(&is, x, item_key, now);
     const bool stays = had && has && slice_equal(buffer_slice(&was), buffer_slice(&is));
-    if ((had || has) && !(stays && index_row_is_same(set, x, old, now))) {
+    if ((had || has) && !(stays && index_row_is_same(set, x, old, now, steps))) {
         const int64_t cost = part_cost(had ? (int64_t)index_row_size(set, x, old) : -1,
                                        has ? (int64_t)index_row_size(set, x, now) : -1, stays);
         buffer_append_u32(out, x->table_id);
@@ -33,13 +34,13 @@ static void part_append(struct buffer *out, const struct index_set *set, const s
 }
 
 void feed_change_append(struct buffer *out, const struct index_set *set, struct slice item_key,
-                        struct slice old, struct slice now, int64_t wall_ms)
+                        struct slice old, struct slice now, int64_t wall_ms, struct steps *steps)
 {
     const size_t start = out->size;
     buffer_append_u64(out, (uint64_t)wall_ms);
     const size_t head = out->size;
     for (uint32_t i = 0; i < index_set_global(set); i++)
-        part_append(out, set, index_set_global_at(set, i), item_key, old, now);
+        part_append(out, set, index_set_global_at(set, i), item_key, old, now, steps);
     if (out->size == head)
         out->size = start;
 }

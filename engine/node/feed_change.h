@@ -15,6 +15,7 @@
 #pragma once
 
 #include "engine/index/index.h"
+#include "engine/item/steps.h"
 #include "engine/store/change_set.h"
 
 enum {
@@ -32,7 +33,7 @@ struct feed_part {
 /* Appends the value of the change of a write. Nothing: no global index changes. `old`, `now`: the
  * item; empty: none. */
 void feed_change_append(struct buffer *out, const struct index_set *set, struct slice item_key,
-                        struct slice old, struct slice now, int64_t wall_ms);
+                        struct slice old, struct slice now, int64_t wall_ms, struct steps *steps);
 
 /* The time of a change; `value` becomes its parts. */
 int64_t feed_change_open(struct slice *value);

@@ -83,6 +83,7 @@ struct feed {
     bool loading;            /* items are not in order of age yet */
     bool unread;             /* lost, because the store could not be read: nobody knows its size */
     struct instant again_at; /* if so: when to try again */
+    uint64_t seed;           /* of hashes */
     struct id_map by_hash;
     struct feed_items ready;
     struct feed_items waiting;

@@ -3,6 +3,7 @@
 #include "engine/node/item_requests.h"
 #include "base/probe.h"
 #include "engine/expression/program.h"
+#include "engine/expression/update_program.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/index_messages.h"
 #include "engine/message/request_traits.h"
@@ -283,10 +284,30 @@ void requests_unchanged(struct requests *requests, struct operation *o)
     if (p == NULL || !items_holds_key(requests, p, o) || !get_may_read(requests, p, o))
         return;
     if (p->marks != NULL && since->partition == p->info.id && since->epoch == p->info.epoch &&
-        p->marks[mark_of(q->unchanged.key)] <= since->index)
+        p->marks[mark_of(requests->env->store, q->unchanged.key)] <= since->index)
         env_reply(requests->env, o, REPLY_OK);
     else
         env_refuse(requests->env, o, REPLY_LOCKED, "the item has been written");
+}
+
+/* Whether no more items are taken: of a limit, or because filtering them has taken a turn's steps. */
+static bool items_are_enough(const struct request *q, const struct reply *r, uint64_t steps)
+{
+    return r->range.read_bytes >= q->range.bytes_max || steps >= STEPS_TURN_MAX ||
+           (q->range.items_max > 0 && r->range.scanned == q->range.items_max);
+}
+
+/* Whether the item passes the filter. `taken` grows by the steps; an item that is too costly is told
+ * by r->code. */
+static bool items_pass(const struct requests *requests, const struct request *q, struct slice item,
+                       uint64_t *taken, struct reply *r)
+{
+    struct steps steps = steps_begin(store_hash_seed(requests->env->store));
+    const bool passes = q->range.filter.size == 0 || program_holds(q->range.filter, item, &steps);
+    if (steps_are_spent(&steps))
+        r->code = REPLY_UPDATE_FAILED;
+    *taken += steps.taken;
+    return passes;
 }
 
 /* Collects items until a limit or the end. STATUS_CORRUPT: an item is damaged. If it may skip no more
@@ -294,6 +315,7 @@ void requests_unchanged(struct requests *requests, struct operation *o)
 static enum status items_collect(struct requests *requests, const struct partition *p,
                                  const struct request *q, struct reply *r)
 {
+    uint64_t steps = 0;
     struct shard_cursor c;
     struct slice key, item;
     struct buffer *last = &requests->last_key; /* a cursor's key lends until its next step */
@@ -308,8 +330,7 @@ static enum status items_collect(struct requests *requests, const struct partiti
                &c);
     enum status status;
     while ((status = shard_next(&c, &key, &item)) == STATUS_OK) {
-        if (r->range.read_bytes >= q->range.bytes_max ||
-            (q->range.items_max > 0 && r->range.scanned == q->range.items_max)) {
+        if (items_are_enough(q, r, steps)) {
             r->range.more = true;
             break;
         }
@@ -320,7 +341,10 @@ static enum status items_collect(struct requests *requests, const struct partiti
         buffer_set(last, key);
         r->range.scanned++;
         r->range.read_bytes += item_size(item);
-        if (q->range.filter.size > 0 && !program_holds(q->range.filter, item))
+        const bool passes = items_pass(requests, q, item, &steps, r);
+        if (r->code != REPLY_OK)
+            break;
+        if (!passes)
             continue;
         r->range.count++;
         if (!q->range.count_only)
@@ -361,6 +385,16 @@ static void items_of_rows(struct node_env *env, const struct request *q, struct 
     *hi = arena_copy(&env->lent, buffer_slice(&env->scratch));
 }
 
+/* A filter costs too many steps on an item. */
+static void items_refuse_costly(struct requests *requests, const struct operation *o, int64_t mcu)
+{
+    struct reply *r = env_reply(requests->env, o, REPLY_UPDATE_FAILED);
+    r->verdict = o->verdict;
+    r->consumed_mcu = mcu;
+    r->kind = ANSWER_ITEM;
+    r->item.fault = UPDATE_TOO_COSTLY;
+}
+
 void requests_range(struct requests *requests, struct operation *o)
 {
     struct request *q = &o->request;
@@ -399,6 +433,10 @@ void requests_range(struct requests *requests, struct operation *o)
     }
     answer.consumed_mcu = read_cost_mcu(answer.range.read_bytes, q->range.consistent);
     items_settle(requests, p, o, ADMIT_READ, answer.consumed_mcu - least);
+    if (answer.code != REPLY_OK) {
+        items_refuse_costly(requests, o, answer.consumed_mcu);
+        return;
+    }
     answer.id = q->id;
     answer.verdict = o->verdict;
     if (!empty)

@@ -108,8 +108,14 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
 {
     w->item = q->op == REQUEST_PUT ? q->write.item : slice_make(NULL, 0);
     w->fault = UPDATE_OK;
-    if ((q->write.condition.size > 0 && !program_holds(q->write.condition, old)) ||
-        (q->write.expiry && !write_expires(requests, p, old)) ||
+    struct steps steps = steps_begin(store_hash_seed(requests->env->store));
+    const bool holds =
+        q->write.condition.size == 0 || program_holds(q->write.condition, old, &steps);
+    if (steps_are_spent(&steps)) {
+        w->fault = UPDATE_TOO_COSTLY;
+        return REPLY_UPDATE_FAILED;
+    }
+    if (!holds || (q->write.expiry && !write_expires(requests, p, old)) ||
         (q->write.moves && q->op != REQUEST_UPDATE && (old.size > 0) != (q->op == REQUEST_DELETE)))
         return REPLY_CONDITION_FAILED; /* an item that moves is here, and not there */
     if (q->op == REQUEST_CHECK) {
@@ -124,7 +130,7 @@ static enum reply_code write_judge(struct requests *requests, const struct parti
         return write_judge_command(requests, q, old, w);
     const bool exists = old.size > 0;
     buffer_clear(&requests->updated);
-    w->fault = (uint8_t)update_apply(q->write.update, exists ? old : q->write.item, exists,
+    w->fault = (uint8_t)update_apply(q->write.update, exists ? old : q->write.item, exists, &steps,
                                      &requests->updated);
     if (w->fault == UPDATE_OK)
         w->fault = (uint8_t)write_keys_fault(p->indexes, buffer_slice(&requests->updated));
@@ -169,7 +175,7 @@ enum status write_change_collection(struct requests *requests, const struct part
     if (!p->info.whole_collections)
         return STATUS_OK;
     struct slice key = collection_key(o->request.write.key);
-    w->collection_hash = memtable_hash(key);
+    w->collection_hash = store_hash(requests->env->store, key);
     enum status status =
         write_current_collection(requests, o, key, w->collection_hash, &w->collection_bytes);
     if (status != STATUS_OK)
@@ -274,7 +280,8 @@ void write_add_shadows(struct requests *requests, struct inflight *e)
     for (struct change c; change_set_next(&set, &c);) {
         if (c.space != SPACE_LOCAL_ROWS && c.space != SPACE_FEED &&
             c.space != SPACE_STREAM) /* no write is judged by them */
-            proposals_shadow_add(requests->proposals, e, memtable_hash(c.key), c.key, c.value);
+            proposals_shadow_add(requests->proposals, e, store_hash(requests->env->store, c.key),
+                                 c.key, c.value);
     }
 }
 
@@ -376,19 +383,20 @@ void write_plan_rows(struct requests *requests, const struct partition *p, const
                      struct slice old, struct write *w)
 {
     const struct slice key = q->write.key;
-    local_rows_plan(p, key, old, w->item, &requests->row_keys, &w->local);
+    struct steps steps = steps_begin(store_hash_seed(requests->env->store));
+    local_rows_plan(p, key, old, w->item, &requests->row_keys, &steps, &w->local);
     const bool leaves = q->write.moves && q->op == REQUEST_DELETE; /* its new place tells indexes */
     if (index_set_global(p->indexes) > 0 && !leaves) {
         buffer_clear(&requests->feed_value);
         feed_change_append(&requests->feed_value, p->indexes, key, old, w->item,
-                           env_wall_ms(requests->env));
+                           env_wall_ms(requests->env), &steps);
         w->feed = buffer_slice(&requests->feed_value);
     }
     if (!stream_rows_on(p) || q->write.moves)
         return;
     buffer_clear(&requests->stream_value);
     stream_rows_plan(p, old, w->item, q->op == REQUEST_DELETE && q->write.expiry,
-                     env_wall_ms(requests->env), &requests->stream_value);
+                     env_wall_ms(requests->env), &steps, &requests->stream_value);
     w->stream = buffer_slice(&requests->stream_value);
 }
 
@@ -411,7 +419,7 @@ enum status write_plan(struct requests *requests, const struct partition *p,
 {
     const struct request *q = &o->request;
     struct slice old;
-    *w = (struct write){.hash = memtable_hash(q->write.key), .old_size = -1};
+    *w = (struct write){.hash = store_hash(requests->env->store, q->write.key), .old_size = -1};
     *pages = TOUCHED_ITEMS;
     enum status status = write_newest_item(requests, p, o, w, &old);
     if (status == STATUS_OK)

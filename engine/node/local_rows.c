@@ -29,7 +29,7 @@ static int64_t plan_cost(int64_t old_size, int64_t size)
 }
 
 static void plan_index(const struct partition *p, const struct index *x, struct slice key,
-                       struct slice old, struct slice now, struct buffer *keys,
+                       struct slice old, struct slice now, struct buffer *keys, struct steps *steps,
                        struct local_writes *out)
 {
     struct attr was, is;
@@ -38,7 +38,7 @@ static void plan_index(const struct partition *p, const struct index *x, struct 
     const int64_t size = has ? (int64_t)index_row_size(p->indexes, x, now) : -1;
     const bool stays = had && has && slice_equal(was.body, is.body);
     out->bytes += (has ? size : 0) - (had ? old_size : 0);
-    if (stays && index_row_is_same(p->indexes, x, old, now))
+    if (stays && index_row_is_same(p->indexes, x, old, now, steps))
         return;
     if (had && !stays && !MUTATED(RAFT_MUTATION_KEEP_OLD_ROW))
         plan_add(out, x, key, &was, keys, false, old_size, plan_cost(old_size, -1));
@@ -48,7 +48,8 @@ static void plan_index(const struct partition *p, const struct index *x, struct 
 }
 
 void local_rows_plan(const struct partition *p, struct slice key, struct slice old,
-                     struct slice now, struct buffer *keys, struct local_writes *out)
+                     struct slice now, struct buffer *keys, struct steps *steps,
+                     struct local_writes *out)
 {
     out->count = 0;
     out->cost_mcu = out->bytes = 0;
@@ -58,7 +59,7 @@ void local_rows_plan(const struct partition *p, struct slice key, struct slice o
     buffer_reserve(keys,
                    COUNT_OF(out->changes) * STORAGE_KEY_SIZE_MAX); /* the keys must not move */
     for (uint32_t i = 0; i < index_set_local(p->indexes); i++)
-        plan_index(p, &p->indexes->at[i], key, old, now, keys, out);
+        plan_index(p, &p->indexes->at[i], key, old, now, keys, steps, out);
 }
 
 /* ---- applying ---- */

@@ -25,7 +25,8 @@ struct local_writes {
 /* `old` and `now`: the item before and after the write; empty: none. `keys` lends the changes' keys
  * until its next change. */
 void local_rows_plan(const struct partition *p, struct slice key, struct slice old,
-                     struct slice now, struct buffer *keys, struct local_writes *out);
+                     struct slice now, struct buffer *keys, struct steps *steps,
+                     struct local_writes *out);
 
 /* Appends what a change of the row of a local index costs, as in struct reply. */
 void local_rows_tell_cost(struct buffer *costs, uint8_t number, int64_t mcu);

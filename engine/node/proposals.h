@@ -15,7 +15,7 @@ enum {
 
 /* A proposed change of a key. The newest change shadows memtable and backing for later writes. */
 struct shadow {
-    uint64_t hash;      /* memtable_hash of the key */
+    uint64_t hash;      /* store_hash of the key */
     int32_t older;      /* the next shadow in the hash bucket; if free: the next free shadow */
     int32_t next;       /* the next shadow of the proposal */
     struct slice key;   /* both lend until the proposal is applied */

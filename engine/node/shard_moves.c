@@ -312,7 +312,7 @@ void shard_moves_answered(struct shard_moves *moves, const struct call_answer *a
 
 static struct item_move *move_of(struct shard_moves *moves, struct slice key)
 {
-    const uint64_t hash = memtable_hash(key);
+    const uint64_t hash = store_hash(moves->env->store, key);
     for (uint32_t i = 0; moves->count > 0 && i < SHARD_MOVES_MAX; i++) {
         struct item_move *m = &moves->all[i];
         if (m->step != SHARD_FREE && m->hash == hash && slice_equal(buffer_slice(&m->key), key))
@@ -343,7 +343,7 @@ static struct item_move *move_begin(struct shard_moves *moves, const struct part
         m++;
     struct prng *prng = &moves->env->prng;
     m->partition = p->info.id;
-    m->hash = memtable_hash(key);
+    m->hash = store_hash(moves->env->store, key);
     m->salted = salted;
     buffer_set(&m->key, key);
     buffer_set(&m->target, key);

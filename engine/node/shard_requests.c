@@ -64,7 +64,7 @@ static void move_item(struct requests *requests, struct partition *p, struct ope
     if (shard_moves_join(requests->shard_moves, o, key) ||
         !transactions_let_write(requests->transactions, p, o, key))
         return;
-    if (proposals_shadow(requests->proposals, key, memtable_hash(key)) != NULL) {
+    if (proposals_shadow(requests->proposals, key, store_hash(requests->env->store, key)) != NULL) {
         waiters_add_read(requests->waiters, p, o, 0, raft_last(p->raft));
         return;
     }

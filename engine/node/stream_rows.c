@@ -8,10 +8,10 @@
 /* ---- planning ---- */
 
 void stream_rows_plan(const struct partition *p, struct slice old, struct slice now,
-                      bool by_service, int64_t wall_ms, struct buffer *out)
+                      bool by_service, int64_t wall_ms, struct steps *steps, struct buffer *out)
 {
     const bool was = old.size > 0, is = now.size > 0;
-    if ((!was && !is) || (was && is && item_equal(old, now)))
+    if ((!was && !is) || (was && is && item_equal(old, now, steps)))
         return;
     const struct stream_change change = {
         .stream = p->info.stream.id,

@@ -13,6 +13,7 @@
  *             catalog has told it already. */
 #pragma once
 
+#include "engine/item/steps.h"
 #include "engine/node/env.h"
 #include "engine/node/partition.h"
 #include "engine/store/change_set.h"
@@ -34,7 +35,7 @@ static inline bool stream_rows_wait(const struct partition *p)
 /* Appends the value of the change of a write. Nothing: it makes no record. `old`, `now`: the item;
  * empty: none. `by_service`: its time was over. */
 void stream_rows_plan(const struct partition *p, struct slice old, struct slice now,
-                      bool by_service, int64_t wall_ms, struct buffer *out);
+                      bool by_service, int64_t wall_ms, struct steps *steps, struct buffer *out);
 
 /* Applies a change of SPACE_STREAM: a record, or one that is trimmed. `item`: the change of the item
  * that follows. `index`: of the entry. `place`: of the record in it. */

@@ -72,7 +72,8 @@ void transaction_rows_append_token(struct buffer *set, struct slice anchor, stru
 enum status transaction_row_newest(struct requests *requests, struct operation *o, struct slice key,
                                    struct slice *value, bool *in_flight)
 {
-    const struct shadow *shadow = proposals_shadow(requests->proposals, key, memtable_hash(key));
+    const struct shadow *shadow =
+        proposals_shadow(requests->proposals, key, store_hash(requests->env->store, key));
     *in_flight = shadow != NULL;
     if (shadow != NULL) {
         *value = shadow->value;

@@ -116,7 +116,7 @@ struct lock_table *transactions_table(const struct transactions *transactions, u
 
 static struct lock *lock_find(const struct lock_table *t, struct slice key)
 {
-    struct lock *l = id_map_find(&t->by_hash, memtable_hash(key) | 1);
+    struct lock *l = id_map_find(&t->by_hash, memtable_hash(t->seed, key) | 1);
     while (l != NULL && !slice_equal(buffer_slice(&l->key), key))
         l = l->same_hash;
     return l;
@@ -142,7 +142,7 @@ static struct lock *lock_add(struct transactions *transactions, struct lock_tabl
                              bool moves, struct lock_room room)
 {
     struct lock *l = must_calloc(1, sizeof *l);
-    l->hash = memtable_hash(key) | 1; /* never 0 */
+    l->hash = memtable_hash(t->seed, key) | 1; /* never 0 */
     buffer_set(&l->key, key);
     buffer_set(&l->anchor, anchor);
     l->id = id;
@@ -329,6 +329,7 @@ static struct lock_room room_of_row(const struct transactions *transactions,
 {
     struct buffer feed = {0};
     struct slice old = {NULL, 0}, now = {NULL, 0};
+    struct steps steps = steps_begin(store_hash_seed(transactions->env->store));
     struct lock_room room = {0, LOCK_END_BYTES + key.size};
     if (row->kind == LOCK_CHECK)
         return room;
@@ -337,7 +338,7 @@ static struct lock_room room_of_row(const struct transactions *transactions,
     if (store_get(transactions->env->store, key, false, &old) != STATUS_OK)
         old = slice_make(NULL, 0);
     if (index_set_global(p->indexes) > 0 && !(row->moves && row->kind == LOCK_DELETE))
-        feed_change_append(&feed, p->indexes, key, old, now, 0);
+        feed_change_append(&feed, p->indexes, key, old, now, 0, &steps);
     room.feed_bytes = feed.size == 0 ? 0 : key.size + FEED_SUFFIX_SIZE + feed.size;
     const size_t record = stream_rows_on(p) ? old.size : 0; /* its new image is the item itself */
     room.log_bytes += item_entry_bytes(p, key, now.size) + feed.size + record;
@@ -474,6 +475,7 @@ void transactions_begin(struct transactions *transactions, struct partition *p)
     transactions->freed = true; /* reads that waited for a lock find it again, or not */
     if (p->led != 0 && p->info.id != CATALOG_GROUP) {
         struct lock_table *t = must_calloc(1, sizeof *t);
+        t->seed = store_hash_seed(transactions->env->store);
         t->partition = p->info.id;
         t->term = p->led;
         TAILQ_INIT(&t->records);

@@ -33,9 +33,9 @@ enum {
 };
 
 /* The mark of an item, in partition.marks. */
-static inline uint32_t mark_of(struct slice key)
+static inline uint32_t mark_of(const struct store *store, struct slice key)
 {
-    return (uint32_t)(memtable_hash(key) % MARKS);
+    return (uint32_t)(store_hash(store, key) % MARKS);
 }
 
 struct lock_table;

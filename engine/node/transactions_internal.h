@@ -18,6 +18,7 @@ struct lock_table {
     LIST_ENTRY(lock_table) place;
     uint32_t partition;
     uint64_t term;
+    uint64_t seed;         /* of hashes */
     struct id_map by_hash; /* of locks */
     struct id_map numbered_locks;
     struct id_map numbered_records;

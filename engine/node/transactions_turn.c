@@ -323,7 +323,8 @@ static void tokens_delete(struct transactions *transactions, struct lock_table *
     change_set_begin(&set, 0, 0);
     while (keys.left.size > 0 && set.size < SET_BYTES_MAX) {
         const struct slice key = reader_sized(&keys);
-        if (proposals_shadow(transactions->proposals, key, memtable_hash(key)) == NULL &&
+        if (proposals_shadow(transactions->proposals, key,
+                             store_hash(transactions->env->store, key)) == NULL &&
             store_get(transactions->env->store, key, true, &value) == STATUS_OK &&
             token_row_is_over(transactions->env, value))
             change_set_append(

@@ -98,9 +98,9 @@ size_t memtable_count(const struct memtable *m)
     return m->count;
 }
 
-uint64_t memtable_hash(struct slice key)
+uint64_t memtable_hash(uint64_t seed, struct slice key)
 {
-    return XXH3_64bits(key.data, key.size);
+    return XXH3_64bits_withSeed(key.data, key.size, seed);
 }
 
 static bool has_key(const struct node *n, struct slice key)

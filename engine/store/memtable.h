@@ -6,8 +6,8 @@
  * Threads: one thread uses a memtable. Once the memtable is frozen (no more memtable_put), a second
  * thread may call memtable_sorted meanwhile.
  * Lifetimes: keys and values lend until memtable_destroy, replaced values too.
- * Source: Pugh, "Skip lists", 1990. Levels come from the key's hash, so that the same writes give
- * the same shape. */
+ * Source: Pugh, "Skip lists", 1990. Levels come from the key's seeded hash, so that the same writes
+ * and the same seed give the same shape. */
 #pragma once
 
 #include "base/arena.h"
@@ -25,10 +25,13 @@ void memtable_destroy(struct memtable *m);
 size_t memtable_bytes(const struct memtable *m); /* memory for keys, values and the hash index */
 size_t memtable_count(const struct memtable *m); /* keys, deleted ones included */
 
-/* value.data == NULL records a deletion. `hash` is memtable_hash(key). */
+/* value.data == NULL records a deletion. `hash` is memtable_hash of the key, always with the same
+ * seed. */
 void memtable_put(struct memtable *m, struct slice key, uint64_t hash, struct slice value);
 
-uint64_t memtable_hash(struct slice key);
+/* Clients choose keys. Without a seed that they do not know, they could choose keys of one slot, or
+ * of one level. */
+uint64_t memtable_hash(uint64_t seed, struct slice key);
 
 /* NULL: the memtable does not know the key. */
 const struct mem_entry *memtable_get(const struct memtable *m, struct slice key, uint64_t hash);

@@ -26,6 +26,7 @@ struct store {
     uint64_t log_lsn;
     uint64_t used_bytes;
     uint64_t resident_max_bytes;
+    uint64_t seed;
     struct erasures erasures; /* owns; the checkpoint works on the first ones */
     struct erasures erased;   /* owns; done, to be returned by store_next_erased */
     struct buffer told;       /* the bound that store_next_erased lends */
@@ -38,7 +39,7 @@ struct store {
     uint64_t erased_bytes;
 };
 
-struct store *store_create(struct backing *backing, uint64_t resident_max_bytes)
+struct store *store_create(struct backing *backing, uint64_t resident_max_bytes, uint64_t seed)
 {
     struct store *s = must_calloc(1, sizeof *s);
     struct backing_info info = backing->methods->info(backing);
@@ -49,6 +50,7 @@ struct store *store_create(struct backing *backing, uint64_t resident_max_bytes)
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
     s->resident_max_bytes = resident_max_bytes;
+    s->seed = seed;
     return s;
 }
 
@@ -78,6 +80,16 @@ void store_destroy(struct store *s)
     free(s);
 }
 
+uint64_t store_hash_seed(const struct store *s)
+{
+    return s->seed;
+}
+
+uint64_t store_hash(const struct store *s, struct slice key)
+{
+    return memtable_hash(s->seed, key);
+}
+
 uint64_t store_log_lsn(const struct store *s)
 {
     return s->log_lsn;
@@ -85,7 +97,7 @@ uint64_t store_log_lsn(const struct store *s)
 
 void store_put(struct store *s, struct slice key, struct slice value)
 {
-    memtable_put(s->active, key, memtable_hash(key), value);
+    memtable_put(s->active, key, store_hash(s, key), value);
 }
 
 bool store_needs_touch(const struct store *s)
@@ -104,7 +116,7 @@ static bool get_in_memory(const struct store *s, struct slice key, struct slice 
 {
     if (memtable_count(s->active) == 0 && s->frozen == NULL)
         return false;
-    uint64_t hash = memtable_hash(key);
+    uint64_t hash = store_hash(s, key);
     const struct mem_entry *e = memtable_get(s->active, key, hash);
     if (e == NULL && s->frozen != NULL)
         e = memtable_get(s->frozen, key, hash);

@@ -20,9 +20,13 @@
 
 struct store;
 
-/* Owns the backing. `resident_max_bytes`: see store_get. */
-struct store *store_create(struct backing *backing, uint64_t resident_max_bytes);
+/* Owns the backing. `resident_max_bytes`: see store_get. `seed`: of hashes in memory. */
+struct store *store_create(struct backing *backing, uint64_t resident_max_bytes, uint64_t seed);
 void store_destroy(struct store *s);
+
+/* For hashes of what clients send: nobody outside knows it. None of them goes to disk. */
+uint64_t store_hash_seed(const struct store *s);
+uint64_t store_hash(const struct store *s, struct slice key);
 
 /* The log must be replayed from here on. */
 uint64_t store_log_lsn(const struct store *s);

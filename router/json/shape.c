@@ -145,15 +145,6 @@ struct slice shape_table_of(struct slice text)
     return shape_is_table_name(left) ? left : text;
 }
 
-/* The length in UTF-16 units, as Java counts. */
-static int64_t shape_string_length(struct slice text)
-{
-    int64_t length = 0;
-    for (size_t i = 0; i < text.size; i++)
-        length += (text.data[i] & 0xc0) != 0x80 ? 1 + (text.data[i] >= 0xf0) : 0;
-    return length;
-}
-
 bool shape_choice_matches(const char *choices, struct slice text)
 {
     const char *at = choices;
@@ -185,7 +176,7 @@ static void shape_check_string(struct check *c, const struct shape *shape,
                                  PATTERN);
     }
     if (shape->min_set || shape->max > 0)
-        shape_check_bounds(c, shape, v, path, shape_string_length(text), true);
+        shape_check_bounds(c, shape, v, path, (int64_t)slice_utf16_length(text), true);
     if (shape->choices != NULL && !shape_choice_matches(shape->choices, text)) {
         if (shape_constraint_begin(c, shape, v, path))
             buffer_append_format(&c->list, "Member must satisfy enum value set: [%s]",
@@ -441,7 +432,7 @@ static void shape_check_map_keys(struct check *c, const struct shape *shape,
     struct slice name;
     while (json_next_member(&cursor, &name, &element)) {
         name = shape_table_of(name);
-        keys_fit = keys_fit && shape_within(shape->key, shape_string_length(name)) &&
+        keys_fit = keys_fit && shape_within(shape->key, (int64_t)slice_utf16_length(name)) &&
                    shape_is_table_name(name);
         if (shape->element->kind == SHAPE_LIST && element.type == JSON_LIST)
             values_fit = values_fit && shape_within(shape->element, (int64_t)json_count(&element));
@@ -604,7 +595,7 @@ static bool shape_check_name_first(const struct json_value *name, struct fault *
     if (name->type == JSON_ABSENT)
         return fault_invalid(
             fault, "The parameter 'TableName' is required but was not present in the request");
-    int64_t length = shape_string_length(shape_table_of(json_string(name)));
+    int64_t length = (int64_t)slice_utf16_length(shape_table_of(json_string(name)));
     if (length < TABLE_NAME_SIZE_MIN || length > TABLE_NAME_SIZE_MAX)
         return fault_invalid(
             fault,

@@ -66,9 +66,10 @@ static bool name_is(const struct bucket_name *a, const struct bucket_name *b)
            slice_equal(a->resource, b->resource);
 }
 
-static uint64_t name_hash(const struct bucket_name *n)
+/* Seeded: clients choose the names. */
+static uint64_t name_hash(const struct router *r, const struct bucket_name *n)
 {
-    uint64_t h = XXH3_64bits(n->space.data, n->space.size);
+    uint64_t h = XXH3_64bits_withSeed(n->space.data, n->space.size, r->hash_seed);
     h = XXH3_64bits_withSeed(n->entity.data, n->entity.size, h);
     h = XXH3_64bits_withSeed(n->resource.data, n->resource.size, h);
     return h | 1;
@@ -107,7 +108,7 @@ static struct known_bucket *bucket_make(struct router *r, const struct bucket_na
 
 struct known_bucket *bucket_hold(struct router *r, const struct bucket_name *name)
 {
-    uint64_t hash = name_hash(name);
+    uint64_t hash = name_hash(r, name);
     struct known_bucket *b = id_map_find(&r->limiter->buckets, hash);
     while (b != NULL && !name_is(&b->name, name)) { /* equal hashes */
         hash += 2;

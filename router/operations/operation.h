@@ -91,6 +91,10 @@ bool call_refuse_busy(struct call *c, const struct reply *reply, struct slice na
 
 /* Writes an item, or what a projection shows of it. `shown` NULL: the whole item. `out` may not be
  * the router's scratch buffer. */
+/* Whether the item passes the filter, a program; an empty one lets all pass. `*steps` grows by what
+ * that took. False: it takes too many steps, the call fails. */
+bool call_filter(struct call *c, struct slice filter, struct slice item, uint64_t *steps,
+                 bool *passes);
 void call_write_item(struct call *c, struct buffer *out, struct slice item,
                      const struct projection *shown);
 

@@ -1,4 +1,5 @@
 /* operation_support.c - functions that operations share: capacity, keys, refusals, answers. */
+#include "engine/expression/program.h"
 #include "engine/expression/update_program.h"
 #include "engine/message/request_traits.h"
 #include "router/json/json_writer.h"
@@ -272,6 +273,15 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
         break;
     }
     return refuse_explain(c, FAULT_INTERNAL, "A node refused the request", reply);
+}
+
+bool call_filter(struct call *c, struct slice filter, struct slice item, uint64_t *steps,
+                 bool *passes)
+{
+    struct steps taken = steps_begin(c->router->hash_seed);
+    *passes = filter.size == 0 || program_holds(filter, item, &taken);
+    *steps += taken.taken;
+    return !steps_are_spent(&taken) || call_invalid(c, "%s", update_fault_text(UPDATE_TOO_COSTLY));
 }
 
 void call_write_item(struct call *c, struct buffer *out, struct slice item,

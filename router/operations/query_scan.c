@@ -370,13 +370,15 @@ static bool page_fetched_row(struct call *c, struct page *p, struct subrequest *
     return true;
 }
 
-/* Takes the fetched items in order. A page ends when it has so many bytes of items. */
-static void page_take_fetched(struct call *c, struct page *p)
+/* Takes the fetched items in order. A page ends when it has so many bytes of items, or when its
+ * filter has taken so many steps. */
+static bool page_take_fetched(struct call *c, struct page *p)
 {
     const struct slice filter = span_in(&c->bytes, p->filter);
+    bool passes;
     for (uint32_t i = 0; i < p->row_count; i++) {
         const struct page_row *row = &p->rows[i];
-        if (p->fetched_bytes >= PAGE_SIZE_MAX) {
+        if (p->fetched_bytes >= PAGE_SIZE_MAX || p->plan.steps >= STEPS_TURN_MAX) {
             p->plan.ended = p->plan.truncated = true;
             break;
         }
@@ -385,13 +387,16 @@ static void page_take_fetched(struct call *c, struct page *p)
         if (!row->found)
             continue; /* deleted since */
         p->fetched_bytes += item_size(row->item);
-        if (filter.size > 0 && !program_holds(filter, row->item))
+        if (!call_filter(c, filter, row->item, &p->plan.steps, &passes))
+            return false;
+        if (!passes)
             continue;
         p->fetched++;
         if (!p->count_only)
             p->take(c, row->item);
     }
     p->row_count = 0;
+    return true;
 }
 
 /* ---- the answer ---- */
@@ -519,7 +524,8 @@ bool page_finish(struct call *c)
     }
     if (p->fetching) {
         p->fetching = false;
-        page_take_fetched(c, p);
+        if (!page_take_fetched(c, p))
+            return false;
     }
     if (!ranges_finish(c, &p->plan))
         return false;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine/expression/path_lookup.h"
 #include "router/json/json_writer.h"
 #include "router/json/value.h"
 #include "router/partiql/parse.h"
@@ -26,24 +27,42 @@ void statement_column_name(struct buffer *out, const struct path_part *path)
         buffer_append_format(out, "[%u]", p->index);
 }
 
+/* Finds what the columns lead to. `bytes` has them as the lookup needs them, and lends. */
+static void columns_find(const struct projection *columns, struct slice item, struct buffer *bytes,
+                         struct path_lookup *out)
+{
+    struct steps steps = {0};
+    for (const struct projection_path *c = columns->paths; c != NULL; c = c->next)
+        program_append_path(bytes, c->path);
+    struct reader r = {buffer_slice(bytes), false};
+    path_lookup_init(out, (uint32_t)columns->count);
+    while (r.left.size > 0)
+        path_lookup_add(out, &r);
+    path_lookup_find(out, item, &steps);
+}
+
 void statement_write_row(struct buffer *out, const struct projection *columns, struct slice item)
 {
-    struct buffer name = {0};
-    struct attr value;
+    struct buffer name = {0}, bytes = {0};
+    struct path_lookup paths;
     if (columns == NULL) {
         value_write_item(out, item);
         return;
     }
+    columns_find(columns, item, &bytes, &paths);
     json_write_open(out, '{');
-    for (const struct projection_path *c = columns->paths; c != NULL; c = c->next) {
-        if (!path_follow(c->path, item, &value))
+    const struct found_path *p = paths.all;
+    for (const struct projection_path *c = columns->paths; c != NULL; c = c->next, p++) {
+        if (p->found.type == 0)
             continue;
         buffer_clear(&name);
         statement_column_name(&name, c->path);
         json_write_name(out, buffer_slice(&name));
-        value_write(out, &value);
+        value_write(out, &p->found);
     }
     json_write_close(out, '}');
+    path_lookup_deinit(&paths);
+    buffer_deinit(&bytes);
     buffer_deinit(&name);
 }
 

@@ -190,7 +190,8 @@ void where_find_key(const struct condition *where, const struct table *t, bool i
                 continue;
             if (out->values[k].type == 0)
                 out->values[k] = *value;
-            else if (!attr_equal(&out->values[k], value)) {
+            else if (value->type != out->values[k].type ||
+                     !slice_equal(value->body, out->values[k].body)) { /* no key is a set or map */
                 out->twofold = keys[k]->name;
                 continue;
             }

@@ -162,7 +162,8 @@ static bool ranges_cut_short(struct call *c)
 
 static bool ranges_is_full(const struct ranges_plan *p)
 {
-    return (p->limit > 0 && p->scanned >= p->limit) || p->read_bytes >= PAGE_SIZE_MAX;
+    return (p->limit > 0 && p->scanned >= p->limit) || p->read_bytes >= PAGE_SIZE_MAX ||
+           p->steps >= STEPS_TURN_MAX;
 }
 
 /* With one range: takes all items of a reply at once. */
@@ -309,17 +310,20 @@ static bool ranges_were_taken(struct call *c, struct ranges_plan *p, struct slic
     if (p->key == NULL || p->index == NULL)
         return false;
     key_find(&p->route->table, p->index, row, &key);
+    p->seen.seed = c->router->hash_seed;
     return !seen_items_add(&p->seen, &c->arena, call_storage_key(c, &p->route->table, &key));
 }
 
-/* Takes an item that the nodes have not filtered. */
-static void ranges_take(struct call *c, struct ranges_plan *p, struct slice item)
+/* Takes an item that the nodes have not filtered. False: the call fails. */
+static bool ranges_take(struct call *c, struct ranges_plan *p, struct slice item)
 {
-    if (p->filter.size > 0 && !program_holds(p->filter, item))
-        return;
-    if (p->take != NULL)
+    bool passes;
+    if (!call_filter(c, p->filter, item, &p->steps, &passes))
+        return false;
+    if (passes && p->take != NULL)
         p->take(c, item);
-    p->taken++;
+    p->taken += passes;
+    return true;
 }
 
 /* Takes what may be taken, at most `step` items. Returns false with a fault. */
@@ -333,7 +337,8 @@ static bool ranges_merge(struct call *c, struct ranges_plan *p)
         if (!ranges_next_item(c, p, range, &last) || !ranges_drop_copies(c, p, range))
             return false;
         if (!ranges_were_taken(c, p, last)) {
-            ranges_take(c, p, last);
+            if (!ranges_take(c, p, last))
+                return false;
             count++;
             p->scanned++;
             p->read_bytes += item_size(last);

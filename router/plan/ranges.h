@@ -2,7 +2,8 @@
  *
  * A range is read partition by partition, in the direction of the page. Several ranges are read at
  * the same time; their items come in the order of their storage keys. A page ends after `limit`
- * items, after PAGE_SIZE_MAX bytes of items, or at the end of its ranges. These limits count the
+ * items, after PAGE_SIZE_MAX bytes of items, after STEPS_TURN_MAX steps of filtering by the plan, or
+ * at the end of its ranges. The limits of items and bytes count the
  * items that were scanned, whether the filter drops them or not. The nodes filter the items of one
  * range, the plan filters those of several. Items that were read but lie after the page's end are
  * dropped; their capacity was consumed.
@@ -60,6 +61,7 @@ struct ranges_plan {
     struct route *rows;     /* the map of the global index; NULL: `route` has items and rows */
     int64_t taken;          /* items that passed the filter */
     int64_t scanned;        /* items */
+    uint64_t steps;         /* that filtering took here */
     int64_t read_bytes;     /* size of the items scanned, as the service counts */
     int64_t consumed_mcu;   /* by all replies */
     struct key last;        /* the key of the last item scanned; lends from the call's arena */

@@ -11,7 +11,8 @@ enum {
 /* The slot of the key, or the free one where it belongs. */
 static struct slice *seen_slot(const struct seen_items *seen, struct slice key)
 {
-    uint32_t at = (uint32_t)XXH3_64bits(key.data, key.size) & (seen->capacity - 1);
+    uint32_t at =
+        (uint32_t)XXH3_64bits_withSeed(key.data, key.size, seen->seed) & (seen->capacity - 1);
     while (seen->slots[at].data != NULL && !slice_equal(seen->slots[at], key))
         at = (at + 1) & (seen->capacity - 1);
     return &seen->slots[at];

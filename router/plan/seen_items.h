@@ -4,6 +4,7 @@
 #include "base/arena.h"
 
 struct seen_items {
+    uint64_t seed;       /* of hashes: clients choose keys; set before the first key */
     struct slice *slots; /* by the hash of the key; data NULL: free */
     uint32_t capacity;   /* a power of two; 0: none */
     uint32_t count;

@@ -191,8 +191,8 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
     enum status status = backing_open_lmdb(&backing_options, &backing);
     if (status != STATUS_OK)
         return host_fail(h, error, status, "cannot open LMDB in");
-    struct store *store =
-        store_create(backing, (uint64_t)config_storage(config)->resident_max_bytes);
+    struct store *store = store_create(
+        backing, (uint64_t)config_storage(config)->resident_max_bytes, options->node.seed);
     struct node_server_options server = {
         .node = options->node,
         .place = h->directory,

@@ -22,7 +22,7 @@ static void open_node(void)
     struct buffer error = {0};
     config_init(&config, PROFILE_AWS);
     const struct node_options options = {.config = &config, .id = 2, .node_count = 3, .seed = 1};
-    must(node_create(&options, store_create(medium_open(&medium), UINT64_MAX), &error, &node) ==
+    must(node_create(&options, store_create(medium_open(&medium), UINT64_MAX, 1), &error, &node) ==
          STATUS_OK);
     node_start(node, now, SEGMENT, 0);
     node_log_space(node, SEGMENT * UINT64_C(1000), 0);

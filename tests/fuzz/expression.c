@@ -24,8 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (c != NULL) {
         program_encode(&program, c);
         must(program_check(buffer_slice(&program)) == STATUS_OK);
-        program_holds(buffer_slice(&program), item);
-        program_holds(buffer_slice(&program), slice_make(NULL, 0));
+        program_holds(buffer_slice(&program), item, &(struct steps){0});
+        program_holds(buffer_slice(&program), slice_make(NULL, 0), &(struct steps){0});
         if (key_conditions_gather(c, &keys, &fault))
             must(keys.count >= 1 && keys.count <= 2);
     }

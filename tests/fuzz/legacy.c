@@ -41,12 +41,12 @@ static void legacy_run(const struct expressions *e, struct fault *fault)
     const struct slice item = rich_item(&bytes, NULL);
     if (expressions_encode(&programs, e->condition, &condition, fault) && condition.size > 0) {
         must(program_check(span_in(&programs, condition)) == STATUS_OK);
-        program_holds(span_in(&programs, condition), item);
+        program_holds(span_in(&programs, condition), item, &(struct steps){0});
     }
     if (expressions_encode_update(&programs, e->update, &update, fault) && update.size > 0) {
         const struct slice program = span_in(&programs, update);
         must(update_program_check(program) == STATUS_OK);
-        if (update_apply(program, item, true, &out) == UPDATE_OK)
+        if (update_apply(program, item, true, &(struct steps){0}, &out) == UPDATE_OK)
             must(item_check(buffer_slice(&out)) == STATUS_OK);
     }
     buffer_clear(&out);

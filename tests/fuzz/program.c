@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const struct attr list = {ATTR_LIST, slice_make(data + 1 + data[0], size - 1 - data[0])};
     if (program_check(slice_make(program, data[0])) == STATUS_OK) {
         program_holds(slice_make(program, data[0]),
-                      rich_item(&bytes, attr_is_sound(&list) ? &list : NULL));
-        program_holds(slice_make(program, data[0]), slice_make(NULL, 0));
+                      rich_item(&bytes, attr_is_sound(&list) ? &list : NULL), &(struct steps){0});
+        program_holds(slice_make(program, data[0]), slice_make(NULL, 0), &(struct steps){0});
     }
     buffer_deinit(&bytes);
     free(program);

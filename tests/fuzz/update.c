@@ -12,7 +12,7 @@ static void update_apply_to(struct slice program, struct slice item, bool exists
     static const char before[] = "before";
     struct buffer out = {0};
     buffer_append_text(&out, before);
-    const enum update_fault fault = update_apply(program, item, exists, &out);
+    const enum update_fault fault = update_apply(program, item, exists, &(struct steps){0}, &out);
     const size_t kept = strlen(before);
     must(fault < UPDATE_FAULTS && memcmp(out.data, before, kept) == 0);
     if (fault == UPDATE_OK)

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void update_apply_to(struct slice program, struct slice item, bool exists)
 {
     struct buffer out = {0};
-    const enum update_fault fault = update_apply(program, item, exists, &out);
+    const enum update_fault fault = update_apply(program, item, exists, &(struct steps){0}, &out);
     must(fault < UPDATE_FAULTS);
     if (fault == UPDATE_OK)
         must(item_check(buffer_slice(&out)) == STATUS_OK);

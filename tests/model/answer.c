@@ -165,7 +165,7 @@ static bool answer_condition(struct answer *a, const struct expressions *e, stru
         return false;
     const struct slice bytes = span_in(&a->program, program);
     must(program_check(bytes) == STATUS_OK);
-    json_member_bool(&a->out, "holds", program_holds(bytes, item));
+    json_member_bool(&a->out, "holds", program_holds(bytes, item, &(struct steps){0}));
     return true;
 }
 
@@ -191,7 +191,7 @@ static bool answer_update(struct answer *a, const struct expressions *e, struct 
     const struct slice bytes = span_in(&a->program, program);
     must(update_program_check(bytes) == STATUS_OK);
     const bool exists = json_bool(&a->m[MEMBER_EXISTS]);
-    const enum update_fault fault = update_apply(bytes, item, exists, &result);
+    const enum update_fault fault = update_apply(bytes, item, exists, &(struct steps){0}, &result);
     if (fault == UPDATE_OK)
         answer_made(a, e, item, buffer_slice(&result));
     else

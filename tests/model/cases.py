@@ -247,7 +247,7 @@ class Generator:
         kind, payload = next(iter(value.items())) if value else ("N", "")
         if kind not in SIZED or self.chance(0.25):
             return self.below(6)
-        size = len(base64.b64decode(payload) if kind == "B" else payload.encode() if kind == "S" else payload)
+        size = len(base64.b64decode(payload) if kind == "B" else payload.encode("utf-16-le")[::2] if kind == "S" else payload)
         return size + self.pick((0, 0, 0, 1, -1))
 
     def same_type(self, value):

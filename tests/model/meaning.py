@@ -45,7 +45,7 @@ def follow(item, path):
 def length_of(value):
     kind, payload = value
     if kind == "S":
-        return len(payload.encode())
+        return len(payload.encode("utf-16-le")) // 2
     return None if kind in ("N", "BOOL", "NULL") else len(payload)
 
 

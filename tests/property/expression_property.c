@@ -514,7 +514,7 @@ static void run_one(struct run *r, struct prng *p, const struct world *w)
     }
     program_encode(&program, c);
     assert_int_equal(program_check(buffer_slice(&program)), STATUS_OK);
-    bool holds = program_holds(buffer_slice(&program), buffer_slice(&r->item));
+    bool holds = program_holds(buffer_slice(&program), buffer_slice(&r->item), &(struct steps){0});
     if (holds != tree_holds(w, t))
         fail_msg("%s: %d", text, holds);
     r->taken++;

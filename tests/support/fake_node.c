@@ -177,7 +177,8 @@ static bool condition_holds(struct slice program, const struct fake_item *there)
     if (program.size == 0)
         return true;
     must(program_check(program) == STATUS_OK);
-    return program_holds(program, there == NULL ? slice_make(NULL, 0) : buffer_slice(&there->item));
+    return program_holds(program, there == NULL ? slice_make(NULL, 0) : buffer_slice(&there->item),
+                         &(struct steps){0});
 }
 
 /* The item that an update makes of `there`. False: none; the reply may say why. */
@@ -191,7 +192,8 @@ static bool updated_item(const struct request *q, const struct fake_item *there,
         return true;
     }
     must(update_program_check(q->write.update) == STATUS_OK);
-    enum update_fault fault = update_apply(q->write.update, old, there != NULL, out);
+    enum update_fault fault =
+        update_apply(q->write.update, old, there != NULL, &(struct steps){0}, out);
     if (fault != UPDATE_OK) {
         r->code = REPLY_UPDATE_FAILED;
         r->item.fault = (uint8_t)fault;

@@ -175,7 +175,7 @@ enum status lone_recover(struct lone_node *w, struct buffer *error)
                                  .zero = lone_log_zero};
     assert_int_equal(backing_open_lmdb(&options, &backing), STATUS_OK);
     medium_open(&w->medium, backing);
-    struct store *store = store_create(backing, w->resident_max);
+    struct store *store = store_create(backing, w->resident_max, 1);
     assert_int_equal(node_create(&node, store, error, &w->node), STATUS_OK);
     struct node_recovery recovery = {
         .node = w->node, .log = &log, .place = w->directory, .segment_bytes = SEGMENT_BYTES};

@@ -9,7 +9,8 @@ enum {
     KEYS = 160,
     KEY_SIZE_MAX = 560,
     ABSENT = 0,
-    STEPS = 3000
+    STEPS = 3000,
+    SEED = 7
 };
 
 /* ---- keys: sorted, some longer than LMDB takes, many of those in one bucket ---- */
@@ -118,7 +119,7 @@ static void memtable_is_a_sorted_map_that_remembers_deletions(struct prng *p)
     struct memtable *m = memtable_create();
     for (uint32_t step = 1; step <= STEPS; step++) {
         size_t i = prng_below(p, KEYS);
-        uint64_t hash = memtable_hash(key_at(i));
+        uint64_t hash = memtable_hash(SEED, key_at(i));
         known += model[i] == ABSENT;
         model[i] = step;
         deleted[i] = prng_below(p, 4) == 0;
@@ -126,7 +127,7 @@ static void memtable_is_a_sorted_map_that_remembers_deletions(struct prng *p)
                      deleted[i] ? slice_make(NULL, 0) : value_at(i, step, bytes));
         assert_int_equal(memtable_count(m), known);
         i = prng_below(p, KEYS);
-        const struct mem_entry *e = memtable_get(m, key_at(i), memtable_hash(key_at(i)));
+        const struct mem_entry *e = memtable_get(m, key_at(i), memtable_hash(SEED, key_at(i)));
         assert_int_equal(e != NULL, model[i] != ABSENT);
         if (e != NULL && deleted[i])
             assert_null(e->value.data);
@@ -147,18 +148,18 @@ TEST(a_memtable_grows_its_hash_and_keeps_replaced_values_readable)
     struct slice first = {NULL, 0};
     for (uint32_t i = 0; i < MANY; i++) {
         struct slice key = slice_make(&i, sizeof i);
-        memtable_put(m, key, memtable_hash(key), key);
+        memtable_put(m, key, memtable_hash(SEED, key), key);
         if (i == 7)
-            first = memtable_get(m, key, memtable_hash(key))->value;
+            first = memtable_get(m, key, memtable_hash(SEED, key))->value;
     }
     uint32_t seven = 7;
     struct slice key = slice_make(&seven, sizeof seven);
-    memtable_put(m, key, memtable_hash(key), slice_of("new"));
+    memtable_put(m, key, memtable_hash(SEED, key), slice_of("new"));
     assert_true(slice_equal(first, key));
     assert_int_equal(memtable_count(m), MANY);
     for (uint32_t i = 0; i < MANY; i++) {
         key = slice_make(&i, sizeof i);
-        assert_non_null(memtable_get(m, key, memtable_hash(key)));
+        assert_non_null(memtable_get(m, key, memtable_hash(SEED, key)));
     }
     memtable_destroy(m);
 }
@@ -188,7 +189,7 @@ static struct store *open_store(uint64_t resident_max)
     struct backing_options options = {directory, 1 << 20, 1 << 24};
     struct backing *backing;
     assert_int_equal(backing_open_lmdb(&options, &backing), STATUS_OK);
-    return store_create(backing, resident_max);
+    return store_create(backing, resident_max, 1);
 }
 
 static bool is_erased(const struct world *w, size_t i)

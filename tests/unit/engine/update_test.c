@@ -56,7 +56,8 @@ static enum update_fault scene_apply(struct scene *s, const char *text, struct s
     buffer_clear(&s->result);
     update_program_encode(&s->program, scene_parse(s, text));
     assert_int_equal(update_program_check(buffer_slice(&s->program)), STATUS_OK);
-    enum update_fault fault = update_apply(buffer_slice(&s->program), item, exists, &s->result);
+    enum update_fault fault =
+        update_apply(buffer_slice(&s->program), item, exists, &(struct steps){0}, &s->result);
     if (fault == UPDATE_OK)
         assert_int_equal(item_check(buffer_slice(&s->result)), STATUS_OK);
     else
@@ -171,7 +172,8 @@ TEST(sets_of_any_size_are_united_and_subtracted)
             buffer_clear(&program);
             buffer_clear(&made);
             update_program_encode(&program, &update);
-            assert_int_equal(update_apply(buffer_slice(&program), buffer_slice(&item), true, &made),
+            assert_int_equal(update_apply(buffer_slice(&program), buffer_slice(&item), true,
+                                          &(struct steps){0}, &made),
                              UPDATE_OK);
             assert_int_equal(item_check(buffer_slice(&made)), STATUS_OK);
             if (item_find(buffer_slice(&made), slice_of("s"), &old)) {
@@ -250,7 +252,8 @@ TEST(of_no_item_nested_attributes_can_be_removed_but_not_set)
     assert_int_equal(scene_apply(&s, "SET x = gone", key, false), UPDATE_NO_ATTRIBUTE);
     buffer_clear(&s.result); /* no bytes at all change nothing */
     assert_int_equal(update_program_check(slice_make(NULL, 0)), STATUS_OK);
-    assert_int_equal(update_apply(slice_make(NULL, 0), key, false, &s.result), UPDATE_OK);
+    assert_int_equal(update_apply(slice_make(NULL, 0), key, false, &(struct steps){0}, &s.result),
+                     UPDATE_OK);
     assert_true(slice_equal(buffer_slice(&s.result), key));
     scene_deinit(&s);
 }
@@ -510,7 +513,9 @@ TEST(paths_that_overlap_make_an_item_too)
                                             i + 1 < COUNT_OF(paths) ? &actions[i + 1] : NULL};
     update_program_encode(&s.program, &(struct update){actions, COUNT_OF(paths)});
     assert_int_equal(update_program_check(buffer_slice(&s.program)), STATUS_OK);
-    assert_int_equal(update_apply(buffer_slice(&s.program), item, true, &s.result), UPDATE_OK);
+    assert_int_equal(
+        update_apply(buffer_slice(&s.program), item, true, &(struct steps){0}, &s.result),
+        UPDATE_OK);
     assert_int_equal(item_check(buffer_slice(&s.result)), STATUS_OK);
     assert_int_equal(item_count(buffer_slice(&s.result)), item_count(item) + 1);
     scene_deinit(&s);

@@ -341,6 +341,79 @@ static void assert_page(struct lone_node *w, struct request *r, uint32_t scanned
     assert_int_equal(lone_answer(w)->last.size > 0, scanned > 0);
 }
 
+/* An item with two equal sets of so many elements, in opposite orders. */
+static struct slice item_with_sets(struct lone_node *w, uint32_t elements)
+{
+    struct buffer bytes = {0};
+    struct item_writer to;
+    char text[16];
+    item_begin(&to, &bytes);
+    const struct slice item = lone_item(w, 1, 10);
+    struct attr_cursor c = item_attrs(item);
+    struct slice name;
+    for (struct attr value; attr_next(&c, &name, &value);) {
+        item_name(&to, name);
+        item_attr(&to, &value);
+    }
+    for (int set = 0; set < 2; set++) {
+        item_name(&to, slice_of(set == 0 ? "a" : "b"));
+        item_open(&to, ATTR_STRING_SET);
+        for (uint32_t i = 0; i < elements; i++) {
+            const int size = snprintf(text, sizeof text, "%u", set == 0 ? i : elements - 1 - i);
+            item_string(&to, slice_make(text, (size_t)size));
+        }
+        item_close(&to);
+    }
+    item_end(&to);
+    const struct slice out = arena_copy(&w->arena, buffer_slice(&bytes));
+    buffer_deinit(&bytes);
+    return out;
+}
+
+static void put_sets(struct lone_node *w, uint32_t key, uint32_t elements)
+{
+    struct request r = lone_request(w, REQUEST_PUT, key);
+    r.write.item = item_with_sets(w, elements);
+    lone_ask(w, &r);
+    lone_write_all(w);
+    lone_assert_answer(w, REPLY_OK);
+}
+
+TEST(a_range_whose_filter_is_costly_goes_on_in_another_turn)
+{
+    struct lone_node w;
+    struct conditions c = {0};
+    open_world(&w);
+    for (uint32_t key = 1; key <= 4; key++)
+        put_sets(&w, key, 30000);
+    struct request r = lone_request(&w, REQUEST_RANGE, 0);
+    r.range.lo = w.table.partitions[0].lo;
+    r.range.filter = condition_of(&c, "a = b", 1);
+    assert_page(&w, &r, 2, 2, true);
+    conditions_deinit(&c);
+    lone_deinit(&w);
+}
+
+TEST(an_expression_that_is_too_costly_for_an_item_is_refused)
+{
+    struct lone_node w;
+    struct conditions c = {0};
+    open_world(&w);
+    put_sets(&w, 1, 30000);
+    struct request r = lone_request(&w, REQUEST_RANGE, 0);
+    r.range.lo = w.table.partitions[0].lo;
+    r.range.bytes_max = 1 << 20;
+    r.range.filter = condition_of(&c, "a=b AND a=b AND a=b AND a=b AND a=b AND a=b AND a=b", 1);
+    lone_ask(&w, &r);
+    lone_assert_answer(&w, REPLY_UPDATE_FAILED);
+    assert_int_equal(lone_answer(&w)->fault, UPDATE_TOO_COSTLY);
+    put_if(&w, &c, 2, "a=b AND a=b AND a=b AND a=b AND a=b AND a=b AND a=b", 1);
+    lone_assert_answer(&w, REPLY_UPDATE_FAILED);
+    assert_int_equal(lone_answer(&w)->fault, UPDATE_TOO_COSTLY);
+    conditions_deinit(&c);
+    lone_deinit(&w);
+}
+
 TEST(a_filter_hides_items_that_were_read_and_paid_for)
 {
     struct lone_node w;

@@ -614,7 +614,7 @@ TEST(a_policy_that_nobody_knows_is_refused_with_those_that_are_known)
     assert_int_equal(temporary_setup(&directory), 0);
     struct backing_options at = {directory, 1 << 20, 1 << 20};
     assert_int_equal(backing_open_lmdb(&at, &backing), STATUS_OK);
-    struct store *store = store_create(backing, UINT64_MAX);
+    struct store *store = store_create(backing, UINT64_MAX, 1);
     assert_int_equal(node_create(&options, store, &error, &node), STATUS_MALFORMED);
     assert_int_equal(temporary_teardown(&directory), 0);
     buffer_append_u8(&error, 0);

@@ -19,7 +19,7 @@ struct letters {
 static void letters_init(struct letters *l)
 {
     l->medium = (struct medium){.map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 20};
-    l->store = store_create(medium_open(&l->medium), UINT64_MAX);
+    l->store = store_create(medium_open(&l->medium), UINT64_MAX, 1);
     for (uint8_t key = 'a'; key <= 'z'; key++)
         store_put(l->store, slice_make(&key, 1), slice_make(&key, 1));
 }

@@ -294,7 +294,7 @@ TEST(the_update_adds_all_numbers_that_are_no_keys)
     assert_int_equal(item_count(item), 2);
     assert_true(item_find(item, slice_of("c"), &value) && item_find(item, slice_of("n"), &value));
     assert_int_equal(update_program_check(update), STATUS_OK);
-    assert_int_equal(update_apply(update, item, false, &out), UPDATE_OK);
+    assert_int_equal(update_apply(update, item, false, &(struct steps){0}, &out), UPDATE_OK);
     assert_int_equal(item_count(buffer_slice(&out)), 3);
     assert_true(item_find(buffer_slice(&out), slice_of("d"), &value));
     assert_int_equal(number_decode(value.body, &n, &used), STATUS_OK);

@@ -120,7 +120,8 @@ TEST(a_write_behind_a_split_counts_if_its_item_stays)
     scene_end_split(&s);
     lone_key(&s.w, FIRST);
     const struct slice key = buffer_slice(&s.w.key);
-    assert_non_null(proposals_shadow(&s.w.node->proposals, key, memtable_hash(key)));
+    assert_non_null(
+        proposals_shadow(&s.w.node->proposals, key, store_hash(s.w.node->env.store, key)));
     lone_write_all(&s.w);
     transact_expect(&s, OLD + 1, OLD);
     transact_close(&s);
@@ -129,7 +130,7 @@ TEST(a_write_behind_a_split_counts_if_its_item_stays)
     assert_int_equal(scene_write_at_once(&s, FIRST), REPLY_UNKNOWN);
     lone_write_end(&s.w, 0);
     assert_int_equal(lone_answer(&s.w)->code, REPLY_STALE_MAP);
-    assert_null(proposals_shadow(&s.w.node->proposals, key, memtable_hash(key)));
+    assert_null(proposals_shadow(&s.w.node->proposals, key, store_hash(s.w.node->env.store, key)));
     transact_close(&s);
 }
 

@@ -129,7 +129,7 @@ TEST(a_torn_write_behind_what_the_store_took_over_is_cleaned)
 {
     struct scene *s = *state;
     struct disk *d = &s->node->disk;
-    struct store *store = store_create(medium_open(&s->node->medium), GIB);
+    struct store *store = store_create(medium_open(&s->node->medium), GIB, 1);
     store_freeze(store, SEGMENT, 0);
     enum status status = store_checkpoint_write(store);
     store_checkpoint_done(store, status);
