@@ -2,9 +2,11 @@
 #include "client/json_scan.h"
 
 enum {
-    DIGITS_MAX = 15, /* before the point */
-    DECIMALS_MAX = 3
+    DIGITS_MAX = 15, /* kept before the point */
+    DECIMALS_MAX = 3 /* kept behind it */
 };
+
+#define DIGITS_LARGEST INT64_C(999999999999999)
 
 static const char *json_scan_fail(struct json_scan *s)
 {
@@ -159,11 +161,12 @@ const char *json_scan_name(struct json_scan *s)
 
 /* ---- numbers ---- */
 
-static int json_scan_digits(struct json_scan *s, int64_t *value)
+/* Keeps the first `kept` digits. */
+static int json_scan_digits(struct json_scan *s, int kept, int64_t *value)
 {
     int count = 0;
     for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++, count++)
-        *value = count < DIGITS_MAX ? *value * 10 + (*s->at - '0') : *value;
+        *value = count < kept ? *value * 10 + (*s->at - '0') : *value;
     return count;
 }
 
@@ -180,11 +183,13 @@ static struct json_scan_number json_scan_number(struct json_scan *s)
     if (n.negative)
         s->at++;
     const bool zero = s->at < s->end && *s->at == '0';
-    n.whole_count = json_scan_digits(s, &n.whole);
+    n.whole_count = json_scan_digits(s, DIGITS_MAX, &n.whole);
+    if (n.whole_count > DIGITS_MAX)
+        n.whole = DIGITS_LARGEST;
     bool wrong = n.whole_count == 0 || (zero && n.whole_count > 1);
     if (s->at < s->end && *s->at == '.') {
         s->at++;
-        n.decimal_count = json_scan_digits(s, &n.decimals);
+        n.decimal_count = json_scan_digits(s, DECIMALS_MAX, &n.decimals);
         wrong = wrong || n.decimal_count == 0;
     }
     if (wrong)
@@ -196,7 +201,7 @@ int64_t json_scan_thousandths(struct json_scan *s)
 {
     const struct json_scan_number n = json_scan_number(s);
     const char next = s->at < s->end ? *s->at : 0;
-    if (n.whole_count > DIGITS_MAX || n.decimal_count > DECIMALS_MAX || next == 'e' || next == 'E')
+    if (next == 'e' || next == 'E')
         json_scan_fail(s);
     if (s->failed)
         return 0;
@@ -209,10 +214,7 @@ int64_t json_scan_thousandths(struct json_scan *s)
 
 int64_t json_scan_whole(struct json_scan *s)
 {
-    const int64_t value = json_scan_thousandths(s);
-    if (value % 1000 != 0)
-        json_scan_fail(s);
-    return s->failed ? 0 : value / 1000;
+    return json_scan_thousandths(s) / 1000;
 }
 
 static void json_scan_skip_number(struct json_scan *s)
@@ -224,7 +226,7 @@ static void json_scan_skip_number(struct json_scan *s)
     if (s->at < s->end && (*s->at == '+' || *s->at == '-'))
         s->at++;
     int64_t exponent = 0;
-    if (json_scan_digits(s, &exponent) == 0)
+    if (json_scan_digits(s, DIGITS_MAX, &exponent) == 0)
         json_scan_fail(s);
 }
 

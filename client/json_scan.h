@@ -29,7 +29,8 @@ bool json_scan_more(struct json_scan *s, char c, bool *first);
 /* The name of a member; its value comes next. */
 const char *json_scan_name(struct json_scan *s);
 const char *json_scan_text(struct json_scan *s);
-/* A number with at most three decimals, times 1000. */
+/* A number, times 1000. A number of more than 15 digits is read as the largest of 15, and further
+ * decimals are cut off: an answer must not become unreadable by a number that is only shown. */
 int64_t json_scan_thousandths(struct json_scan *s);
 int64_t json_scan_whole(struct json_scan *s);
 bool json_scan_truth(struct json_scan *s);

@@ -20,6 +20,12 @@ enum {
 };
 static const char default_url[] = "http://127.0.0.1:8000";
 
+enum answer_kind {
+    ANSWER_NONE, /* no router has answered, or all have failed: an outage */
+    ANSWER_READ,
+    ANSWER_UNREADABLE, /* somebody has answered; the status is all that is known */
+};
+
 struct weir_limiter {
     char host[HOST_MAX + 1], port[PORT_MAX + 1];
     char *name_space; /* owns; NULL: not given */
@@ -30,6 +36,7 @@ struct weir_limiter {
     struct http_reply reply;     /* its answer, from which texts lend */
     struct buffer error;         /* ended by a NUL */
     struct limiter_answer answer;
+    enum answer_kind kind; /* of the last call */
 };
 
 struct weir_limiter_lease {
@@ -192,24 +199,27 @@ static void limiter_begin_body(struct weir_limiter *l)
 
 /* ---- attempts ---- */
 
-/* Whether the answer is one of the service that will not change. */
-static bool limiter_is_final(struct weir_limiter *l)
+/* Judges an answer. A status below 500 will not change, whatever the body is. */
+static enum answer_kind limiter_judge(struct weir_limiter *l)
 {
     const struct buffer *body = &l->reply.body;
     buffer_clear(&l->error);
-    if (l->reply.status >= 500 ||
-        !limiter_answer_read((char *)body->data, body->size, &l->answer)) {
-        buffer_append_format(&l->error, "%s:%s answered with status %d", l->host, l->port,
-                             l->reply.status);
-        return false;
+    if (l->reply.status < 500 && limiter_answer_read((char *)body->data, body->size, &l->answer)) {
+        if (l->answer.message != NULL)
+            buffer_append_text(&l->error, l->answer.message);
+        return ANSWER_READ;
     }
-    if (l->answer.message != NULL)
-        buffer_append_text(&l->error, l->answer.message);
-    return true;
+    buffer_append_format(&l->error, "%s:%s answered with status %d", l->host, l->port,
+                         l->reply.status);
+    l->answer = (struct limiter_answer){0};
+    if (l->reply.status >= 500)
+        return ANSWER_NONE;
+    buffer_append_text(&l->error, " and a body that is no answer of the rate limiter");
+    return ANSWER_UNREADABLE;
 }
 
-/* False: no answer within the time-out. */
-static bool limiter_exchange(struct weir_limiter *l)
+/* ANSWER_NONE: no answer within the time-out. */
+static enum answer_kind limiter_exchange(struct weir_limiter *l)
 {
     const int64_t deadline_ms = wire_now_ms() + l->timeout_ms;
     int64_t pause_ms = PAUSE_MS;
@@ -222,28 +232,31 @@ static bool limiter_exchange(struct weir_limiter *l)
             result =
                 wire_exchange(&l->wire, buffer_slice(&l->request), until_ms, &l->reply, &l->error);
         } while (result == WIRE_STALE);
-        if (result == WIRE_DONE && limiter_is_final(l))
-            return true;
+        const enum answer_kind kind = result == WIRE_DONE ? limiter_judge(l) : ANSWER_NONE;
+        if (kind != ANSWER_NONE)
+            return kind;
         if (attempt == l->attempts || wire_now_ms() + pause_ms >= deadline_ms)
-            return false;
+            return ANSWER_NONE;
         wire_pause(pause_ms);
         pause_ms *= 2;
     }
-    return false;
+    return ANSWER_NONE;
 }
 
 static enum weir_limiter_status limiter_call(struct weir_limiter *l, const char *operation,
                                              struct weir_limiter_answer *out)
 {
     limiter_write_request(l, operation);
-    const bool answered = limiter_exchange(l);
+    l->kind = limiter_exchange(l);
     buffer_append_u8(&l->error, 0);
-    if (!answered) {
+    const enum weir_limiter_status status =
+        l->kind == ANSWER_NONE ? WEIR_LIMITER_UNAVAILABLE
+                               : limiter_answer_status(l->reply.status, l->answer.code);
+    if (l->kind == ANSWER_NONE || (l->kind == ANSWER_UNREADABLE && status == WEIR_LIMITER_OK)) {
         *out = (struct weir_limiter_answer){0};
         return WEIR_LIMITER_UNAVAILABLE;
     }
     *out = l->answer.shown;
-    const enum weir_limiter_status status = limiter_answer_status(l->reply.status, l->answer.code);
     out->uncounted = status == WEIR_LIMITER_OK && out->reason != NULL;
     return status;
 }
@@ -294,7 +307,7 @@ enum weir_limiter_status weir_limiter_acquire(struct weir_limiter *client,
     if (client->outage == WEIR_LIMITER_ALLOW)
         limiter_write_member(body, "on_unavailable", "allow");
     const enum weir_limiter_status status = limiter_call(client, "acquire", out);
-    if (status == WEIR_LIMITER_UNAVAILABLE && client->outage == WEIR_LIMITER_ALLOW) {
+    if (client->kind == ANSWER_NONE && client->outage == WEIR_LIMITER_ALLOW) {
         out->uncounted = true;
         return WEIR_LIMITER_OK;
     }

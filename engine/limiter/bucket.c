@@ -137,6 +137,13 @@ void limiter_refill(struct limiter_level *level, const struct limiter_limit *lim
     level->at_ms = now_ms;
 }
 
+int64_t limiter_refill_ms(int64_t mtok, int64_t amount, int64_t period_ms)
+{
+    must(amount > 0);
+    const __int128 wait = ((__int128)mtok * period_ms + amount - 1) / amount;
+    return mtok <= 0 ? 0 : wait > LIMITER_WAIT_MS_MAX ? LIMITER_WAIT_MS_MAX : (int64_t)wait;
+}
+
 int64_t limiter_wait_ms(const struct limiter_level *level, const struct limiter_limit *limit,
                         uint32_t shard, uint32_t shards, int64_t tokens)
 {

@@ -56,6 +56,8 @@ enum {
 #define LIMITER_TOKENS_MAX INT64_C(1000000000000) /* of a limit */
 #define LIMITER_MTOK_MAX   (1000 * LIMITER_TOKENS_MAX)
 #define LIMITER_PERIOD_MAX (INT64_C(366) * 24 * 3600 * 1000) /* ms */
+/* 15 digits: what any parser of structured fields (RFC 9651 3.3.1) and of JSON takes. */
+#define LIMITER_WAIT_MS_MAX INT64_C(999999999999999)
 #define LIMITER_WRITES_MWCU \
     INT64_C(1000000) /* the hidden limit: capacity, and refill in a second */
 #define LIMITER_WRITES_NAME "wcu"
@@ -195,6 +197,8 @@ int64_t limiter_share(int64_t whole, uint32_t shard, uint32_t shards);
 /* Refills up to `now_ms`. */
 void limiter_refill(struct limiter_level *level, const struct limiter_limit *limit, uint32_t shard,
                     uint32_t shards, int64_t now_ms);
+/* How long until that many mtok are refilled, rounded up; at most LIMITER_WAIT_MS_MAX. */
+int64_t limiter_refill_ms(int64_t mtok, int64_t amount, int64_t period_ms);
 /* From at_ms on, until the level has so many tokens by refilling alone; INT64_MAX: never, the share is
  * smaller. */
 int64_t limiter_wait_ms(const struct limiter_level *level, const struct limiter_limit *limit,

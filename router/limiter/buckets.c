@@ -351,9 +351,9 @@ static int64_t shard_pause_most_ms(const struct known_bucket *b, const int64_t a
     int64_t most_ms = PAUSE_MOST_MS;
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const struct limiter_limit *l = &b->limits.at[i];
-        const __int128 fill_ms = (__int128)l->capacity * l->period_ms / l->amount;
+        const int64_t fill_ms = limiter_refill_ms(l->capacity, l->amount, l->period_ms);
         if (amounts[i] > 0 && fill_ms / PAUSE_PART < most_ms)
-            most_ms = (int64_t)(fill_ms / PAUSE_PART);
+            most_ms = fill_ms / PAUSE_PART;
     }
     return most_ms;
 }
@@ -463,9 +463,8 @@ int64_t bucket_wait_ms(const struct router *r, const struct known_bucket *b, uin
     if (missing <= 0)
         return 0;
     const int64_t pause_ms = bucket_pause_ms(r, b);
-    __int128 wait = ((__int128)missing * l->period_ms + l->amount - 1) / l->amount;
-    wait = wait < pause_ms ? pause_ms : wait;
-    return wait > INT64_MAX ? INT64_MAX : (int64_t)wait;
+    const int64_t wait_ms = limiter_refill_ms(missing, l->amount, l->period_ms);
+    return wait_ms < pause_ms ? pause_ms : wait_ms;
 }
 
 /* ---- counts ---- */

@@ -172,7 +172,8 @@ int64_t bucket_possible(const struct router *r, const struct known_bucket *b, ui
 /* The same of all shards. */
 int64_t bucket_possible_in_all(const struct router *r, const struct known_bucket *b,
                                uint32_t limit);
-/* How long until that many can have been refilled in all shards. -1: never, the capacity is smaller. */
+/* How long until that many can have been refilled in all shards, at most LIMITER_WAIT_MS_MAX. -1:
+ * never, the capacity is smaller. */
 int64_t bucket_wait_ms(const struct router *r, const struct known_bucket *b, uint32_t limit,
                        int64_t mtok);
 

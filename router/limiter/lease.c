@@ -4,11 +4,51 @@
 #include <xxhash.h>
 
 enum {
-    LEASE_FORMAT = 1
+    LEASE_FORMAT = 2,
+    /* Bytes of the longest lease: names with their sizes, numbers, and the checksum. */
+    LEASE_PART_SIZE_MAX = 1 + 4 + 8 * LIMITER_LIMITS_MAX,
+    LEASE_SIZE_MAX = 1 + 16 + 4 + 8 + (4 + WORDS_NAMESPACE_MAX) + (4 + WORDS_NAME_MAX) + 4 +
+                     LIMITER_LIMITS_MAX * (4 + LIMITER_NAME_MAX) + 4 +
+                     LIMITER_CHAIN_MAX * (4 + WORDS_NAME_MAX) +
+                     LEASE_PARTS_MAX * LEASE_PART_SIZE_MAX + 8,
 };
+_Static_assert((LEASE_SIZE_MAX * 4 + 2) / 3 <= LEASE_TEXT_MAX,
+               "each lease is short enough to be read");
+
+/* The entities of the parts so far: a name stands where it is used first. */
+struct lease_names {
+    struct slice at[LIMITER_CHAIN_MAX];
+    uint32_t count;
+};
+
+/* The place of a name; LIMITER_CHAIN_MAX: there is no room. */
+static uint32_t lease_place(const struct lease_names *names, struct slice name)
+{
+    uint32_t i = 0;
+    while (i < names->count && !slice_equal(names->at[i], name))
+        i++;
+    return i;
+}
+
+static void lease_walk_entity(struct codec *c, struct lease_names *names, struct slice *entity)
+{
+    uint8_t place = codec_reads(c) ? 0 : (uint8_t)lease_place(names, *entity);
+    codec_u8(c, &place);
+    codec_check(c, place <= names->count && place < LIMITER_CHAIN_MAX);
+    if (codec_failed(c) || place == LIMITER_CHAIN_MAX)
+        return;
+    if (place < names->count) {
+        *entity = names->at[place];
+        return;
+    }
+    codec_sized(c, entity, WORDS_NAME_MAX);
+    codec_check(c, lease_place(names, *entity) == names->count);
+    names->at[names->count++] = *entity;
+}
 
 static void lease_walk(struct codec *c, struct lease *l, struct arena *arena)
 {
+    struct lease_names names = {.count = 0};
     uint8_t format = LEASE_FORMAT;
     codec_u8(c, &format);
     codec_check(c, format == LEASE_FORMAT);
@@ -31,7 +71,7 @@ static void lease_walk(struct codec *c, struct lease *l, struct arena *arena)
     if (codec_reads(c))
         l->parts = arena_zalloc(arena, l->part_count * sizeof *l->parts);
     for (uint32_t i = 0; i < l->part_count; i++) {
-        codec_sized(c, &l->parts[i].entity, WORDS_NAME_MAX);
+        lease_walk_entity(c, &names, &l->parts[i].entity);
         codec_u32(c, &l->parts[i].shard);
         codec_check(c, l->parts[i].shard < LIMITER_SHARDS_MAX);
         for (uint32_t k = 0; k < l->limit_count; k++)
@@ -111,6 +151,16 @@ bool lease_read(struct arena *arena, struct slice text, struct lease *out)
         return false;
     lease_walk(&(struct codec){.in = &r}, out, arena);
     return !r.failed && r.left.size == 0 && lease_names_fit(out);
+}
+
+bool lease_fits(struct arena *arena, const struct lease *l)
+{
+    struct buffer text = {0};
+    struct lease copy;
+    lease_write(&text, l);
+    const bool fits = lease_read(arena, buffer_slice(&text), &copy);
+    buffer_deinit(&text);
+    return fits;
 }
 
 uint32_t lease_limit(struct lease *l, struct slice name)

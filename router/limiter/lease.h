@@ -31,6 +31,9 @@ struct lease {
     struct lease_part *parts;
 };
 
+/* Whether lease_read takes what lease_write makes of the lease. Ask before anything is charged for
+ * it: what a lease does not hold can never be given back. */
+bool lease_fits(struct arena *arena, const struct lease *l);
 void lease_write(struct buffer *out, const struct lease *l);
 /* Slices and parts are in the arena. False: the text is no lease. */
 bool lease_read(struct arena *arena, struct slice text, struct lease *out);

@@ -71,9 +71,8 @@ static bool look_wait(struct call *c, struct known_bucket *b)
         if (k->amounts.at[i].mtok > l->capacity)
             return words_invalid(c, "query", "'%.*s' can never be so many: its capacity is %.12g",
                                  SHOWN(l->name), (double)l->capacity / 1000);
-        const __int128 wait =
-            missing <= 0 ? 0 : ((__int128)missing * l->period_ms + l->amount - 1) / l->amount;
-        longest = wait > longest ? (int64_t)wait : longest;
+        const int64_t wait_ms = limiter_refill_ms(missing, l->amount, l->period_ms);
+        longest = wait_ms > longest ? wait_ms : longest;
     }
     json_member_integer(&c->body, "wait_ms", longest);
     return true;

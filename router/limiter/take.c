@@ -313,6 +313,65 @@ static enum plan_end take_plan(struct call *c)
     return PLAN_READY;
 }
 
+/* ---- leases ---- */
+
+/* The lease's part for a shard. If there is no room, a part of the same entity at another shard. */
+static struct lease_part *lease_part_of(struct lease *l, const struct charge_part *p)
+{
+    const struct slice entity = p->bucket->name.entity;
+    struct lease_part *other = NULL;
+    for (uint32_t i = 0; i < l->part_count; i++) {
+        if (!slice_equal(l->parts[i].entity, entity))
+            continue;
+        other = &l->parts[i];
+        if (other->shard == p->shard)
+            return other;
+    }
+    if (other != NULL && l->part_count >= LEASE_PARTS_MAX)
+        return other;
+    other = &l->parts[l->part_count++];
+    *other = (struct lease_part){.entity = entity, .shard = p->shard};
+    return other;
+}
+
+/* False: the lease has no room for one of the limits. */
+static bool take_keep_part(struct lease *l, const struct charge_part *p)
+{
+    struct lease_part *at = lease_part_of(l, p);
+    for (uint32_t i = 0; i < p->bucket->limits.count; i++) {
+        if (p->amounts[i] == 0)
+            continue;
+        const uint32_t limit = lease_limit(l, p->bucket->limits.at[i].name);
+        if (limit == LIMITER_LIMITS_MAX)
+            return false;
+        at->amounts[limit] += p->amounts[i];
+    }
+    return true;
+}
+
+/* The lease with what the charge takes. False: it is one that nobody could read, or it lacks something. */
+static bool take_next_lease(struct call *c, struct lease *out)
+{
+    struct take *t = c->state;
+    const struct session *s = &t->session;
+    const struct charge *g = &s->charge;
+    bool whole = true;
+    *out = t->lease;
+    out->parts = arena_zalloc(&c->arena, (out->part_count + g->count) * sizeof *out->parts);
+    if (out->part_count > 0)
+        memcpy(out->parts, t->lease.parts, out->part_count * sizeof *out->parts);
+    for (uint32_t i = 0; i < g->count; i++)
+        whole &= take_keep_part(out, &g->parts[i]);
+    if (!t->uses_lease) {
+        memcpy(out->id, g->token, sizeof out->id);
+        out->space = s->chain[0]->name.space;
+        out->resource = s->chain[0]->name.resource;
+        out->until_ms = router_wall_ms(c->router) + t->lease_ms;
+    }
+    out->use++;
+    return whole && lease_fits(&c->arena, out);
+}
+
 /* ---- steps ---- */
 
 static bool take_read(struct call *c)
@@ -327,6 +386,7 @@ static bool take_known(struct call *c)
 {
     struct take *t = c->state;
     struct session *s = &t->session;
+    struct lease next;
     if (!take_fits(c, t))
         return false;
     for (uint32_t i = 0; i < s->chain_count && !s->charge.named; i++) {
@@ -341,33 +401,14 @@ static bool take_known(struct call *c)
     }
     if (take_plan(c) != PLAN_READY || homes_ask(c, false))
         return true;
+    if ((t->lease_ms > 0 || t->uses_lease) && !take_next_lease(c, &next))
+        return words_invalid(c, "lease", "it has no room for so much: acquire another one");
     t->reads = 0; /* the next plan goes by what is there then */
     session_charge(c);
     return true;
 }
 
 /* ---- the end of a charge ---- */
-
-static void take_keep_part(struct take *t, const struct charge_part *p)
-{
-    struct lease *l = &t->lease;
-    struct lease_part *at = NULL;
-    for (uint32_t i = 0; i < l->part_count && at == NULL; i++) {
-        if (l->parts[i].shard == p->shard &&
-            slice_equal(l->parts[i].entity, p->bucket->name.entity))
-            at = &l->parts[i];
-    }
-    if (at == NULL) {
-        at = &l->parts[l->part_count++];
-        *at = (struct lease_part){.entity = p->bucket->name.entity, .shard = p->shard};
-    }
-    for (uint32_t i = 0; i < p->bucket->limits.count; i++) {
-        const uint32_t limit =
-            p->amounts[i] != 0 ? lease_limit(l, p->bucket->limits.at[i].name) : LIMITER_LIMITS_MAX;
-        if (limit < LIMITER_LIMITS_MAX)
-            at->amounts[limit] += p->amounts[i];
-    }
-}
 
 /* It was done before, and nobody knows any more in which parts: as if each bucket had been charged at one shard. */
 static void take_simplify(struct take *t)
@@ -387,28 +428,14 @@ static void take_simplify(struct take *t)
 
 static void take_write_lease(struct call *c, struct take *t)
 {
-    const struct session *s = &t->session;
-    struct lease *l = &t->lease;
     struct buffer text = {0};
-    if (s->charge.before)
+    struct lease l;
+    if (t->session.charge.before)
         take_simplify(t);
-    struct lease_part *parts =
-        arena_zalloc(&c->arena, (l->part_count + s->charge.count) * sizeof *parts);
-    if (l->part_count > 0)
-        memcpy(parts, l->parts, l->part_count * sizeof *parts);
-    l->parts = parts;
-    for (uint32_t i = 0; i < s->charge.count; i++)
-        take_keep_part(t, &s->charge.parts[i]);
-    if (!t->uses_lease) {
-        memcpy(l->id, s->charge.token, sizeof l->id);
-        l->space = s->chain[0]->name.space;
-        l->resource = s->chain[0]->name.resource;
-        l->until_ms = router_wall_ms(c->router) + t->lease_ms;
-    }
-    l->use++;
-    lease_write(&text, l);
+    take_next_lease(c, &l);
+    lease_write(&text, &l);
     json_member_string(&c->body, "lease", buffer_slice(&text));
-    json_member_integer(&c->body, "expires_ms", l->until_ms);
+    json_member_integer(&c->body, "expires_ms", l.until_ms);
     buffer_deinit(&text);
 }
 

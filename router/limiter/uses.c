@@ -155,6 +155,8 @@ static bool use_known(struct call *c)
     }
     if (!use_plan_amounts(c, u))
         return false;
+    if (!lease_fits(&c->arena, &u->lease))
+        return words_invalid(c, "adjust", "the lease has no room for so much");
     if (g->count == 0)
         return use_answer(c);
     if (u->use == USE_COMMIT)

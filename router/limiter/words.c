@@ -109,13 +109,14 @@ bool words_query(struct words *w, struct call *c)
     return true;
 }
 
-static bool name_is_among(struct slice name, const char *const names[])
+/* The place of a name among the names; -1: it is none of them. */
+static int words_place(struct slice name, const char *const names[])
 {
-    for (size_t i = 0; names[i] != NULL; i++) {
+    for (int i = 0; names[i] != NULL; i++) {
         if (slice_is(name, names[i]))
-            return true;
+            return i;
     }
-    return false;
+    return -1;
 }
 
 static bool words_unknown(struct call *c, struct slice name, const char *const names[])
@@ -133,16 +134,21 @@ bool words_only(const struct words *w, const char *const names[])
 {
     struct slice name;
     struct json_value value;
+    uint64_t seen = 0;
     for (uint32_t i = 0; i < w->count; i++) {
-        if (!w->at[i].used && !name_is_among(w->at[i].name, names))
+        if (!w->at[i].used && words_place(w->at[i].name, names) < 0)
             return words_unknown(w->call, w->at[i].name, names);
     }
     if (w->body == NULL)
         return true;
     struct json_cursor at = json_members(w->body);
     while (json_next_member(&at, &name, &value)) {
-        if (!name_is_among(name, names))
+        const int place = words_place(name, names);
+        if (place < 0)
             return words_unknown(w->call, name, names);
+        if (seen >> place & 1)
+            return words_invalid(w->call, names[place], "the member is given twice");
+        seen |= UINT64_C(1) << place;
     }
     return true;
 }
@@ -328,7 +334,7 @@ static bool amounts_of_query(struct words *w, const char *const names[], struct 
 {
     for (uint32_t i = 0; i < w->count; i++) {
         char field[LIMITER_NAME_MAX + 1];
-        if (name_is_among(w->at[i].name, names))
+        if (words_place(w->at[i].name, names) >= 0)
             continue;
         if (!amounts_add(w->call, "query", out, w->at[i].name))
             return false;

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import urllib.parse
@@ -198,6 +199,21 @@ class AwayTest(Case):
         self.assertFalse(answer["lease"])
         for word in ("consume", "adjust", "release", "commit", "rollback"):
             self.assertTrue(self.use(driver, word)["uncounted"])
+
+    def test_an_answer_that_cannot_be_read_allows_nothing(self):
+        for status, told in (("429 Too Many Requests", "refused"), ("403 Forbidden", "invalid"),
+                             ("302 Found", "unavailable"), ("200 OK", "unavailable")):
+            with servers.socket.create_server(("127.0.0.1", 0)) as front:
+                def serve():
+                    connection = front.accept()[0]
+                    while b"\r\n\r\n" not in connection.recv(65536):
+                        pass
+                    connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 6\r\n\r\n<html>".encode())
+                    connection.close()
+
+                threading.Thread(target=serve, daemon=True).start()
+                driver = Driver(self, f"http://127.0.0.1:{front.getsockname()[1]}", attempts=1, outage="allow")
+                self.acquire(driver, 0, told, rpm=1000)
 
     def test_a_call_ends_with_its_time(self):
         with servers.socket.create_server(("127.0.0.1", 0)) as mute:  # accepts, and says nothing

@@ -114,9 +114,12 @@ TEST(numbers_are_read_to_the_thousandth)
         {"7.120", 7120},
         {"1000000000000.999", INT64_C(1000000000000999)},
         {"999999999999999", INT64_C(999999999999999000)},
+        {"1000000000000000", INT64_C(999999999999999000)},
+        {"-3162145132800000.5", INT64_C(-999999999999999500)},
+        {"9223372036854775808", INT64_C(999999999999999000)},
+        {"0.0019", 1},
     };
-    static const char *const bad[] = {"0.0001", "1e3", "1000000000000000", "\"1\"", "+1",
-                                      "1.",     "00"};
+    static const char *const bad[] = {"1e3", "\"1\"", "+1", "1.", "00"};
     (void)state;
     for (size_t i = 0; i < COUNT_OF(good); i++) {
         char *copy = copied(good[i].text);
@@ -222,7 +225,6 @@ TEST(other_answers_are_refused)
         "{\"limits\":[{\"name\":\"a\"}]}",
         "{\"limits\":[1]}",
         "{\"lease\":1}",
-        "{\"expires_ms\":0.5}",
         "{\"error\":\"a\"}",
         "{} {}",
         "<html></html>",

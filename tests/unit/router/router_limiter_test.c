@@ -215,6 +215,54 @@ TEST(a_lease_may_make_debt)
     take(429, "\"reason\":\"limit\"");
 }
 
+#define MILLION_MILLION "1000000000000"
+
+/* What is charged without a lease that can be read again could never be given back. */
+TEST(a_lease_never_holds_more_than_can_be_read_again)
+{
+    struct fake_answer a = ask("POST", "acquire",
+                               "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1},"
+                               "\"lease_ms\":60000}");
+    char lease[2000];
+    snprintf(lease, sizeof lease, "%s", lease_of(a));
+    expect(use("adjust", lease, ",\"adjust\":{\"rpm\":" MILLION_MILLION "}"), 400, "no room");
+    expect_available("9.0");
+    a = use("adjust", lease, ",\"adjust\":{\"rpm\":999999999999}");
+    expect(a, 200, "\"done\":true");
+    snprintf(lease, sizeof lease, "%s", lease_of(a));
+    expect(use("rollback", lease, ""), 200, "\"done\":true");
+    expect_available("10.0");
+}
+
+TEST(a_member_that_is_given_twice_is_refused)
+{
+    expect(ask("POST", "acquire",
+               "{\"entity\":\"e\",\"entity\":\"f\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}"),
+           400, "given twice");
+    expect(ask("PUT", "limits",
+               "{\"entity\":\"e\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\",\"capacity\":1,"
+               "\"capacity\":2,\"refill_period_ms\":60000}]}"),
+           400, "given twice");
+    expect_available("10.0");
+}
+
+/* A quota that hardly refills: 10^12 tokens, one a year. */
+TEST(times_have_at_most_15_digits)
+{
+    expect(ask("PUT", "limits",
+               "{\"entity\":\"q\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\","
+               "\"capacity\":" MILLION_MILLION
+               ",\"refill_amount\":1,\"refill_period_ms\":31622400000}]}"),
+           200, "\"level\":\"entity\"");
+    const struct fake_answer a =
+        ask("POST", "acquire",
+            "{\"entity\":\"q\",\"resource\":\"r\",\"consume\":{\"rpm\":" MILLION_MILLION "}}");
+    expect(a, 200, "\"reset_ms\":999999999999999}");
+    assert_slice_is(fake_header(a, "RateLimit"), "\"rpm\";r=0;t=1000000000000");
+    expect(ask("GET", "time-until?entity=q&resource=r&rpm=" MILLION_MILLION, NULL), 200,
+           "\"wait_ms\":999999999999999}");
+}
+
 TEST(a_lease_that_is_over_is_refused)
 {
     const struct fake_answer a = ask("POST", "acquire",
