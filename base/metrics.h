@@ -36,6 +36,8 @@ enum metric_unit {
       "Requests that were answered 503 because http_memory_max_bytes was used up.")                \
     X(unread_closed, COUNTER, NUMBER,                                                              \
       "Client connections that were closed because the client did not take its answers.")          \
+    X(evicted, COUNTER, NUMBER,                                                                    \
+      "Client connections that were closed because others needed their place or their memory.")    \
     X(internal_retries, COUNTER, NUMBER, "Requests to nodes that the router sent again.")          \
     X(deadlines, COUNTER, NUMBER,                                                                  \
       "Requests to nodes that had no answer within request_deadline_ms.")                          \

@@ -4,6 +4,10 @@
  * than UNSENT_MAX of them is blocked: its next request begins only after the client has read some.
  * Unsent bytes count in held_bytes. A client that takes no bytes for http_unread_ms is closed. If
  * memory is short, it is closed after UNREAD_GRACE_MS; the client that waits longest goes first.
+ * After them go unfinished requests, the largest first.
+ *
+ * A client that sends nothing holds a connection. When there are connections_max of them, the client
+ * that has been silent for longest, IDLE_GRACE_MS at least, makes room for a new one.
  *
  *   reading --(whole request)--> busy --(answer)--> reading
  *      |  \--(refused)-> draining --\      \
@@ -20,6 +24,8 @@
 enum {
     UNSENT_MAX = 64 * 1024,
     UNREAD_GRACE_MS = 1000,
+    IDLE_GRACE_MS = 1000,
+    ARRIVING_LOOKS_MAX = 256, /* unfinished requests that are looked at while memory is short */
 };
 
 static void client_account(struct client *c)
@@ -77,6 +83,15 @@ static void client_abort(struct client *c)
     client_start_closing(c);
 }
 
+/* The bytes of a request that is still arriving. */
+static void client_drop_request(struct client *c)
+{
+    c->http.discarding = true;
+    http_drop_body(&c->http);
+    buffer_deinit(&c->backlog);
+    c->backlog_at = 0;
+}
+
 bool client_next_effect(struct router *r, struct router_effect *out)
 {
     client_give_back_buffer(r, &r->lent);
@@ -106,14 +121,43 @@ bool client_next_effect(struct router *r, struct router_effect *out)
     return true;
 }
 
+/* How long the timer has run. */
+static int64_t client_timer_ms(const struct router *r, const struct timer *t)
+{
+    return (instant_since(r->now, t->at).ns + t->queue->delay.ns) / NS_PER_MS;
+}
+
+/* The largest of the requests that have been arriving for longest. NULL: none is larger than `more`
+ * and older than UNREAD_GRACE_MS. */
+static struct client *client_largest_arriving(struct router *r, uint64_t more)
+{
+    struct client *largest = NULL;
+    struct timer *t;
+    int looks = 0;
+    TAILQ_FOREACH (t, &r->arriving.timers, entry) {
+        struct client *c = TIMER_OWNER(t, struct client, timer);
+        if (looks++ == ARRIVING_LOOKS_MAX || client_timer_ms(r, t) < UNREAD_GRACE_MS)
+            break;
+        if (!c->feeding && c->accounted > more &&
+            (largest == NULL || c->accounted > largest->accounted))
+            largest = c;
+    }
+    return largest;
+}
+
 bool client_make_room(struct router *r, uint64_t more)
 {
-    const int64_t grace = duration_ms(UNREAD_GRACE_MS).ns;
     while (router_over_budget(r, more) && !TAILQ_EMPTY(&r->unread.timers)) {
         struct client *c = TIMER_OWNER(TAILQ_FIRST(&r->unread.timers), struct client, unread);
-        if (instant_since(r->now, c->unread.at).ns + r->unread.delay.ns < grace)
+        if (client_timer_ms(r, &c->unread) < UNREAD_GRACE_MS)
             break;
         r->counters.unread_closed++;
+        client_abort(c);
+    }
+    struct client *c;
+    while (router_over_budget(r, more) && (c = client_largest_arriving(r, more)) != NULL) {
+        r->counters.evicted++;
+        client_drop_request(c);
         client_abort(c);
     }
     return !router_over_budget(r, more);
@@ -133,6 +177,27 @@ static void client_turn_away(struct client *c)
     c->feeding = false;
 }
 
+/* Closes the client that has been silent for longest, if that is long enough. */
+static void client_make_place(struct router *r)
+{
+    struct timer_queue *const silent[] = {&r->mute, &r->idle};
+    struct client *longest = NULL;
+    int64_t longest_ms = IDLE_GRACE_MS - 1;
+    for (size_t i = 0; i < COUNT_OF(silent); i++) {
+        struct timer *t = TAILQ_FIRST(&silent[i]->timers);
+        if (t == NULL || client_timer_ms(r, t) <= longest_ms)
+            continue;
+        longest = TIMER_OWNER(t, struct client, timer);
+        longest_ms = client_timer_ms(r, t);
+    }
+    if (longest == NULL)
+        return;
+    r->counters.evicted++;
+    r->client_count -= longest->counted;
+    longest->counted = false;
+    client_start_closing(longest);
+}
+
 void client_open(struct router *r, uint64_t id, bool admin)
 {
     must(id_map_find(&r->clients, id) == NULL);
@@ -142,13 +207,15 @@ void client_open(struct router *r, uint64_t id, bool admin)
     c->admin = admin;
     http_init(&c->http, r->config);
     id_map_add(&r->clients, id, c);
+    if (!admin && r->client_count >= config_http(r->config)->connections_max)
+        client_make_place(r);
     if (!admin && r->client_count >= config_http(r->config)->connections_max) {
         client_turn_away(c);
         return;
     }
     c->counted = !admin;
     r->client_count += c->counted;
-    timer_start(&c->timer, &r->idle, r->now);
+    timer_start(&c->timer, &r->mute, r->now);
 }
 
 void client_destroy(struct client *c)

@@ -36,6 +36,7 @@ struct router *router_create(const struct router_options *options)
     timer_queue_init(&r->idle, duration_ms(config_http(r->config)->http_idle_ms));
     timer_queue_init(&r->unread, duration_ms(config_http(r->config)->http_unread_ms));
     timer_queue_init(&r->arriving, duration_ms(config_http(r->config)->http_request_ms));
+    timer_queue_init(&r->mute, duration_ms(config_http(r->config)->http_request_ms));
     timer_queue_init(&r->deadlines, duration_ms(config_requests(r->config)->request_deadline_ms));
     timer_queue_init(&r->patience, duration_ms(PATIENCE_MS));
     timer_queue_init(&r->limit_waits, duration_ms(config_gac(r->config)->gac_wait_ms));
@@ -243,6 +244,7 @@ struct instant router_deadline(const struct router *r)
 {
     struct instant next =
         instant_earlier(timer_queue_next(&r->idle), timer_queue_next(&r->arriving));
+    next = instant_earlier(next, timer_queue_next(&r->mute));
     next = instant_earlier(next, timer_queue_next(&r->unread));
     next = instant_earlier(next, timer_queue_next(&r->deadlines));
     next = instant_earlier(next, timer_queue_next(&r->patience));
@@ -267,6 +269,7 @@ void router_tick(struct router *r, struct instant now)
     struct timer *t;
     router_event_begin(r, now);
     call_reap(r, true);
+    router_expire_clients(r, &r->mute);
     router_expire_clients(r, &r->idle);
     router_expire_clients(r, &r->arriving);
     while ((t = timer_queue_expire(&r->unread, now)) != NULL)

@@ -53,8 +53,9 @@ struct router {
     size_t scratch_accounted;
     struct fault fault; /* of the call at work */
     struct id_map clients;
-    int64_t client_count; /* clients of the public listener, without those turned away */
-    struct timer_queue idle;
+    int64_t client_count;    /* clients of the public listener, without those turned away */
+    struct timer_queue mute; /* clients that have sent nothing yet */
+    struct timer_queue idle; /* clients between two requests */
     struct timer_queue unread;
     struct timer_queue arriving;
     struct timer_queue deadlines;

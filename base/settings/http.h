@@ -8,7 +8,9 @@
 
 /* clang-format off */
 #define SETTINGS_HTTP(X)                                                                           \
-    X(connections_max, 8192, 1, 1000000, "A router has at most this many client connections.")     \
+    X(connections_max, 8192, 1, 1000000,                                                           \
+      "A router has at most this many client connections. The idlest one, idle for a second or "   \
+      "longer, is closed for a new one.")                                                          \
     X(http_header_max_bytes, 16 * KIB, KIB, MIB,                                                   \
       "The head of a request has at most this many bytes.")                                        \
     X(http_body_max_bytes, 16 * MIB, KIB, 256 * MIB,                                               \
@@ -20,7 +22,8 @@
     X(http_unread_ms, 30000, 100, 86400000,                                                        \
       "A client that takes neither all nor 64 KiB of its answers within this is closed.")          \
     X(http_request_ms, 30000, 100, 86400000,                                                       \
-      "A request must have arrived whole within this time.")
+      "A request must have arrived whole within this time. A new connection must send its first "  \
+      "byte within it.")
 /* clang-format on */
 
 CONFIG_AREA(http, HTTP)

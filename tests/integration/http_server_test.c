@@ -208,7 +208,7 @@ TEST_WITH(one_too_many_is_told_so_and_closed, set_up, tear_down)
     start(s);
     int first = connect_to(http_server_port(s->server));
     struct buffer in = {0};
-    send_text(first, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    send_text(first, "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET "); /* it never idles */
     READ_UNTIL(s, first, in, count_of(buffer_slice(&in), "healthy: h") > 0);
     int second = connect_to(http_server_port(s->server));
     buffer_clear(&in);

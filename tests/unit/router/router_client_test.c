@@ -229,6 +229,76 @@ TEST(beyond_the_connection_limit_a_client_is_told_so)
     assert_false(f.clients[3].closed);
 }
 
+TEST(the_idlest_client_makes_room_for_a_new_one)
+{
+    config_edit_http(&f.config)->connections_max = 2;
+    start();
+    fake_open(&f, 1);
+    fake_send_text(&f, 1, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    fake_advance_ms(&f, 600);
+    fake_open(&f, 2); /* it never sends anything */
+    fake_advance_ms(&f, 399);
+    fake_open(&f, 3);
+    assert_int_equal(fake_take_answer(&f, 3).status, 503); /* nobody has been idle for long */
+    fake_advance_ms(&f, 1);
+    fake_open(&f, 4);
+    assert_true(f.clients[1].closed);
+    assert_false(f.clients[2].closed);
+    fake_advance_ms(&f, 600);
+    fake_open(&f, 5);
+    assert_true(f.clients[2].closed);
+    assert_false(f.clients[4].closed);
+    assert_false(f.clients[5].closed);
+}
+
+TEST(a_client_that_never_sends_is_closed_after_the_time_of_a_request)
+{
+    start();
+    fake_open(&f, 1);
+    fake_advance_ms(&f, config_http(&f.config)->http_request_ms - 1);
+    assert_false(f.clients[1].closed);
+    fake_advance_ms(&f, 1);
+    assert_true(f.clients[1].closed);
+}
+
+/* Begins a request of a body of `size` bytes, and stops one byte before its end. */
+static void send_unfinished(uint64_t connection, size_t size)
+{
+    struct buffer b = {0};
+    buffer_append_format(
+        &b,
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+        "X-Amz-Target: DynamoDB_20120810.ListTables\r\nContent-Length: %zu\r\n\r\n",
+        size);
+    memset(buffer_reserve(&b, size - 1), ' ', size - 1);
+    b.size += size - 1;
+    fake_open(&f, connection);
+    fake_send(&f, connection, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+TEST(the_largest_unfinished_request_goes_first_when_memory_is_short)
+{
+    config_edit_http(&f.config)->http_body_max_bytes = 16 * MIB;
+    config_edit_http(&f.config)->http_memory_max_bytes = 4 * MIB;
+    start();
+    send_unfinished(1, 500 * KIB);
+    send_unfinished(2, 2000 * KIB);
+    send_unfinished(3, 500 * KIB);
+    fake_advance_ms(&f, 1000);
+    send_unfinished(4, 1100 * KIB);
+    assert_false(f.clients[1].closed);
+    assert_true(f.clients[2].closed);
+    assert_false(f.clients[3].closed);
+    fake_send_text(&f, 4, "}");
+    assert_int_equal(fake_take_answer(&f, 4).status, 400); /* whole, and no JSON */
+    send_unfinished(5, 2000 * KIB);                        /* young, so it stays */
+    send_unfinished(6, 1100 * KIB);                        /* larger than the old ones */
+    assert_false(f.clients[1].closed);
+    fake_send_text(&f, 6, "}");
+    assert_int_equal(fake_take_answer(&f, 6).status, 503);
+}
+
 /* ---- what every answer carries ---- */
 
 TEST(every_answer_has_a_date_and_a_server)
