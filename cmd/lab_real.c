@@ -458,7 +458,7 @@ static void *real_create(const struct scenario *s, uint64_t seed, struct measure
     r->scenario = s;
     r->measure = measure;
     if (loop_create(&r->loop) != STATUS_OK || loop_on_stop(r->loop, real_stop, r) != STATUS_OK) {
-        buffer_append_format(error, "cannot use io_uring: %s", strerror(errno));
+        loop_explain(error);
         free(r);
         return NULL;
     }

@@ -162,6 +162,41 @@ static void close_receive_buffers(struct loop *l)
         munmap(l->receive_ring, RECEIVE_BUFFERS * sizeof(struct io_uring_buf));
 }
 
+/* Enters the kernel once, as the loop will: a filter of system calls may forbid that alone. */
+static int try_ring(struct io_uring *ring)
+{
+    struct io_uring_cqe *cqe;
+    io_uring_prep_nop(io_uring_get_sqe(ring));
+    int result = io_uring_submit_and_wait(ring, 1);
+    if (result < 0 || (result = io_uring_peek_cqe(ring, &cqe)) < 0)
+        return result;
+    io_uring_cqe_seen(ring, cqe);
+    return 0;
+}
+
+enum status loop_explain(struct buffer *error)
+{
+    static const struct {
+        int code;
+        const char *reason;
+    } REASONS[] = {
+        {EPERM, "a container's seccomp profile or the sysctl kernel.io_uring_disabled forbids it"},
+        {EACCES, "a security module of the kernel forbids it"},
+        {ENOMEM, "too little memory may be locked: raise RLIMIT_MEMLOCK, ulimit -l 1024 is enough"},
+        {ENOSYS, "the kernel is too old or lacks it: Linux 6.1 or newer is needed"},
+        {EINVAL, "the kernel is too old: Linux 6.1 or newer is needed"},
+        {EOPNOTSUPP, "the kernel is too old: Linux 6.1 or newer is needed"},
+        {EMFILE, "raise the limit of open files, ulimit -n"},
+    };
+    const int code = errno;
+    buffer_append_format(error, "cannot set up io_uring: %s", strerror(code));
+    for (size_t i = 0; i < COUNT_OF(REASONS); i++) {
+        if (REASONS[i].code == code)
+            buffer_append_format(error, " (%s)", REASONS[i].reason);
+    }
+    return STATUS_IO;
+}
+
 enum status loop_create(struct loop **out)
 {
     struct loop *l = calloc(1, sizeof *l);
@@ -174,6 +209,8 @@ enum status loop_create(struct loop **out)
         return STATUS_IO;
     }
     result = open_receive_buffers(l);
+    if (result >= 0)
+        result = try_ring(&l->ring);
     if (result < 0) {
         io_uring_queue_exit(&l->ring);
         close_receive_buffers(l);

@@ -12,11 +12,15 @@
 #include "base/status.h"
 
 struct loop;
+struct buffer;
 struct listener;
 struct connection;
 
 /* STATUS_IO with errno set: no io_uring on this kernel, or no memory to lock. */
 enum status loop_create(struct loop **out);
+/* After a failure of loop_create or loop_on_stop, by its errno: a line that says what to do. Always
+ * STATUS_IO. */
+enum status loop_explain(struct buffer *error);
 /* Closes connections, listeners and workers without further callbacks. Waits for file writes in
  * flight. */
 void loop_destroy(struct loop *l);

@@ -189,7 +189,7 @@ enum status load_run(const struct load_run_options *options, struct load_run **o
     if (status == STATUS_OK)
         status = loop_on_stop(run->shared.loop, load_run_on_stop, run);
     if (status != STATUS_OK)
-        buffer_append_format(error, "io_uring: %s", strerror(errno));
+        loop_explain(error);
     prctl(PR_SET_TIMERSLACK, 1000UL); /* ns: arrivals are due to the microsecond */
     if (status == STATUS_OK)
         status = open_traces(run, error);

@@ -120,11 +120,10 @@ enum status daemon_open_loop(struct loop **out, void (*stop)(void *context), voi
                              struct buffer *error)
 {
     signal(SIGPIPE, SIG_IGN); /* a closed standard error must not end the process */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond ulimit -f fails: the disk is full then */
     if (loop_create(out) == STATUS_OK && loop_on_stop(*out, stop, context) == STATUS_OK)
         return STATUS_OK;
-    return buffer_explain(error, STATUS_IO,
-                          "cannot set up io_uring: %s (Linux 6.1 or newer is needed)",
-                          strerror(errno));
+    return loop_explain(error);
 }
 
 bool daemon_list_valid(const struct peer_list *list, const char *option, struct buffer *error)
