@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file_mode.h"
 #include "base/instant.h"
 #include "base/policies.h"
 
@@ -78,7 +79,7 @@ static bool write_file(const struct lab_cluster *c, const char *name, struct sli
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "%s/%s", c->directory, name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, FILE_MODE_PRIVATE);
     bool good = fd >= 0 && write(fd, text.data, text.size) == (ssize_t)text.size;
     if (fd >= 0)
         close(fd);
@@ -208,7 +209,8 @@ _Noreturn static void daemon_become(const struct lab_cluster *c, const struct la
     setpgid(0, 0); /* Ctrl-C reaches the parent, which ends it */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     log_path(c, d, path);
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600), in = open("/dev/null", O_RDONLY);
+    int log = open(path, O_WRONLY | O_CREAT | O_APPEND, FILE_MODE_PRIVATE),
+        in = open("/dev/null", O_RDONLY);
     if (getppid() == parent && log >= 0 && in >= 0 && dup2(in, 0) == 0 && dup2(log, 1) == 1 &&
         dup2(log, 2) == 2)
         execv(c->program, (char *const *)(uintptr_t)a->list);

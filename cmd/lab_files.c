@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_mode.h"
 #include "router/json/json.h"
 #include "router/json/json_writer.h"
 
@@ -60,7 +61,7 @@ static bool make_directories(char *path, struct buffer *error)
 {
     for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        bool made = mkdir(path, 0777) == 0 || errno == EEXIST;
+        bool made = mkdir(path, DIRECTORY_MODE_SHARED) == 0 || errno == EEXIST;
         if (!made)
             file_fail(error, "make the directory", path);
         *slash = '/';

@@ -2,20 +2,29 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/file_mode.h"
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
+#include "host/file_lock.h"
 
 enum {
-    DEPTH_MAX = 16 /* directories open at once while a tree is removed */
+    DEPTH_MAX = 16, /* directories open at once while a tree is removed */
+    MEMORY_FREE_MIN = 256 * 1024 * 1024,
 };
 
-static const char memory_template[] = "/dev/shm/weir-XXXXXX";
+#define MEMORY "/dev/shm"
+/* A directory is locked before it has a name that a sweep looks for. */
+static const char memory_template[] = MEMORY "/weir-new-XXXXXX";
+static const char memory_names[] = MEMORY "/weir-??????";
 
 /* The highest N of the directory's entries node-N; 0: no such entry. */
 static uint32_t highest_node(const char *path)
@@ -35,16 +44,92 @@ static uint32_t highest_node(const char *path)
     return highest;
 }
 
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)
+{
+    (void)s;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+static int remove_tree(const char *path)
+{
+    return nftw(path, remove_one, DEPTH_MAX, FTW_DEPTH | FTW_PHYS);
+}
+
+/* ---- memory ---- */
+
+/* Locks a file or directory that is there. -1: it cannot be opened, or a process has it locked. */
+static int lock_at(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || file_lock_take(fd, 0, NULL, NULL) == STATUS_OK)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+/* Removes what killed processes have left. A living process has its directory locked, and, from the
+ * time of its first node on, that node's LOCK, as all versions have. */
+static void memory_sweep(void)
+{
+    glob_t found;
+    if (glob(memory_names, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        char node[64];
+        snprintf(node, sizeof node, "%s/node-1/LOCK", found.gl_pathv[i]);
+        int directory = lock_at(found.gl_pathv[i]), first = lock_at(node);
+        if (directory >= 0 && first >= 0 && remove_tree(found.gl_pathv[i]) == 0)
+            fprintf(stderr, "weir local: removed %s, which a killed process had left\n",
+                    found.gl_pathv[i]);
+        if (directory >= 0)
+            close(directory);
+        if (first >= 0)
+            close(first);
+    }
+    globfree(&found);
+}
+
+/* Containers make /dev/shm small: 64 MB is usual. */
+static void memory_check_free(void)
+{
+    struct statvfs s;
+    if (statvfs(MEMORY, &s) != 0)
+        return;
+    const uint64_t free_bytes = (uint64_t)s.f_bavail * s.f_frsize;
+    if (free_bytes < MEMORY_FREE_MIN)
+        fprintf(stderr,
+                "weir local: " MEMORY " has only %llu MiB free, and all data are there. In a "
+                "container raise it, e.g. docker run --shm-size 1g, or use --data DIR\n",
+                (unsigned long long)(free_bytes / MIB));
+}
+
+/* Makes a locked directory. False with errno set. */
+static bool memory_make(struct local_data *out)
+{
+    char made[sizeof memory_template];
+    memcpy(made, memory_template, sizeof made);
+    if (mkdtemp(made) == NULL)
+        return false;
+    snprintf(out->path, sizeof out->path, MEMORY "/weir-%s", strrchr(made, '-') + 1);
+    out->lock = lock_at(made);
+    out->in_memory = out->lock >= 0 && rename(made, out->path) == 0;
+    if (!out->in_memory)
+        rmdir(made);
+    return out->in_memory;
+}
+
 static enum status open_memory(struct options *o, struct local_data *out, struct buffer *error)
 {
     if (o->data != NULL)
         return buffer_explain(error, STATUS_MALFORMED, "give --data or --in-memory, not both");
-    memcpy(out->path, memory_template, sizeof memory_template);
-    if (mkdtemp(out->path) == NULL)
+    memory_sweep();
+    memory_check_free();
+    if (!memory_make(out))
         return buffer_explain(error, STATUS_IO,
-                              "--in-memory: cannot create a directory in /dev/shm: %s",
+                              "--in-memory: cannot create a directory in " MEMORY ": %s",
                               strerror(errno));
-    out->in_memory = true;
     /* Every node has several segments from the start, and memory is scarcer than disk. */
     if (config_replication(&o->config)->follower_max_bytes <= 8 * MIB)
         config_edit_storage(&o->config)->log_segment_bytes = 8 * MIB;
@@ -53,7 +138,7 @@ static enum status open_memory(struct options *o, struct local_data *out, struct
 
 enum status local_data_open(struct options *o, struct local_data *out, struct buffer *error)
 {
-    *out = (struct local_data){0};
+    *out = (struct local_data){.lock = -1};
     if (o->replicas_given && config_replication(&o->config)->replicas > o->nodes)
         return buffer_explain(
             error, STATUS_MALFORMED,
@@ -67,7 +152,7 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
     if (strlen(o->data) >= sizeof out->path)
         return buffer_explain(error, STATUS_MALFORMED, "--data: the path is too long");
     memcpy(out->path, o->data, strlen(o->data) + 1);
-    if (mkdir(o->data, 0755) != 0 && errno != EEXIST)
+    if (mkdir(o->data, DIRECTORY_MODE_PRIVATE) != 0 && errno != EEXIST)
         return buffer_explain(error, STATUS_IO, "cannot create %s: %s", o->data, strerror(errno));
     uint32_t held = highest_node(o->data);
     if (held <= o->nodes)
@@ -78,18 +163,13 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
         o->data, held, held);
 }
 
-static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)
-{
-    (void)s;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
 void local_data_close(struct local_data *d)
 {
-    if (d->in_memory && nftw(d->path, remove_one, DEPTH_MAX, FTW_DEPTH | FTW_PHYS) != 0)
+    if (!d->in_memory)
+        return;
+    if (remove_tree(d->path) != 0)
         fprintf(stderr, "weir local: cannot remove %s: %s\n", d->path, strerror(errno));
+    close(d->lock);
     d->in_memory = false;
 }
 

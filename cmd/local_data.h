@@ -1,7 +1,8 @@
 /* local_data.h - the directory of `weir local`: its nodes, and directories in memory.
  *
  * In-memory data are real files on the tmpfs of /dev/shm: logs and LMDB as on a disk. The process
- * removes them at its end. A killed process leaves the directory behind. */
+ * removes them at its end. A killed process leaves the directory behind: the next start with
+ * --in-memory removes it. */
 #pragma once
 
 #include "cmd/options.h"
@@ -9,6 +10,7 @@
 struct local_data {
     char path[4000];
     bool in_memory; /* the directory is removed at the end */
+    int lock;       /* of a directory in memory, held while the process lives */
 };
 
 /* Makes the directory. STATUS_MALFORMED: the directory holds more nodes than are asked for, or the

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_mode.h"
 #include "base/must.h"
 #include "cmd/request_parts.h"
 #include "server/host/request_log.h"
@@ -73,7 +74,7 @@ static int record_create(struct request_record *r, const char *path)
     struct stat s;
     int size = snprintf(r->path, sizeof r->path, "%s", path);
     for (int i = 1; i <= NUMBER_MAX && size < (int)sizeof r->path; i++) {
-        int file = open(r->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        int file = open(r->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE_PRIVATE);
         if (file >= 0 || errno != EEXIST)
             return file;
         if (stat(r->path, &s) == 0 && S_ISCHR(s.st_mode))

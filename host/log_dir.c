@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_mode.h"
 #include "host/loop.h"
 
 enum {
@@ -46,8 +47,10 @@ static void spare_name(char name[NAME_SIZE], uint64_t number)
 /* -1 with errno set. */
 static int open_for_appending(const struct log_dir *d, const char *name)
 {
-    int fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_DIRECT, 0644);
-    return fd < 0 && errno == EINVAL ? openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0644) : fd;
+    int fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_DIRECT, FILE_MODE_PRIVATE);
+    return fd < 0 && errno == EINVAL
+               ? openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE_PRIVATE)
+               : fd;
 }
 
 static int open_buffered(const struct log_dir *d, uint64_t number, int mode)
@@ -181,12 +184,15 @@ static int write_zeros(int fd, uint64_t at, uint64_t size)
     return error;
 }
 
-/* Returns errno. Gives the file its full size, in whole blocks. */
+/* Returns errno. Gives the file its full size, in whole blocks.
+ *
+ * Why not posix_fallocate: where the file system cannot allocate (NFS, 9p, FUSE), it writes single
+ * bytes, which direct I/O refuses. */
 static int log_dir_fill(int fd, uint64_t size, bool written)
 {
     size = (size + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
-    int error = posix_fallocate(fd, 0, (off_t)size);
-    if (error == 0 && written)
+    int error = TEMP_FAILURE_RETRY(fallocate(fd, 0, 0, (off_t)size)) == 0 ? 0 : errno;
+    if (error == EOPNOTSUPP || error == ENOSYS || (error == 0 && written))
         error = write_zeros(fd, 0, size);
     return error == 0 && fsync(fd) != 0 ? errno : error;
 }

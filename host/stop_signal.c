@@ -1,4 +1,7 @@
-/* stop_signal.c - SIGINT and SIGTERM as an event of the loop. */
+/* stop_signal.c - the signals that end a process, as an event of the loop.
+ *
+ * SIGHUP comes when a terminal is closed, SIGQUIT by Ctrl-\: the process must clean up after them as
+ * after the others. Who ignores them (nohup) goes on ignoring them: a blocked signal would come. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,6 +17,14 @@ static void stop_signal_arm(struct loop *l)
     loop_mark(l, sqe, OPERATION_SIGNAL, 0);
 }
 
+/* Adds the signal, unless the process ignores it. */
+static void stop_signal_add(sigset_t *signals, int signal)
+{
+    struct sigaction action;
+    if (sigaction(signal, NULL, &action) == 0 && action.sa_handler != SIG_IGN)
+        sigaddset(signals, signal);
+}
+
 enum status loop_on_stop(struct loop *l, void (*stop)(void *context), void *context)
 {
     must(l->signal_fd < 0);
@@ -21,6 +32,8 @@ enum status loop_on_stop(struct loop *l, void (*stop)(void *context), void *cont
     sigemptyset(&signals);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGTERM);
+    stop_signal_add(&signals, SIGHUP);
+    stop_signal_add(&signals, SIGQUIT);
     l->signal_info = must_calloc(1, sizeof *l->signal_info);
     l->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
     if (l->signal_fd < 0)

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_mode.h"
 #include "base/limits.h"
 #include "engine/store/backing.h"
 #include "engine/store/long_key.h"
@@ -529,7 +530,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
     int error = mdb_env_create(&l->env);
     must(error == 0);
     must(mdb_env_set_maxdbs(l->env, 2) == 0);
-    error = mdb_env_open(l->env, options->path, MDB_NOTLS | MDB_NORDAHEAD, 0644);
+    error = mdb_env_open(l->env, options->path, MDB_NOTLS | MDB_NORDAHEAD, FILE_MODE_PRIVATE);
     if (error == 0)
         error = set_map_size(l, options->map_initial_bytes < options->map_max_bytes
                                     ? options->map_initial_bytes

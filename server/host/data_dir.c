@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file_mode.h"
 #include "host/file_lock.h"
 
 enum {
@@ -86,10 +87,10 @@ enum status data_dir_claim(const char *path, void (*note)(void *context, const c
 {
     char name[4096];
     *fd = -1;
-    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+    if (mkdir(path, DIRECTORY_MODE_PRIVATE) != 0 && errno != EEXIST)
         return fail(error, "create", path);
     snprintf(name, sizeof name, "%s/LOCK", path);
-    *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE_PRIVATE);
     if (*fd < 0)
         return fail(error, "open", name);
     struct waiting waiting = {path, note, context};
@@ -97,9 +98,7 @@ enum status data_dir_claim(const char *path, void (*note)(void *context, const c
         return check_format(path, *fd, error);
     if (errno != EWOULDBLOCK)
         return fail(error, "lock", name);
-    return buffer_explain(
-        error, STATUS_IO,
-        "%s is in use by another process: stop it, or name another directory with "
-        "--data",
-        path);
+    return buffer_explain(error, STATUS_IO,
+                          "%s is in use by another process: stop it, or choose another directory",
+                          path);
 }

@@ -4,12 +4,14 @@
 Fewer nodes than the data has, more replicas than nodes, a load on a table that is missing, a drain that
 no other node can take, names that are mistyped. And `weir local --in-memory` leaves nothing behind.
 """
+import os
 import pathlib
 import re
+import signal
 import subprocess
 
 import servers
-from servers import START_S, Client, Server
+from servers import START_S, Client, Server, until
 
 
 def weir(options, *arguments):
@@ -24,9 +26,9 @@ def expect(answer, code, text):
         raise AssertionError(f"expected exit code {code} and `{text}`, not {answer}")
 
 
-def local(options, directory, *arguments):
+def local(options, directory, *arguments, log="log"):
     server = Server(options.weir, ["local", "--port", 0, "--admin", "127.0.0.1:0", *arguments],
-                    directory / "log")
+                    directory / log)
     server.start()
     return server
 
@@ -93,6 +95,40 @@ def check_memory(options, directory):
     server.stop()
     assert not path.exists(), path
     expect(weir(options, "local", "--in-memory", "--data", directory), 1, "not both")
+    check_memory_is_removed(options, directory)
+
+
+def memory_of(server):
+    return pathlib.Path(re.search(r"data in (/dev/shm/weir-\w+) \(in memory", server.log.read_text()).group(1))
+
+
+def check_memory_is_removed(options, directory):
+    """At the end of a terminal, and after a kill at the next start; never under a process that lives."""
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # a shell may have this test ignore it, and weir with it
+        server = local(options, directory, "--in-memory", "--nodes", 1, log=number.name)
+        path = memory_of(server)
+        os.kill(server.process.pid, number)
+        until("it ends", server.has_ended)
+        assert not path.exists(), path
+        server.forget()
+    living = local(options, directory, "--in-memory", "--nodes", 1, log="living")
+    killed = local(options, directory, "--in-memory", "--nodes", 1, log="killed")
+    left = memory_of(killed)
+    killed.kill()
+    assert left.exists()
+    local(options, directory, "--in-memory", "--nodes", 1, log="next").stop()
+    assert not left.exists(), left
+    assert memory_of(living).exists()
+    living.stop()
+
+
+def check_modes(options, directory):
+    """Nobody else may read what is stored."""
+    server = local(options, directory, "--data", directory / "private", "--nodes", 1)
+    for path in [directory / "private", *(directory / "private").rglob("*")]:
+        assert path.stat().st_mode & 0o077 == 0, (path, oct(path.stat().st_mode))
+    server.stop()
 
 
 def check_room(options, directory):
@@ -151,7 +187,7 @@ def check_verbose(options, directory):
 
 def run(options, directory):
     check_wrong_words(options)
-    for scene in (check_nodes, check_memory, check_room, check_log, check_verbose):
+    for scene in (check_nodes, check_memory, check_modes, check_room, check_log, check_verbose):
         place = directory / scene.__name__
         place.mkdir()
         scene(options, place)

@@ -38,13 +38,17 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
 /* ---- the disk under the log: its segments are allocated through here ---- */
 
 static _Atomic bool disk_is_full;
+static _Atomic bool disk_cannot_allocate;
 
-__attribute__((visibility("default"))) int posix_fallocate(int fd, off_t offset, off_t size)
+__attribute__((visibility("default"))) int fallocate(int fd, int mode, off_t offset, off_t size)
 {
-    static int (*real)(int fd, off_t offset, off_t size);
+    static int (*real)(int fd, int mode, off_t offset, off_t size);
     if (real == NULL)
-        real = (int (*)(int, off_t, off_t))dlsym(RTLD_NEXT, "posix_fallocate");
-    return disk_is_full ? ENOSPC : real(fd, offset, size);
+        real = (int (*)(int, int, off_t, off_t))dlsym(RTLD_NEXT, "fallocate");
+    if (!disk_is_full && !disk_cannot_allocate)
+        return real(fd, mode, offset, size);
+    errno = disk_is_full ? ENOSPC : EOPNOTSUPP;
+    return -1;
 }
 
 /* ---- helpers ---- */
@@ -532,6 +536,18 @@ static void fill_log_disk(void)
 static void empty_log_disk(void)
 {
     disk_is_full = false;
+}
+
+/* As NFS, 9p and some of FUSE. */
+TEST(a_file_system_that_cannot_allocate_keeps_the_log_all_the_same)
+{
+    disk_cannot_allocate = true;
+    write_items(*state, 50);
+    struct weir *db = open_db(*state, settings);
+    assert_int_equal(version_of(open_table(db), 49), 49);
+    assert_verified(db);
+    weir_close(db);
+    disk_cannot_allocate = false;
 }
 
 TEST(a_full_disk_under_the_log_refuses_writes_until_there_is_space)
