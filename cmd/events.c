@@ -66,7 +66,9 @@ static void events_show_text(const struct shown *e)
         strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
     printf("%s  %-18.*s", when, TEXT_OF(e->kind));
     if (e->table.size > 0)
-        printf(" %.*s/%lld", TEXT_OF(e->table), (long long)e->partition);
+        printf(" %.*s", TEXT_OF(e->table));
+    if (e->table.size > 0 && e->partition != 0) /* else it is about the whole table */
+        printf("/%lld", (long long)e->partition);
     printf("  %.*s", TEXT_OF(e->reason));
     if (e->figure.size > 0)
         printf(" (%.*s %lld -> %lld)", TEXT_OF(e->figure), (long long)e->before,

@@ -77,6 +77,8 @@ void weir_item_add(struct weir_item *item, const char *name, enum weir_type type
         mistake(item, number_mistakes[error]);
     if (type == WEIR_STRING && !slice_is_utf8(value))
         mistake(item, "a string is not UTF-8");
+    if (type == WEIR_BOOL && size == 1 && value.data[0] > 1)
+        mistake(item, "a WEIR_BOOL is the byte 0 or 1");
     if (type > WEIR_NULL || type < WEIR_STRING || (type == WEIR_BOOL && size != 1))
         mistake(item, "not a value of its type; containers use weir_item_begin");
     if (!place(item, name, type))

@@ -222,7 +222,7 @@ static enum status open_all(struct weir *db, const char *directory, const char *
     if (status != STATUS_OK)
         return status;
     if (loop_create(&db->loop) != STATUS_OK)
-        return buffer_explain(error, STATUS_IO, "cannot set up io_uring: %s", strerror(errno));
+        return loop_explain(error);
     uint64_t seed;
     must(getrandom(&seed, sizeof seed, 0) == sizeof seed);
     struct node_host_options options = {
@@ -251,6 +251,7 @@ enum weir_status weir_open(const char *directory, const char *settings, struct w
     struct weir *db = must_calloc(1, sizeof *db);
     db->started_free = db->stale = db->done = db->lent = -1;
     struct buffer text = {0};
+    *out = NULL;
     enum status status = open_all(db, directory, settings, &text);
     if (status == STATUS_OK) {
         *out = db;
@@ -276,6 +277,8 @@ enum weir_status weir_open(const char *directory, const char *settings, struct w
 
 void weir_close(struct weir *db)
 {
+    if (db == NULL)
+        return;
     while (db->tables != NULL) {
         struct weir_table *next = db->tables->next;
         buffer_deinit(&db->tables->bytes);
@@ -333,6 +336,10 @@ enum weir_status weir_table_create(struct weir *db, const char *name,
                                    const struct weir_table_options *options)
 {
     bool on_demand = options->read_units == 0 && options->write_units == 0;
+    if (name == NULL || options->partition_key == NULL)
+        return weir_invalid(db, "a table needs a name and a partition_key", NULL);
+    if (options->sort_key != NULL && strcmp(options->sort_key, options->partition_key) == 0)
+        return weir_invalid(db, "partition_key and sort_key are the same attribute", NULL);
     struct table_spec spec = {
         .name = slice_of(name),
         .billing = on_demand ? BILLING_ON_DEMAND : BILLING_PROVISIONED,

@@ -64,10 +64,11 @@ struct weir_item;  /* attributes being put together */
 /* ---- databases ---- */
 
 /* `settings`: "name = value" lines as a configuration file has them, "profile = off" among them;
- * NULL for the defaults. On failure *error gets a text to be freed, if `error` is not NULL. */
+ * NULL for the defaults. On failure *out is NULL, and *error gets a text to be freed, if `error` is
+ * not NULL. */
 WEIR_API enum weir_status weir_open(const char *directory, const char *settings, struct weir **out,
                                     char **error);
-WEIR_API void weir_close(struct weir *db);
+WEIR_API void weir_close(struct weir *db); /* NULL: does nothing */
 
 /* Returns once LMDB has taken over everything that was acknowledged so far: the log is then short,
  * and the next weir_open fast. Never needed for safety. */

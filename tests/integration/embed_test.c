@@ -546,3 +546,26 @@ TEST(reads_of_cold_data_and_writes_over_it_find_what_was_written)
     assert_true(get_filler(t, "nobody") == SIZE_MAX);
     weir_close(db);
 }
+
+TEST(what_makes_no_table_or_value_is_refused)
+{
+    struct weir *db = open_db(*state, "profile = off\n"), *none = db;
+    struct weir_table_options options = {.partition_key_type = WEIR_STRING};
+    assert_int_equal(weir_table_create(db, "t", &options), WEIR_INVALID);
+    options.partition_key = options.sort_key = "id";
+    options.sort_key_type = WEIR_STRING;
+    assert_int_equal(weir_table_create(db, "t", &options), WEIR_INVALID);
+    assert_non_null(strstr(weir_error(db), "same attribute"));
+    options.sort_key = NULL;
+    assert_int_equal(weir_table_create(db, NULL, &options), WEIR_INVALID);
+    struct weir_table *t = create_table(db, NULL, 100);
+    struct weir_item *item = item_of("a", NULL, 0);
+    struct weir_result r;
+    weir_item_add(item, "truth", WEIR_BOOL, "\2", 1);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    weir_item_destroy(item);
+    assert_true(weir_open(*state, NULL, &none, NULL) != WEIR_OK); /* it is open */
+    assert_null(none);
+    weir_close(none); /* does nothing */
+    weir_close(db);
+}
