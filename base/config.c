@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/command_line.h"
+#include "base/printable.h"
 #include "base/settings.h"
 
 static const struct {
@@ -218,10 +219,8 @@ static void append_shown(struct buffer *out, struct slice value)
     enum {
         SHOWN_MAX = 64
     };
-    for (size_t i = 0; i < value.size && i < SHOWN_MAX; i++) {
-        uint8_t c = value.data[i];
-        buffer_append_u8(out, c < 0x20 || c == 0x7F ? '?' : c);
-    }
+    buffer_append_printable(
+        out, slice_make(value.data, value.size < SHOWN_MAX ? value.size : SHOWN_MAX));
     if (value.size > SHOWN_MAX)
         buffer_append_text(out, "...");
 }

@@ -4,16 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/printable.h"
 #include "host/loop.h"
-
-/* Texts may contain a client's bytes: control characters must not break the line. */
-static void append_printable(struct buffer *out, struct slice text)
-{
-    for (size_t i = 0; i < text.size; i++) {
-        uint8_t c = text.data[i];
-        buffer_append_u8(out, c < 0x20 || c == 0x7F ? '?' : c);
-    }
-}
 
 void request_log(void *context, const struct router_answer *a)
 {
@@ -31,23 +23,23 @@ void request_log(void *context, const struct router_answer *a)
     buffer_append_format(&line, "%s.%03ldZ %s %s %s ", when, now.tv_nsec / 1000000, peer,
                          a->request_id, a->operation);
     if (a->table.size > 0)
-        append_printable(&line, a->table);
+        buffer_append_printable(&line, a->table);
     else
         buffer_append_text(&line, "-");
     if (a->partition != 0)
         buffer_append_format(&line, "/%u", a->partition);
     if (a->key.size > 0) {
         buffer_append_text(&line, " (");
-        append_printable(&line, a->key);
+        buffer_append_printable(&line, a->key);
         buffer_append_text(&line, ")");
     }
     buffer_append_format(&line, " %d %g units %.2f ms", a->http_status,
                          (double)a->consumed_mcu / MCU_PER_UNIT, (double)a->duration.ns / 1e6);
     if (a->error[0] != '\0') {
         buffer_append_format(&line, " %s ", a->error);
-        append_printable(&line, a->text);
+        buffer_append_printable(&line, a->text);
         buffer_append_text(&line, a->more.size > 0 ? " " : "");
-        append_printable(&line, a->more);
+        buffer_append_printable(&line, a->more);
     }
     buffer_append_u8(&line, '\n');
     fwrite(line.data, 1, line.size, stderr);
