@@ -73,6 +73,23 @@ static bool key_match_partition(const struct key_conditions *c, const struct key
     return true;
 }
 
+/* A condition on a later attribute of the sort key needs equalities on all before it. */
+static bool key_sort_has_gap(const struct key_conditions *c, const struct key_schema *k,
+                             uint32_t place, struct fault *fault)
+{
+    for (uint32_t i = place + 1; i < k->partition_count + k->sort_count; i++) {
+        if (key_condition_find(c, k->keys[i].name) == NULL)
+            continue;
+        fault_invalid(
+            fault,
+            "RANGE key attributes %.*s must have equality conditions specified in the query "
+            "because a condition is present on key attribute %.*s",
+            SHOWN(k->keys[place].name), SHOWN(k->keys[i].name));
+        return true;
+    }
+    return false;
+}
+
 /* The sort key: conditions from the left, of which only the last may be no equality. */
 static bool key_match_sort(const struct key_conditions *c, const struct key_schema *k,
                            struct key_matches *out, struct fault *fault)
@@ -80,6 +97,8 @@ static bool key_match_sort(const struct key_conditions *c, const struct key_sche
     while (out->count < c->count && out->count < k->partition_count + k->sort_count) {
         const struct key_attr *key = &k->keys[out->count];
         const struct key_condition *found = key_condition_find(c, key->name);
+        if ((found == NULL || found->op != KEY_EQUAL) && key_sort_has_gap(c, k, out->count, fault))
+            return false;
         if (found == NULL)
             return key_missed(key, fault);
         if (!key_condition_fits(found, key, false, fault))

@@ -3,6 +3,7 @@
 
 #include "engine/expression/program.h"
 #include "engine/index/row.h"
+#include "engine/item/equal.h"
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
 #include "router/sharding/counters.h"
@@ -370,6 +371,20 @@ static bool page_fetched_row(struct call *c, struct page *p, struct subrequest *
     return true;
 }
 
+/* Whether the item has the row still. It may have been deleted or changed since the row was read. */
+static bool page_row_holds(const struct page *p, const struct page_row *row)
+{
+    const struct index *x = p->plan.index;
+    struct attr values[2 * INDEX_KEYS_MAX];
+    if (!row->found || index_keys_of(x, row->item, values) != INDEX_KEYS_WHOLE)
+        return false;
+    for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++) {
+        if (!attr_equal(&values[i], &row->key.index[i]))
+            return false;
+    }
+    return true;
+}
+
 /* Takes the fetched items in order. A page ends when it has so many bytes of items, or when its
  * filter has taken so many steps. */
 static bool page_take_fetched(struct call *c, struct page *p)
@@ -384,8 +399,8 @@ static bool page_take_fetched(struct call *c, struct page *p)
         }
         p->fetched_scanned++;
         p->fetched_last = row->key;
-        if (!row->found)
-            continue; /* deleted since */
+        if (!page_row_holds(p, row))
+            continue;
         p->fetched_bytes += item_size(row->item);
         if (!call_filter(c, filter, row->item, &p->plan.steps, &passes))
             return false;
@@ -401,9 +416,16 @@ static bool page_take_fetched(struct call *c, struct page *p)
 
 /* ---- the answer ---- */
 
+/* The answer has what the index shows, also if the filter has the items fetched. */
 static void page_write_item(struct call *c, struct slice item)
 {
     const struct page *p = c->state;
+    struct buffer *scratch = &c->router->scratch;
+    if (p->fetches && !p->all && p->expressions.projection == NULL) {
+        buffer_clear(scratch);
+        index_row_append(scratch, p->plan.route->table.index_set, p->plan.index, item);
+        item = buffer_slice(scratch);
+    }
     call_write_item(c, &c->body, item, p->expressions.projection);
 }
 

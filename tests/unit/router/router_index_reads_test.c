@@ -1,4 +1,4 @@
-/* Global indexes: how they are read, what they take as keys, what they cost, and when they throttle. */
+/* Indexes: how they are read, what they take as keys, what they cost, and when they throttle. */
 #include "tests/check.h"
 
 #include "router/route.h"
@@ -123,6 +123,10 @@ TEST(a_query_reads_rows_in_the_order_of_the_index)
 #define MANY "city = :c AND n = :n"
 #define ZERO ",\":n\":{\"N\":\"0\"}"
 
+#define UNEQUAL_SCORE                                                                            \
+    "RANGE key attributes score must have equality conditions specified in the query because a " \
+    "condition is present on key attribute title"
+
 TEST(keys_of_several_attributes_are_matched_from_the_left)
 {
     put_games();
@@ -138,8 +142,9 @@ TEST(keys_of_several_attributes_are_matched_from_the_left)
         {"city = :c", "Query condition missed key schema element: n"},
         {"n = :n", "Query condition missed key schema element: city"},
         {"city = :c AND n > :n", "Query key condition not supported"},
-        {MANY " AND title = :t", "Query condition missed key schema element: score"},
-        {MANY " AND score > :n AND title = :t", "Query key condition not supported"},
+        {MANY " AND title = :t", UNEQUAL_SCORE},
+        {MANY " AND score > :n AND title = :t", UNEQUAL_SCORE},
+        {MANY " AND score > :n AND title > :t", UNEQUAL_SCORE},
         {MANY " AND score = :n AND y = :t", "Query condition missed key schema element: title"},
         {MANY " AND score = :n AND title = :t AND y = :t", "Query key condition not supported"},
         {MANY " AND score = :t", INVALID "Condition parameter type does not match schema type"},
@@ -502,4 +507,58 @@ TEST(insights_of_an_index_are_off)
                 "{\"TableName\":\"units\",\"IndexName\":\"by-a\"}", 200,
                 "{\"TableName\":\"units\",\"IndexName\":\"by-a\",\"ContributorInsightsStatus\":"
                 "\"DISABLED\"}");
+}
+
+/* ---- local indexes ---- */
+
+#define NOTE(l)                                                                                \
+    "{\"TableName\":\"notes\",\"Item\":{\"h\":{\"S\":\"a\"},\"r\":{\"S\":\"b\"},\"l\":{\"S\":" \
+    "\"" l "\"},\"x\":{\"S\":\"x\"}}}"
+
+/* The row is read at one moment, its item at a later one. */
+TEST(an_item_that_lost_its_row_since_is_not_shown)
+{
+    static const char QUERY[] =
+        "{\"TableName\":\"notes\",\"IndexName\":\"by-l\",\"Select\":\"ALL_ATTRIBUTES\","
+        "\"KeyConditionExpression\":\"h = :h AND l = :l\",\"ExpressionAttributeValues\":{"
+        "\":h\":{\"S\":\"a\"},\":l\":{\"S\":\"c\"}},\"ConsistentRead\":true}";
+    const struct fake_answer made = fake_call(
+        &f, "CreateTable",
+        "{\"TableName\":\"notes\"," ON_DEMAND
+        ",\"KeySchema\":[" KEY("h", "HASH") "," KEY("r", "RANGE") "],\"AttributeDefinitions\":"
+                                                                  "[" DEFINE("h", "S") "," DEFINE("r", "S") "," DEFINE(
+                                                                      "l",
+                                                                      "S") "],"
+                                                                           "\"LocalSecondaryIndexes"
+                                                                           "\":[" INDEX("by-l",
+                                                                                        KEY("h", "H"
+                                                                                                 "A"
+                                                                                                 "S"
+                                                                                                 "H") "," KEY(
+                                                                                            "l",
+                                                                                            "RANG"
+                                                                                            "E"),
+                                                                                        ",\"Project"
+                                                                                        "ion\":{"
+                                                                                        "\"Projecti"
+                                                                                        "onType\":"
+                                                                                        "\"KEYS_"
+                                                                                        "ONLY\"}") "]}");
+    assert_int_equal(made.status, 200);
+    fake_open(&f, 2);
+    for (int moves = 0; moves <= 1; moves++) {
+        expect_call(&f, "PutItem", NOTE("c"), 200, "{}");
+        f.hold = true;
+        fake_call(&f, "Query", QUERY);
+        fake_answer(&f, 0);
+        assert_int_equal(f.held_count, 1);
+        assert_int_equal(fake_held(&f, 0).op, REQUEST_GET);
+        fake_send_call(&f, 2, "PutItem", moves ? NOTE("d") : NOTE("c"));
+        fake_answer(&f, 1);
+        assert_int_equal(fake_take_answer(&f, 2).status, 200);
+        fake_answer(&f, 0);
+        const struct fake_answer a = fake_take_answer(&f, 1);
+        (moves ? expect_absent : expect_within)(a, "\"x\":{\"S\":\"x\"}");
+        f.hold = false;
+    }
 }
