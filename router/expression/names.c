@@ -4,6 +4,10 @@
 #include "engine/expression/token.h"
 #include "router/json/value.h"
 
+enum {
+    PLACEHOLDER_SIZE_MAX = 255 /* with its sign: the service's quota */
+};
+
 /* The name that "#n" stands for. */
 static bool names_read_name(struct arena *arena, struct slice key, const struct json_value *value,
                             struct slice *out, struct fault *fault)
@@ -32,6 +36,11 @@ static bool names_read_keys(struct arena *arena, const struct json_value *map, c
     struct json_value value;
     struct slice key;
     while (*count < room && json_next_member(&cursor, &key, &value)) {
+        if (key.size > PLACEHOLDER_SIZE_MAX)
+            return fault_invalid(fault,
+                                 "%s contains invalid key: The expression attribute map contains a "
+                                 "key that is too long; size of key: %zu",
+                                 what, key.size);
         if (!token_is_placeholder(key, sign))
             return fault_invalid(fault, "%s contains invalid key: Syntax error; key: \"%.*s\"",
                                  what, SHOWN(key));

@@ -181,6 +181,8 @@ static bool value_read_element(struct value_reader *r, enum attr_type set,
     struct slice text = v->type == JSON_STRING ? json_string(v) : slice_make(NULL, 0);
     if (set == ATTR_NUMBER_SET)
         return value_read_number(r, text);
+    if (v->type == JSON_NULL)
+        return value_refuse_parameter(r, "A set may not have a null as an element");
     if (set == ATTR_BINARY_SET)
         return value_read_blob(r, text);
     item_string(&r->writer, text);

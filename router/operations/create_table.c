@@ -7,6 +7,8 @@
 #include "router/operations/table_tags.h"
 #include "router/operations/table_throughput.h"
 
+static const struct json_value NO_MAXIMA = {.type = JSON_ABSENT};
+
 /* ---- billing ---- */
 
 static bool create_read_billing(struct call *c, const struct json_value m[],
@@ -21,8 +23,11 @@ static bool create_read_billing(struct call *c, const struct json_value m[],
         m[CREATE_TABLE_PROVISIONED_THROUGHPUT].type == JSON_ABSENT)
         return call_invalid(c, INVALID "ReadCapacityUnits and WriteCapacityUnits must both be "
                                        "specified when BillingMode is PROVISIONED");
-    return table_read_throughput(c, &m[CREATE_TABLE_PROVISIONED_THROUGHPUT],
-                                 &m[CREATE_TABLE_ON_DEMAND_THROUGHPUT],
+    /* An empty structure is taken here, unlike in UpdateTable. */
+    const struct json_value *maxima = &m[CREATE_TABLE_ON_DEMAND_THROUGHPUT];
+    if (maxima->type == JSON_OBJECT && json_count(maxima) == 0)
+        maxima = &NO_MAXIMA;
+    return table_read_throughput(c, &m[CREATE_TABLE_PROVISIONED_THROUGHPUT], maxima,
                                  &m[CREATE_TABLE_WARM_THROUGHPUT], &asked) &&
            table_take_throughput(c, &asked, NULL, spec);
 }

@@ -96,6 +96,11 @@ class ConditionTest(Suite):
              {"ExpressionAttributeNames": {"#a": "a"}}),
             ("ExpressionAttributeValues can only be specified when using expressions: ConditionExpression is null",
              {"ExpressionAttributeValues": {":a": n(1)}}),
+            ("ExpressionAttributeNames contains invalid key: The expression attribute map contains a key that is too long; "
+             "size of key: 256", {"ConditionExpression": "attribute_exists(a)",
+                                  "ExpressionAttributeNames": {"#" + 255 * "a": "a"}}),
+            ("ExpressionAttributeValues contains invalid key: The expression attribute map contains a key that is too "
+             "long; size of key: 256", {"ConditionExpression": "a = :a", "ExpressionAttributeValues": {255 * "-" + "a": n(1)}}),
             ("ExpressionAttributeNames must not be empty",
              {"ConditionExpression": "attribute_exists(a)", "ExpressionAttributeNames": {}}),
             ("Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}",

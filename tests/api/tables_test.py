@@ -107,6 +107,7 @@ class DescriptionTest(Suite):
     def test_limits_and_warmth_of_tables_on_demand(self):
         most = {"MaxReadRequestUnits": 70, "MaxWriteRequestUnits": 80}
         warm = {"ReadUnitsPerSecond": 13000, "WriteUnitsPerSecond": 5000}
+        self.make(OnDemandThroughput={})
         name = self.make(OnDemandThroughput=most, WarmThroughput=warm)
         table = self.ok("DescribeTable", TableName=name)["Table"]
         self.assertEqual(table["OnDemandThroughput"], most)

@@ -323,8 +323,6 @@ TEST(throughput_that_cannot_be_had_is_refused_at_creation)
         {PAY ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":-1}",
          INVALID "Requested MaxReadRequestUnits for OnDemandThroughput for table is outside of "
                  "valid range"},
-        {PAY ",\"OnDemandThroughput\":{}",
-         INVALID "OnDemandThroughput must have MaxReadRequestUnits, MaxWriteRequestUnits or both"},
         {PAY ",\"OnDemandThroughput\":{\"MaxReadRequestUnits\":1000000000001}",
          "Given value 1000000000001 for MaxReadRequestUnits is out of bounds"},
         {PAY ",\"WarmThroughput\":{}",
