@@ -448,12 +448,12 @@ static enum status write_evaluate(struct requests *requests, struct partition *p
 
 /* A write costs by the larger of the two items, whether it is done or refused for its condition, and
  * by the index rows that it changes. */
-int64_t write_cost(const struct write *w, int64_t least)
+int64_t write_cost(const struct write *w, int64_t least, int64_t factor)
 {
     const int64_t before = w->old_size > 0 ? write_cost_mcu(w->old_size) : 0;
     const int64_t after = w->item.data != NULL ? write_cost_mcu(item_size(w->item)) : 0;
     const int64_t cost = before > after ? before : after;
-    return (cost > least ? cost : least) + w->local.cost_mcu;
+    return factor * (cost > least ? cost : least) + w->local.cost_mcu;
 }
 
 int64_t write_least_mcu(const struct request *q)
@@ -541,7 +541,7 @@ void requests_write(struct requests *requests, struct operation *o)
         !items_admit(requests, p, o, ADMIT_WRITE, factor * least) ||
         write_evaluate(requests, p, o, &w, &code) != STATUS_OK)
         return;
-    w.cost_mcu = factor * write_cost(&w, least);
+    w.cost_mcu = free ? 0 : write_cost(&w, least, factor);
     w.paid_mcu = prepared.on && q->write.admitted != WRITE_NOT_ADMITTED ? factor * least : 0;
     if (code != REPLY_OK) {
         write_refuse(requests, p, o, &w, code, factor * least);

@@ -42,8 +42,8 @@ enum status write_plan(struct requests *requests, const struct partition *p,
                        const struct operation *o, struct write *w, enum reply_code *code,
                        enum touched *pages);
 /* A write costs by the larger of the two items, whether it is done or refused for its condition, and
- * by the index rows that it changes. */
-int64_t write_cost(const struct write *w, int64_t least);
+ * by the index rows that it changes. `factor`: for the item alone; a transaction's rows cost once. */
+int64_t write_cost(const struct write *w, int64_t least, int64_t factor);
 /* The item that is applied: no write in flight counts. Empty without STATUS_OK. */
 enum status write_applied_item(struct requests *requests, const struct partition *p,
                                const struct operation *o, struct slice *item);

@@ -150,7 +150,7 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
         items_refuse_corrupt(requests, o, status);
         return status;
     }
-    const int64_t cost = TRANSACTION_FACTOR * write_cost(&effect, write_least_mcu(q));
+    const int64_t cost = write_cost(&effect, write_least_mcu(q), TRANSACTION_FACTOR);
     w->cost_mcu += cost;
     if (code == REPLY_OK && q->op != REQUEST_CHECK)
         whole_add_collection(p, w, q->write.key, &effect);

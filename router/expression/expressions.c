@@ -137,6 +137,10 @@ bool expressions_check(const struct expression_members *of, const struct json_va
         any |= given;
         with_values |= given && i != PARAMETER_PROJECTION;
     }
+    if (!any && of->idle) {
+        out->given = false;
+        return true;
+    }
     if (!any && expressions_member(m, of->names) != NULL)
         return fault_invalid(
             fault, "ExpressionAttributeNames can only be specified when using expressions");

@@ -42,6 +42,7 @@ struct expression_members {
     int values;
     int expressions[EXPRESSION_PARAMETERS];
     int legacy[LEGACY_PARAMETERS];
+    bool idle; /* names and values are ignored if there is no expression: in transactions */
 };
 
 /* All lends from the arena. NULL, no keys: the request has no such expression. */

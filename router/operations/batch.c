@@ -79,7 +79,7 @@ struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const
     if (s->request.op == REQUEST_GET)
         consumed->table_mcu += r->consumed_mcu;
     else
-        capacity_add_write(consumed, &s->route->table, r, false);
+        capacity_add_write(consumed, &s->route->table, r);
     b->done++;
     return e;
 }
@@ -103,6 +103,6 @@ void batch_write_capacity(struct buffer *out, const struct call *c, const struct
     json_member_open(out, "ConsumedCapacity", '[');
     for (uint32_t i = 0; i < b->plan->table_count; i++)
         capacity_write(out, c, &b->plan->tables[i].route->table, b->plan->tables[i].name,
-                       &b->tables[i].consumed);
+                       &b->tables[i].consumed, NULL);
     json_write_close(out, ']');
 }

@@ -1,4 +1,5 @@
 /* batch_get_item.c - BatchGetItem: gets many items by their keys. */
+#include "engine/item/equal.h"
 #include "router/expression/expressions.h"
 #include "router/json/json_writer.h"
 #include "router/operations/batch.h"
@@ -7,25 +8,11 @@
 
 /* ---- the request alone ---- */
 
-/* Whether two keys have the same attributes, in any order. A key of more than two attributes fits no
- * table, and is refused later: comparing such keys would be quadratic. */
+/* A key of more than two attributes fits no table, and is refused later: to compare many of them would
+ * take too long. */
 static bool batch_keys_equal(struct slice a, struct slice b)
 {
-    struct attr_cursor left = item_attrs(a), right = item_attrs(b);
-    struct slice name;
-    struct attr value, other;
-    int count = 0;
-    if (item_count(a) > 2)
-        return false;
-    while (attr_next(&left, &name, &value)) {
-        count++;
-        if (!item_find(b, name, &other) || value.type != other.type ||
-            !slice_equal(value.body, other.body))
-            return false;
-    }
-    while (attr_next(&right, &name, &value))
-        count--;
-    return count == 0;
+    return item_count(a) <= 2 && item_equal(a, b);
 }
 
 static bool batch_keys_differ(struct call *c, const struct item_plan *plan, uint32_t first)
@@ -34,7 +21,7 @@ static bool batch_keys_differ(struct call *c, const struct item_plan *plan, uint
         for (uint32_t j = first; j < i; j++) {
             if (batch_keys_equal(span_in(&c->bytes, plan->items[i].item),
                                  span_in(&c->bytes, plan->items[j].item)))
-                return call_invalid(c, "Provided list of item keys contains duplicates");
+                return call_invalid(c, "%s", ITEMS_REPEATED);
         }
     }
     return true;

@@ -12,11 +12,9 @@ void call_take_consumed(struct call *c, const struct json_value *member)
                                               : CONSUMED_NONE;
 }
 
-void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r,
-                        bool transacts)
+void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r)
 {
     const bool whole = r->kind == ANSWER_PARTS;
-    const int64_t local_factor = transacts ? TRANSACTION_FACTOR : 1;
     struct reader costs = {whole ? reply_parts(r)->index_costs : r->item.index_costs, false};
     capacity->table_mcu += r->consumed_mcu;
     while (costs.left.size > 0) {
@@ -28,9 +26,8 @@ void capacity_add_write(struct capacity *capacity, const struct table *t, const 
             const struct index *x = &t->index_set->at[i];
             if (x->number != number || x->table_id != table_id)
                 continue;
-            const bool local = x->number != 0;
-            capacity->index_mcu[i] += local ? local_factor * mcu : mcu;
-            capacity->table_mcu -= local ? local_factor * mcu : 0;
+            capacity->index_mcu[i] += mcu;
+            capacity->table_mcu -= x->number != 0 ? mcu : 0; /* the reply has it in the sum */
         }
     }
 }
@@ -50,10 +47,17 @@ static int64_t capacity_sum(const struct capacity *capacity)
     return sum;
 }
 
-static void capacity_write_units(struct buffer *out, int64_t mcu)
+static void capacity_write_members(struct buffer *out, int64_t mcu, const char *kind)
+{
+    json_member_thousandths(out, "CapacityUnits", mcu);
+    if (kind != NULL)
+        json_member_thousandths(out, kind, mcu);
+}
+
+static void capacity_write_units(struct buffer *out, int64_t mcu, const char *kind)
 {
     json_write_open(out, '{');
-    json_member_thousandths(out, "CapacityUnits", mcu);
+    capacity_write_members(out, mcu, kind);
     json_write_close(out, '}');
 }
 
@@ -72,20 +76,20 @@ static void capacity_write_indexes(struct buffer *out, const char *member,
         if (capacity->index_mcu[i] == 0)
             continue;
         json_write_name(out, set->at[i].name);
-        capacity_write_units(out, capacity->index_mcu[i]);
+        capacity_write_units(out, capacity->index_mcu[i], NULL);
     }
     json_write_close(out, '}');
 }
 
 void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
-                    struct slice name, const struct capacity *capacity)
+                    struct slice name, const struct capacity *capacity, const char *kind)
 {
     json_write_open(out, '{');
     json_member_string(out, "TableName", name);
-    json_member_thousandths(out, "CapacityUnits", capacity_sum(capacity));
+    capacity_write_members(out, capacity_sum(capacity), kind);
     if (c->consumed == CONSUMED_INDEXES) {
         json_write_key(out, "Table");
-        capacity_write_units(out, capacity->table_mcu);
+        capacity_write_units(out, capacity->table_mcu, kind);
         const uint32_t local = index_set_local(t->index_set);
         capacity_write_indexes(out, "LocalSecondaryIndexes", t->index_set, 0, local, capacity);
         capacity_write_indexes(out, "GlobalSecondaryIndexes", t->index_set, local,
@@ -100,5 +104,5 @@ void capacity_write_member(struct buffer *out, const struct call *c, const struc
     if (c->consumed == CONSUMED_NONE)
         return;
     json_write_key(out, "ConsumedCapacity");
-    capacity_write(out, c, t, c->table_arn.size > 0 ? c->table_arn : t->name, capacity);
+    capacity_write(out, c, t, c->table_arn.size > 0 ? c->table_arn : t->name, capacity, NULL);
 }

@@ -13,15 +13,14 @@ struct capacity {
 /* Reads ReturnConsumedCapacity. */
 void call_take_consumed(struct call *c, const struct json_value *member);
 
-/* Adds what a reply tells of a write to the table, or of writes of a transaction (`transacts`), to
- * which local indexes cost twice as much. */
-void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r,
-                        bool transacts);
+/* Adds what a reply tells of a write, or of all writes of a transaction in one partition. */
+void capacity_add_write(struct capacity *capacity, const struct table *t, const struct reply *r);
 void capacity_add(struct capacity *capacity, const struct capacity *more);
 
-/* Writes {"TableName":...}. */
+/* Writes {"TableName":...}. `kind`: "ReadCapacityUnits" or "WriteCapacityUnits", which transactions
+ * tell besides; NULL: neither. */
 void capacity_write(struct buffer *out, const struct call *c, const struct table *t,
-                    struct slice name, const struct capacity *capacity);
+                    struct slice name, const struct capacity *capacity, const char *kind);
 /* Writes "ConsumedCapacity":{...} if the client has asked for it. */
 void capacity_write_member(struct buffer *out, const struct call *c, const struct table *t,
                            const struct capacity *capacity);

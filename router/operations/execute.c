@@ -3,6 +3,7 @@
 
 #include <xxhash.h>
 
+#include "engine/item/equal.h"
 #include "router/expression/expressions.h"
 #include "router/expression/key_schema.h"
 #include "router/operations/write.h"
@@ -21,9 +22,10 @@
 static uint64_t execute_digest(struct slice text, const struct attr *parameters, uint32_t count)
 {
     uint64_t digest = XXH3_64bits_withSeed(text.data, text.size, count);
-    for (uint32_t i = 0; i < count; i++)
-        digest = XXH3_64bits_withSeed(parameters[i].body.data, parameters[i].body.size,
-                                      digest + (uint64_t)parameters[i].type);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t value = attr_digest(&parameters[i]);
+        digest = XXH3_64bits_withSeed(&value, sizeof value, digest);
+    }
     return digest;
 }
 
@@ -53,6 +55,14 @@ struct slice execute_table(struct call *c, const struct statement *s)
 }
 
 /* ---- with the table ---- */
+
+bool execute_index_is_read(struct call *c, const struct statement *s, const struct table *t)
+{
+    const struct index *x = s->index.size > 0 ? index_set_find(t->index_set, s->index) : NULL;
+    return x == NULL || (x->partition_count <= 1 && x->sort_count <= 1) ||
+           call_invalid(c, "PartiQL statements cannot be executed on tables with multi-attribute "
+                           "HASH keys or multi-attribute RANGE keys.");
+}
 
 bool execute_names_item(struct call *c, const struct statement *s, const struct table *t,
                         enum execute_place place)
@@ -145,9 +155,10 @@ bool execute_lower(struct call *c, const struct statement *s, const struct table
         return key_paths_of_projection(s->columns, t, f);
     const bool updates = s->verb == STATEMENT_UPDATE;
     q->updated = updates ? &s->update : NULL;
+    q->asked = execute_condition(c, s, t, key.rest);
     return (!q->inserts || write_item_fits(s->item, f)) &&
            key_paths_of_filter(s->where, t, &schema, NULL, f) &&
-           expressions_encode(&c->bytes, execute_condition(c, s, t, key.rest), &q->condition, f) &&
+           expressions_encode(&c->bytes, q->asked, &q->condition, f) &&
            expressions_encode_update(&c->bytes, q->updated, &q->update, f);
 }
 

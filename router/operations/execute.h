@@ -20,6 +20,9 @@ bool execute_parse(struct call *c, const struct json_value *text,
 /* The name of the statement's table. Empty: it can be none. */
 struct slice execute_table(struct call *c, const struct statement *s);
 
+/* Refuses a read by an index whose partition key or sort key has several attributes. */
+bool execute_index_is_read(struct call *c, const struct statement *s, const struct table *t);
+
 /* Refuses a read, or an EXISTS, that names no single item as it must in this place. */
 bool execute_names_item(struct call *c, const struct statement *s, const struct table *t,
                         enum execute_place place);

@@ -123,17 +123,24 @@ static bool member_send(struct call *c, struct batch_member *m, uint32_t index)
 {
     struct item_request *q = &c->plan->items[index];
     const struct item_table *in = &c->plan->tables[q->table];
-    if (in->absent) {
-        m->table = slice_make(NULL, 0);
+    if (in->absent)
         return fault_set(call_fault(c), FAULT_NOT_FOUND, "Requested resource not found");
-    }
     const struct table *t = &in->route->table;
-    if ((!statement_writes(&m->statement) &&
+    if (!execute_index_is_read(c, &m->statement, t) ||
+        (!statement_writes(&m->statement) &&
          !execute_names_item(c, &m->statement, t, EXECUTE_IN_BATCH)) ||
         !execute_lower(c, &m->statement, t, EXECUTE_IN_BATCH, q) || !items_find(c, index))
         return false;
     m->sent = true;
     return true;
+}
+
+/* A statement that is not sent has no item, and its response names no table. */
+static void member_drop(struct call *c, struct batch_member *m, struct item_request *q)
+{
+    member_refuse(c, m);
+    m->table = slice_make(NULL, 0);
+    q->key = slice_make(NULL, 0);
 }
 
 /* The bytes of all requests must be there before the first is sent. */
@@ -142,8 +149,10 @@ static bool batch_ready(struct call *c)
     const struct execute_batch *b = c->state;
     for (uint32_t i = 0; i < c->plan->count; i++) {
         if (b->members[i].code == NULL && !member_send(c, &b->members[i], i))
-            member_refuse(c, &b->members[i]);
+            member_drop(c, &b->members[i], &c->plan->items[i]);
     }
+    if (!items_are_distinct(c->plan))
+        return call_invalid(c, "%s", ITEMS_REPEATED);
     for (uint32_t i = 0; i < c->plan->count; i++) {
         if (b->members[i].sent)
             items_send(c, i);
@@ -162,7 +171,7 @@ static bool batch_reply(struct call *c, struct subrequest *sub, const struct rep
         return true;
     }
     if (statement_writes(&m->statement))
-        capacity_add_write(&m->consumed, &sub->route->table, r, false);
+        capacity_add_write(&m->consumed, &sub->route->table, r);
     else
         m->consumed.table_mcu += r->consumed_mcu;
     if (execute_write_result(c, &m->statement, r, &c->body)) {
@@ -214,7 +223,7 @@ static void batch_write_consumed(struct buffer *out, const struct call *c,
                 capacity_add(&sum, &b->members[k].consumed);
         }
         if (!t->absent)
-            capacity_write(out, c, &t->route->table, t->name, &sum);
+            capacity_write(out, c, &t->route->table, t->name, &sum, NULL);
     }
     json_write_close(out, ']');
 }

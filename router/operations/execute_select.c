@@ -186,6 +186,19 @@ static void select_set_range(struct call *c, const struct page *p, const struct 
         out->partition[i] = from->found.of[i].values[0];
 }
 
+/* Keeps one range at least. An empty range overlaps nothing, but could stand between two ranges
+ * that overlap. Returns how many are left. */
+static uint32_t select_drop_empty(struct select_range *list, uint32_t count)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (slice_compare(list[i].range.lo, list[i].range.hi) < 0)
+            list[kept++] = list[i];
+    }
+    return kept > 0 ? kept : 1;
+}
+
+/* Of ranges in order, of which none is empty: those that overlap are neighbours. */
 static bool select_check_overlap(struct call *c, const struct select_range *list, uint32_t count)
 {
     for (uint32_t i = 1; i < count; i++) {
@@ -277,21 +290,21 @@ static bool select_query(struct call *c, struct select *s, const struct key_sche
     struct select_range *list = arena_alloc(&c->arena, found->count * sizeof *list);
     struct plan_range *ranges = arena_alloc(&c->arena, found->count * sizeof *ranges);
     bool several = false;
-    for (uint32_t i = 0; i < found->count; i++)
-        select_set_range(c, p, schema, &found->list[i], &list[i]);
-    qsort_r(list, found->count, sizeof *list, select_compare, &order);
     for (uint32_t i = 0; i < found->count; i++) {
-        ranges[i] = list[i].range;
-        several |= i > 0 && select_compare_partitions(&list[i], &list[0], &order) != 0;
+        select_set_range(c, p, schema, &found->list[i], &list[i]);
+        several |= select_compare_partitions(&list[i], &list[0], &order) != 0;
     }
+    const uint32_t count = select_drop_empty(list, found->count);
+    qsort_r(list, count, sizeof *list, select_compare, &order);
+    for (uint32_t i = 0; i < count; i++)
+        ranges[i] = list[i].range;
     if (several && s->statement->order != NULL &&
         select_find_order(s->statement, schema->keys[0].name) == NULL)
         return call_invalid(c, "Must have hash key in ORDER BY clause when more than one hash key "
                                "condition specified in WHERE clause.");
     p->plan.reverse = order.descending;
     p->by_partition = found->count > 1;
-    return select_check_overlap(c, list, found->count) &&
-           select_use_ranges(c, s, ranges, found->count);
+    return select_check_overlap(c, list, count) && select_use_ranges(c, s, ranges, count);
 }
 
 static bool select_scan(struct call *c, struct select *s)
@@ -363,6 +376,8 @@ bool select_ready(struct call *c)
         return false;
     if (page_waits(&s->page))
         return true;
+    if (!execute_index_is_read(c, s->statement, &s->page.plan.route->table))
+        return false;
     return select_names_item(c, s, &key) ? select_get(c, s, &key) : select_pages(c, s);
 }
 

@@ -65,7 +65,7 @@ static bool execute_write_reply(struct call *c, const struct statement *s, struc
     json_member_open(&c->body, "Items", '[');
     execute_write_result(c, s, r, &c->body);
     json_write_close(&c->body, ']');
-    capacity_add_write(&capacity, &sub->route->table, r, false);
+    capacity_add_write(&capacity, &sub->route->table, r);
     capacity_write_member(&c->body, c, &sub->route->table, &capacity);
     json_write_close(&c->body, '}');
     return true;

@@ -35,7 +35,7 @@ void part_take(struct call *c, struct part_end *end, const struct subrequest *s,
     if (r->code == REPLY_THROTTLED)
         throttle_note(c, s, &r->verdict);
     if (traits_of(&s->request)->write && item)
-        capacity_add_write(&end->consumed, &s->route->table, r, true);
+        capacity_add_write(&end->consumed, &s->route->table, r);
     else
         end->consumed.table_mcu += r->consumed_mcu;
 }
@@ -149,21 +149,23 @@ bool transact_find_keys(struct call *c, struct part_end *ends,
     return true;
 }
 
+bool transact_bytes_fit(struct call *c, size_t bytes)
+{
+    return bytes <= TRANSACTION_BYTES_MAX ||
+           call_invalid(c, "Collection size of transaction items exceeds the limit of %d bytes",
+                        TRANSACTION_BYTES_MAX);
+}
+
 bool transact_keys_differ(struct call *c, const struct item_plan *plan)
 {
-    for (uint32_t i = 1; i < plan->count; i++) {
-        for (uint32_t j = 0; j < i; j++) {
-            if (slice_equal(plan->items[i].key, plan->items[j].key))
-                return call_invalid(
-                    c, "Transaction request cannot include multiple operations on one item");
-        }
-    }
-    return true;
+    return items_are_distinct(plan) ||
+           call_invalid(c, "Transaction request cannot include multiple operations on one item");
 }
 
 void transact_write_capacity(struct call *c, const struct part_end *ends)
 {
     const struct item_plan *plan = c->plan;
+    const bool reads = plan->items[0].op == REQUEST_GET;
     if (c->consumed == CONSUMED_NONE)
         return;
     json_member_open(&c->body, "ConsumedCapacity", '[');
@@ -173,7 +175,8 @@ void transact_write_capacity(struct call *c, const struct part_end *ends)
             if (plan->items[k].table == i)
                 capacity_add(&sum, &ends[k].consumed);
         }
-        capacity_write(&c->body, c, &plan->tables[i].route->table, plan->tables[i].name, &sum);
+        capacity_write(&c->body, c, &plan->tables[i].route->table, plan->tables[i].name, &sum,
+                       reads ? "ReadCapacityUnits" : "WriteCapacityUnits");
     }
     json_write_close(&c->body, ']');
 }

@@ -50,6 +50,9 @@ bool transact_refuse(struct call *c, struct part_end *ends, uint32_t index);
 bool transact_find_keys(struct call *c, struct part_end *ends,
                         const struct projection *const shown[]);
 
+/* Refuses more than TRANSACTION_BYTES_MAX bytes. */
+bool transact_bytes_fit(struct call *c, size_t bytes);
+
 /* Refuses keys that occur twice. */
 bool transact_keys_differ(struct call *c, const struct item_plan *plan);
 
@@ -91,7 +94,7 @@ enum transact_step {
 struct transact_write {
     enum transact_step step;
     struct part_end *ends;
-    bool statements; /* the answer has a response for each part */
+    bool statements; /* the answer has an empty list of responses */
     struct transaction_id id;
     uint8_t token[TRANSACTION_TOKEN_SIZE];
     struct slice first; /* struct transaction_part, for the anchor */

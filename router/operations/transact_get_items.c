@@ -17,6 +17,7 @@ enum {
 };
 
 static const struct expression_members MEMBERS = {
+    .idle = true,
     .names = GET_EXPRESSION_ATTRIBUTE_NAMES,
     .expressions = {[PARAMETER_PROJECTION] = GET_PROJECTION_EXPRESSION}};
 
@@ -127,21 +128,45 @@ bool transact_get_reply(struct call *c, struct subrequest *s, const struct reply
     return true;
 }
 
+/* An item that has nothing of what is shown is left out, unlike in GetItem's answer. */
+static void get_write_item(struct call *c, struct slice item, const struct projection *shown)
+{
+    struct buffer *scratch = &c->router->scratch;
+    if (shown != NULL) {
+        buffer_clear(scratch);
+        projection_append(scratch, shown, item);
+        item = buffer_slice(scratch);
+        if (item_count(item) == 0)
+            return;
+    }
+    json_write_key(&c->body, "Item");
+    value_write_item(&c->body, item);
+}
+
 static void get_write_items(struct call *c, const struct transact_get *t)
 {
     json_member_open(&c->body, "Responses", '[');
     for (uint32_t i = 0; i < c->plan->count; i++) {
         json_write_open(&c->body, '{');
         if (t->ends[i].item.size > 0) {
-            json_write_key(&c->body, "Item");
-            if (t->columns)
+            if (t->columns) {
+                json_write_key(&c->body, "Item");
                 statement_write_row(&c->body, t->shown[i], t->ends[i].item);
-            else
-                call_write_item(c, &c->body, t->ends[i].item, t->shown[i]);
+            } else {
+                get_write_item(c, t->ends[i].item, t->shown[i]);
+            }
         }
         json_write_close(&c->body, '}');
     }
     json_write_close(&c->body, ']');
+}
+
+static bool transact_reads_fit(struct call *c, const struct transact_get *t)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < c->plan->count; i++)
+        bytes += t->ends[i].item.size > 0 ? item_size(t->ends[i].item) : 0;
+    return transact_bytes_fit(c, bytes);
 }
 
 bool transact_get_finish(struct call *c)
@@ -163,6 +188,8 @@ bool transact_get_finish(struct call *c)
         get_send(c, !conflicts);
         return true;
     }
+    if (!transact_reads_fit(c, t))
+        return false;
     c->router->counters.transactions_committed++;
     json_write_open(&c->body, '{');
     transact_write_capacity(c, t->ends);

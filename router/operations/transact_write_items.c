@@ -7,7 +7,8 @@
  * others do their parts (engine/node/transactions.h). If a part cannot be prepared, all are dropped. */
 #include <xxhash.h>
 
-#include "engine/item/item.h"
+#include "engine/expression/digest.h"
+#include "engine/item/equal.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/frames.h"
 #include "engine/message/transaction_messages.h"
@@ -45,7 +46,8 @@ static const struct part_kind PART_KINDS[] = {
      CONDITION_CHECK_TABLE_NAME,
      CONDITION_CHECK_KEY,
      CONDITION_CHECK_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
-     {.names = CONDITION_CHECK_EXPRESSION_ATTRIBUTE_NAMES,
+     {.idle = true,
+      .names = CONDITION_CHECK_EXPRESSION_ATTRIBUTE_NAMES,
       .values = CONDITION_CHECK_EXPRESSION_ATTRIBUTE_VALUES,
       .expressions = {[PARAMETER_CONDITION] = CONDITION_CHECK_CONDITION_EXPRESSION}}},
     {TRANSACT_WRITE_ITEM_PUT,
@@ -54,7 +56,8 @@ static const struct part_kind PART_KINDS[] = {
      PUT_TABLE_NAME,
      PUT_ITEM,
      PUT_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
-     {.names = PUT_EXPRESSION_ATTRIBUTE_NAMES,
+     {.idle = true,
+      .names = PUT_EXPRESSION_ATTRIBUTE_NAMES,
       .values = PUT_EXPRESSION_ATTRIBUTE_VALUES,
       .expressions = {[PARAMETER_CONDITION] = PUT_CONDITION_EXPRESSION}}},
     {TRANSACT_WRITE_ITEM_DELETE,
@@ -63,7 +66,8 @@ static const struct part_kind PART_KINDS[] = {
      DELETE_TABLE_NAME,
      DELETE_KEY,
      DELETE_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
-     {.names = DELETE_EXPRESSION_ATTRIBUTE_NAMES,
+     {.idle = true,
+      .names = DELETE_EXPRESSION_ATTRIBUTE_NAMES,
       .values = DELETE_EXPRESSION_ATTRIBUTE_VALUES,
       .expressions = {[PARAMETER_CONDITION] = DELETE_CONDITION_EXPRESSION}}},
     {TRANSACT_WRITE_ITEM_UPDATE,
@@ -72,7 +76,8 @@ static const struct part_kind PART_KINDS[] = {
      UPDATE_TABLE_NAME,
      UPDATE_KEY,
      UPDATE_RETURN_VALUES_ON_CONDITION_CHECK_FAILURE,
-     {.names = UPDATE_EXPRESSION_ATTRIBUTE_NAMES,
+     {.idle = true,
+      .names = UPDATE_EXPRESSION_ATTRIBUTE_NAMES,
       .values = UPDATE_EXPRESSION_ATTRIBUTE_VALUES,
       .expressions = {[PARAMETER_CONDITION] = UPDATE_CONDITION_EXPRESSION,
                       [PARAMETER_UPDATE] = UPDATE_UPDATE_EXPRESSION}}},
@@ -116,23 +121,24 @@ static bool part_read(struct call *c, struct item_plan *plan, const struct json_
         !expressions_encode(&c->bytes, e.condition, &q->condition, f) ||
         !expressions_encode_update(&c->bytes, e.update, &q->update, f))
         return false;
+    q->asked = e.condition;
     q->updated = e.update;
     plan->count++;
     return true;
 }
 
-/* Of what the client asks for, so that a token that is used for something else is known. */
+/* Of the meaning of what the client asks for, so that a token that is used for something else is
+ * known. Many clients write maps in another order when they repeat a request. */
 static uint64_t parts_digest(const struct call *c, const struct item_plan *plan)
 {
     uint64_t digest = plan->count;
     for (uint32_t i = 0; i < plan->count; i++) {
         const struct item_request *q = &plan->items[i];
-        const struct slice parts[] = {plan->tables[q->table].name, span_in(&c->bytes, q->item),
-                                      span_in(&c->bytes, q->condition),
-                                      span_in(&c->bytes, q->update)};
-        digest = XXH3_64bits_withSeed(&(uint8_t){(uint8_t)q->op}, 1, digest);
-        for (size_t k = 0; k < COUNT_OF(parts); k++)
-            digest = XXH3_64bits_withSeed(parts[k].data, parts[k].size, digest + parts[k].size);
+        const struct slice table = plan->tables[q->table].name;
+        const uint64_t parts[] = {(uint64_t)q->op, item_digest(span_in(&c->bytes, q->item)),
+                                  condition_digest(q->asked), update_digest(q->updated)};
+        digest = XXH3_64bits_withSeed(table.data, table.size, digest);
+        digest = XXH3_64bits_withSeed(parts, sizeof parts, digest);
     }
     return digest;
 }
@@ -154,9 +160,7 @@ bool transact_writes_fit(struct call *c, const struct item_plan *plan)
     size_t bytes = 0;
     for (uint32_t i = 0; i < plan->count; i++)
         bytes += plan->items[i].item.size;
-    return bytes <= TRANSACTION_BYTES_MAX ||
-           call_invalid(c, "Collection size of transaction items exceeds the limit of %d bytes",
-                        TRANSACTION_BYTES_MAX);
+    return transact_bytes_fit(c, bytes);
 }
 
 static bool transact_write_begin(struct call *c, const struct json_value m[])
@@ -503,7 +507,7 @@ static void whole_take(struct call *c, struct transact_write *t, struct subreque
     if (judged && r->code == REPLY_OK)
         whole_take_collections(c, t, reply_parts(r)->collections);
     if (judged)
-        capacity_add_write(&t->ends[0].consumed, &s->route->table, r, true);
+        capacity_add_write(&t->ends[0].consumed, &s->route->table, r);
     else if (r->code == REPLY_THROTTLED || r->code == REPLY_STALE_MAP)
         parts_take_alike(c, t, s, r, 0);
     else if (r->code != REPLY_OK)
@@ -623,10 +627,6 @@ static bool write_succeed(struct call *c, const struct transact_write *t)
     }
     if (t->statements) {
         json_member_open(&c->body, "Responses", '[');
-        for (uint32_t i = 0; i < c->plan->count; i++) {
-            json_write_open(&c->body, '{');
-            json_write_close(&c->body, '}');
-        }
         json_write_close(&c->body, ']');
     }
     json_write_close(&c->body, '}');

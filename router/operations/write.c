@@ -172,7 +172,7 @@ bool write_reply(struct call *c, struct subrequest *s, const struct reply *r)
     if (s->request.write.want != WANT_NOTHING && r->item.found)
         write_attributes(c, w, r->item.bytes);
     struct capacity capacity = {0};
-    capacity_add_write(&capacity, t, r, false);
+    capacity_add_write(&capacity, t, r);
     capacity_write_member(&c->body, c, t, &capacity);
     if (w->want_collection && t->whole_collections) {
         json_write_key(&c->body, "ItemCollectionMetrics");

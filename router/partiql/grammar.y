@@ -31,6 +31,8 @@ statement ::= INSERT INTO table VALUE map(M).
     { p->out->verb = STATEMENT_INSERT; literal_item(p, M, &p->out->item); }
 statement ::= UPDATE table alias actions where returning.
     { p->out->verb = STATEMENT_UPDATE; }
+statement ::= FROM table alias where actions returning. /* the same in another order */
+    { p->out->verb = STATEMENT_UPDATE; }
 statement ::= DELETE FROM table alias where returning.
     { p->out->verb = STATEMENT_DELETE; }
 
@@ -160,8 +162,11 @@ expr(A) ::= expr(B) NOT IN LB list(C) RB. [IN]      { A = parse_not(p, parse_in(
 expr(A) ::= expr(B) NOT IN LP list(C) RP. [IN]      { A = parse_not(p, parse_in(p, B, C)); }
 expr(A) ::= expr(B) IS MISSING. [IS]                { A = parse_is_missing(p, B); }
 expr(A) ::= expr(B) IS NOT MISSING. [IS]            { A = parse_not(p, parse_is_missing(p, B)); }
-expr(A) ::= expr(B) IS NULL. [IS]                   { A = parse_is_null(p, B); }
-expr(A) ::= expr(B) IS NOT NULL. [IS]               { A = parse_not(p, parse_is_null(p, B)); }
+expr(A) ::= expr(B) IS type(C). [IS]                { A = parse_is_type(p, B, C); }
+expr(A) ::= expr(B) IS NOT type(C). [IS]            { A = parse_not(p, parse_is_type(p, B, C)); }
+%type type {struct slice}
+type(A) ::= NULL(B).                                { A = B; }
+type(A) ::= ID(B).                                  { A = B; }
 
 %code {
 void parse_run(struct parse *p)

@@ -160,7 +160,7 @@ struct lexer_token lexer_token_at(struct slice s, size_t from)
                is_digit(byte_at(s, from + t.text.size)))
             t.text.size++;
         t.kind = word_kind(t.text);
-    } else if (is_digit(c)) {
+    } else if (is_digit(c) || (c == '.' && is_digit(byte_at(s, from + 1)))) {
         t.text.size = number_end(s, from) - from;
         t.kind = PARTIQL_NUMBER;
     } else if (c == '\'' || c == '"') {

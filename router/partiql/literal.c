@@ -86,6 +86,27 @@ static bool literal_refuse_parameter(struct literal_writer *w, const struct lite
     return false;
 }
 
+/* Whether the exponent, and the scale, which is the digits behind the point less the exponent, have
+ * 32 bits. Otherwise the service cannot read the statement. */
+static bool literal_scale_fits(struct slice token)
+{
+    bool point = false, raised = false, negative = false;
+    int64_t exponent = 0, scale = 0;
+    for (size_t i = 0; i < token.size; i++) {
+        const uint8_t c = token.data[i];
+        point |= c == '.';
+        negative |= c == '-';
+        if (c == 'e' || c == 'E')
+            raised = true;
+        else if (c >= '0' && c <= '9' && raised && exponent <= INT32_MAX)
+            exponent = exponent * 10 + (c - '0');
+        else if (c >= '0' && c <= '9' && point && !raised)
+            scale++;
+    }
+    scale -= negative ? -exponent : exponent;
+    return exponent <= INT32_MAX && scale <= INT32_MAX && scale >= INT32_MIN;
+}
+
 static bool literal_number(struct literal_writer *w, const struct literal_place *at,
                            const struct literal *l)
 {
@@ -95,6 +116,10 @@ static bool literal_number(struct literal_writer *w, const struct literal_place 
     digits[0] = '-';
     memcpy(digits + 1, l->token.data, l->token.size);
     const struct slice text = l->negative ? slice_make(digits, l->token.size + 1) : l->token;
+    if (!literal_scale_fits(l->token)) {
+        parse_syntax_error(w->p, LEXER_BAD);
+        return false;
+    }
     const bool read = value_read_digits(text, &n, &fault);
     if (read)
         item_number(&w->w, &n);

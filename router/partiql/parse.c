@@ -210,6 +210,11 @@ struct condition *parse_call(struct parse *p, struct slice name, struct conditio
 struct condition *parse_compare(struct parse *p, enum token_kind op, struct condition *left,
                                 struct condition *right)
 {
+    const bool held = op == TOKEN_EQ && left->kind == CONDITION_FUNCTION &&
+                      !slice_is(left->name, "size") && right->kind == CONDITION_VALUE &&
+                      right->value.type == ATTR_BOOL && right->value.body.data[0] != 0;
+    if (held) /* function(..) = true */
+        return left;
     struct condition *c = parse_node(p, CONDITION_COMPARE);
     c->op = op;
     condition_add(c, parse_operand_node(p, left));
@@ -274,13 +279,26 @@ struct condition *parse_is_missing(struct parse *p, struct condition *of)
     return parse_function(p, "attribute_not_exists", of);
 }
 
-/* Of the type NULL. What is missing is not. */
-struct condition *parse_is_null(struct parse *p, struct condition *of)
+/* What is missing is of no type. */
+struct condition *parse_is_type(struct parse *p, struct condition *of, struct slice type)
 {
+    static const struct {
+        const char *word;
+        const char *type;
+    } TYPES[] = {{"NULL", "NULL"}, {"STRING", "S"}, {"BOOL", "BOOL"}};
+    size_t i = 0;
+    while (i < COUNT_OF(TYPES) &&
+           !(type.size == strlen(TYPES[i].word) &&
+             strncasecmp((const char *)type.data, TYPES[i].word, type.size) == 0))
+        i++;
+    if (i == COUNT_OF(TYPES)) {
+        parse_end(p, "Expected type name");
+        return of;
+    }
     struct condition *c = parse_function(p, "attribute_type", of);
-    struct condition *type = parse_node(p, CONDITION_VALUE);
-    type->value = (struct attr){ATTR_STRING, slice_of("NULL")};
-    condition_add(c, type);
+    struct condition *name = parse_node(p, CONDITION_VALUE);
+    name->value = (struct attr){ATTR_STRING, slice_of(TYPES[i].type)};
+    condition_add(c, name);
     return c;
 }
 

@@ -113,7 +113,7 @@ struct condition *parse_chain(struct parse *p, enum condition_kind kind, struct 
                               struct condition *right);
 struct condition *parse_not(struct parse *p, struct condition *of);
 struct condition *parse_is_missing(struct parse *p, struct condition *of);
-struct condition *parse_is_null(struct parse *p, struct condition *of);
+struct condition *parse_is_type(struct parse *p, struct condition *of, struct slice type);
 
 /* ---- updates ---- */
 

@@ -23,13 +23,12 @@ void items_begin(struct call *c, struct item_plan *p)
                             p->lenient ? &p->tables[i].absent : NULL);
 }
 
-/* Comparing all pairs is fast: a batch has at most 100 keys. */
-static bool items_differ(struct call *c, const struct item_plan *p)
+bool items_are_distinct(const struct item_plan *p)
 {
     for (uint32_t i = 1; i < p->count; i++) {
-        for (uint32_t j = 0; j < i; j++) {
+        for (uint32_t j = 0; j < i && p->items[i].key.size > 0; j++) {
             if (slice_equal(p->items[i].key, p->items[j].key))
-                return call_invalid(c, "Provided list of item keys contains duplicates");
+                return false;
         }
     }
     return true;
@@ -78,8 +77,8 @@ bool items_ready(struct call *c)
         if (!items_find(c, i))
             return false;
     }
-    if (p->batch && !items_differ(c, p))
-        return false;
+    if (p->batch && !items_are_distinct(p))
+        return call_invalid(c, "%s", ITEMS_REPEATED);
     for (uint32_t i = 0; i < p->count; i++)
         items_send(c, i);
     return true;

@@ -6,6 +6,8 @@
 
 #include "router/operations/operation.h"
 
+#define ITEMS_REPEATED "Provided list of item keys contains duplicates"
+
 struct item_table {
     struct slice name;                   /* lends from the call's arena */
     const struct projection *projection; /* what answers show of items; NULL: all */
@@ -19,14 +21,15 @@ struct item_request {
     struct span item;   /* in call->bytes: the item to put, or the key, encoded as an item */
     bool consistent;    /* for reads */
     /* for writes */
-    struct span condition;        /* in call->bytes: a program; size 0: no condition */
-    struct span update;           /* in call->bytes: a program; size 0: no change */
-    const struct update *updated; /* its tree, to check its paths; NULL: no update */
-    enum write_want want;         /* the item that the reply must have */
-    bool want_failed;             /* if the condition fails, the reply must have the item */
-    bool inserts;                 /* PUT: the condition is that there is no such item */
-    struct slice key;             /* the storage key; set by the plan */
-    struct slice home;            /* of a part of a transaction: where the item is */
+    struct span condition;         /* in call->bytes: a program; size 0: no condition */
+    const struct condition *asked; /* its tree */
+    struct span update;            /* in call->bytes: a program; size 0: no change */
+    const struct update *updated;  /* its tree, to check its paths; NULL: no update */
+    enum write_want want;          /* the item that the reply must have */
+    bool want_failed;              /* if the condition fails, the reply must have the item */
+    bool inserts;                  /* PUT: the condition is that there is no such item */
+    struct slice key;              /* the storage key; set by the plan */
+    struct slice home;             /* of a part of a transaction: where the item is */
     struct slice limiter; /* UPDATE: a limiter's command; in the call's arena; empty: none */
     struct slice limited; /* its key, encoded as an item, in place of `item` */
 };
@@ -49,6 +52,9 @@ struct item_plan *item_plan_create(struct call *c, uint32_t tables, uint32_t ite
 void items_begin(struct call *c, struct item_plan *p);
 /* Of one item: finds its storage key, or refuses a key that does not fit its table. */
 bool items_find(struct call *c, uint32_t index);
+/* Whether no storage key occurs twice. An item without one does not count. Comparing all pairs is
+ * fast: a request has at most 100 items. */
+bool items_are_distinct(const struct item_plan *p);
 /* Of one item: sends its request. */
 void items_send(struct call *c, uint32_t index);
 /* `ready`: sends all requests, or refuses a key that does not fit its table. A reply belongs to

@@ -28,7 +28,7 @@ class PartiqlSuite(Suite):
 
     def run_one(self, statement, *parameters, **more):
         """Reads of the table see what was written before."""
-        if statement.startswith("SELECT") and '"by-g"' not in statement:
+        if statement.startswith("SELECT") and '"by-g"' not in statement and '"by-many"' not in statement:
             more = {"ConsistentRead": True, **more}
         return send("ExecuteStatement", self.members(statement, parameters, more))
 
@@ -411,11 +411,21 @@ class ReadsTest(PartiqlSuite):
             self.assertEqual(self.pages("SELECT * FROM {t} WHERE p = 'a' ORDER BY s DESC", limit),
                              ["a5", "a4", "a3", "a2", "a1"])
 
+    def test_an_empty_range_hides_no_overlap(self):
+        overlap = "Overlapping conditions with range keys are not supported in where clause"
+        ranges = "SELECT * FROM {t} WHERE (p = 'a' AND s >= '1' AND s < '5') OR (p = 'a' AND s > '3' AND s < '2')"
+        self.refused(overlap, ranges + " OR (p = 'a' AND s >= '2' AND s < '3')")
+        self.assertEqual(self.pages(ranges + " ORDER BY s", 2), ["a1", "a2", "a3", "a4"])
+        self.assertEqual(self.items("SELECT * FROM {t} WHERE p = 'a' AND s > '3' AND s < '2'"), [])
+
     def test_a_token_of_another_statement_is_refused(self):
         message = "The NextToken is invalid, or belongs to another statement"
         statement = "SELECT * FROM {t} WHERE p = ? AND s > '1'"
         token = self.done(statement, s("a"), Limit=1)["NextToken"]
         self.assertEqual(len(self.items(statement, s("a"), NextToken=token)), 3)
+        nested = "SELECT * FROM {t} WHERE p = 'a' AND x <> ?"
+        token_of_map = self.done(nested, {"M": {"a": n(1), "b": {"SS": ["x", "y"]}}}, Limit=1)["NextToken"]
+        self.done(nested, {"M": {"b": {"SS": ["y", "x"]}, "a": n("1.0")}}, NextToken=token_of_map)
         for other, parameter in ((statement, s("b")), (statement + " ", s("a")),
                                  ("SELECT * FROM {t} WHERE p = ? AND s = '1'", s("a"))):
             self.refused(message, other, parameter, NextToken=token)
@@ -437,6 +447,30 @@ class TextTest(PartiqlSuite):
                           "SELECT note FROM {t} WHERE p = 'text' AND s = '1' AND note = 'a--b /*c*/'; -- done",
                           "  select\t*\r\nfrom {t} where \"p\" = 'text' AND s='1' ;"):
             until(self, lambda statement=statement: len(self.items(statement)) == 1, statement)
+
+    def test_an_update_may_begin_with_from(self):
+        self.put("ff", a=n(1), b=s("b"))
+        for statement in ("FROM {t} WHERE p = 'ff' AND s = '1' AND a = 1 SET c = 1, a = a + 1 REMOVE b RETURNING ALL NEW *",
+                          "from {t} where p = 'ff' and s = ? set c = ? returning all new *"):
+            got = self.items(statement, *([s("1"), n(2)] if "?" in statement else []))
+        self.assertEqual(got, [{"p": s("ff"), "s": s("1"), "a": n(2), "c": n(2)}])
+        self.refused("The conditional request failed", "FROM {t} WHERE p = 'ff-none' AND s = '1' SET c = 1",
+                     kind="ConditionalCheckFailedException")
+        self.refused(MALFORMED + "Unexpected token after expression", "FROM {t} WHERE p = 'ff' AND s = '1'")
+
+    def test_types_functions_and_numbers_as_the_service_takes_them(self):
+        self.put("types", a=n("7.3"), t=s("x"), f={"BOOL": False}, z={"NULL": True})
+        where = "SELECT s FROM {t} WHERE p = 'types' AND "
+        for condition, count in (
+                ("t IS STRING", 1), ("a is string", 0), ("f IS BOOL", 1), ("t IS NOT BOOL", 1), ("z IS NULL", 1),
+                ("attribute_exists(t) = true", 1), ("begins_with(t, 'y') = TRUE", 0), ("a = .73e1", 1), ("a = -.73e1", 0)):
+            self.assertEqual(len(self.items(where + condition)), count, condition)
+        self.done("INSERT INTO {t} VALUE {'p': 'types', 's': '2', 'a': .7325e1}")
+        self.assertEqual(self.get("types", "2")["a"], n("7.325"))
+        for number in ("1e2147483648", "1e-99999999999", "1.5e-2147483647"):
+            self.refused(MALFORMED, where + "a = " + number)
+        self.refused("Number overflow. Attempting to store a number with magnitude larger than supported range under root",
+                     where + "a = 1e2147483647")
 
     def test_malformed_statements(self):
         after, term = "Unexpected token after expression", "Unexpected term"
@@ -502,9 +536,10 @@ class BatchTest(PartiqlSuite):
         return [r["Error"]["Code"] if "Error" in r else None for r in self.batch(*statements)["Responses"]]
 
     def test_reads(self):
-        self.put("ra", v=n(1), m={"M": {"k": s("x")}})
+        for p in ("ra", "ra-too"):
+            self.put(p, v=n(1), m={"M": {"k": s("x")}})
         answer = self.batch(("SELECT * FROM {t} WHERE p = ? AND s = ?", s("ra"), s("1")),
-                            "SELECT v, m.k FROM {t} WHERE p IN ['ra'] AND s = '1'",
+                            "SELECT v, m.k FROM {t} WHERE p IN ['ra-too'] AND s = '1'",
                             "SELECT * FROM {t} WHERE p = 'none' AND s = '1'", ReturnConsumedCapacity="TOTAL")
         self.assertEqual(answer["Responses"], [
             {"TableName": self.table, "Item": {"p": s("ra"), "s": s("1"), "v": n(1), "m": {"M": {"k": s("x")}}}},
@@ -519,22 +554,24 @@ class BatchTest(PartiqlSuite):
                             good + " AND v = 1", 'SELECT * FROM {t}."x" WHERE p = \'rb\' AND s = \'1\'',
                             "SELECT * FROM \"%s\" WHERE p = 'x'" % slipped, good + " AND p = 'other'",
                             "EXISTS(" + good + " AND v IS MISSING)")
-        def error(code, text, table=True):
-            return {"Error": {"Code": code, "Message": text}, **({"TableName": self.table} if table else {})}
+        def error(code, text):
+            return {"Error": {"Code": code, "Message": text}}
         self.assertEqual(answer["Responses"][0]["Item"]["p"], s("rb"))
         self.assertEqual(answer["Responses"][1:], [
-            error("ValidationError", MALFORMED + "Expected data manipulation", False), error("ValidationError", key),
+            error("ValidationError", MALFORMED + "Expected data manipulation"), error("ValidationError", key),
             error("ValidationError", key), error("ValidationError", key),
-            error("ResourceNotFound", "Requested resource not found", False), error("ValidationError", key),
-            error("ValidationError", "EXISTS can only be used in ExecuteTransaction write requests.", False)])
+            error("ResourceNotFound", "Requested resource not found"), error("ValidationError", key),
+            error("ValidationError", "EXISTS can only be used in ExecuteTransaction write requests.")])
 
     def test_writes(self):
         self.put("wa", v=n(1))
         self.put("wb", v=n(1))
+        self.put("wd", v=n(1))
+        self.put("we")
         answer = self.batch("INSERT INTO {t} VALUE {'p': 'wc', 's': '1'}",
                             "UPDATE {t} SET v = 2 WHERE p = 'wa' AND s = '1' RETURNING MODIFIED NEW *",
                             "DELETE FROM {t} WHERE p = 'wb' AND s = '1' RETURNING ALL OLD *",
-                            "UPDATE {t} REMOVE none WHERE p = 'wa' AND s = '1' RETURNING MODIFIED NEW *",
+                            "UPDATE {t} REMOVE none WHERE p = 'wd' AND s = '1' RETURNING MODIFIED NEW *",
                             ReturnConsumedCapacity="INDEXES")
         self.assertEqual(answer["Responses"], [
             {"TableName": self.table}, {"TableName": self.table, "Item": {"v": n(2)}},
@@ -542,18 +579,27 @@ class BatchTest(PartiqlSuite):
         self.assertEqual(answer["ConsumedCapacity"][0]["Table"], {"CapacityUnits": 4.0})
         self.assertEqual(self.errors("INSERT INTO {t} VALUE {'p': 'wc', 's': '1'}",
                                      "UPDATE {t} SET v = 3 WHERE p = 'wa' AND s = '1' AND v = 9",
-                                     "UPDATE {t} SET v = 3 WHERE p = 'wa'", "UPDATE {t} SET v = 4 WHERE p = 'wa' AND s = '1'",
-                                     "UPDATE {t} SET v = x + 1 WHERE p = 'wc' AND s = '1'"),
+                                     "UPDATE {t} SET v = 3 WHERE p = 'wa'", "UPDATE {t} SET v = 4 WHERE p = 'wd' AND s = '1'",
+                                     "UPDATE {t} SET v = x + 1 WHERE p = 'we' AND s = '1'"),
                          ["DuplicateItem", "ConditionalCheckFailed", "ValidationError", None, "ValidationError"])
-        self.assertEqual(self.get("wa")["v"], n(4))
+        self.assertEqual((self.get("wa")["v"], self.get("wd")["v"]), (n(2), n(4)))
         status, answer = send("BatchExecuteStatement", {"Statements": [{
             **self.members("UPDATE {t} SET v = 3 WHERE p = 'wa' AND s = '1' AND v = 9", (), {}),
             "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}]})
-        self.assertEqual((status, answer["Responses"][0]["Error"]["Item"]["v"]), (200, n(4)))
+        self.assertEqual((status, answer["Responses"][0]["Error"]["Item"]["v"]), (200, n(2)))
+        self.assertEqual(answer["Responses"][0]["TableName"], self.table)
+
+    def test_an_item_occurs_once(self):
+        repeated = "Provided list of item keys contains duplicates"
+        for statements in (["SELECT * FROM {t} WHERE p = 'x' AND s = '1'"] * 2,
+                           ["INSERT INTO {t} VALUE {'p': 'x', 's': '1'}", "DELETE FROM {t} WHERE p = 'x' AND s = '1'"]):
+            status, answer = send("BatchExecuteStatement", {"Statements": [self.members(x, (), {}) for x in statements]})
+            self.assertEqual((status, answer.get("message")), (400, repeated))
+        self.assertIsNone(self.get("x"))
 
     def test_bounds(self):
         one = "SELECT * FROM {t} WHERE p = 'a' AND s = '1'"
-        self.batch(*[one] * 25)
+        self.batch(*("SELECT * FROM {t} WHERE p = 'a' AND s = '%d'" % i for i in range(25)))
         for count in (0, 26):
             status, answer = send("BatchExecuteStatement", {"Statements": [self.members(one, (), {})] * count})
             self.assertEqual((status, answer["__type"].split("#")[1]), (400, "ValidationException"))
@@ -591,7 +637,8 @@ class TransactionTest(PartiqlSuite):
                                "SELECT m.k FROM {t} WHERE p = 'ta' AND s = '2'", ReturnConsumedCapacity="TOTAL")
         self.assertEqual(answer["Responses"], [{"Item": {"p": s("ta"), "s": s("1"), "v": n(1), "m": {"M": {"k": s("x")}}}},
                                                {}])
-        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 4.0}])
+        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 4.0,
+                                                       "ReadCapacityUnits": 4.0}])
         self.assertEqual(self.together("SELECT m.k FROM {t} WHERE (s IN ['1']) AND p = 'ta'")["Responses"],
                          [{"Item": {"k": s("x")}}])
 
@@ -621,8 +668,9 @@ class TransactionTest(PartiqlSuite):
                                "UPDATE {t} SET v = v + 1 WHERE p = 'tb' AND s = '1' AND v = 1",
                                "DELETE FROM {t} WHERE p = 'tc' AND s = '1'",
                                "DELETE FROM {t} WHERE p = 'none' AND s = '1'", ReturnConsumedCapacity="TOTAL")
-        self.assertEqual(answer["Responses"], [{}, {}, {}, {}])
-        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 8.0}])
+        self.assertEqual(answer["Responses"], [])
+        self.assertEqual(answer["ConsumedCapacity"],
+                         [{"TableName": self.table, "CapacityUnits": 8.0, "WriteCapacityUnits": 8.0}])
         self.assertEqual((self.get("tb")["v"], self.get("tc"), self.get("td")["p"]), (n(2), None, s("td")))
 
     def test_writes_that_are_canceled(self):
@@ -667,6 +715,9 @@ class TransactionTest(PartiqlSuite):
         for _ in range(3):
             self.together(update, ClientRequestToken=token)
         self.assertEqual(self.get("th")["v"], n(2))
+        insert, maps = "INSERT INTO {t} VALUE {'p': 'ti', 's': '1', 'm': ?}", "maps-" + self.table[:20]
+        self.together((insert, {"M": {"a": n(1), "b": n(2)}}), ClientRequestToken=maps)
+        self.together((insert, {"M": {"b": n(2), "a": n(1)}}), ClientRequestToken=maps)
         status, answer = self.transact(update.replace("+ 1", "+ 2"), ClientRequestToken=token)
         self.assertEqual((status, answer["__type"].split("#")[1]), (400, "IdempotentParameterMismatchException"))
 
@@ -690,7 +741,9 @@ class IndexTest(PartiqlSuite):
                 {"AttributeName": "p", "KeyType": "HASH"}, {"AttributeName": "n", "KeyType": "RANGE"}]}],
             "GlobalSecondaryIndexes": [{"IndexName": "by-g", "Projection": {
                 "ProjectionType": "INCLUDE", "NonKeyAttributes": ["shown"]}, "KeySchema": [
-                {"AttributeName": "g", "KeyType": "HASH"}, {"AttributeName": "n", "KeyType": "RANGE"}]}]})
+                {"AttributeName": "g", "KeyType": "HASH"}, {"AttributeName": "n", "KeyType": "RANGE"}]},
+                {"IndexName": "by-many", "Projection": {"ProjectionType": "KEYS_ONLY"}, "KeySchema": [
+                    {"AttributeName": "g", "KeyType": "HASH"}, {"AttributeName": "n", "KeyType": "HASH"}]}]})
         assert status == 200, answer
 
     def setUp(self):
@@ -726,6 +779,14 @@ class IndexTest(PartiqlSuite):
                     break
                 token = {"NextToken": answer["NextToken"]}
             self.assertEqual(sorted(found), list("123456"), statement)
+
+    def test_indexes_with_keys_of_several_attributes_are_not_read(self):
+        text = "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys."
+        for where in ("", " WHERE g = 'g1'", " WHERE g = 1"):
+            self.refused(text, 'SELECT s FROM {t}."by-many"' + where)
+        status, answer = send("BatchExecuteStatement", {"Statements": [
+            self.members('SELECT s FROM {t}."by-many" WHERE g = \'g1\'', (), {})]})
+        self.assertEqual((status, answer["Responses"][0]["Error"]["Message"]), (200, text))
 
     def test_reads_by_indexes_that_are_refused(self):
         self.refused("Strongly consistent read is not supported on Global Secondary Indexes",

@@ -125,6 +125,33 @@ class TransactionTest(Transactions):
             self.done(self.add("alone", 1), **one)
         self.assertEqual(self.value("alone"), 1)
 
+    def test_a_token_is_of_what_is_asked_not_of_the_order_in_which_it_is_written(self):
+        """Many clients write maps in another order when they repeat a request."""
+        def part(turn):
+            def ordered(pairs):
+                return dict(pairs[::turn])
+            nested = {"M": ordered([("a", {"SS": ["x", "y"][::turn]}), ("b", n("1.0" if turn > 0 else "1"))])}
+            return {"Put": {"TableName": self.table, "Item": ordered([("p", s("order")), ("v", nested), ("w", n(1))]),
+                            "ConditionExpression": "attribute_not_exists(p) OR v <> :v",
+                            "ExpressionAttributeValues": {":v": nested}}}
+
+        def change(turn):
+            return {"Update": {**self.key("order-too"), "UpdateExpression": "SET v = :v",
+                               "ExpressionAttributeValues": {":v": {"NS": ["1", "2", "3"][::turn]}}}}
+        token = {"ClientRequestToken": "order-" + self.table[:20]}
+        self.done(part(1), change(1), **token)
+        self.done(part(-1), change(-1), **token)
+        other = part(1)
+        other["Put"]["Item"]["v"] = {"L": [n(1), n(2)]}
+        status, answer = self.write(other, change(1), **token)
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, MISMATCH))
+        lists = {"ClientRequestToken": "lists-" + self.table[:20]}
+        del other["Put"]["ConditionExpression"], other["Put"]["ExpressionAttributeValues"]
+        self.done(other, **lists)
+        other["Put"]["Item"]["v"] = {"L": [n(2), n(1)]}
+        status, answer = self.write(other, **lists)
+        self.assertEqual((status, answer["__type"].split("#")[1]), (400, MISMATCH))
+
     def test_a_token_of_a_cancelled_transaction_may_be_used_again(self):
         token = {"ClientRequestToken": "again-" + self.table[:20]}
         parts = [self.put("again", 1, ConditionExpression="attribute_not_exists(p)"), self.put("again-too", 1)]
@@ -138,11 +165,13 @@ class TransactionTest(Transactions):
 
     def test_transactions_cost_twice(self):
         answer = self.done(self.put("cost", 1), self.put("cost-too", 1), ReturnConsumedCapacity="TOTAL")
-        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 4.0}])
-        status, answer = send("TransactGetItems", {"ReturnConsumedCapacity": "TOTAL", "TransactItems": [
-            {"Get": self.key("cost")}, {"Get": self.key("cost-none")}]})
-        self.assertEqual((status, answer["ConsumedCapacity"]),
-                         (200, [{"TableName": self.table, "CapacityUnits": 4.0}]))
+        self.assertEqual(answer["ConsumedCapacity"],
+                         [{"TableName": self.table, "CapacityUnits": 4.0, "WriteCapacityUnits": 4.0}])
+        units = {"CapacityUnits": 4.0, "ReadCapacityUnits": 4.0}
+        for asked, told in (("TOTAL", {}), ("INDEXES", {"Table": units})):
+            status, answer = send("TransactGetItems", {"ReturnConsumedCapacity": asked, "TransactItems": [
+                {"Get": self.key("cost")}, {"Get": self.key("cost-none")}]})
+            self.assertEqual((status, answer["ConsumedCapacity"]), (200, [{"TableName": self.table, **units, **told}]))
 
     # ---- what is refused ----
 
@@ -170,6 +199,18 @@ class TransactionTest(Transactions):
         status, answer = send("TransactGetItems", {"TransactItems": [
             {"Get": {**self.key("shown"), "ProjectionExpression": "#b", "ExpressionAttributeNames": {"#b": "b"}}}]})
         self.assertEqual((status, answer["Responses"]), (200, [{"Item": {"b": n(2)}}]))
+        status, answer = send("TransactGetItems", {"TransactItems": [
+            {"Get": {**self.key("shown"), "ProjectionExpression": "absent"}}]})
+        self.assertEqual((status, answer["Responses"]), (200, [{}]))
+
+    def test_names_and_values_without_an_expression_are_ignored(self):
+        idle = {"ExpressionAttributeNames": {"#a": "a"}}
+        values = {"ExpressionAttributeValues": {":a": n(1)}}
+        self.done(self.put("idle", 1, **idle, **values), self.delete("idle-too", **idle, **values))
+        status, answer = send("TransactGetItems", {"TransactItems": [{"Get": {**self.key("idle"), **idle}}]})
+        self.assertEqual((status, answer["Responses"]), (200, [{"Item": {"p": s("idle"), "v": n(1)}}]))
+        self.bad("TransactWriteItems", "Value provided in ExpressionAttributeNames unused in expressions: keys: {#a}",
+                 TransactItems=[self.put("idle", 1, ConditionExpression="attribute_exists(p)", **idle)])
 
     def test_each_kind_of_part_takes_names_values_and_conditions(self):
         client = boto()
@@ -192,13 +233,15 @@ class TransactionTest(Transactions):
         self.assertEqual(reasons[2]["Item"], {"p": s("kind-delete"), "v": n(5)})
         answer = client.transact_write_items(TransactItems=parts(5), ReturnConsumedCapacity="TOTAL",
                                              ReturnItemCollectionMetrics="SIZE", ClientRequestToken=new_name()[:36])
-        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 8.0}])
+        self.assertEqual(answer["ConsumedCapacity"],
+                         [{"TableName": self.table, "CapacityUnits": 8.0, "WriteCapacityUnits": 8.0}])
         self.assertEqual(answer["ItemCollectionMetrics"], {})
         answer = client.transact_get_items(ReturnConsumedCapacity="TOTAL", TransactItems=[
             {"Get": {**self.key("kind-" + kind), "ProjectionExpression": "#v", **names}}
             for kind in ("put", "check", "delete", "update")])
         self.assertEqual(answer["Responses"], [{"Item": {"v": n(5)}}, {"Item": {"v": n(5)}}, {}, {"Item": {"v": n(10)}}])
-        self.assertEqual(answer["ConsumedCapacity"], [{"TableName": self.table, "CapacityUnits": 8.0}])
+        self.assertEqual(answer["ConsumedCapacity"],
+                         [{"TableName": self.table, "CapacityUnits": 8.0, "ReadCapacityUnits": 8.0}])
 
     def test_boto_names_the_reasons(self):
         self.done(self.put("boto", 1))
@@ -220,6 +263,10 @@ class TransactionTest(Transactions):
         self.assertIn("limit of 4194304 bytes", answer["message"])
         reads = {"TransactItems": [{"Get": {**table, "Key": {"p": s("large-%d" % i)}}} for i in range(10)]}
         until(self, lambda: send("TransactGetItems", reads)[0] == 200, "there are units to read them")
+        until(self, lambda: send("PutItem", {**table, "Item": {"p": s("more"), "b": s(body)}})[0] == 200, "one more")
+        reads["TransactItems"].append({"Get": {**table, "Key": {"p": s("more")}}})
+        until(self, lambda: "limit of 4194304 bytes" in send("TransactGetItems", reads)[1].get("message", ""),
+              "they are too much to read")
 
     def test_a_plain_write_meets_a_transaction_or_is_done(self):
         self.done(self.put("met", 0), self.put("met-too", 0))
@@ -342,8 +389,9 @@ class IndexedTest(Transactions):
                            ReturnConsumedCapacity="INDEXES", ReturnItemCollectionMetrics="SIZE")
         count = len(keys)
         self.assertEqual(answer["ConsumedCapacity"], [{
-            "TableName": self.table, "CapacityUnits": 5.0 * count, "Table": {"CapacityUnits": 2.0 * count},
-            "LocalSecondaryIndexes": {"by-l": {"CapacityUnits": 2.0 * count}},
+            "TableName": self.table, "CapacityUnits": 4.0 * count, "WriteCapacityUnits": 4.0 * count,
+            "Table": {"CapacityUnits": 2.0 * count, "WriteCapacityUnits": 2.0 * count},
+            "LocalSecondaryIndexes": {"by-l": {"CapacityUnits": 1.0 * count}},
             "GlobalSecondaryIndexes": {"by-g": {"CapacityUnits": 1.0 * count}}}])
         partitions = sorted({p for p, _ in keys})
         metrics = answer["ItemCollectionMetrics"][self.table]

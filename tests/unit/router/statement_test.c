@@ -146,6 +146,9 @@ TEST(operators_bind_as_in_sql)
                  "(and (attribute_not_exists a) (not (attribute_not_exists b)))");
     expect_where("a IS NULL OR b IS NOT NULL",
                  "(or (attribute_type a 'NULL') (not (attribute_type b 'NULL')))");
+    expect_where("a IS string OR b IS NOT Bool",
+                 "(or (attribute_type a 'S') (not (attribute_type b 'BOOL')))");
+    expect_where("attribute_exists(a) = true AND a = .5e1", "(and (attribute_exists a) (= a 5))");
     expect_where("Begins_With(a, 'x') AND SIZE(b) < size(c)",
                  "(and (begins_with a 'x') (< (size b) (size c)))");
     expect_where("a = - - 1 AND b > + 2", "(and (= a 1) (> b 2))");
