@@ -518,33 +518,21 @@ TEST(insights_of_an_index_are_off)
 /* The row is read at one moment, its item at a later one. */
 TEST(an_item_that_lost_its_row_since_is_not_shown)
 {
+    static const char TABLE[] =
+        "{\"TableName\":\"notes\",\"BillingMode\":\"PAY_PER_REQUEST\",\"AttributeDefinitions\":["
+        "{\"AttributeName\":\"h\",\"AttributeType\":\"S\"},"
+        "{\"AttributeName\":\"r\",\"AttributeType\":\"S\"},"
+        "{\"AttributeName\":\"l\",\"AttributeType\":\"S\"}],\"KeySchema\":["
+        "{\"AttributeName\":\"h\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"r\",\"KeyType\":\"RANGE\"}],\"LocalSecondaryIndexes\":["
+        "{\"IndexName\":\"by-l\",\"Projection\":{\"ProjectionType\":\"KEYS_ONLY\"},\"KeySchema\":["
+        "{\"AttributeName\":\"h\",\"KeyType\":\"HASH\"},"
+        "{\"AttributeName\":\"l\",\"KeyType\":\"RANGE\"}]}]}";
     static const char QUERY[] =
         "{\"TableName\":\"notes\",\"IndexName\":\"by-l\",\"Select\":\"ALL_ATTRIBUTES\","
         "\"KeyConditionExpression\":\"h = :h AND l = :l\",\"ExpressionAttributeValues\":{"
         "\":h\":{\"S\":\"a\"},\":l\":{\"S\":\"c\"}},\"ConsistentRead\":true}";
-    const struct fake_answer made = fake_call(
-        &f, "CreateTable",
-        "{\"TableName\":\"notes\"," ON_DEMAND
-        ",\"KeySchema\":[" KEY("h", "HASH") "," KEY("r", "RANGE") "],\"AttributeDefinitions\":"
-                                                                  "[" DEFINE("h", "S") "," DEFINE("r", "S") "," DEFINE(
-                                                                      "l",
-                                                                      "S") "],"
-                                                                           "\"LocalSecondaryIndexes"
-                                                                           "\":[" INDEX("by-l",
-                                                                                        KEY("h", "H"
-                                                                                                 "A"
-                                                                                                 "S"
-                                                                                                 "H") "," KEY(
-                                                                                            "l",
-                                                                                            "RANG"
-                                                                                            "E"),
-                                                                                        ",\"Project"
-                                                                                        "ion\":{"
-                                                                                        "\"Projecti"
-                                                                                        "onType\":"
-                                                                                        "\"KEYS_"
-                                                                                        "ONLY\"}") "]}");
-    assert_int_equal(made.status, 200);
+    assert_int_equal(fake_call(&f, "CreateTable", TABLE).status, 200);
     fake_open(&f, 2);
     for (int moves = 0; moves <= 1; moves++) {
         expect_call(&f, "PutItem", NOTE("c"), 200, "{}");
