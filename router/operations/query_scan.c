@@ -376,10 +376,11 @@ static bool page_row_holds(const struct page *p, const struct page_row *row)
 {
     const struct index *x = p->plan.index;
     struct attr values[2 * INDEX_KEYS_MAX];
+    struct steps steps = steps_begin(0); /* keys are scalars: nothing is hashed */
     if (!row->found || index_keys_of(x, row->item, values) != INDEX_KEYS_WHOLE)
         return false;
     for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++) {
-        if (!attr_equal(&values[i], &row->key.index[i]))
+        if (!attr_equal(&values[i], &row->key.index[i], &steps))
             return false;
     }
     return true;
