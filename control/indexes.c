@@ -6,13 +6,14 @@ enum {
     CAUGHT_UP_S = 10 /* without a refusal */
 };
 
-static void indexes_tell_behind(struct controller *c, const struct table *t, struct watched *w)
+/* False: the next report names the index. */
+static bool indexes_tell_behind(struct controller *c, const struct table *t, struct watched *w)
 {
     struct decision d = {0};
     const struct index_refusal *r = &w->load->index_refusal;
     const struct index *x = index_set_find_table(t->index_set, r->index);
     if (x == NULL)
-        return; /* the next report names an index that is there */
+        return false;
     control_tell(c, &d, EVENT_INDEX_BEHIND, t, w->load->partition,
                  "writes are refused: index %.*s is behind, because its partition %u %s%s",
                  TEXT_OF(x->name), r->partition,
@@ -20,6 +21,7 @@ static void indexes_tell_behind(struct controller *c, const struct table *t, str
                  r->reason == ADMIT_OK ? "" : admit_reason_name((enum admit_reason)r->reason));
     control_decide(c, CATALOG_EVENT, &d);
     w->index_told = true;
+    return true;
 }
 
 static void indexes_tell_caught_up(struct controller *c, const struct table *t, struct watched *w)
@@ -39,10 +41,10 @@ static void indexes_look_at(struct controller *c, struct watched *w)
         w->index_refused_at = c->now;
     if (t == NULL || !control_has_room(c))
         return;
-    if (refused > w->index_refused && !w->index_told)
-        indexes_tell_behind(c, t, w);
-    else if (w->index_told &&
-             !instant_before(c->now, instant_add_ms(w->index_refused_at, CAUGHT_UP_S * 1000)))
+    if (refused > w->index_refused && !w->index_told && !indexes_tell_behind(c, t, w))
+        return;
+    if (w->index_told &&
+        !instant_before(c->now, instant_add_ms(w->index_refused_at, CAUGHT_UP_S * 1000)))
         indexes_tell_caught_up(c, t, w);
     w->index_refused = refused;
 }

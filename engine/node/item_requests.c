@@ -385,14 +385,13 @@ static void items_of_rows(struct node_env *env, const struct request *q, struct 
     *hi = arena_copy(&env->lent, buffer_slice(&env->scratch));
 }
 
-/* A filter costs too many steps on an item. */
+/* A filter costs too many steps on an item. No other fault of an expression can be that of a range, so
+ * the answer does not tell which. */
 static void items_refuse_costly(struct requests *requests, const struct operation *o, int64_t mcu)
 {
     struct reply *r = env_reply(requests->env, o, REPLY_UPDATE_FAILED);
     r->verdict = o->verdict;
     r->consumed_mcu = mcu;
-    r->kind = ANSWER_ITEM;
-    r->item.fault = UPDATE_TOO_COSTLY;
 }
 
 void requests_range(struct requests *requests, struct operation *o)

@@ -217,6 +217,16 @@ static bool refuse_condition(struct call *c, const struct subrequest *s, const s
     return false;
 }
 
+/* A range has no fault but that its filter is too costly. */
+static bool refuse_update(struct call *c, const struct subrequest *s, const struct reply *reply)
+{
+    const uint8_t fault =
+        s->request.op == REQUEST_RANGE ? (uint8_t)UPDATE_TOO_COSTLY : reply->item.fault;
+    return fault > UPDATE_OK && fault < UPDATE_FAULTS
+               ? call_invalid(c, "%s", update_fault_text(fault))
+               : fault_set(call_fault(c), FAULT_INTERNAL, "A node refused the write");
+}
+
 bool call_refuse(struct call *c, const struct subrequest *s, const struct reply *reply)
 {
     bool write = traits_of(&s->request)->write;
@@ -258,9 +268,7 @@ bool call_refuse(struct call *c, const struct subrequest *s, const struct reply 
     case REPLY_CONDITION_FAILED:
         return refuse_condition(c, s, reply);
     case REPLY_UPDATE_FAILED: /* of a put: the router did not know an index yet */
-        return reply->item.fault > UPDATE_OK && reply->item.fault < UPDATE_FAULTS
-                   ? call_invalid(c, "%s", update_fault_text(reply->item.fault))
-                   : fault_set(call_fault(c), FAULT_INTERNAL, "A node refused the write");
+        return refuse_update(c, s, reply);
     case REPLY_LOCKED:
         return fault_set(call_fault(c), FAULT_CONFLICT, "Transaction is ongoing for the item");
     case REPLY_COLLECTION_FULL:

@@ -553,7 +553,8 @@ test("transactions do all or nothing, and say why not", async () => {
     [{ Put: { TableName, Item: item(1, 1) } }, { Put: { TableName, Item: item(2, 1) } }],
     { ...all, ReturnItemCollectionMetrics: "SIZE", ClientRequestToken: newName().slice(0, 36) },
   );
-  assert.deepEqual(first.ConsumedCapacity, [{ TableName, CapacityUnits: 4, Table: { CapacityUnits: 4 } }]);
+  const written = { CapacityUnits: 4, WriteCapacityUnits: 4 };
+  assert.deepEqual(first.ConsumedCapacity, [{ TableName, ...written, Table: written }]);
   const parts = (n) => {
     const more = { TableName, ConditionExpression: "#v = :n", ...names, ExpressionAttributeValues: { ":n": n }, ...told };
     return [
@@ -577,7 +578,8 @@ test("transactions do all or nothing, and say why not", async () => {
     new lib.TransactGetCommand({ TransactItems: [1, 2, 3, 4].map(get), ...all }),
   );
   assert.deepEqual(Responses.map(({ Item }) => Item), [{ v: 1 }, { v: 2 }, { v: 1 }, undefined]);
-  assert.deepEqual(ConsumedCapacity, [{ TableName, CapacityUnits: 8, Table: { CapacityUnits: 8 } }]);
+  const read = { CapacityUnits: 8, ReadCapacityUnits: 8 };
+  assert.deepEqual(ConsumedCapacity, [{ TableName, ...read, Table: read }]);
   const token = { ClientRequestToken: newName().slice(0, 36) };
   const add = (n) => [{ Update: { TableName, Key: Key(5), UpdateExpression: "ADD #v :n", ...names,
     ExpressionAttributeValues: { ":n": n } } }];

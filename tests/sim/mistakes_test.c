@@ -116,10 +116,9 @@ MISTAKE(a_new_leader_forgets_changes, RAFT_MUTATION_FORGET_FEED, 1,
         .faults = FAULT(CRASH) | FAULT(CUT), GLOBAL_INDEXES)
 MISTAKE(a_backlog_without_bound, RAFT_MUTATION_NO_BACKLOG_BOUND, 3,
         EXTRA(SCARCE_INDEX), .faults_forced = true, GLOBAL_INDEXES)
-/* A base leader stands still with a row on its way, and its successor writes the row anew.
- * index_sessions_test finds both every time. */
-LONG_MISTAKE(a_row_of_a_closed_session, RAFT_MUTATION_ANY_SESSION, 1, FORCED(FAULT(PAUSE)), GLOBAL_INDEXES)
-LONG_MISTAKE(a_row_that_comes_late_and_twice, RAFT_MUTATION_APPLY_TWICE, 1, FORCED(FAULT(PAUSE)), GLOBAL_INDEXES)
+/* A row is late on its way, and the next leader writes the row anew. */
+MISTAKE(a_row_of_a_closed_session, RAFT_MUTATION_ANY_SESSION, 7, FORCED(FAULT(LATE)), GLOBAL_INDEXES)
+MISTAKE(a_row_that_comes_late_and_twice, RAFT_MUTATION_APPLY_TWICE, 7, FORCED(FAULT(LATE)), GLOBAL_INDEXES)
 
 /* Nothing is written for a while, and then an index is added. */
 MISTAKE(a_new_index_waits_for_a_write, RAFT_MUTATION_ONE_ENTRY_MORE, 1,

@@ -19,6 +19,8 @@
 static void take_answer(struct lone_node *w, const struct reply *r)
 {
     assert_true(w->answer_count < ANSWERS_MAX);
+    if (r->id < w->next_id && r->id + ASKED_MAX >= w->next_id) /* a router refuses any other */
+        assert_true(reply_fits(r, w->asked[r->id % ASKED_MAX]));
     struct answer *a = &w->answers[w->answer_count++];
     struct buffer body = a->body, text = a->text, last = a->last;
     *a = (struct answer){.id = r->id,
@@ -309,6 +311,7 @@ void lone_checkpoint_all(struct lone_node *w)
 uint64_t lone_ask(struct lone_node *w, struct request *r)
 {
     r->id = w->next_id++;
+    w->asked[r->id % ASKED_MAX] = r->op;
     w->answer_count = 0;
     node_request(w->node, w->now, w->waited, ROUTER, r);
     lone_take_effects(w);

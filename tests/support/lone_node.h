@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/config.h"
 #include "engine/catalog/table.h"
+#include "engine/message/message.h"
 #include "engine/node/node.h"
 #include "engine/node/partition.h"
 #include "engine/store/backing.h"
@@ -20,6 +21,7 @@ enum {
     SEGMENT_BYTES = 8 << 20,
     ROUTER = 77,
     ANSWERS_MAX = 64,
+    ASKED_MAX = 64,
     TOUCHES_MAX = 32
 };
 
@@ -80,6 +82,7 @@ struct lone_node {
     struct touch touches[TOUCHES_MAX];
     size_t touch_count;
     uint64_t next_id;
+    enum request_op asked[ASKED_MAX]; /* the last ones, by id modulo their count */
     struct arena arena;
     struct buffer table_bytes;
     struct table table;

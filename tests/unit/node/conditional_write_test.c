@@ -406,7 +406,6 @@ TEST(an_expression_that_is_too_costly_for_an_item_is_refused)
     r.range.filter = condition_of(&c, "a=b AND a=b AND a=b AND a=b AND a=b AND a=b AND a=b", 1);
     lone_ask(&w, &r);
     lone_assert_answer(&w, REPLY_UPDATE_FAILED);
-    assert_int_equal(lone_answer(&w)->fault, UPDATE_TOO_COSTLY);
     put_if(&w, &c, 2, "a=b AND a=b AND a=b AND a=b AND a=b AND a=b AND a=b", 1);
     lone_assert_answer(&w, REPLY_UPDATE_FAILED);
     assert_int_equal(lone_answer(&w)->fault, UPDATE_TOO_COSTLY);
