@@ -74,8 +74,8 @@ int64_t weir_cut_maximum(const struct weir_cut *c, enum weir_policy_kind kind)
                : 0;
 }
 
-/* Routers keep the limit, or else the allocations of partitions do, unless their policy lets them use
- * more. */
+/* Routers keep the limit. Without them the allocations of the partitions keep it, unless the
+ * partition policy lets a partition use more. */
 static bool cut_has_limit(const struct weir_cut *c, enum admit_kind kind)
 {
     const struct table *t = c->table;

@@ -5,8 +5,8 @@
  *     the leader reports demand above the maximum for split_hold_ms without a break, and about the
  *     maximum is served. The load must have lasted for split_delay_ms.
  *   - Size: the partition has reached partition_max_bytes.
- * A table, or an index, whose own limit is at most a partition's maximum gains nothing by a cut for its
- * load: one partition serves all that it may use.
+ * A cut for load gains nothing if the limit of the table or index is at most a partition's maximum:
+ * one partition serves all that the table or index may use.
  * With split_judge = 0 the leader is not asked, and a partition is cut evenly for its load.
  *
  * Source: DynamoDB, USENIX ATC 2022, section 3.2, "split for consumption". */

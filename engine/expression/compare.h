@@ -18,5 +18,6 @@ bool attr_contains(const struct attr *whole, const struct attr *part, struct ste
 bool attr_begins_with(const struct attr *whole, const struct attr *start, struct steps *steps);
 
 /* size(): the UTF-16 units of a string, the bytes of a binary, the elements of a set, list or map.
- * False: other types have no size. Source for UTF-16: measured by others, size("\u00e9\U0001d11e") is 3. */
+ * False: other types have no size. Source for UTF-16, measured by others on the service:
+ * size("\u00e9\U0001d11e") is 3. */
 bool attr_length(const struct attr *value, uint32_t *length, struct steps *steps);

@@ -11,7 +11,7 @@
 void set_write_union(struct item_writer *w, const struct attr *a, const struct attr *b,
                      struct steps *steps);
 
-/* Writes the elements of `a` that are not in `b`, and before them the name, if its data is not NULL.
+/* Writes the elements of `a` that are not in `b`. A name whose data is not NULL is written first.
  * False: there are none, and nothing was written. */
 bool set_write_difference(struct item_writer *w, struct slice name, const struct attr *a,
                           const struct attr *b, struct steps *steps);

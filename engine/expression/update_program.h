@@ -13,8 +13,8 @@
  * actions.
  *
  * Promises: update_program_check accepts a program exactly if it can be applied. It bounds the
- * depth of update_apply; steps.h bounds the work. It does not refuse paths that overlap, as update_parse does:
- * what such an update makes is an item, but which is not said. */
+ * depth of update_apply; steps.h bounds the work. update_program_check does not refuse paths that
+ * overlap, as update_parse does: such an update makes some item. */
 #pragma once
 
 #include "engine/expression/update.h"
