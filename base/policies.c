@@ -189,7 +189,8 @@ static uint64_t *flags_of(struct policy_entry *e, uint64_t *known)
         *known = WEIR_RETRY_TAKES_NUMBER;
         return &p->retry.flags;
     default:
-        *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS;
+        *known = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS |
+                 WEIR_TABLE_TELLS;
         return &p->table.flags;
     }
 }

@@ -196,6 +196,7 @@ static void gac_client_begin_epoch(struct gac_client *c, struct instant now, str
     l->unanswered = 0;
     l->created = false;
     l->ask_at = (struct instant){0};
+    l->promised = 0;
 }
 
 static struct lease *lease_of(struct gac_client *c, struct instant now,
@@ -220,21 +221,32 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
 
 /* ---- taking ---- */
 
-static void ask_soon(struct gac_client *c, struct instant now, struct lease *l)
+static void ask_now(struct gac_client *c, struct lease *l, bool reports)
 {
-    if (l->asking || l->awaiting || l->owner == 0 || instant_before(now, l->ask_at))
+    if (l->awaiting || l->owner == 0)
+        return;
+    l->reports = reports && (l->reports || !l->asking);
+    if (l->asking)
         return;
     l->asking = true;
     c->asking++;
     gac_client_activate(c, l);
 }
 
+static void ask_soon(struct gac_client *c, struct instant now, struct lease *l)
+{
+    if (!instant_before(now, l->ask_at))
+        ask_now(c, l, false);
+}
+
 /* Takes from the router's own even part of the rate. */
 static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, struct lease *l,
                                      int64_t cost, struct duration *wait)
 {
+    token_bucket_refill(&l->reserve, now);
+    const bool kept = token_bucket_has(&l->reserve, cost); /* by the part that a wait was told by */
     refill_reserve(c, now, l);
-    if (!token_bucket_has(&l->reserve, cost)) {
+    if (!kept && !token_bucket_has(&l->reserve, cost)) {
         l->refused++;
         *wait = token_bucket_wait(&l->reserve, cost);
         return GAC_REFUSED;
@@ -245,22 +257,33 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
     return GAC_TAKEN;
 }
 
+/* When the request is let in at the latest, if no other comes. What it costs above the promise comes at
+ * the rate of the limit. */
+static struct instant promised_at(const struct lease *l, int64_t cost)
+{
+    return instant_add(l->promised_at, gac_promise_more(cost - l->promised, l->limit.rate));
+}
+
+/* Too few tokens are in hand. A refusal tells a time that a server has told since tokens were spent
+ * last. Otherwise the router reports what it has spent, and asks for such a time. */
 static enum gac_verdict take_short(struct gac_client *c, struct instant now, struct lease *l,
                                    int64_t cost, struct duration *wait)
 {
     if (l->owner == 0)
         return take_reserve(c, now, l, cost, wait);
-    bool early = instant_before(now, l->ask_at), less = early && cost < l->denied;
+    const bool early = instant_before(now, l->ask_at);
+    const bool due = l->promised > 0 && !instant_before(now, promised_at(l, cost));
+    const bool less = early && (cost < l->denied || due);
     if (cost > l->need || less)
         l->need = cost;
-    if (early && !less) {
+    if (early && !less && l->promised > 0 && l->tokens == l->left) {
         l->refused++;
-        *wait = instant_since(l->ask_at, now);
+        *wait = instant_since(promised_at(l, cost), now);
         return GAC_REFUSED;
     }
     if (less)
         l->ask_at = now;
-    ask_soon(c, now, l);
+    ask_now(c, l, early && !less);
     return GAC_WAIT;
 }
 
@@ -417,6 +440,17 @@ void gac_client_down(struct gac_client *c, struct instant now, uint32_t server, 
     look_around(c, now);
 }
 
+static void gac_client_take_times(struct lease *l, struct instant now, const struct gac_answer *a)
+{
+    l->lifetime = a->lifetime;
+    l->expires_at = instant_add(l->sent_at, a->lifetime);
+    l->ask_at = instant_add(now, a->wait);
+    if (l->asked_need == 0)
+        return;
+    l->promised = l->tokens < l->asked_need ? l->asked_need : 0;
+    l->promised_at = instant_add(now, a->until);
+}
+
 static void gac_client_take_answer(struct gac_client *c, struct instant now,
                                    const struct gac_answer *a)
 {
@@ -433,9 +467,7 @@ static void gac_client_take_answer(struct gac_client *c, struct instant now,
     l->tokens += a->granted;
     l->left = l->tokens;
     l->told += a->granted;
-    l->lifetime = a->lifetime;
-    l->expires_at = instant_add(l->sent_at, a->lifetime);
-    l->ask_at = instant_add(now, a->wait);
+    gac_client_take_times(l, now, a);
     l->denied = a->granted == 0 ? l->asked_need : 0;
     if (a->others != GAC_NOT_TOLD)
         l->others = a->others;
@@ -502,7 +534,7 @@ static void look_at_lease(struct gac_client *c, struct instant now, struct lease
     if (l->awaiting && !instant_before(now, instant_add(l->sent_at, gac_client_patience(c, l)))) {
         l->awaiting = false;
         l->unanswered++;
-        ask_soon(c, now, l);
+        ask_now(c, l, l->reports);
     }
     if (l->untold)
         ask_soon(c, now, l);
@@ -554,6 +586,7 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
     struct gac_ask ask = {.key = l->limit.key,
                           .policy = l->limit.policy,
                           .created = l->created,
+                          .reports = l->reports,
                           .epoch = l->epoch,
                           .number = l->number,
                           .version = l->limit.version,

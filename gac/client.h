@@ -5,6 +5,10 @@
  * Tokens live as long as the answer says, counted from the moment the ask was sent. No clocks have
  * to agree.
  *
+ * A refused request is told when it would be let in if no other came. Only a server knows that, and only
+ * after it has heard what the router spent. So a router that has spent tokens since the last answer, and
+ * may not ask yet, sends a report: the server answers it with a time.
+ *
  * A router that reaches no server uses its even part of the rate. A server that closed its link is
  * gone and vends nothing to other routers. A silent server may still vend: the router begins to use
  * its even part once that server must count the router as silent too. A router that has just started
@@ -16,8 +20,9 @@
  * Invariants
  *   LEDGER-6  tokens spent <= tokens granted and in life, plus the reserve, plus what requests cost
  *             more than was known when they were let in (which is debt).
- *   LEDGER-7  one ask of a key is on its way at a time, and none before the time a denial told but
- *             for something cheaper than what was denied.
+ *   LEDGER-7  one ask of a key is on its way at a time. None leaves before the time that the last
+ *             answer told, but for something cheaper than what was denied, for what is promised by
+ *             now (LEDGER-8), or as a report.
  * Promises: no I/O, no clock; taking allocates nothing once the key is known.
  * Not here: links (host), requests that wait (router). */
 #pragma once
@@ -52,7 +57,7 @@ enum gac_verdict {
     GAC_REFUSED /* there are none */
 };
 
-/* `wait`, if refused: a second try may succeed after that time. */
+/* `wait`, if refused: > 0. A second try after that time succeeds, if no other request comes meanwhile. */
 enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
                                  int64_t cost, struct duration *wait);
 /* The limit of a table has just been changed, or the table was created, by this router. The router

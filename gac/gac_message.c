@@ -8,8 +8,8 @@ enum {
     ASKS = 1,
     ANSWERS = 2,
     KEY_SIZE = 9,
-    ASK_SIZE = KEY_SIZE + 2 + 10 * 8,
-    ANSWER_SIZE = KEY_SIZE + 7 * 8
+    ASK_SIZE = KEY_SIZE + 3 + 10 * 8,
+    ANSWER_SIZE = KEY_SIZE + 8 * 8
 };
 
 /* Tokens spent in an epoch grow as long as the epoch lasts. */
@@ -38,6 +38,15 @@ bool gac_policy_find(struct slice name, enum gac_policy *out)
     return false;
 }
 
+struct duration gac_promise_more(int64_t more, int64_t rate)
+{
+    const int64_t most_ns = INT64_MAX / 4;
+    if (more <= 0 || rate <= 0)
+        return (struct duration){more <= 0 ? 0 : most_ns};
+    const __int128 ns = ((__int128)more * NS_PER_S + rate - 1) / rate;
+    return (struct duration){ns < most_ns ? (int64_t)ns : most_ns};
+}
+
 static void head_walk(struct codec *c, uint8_t kind, size_t size, uint64_t *sender, uint64_t *about,
                       uint32_t *count)
 {
@@ -63,6 +72,7 @@ static void gac_ask_walk(struct codec *c, struct gac_ask *ask)
     gac_key_walk(c, &ask->key);
     ask->policy = (enum gac_policy)codec_choice(c, ask->policy, 0, GAC_POLICIES - 1);
     codec_bool(c, &ask->created);
+    codec_bool(c, &ask->reports);
     codec_u64(c, &ask->epoch);
     codec_u64(c, &ask->number);
     codec_check(c, ask->epoch != 0 && ask->number != 0);
@@ -88,6 +98,7 @@ static void gac_answer_walk(struct codec *c, struct gac_answer *answer)
     codec_i64(c, &answer->granted, 0, GAC_AMOUNT_MAX);
     codec_i64(c, &answer->lifetime.ns, 0, span_max_ns);
     codec_i64(c, &answer->wait.ns, 0, span_max_ns);
+    codec_i64(c, &answer->until.ns, 0, INT64_MAX);
     codec_i64(c, &answer->others, GAC_NOT_TOLD, GAC_AMOUNT_MAX);
 }
 

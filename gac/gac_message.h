@@ -57,6 +57,7 @@ struct gac_ask {
     struct gac_key key;
     enum gac_policy policy;
     bool created;     /* this router has just created the table */
+    bool reports;     /* to be told a time, before the wait of the last answer is over */
     uint64_t epoch;   /* counts the servers asked; a restarted server counts anew */
     uint64_t number;  /* in this epoch: 1, 2, ... */
     uint64_t version; /* of `rate`: the higher is the newer */
@@ -77,8 +78,13 @@ struct gac_answer {
     int64_t granted;
     struct duration lifetime; /* of all that is held then, from the sending of the ask on */
     struct duration wait;     /* before the next ask; it is for nothing until then */
+    struct duration until;    /* at most so long until `need` is granted, if nobody else asks */
     int64_t others;           /* what other routers want, mcu a second; or GAC_NOT_TOLD */
 };
+
+/* The time in which `more` tokens come. Routers add it to a promise for a cheaper request, and servers
+ * keep that: LEDGER-8. */
+struct duration gac_promise_more(int64_t more, int64_t rate);
 
 struct gac_asks {
     uint64_t router; /* random, of this life of it; not 0 */

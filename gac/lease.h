@@ -26,7 +26,10 @@ struct lease {
     uint32_t unanswered;   /* consecutive unanswered asks */
     struct instant ask_at; /* no ask before, except for less than was denied */
     int64_t asked_need;    /* in the last ask */
+    bool reports;          /* the ask comes before `ask_at`, to be told a time */
     int64_t denied;        /* need that the answer denied; 0: nothing denied */
+    int64_t promised;      /* a request of this cost is let in from `promised_at` on */
+    struct instant promised_at;
     struct instant taken_at;
     struct token_bucket reserve; /* the router's own part of the rate */
     int64_t others;              /* what other routers want, as last told; or GAC_NOT_TOLD */

@@ -174,6 +174,8 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
         token_bucket_add(&l->bank, back);
     else
         token_bucket_debit(&l->bank, -back);
+    const struct duration wait = instant_since(instant_add(h->asked_at, h->answer.wait), now);
+    const struct duration lifetime = h->answer.lifetime;
     h->ask = *ask;
     h->asked_at = l->used_at = now;
     h->answer = (struct gac_answer){.key = ask->key,
@@ -181,7 +183,12 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
                                     .number = ask->number,
                                     .version = l->version,
                                     .lifetime = terms->lifetime,
+                                    .until = {GAC_NOT_TOLD},
                                     .others = GAC_NOT_TOLD};
+    if (ask->reports) {
+        h->answer.wait.ns = wait.ns > 0 ? wait.ns : 0;
+        h->answer.lifetime = lifetime;
+    }
     return h;
 }
 
@@ -201,7 +208,7 @@ void ledger_grant(struct ledger *l, struct weir_holder *h, int64_t tokens)
     int64_t room = l->bank.capacity - tokens;
     token_bucket_set_rate(&l->bank, room > 0 ? room : 0, l->bank.rate, l->bank.debt_max);
     h->held += tokens;
-    h->answer.granted = tokens;
+    h->answer.granted += tokens;
 }
 
 void ledger_forget(struct ledger *l, uint64_t router)

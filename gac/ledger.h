@@ -21,6 +21,9 @@
  *   LEDGER-4  the bank refills only with the parts of the rate of the routers that ask here. If two
  *             servers both act as the owner, both together vend one rate. Their savings together
  *             are one bank, plus two grants: so the refill is useful whatever other routers hold.
+ *   LEDGER-8  a router that was told when its dearest request is let in, and that asks again then,
+ *             gets what the request needs if the bank has enough for it, whatever the policy says. A
+ *             promise is not put off while the router asks for no more.
  * Not here: the size of grants (vend.h), who is alive (server.h). */
 #pragma once
 
@@ -36,6 +39,8 @@ struct weir_holder {
     int64_t held;             /* granted, and not reported as spent or pending */
     int64_t pending;          /* tokens of unfinished requests at the last ask */
     struct instant asked_at;
+    struct instant promised_at; /* from then on a request of this cost is let in: LEDGER-8 */
+    int64_t promised;           /* 0: nothing is promised */
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the ledger's policy */
 };
 

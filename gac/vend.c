@@ -271,6 +271,11 @@ void weir_holder_wait(struct weir_holder *h, int64_t wait_ns)
     h->answer.wait.ns = wait_ns;
 }
 
+void weir_holder_until(struct weir_holder *h, int64_t until_ns)
+{
+    h->answer.until.ns = until_ns;
+}
+
 void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns)
 {
     h->answer.lifetime.ns = lifetime_ns;
@@ -292,33 +297,127 @@ static void vend_begin(struct ledger *l, const struct weir_table_policy *policy)
     l->policy = policy;
 }
 
+/* ---- promises: LEDGER-8 ---- */
+
+static bool promise_is_due(const struct ledger *l, const struct weir_holder *h, struct instant now)
+{
+    const struct duration more = gac_promise_more(h->ask.need - h->promised, l->rate);
+    return h->promised > 0 && h->ask.need > 0 &&
+           !instant_before(now, instant_add(h->promised_at, more));
+}
+
+/* Whether bank and router together have enough to let the dearest request in. A bank that owes makes
+ * no further debt. */
+static bool promise_can_be_kept(const struct ledger *l, const struct weir_holder *h)
+{
+    const int64_t enough = ledger_enough(l, weir_holder_need(h));
+    return l->bank.balance >= 0 &&
+           l->bank.balance + weir_holder_held(h) >= (enough > 0 ? enough : 1);
+}
+
+bool weir_holder_was_promised(const struct weir_ledger *l, const struct weir_holder *h)
+{
+    return promise_is_due(l->ledger, h, l->now);
+}
+
+static void promise_keep(struct ledger *l, struct instant now, struct weir_holder *h)
+{
+    const int64_t missing = weir_holder_need(h) - weir_holder_held(h);
+    if (missing <= 0 || !promise_is_due(l, h, now) || !promise_can_be_kept(l, h))
+        return;
+    if (missing <= GAC_AMOUNT_MAX && ledger_may_grant(l, h, missing))
+        ledger_grant(l, h, missing);
+}
+
+/* When promise_can_be_kept, if nobody else asks. The bank's capacity is left out: it may grow until
+ * then. */
+static struct duration promise_of_bank(const struct ledger *l, const struct weir_holder *h)
+{
+    const int64_t need = weir_holder_need(h), enough = need < l->rate ? need : l->rate;
+    const int64_t missing = (enough > 0 ? enough : 1) - weir_holder_held(h);
+    struct token_bucket bank = l->bank;
+    bank.capacity = INT64_MAX / 4;
+    return token_bucket_wait(&bank, missing > 0 ? missing : 0);
+}
+
+/* When the dearest request is let in: none before the next ask, unless it can be let in now. An earlier
+ * promise is not put off, unless what was there for it has been spent. */
+static int64_t promise_ns(const struct ledger *l, struct instant now, const struct weir_holder *h)
+{
+    const int64_t bank_ns = promise_of_bank(l, h).ns, wait_ns = h->answer.wait.ns;
+    const int64_t left_ns = instant_since(h->promised_at, now).ns;
+    int64_t ns = h->answer.until.ns > bank_ns ? h->answer.until.ns : bank_ns;
+    if ((ns > 0 || h->ask.reports) && ns < wait_ns)
+        ns = wait_ns;
+    const bool holds = h->ask.need <= h->promised && left_ns > 0 && left_ns >= bank_ns;
+    return holds && left_ns < ns ? left_ns : ns;
+}
+
+/* What can be promised for now is kept now. */
+static void promise_make(struct ledger *l, struct instant now, struct weir_holder *h)
+{
+    h->answer.until.ns = promise_ns(l, now, h);
+    h->promised_at = instant_add(now, h->answer.until);
+    h->promised = h->ask.need;
+    promise_keep(l, now, h);
+}
+
+static void vend_promise(struct ledger *l, struct instant now, struct weir_holder *h)
+{
+    promise_keep(l, now, h);
+    if (weir_holder_held(h) < weir_holder_need(h))
+        promise_make(l, now, h);
+    else if (h->ask.need > 0)
+        h->promised = 0;
+}
+
+/* ---- an answer ---- */
+
+static void vend_check(struct weir_ledger *view, const struct gac_answer *answer)
+{
+    if (answer->wait.ns < 0 || answer->lifetime.ns < 0 || answer->until.ns < GAC_NOT_TOLD)
+        ledger_complain(view, "answers with a time below zero");
+    if (answer->others < GAC_NOT_TOLD || answer->others > GAC_AMOUNT_MAX)
+        ledger_complain(view, "tells a demand that cannot be");
+}
+
+/* The policy's part. What makes no sense is undone. */
+static void vend_by_policy(struct weir_ledger *view, struct policies *policies,
+                           const struct weir_table_policy *policy, struct weir_holder *h)
+{
+    const struct ledger_terms *terms = view->terms;
+    const struct token_bucket bank = view->ledger->bank;
+    const struct gac_answer answer = h->answer;
+    const int64_t held = h->held;
+    const bool loaded = policy->flags & POLICY_LOADED;
+    const int64_t begun_ns = loaded ? policies_begin(policies, policy) : -1;
+    policy->vend(view, h);
+    if (loaded)
+        policies_end(policies, policy, begun_ns);
+    vend_check(view, &h->answer);
+    if (h->answer.lifetime.ns > terms->longest.ns && h->answer.lifetime.ns > terms->lifetime.ns)
+        h->answer.lifetime = terms->longest;
+    if (view->nonsense == NULL)
+        return;
+    policies_nonsense(policies, policy, view->nonsense);
+    view->ledger->bank = bank;
+    h->answer = answer;
+    h->answer.wait = h->answer.until = terms->lifetime;
+    h->held = held;
+}
+
 void ledger_vend(struct ledger *l, struct instant now, const struct ledger_terms *terms,
                  struct policies *policies, const struct weir_table_policy *policy,
                  struct weir_holder *h)
 {
-    const struct token_bucket bank = l->bank;
-    const struct gac_answer answer = h->answer;
-    const int64_t held = h->held;
     if (!(policy->flags & WEIR_TABLE_ASKS))
         policy = &weir_table_lease;
     vend_begin(l, policy);
     struct weir_ledger view = {.ledger = l, .terms = terms, .now = now, .asking = h};
-    bool loaded = policy->flags & POLICY_LOADED;
-    int64_t begun_ns = loaded ? policies_begin(policies, policy) : -1;
-    policy->vend(&view, h);
-    if (loaded)
-        policies_end(policies, policy, begun_ns);
-    if (h->answer.wait.ns < 0 || h->answer.lifetime.ns < 0)
-        ledger_complain(&view, "answers with a time below zero");
-    if (h->answer.others < GAC_NOT_TOLD || h->answer.others > GAC_AMOUNT_MAX)
-        ledger_complain(&view, "tells a demand that cannot be");
-    if (h->answer.lifetime.ns > terms->longest.ns && h->answer.lifetime.ns > terms->lifetime.ns)
-        h->answer.lifetime = terms->longest;
-    if (view.nonsense == NULL)
-        return;
-    policies_nonsense(policies, policy, view.nonsense);
-    l->bank = bank;
-    h->answer = answer;
-    h->answer.wait = terms->lifetime;
-    h->held = held;
+    if (!h->ask.reports || policy->flags & WEIR_TABLE_TELLS)
+        vend_by_policy(&view, policies, policy, h);
+    if (policy->share == NULL)
+        vend_promise(l, now, h);
+    if (h->answer.until.ns < 0)
+        h->answer.until.ns = 0;
 }

@@ -9,6 +9,7 @@ extern const struct weir_table_policy weir_table_lease;
 
 enum {
     ONE_UNIT = 1000, /* mcu */
+    ROUNDED = 2,     /* mcu by which sums may be short, because each is rounded down */
     BANK_PARTS = 2,  /* all holders get at most this part of the bank */
     MILLION = 1000000
 };
@@ -149,7 +150,7 @@ static int64_t with_debt(const struct weir_ledger *l, const struct weir_holder *
     return lets_in && need > tokens ? least_of(need, AMOUNT_MAX) : tokens;
 }
 
-/* The time until the holder can be granted `tokens`. */
+/* The time until it is worth to ask for `tokens` again. */
 static int64_t time_until(const struct weir_ledger *l, const struct lease_holder *s, int64_t tokens,
                           int64_t ahead, int64_t share)
 {
@@ -180,6 +181,25 @@ static struct lease_holder *lease_holder_of(const struct weir_ledger *l, struct 
     return s;
 }
 
+/* When the dearest request is let in: as lease_vend will, when bank and credit have grown for so long. A
+ * holder without rivals gets it when the bank has it: 0. `target`: what the holder is to hold; `all`:
+ * what all are to hold. */
+static int64_t lease_until(const struct weir_ledger *l, const struct weir_holder *h,
+                           const struct lease_holder *s, int64_t target, int64_t share, int64_t all)
+{
+    const int64_t bank = weir_ledger_bank(l), rate = weir_ledger_bank_rate(l);
+    const int64_t need = weir_holder_need(h), enough = weir_ledger_enough(l, need);
+    if (all <= target)
+        return 0;
+    const __int128 ahead = all > 0 ? (__int128)bank * target / all : 0;
+    const __int128 ahead_rate = all > 0 ? (__int128)rate * target / all : 0;
+    const int64_t owes_ns = time_for(-bank, rate, INT64_MAX);
+    const int64_t both_ns = time_for(enough - s->credit - (int64_t)ahead + ROUNDED,
+                                     share + (int64_t)ahead_rate, INT64_MAX);
+    const int64_t alone_ns = time_for(enough - s->credit, share, INT64_MAX);
+    return least_of(alone_ns, most_of(both_ns, owes_ns));
+}
+
 static void lease_vend(struct weir_ledger *l, struct weir_holder *h)
 {
     struct lease_holder *s = lease_holder_of(l, h);
@@ -197,19 +217,27 @@ static void lease_vend(struct weir_ledger *l, struct weir_holder *h)
     int64_t ahead = enough ? want : (int64_t)((__int128)(want + held) * bank / all);
     int64_t tokens = least_of(least_of(want, s->credit + ahead), bank);
     int64_t least = worth_granting(l, h, want);
+    if (weir_holder_was_promised(l, h)) {
+        least = most_of(weir_ledger_enough(l, weir_holder_need(h)) - held, 0);
+        tokens = most_of(tokens, least_of(weir_holder_need(h) - held, bank));
+    }
     tokens = with_debt(l, h, tokens, least);
     if (want > 0 && tokens > 0 && tokens >= least) {
         weir_ledger_grant(l, h, tokens);
         s->credit -= tokens;
     }
+    const int64_t until_ns = lease_until(l, h, s, want + held, share, all);
+    weir_holder_until(h, until_ns);
+    /* Not for what is hardly worth a message, but for the dearest request. */
+    const int64_t soon_ns = most_of(until_ns, weir_ledger_grant_ns(l));
     if (want > 0 && !enough)
-        weir_holder_wait(h, time_until(l, s, least, ahead, share));
+        weir_holder_wait(h, least_of(time_until(l, s, least, ahead, share), soon_ns));
     weir_holder_live(h, lifetime_of(l, h));
 }
 
-const struct weir_table_policy weir_table_lease = {.size = sizeof weir_table_lease,
-                                                   .holder_bytes = sizeof(struct lease_holder),
-                                                   .name = "lease",
-                                                   .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
-                                                            WEIR_TABLE_WHOLE_COST,
-                                                   .vend = lease_vend};
+const struct weir_table_policy weir_table_lease = {
+    .size = sizeof weir_table_lease,
+    .holder_bytes = sizeof(struct lease_holder),
+    .name = "lease",
+    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_TELLS,
+    .vend = lease_vend};

@@ -22,12 +22,16 @@ static void periodic_vend(struct weir_ledger *l, struct weir_holder *h)
     int64_t tokens = (int64_t)((__int128)share * period_ns / NS_PER_S) + missing;
     if (tokens > bank)
         tokens = bank;
+    /* The dearest request is let in once the bank has enough for it. */
+    const int64_t need = weir_holder_need(h), held = weir_holder_held(h);
+    if (bank > 0 && bank >= weir_ledger_enough(l, need) - held && tokens < need - held)
+        tokens = need - held;
     if (tokens > 0)
         weir_ledger_grant(l, h, tokens);
 }
 
-const struct weir_table_policy weir_table_periodic = {.size = sizeof weir_table_periodic,
-                                                      .name = "periodic",
-                                                      .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS |
-                                                               WEIR_TABLE_PERIODS,
-                                                      .vend = periodic_vend};
+const struct weir_table_policy weir_table_periodic = {
+    .size = sizeof weir_table_periodic,
+    .name = "periodic",
+    .flags = WEIR_TABLE_LIMITS | WEIR_TABLE_ASKS | WEIR_TABLE_WHOLE_COST | WEIR_TABLE_PERIODS,
+    .vend = periodic_vend};

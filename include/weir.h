@@ -132,7 +132,8 @@ struct weir_result {
     enum weir_status status;
     uint64_t tag;            /* of the request */
     enum weir_reason reason; /* WEIR_THROTTLED: by what */
-    int64_t wait_ns;         /* WEIR_THROTTLED: the same request could pass after this */
+    int64_t wait_ns; /* WEIR_THROTTLED: then the same request passes if no other comes; 0: not
+                              * known */
     int64_t consumed_mcu;
     uint32_t count;    /* items lent, or only counted */
     uint32_t scanned;  /* items that a query or scan read, before the filter */

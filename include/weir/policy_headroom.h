@@ -37,7 +37,8 @@ struct weir_headroom_policy {
     const char *name;
     uint64_t flags; /* bits of enum weir_headroom_flag */
     /* Whether the node has room for `cost_mcu` of a partition that must leave `taken_mcu` there for
-     * others. If not, sets `wait_ns`. Required, unless WEIR_HEADROOM_UNCHECKED. */
+     * others. If not, sets `wait_ns` to the time until it has, if nobody else comes;
+     * WEIR_POLICY_NEVER: not known. Required, unless WEIR_HEADROOM_UNCHECKED. */
     bool (*has)(struct weir_member *m, int64_t cost_mcu, int64_t taken_mcu, int64_t *wait_ns);
 };
 

@@ -41,7 +41,8 @@ struct weir_verdict {
     uint32_t member; /* the node that has no room, for WEIR_POLICY_MEMBER */
     uint32_t unused; /* 0 */
     int64_t
-        wait_ns; /* of a refusal: until the request would pass if no other came; never below 0 */
+        wait_ns; /* of a refusal: until the request would pass if no other came. Clients are told it.
+                  * 0 or WEIR_POLICY_NEVER: not known; never below 0 */
 };
 
 WEIR_POLICY_API uint32_t weir_case_kind(const struct weir_case *c); /* enum weir_policy_kind */

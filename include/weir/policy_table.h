@@ -59,6 +59,14 @@ WEIR_POLICY_API void weir_ledger_grant(struct weir_ledger *l, struct weir_holder
                                        int64_t tokens_mcu);
 /* The router asks no sooner than that, unless it wants less. */
 WEIR_POLICY_API void weir_holder_wait(struct weir_holder *h, int64_t wait_ns);
+/* The router was promised that its dearest request is let in by now. The ledger grants what that request
+ * needs if `vend` does not, once the bank has enough. */
+WEIR_POLICY_API bool weir_holder_was_promised(const struct weir_ledger *l,
+                                              const struct weir_holder *h);
+/* The router's dearest request is let in after that time at the latest, if nobody else asks. Routers
+ * tell clients this time, and the ledger keeps it. Not set, or sooner than the bank has enough for the
+ * request: once the bank has enough. Not sooner than the router may ask again. */
+WEIR_POLICY_API void weir_holder_until(struct weir_holder *h, int64_t until_ns);
 /* Everything that the router holds lives so long from its ask on; at most the longest life. Not
  * set: the least life. */
 WEIR_POLICY_API void weir_holder_live(struct weir_holder *h, int64_t lifetime_ns);
@@ -69,8 +77,12 @@ enum weir_table_flag {
     WEIR_TABLE_LIMITS = 1,     /* the limit of the table holds */
     WEIR_TABLE_ASKS = 2,       /* routers ask servers. Otherwise each uses its reserve. */
     WEIR_TABLE_WHOLE_COST = 4, /* a router needs all tokens of a request before it lets it in */
-    WEIR_TABLE_PERIODS = 8 /* tokens live for gac_period_ms instead of gac_lifetime_ms, and the bank
-                            * begins with those of a period */
+    WEIR_TABLE_PERIODS =
+        8, /* tokens live for gac_period_ms instead of gac_lifetime_ms, and the bank
+                             * begins with those of a period */
+    /* `vend` is called too when a router whose wait is not over reports that it spent its tokens, to
+     * be told when it gets more. Without the flag the router is told when the bank has enough. */
+    WEIR_TABLE_TELLS = 16
 };
 
 /* Chosen by the setting gac, or by gac = named and the setting gac_policy. */

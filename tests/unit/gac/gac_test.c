@@ -56,6 +56,7 @@ TEST(what_is_written_is_read_back)
     struct gac_asks asks;
     struct gac_ask ask = an_ask;
     ask.pending = 700;
+    ask.reports = true;
     gac_asks_encode(&b, &(struct gac_asks){11, 5, 1});
     gac_ask_encode(&b, &ask);
     struct reader r = {buffer_slice(&b), false};
@@ -66,7 +67,7 @@ TEST(what_is_written_is_read_back)
     assert_true(gac_key_equal(ask.key, an_ask.key) && ask.policy == GAC_LEASE);
     assert_true(ask.epoch == 2 && ask.number == 3 && ask.version == 9 && ask.rate == 1000000);
     assert_true(ask.created && ask.spent == 41000 && ask.held == -5 && ask.demand == 300000 &&
-                ask.need == 4000 && ask.cost == 1500 && ask.pending == 700);
+                ask.need == 4000 && ask.cost == 1500 && ask.pending == 700 && ask.reports);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
         assert_int_equal(gac_asks_decode(&cut_short, &asks), STATUS_MALFORMED);
@@ -83,6 +84,7 @@ TEST(answers_are_read_back_too)
                                        .granted = 5000,
                                        .lifetime = {NS_PER_S},
                                        .wait = {NS_PER_MS},
+                                       .until = {300 * NS_PER_S},
                                        .others = 77000};
     struct buffer b = {0};
     gac_answers_encode(&b, &(struct gac_answers){11, 5, 1});
@@ -96,7 +98,7 @@ TEST(answers_are_read_back_too)
     assert_true(gac_key_equal(read.key, written.key) && read.epoch == 2 && read.number == 3);
     assert_true(read.version == 9 && read.granted == 5000);
     assert_true(read.lifetime.ns == NS_PER_S && read.wait.ns == NS_PER_MS);
-    assert_true(read.others == 77000);
+    assert_true(read.others == 77000 && read.until.ns == 300 * NS_PER_S);
     for (size_t cut = 0; cut < b.size; cut++) {
         struct reader cut_short = {slice_make(b.data, cut), false};
         assert_int_equal(gac_answers_decode(&cut_short, &answers), STATUS_MALFORMED);
