@@ -72,7 +72,7 @@ void weir_result_of(const struct reply *r, struct weir_result *out)
 {
     *out = (struct weir_result){.status = status_of(r->code),
                                 .reason = (enum weir_reason)r->verdict.reason,
-                                .wait_ns = r->verdict.wait.ns,
+                                .wait_ns = r->verdict.wait.ns < INT64_MAX ? r->verdict.wait.ns : 0,
                                 .consumed_mcu = r->consumed_mcu};
     if (r->kind != ANSWER_ITEM)
         return;

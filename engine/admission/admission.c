@@ -288,8 +288,8 @@ static __attribute__((noinline)) void refuse_nonsense(struct weir_case *c, const
 {
     policies_nonsense(c->node->policies, c->policy, fault);
     case_undo(c, &verdict->levels);
-    *verdict = (struct admit_verdict){
-        .reason = ADMIT_REFUSED_ALLOCATION, .wait = {NS_PER_S}, .levels = verdict->levels};
+    *verdict =
+        (struct admit_verdict){.reason = ADMIT_REFUSED_ALLOCATION, .levels = verdict->levels};
 }
 
 _Static_assert((int)WEIR_POLICY_MEMBER == (int)ADMIT_REFUSED_MEMBER, "the reasons are the same");

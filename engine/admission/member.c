@@ -138,6 +138,9 @@ static bool is_leased(const struct members *m, const struct member *member, stru
     return members_lease(m) && !member->back && !is_silent(m, member, now);
 }
 
+/* Nobody knows when the member has headroom. What is known of the leader's own buckets still counts. */
+static const struct duration member_unknown = {INT64_MAX};
+
 /* What the policy says. */
 static bool headroom_has(struct weir_member *wm, int64_t cost_mcu, int64_t taken_mcu,
                          struct duration *wait)
@@ -152,7 +155,7 @@ static bool headroom_has(struct weir_member *wm, int64_t cost_mcu, int64_t taken
     if (has || wait->ns >= 0)
         return has;
     policies_nonsense(m->policies, m->policy, "returns a time below zero");
-    wait->ns = NS_PER_S;
+    *wait = member_unknown;
     return false;
 }
 
@@ -170,7 +173,7 @@ bool member_has(struct members *m, uint32_t node, struct instant now, int64_t co
     if (m->dead == DEAD_MEMBER_LAST_KNOWN && member->heard &&
         headroom_has(&wm, cost_mcu, taken_mcu, wait))
         return true;
-    *wait = m->deadline; /* by then the member may be heard again, or be replaced */
+    *wait = member_unknown; /* until the member is heard again, or is replaced */
     return false;
 }
 

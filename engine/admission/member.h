@@ -73,7 +73,7 @@ void members_reported(struct members *m, uint32_t node, struct instant now, int6
 bool member_is_silent(struct members *m, uint32_t node, struct instant now);
 
 /* Whether the node has headroom for `cost_mcu` of a partition whose bursts took `taken_mcu` lately.
- * If not, `wait` gets the time until it may have headroom. */
+ * If not, `wait` gets the time until it has headroom if nobody else comes; INT64_MAX: not known. */
 bool member_has(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu,
                 int64_t taken_mcu, struct duration *wait);
 void member_spend(struct members *m, uint32_t node, struct instant now, int64_t cost_mcu);

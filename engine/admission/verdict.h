@@ -55,7 +55,7 @@ struct admit_verdict {
                         partition of the index that holds up the others; 0: not known */
     uint32_t index;       /* ADMIT_REFUSED_INDEX: the table id of the index */
     struct duration wait; /* until the same request passes if no other comes: exact to the ns, or an
-                             upper bound if several partitions burst on the node */
+                             upper bound if several partitions burst on the node. 0: not known */
     struct admit_levels levels;
     enum admit_reason cause; /* ADMIT_REFUSED_INDEX: why the index's partition refused; ADMIT_OK: it
                                 did not, it only lags */

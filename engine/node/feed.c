@@ -331,16 +331,15 @@ bool feed_has(struct feeds *feeds, const struct feed *f, struct slice key)
     return feed_item_find(f, memtable_hash(f->seed, twin) | 1, twin) != NULL;
 }
 
-/* By how much one more change would wait too long. The oldest change of a queue that is never empty is
+/* Whether one more change would wait too long. The oldest change of a queue that is never empty is
  * nearly as old as it may be; so a new one is to wait for a little less. */
-static struct duration feed_excess(const struct feeds *feeds, struct feed *f)
+static bool feed_is_slow(const struct feeds *feeds, struct feed *f)
 {
     const int64_t most_ns = config_indexes(feeds->env->config)->index_backlog_ms * NS_PER_MS;
     if (f == NULL)
-        return (struct duration){0};
+        return false;
     const struct duration wait = feed_pace_wait(&f->pace, feeds->env->now, f->item_count + 1);
-    const int64_t excess_ns = wait.ns - most_ns / BACKLOG_PARTS * (BACKLOG_PARTS - 1);
-    return (struct duration){excess_ns > 0 ? excess_ns : 0};
+    return wait.ns > most_ns / BACKLOG_PARTS * (BACKLOG_PARTS - 1);
 }
 
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
@@ -349,19 +348,19 @@ bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
     const struct config *config = feeds->env->config;
     const struct feed_lag lag = feeds_lag(feeds, p);
     struct feed *f = feed_live(feeds, p);
-    const struct duration excess = feed_excess(feeds, f);
-    const bool late = excess.ns > 0 || instant_since(feeds->env->now, lag.since).ns >
-                                           config_indexes(config)->index_backlog_ms * NS_PER_MS;
+    const int64_t age_ns = instant_since(feeds->env->now, lag.since).ns;
+    const bool late =
+        feed_is_slow(feeds, f) || age_ns > config_indexes(config)->index_backlog_ms * NS_PER_MS;
     const bool known = f == NULL || !f->unread;
     if ((known && !late &&
          (int64_t)(lag.bytes + bytes) <= config_indexes(config)->index_backlog_bytes) ||
         MUTATED(RAFT_MUTATION_NO_BACKLOG_BOUND))
         return true;
+    /* When the index will have taken enough rows depends on the index's partitions: no time is told. */
     *verdict = (struct admit_verdict){.reason = ADMIT_REFUSED_INDEX,
                                       .index = feed_index_behind(feeds, p),
                                       .member = p->index_refusal.partition,
-                                      .cause = (enum admit_reason)p->index_refusal.reason,
-                                      .wait = excess.ns > 0 ? excess : duration_ms(FEED_RETRY_MS)};
+                                      .cause = (enum admit_reason)p->index_refusal.reason};
     return false;
 }
 

@@ -309,7 +309,7 @@ bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct 
 static void row_refused(const struct feeds *feeds, struct feed *f, struct feed_target *t,
                         const struct reply *r)
 {
-    int64_t wait_ms = (r->verdict.wait.ns + NS_PER_MS - 1) / NS_PER_MS;
+    int64_t wait_ms = r->verdict.wait.ns / NS_PER_MS + 1; /* it may be INT64_MAX */
     wait_ms = r->code != REPLY_THROTTLED || wait_ms < WAIT_LEAST_MS ? WAIT_LEAST_MS
               : wait_ms > WAIT_MOST_MS                              ? WAIT_MOST_MS
                                                                     : wait_ms;

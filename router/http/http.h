@@ -176,7 +176,7 @@ struct slice http_bearer(const struct http_head *head);
 struct http_throttle {
     const char *by;     /* the reason's name; NULL: nothing was throttled */
     uint32_t partition; /* 0: refused by the limit of the table, before a partition was asked */
-    int64_t wait_ms;    /* a second try may succeed after this time; 0: not known */
+    int64_t wait_ms;    /* a second try after it succeeds if no other request comes; 0: not known */
 };
 
 struct http_answer {

@@ -82,8 +82,11 @@ static void throttle_write_reasons(struct call *c, const struct throttle_by *by,
 
 /* ---- texts ---- */
 
+/* 0: not known, or never. Then no time is told. */
 static int64_t throttle_wait_ms(const struct admit_verdict *verdict)
 {
+    if (verdict->wait.ns > INT64_MAX / 4)
+        return 0;
     return (verdict->wait.ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
@@ -153,7 +156,7 @@ static void throttle_append_details(struct buffer *out, const struct call *c,
 {
     buffer_append_format(out, " (%s: ", admit_reason_name(verdict->reason));
     throttle_append_where(out, c, s, kind, verdict);
-    if (verdict->wait.ns > 0)
+    if (throttle_wait_ms(verdict) > 0)
         buffer_append_format(out, "; try again in %lld ms", (long long)throttle_wait_ms(verdict));
     buffer_append_u8(out, ')');
 }
@@ -182,12 +185,13 @@ static const char *throttle_text_of(const struct table *t, const struct throttle
 void throttle_note(struct call *c, const struct subrequest *s, const struct admit_verdict *verdict)
 {
     struct http_throttle *t = &c->throttle;
-    if (t->by != NULL && t->wait_ms >= throttle_wait_ms(verdict))
+    const int64_t wait_ms = throttle_wait_ms(verdict);
+    if (t->by != NULL && (t->wait_ms == 0 || (wait_ms > 0 && t->wait_ms >= wait_ms)))
         return;
     *t = (struct http_throttle){
         .by = admit_reason_name(verdict->reason),
         .partition = verdict->reason == ADMIT_REFUSED_TABLE ? 0 : s->request.partition,
-        .wait_ms = throttle_wait_ms(verdict)};
+        .wait_ms = wait_ms};
 }
 
 bool throttle_refuse(struct call *c, const struct subrequest *s,

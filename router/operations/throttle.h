@@ -14,8 +14,8 @@
 #include "router/router_internal.h"
 
 /* Notes the refusal for the answer's header lines, even if the call succeeds: x-weir-throttled-by
- * (the reason's name), x-weir-partition, x-weir-retry-after-ms. Of several refusals, the longest
- * wait is told. */
+ * (the reason's name), x-weir-partition, x-weir-retry-after-ms. Of several refusals, the longest wait is
+ * told; none, if one of them is not known. */
 void throttle_note(struct call *c, const struct subrequest *s, const struct admit_verdict *verdict);
 
 /* Sets the fault of a call whose request was refused. Always false. */
