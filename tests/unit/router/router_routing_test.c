@@ -371,6 +371,20 @@ TEST(every_client_can_see_what_throttled_and_when_to_come_again)
     assert_int_equal(fake_header(a, "x-weir-throttled-by").size, 0);
 }
 
+TEST(a_request_that_never_passes_is_told_no_time)
+{
+    f.fail_code = REPLY_THROTTLED;
+    f.fail_reason = ADMIT_REFUSED_ALLOCATION;
+    f.fail_wait_us = INT64_MAX / 1000;
+    f.fail_count = 1;
+    struct fake_answer a = fake_call(&f, "PutItem", PUT);
+    assert_true(header_is(a, "x-weir-throttled-by", "allocation"));
+    assert_int_equal(fake_header(a, "x-weir-retry-after-ms").size, 0);
+    assert_int_equal(fake_header(a, "x-amz-retry-after").size, 0);
+    assert_false(says(a, "try again"));
+    f.fail_wait_us = 0;
+}
+
 TEST(refusals_of_nodes_have_their_status)
 {
     static const struct {

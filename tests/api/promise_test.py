@@ -1,0 +1,83 @@
+#!/usr/bin/python3
+"""A refused write that waits as long as it was told, alone at its table, is taken.
+
+Many tables at once, each with one client: rates of 1 to 50 write units, items of 1 to 60 KB, every choice of weir:gac.
+PROMISES=n: so many refusals of each table; 1 by default. The server of WEIR_URL runs with --set gac_start_units=0
+--set gac_wait_ms=20000, so that a table's first tokens are soon used up, and a busy machine answers routers in time.
+"""
+
+import http.client
+import json
+import os
+import threading
+import time
+import unittest
+
+import suite
+
+PROMISES = int(os.environ.get("PROMISES", "1"))
+POLICIES = ("off", "static", "periodic", "lease")
+SIZES = ((1, 1), (2, 5), (5, 9), (10, 1), (20, 36), (50, 60), (50, 1))  # write units a second, KB of an item
+LONGEST_MS = 10000
+
+
+class Client:
+    """One connection, one table, one item."""
+
+    def __init__(self, policy, units, kilobytes):
+        self.what = "weir:gac=%s, %d units a second, %d KB" % (policy, units, kilobytes)
+        self.table = suite.new_name()
+        self.connection = http.client.HTTPConnection(suite.HOST.hostname, suite.HOST.port, timeout=suite.WAIT_S)
+        self.item = {"p": {"S": "a"}, "v": {"S": "x" * (kilobytes * 1024 - 64)}}
+        self.kept, self.broken = 0, []
+        suite.make_table({"TableName": self.table, **suite.keys_of(("p", "S")), "BillingMode": "PROVISIONED",
+                          "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": units},
+                          "Tags": [{"Key": "weir:gac", "Value": policy}]})
+
+    def put(self):
+        """None: the item was written. Otherwise the milliseconds that the refusal tells; 0: it tells none."""
+        body = json.dumps({"TableName": self.table, "Item": self.item})
+        self.connection.request("POST", "/", body, {**suite.HEADERS, "X-Amz-Target": "DynamoDB_20120810.PutItem"})
+        answer = self.connection.getresponse()
+        text = answer.read()
+        if answer.status == 200:
+            return None
+        assert answer.status == 400 and b"Throughput" in text, text
+        return int(answer.getheader("x-weir-retry-after-ms") or 0)
+
+    def refusal(self):
+        while True:
+            told_ms = self.put()
+            if told_ms is not None:
+                return told_ms
+
+    def run(self):
+        for _ in range(PROMISES):
+            told_ms = self.refusal()
+            left_s = min(told_ms, LONGEST_MS) / 1000
+            time.sleep(left_s)
+            again_ms = self.put()
+            if 0 < told_ms < LONGEST_MS and again_ms is None:
+                self.kept += 1
+            else:
+                self.broken.append("%s: told %d ms, then %s ms" % (self.what, told_ms, again_ms))
+        self.connection.close()
+
+
+class PromiseTest(unittest.TestCase):
+    def test_who_waits_as_told_is_let_in(self):
+        clients = [Client(policy, *size) for policy in POLICIES for size in SIZES]
+        threads = [threading.Thread(target=client.run) for client in clients]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        broken = [text for client in clients for text in client.broken]
+        suite.connection.close()
+        print("kept %d, broken %d" % (sum(client.kept for client in clients), len(broken)))
+        self.assertEqual(broken, [])
+        self.assertEqual(sum(client.kept for client in clients), PROMISES * len(clients))
+
+
+if __name__ == "__main__":
+    unittest.main()
