@@ -78,11 +78,17 @@ struct gac_client *gac_client_create(const struct gac_client_options *options)
     return c;
 }
 
+static void gac_client_free(struct lease *l)
+{
+    free(l->line);
+    free(l);
+}
+
 void gac_client_destroy(struct gac_client *c)
 {
     struct lease *l;
     for (size_t at = 0; (l = id_map_next(&c->leases, &at)) != NULL;)
-        free(l);
+        gac_client_free(l);
     id_map_deinit(&c->leases);
     free(c->active);
     free(c->servers);
@@ -108,7 +114,7 @@ static bool forget_lease(void *context, void *value)
     const struct instant *now = context;
     if (!may_be_forgotten(value, *now))
         return false;
-    free(value);
+    gac_client_free(value);
     return true;
 }
 
@@ -322,6 +328,31 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     if (l->tokens < l->watermark && l->tokens <= l->left / 2)
         ask_soon(c, now, l);
     return GAC_TAKEN;
+}
+
+/* What the clients of this router get of the limit, measured over a second or more. */
+static int64_t gac_client_gets(const struct gac_client *c, struct instant now, struct lease *l)
+{
+    const int64_t ns = instant_since(now, l->measured_at).ns, least = l->limit.rate / c->routers;
+    if (ns >= NS_PER_S) {
+        const __int128 rate = (__int128)(l->taken - l->measured) * NS_PER_S / ns;
+        l->gets = rate < l->limit.rate ? (int64_t)rate : l->limit.rate;
+        l->measured = l->taken;
+        l->measured_at = now;
+    }
+    return l->gets > least ? l->gets : least;
+}
+
+struct duration gac_client_place(struct gac_client *c, struct instant now, struct gac_key key,
+                                 int64_t cost, uint64_t request, struct duration wait)
+{
+    struct lease *l = find_lease(c, key);
+    if (l == NULL)
+        return wait;
+    if (l->line == NULL)
+        l->line = must_calloc(1, sizeof *l->line);
+    return line_wait(l->line, now, request, wait,
+                     gac_promise_more(cost, gac_client_gets(c, now, l)));
 }
 
 void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,

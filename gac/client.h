@@ -23,7 +23,7 @@
  *   LEDGER-7  one ask of a key is on its way at a time. None leaves before the time that the last
  *             answer told, but for something cheaper than what was denied, for what is promised by
  *             now (LEDGER-8), or as a report.
- * Promises: no I/O, no clock; taking allocates nothing once the key is known.
+ * Promises: no I/O, no clock; taking allocates nothing once the key is known. The first refusal of a key does.
  * Not here: links (host), requests that wait (router). */
 #pragma once
 
@@ -60,6 +60,10 @@ enum gac_verdict {
 /* `wait`, if refused: > 0. A second try after that time succeeds, if no other request comes meanwhile. */
 enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struct gac_limit *limit,
                                  int64_t cost, struct duration *wait);
+/* The time to tell to a refused request, whose `wait` is what gac_client_take said: later, if other refused
+ * requests come before (line.h). `request`: the same number if the same request comes again. */
+struct duration gac_client_place(struct gac_client *c, struct instant now, struct gac_key key,
+                                 int64_t cost, uint64_t request, struct duration wait);
 /* The limit of a table has just been changed, or the table was created, by this router. The router
  * tells the table's server, even if no request wants tokens here; the server tells all routers. */
 void gac_client_tell(struct gac_client *c, struct instant now, const struct gac_limit *limit,

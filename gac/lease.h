@@ -4,6 +4,7 @@
 
 #include "base/token_bucket.h"
 #include "gac/client.h"
+#include "gac/line.h"
 
 struct lease {
     struct gac_limit limit;
@@ -30,6 +31,11 @@ struct lease {
     int64_t denied;        /* need that the answer denied; 0: nothing denied */
     int64_t promised;      /* a request of this cost is let in from `promised_at` on */
     struct instant promised_at;
+    struct line *line; /* owns; NULL: nothing was refused yet */
+    struct instant
+        measured_at;  /* the begin of a stretch in which it is measured what clients get */
+    int64_t measured; /* `taken` at that time */
+    int64_t gets;     /* what clients got in the stretch before, mcu per second */
     struct instant taken_at;
     struct token_bucket reserve; /* the router's own part of the rate */
     int64_t others;              /* what other routers want, as last told; or GAC_NOT_TOLD */

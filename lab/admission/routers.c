@@ -127,6 +127,9 @@ static enum gac_verdict router_take(struct model *m, struct model_router *r,
     enum gac_verdict v = gac_client_take(r->client, router_clock(m, r), &limit, mcu, wait);
     if (v == GAC_TAKEN)
         q->taken_mcu = mcu;
+    if (v == GAC_REFUSED)
+        *wait = gac_client_place(r->client, router_clock(m, r), limit.key, mcu,
+                                 (uint64_t)q->due_ns ^ (uint64_t)q->client << 40, *wait);
     return v;
 }
 

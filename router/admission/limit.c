@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/gac_policy.h"
 #include "engine/message/request_traits.h"
 #include "engine/message/transaction_messages.h"
@@ -160,6 +163,26 @@ static bool limit_is_queued(const struct router *r, struct subrequest *s,
     return false;
 }
 
+/* The same for the same request of the same client: its items and keys, and its place in a batch. */
+static uint64_t limit_request_number(const struct router *r, const struct subrequest *s)
+{
+    const struct buffer *bytes = &s->call->bytes;
+    return XXH3_64bits_withSeed(bytes->data, bytes->size, r->hash_seed) + s->index;
+}
+
+/* When to come again: behind those who were refused before. */
+static struct duration limit_place(struct router *r, const struct subrequest *s,
+                                   const struct limit_need needs[], uint32_t count)
+{
+    int64_t mcu = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (gac_key_equal(needs[i].limit.key, s->limits.short_of))
+            mcu = needs[i].mcu;
+    }
+    return gac_client_place(r->gac, r->now, s->limits.short_of, mcu, limit_request_number(r, s),
+                            s->limits.wait);
+}
+
 static enum gac_verdict limit_try(struct router *r, struct subrequest *s, struct limit_need needs[],
                                   uint32_t count)
 {
@@ -171,7 +194,7 @@ static enum gac_verdict limit_try(struct router *r, struct subrequest *s, struct
             route_drop(r, s->route);
     }
     if (verdict == GAC_REFUSED)
-        limit_refuse(r, s, s->limits.wait);
+        limit_refuse(r, s, limit_place(r, s, needs, count));
     return verdict;
 }
 

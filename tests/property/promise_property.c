@@ -8,6 +8,7 @@
 #include "base/gac_policy.h"
 #include "base/settings/gac.h"
 #include "gac/client.h"
+#include "gac/line.h"
 #include "gac/server.h"
 
 enum {
@@ -137,8 +138,10 @@ static void promise_warm_up(struct promise_world *w, struct prng *p)
 static bool promise_use_up(struct promise_world *w, struct duration *wait)
 {
     for (int i = 0; i < 100000; i++) {
-        if (promise_take(w, 0, w->cost, wait) == GAC_REFUSED)
-            return true;
+        if (promise_take(w, 0, w->cost, wait) == GAC_TAKEN)
+            continue;
+        *wait = gac_client_place(w->clients[0], w->now, w->limit.key, w->cost, 1, *wait);
+        return true;
     }
     return false;
 }
@@ -200,6 +203,97 @@ static void what_is_told_is_hardly_later_than_it_must_be(struct prng *p)
     }
 }
 
+/* ---- many clients ---- */
+
+enum {
+    CLIENTS = 40,
+    WARM_UP_S = 20,
+    MEASURED_S = 60
+};
+
+struct closed_loop {
+    struct promise_world w;
+    struct instant at[CLIENTS];  /* the next attempt of each client */
+    struct instant due[CLIENTS]; /* its next request, by its schedule */
+    int64_t attempts, successes, longest_ns;
+    int64_t pause_ns; /* 0: clients wait as told. Otherwise they come again after this time */
+};
+
+static int closed_loop_next(const struct closed_loop *o)
+{
+    int next = 0;
+    for (int i = 1; i < CLIENTS; i++) {
+        if (instant_before(o->at[i], o->at[next]))
+            next = i;
+    }
+    return next;
+}
+
+/* A client asks for one unit. If it is refused, it comes again after what it was told, and up to a fifth more. */
+static void closed_loop_step(struct closed_loop *o, struct prng *p, int64_t period_ns)
+{
+    const int i = closed_loop_next(o);
+    struct promise_world *w = &o->w;
+    struct duration wait;
+    promise_pass(w, instant_since(o->at[i], w->now).ns);
+    o->attempts++;
+    if (promise_take(w, 0, UNIT, &wait) == GAC_TAKEN) {
+        o->successes++;
+        o->due[i] = instant_add(o->due[i], (struct duration){period_ns});
+        o->at[i] = instant_before(w->now, o->due[i]) ? o->due[i] : w->now;
+        o->due[i] = o->at[i];
+        return;
+    }
+    wait = gac_client_place(w->clients[0], w->now, w->limit.key, UNIT, (uint64_t)i + 1, wait);
+    assert_true(wait.ns > 0);
+    o->longest_ns = wait.ns > o->longest_ns ? wait.ns : o->longest_ns;
+    if (o->pause_ns > 0)
+        wait.ns = o->pause_ns;
+    o->at[i] = instant_add(w->now, wait);
+    o->at[i].ns += (int64_t)prng_below(p, (uint64_t)wait.ns / 5 + 1);
+}
+
+static void closed_loop_run(struct closed_loop *o, struct prng *p, int64_t units, int64_t percent)
+{
+    const int64_t period_ns = CLIENTS * NS_PER_S * 100 / (units * percent);
+    promise_set_up(&o->w, p, "lease");
+    config_init(&o->w.config, PROFILE_AWS);
+    snprintf(o->w.config.gac_policy, sizeof o->w.config.gac_policy, "lease");
+    o->w.limit.rate = units * UNIT;
+    for (int i = 0; i < CLIENTS; i++)
+        o->at[i] = o->due[i] = instant_add(o->w.now, (struct duration){i * period_ns / CLIENTS});
+    while (o->w.now.ns < WARM_UP_S * NS_PER_S)
+        closed_loop_step(o, p, period_ns);
+    o->attempts = o->successes = 0;
+    while (o->w.now.ns < (WARM_UP_S + MEASURED_S) * NS_PER_S)
+        closed_loop_step(o, p, period_ns);
+    promise_tear_down(&o->w);
+    printf("    %lld units a second, %lld %% asked: %.2f attempts per success, %.3f of the limit\n",
+           (long long)units, (long long)percent, (double)o->attempts / (double)o->successes,
+           (double)o->successes / (double)(units * MEASURED_S));
+}
+
+/* LINE-1 */
+static void waiting_clients_come_when_their_tokens_do(struct prng *p)
+{
+    static const int64_t percents[] = {120, 200, 400};
+    for (int i = 0; i < 3; i++) {
+        struct closed_loop o = {.pause_ns = 0};
+        closed_loop_run(&o, p, 30, percents[i]);
+        assert_true(o.attempts * 2 <= o.successes * 3);
+        assert_in_range(o.successes, 30 * MEASURED_S * 97 / 100, 30 * MEASURED_S * 103 / 100);
+    }
+}
+
+/* LINE-2: a client that comes too often does not make the line longer. */
+static void who_comes_too_soon_keeps_its_place(struct prng *p)
+{
+    struct closed_loop o = {.pause_ns = 20 * NS_PER_MS};
+    closed_loop_run(&o, p, 30, 400);
+    const int64_t step_ns = NS_PER_S / 30 * LINE_PART_DENOMINATOR / LINE_PART_NUMERATOR;
+    assert_in_range(o.longest_ns, step_ns, (CLIENTS + 2) * step_ns);
+}
+
 #define PROPERTY(name, runs)     \
     TEST(test_##name)            \
     {                            \
@@ -208,3 +302,5 @@ static void what_is_told_is_hardly_later_than_it_must_be(struct prng *p)
 
 PROPERTY(who_waits_as_told_is_let_in, 150)
 PROPERTY(what_is_told_is_hardly_later_than_it_must_be, 1)
+PROPERTY(waiting_clients_come_when_their_tokens_do, 1)
+PROPERTY(who_comes_too_soon_keeps_its_place, 1)

@@ -559,3 +559,37 @@ TEST(of_several_limits_all_are_taken_or_none)
     assert_true(taken.wait.ns > 0);
     assert_int_equal(tokens_of(needs[0].limit.key), before);
 }
+
+/* What the refusal tells; 0: the item was written. */
+static int64_t put_told_ms(const char *key)
+{
+    char body[96];
+    snprintf(body, sizeof body, "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"%s\"}}}", key);
+    struct fake_answer a = fake_call(&f, "PutItem", body);
+    const struct slice told = fake_header(a, "x-weir-retry-after-ms");
+    return a.status == 200 ? 0 : strtoll(told.size > 0 ? (const char *)told.data : "-1", NULL, 10);
+}
+
+/* LINE-1, LINE-2 */
+TEST(refused_requests_are_told_to_come_one_after_the_other)
+{
+    char key[16];
+    int64_t told_ms = 0, last_ms = 0;
+    for (int i = 0; i < 10 * UNITS && told_ms == 0; i++) {
+        snprintf(key, sizeof key, "k%d", i);
+        told_ms = put_told_ms(key);
+    }
+    assert_true(told_ms > 0);
+    fake_advance_ms(&f, 1);
+    const int64_t again_ms = put_told_ms(key);
+    assert_in_range(again_ms, told_ms - 1, told_ms);
+    for (int i = 0; i < 5; i++) {
+        snprintf(key, sizeof key, "later%d", i);
+        last_ms = put_told_ms(key);
+        assert_true(last_ms > told_ms);
+        told_ms = last_ms - 1;
+        fake_advance_ms(&f, 1);
+    }
+    fake_advance_ms(&f, last_ms);
+    assert_int_equal(put_told_ms(key), 0);
+}
