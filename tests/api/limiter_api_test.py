@@ -313,6 +313,27 @@ class CheckTest(Case):
         self.refused(API.raw("GET", target), 400, "invalid")
 
 
+class PromiseTest(Case):
+    def refusal(self, consume):
+        """The milliseconds that the first refused request is told."""
+        while True:
+            answer = API.acquire(self.entity, self.resource, consume)
+            if answer.status != 200:
+                self.assertEqual(answer.status, 429, answer)
+                return answer.value["retry_after_ms"]
+
+    def test_who_waits_as_told_is_let_in(self):
+        for capacity, amount, period_ms in ((1, 1, 300), (3, 1, 100), (10, 3, 700), (50, 50, 1000), (1000, 7, 13)):
+            self.setUp()
+            self.limits(limit("rpm", capacity, period_ms, amount), limit("tpm", 2 * capacity, period_ms, amount))
+            for taken in (1, max(1, capacity // 3), capacity):
+                consume = {"rpm": taken, "tpm": taken}
+                left_s = self.refusal(consume) / 1000
+                time.sleep(left_s)
+                self.acquire(consume=consume)
+                self.assertLess(left_s, 3)
+
+
 class LookTest(Case):
     def test_available_before_the_first_use(self):
         self.limits(limit("rpm", 10, YEAR), limit("tpm", 5, YEAR))
