@@ -30,19 +30,27 @@ class Client:
         self.connection = http.client.HTTPConnection(suite.HOST.hostname, suite.HOST.port, timeout=suite.WAIT_S)
         self.item = {"p": {"S": "a"}, "v": {"S": "x" * (kilobytes * 1024 - 64)}}
         self.kept, self.broken = 0, []
-        suite.make_table({"TableName": self.table, **suite.keys_of(("p", "S")), "BillingMode": "PROVISIONED",
-                          "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": units},
+        suite.make_table({"TableName": self.table, **suite.keys_of(("p", "S")), **self.throughput(units),
                           "Tags": [{"Key": "weir:gac", "Value": policy}]})
 
+    def throughput(self, units):
+        return {"BillingMode": "PROVISIONED",
+                "ProvisionedThroughput": {"ReadCapacityUnits": 1, "WriteCapacityUnits": units}}
+
+    OPERATION = "PutItem"
+
+    def body(self):
+        return {"TableName": self.table, "Item": self.item}
+
     def put(self):
-        """None: the item was written. Otherwise the milliseconds that the refusal tells; 0: it tells none."""
-        body = json.dumps({"TableName": self.table, "Item": self.item})
-        self.connection.request("POST", "/", body, {**suite.HEADERS, "X-Amz-Target": "DynamoDB_20120810.PutItem"})
+        """None: it was written. Otherwise the milliseconds that the refusal tells; 0: it tells none."""
+        self.connection.request("POST", "/", json.dumps(self.body()),
+                                {**suite.HEADERS, "X-Amz-Target": "DynamoDB_20120810." + self.OPERATION})
         answer = self.connection.getresponse()
         text = answer.read()
         if answer.status == 200:
             return None
-        assert answer.status == 400 and b"Throughput" in text, text
+        assert answer.status == 400 and (b"Throughput" in text or b"ThrottlingE" in text), text
         return int(answer.getheader("x-weir-retry-after-ms") or 0)
 
     def refusal(self):
@@ -64,9 +72,34 @@ class Client:
         self.connection.close()
 
 
+class Transaction(Client):
+    """Two writes in different partitions, or in one."""
+
+    OPERATION = "TransactWriteItems"
+
+    def body(self):
+        return {"TransactItems": [{"Put": {"TableName": self.table, "Item": {**self.item, "p": {"S": key}}}}
+                                  for key in ("a", "b")]}
+
+
+class Maximum(Client):
+    """A table on demand with a maximum, which routers keep."""
+
+    def throughput(self, units):
+        return {"BillingMode": "PAY_PER_REQUEST", "OnDemandThroughput": {"MaxWriteRequestUnits": units}}
+
+
 class PromiseTest(unittest.TestCase):
     def test_who_waits_as_told_is_let_in(self):
-        clients = [Client(policy, *size) for policy in POLICIES for size in SIZES]
+        self.all_are_let_in([Client(policy, *size) for policy in POLICIES for size in SIZES])
+
+    def test_transactions_too(self):
+        self.all_are_let_in([Transaction(policy, *size) for policy in POLICIES for size in ((10, 1), (20, 5), (50, 9))])
+
+    def test_the_maximum_of_a_table_on_demand_too(self):
+        self.all_are_let_in([Maximum(policy, *size) for policy in POLICIES[1:] for size in ((5, 5), (20, 3))])
+
+    def all_are_let_in(self, clients):
         threads = [threading.Thread(target=client.run) for client in clients]
         for thread in threads:
             thread.start()
