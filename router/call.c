@@ -104,6 +104,9 @@ void call_end(struct call *c)
     for (struct route_use *u = c->routes; u != NULL; u = u->next)
         route_release(u->route);
     c->routes = NULL;
+    if (c->rests)
+        TAILQ_REMOVE(&r->resting, c, resting);
+    c->rests = false;
     if (c->operation->end != NULL)
         c->operation->end(c);
     if (c->client != NULL)
@@ -182,8 +185,8 @@ static void call_answer(struct call *c, int status, const struct fault *f)
         call_tell(c, status, f);
     call_end(c);
     if (client != NULL)
-        client_answer(client, status, c->content_type, buffer_slice(&c->body), c->request_id,
-                      c->throttle.by != NULL ? &c->throttle : NULL, c->lines);
+        client_answer(client, status, c->content_type, buffer_slice(&c->body), &c->body,
+                      c->request_id, c->throttle.by != NULL ? &c->throttle : NULL, c->lines);
 }
 
 void call_fail(struct call *c)
@@ -225,19 +228,36 @@ static bool call_step(struct call *c)
     if (c->operation->finish != NULL && !c->operation->finish(c))
         return false;
     call_account(c);
-    if (c->outstanding == 0 && c->routes_pending == 0)
+    if (c->outstanding == 0 && c->routes_pending == 0 && !c->rests)
         call_answer(c, c->status != 0 ? c->status : 200, NULL);
     return true;
 }
 
 void call_advance(struct call *c)
 {
-    while (!c->ended && c->outstanding == 0 && c->routes_pending == 0) {
+    while (!c->ended && !c->rests && c->outstanding == 0 && c->routes_pending == 0) {
         if (!call_step(c)) {
             call_fail(c);
             return;
         }
     }
+}
+
+void call_rest(struct call *c)
+{
+    must(!c->rests && !c->ended);
+    c->rests = true;
+    TAILQ_INSERT_TAIL(&c->router->resting, c, resting);
+}
+
+void call_go_on(struct router *r)
+{
+    struct call *c = TAILQ_FIRST(&r->resting);
+    if (c == NULL)
+        return;
+    TAILQ_REMOVE(&r->resting, c, resting);
+    c->rests = false;
+    call_advance(c);
 }
 
 void call_begin(struct call *c, const struct json_value members[])

@@ -3,6 +3,7 @@
  * Invariants:
  *   CALL-1  a call that ended holds no timer, no reply slot, no table and no place in a queue. Its
  *           memory stays until call_reap: a node may answer while it still reads a lent request.
+ *   CALL-2  in a turn of the loop a call writes an answer of CALL_TURN_JSON bytes, and one item more.
  * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
 #pragma once
 
@@ -14,6 +15,10 @@ struct client;
 struct item_plan;
 struct operation;
 struct subrequest;
+
+enum {
+    CALL_TURN_JSON = 1024 * 1024
+};
 
 enum return_consumed {
     CONSUMED_NONE,
@@ -56,6 +61,8 @@ struct call {
     uint32_t routes_pending;     /* tables that the call waits for */
     bool ready;                  /* the operation's `ready` has all its tables */
     bool ended;
+    bool rests; /* in router.resting */
+    TAILQ_ENTRY(call) resting;
     size_t accounted;
     struct call *next; /* spare or finished */
 };
@@ -67,6 +74,10 @@ struct call *call_create_own(struct router *r, const struct operation *o);
 void call_begin(struct call *c, const struct json_value members[]);
 /* A reply or a table that the call waited for has come. */
 void call_advance(struct call *c);
+/* Long work is cut into pieces: the operation's `finish` is called again in a later turn of the loop. */
+void call_rest(struct call *c);
+/* The turn has come of the call that has rested for longest. */
+void call_go_on(struct router *r);
 /* Answers with router->fault and ends. */
 void call_fail(struct call *c);
 /* Gives back all that CALL-1 names. The client gets no answer. */

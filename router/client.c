@@ -23,6 +23,8 @@
 
 enum {
     UNSENT_MAX = 64 * 1024,
+    PIECE_SIZE = 64 * 1024,    /* of a large body: so many bytes are copied in one go */
+    REST_MIN = 2 * PIECE_SIZE, /* a smaller body is copied behind its head */
     UNREAD_GRACE_MS = 1000,
     IDLE_GRACE_MS = 1000,
     ARRIVING_LOOKS_MAX = 256, /* unfinished requests that are looked at while memory is short */
@@ -32,7 +34,7 @@ static void client_account(struct client *c)
 {
     router_account(c->router, &c->accounted,
                    http_large_head(&c->http.head) + c->http.pieces.capacity + c->backlog.capacity +
-                       c->out.size + c->unsent);
+                       c->out.size + c->rest.capacity + c->unsent);
 }
 
 /* ---- output ---- */
@@ -48,10 +50,18 @@ static void client_output_add(struct client *c)
 static struct buffer *client_output(struct client *c)
 {
     struct router *r = c->router;
+    client_output_add(c);
+    if (c->rest.size > 0)
+        return &c->rest;
     if (c->out.data == NULL && r->spare_count > 0)
         c->out = r->spare[--r->spare_count];
-    client_output_add(c);
     return &c->out;
+}
+
+static void client_output_remove(struct client *c)
+{
+    TAILQ_REMOVE(&c->router->output, c, output);
+    c->in_output = false;
 }
 
 static void client_give_back_buffer(struct router *r, struct buffer *b)
@@ -78,6 +88,7 @@ static void client_abort(struct client *c)
     c->aborting = true;
     c->unsent = 0;
     buffer_clear(&c->out);
+    buffer_deinit(&c->rest);
     timer_stop(&c->unread);
     client_account(c);
     client_start_closing(c);
@@ -92,32 +103,64 @@ static void client_drop_request(struct client *c)
     c->backlog_at = 0;
 }
 
-bool client_next_effect(struct router *r, struct router_effect *out)
+static bool client_has_bytes(const struct client *c)
 {
-    client_give_back_buffer(r, &r->lent);
-    struct client *c = TAILQ_FIRST(&r->output);
-    if (c == NULL)
-        return false;
-    if (c->out.size > 0 && !c->aborting) {
+    return !c->aborting && (c->out.size > 0 || c->rest.size > 0);
+}
+
+/* The rest waits until the host has sent what it was given. */
+static bool client_pauses(const struct client *c)
+{
+    return !c->aborting && c->out.size == 0 && c->rest.size > 0 && c->unsent > UNSENT_MAX;
+}
+
+/* They lend until the next effect. */
+static struct slice client_next_bytes(struct router *r, struct client *c)
+{
+    if (c->out.size > 0) {
         r->lent = c->out;
         c->out = (struct buffer){0};
-        *out = (struct router_effect){
-            .kind = ROUTER_SEND_BYTES, .connection = c->id, .bytes = buffer_slice(&r->lent)};
-        if (c->closing)
-            return true; /* the close is the next effect */
-    } else {
-        *out = (struct router_effect){.kind = c->aborting ? ROUTER_ABORT : ROUTER_CLOSE,
-                                      .connection = c->id};
+        return buffer_slice(&r->lent);
     }
-    TAILQ_REMOVE(&r->output, c, output);
-    c->in_output = false;
-    if (out->kind == ROUTER_SEND_BYTES)
-        return true;
+    const size_t left = c->rest.size - c->rest_at, size = left < PIECE_SIZE ? left : PIECE_SIZE;
+    const struct slice piece = slice_make(c->rest.data + c->rest_at, size);
+    c->rest_at += size;
+    if (size == left) {
+        r->lent = c->rest;
+        c->rest = (struct buffer){0};
+        c->rest_at = 0;
+    }
+    return piece;
+}
+
+static void client_close_now(struct client *c, struct router_effect *out)
+{
+    *out = (struct router_effect){.kind = c->aborting ? ROUTER_ABORT : ROUTER_CLOSE,
+                                  .connection = c->id};
+    client_output_remove(c);
     if (c->call != NULL)
         call_end(c->call);
     c->close_told = true;
     if (c->unsent == 0) /* else the client stays until the host has sent all or has closed */
         client_destroy(c);
+}
+
+bool client_next_effect(struct router *r, struct router_effect *out)
+{
+    struct client *c;
+    client_give_back_buffer(r, &r->lent);
+    while ((c = TAILQ_FIRST(&r->output)) != NULL && client_pauses(c))
+        client_output_remove(c);
+    if (c == NULL)
+        return false;
+    if (!client_has_bytes(c)) {
+        client_close_now(c, out);
+        return true;
+    }
+    *out = (struct router_effect){
+        .kind = ROUTER_SEND_BYTES, .connection = c->id, .bytes = client_next_bytes(r, c)};
+    if (!client_has_bytes(c) && !c->closing)
+        client_output_remove(c);
     return true;
 }
 
@@ -224,7 +267,7 @@ void client_destroy(struct client *c)
     if (c->call != NULL)
         call_end(c->call);
     if (c->in_output)
-        TAILQ_REMOVE(&r->output, c, output);
+        client_output_remove(c);
     if (c->in_resume)
         LIST_REMOVE(c, resume);
     timer_stop(&c->timer);
@@ -234,6 +277,7 @@ void client_destroy(struct client *c)
     id_map_remove(&r->clients, c->id);
     http_deinit(&c->http);
     client_give_back_buffer(r, &c->out);
+    buffer_deinit(&c->rest);
     buffer_deinit(&c->backlog);
     free(c);
 }
@@ -344,7 +388,8 @@ static void client_check_budget(struct client *c)
 /* The client must read answers before its next request begins. */
 static bool client_is_blocked(const struct client *c)
 {
-    return c->out.size + c->unsent > UNSENT_MAX && !c->http.in_request;
+    const size_t left = c->out.size + c->rest.size - c->rest_at;
+    return left + c->unsent > UNSENT_MAX && !c->http.in_request;
 }
 
 /* Returns how many bytes were taken. Stops early if a call began, or the client is blocked or
@@ -479,9 +524,11 @@ bool client_unsent(struct router *r, uint64_t id, size_t bytes)
         client_destroy(c);
         return false;
     }
+    if (c->rest.size > 0 && bytes <= UNSENT_MAX)
+        client_output_add(c);
     const bool waits = c->backlog.size > c->backlog_at && c->call == NULL && !c->closing;
     if (!waits || client_is_blocked(c))
-        return false;
+        return c->in_output;
     client_resume(c);
     client_close_if_ended(c);
     return true;
@@ -498,8 +545,26 @@ void client_resume_all(struct router *r)
     }
 }
 
+/* A large body is sent from its own buffer: copying it would hold the loop. */
+static void client_take_body(struct client *c, struct http_answer *answer, struct buffer *large)
+{
+    answer->body_apart = true;
+    http_write_answer(client_output(c), answer);
+    c->rest = *large;
+    *large = (struct buffer){0};
+    client_account(c);
+}
+
+static bool client_may_take(const struct client *c, const struct http_answer *a,
+                            const struct buffer *large)
+{
+    return large != NULL && large->size >= REST_MIN && a->coding == CODING_IDENTITY &&
+           !a->head_only && c->rest.size == 0;
+}
+
 void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   const char *request_id, const struct http_throttle *throttle, struct slice lines)
+                   struct buffer *large, const char *request_id,
+                   const struct http_throttle *throttle, struct slice lines)
 {
     struct router *r = c->router;
     const struct http_head *head = &c->http.head;
@@ -515,11 +580,14 @@ void client_answer(struct client *c, int status, const char *type, struct slice 
         .date = router_date(r),
         .origin = head->once & HTTP_ONCE_ORIGIN ? cors_allowed(r, c) : slice_make(NULL, 0),
         .preflight = head->method == HTTP_OPTIONS,
-        .coding = body.size < HTTP_PACKED_SIZE_MIN ? CODING_IDENTITY : http_accepted_coding(head),
+        .coding = http_packs(body.size) ? http_accepted_coding(head) : CODING_IDENTITY,
         .keep_alive = head->keep_alive,
         .http_1_0 = head->http_1_0,
         .head_only = head->method == HTTP_HEAD};
-    http_write_answer(client_output(c), &answer);
+    if (client_may_take(c, &answer, large))
+        client_take_body(c, &answer, large);
+    else
+        http_write_answer(client_output(c), &answer);
     if (!head->keep_alive && !c->draining)
         client_start_closing(c);
     if (!c->feeding && !c->in_resume) {

@@ -16,7 +16,9 @@ struct client {
     uint64_t id;
     struct router *router; /* borrows */
     struct http http;
-    struct buffer out;     /* owns; to be sent */
+    struct buffer out;  /* owns; to be sent */
+    struct buffer rest; /* owns; a large body, to be sent behind `out`, piece by piece */
+    size_t rest_at;
     struct buffer backlog; /* owns; received and not yet read by http */
     size_t backlog_at;
     struct call *call;
@@ -60,8 +62,9 @@ bool client_next_effect(struct router *r, struct router_effect *out);
 /* Feeds the backlogs of clients whose calls were answered during the event. */
 void client_resume_all(struct router *r);
 
-/* Answers the request that http read last. The client then goes on with its backlog. `throttle`
- * NULL: nothing was throttled. `lines`: further header lines, each after CR LF. */
+/* Answers the request that http read last. The client then goes on with its backlog. `large`: the
+ * buffer of the body, which is taken over if it is large; NULL: the body is copied. `throttle` NULL:
+ * nothing was throttled. `lines`: further header lines, each after CR LF. */
 void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   const char *request_id, const struct http_throttle *throttle,
-                   struct slice lines);
+                   struct buffer *large, const char *request_id,
+                   const struct http_throttle *throttle, struct slice lines);

@@ -30,6 +30,7 @@ struct router *router_create(const struct router_options *options)
     r->gac = gac_client_create(&(struct gac_client_options){.config = options->config,
                                                             .servers = options->gac_servers,
                                                             .router = prng_next(&lives) | 1});
+    TAILQ_INIT(&r->resting);
     TAILQ_INIT(&r->output);
     TAILQ_INIT(&r->sending);
     TAILQ_INIT(&r->refused);
@@ -242,6 +243,8 @@ enum status router_gac_receive(struct router *r, struct instant now, uint32_t se
 
 struct instant router_deadline(const struct router *r)
 {
+    if (!TAILQ_EMPTY(&r->resting))
+        return r->now;
     struct instant next =
         instant_earlier(timer_queue_next(&r->idle), timer_queue_next(&r->arriving));
     next = instant_earlier(next, timer_queue_next(&r->mute));
@@ -291,6 +294,7 @@ void router_tick(struct router *r, struct instant now)
         session_deadline(TIMER_OWNER(t, struct session, deadline));
     if (timer_queue_expire(&r->limiter->looks, now) != NULL)
         tend_look(r);
+    call_go_on(r);
     gac_client_tick(r->gac, now);
     router_event_end(r);
 }

@@ -76,6 +76,7 @@ struct router {
     struct subrequest_queue refused;         /* by the router; told at the end of the event */
     uint64_t limit_changes; /* gac_client_changes when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
+    TAILQ_HEAD(, call) resting;  /* calls that go on in later turns, one in each */
     TAILQ_HEAD(, client) output; /* clients with bytes or a close for the host */
     LIST_HEAD(, client) resume;  /* clients that were answered during the event */
     struct buffer lent;          /* the bytes of the last effect */

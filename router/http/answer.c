@@ -119,13 +119,13 @@ void http_write_answer(struct buffer *out, const struct http_answer *a)
 {
     struct buffer packed = {0};
     struct slice body = a->body;
-    enum content_coding coding = body.size >= HTTP_PACKED_SIZE_MIN ? a->coding : CODING_IDENTITY;
+    enum content_coding coding = http_packs(body.size) ? a->coding : CODING_IDENTITY;
     if (coding != CODING_IDENTITY) {
         coding_pack(&packed, coding, body);
         body = buffer_slice(&packed);
     }
     answer_write_head(out, a, body, coding);
-    if (!a->head_only)
+    if (!a->head_only && !a->body_apart)
         buffer_append_slice(out, body);
     buffer_deinit(&packed);
 }

@@ -32,6 +32,7 @@ enum {
     HTTP_REQUEST_ID_SIZE = 52,
     HTTP_DATE_SIZE = 29,
     HTTP_PACKED_SIZE_MIN = 4096, /* a smaller body is not packed: it fits a few packets anyway */
+    HTTP_PACKED_SIZE_MAX = 1024 * 1024, /* packing a larger one would hold the loop */
 };
 
 enum http_event {
@@ -188,12 +189,18 @@ struct http_answer {
     const struct http_throttle *throttle; /* NULL: nothing was throttled */
     struct slice lines;                   /* further header lines, each after CR LF; size 0: none */
     struct slice origin;        /* a page of this origin may read the answer; size 0: none may */
-    enum content_coding coding; /* of a body of at least HTTP_PACKED_SIZE_MIN bytes */
+    enum content_coding coding; /* of a body that http_packs */
     bool preflight;             /* answers a browser that asks what a page may send */
     bool keep_alive;
-    bool http_1_0;  /* the answer must say that the connection stays open */
-    bool head_only; /* answers a HEAD request: the body is only measured */
+    bool http_1_0;   /* the answer must say that the connection stays open */
+    bool head_only;  /* answers a HEAD request: the body is only measured */
+    bool body_apart; /* the caller sends the body */
 };
+
+static inline bool http_packs(size_t body_size)
+{
+    return body_size >= HTTP_PACKED_SIZE_MIN && body_size <= HTTP_PACKED_SIZE_MAX;
+}
 
 /* The coding with the highest weight in Accept-Encoding. */
 enum content_coding http_accepted_coding(const struct http_head *head);

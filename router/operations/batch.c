@@ -84,10 +84,12 @@ struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const
     return e;
 }
 
-void batch_finish_entry(struct batch *b, struct batch_entry *e)
+void batch_mark_entry(struct batch *b, struct batch_entry *e, bool done)
 {
-    e->done = true;
-    b->tables[b->plan->items[e - b->entries].table].left--;
+    uint32_t *left = &b->tables[b->plan->items[e - b->entries].table].left;
+    must(e->done != done);
+    e->done = done;
+    *left = done ? *left - 1 : *left + 1;
 }
 
 bool batch_succeeded(struct call *c, const struct batch *b)

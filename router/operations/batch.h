@@ -19,7 +19,7 @@ enum {
 struct batch_entry {
     bool done;                /* will not come back as unprocessed */
     int64_t collection_bytes; /* BatchWriteItem: the collection's size, if the table counts sizes */
-    struct span json;         /* BatchGetItem: the item found, in call->body; size 0: none */
+    struct slice item;        /* BatchGetItem: the item found, in the call's arena; size 0: none */
 };
 
 struct batch_table {
@@ -36,9 +36,11 @@ struct batch {
     struct batch_table *tables;  /* one for each of plan->tables */
     struct batch_entry *entries; /* one for each of plan->items */
     uint32_t entries_max;
-    uint32_t done;      /* entries that nodes have done */
-    int64_t item_bytes; /* size of the items in the answer so far */
-    bool full;          /* BatchGetItem: the answer takes no more of them */
+    uint32_t done;       /* entries that nodes have done */
+    int64_t item_bytes;  /* BatchGetItem: size of the items found */
+    bool full;           /* BatchGetItem: the answer takes no more of them */
+    int64_t shown_bytes; /* BatchGetItem: size of the items in the answer so far */
+    uint32_t written;    /* BatchGetItem: entries that the answer has, or leaves unprocessed */
     bool want_collections;
     bool projections;          /* BatchGetItem: a table has a ProjectionExpression */
     bool attributes;           /* BatchGetItem: a table has AttributesToGet */
@@ -55,8 +57,8 @@ struct item_request *batch_add(struct call *c, struct batch *b);
 
 /* The entry of the reply. NULL: the node did not do the request. */
 struct batch_entry *batch_take_reply(struct call *c, struct subrequest *s, const struct reply *r);
-/* Marks the entry as done: it will not come back as unprocessed. */
-void batch_finish_entry(struct batch *b, struct batch_entry *e);
+/* Marks the entry as done, or as not done: then it will come back as unprocessed. */
+void batch_mark_entry(struct batch *b, struct batch_entry *e, bool done);
 
 /* False: an entry failed and none was done, or a collection is full; the fault is set. */
 bool batch_succeeded(struct call *c, const struct batch *b);

@@ -114,37 +114,43 @@ static bool batch_get_reply(struct call *c, struct subrequest *s, const struct r
         return true;
     if (r->item.found) {
         const int64_t size = item_size(r->item.bytes);
-        b->full = b->full || b->item_bytes + size > BATCH_ANSWER_MAX ||
-                  (int64_t)c->body.size > b->item_bytes + BATCH_MARKUP_MAX;
+        b->full = b->full || b->item_bytes + size > BATCH_ANSWER_MAX;
         if (b->full)
             return true; /* comes back as unprocessed, although it was read */
         b->item_bytes += size;
-        size_t at = c->body.size;
-        call_write_item(c, &c->body, r->item.bytes,
-                        b->plan->tables[b->plan->items[s->index].table].projection);
-        at += c->body.data[at] == ','; /* before all items but the first */
-        e->json = (struct span){at, c->body.size - at};
+        e->item = arena_copy(&c->arena, r->item.bytes);
     }
-    batch_finish_entry(b, e);
+    batch_mark_entry(b, e, true);
     return true;
 }
 
-static void batch_write_found(struct buffer *out, const struct call *c, const struct batch *b,
-                              uint32_t table)
+/* ---- the answer ---- */
+
+/* Leaves an item out if the answer has too much JSON beside its items. */
+static void batch_write_item(struct call *c, struct batch *b, uint32_t index)
 {
-    json_write_name(out, b->plan->tables[table].name);
-    json_write_open(out, '[');
-    bool first = true;
-    for (uint32_t i = 0; i < b->plan->count; i++) {
-        const struct batch_entry *e = &b->entries[i];
-        if (b->plan->items[i].table != table || e->json.size == 0)
-            continue;
-        if (!first)
-            buffer_append_u8(out, ',');
-        first = false;
-        buffer_append_slice(out, span_in(&c->body, e->json));
+    struct batch_entry *e = &b->entries[index];
+    if (e->item.size == 0)
+        return;
+    if ((int64_t)c->body.size > b->shown_bytes + BATCH_MARKUP_MAX) {
+        batch_mark_entry(b, e, false);
+        return;
     }
-    json_write_close(out, ']');
+    b->shown_bytes += item_size(e->item);
+    call_write_item(c, &c->body, e->item, b->plan->tables[b->plan->items[index].table].projection);
+}
+
+/* The entries of a table follow each other. */
+static void batch_write_entry(struct call *c, struct batch *b, uint32_t index)
+{
+    const struct item_request *q = &b->plan->items[index];
+    if (index == 0 || q[-1].table != q->table) {
+        json_write_name(&c->body, b->plan->tables[q->table].name);
+        json_write_open(&c->body, '[');
+    }
+    batch_write_item(c, b, index);
+    if (index + 1 == b->plan->count || q[1].table != q->table)
+        json_write_close(&c->body, ']');
 }
 
 static void batch_write_attributes(struct buffer *out, const struct projection *p)
@@ -193,25 +199,35 @@ static void batch_write_unprocessed(struct buffer *out, const struct call *c, co
     json_write_close(out, '}');
 }
 
+static void batch_write_rest(struct call *c, const struct batch *b)
+{
+    json_write_close(&c->body, '}');
+    json_member_open(&c->body, "UnprocessedKeys", '{');
+    for (uint32_t i = 0; i < b->plan->table_count; i++)
+        batch_write_unprocessed(&c->body, c, b, i);
+    json_write_close(&c->body, '}');
+    batch_write_capacity(&c->body, c, b);
+    json_write_close(&c->body, '}');
+}
+
 static bool batch_get_finish(struct call *c)
 {
     struct batch *b = c->state;
-    struct buffer answer = {0};
-    if (!batch_succeeded(c, b))
-        return false;
-    json_write_open(&answer, '{');
-    json_member_open(&answer, "Responses", '{');
-    for (uint32_t i = 0; i < b->plan->table_count; i++)
-        batch_write_found(&answer, c, b, i);
-    json_write_close(&answer, '}');
-    json_member_open(&answer, "UnprocessedKeys", '{');
-    for (uint32_t i = 0; i < b->plan->table_count; i++)
-        batch_write_unprocessed(&answer, c, b, i);
-    json_write_close(&answer, '}');
-    batch_write_capacity(&answer, c, b);
-    json_write_close(&answer, '}');
-    buffer_deinit(&c->body);
-    c->body = answer;
+    const size_t begin = c->body.size;
+    if (b->written == 0) {
+        if (!batch_succeeded(c, b))
+            return false;
+        json_write_open(&c->body, '{');
+        json_member_open(&c->body, "Responses", '{');
+    }
+    for (; b->written < b->plan->count; b->written++) {
+        if (call_turn_is_over(c, begin)) {
+            call_rest(c);
+            return true;
+        }
+        batch_write_entry(c, b, b->written);
+    }
+    batch_write_rest(c, b);
     return true;
 }
 

@@ -62,7 +62,7 @@ static bool batch_write_reply(struct call *c, struct subrequest *s, const struct
     if (e == NULL)
         return true;
     e->collection_bytes = r->item.collection_bytes;
-    batch_finish_entry(c->state, e);
+    batch_mark_entry(c->state, e, true);
     return true;
 }
 

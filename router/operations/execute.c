@@ -165,26 +165,30 @@ bool execute_lower(struct call *c, const struct statement *s, const struct table
 /* ---- answers ---- */
 
 /* The attributes that the update names. */
-static bool execute_write_modified(struct call *c, const struct statement *s, struct slice item,
-                                   struct buffer *out)
+static bool execute_write_modified(struct call *c, const struct statement *s, struct slice item)
 {
     struct buffer *scratch = &c->router->scratch;
     buffer_clear(scratch);
     projection_append(scratch, update_paths(&s->update, &c->arena), item);
     if (item_count(buffer_slice(scratch)) == 0)
         return false;
-    value_write_item(out, buffer_slice(scratch));
+    value_write_item(&c->body, buffer_slice(scratch));
     return true;
 }
 
-bool execute_write_result(struct call *c, const struct statement *s, const struct reply *r,
-                          struct buffer *out)
+struct slice execute_shown(const struct statement *s, const struct reply *r)
 {
-    if (!r->item.found || (statement_writes(s) && s->returning == RETURNING_NOTHING))
+    const bool nothing = statement_writes(s) && s->returning == RETURNING_NOTHING;
+    return r->item.found && !nothing ? r->item.bytes : slice_make(NULL, 0);
+}
+
+bool execute_write_shown(struct call *c, const struct statement *s, struct slice item)
+{
+    if (item.size == 0)
         return false;
     if (s->returning == RETURNING_MODIFIED_OLD || s->returning == RETURNING_MODIFIED_NEW)
-        return execute_write_modified(c, s, r->item.bytes, out);
-    statement_write_row(out, s->columns, r->item.bytes);
+        return execute_write_modified(c, s, item);
+    statement_write_row(&c->body, s->columns, item);
     return true;
 }
 

@@ -31,9 +31,10 @@ bool execute_names_item(struct call *c, const struct statement *s, const struct 
 bool execute_lower(struct call *c, const struct statement *s, const struct table *t,
                    enum execute_place place, struct item_request *q);
 
-/* Appends the item of a reply as the statement shows it. False: it shows none. */
-bool execute_write_result(struct call *c, const struct statement *s, const struct reply *r,
-                          struct buffer *out);
+/* The item of a reply, if the statement shows it; otherwise empty. */
+struct slice execute_shown(const struct statement *s, const struct reply *r);
+/* Appends such an item to the answer. False: nothing of it is shown. */
+bool execute_write_shown(struct call *c, const struct statement *s, struct slice item);
 
 /* Sets the fault for a reply that is not REPLY_OK. Always false. */
 bool execute_refuse(struct call *c, const struct statement *s, const struct subrequest *sub,

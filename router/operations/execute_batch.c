@@ -12,7 +12,7 @@ struct batch_member {
     const char *code;   /* of the error; NULL: none */
     struct slice text;  /* of the error */
     struct slice more;  /* of the error: further members, as JSON */
-    struct span item;   /* of the response, in call->body; size 0: none */
+    struct slice item;  /* of the response, in the call's arena; size 0: none */
     struct slice table; /* its name; empty: the statement is not understood */
     struct capacity consumed;
     bool sent;
@@ -20,6 +20,8 @@ struct batch_member {
 
 struct execute_batch {
     struct batch_member *members; /* one for each of the plan's items */
+    size_t error_bytes;           /* of items that errors have, as JSON */
+    uint32_t written;             /* members that the answer has */
 };
 
 /* ---- errors ---- */
@@ -160,24 +162,31 @@ static bool batch_ready(struct call *c)
     return true;
 }
 
+/* An error has the item, if the statement wants it and the errors are not too long without it. */
+static void member_fail(struct call *c, struct batch_member *m, const struct subrequest *sub,
+                        const struct reply *r)
+{
+    struct execute_batch *b = c->state;
+    struct reply shown = *r;
+    shown.item.found &= b->error_bytes < CALL_TURN_JSON;
+    execute_refuse(c, &m->statement, sub, &shown);
+    member_refuse(c, m);
+    b->error_bytes += m->more.size;
+}
+
 static bool batch_reply(struct call *c, struct subrequest *sub, const struct reply *r)
 {
     const struct execute_batch *b = c->state;
     struct batch_member *m = &b->members[sub->index];
-    const size_t at = c->body.size;
     if (r->code != REPLY_OK) {
-        execute_refuse(c, &m->statement, sub, r);
-        member_refuse(c, m);
+        member_fail(c, m, sub, r);
         return true;
     }
     if (statement_writes(&m->statement))
         capacity_add_write(&m->consumed, &sub->route->table, r);
     else
         m->consumed.table_mcu += r->consumed_mcu;
-    if (execute_write_result(c, &m->statement, r, &c->body)) {
-        const size_t comma = c->body.data[at] == ','; /* before all items but the first */
-        m->item = (struct span){at + comma, c->body.size - at - comma};
-    }
+    m->item = arena_copy(&c->arena, execute_shown(&m->statement, r));
     return true;
 }
 
@@ -195,23 +204,29 @@ static void member_write_error(struct buffer *out, const struct batch_member *m)
     json_write_close(out, '}');
 }
 
-static void member_write(struct buffer *out, const struct call *c, const struct batch_member *m)
+static void member_write_item(struct call *c, const struct batch_member *m)
 {
+    const size_t at = c->body.size;
+    json_write_key(&c->body, "Item");
+    if (!execute_write_shown(c, &m->statement, m->item))
+        c->body.size = at;
+}
+
+static void member_write(struct call *c, const struct batch_member *m)
+{
+    struct buffer *out = &c->body;
     json_write_open(out, '{');
     if (m->code != NULL)
         member_write_error(out, m);
     if (m->table.size > 0)
         json_member_string(out, "TableName", shape_table_of(m->table));
-    if (m->item.size > 0) {
-        json_write_key(out, "Item");
-        buffer_append_slice(out, span_in(&c->body, m->item));
-    }
+    member_write_item(c, m);
     json_write_close(out, '}');
 }
 
-static void batch_write_consumed(struct buffer *out, const struct call *c,
-                                 const struct execute_batch *b)
+static void batch_write_consumed(struct call *c, const struct execute_batch *b)
 {
+    struct buffer *out = &c->body;
     if (c->consumed == CONSUMED_NONE)
         return;
     json_member_open(out, "ConsumedCapacity", '[');
@@ -230,17 +245,22 @@ static void batch_write_consumed(struct buffer *out, const struct call *c,
 
 static bool batch_finish(struct call *c)
 {
-    const struct execute_batch *b = c->state;
-    struct buffer answer = {0};
-    json_write_open(&answer, '{');
-    json_member_open(&answer, "Responses", '[');
-    for (uint32_t i = 0; i < c->plan->count; i++)
-        member_write(&answer, c, &b->members[i]);
-    json_write_close(&answer, ']');
-    batch_write_consumed(&answer, c, b);
-    json_write_close(&answer, '}');
-    buffer_deinit(&c->body);
-    c->body = answer;
+    struct execute_batch *b = c->state;
+    const size_t begin = c->body.size;
+    if (b->written == 0) {
+        json_write_open(&c->body, '{');
+        json_member_open(&c->body, "Responses", '[');
+    }
+    for (; b->written < c->plan->count; b->written++) {
+        if (call_turn_is_over(c, begin)) {
+            call_rest(c);
+            return true;
+        }
+        member_write(c, &b->members[b->written]);
+    }
+    json_write_close(&c->body, ']');
+    batch_write_consumed(c, b);
+    json_write_close(&c->body, '}');
     return true;
 }
 

@@ -389,7 +389,7 @@ static bool select_get_reply(struct call *c, const struct select *s, struct subr
         return call_refuse(c, sub, r);
     json_write_open(&c->body, '{');
     json_member_open(&c->body, "Items", '[');
-    execute_write_result(c, s->statement, r, &c->body);
+    execute_write_shown(c, s->statement, execute_shown(s->statement, r));
     json_write_close(&c->body, ']');
     capacity_write_member(&c->body, c, &sub->route->table, &capacity);
     json_write_close(&c->body, '}');

@@ -63,7 +63,7 @@ static bool execute_write_reply(struct call *c, const struct statement *s, struc
         return execute_refuse(c, s, sub, r);
     json_write_open(&c->body, '{');
     json_member_open(&c->body, "Items", '[');
-    execute_write_result(c, s, r, &c->body);
+    execute_write_shown(c, s, execute_shown(s, r));
     json_write_close(&c->body, ']');
     capacity_add_write(&capacity, &sub->route->table, r);
     capacity_write_member(&c->body, c, &sub->route->table, &capacity);

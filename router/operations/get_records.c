@@ -17,6 +17,10 @@ struct get_records {
     struct shard_read read;
     struct shard_iterator iterator;
     uint32_t limit;
+    /* of the node's answer */
+    struct reader rows;         /* not written yet; in the call's arena */
+    struct shard_iterator next; /* behind them */
+    bool closed;                /* nothing follows them */
 };
 
 static bool records_begin(struct call *c, const struct json_value m[])
@@ -163,33 +167,49 @@ static bool write_record(struct call *c, const struct get_records *g, struct sli
 
 static bool records_reply(struct call *c, struct subrequest *s, const struct reply *r)
 {
-    const struct get_records *g = c->state;
-    struct reader rows = {reply_records(r)->records, false};
-    bool good = true;
+    struct get_records *g = c->state;
     if (r->code != REPLY_OK)
         return call_refuse(c, s, r);
-    if (reply_records(r)->trimmed)
+    const struct reply_records *records = reply_records(r);
+    if (records->trimmed)
         return call_records_trimmed(c);
+    g->rows = (struct reader){arena_copy(&c->arena, records->records), false};
+    g->closed = records->closed;
+    g->next = g->iterator;
+    g->next.index = records->index;
+    g->next.place = records->place;
     json_write_open(&c->body, '{');
     json_member_open(&c->body, "Records", '[');
-    while (good && rows.left.size > 0)
-        good = write_record(c, g, reader_sized(&rows));
-    json_write_close(&c->body, ']');
-    if (!good)
-        return fault_set(call_fault(c), FAULT_INTERNAL, "The node's answer makes no sense");
-    if (!reply_records(r)->closed) {
-        struct buffer text = {0};
-        struct shard_iterator next = g->iterator;
-        next.index = reply_records(r)->index;
-        next.place = reply_records(r)->place;
-        next.made_ms = router_wall_ms(c->router);
-        shard_iterator_append(&text, &next);
-        json_member_string(&c->body, "NextShardIterator", buffer_slice(&text));
-        buffer_deinit(&text);
+    return true;
+}
+
+static void write_next_iterator(struct call *c, struct shard_iterator *next)
+{
+    struct buffer text = {0};
+    next->made_ms = router_wall_ms(c->router);
+    shard_iterator_append(&text, next);
+    json_member_string(&c->body, "NextShardIterator", buffer_slice(&text));
+    buffer_deinit(&text);
+}
+
+static bool records_finish(struct call *c)
+{
+    struct get_records *g = c->state;
+    const size_t begin = c->body.size;
+    while (g->rows.left.size > 0) {
+        if (call_turn_is_over(c, begin)) {
+            call_rest(c);
+            return true;
+        }
+        if (!write_record(c, g, reader_sized(&g->rows)))
+            return fault_set(call_fault(c), FAULT_INTERNAL, "The node's answer makes no sense");
     }
+    json_write_close(&c->body, ']');
+    if (!g->closed)
+        write_next_iterator(c, &g->next);
     json_write_close(&c->body, '}');
     return true;
 }
 
 OPERATION(get_records, "GetRecords", .of_streams = true, .begin = records_begin,
-          .ready = records_ready, .reply = records_reply);
+          .ready = records_ready, .reply = records_reply, .finish = records_finish);

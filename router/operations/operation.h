@@ -4,7 +4,8 @@
  * ready    The tables are there. Checks keys against key schemas, and sends requests to nodes. May
  *          ask for a further table: then `ready` is called again once that table is there.
  * reply    A request has its final reply.
- * finish   All requests have. Completes call->body, or sends further requests. May be NULL.
+ * finish   All requests have. Completes call->body, sends further requests, or lets the call rest and
+ *          is called again. May be NULL.
  * fail     Writes the body of a call that was refused, and returns its HTTP status. NULL: the body is
  *          DynamoDB's.
  * end      The call ends, whatever the reason: gives back what its state holds. May be NULL.
@@ -42,6 +43,13 @@ bool operation_comes_later(struct slice name);
 static inline struct fault *call_fault(struct call *c)
 {
     return &c->router->fault;
+}
+
+/* In `finish`, which writes the answer piece by piece: whether the piece that began at `begin` of
+ * call->body is large enough for this turn. */
+static inline bool call_turn_is_over(const struct call *c, size_t begin)
+{
+    return c->body.size - begin >= CALL_TURN_JSON;
 }
 
 /* Sets the fault to FAULT_VALIDATION. Always false. */

@@ -383,9 +383,14 @@ static bool page_row_holds(const struct page *p, const struct page_row *row)
 static bool page_take_fetched(struct call *c, struct page *p)
 {
     const struct slice filter = span_in(&c->bytes, p->filter);
+    const size_t begin = c->body.size;
     bool passes;
-    for (uint32_t i = 0; i < p->row_count; i++) {
-        const struct page_row *row = &p->rows[i];
+    for (; p->row_at < p->row_count; p->row_at++) {
+        const struct page_row *row = &p->rows[p->row_at];
+        if (call_turn_is_over(c, begin)) {
+            call_rest(c);
+            return true;
+        }
         if (p->fetched_bytes >= PAGE_SIZE_MAX || p->plan.steps >= STEPS_TURN_MAX) {
             p->plan.ended = p->plan.truncated = true;
             break;
@@ -403,7 +408,8 @@ static bool page_take_fetched(struct call *c, struct page *p)
         if (!p->count_only)
             p->take(c, row->item);
     }
-    p->row_count = 0;
+    p->row_count = p->row_at = 0;
+    p->fetching = false;
     return true;
 }
 
@@ -537,13 +543,14 @@ bool page_finish(struct call *c)
         page_fetch(c, p);
         return true;
     }
-    if (p->fetching) {
-        p->fetching = false;
-        if (!page_take_fetched(c, p))
-            return false;
-    }
+    if (p->fetching && !page_take_fetched(c, p))
+        return false;
+    if (c->rests)
+        return true;
     if (!ranges_finish(c, &p->plan))
         return false;
+    if (c->rests)
+        return true;
     if (p->row_count > 0 && c->outstanding == 0) {
         page_fetch(c, p); /* rows that a merge has taken */
         return true;

@@ -50,7 +50,8 @@ struct page {
     bool fetches;
     struct page_row *rows; /* of PAGE_FETCH_MAX */
     uint32_t row_count;
-    bool fetching; /* their items are on the way */
+    uint32_t row_at; /* so many of them are taken */
+    bool fetching;   /* their items are on the way */
     int64_t fetched_mcu;
     int64_t fetched_bytes;
     int64_t fetched; /* items that passed the filter */

@@ -112,7 +112,8 @@ bool transact_cancel(struct call *c, const struct part_end *ends, uint32_t count
             json_member_text(&f->more, "Message", reason.text);
         else if (ends[i].refused != NULL)
             json_member_string(&f->more, "Message", ends[i].why);
-        if (ends[i].code == REPLY_CONDITION_FAILED && ends[i].item.size > 0) {
+        if (ends[i].code == REPLY_CONDITION_FAILED && ends[i].item.size > 0 &&
+            f->more.size < CALL_TURN_JSON) {
             json_write_key(&f->more, "Item");
             value_write_item(&f->more, ends[i].item);
         }

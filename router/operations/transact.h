@@ -69,6 +69,8 @@ struct transact_get {
     bool checks;               /* the items are read, and their partitions are asked */
     struct subrequest *failed; /* for another reason than those that cancel */
     struct reply failure;
+    bool decided;     /* all was read at one moment: the answer is being written */
+    uint32_t written; /* parts of the answer */
 };
 
 /* Makes room for so many parts. */

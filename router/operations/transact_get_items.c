@@ -143,22 +143,41 @@ static void get_write_item(struct call *c, struct slice item, const struct proje
     value_write_item(&c->body, item);
 }
 
-static void get_write_items(struct call *c, const struct transact_get *t)
+static void get_write_part(struct call *c, const struct transact_get *t, uint32_t i)
 {
-    json_member_open(&c->body, "Responses", '[');
-    for (uint32_t i = 0; i < c->plan->count; i++) {
-        json_write_open(&c->body, '{');
-        if (t->ends[i].item.size > 0) {
-            if (t->columns) {
-                json_write_key(&c->body, "Item");
-                statement_write_row(&c->body, t->shown[i], t->ends[i].item);
-            } else {
-                get_write_item(c, t->ends[i].item, t->shown[i]);
-            }
+    json_write_open(&c->body, '{');
+    if (t->ends[i].item.size > 0 && t->columns) {
+        json_write_key(&c->body, "Item");
+        statement_write_row(&c->body, t->shown[i], t->ends[i].item);
+    } else if (t->ends[i].item.size > 0) {
+        get_write_item(c, t->ends[i].item, t->shown[i]);
+    }
+    json_write_close(&c->body, '}');
+}
+
+static bool get_write_parts(struct call *c, struct transact_get *t)
+{
+    const size_t begin = c->body.size;
+    for (; t->written < c->plan->count; t->written++) {
+        if (call_turn_is_over(c, begin)) {
+            call_rest(c);
+            return true;
         }
-        json_write_close(&c->body, '}');
+        get_write_part(c, t, t->written);
     }
     json_write_close(&c->body, ']');
+    json_write_close(&c->body, '}');
+    return true;
+}
+
+static bool get_begin_answer(struct call *c, struct transact_get *t)
+{
+    t->decided = true;
+    c->router->counters.transactions_committed++;
+    json_write_open(&c->body, '{');
+    transact_write_capacity(c, t->ends);
+    json_member_open(&c->body, "Responses", '[');
+    return get_write_parts(c, t);
 }
 
 static bool transact_reads_fit(struct call *c, const struct transact_get *t)
@@ -173,6 +192,8 @@ bool transact_get_finish(struct call *c)
 {
     struct transact_get *t = c->state;
     bool conflicts = false, cancels = false;
+    if (t->decided)
+        return get_write_parts(c, t);
     if (t->failed != NULL)
         return call_refuse(c, t->failed, &t->failure);
     for (uint32_t i = 0; i < c->plan->count; i++) {
@@ -188,14 +209,7 @@ bool transact_get_finish(struct call *c)
         get_send(c, !conflicts);
         return true;
     }
-    if (!transact_reads_fit(c, t))
-        return false;
-    c->router->counters.transactions_committed++;
-    json_write_open(&c->body, '{');
-    transact_write_capacity(c, t->ends);
-    get_write_items(c, t);
-    json_write_close(&c->body, '}');
-    return true;
+    return transact_reads_fit(c, t) && get_begin_answer(c, t);
 }
 
 OPERATION(transact_get_items, "TransactGetItems", .begin = transact_get_begin,

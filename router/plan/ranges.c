@@ -166,17 +166,29 @@ static bool ranges_is_full(const struct ranges_plan *p)
            p->steps >= STEPS_TURN_MAX;
 }
 
-/* With one range: takes all items of a reply at once. */
-static bool ranges_take_all(struct call *c, struct ranges_plan *p, const struct reply *r)
+/* With one range: takes the items of a reply until the answer is large enough for this turn. */
+static bool ranges_take_some(struct call *c, const struct ranges_plan *p, struct reader *items)
 {
-    struct reader items = {r->range.items, false};
-    for (uint32_t i = 0; i < r->range.count && items.left.size > 0; i++) {
-        struct slice item = reader_sized(&items);
-        if (items.failed)
+    const size_t begin = c->body.size;
+    while (items->left.size > 0 && !call_turn_is_over(c, begin)) {
+        struct slice item = reader_sized(items);
+        if (items->failed)
             return ranges_cut_short(c);
         if (p->take != NULL)
             p->take(c, item);
     }
+    return true;
+}
+
+/* With one range. What is too much for this turn is kept for ranges_finish. */
+static bool ranges_take_reply(struct call *c, struct ranges_plan *p, const struct reply *r)
+{
+    struct reader items = {r->range.items, false};
+    if (!ranges_take_some(c, p, &items))
+        return false;
+    if (items.left.size > 0)
+        call_rest(c);
+    p->ranges[0].unread = (struct reader){arena_copy(&c->arena, items.left), false};
     p->taken += r->range.count;
     p->scanned += r->range.scanned;
     p->read_bytes += r->range.read_bytes;
@@ -332,7 +344,8 @@ static bool ranges_merge(struct call *c, struct ranges_plan *p)
     struct plan_range *range;
     struct slice last = {NULL, 0};
     uint32_t count = 0;
-    while (!p->truncated && (p->step == 0 || count < p->step) &&
+    const size_t begin = c->body.size;
+    while (!p->truncated && (p->step == 0 || count < p->step) && !call_turn_is_over(c, begin) &&
            (range = ranges_first(p)) != NULL) {
         if (!ranges_next_item(c, p, range, &last) || !ranges_drop_copies(c, p, range))
             return false;
@@ -353,6 +366,10 @@ static bool ranges_merge(struct call *c, struct ranges_plan *p)
     p->ended |= p->truncated;
     if (p->ended || (p->step > 0 && count == p->step))
         return true;
+    if (call_turn_is_over(c, begin)) {
+        call_rest(c);
+        return true;
+    }
     return ranges_send_all(c, p) ||
            fault_set(call_fault(c), FAULT_INTERNAL, "A node's page of items is out of order");
 }
@@ -416,7 +433,7 @@ bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
         return call_refuse(c, s, r);
     *(p->rows != NULL ? &p->rows : &p->route) = s->route; /* may be a newer map */
     p->consumed_mcu += read_cost_mcu(r->range.read_bytes, s->request.range.consistent);
-    if (p->count == 1 ? !ranges_take_all(c, p, r) : !ranges_keep_all(c, p, range, r))
+    if (p->count == 1 ? !ranges_take_reply(c, p, r) : !ranges_keep_all(c, p, range, r))
         return false;
     if (p->count == 1 && ranges_is_full(p))
         p->ended = p->truncated = true;
@@ -429,6 +446,12 @@ bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
 
 bool ranges_finish(struct call *c, struct ranges_plan *p)
 {
+    if (p->count == 1 && !ranges_take_some(c, p, &p->ranges[0].unread))
+        return false;
+    if (p->count == 1 && p->ranges[0].unread.left.size > 0) {
+        call_rest(c);
+        return true;
+    }
     if (p->ended)
         return true;
     p->ended = p->stale;

@@ -31,7 +31,7 @@ struct plan_range {
     struct slice lo; /* [lo, hi) is still to be read */
     struct slice hi;
     size_t prefix;        /* the order ignores so many first bytes of the range's storage keys */
-    struct reader unread; /* items that were read and not taken; only with several ranges */
+    struct reader unread; /* items that were read and not taken */
     struct slice next;    /* the storage key of the first item in `unread` */
     struct slice until;   /* the end, in the page's direction, of what was asked for last */
     uint32_t shard;       /* of a salted key; otherwise 0 */

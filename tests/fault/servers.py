@@ -70,6 +70,7 @@ class Refused(Exception):
         self.name = answer.get("__type", "").rsplit("#", 1)[-1]
         self.text = answer.get("message", answer.get("Message", ""))
         self.answer = answer
+        self.throttled = self.name in ("ProvisionedThroughputExceededException", "ThrottlingException")
         super().__init__(f"{status} {self.name}: {self.text or body[:200]}")
 
 
@@ -139,14 +140,14 @@ def until(what, condition, bound_s=START_S, poll_s=POLL_S):
 
 
 def try_until(what, call, *arguments, **members):
-    """Calls until it does not fail with a 5xx or without an answer; its value."""
+    """Calls until it is not throttled, and does not fail with a 5xx or without an answer; its value."""
     found, failure = [], None
     def attempt():
         nonlocal failure
         try:
             found.append(call(*arguments, **members))
         except (Refused, Unreachable) as error:
-            if isinstance(error, Refused) and error.status < 500:
+            if isinstance(error, Refused) and error.status < 500 and not error.throttled:
                 raise
             failure = error
         return found

@@ -42,7 +42,8 @@ def make_tables(port, accounts):
     client = Client(port)
     for account in range(accounts):
         at = place(account)
-        client.call("PutItem", TableName=at["TableName"], Item={**at["Key"], "balance": {"N": str(BALANCE)}})
+        servers.try_until(f"account {account} is there", client.call, "PutItem", TableName=at["TableName"],
+                          Item={**at["Key"], "balance": {"N": str(BALANCE)}})
     client.close()
 
 

@@ -547,7 +547,7 @@ static void take_client_effect(struct fake_cluster *f, const struct router_effec
     router_unsent(f->router, f->now, e->connection, c->unsent);
 }
 
-void fake_pump(struct fake_cluster *f)
+static void pump_effects(struct fake_cluster *f)
 {
     struct router_effect e;
     while (router_next_effect(f->router, &e)) {
@@ -567,6 +567,19 @@ void fake_pump(struct fake_cluster *f)
         }
         take_client_effect(f, &e);
     }
+}
+
+void fake_turn(struct fake_cluster *f)
+{
+    router_tick(f->router, f->now);
+    pump_effects(f);
+}
+
+void fake_pump(struct fake_cluster *f)
+{
+    pump_effects(f);
+    while (!f->stands && !instant_before(f->now, router_deadline(f->router)))
+        fake_turn(f);
 }
 
 static struct fake_request take_held(struct fake_cluster *f, size_t index, struct request *q)

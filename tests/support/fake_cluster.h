@@ -80,6 +80,7 @@ struct fake_cluster {
     struct fake_request *held;
     size_t held_count;
     size_t held_room;
+    bool stands; /* the pump ends with the router's turn: a call that rests goes on at fake_turn */
     bool hold_gac; /* frames stay on their way until fake_deliver_gac */
     struct fake_frame *frames;
     size_t frame_count;
@@ -129,8 +130,10 @@ void fake_send_text(struct fake_cluster *f, uint64_t connection, const char *tex
 /* Lets time pass, with a tick at each of the router's deadlines. */
 void fake_advance_ms(struct fake_cluster *f, int64_t ms);
 
-/* Takes the router's effects until there are none. */
+/* Takes the router's effects until there are none, and no call rests. */
 void fake_pump(struct fake_cluster *f);
+/* One more turn of the router's loop. */
+void fake_turn(struct fake_cluster *f);
 
 /* A held request; its slices lend from the frame while that is held. */
 struct request fake_held(const struct fake_cluster *f, size_t index);

@@ -446,6 +446,8 @@ void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t 
     } else if (slice_compare(request_key(q), p->lo) < 0 ||
                (p->hi.size > 0 && slice_compare(request_key(q), p->hi) >= 0)) {
         r->code = REPLY_WRONG_PARTITION;
+    } else if (q->op == REQUEST_UNCHANGED) {
+        r->code = REPLY_OK; /* nobody else writes */
     } else if (q->op == REQUEST_SHARD_MOVE) {
         answer_move(f, q, table_of(f, p->table_id), r);
     } else {
