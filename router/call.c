@@ -44,6 +44,7 @@ void call_destroy(struct call *c)
     arena_deinit(&c->arena);
     buffer_deinit(&c->bytes);
     buffer_deinit(&c->body);
+    parts_deinit(&c->parts);
     free(c);
 }
 
@@ -62,6 +63,7 @@ static void call_recycle(struct router *r, struct call *c)
     }
     call_keep_buffer(&c->bytes);
     call_keep_buffer(&c->body);
+    parts_deinit(&c->parts);
     arena_reset(&c->arena);
     *c = (struct call){
         .router = r, .arena = c->arena, .bytes = c->bytes, .body = c->body, .next = r->spare_calls};
@@ -87,7 +89,7 @@ void call_account(struct call *c)
 {
     if (!c->ended)
         router_account(c->router, &c->accounted,
-                       c->arena.used_bytes + c->bytes.capacity + c->body.capacity);
+                       c->arena.used_bytes + c->bytes.capacity + c->body.capacity + c->parts.size);
 }
 
 /* ---- life ---- */
@@ -185,8 +187,8 @@ static void call_answer(struct call *c, int status, const struct fault *f)
         call_tell(c, status, f);
     call_end(c);
     if (client != NULL)
-        client_answer(client, status, c->content_type, buffer_slice(&c->body), &c->body,
-                      c->request_id, c->throttle.by != NULL ? &c->throttle : NULL, c->lines);
+        client_answer_parts(client, status, c->content_type, &c->parts, &c->body, c->request_id,
+                            c->throttle.by != NULL ? &c->throttle : NULL, c->lines);
 }
 
 void call_fail(struct call *c)
@@ -196,6 +198,7 @@ void call_fail(struct call *c)
     if (f->kind == FAULT_THROUGHPUT || f->kind == FAULT_THROTTLING)
         c->router->counters.throttled++;
     buffer_clear(&c->body);
+    parts_deinit(&c->parts);
     int status = fault_status(f->kind);
     if (c->operation->fail != NULL)
         status = c->operation->fail(c, f);
@@ -243,9 +246,21 @@ void call_advance(struct call *c)
     }
 }
 
+/* What follows is written behind the last byte, which tells whether a comma is due. */
+static void call_cut_body(struct call *c)
+{
+    struct buffer rest = {0};
+    if (c->body.size < CALL_TURN_JSON)
+        return;
+    buffer_append_u8(&rest, c->body.data[--c->body.size]);
+    parts_add(&c->parts, &c->body);
+    c->body = rest;
+}
+
 void call_rest(struct call *c)
 {
     must(!c->rests && !c->ended);
+    call_cut_body(c);
     c->rests = true;
     TAILQ_INSERT_TAIL(&c->router->resting, c, resting);
 }

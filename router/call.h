@@ -40,7 +40,8 @@ struct call {
     const struct operation *operation;
     struct arena arena;     /* owns; all that needs no buffer */
     struct buffer bytes;    /* owns; items and keys; complete before the first subrequest is made */
-    struct buffer body;     /* owns; the answer */
+    struct buffer body;     /* owns; the answer, behind `parts` */
+    struct parts parts;     /* owns; the first parts of a large answer */
     void *state;            /* of the operation; from the arena */
     struct item_plan *plan; /* of an operation on items by their keys; from the arena */
     struct slice table_arn; /* the ARN that the client gave as the name of its one table */

@@ -34,7 +34,7 @@ static void client_account(struct client *c)
 {
     router_account(c->router, &c->accounted,
                    http_large_head(&c->http.head) + c->http.pieces.capacity + c->backlog.capacity +
-                       c->out.size + c->rest.capacity + c->unsent);
+                       c->out.size + c->rest_left + c->unsent);
 }
 
 /* ---- output ---- */
@@ -51,11 +51,18 @@ static struct buffer *client_output(struct client *c)
 {
     struct router *r = c->router;
     client_output_add(c);
-    if (c->rest.size > 0)
-        return &c->rest;
+    if (c->rest.count > 0)
+        return &c->rest.at[c->rest.count - 1];
     if (c->out.data == NULL && r->spare_count > 0)
         c->out = r->spare[--r->spare_count];
     return &c->out;
+}
+
+static void client_drop_rest(struct client *c)
+{
+    parts_deinit(&c->rest);
+    c->rest_left = c->rest_at = 0;
+    c->rest_part = 0;
 }
 
 static void client_output_remove(struct client *c)
@@ -88,7 +95,7 @@ static void client_abort(struct client *c)
     c->aborting = true;
     c->unsent = 0;
     buffer_clear(&c->out);
-    buffer_deinit(&c->rest);
+    client_drop_rest(c);
     timer_stop(&c->unread);
     client_account(c);
     client_start_closing(c);
@@ -105,13 +112,13 @@ static void client_drop_request(struct client *c)
 
 static bool client_has_bytes(const struct client *c)
 {
-    return !c->aborting && (c->out.size > 0 || c->rest.size > 0);
+    return !c->aborting && (c->out.size > 0 || c->rest.count > 0);
 }
 
 /* The rest waits until the host has sent what it was given. */
 static bool client_pauses(const struct client *c)
 {
-    return !c->aborting && c->out.size == 0 && c->rest.size > 0 && c->unsent > UNSENT_MAX;
+    return !c->aborting && c->out.size == 0 && c->rest.count > 0 && c->unsent > UNSENT_MAX;
 }
 
 /* They lend until the next effect. */
@@ -122,14 +129,18 @@ static struct slice client_next_bytes(struct router *r, struct client *c)
         c->out = (struct buffer){0};
         return buffer_slice(&r->lent);
     }
-    const size_t left = c->rest.size - c->rest_at, size = left < PIECE_SIZE ? left : PIECE_SIZE;
-    const struct slice piece = slice_make(c->rest.data + c->rest_at, size);
+    struct buffer *part = &c->rest.at[c->rest_part];
+    const size_t left = part->size - c->rest_at, size = left < PIECE_SIZE ? left : PIECE_SIZE;
+    const struct slice piece = slice_make(part->data + c->rest_at, size);
     c->rest_at += size;
-    if (size == left) {
-        r->lent = c->rest;
-        c->rest = (struct buffer){0};
-        c->rest_at = 0;
-    }
+    c->rest_left -= size;
+    if (size < left)
+        return piece;
+    r->lent = *part;
+    *part = (struct buffer){0};
+    c->rest_at = 0;
+    if (++c->rest_part == c->rest.count)
+        client_drop_rest(c);
     return piece;
 }
 
@@ -277,7 +288,7 @@ void client_destroy(struct client *c)
     id_map_remove(&r->clients, c->id);
     http_deinit(&c->http);
     client_give_back_buffer(r, &c->out);
-    buffer_deinit(&c->rest);
+    client_drop_rest(c);
     buffer_deinit(&c->backlog);
     free(c);
 }
@@ -388,8 +399,7 @@ static void client_check_budget(struct client *c)
 /* The client must read answers before its next request begins. */
 static bool client_is_blocked(const struct client *c)
 {
-    const size_t left = c->out.size + c->rest.size - c->rest_at;
-    return left + c->unsent > UNSENT_MAX && !c->http.in_request;
+    return c->out.size + c->rest_left + c->unsent > UNSENT_MAX && !c->http.in_request;
 }
 
 /* Returns how many bytes were taken. Stops early if a call began, or the client is blocked or
@@ -524,7 +534,7 @@ bool client_unsent(struct router *r, uint64_t id, size_t bytes)
         client_destroy(c);
         return false;
     }
-    if (c->rest.size > 0 && bytes <= UNSENT_MAX)
+    if (c->rest.count > 0 && bytes <= UNSENT_MAX)
         client_output_add(c);
     const bool waits = c->backlog.size > c->backlog_at && c->call == NULL && !c->closing;
     if (!waits || client_is_blocked(c))
@@ -545,55 +555,77 @@ void client_resume_all(struct router *r)
     }
 }
 
-/* A large body is sent from its own buffer: copying it would hold the loop. */
-static void client_take_body(struct client *c, struct http_answer *answer, struct buffer *large)
-{
-    answer->body_apart = true;
-    http_write_answer(client_output(c), answer);
-    c->rest = *large;
-    *large = (struct buffer){0};
-    client_account(c);
-}
-
-static bool client_may_take(const struct client *c, const struct http_answer *a,
-                            const struct buffer *large)
-{
-    return large != NULL && large->size >= REST_MIN && a->coding == CODING_IDENTITY &&
-           !a->head_only && c->rest.size == 0;
-}
-
-void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   struct buffer *large, const char *request_id,
-                   const struct http_throttle *throttle, struct slice lines)
+static struct http_answer client_head_of(struct client *c, int status, size_t body_size)
 {
     struct router *r = c->router;
     const struct http_head *head = &c->http.head;
-    if (c->aborting)
-        return;
-    struct http_answer answer = {
+    return (struct http_answer){
         .status = status,
-        .type = type,
-        .body = body,
-        .request_id = request_id,
-        .throttle = throttle,
-        .lines = lines,
         .date = router_date(r),
         .origin = head->once & HTTP_ONCE_ORIGIN ? cors_allowed(r, c) : slice_make(NULL, 0),
         .preflight = head->method == HTTP_OPTIONS,
-        .coding = http_packs(body.size) ? http_accepted_coding(head) : CODING_IDENTITY,
+        .coding = http_packs(body_size) ? http_accepted_coding(head) : CODING_IDENTITY,
         .keep_alive = head->keep_alive,
         .http_1_0 = head->http_1_0,
         .head_only = head->method == HTTP_HEAD};
-    if (client_may_take(c, &answer, large))
-        client_take_body(c, &answer, large);
-    else
-        http_write_answer(client_output(c), &answer);
-    if (!head->keep_alive && !c->draining)
+}
+
+static void client_answered(struct client *c)
+{
+    if (!c->http.head.keep_alive && !c->draining)
         client_start_closing(c);
     if (!c->feeding && !c->in_resume) {
         c->in_resume = true;
-        LIST_INSERT_HEAD(&r->resume, c, resume);
+        LIST_INSERT_HEAD(&c->router->resume, c, resume);
     }
+}
+
+void client_answer(struct client *c, int status, const char *type, struct slice body,
+                   const char *request_id, const struct http_throttle *throttle, struct slice lines)
+{
+    if (c->aborting)
+        return;
+    struct http_answer answer = client_head_of(c, status, body.size);
+    answer.type = type;
+    answer.body = body;
+    answer.request_id = request_id;
+    answer.throttle = throttle;
+    answer.lines = lines;
+    http_write_answer(client_output(c), &answer);
+    client_answered(c);
+}
+
+static void client_take_parts(struct client *c, struct parts *parts)
+{
+    c->rest_left += parts->size;
+    for (uint32_t i = 0; i < parts->count; i++)
+        parts_add(&c->rest, &parts->at[i]);
+    parts_deinit(parts);
+    client_account(c);
+}
+
+void client_answer_parts(struct client *c, int status, const char *type, struct parts *parts,
+                         struct buffer *body, const char *request_id,
+                         const struct http_throttle *throttle, struct slice lines)
+{
+    const size_t size = parts->size + body->size;
+    struct http_answer answer = client_head_of(c, status, size);
+    const bool large = size >= REST_MIN && answer.coding == CODING_IDENTITY;
+    if (c->aborting)
+        return;
+    if (!large) {
+        client_answer(c, status, type, buffer_slice(body), request_id, throttle, lines);
+        return;
+    }
+    parts_add(parts, body);
+    answer.type = type;
+    answer.parts = parts;
+    answer.request_id = request_id;
+    answer.throttle = throttle;
+    answer.lines = lines;
+    http_write_answer(client_output(c), &answer);
+    client_take_parts(c, parts);
+    client_answered(c);
 }
 
 void client_unread(struct router *r, struct client *c)

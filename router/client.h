@@ -16,9 +16,11 @@ struct client {
     uint64_t id;
     struct router *router; /* borrows */
     struct http http;
-    struct buffer out;  /* owns; to be sent */
-    struct buffer rest; /* owns; a large body, to be sent behind `out`, piece by piece */
-    size_t rest_at;
+    struct buffer out;     /* owns; to be sent */
+    struct parts rest;     /* owns; large bodies, to be sent behind `out`, piece by piece */
+    size_t rest_left;      /* bytes of them that the host has not been given */
+    uint32_t rest_part;    /* the part that is being given, */
+    size_t rest_at;        /* and how much of it was */
     struct buffer backlog; /* owns; received and not yet read by http */
     size_t backlog_at;
     struct call *call;
@@ -62,9 +64,13 @@ bool client_next_effect(struct router *r, struct router_effect *out);
 /* Feeds the backlogs of clients whose calls were answered during the event. */
 void client_resume_all(struct router *r);
 
-/* Answers the request that http read last. The client then goes on with its backlog. `large`: the
- * buffer of the body, which is taken over if it is large; NULL: the body is copied. `throttle` NULL:
- * nothing was throttled. `lines`: further header lines, each after CR LF. */
+/* Answers the request that http read last. The client then goes on with its backlog. `throttle`
+ * NULL: nothing was throttled. `lines`: further header lines, each after CR LF. */
 void client_answer(struct client *c, int status, const char *type, struct slice body,
-                   struct buffer *large, const char *request_id,
-                   const struct http_throttle *throttle, struct slice lines);
+                   const char *request_id, const struct http_throttle *throttle,
+                   struct slice lines);
+/* The same for a body that may be large: what is in `parts`, then what is in `body`. If it is large,
+ * it is taken over: copying it would hold the loop. */
+void client_answer_parts(struct client *c, int status, const char *type, struct parts *parts,
+                         struct buffer *body, const char *request_id,
+                         const struct http_throttle *throttle, struct slice lines);

@@ -16,7 +16,7 @@ void endpoints_answer(struct router *r, struct client *c, int status, const char
 {
     char id[HTTP_REQUEST_ID_SIZE];
     router_make_id(r, id);
-    client_answer(c, status, type, body, NULL, id, NULL, slice_make(NULL, 0));
+    client_answer(c, status, type, body, id, NULL, slice_make(NULL, 0));
 }
 
 static bool is_of_limiter(const struct client *c)

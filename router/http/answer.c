@@ -63,6 +63,14 @@ static void answer_write_throttle(struct buffer *out, const struct http_throttle
         buffer_append_format(out, "\r\nx-amz-retry-after: %lld", (long long)t->wait_ms);
 }
 
+static uint32_t answer_crc(const struct http_answer *a, struct slice body)
+{
+    uint32_t crc = libdeflate_crc32(0, body.data, body.size);
+    for (uint32_t i = 0; a->parts != NULL && i < a->parts->count; i++)
+        crc = libdeflate_crc32(crc, a->parts->at[i].data, a->parts->at[i].size);
+    return crc;
+}
+
 static void answer_write_head(struct buffer *out, const struct http_answer *a, struct slice body,
                               enum content_coding coding)
 {
@@ -77,7 +85,7 @@ static void answer_write_head(struct buffer *out, const struct http_answer *a, s
     at = put_text(at, "\r\nx-amzn-RequestId: ");
     at = put_bytes(at, slice_make(a->request_id, HTTP_REQUEST_ID_SIZE));
     at = put_text(at, "\r\nx-amz-crc32: ");
-    at = put_decimal(at, libdeflate_crc32(0, body.data, body.size));
+    at = put_decimal(at, answer_crc(a, body));
     at = put_bytes(put_text(at, "\r\nContent-Type: "), type);
     if (coding != CODING_IDENTITY)
         at = put_text(at, coding == CODING_GZIP ? "\r\nContent-Encoding: gzip"
@@ -96,7 +104,8 @@ static void answer_write_head(struct buffer *out, const struct http_answer *a, s
         at = buffer_reserve(out, SIZE_MAX_BUT_TYPE);
     }
     if (a->status != 204) /* RFC 9110 8.6 */
-        at = put_decimal(put_text(at, "\r\nContent-Length: "), body.size);
+        at = put_decimal(put_text(at, "\r\nContent-Length: "),
+                         body.size + (a->parts != NULL ? a->parts->size : 0));
     buffer_end(out, put_text(at, "\r\n\r\n"));
 }
 
@@ -125,7 +134,7 @@ void http_write_answer(struct buffer *out, const struct http_answer *a)
         body = buffer_slice(&packed);
     }
     answer_write_head(out, a, body, coding);
-    if (!a->head_only && !a->body_apart)
+    if (!a->head_only)
         buffer_append_slice(out, body);
     buffer_deinit(&packed);
 }

@@ -21,6 +21,7 @@
 
 #include "base/config.h"
 #include "router/http/gzip.h"
+#include "router/http/parts.h"
 
 enum {
     HTTP_TARGET_MAX = 96,
@@ -192,9 +193,9 @@ struct http_answer {
     enum content_coding coding; /* of a body that http_packs */
     bool preflight;             /* answers a browser that asks what a page may send */
     bool keep_alive;
-    bool http_1_0;   /* the answer must say that the connection stays open */
-    bool head_only;  /* answers a HEAD request: the body is only measured */
-    bool body_apart; /* the caller sends the body */
+    bool http_1_0;             /* the answer must say that the connection stays open */
+    bool head_only;            /* answers a HEAD request: the body is only measured */
+    const struct parts *parts; /* the body is in them, and the caller sends them; NULL: in `body` */
 };
 
 static inline bool http_packs(size_t body_size)

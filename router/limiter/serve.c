@@ -44,7 +44,7 @@ void limiter_answer_nothing_there(struct router *r, struct client *c, struct sli
     }
     words_fail_write(&body, &r->fault);
     router_make_id(r, id);
-    client_answer(c, status, JSON, buffer_slice(&body), NULL, id, NULL, buffer_slice(&lines));
+    client_answer(c, status, JSON, buffer_slice(&body), id, NULL, buffer_slice(&lines));
     buffer_deinit(&body);
     buffer_deinit(&lines);
 }

@@ -132,7 +132,7 @@ static void batch_write_item(struct call *c, struct batch *b, uint32_t index)
     struct batch_entry *e = &b->entries[index];
     if (e->item.size == 0)
         return;
-    if ((int64_t)c->body.size > b->shown_bytes + BATCH_MARKUP_MAX) {
+    if ((int64_t)(c->parts.size + c->body.size) > b->shown_bytes + BATCH_MARKUP_MAX) {
         batch_mark_entry(b, e, false);
         return;
     }
