@@ -10,6 +10,8 @@
 #include "router/http/http_internal.h"
 
 enum {
+    BODY_PADDING = 64, /* a parser reads so far past a body */
+    PIECES_GROWTH = 4, /* fewer copies of a large body than by doubling */
     CHUNK_LINES_FACTOR =
         8, /* bytes of chunk lines per byte of body: more than "1\r\n" and "\r\n" need */
 };
@@ -200,6 +202,19 @@ static int http_on_extension(llhttp_t *p, const char *at, size_t size)
     return -1;
 }
 
+/* Makes room in `pieces`: never more than the client has announced, and a parser's padding. */
+static void http_make_room(struct http *h, size_t more)
+{
+    const size_t size = h->pieces.size;
+    size_t room = h->pieces.capacity * PIECES_GROWTH;
+    const uint64_t left = h->parser.content_length + more + BODY_PADDING;
+    if (size + more <= h->pieces.capacity)
+        return;
+    if ((h->parser.flags & F_CONTENT_LENGTH) && room > size + left)
+        room = size + left;
+    buffer_reserve(&h->pieces, room > size + more ? room - size : more);
+}
+
 static int http_on_body(llhttp_t *p, const char *at, size_t size)
 {
     struct http *h = p->data;
@@ -220,6 +235,7 @@ static int http_on_body(llhttp_t *p, const char *at, size_t size)
     }
     if (h->pieces.size == 0)
         buffer_append_slice(&h->pieces, h->body);
+    http_make_room(h, size);
     buffer_append(&h->pieces, at, size);
     h->body = buffer_slice(&h->pieces);
     return 0;

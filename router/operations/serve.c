@@ -45,7 +45,21 @@ static bool body_unpack(struct router *r, struct client *c)
                             "(http_memory_max_bytes); please try again");
 }
 
-/* Copies the body, unpacked and padded, to the scratch buffer. */
+/* A body that came in pieces has a buffer of its own, which changes places with the scratch buffer. */
+static void body_move(struct router *r, struct client *c)
+{
+    struct buffer *pieces = &c->http.pieces;
+    if (pieces->size == 0) {
+        buffer_append_slice(&r->scratch, c->http.body);
+        return;
+    }
+    const struct buffer scratch = r->scratch;
+    r->scratch = *pieces;
+    *pieces = scratch;
+    c->http.body = slice_make(NULL, 0);
+}
+
+/* Takes the body, unpacked and padded, to the scratch buffer. */
 static bool body_take(struct router *r, struct client *c)
 {
     const struct http_head *head = &c->http.head;
@@ -54,7 +68,7 @@ static bool body_take(struct router *r, struct client *c)
         return endpoints_refuse(r, c, FAULT_SERIALIZATION,
                                 "Content-Encoding must be gzip, deflate or identity");
     if (head->body_coding == CODING_IDENTITY)
-        buffer_append_slice(&r->scratch, c->http.body);
+        body_move(r, c);
     else if (!body_unpack(r, c))
         return false;
     memset(buffer_reserve(&r->scratch, JSON_PADDING), 0, JSON_PADDING);
