@@ -27,6 +27,7 @@ void controller_destroy(struct controller *c)
     control_forget(c);
     control_split_forget(c);
     control_advice_forget(c);
+    control_vain_forget(c);
     arena_deinit(&c->arena);
     free(c);
 }
@@ -121,6 +122,7 @@ static void control_begin(struct controller *c, const struct control_view *view)
     c->spread_at = instant_add_ms(c->now, SPREAD_AFTER_MS);
     memset(c->salting_notes, 0, sizeof c->salting_notes);
     control_advice_forget(c);
+    control_vain_forget(c);
     c->advised_at = c->now;
     for (uint32_t node = 0; node <= NODES_MAX; node++)
         c->nodes[node] = (struct watched_node){
@@ -136,6 +138,7 @@ void controller_look(struct controller *c, struct instant now, const struct cont
         control_begin(c, view);
     c->next_at = instant_add_ms(now, config_control(c->config)->control_ms);
     control_watch(c);
+    control_vain(c);
     if (config_control(c->config)->control_merge)
         control_note_cold(c);
     c->kept_waiting = c->unanswered > 0 && instant_before(now, c->forget_at);

@@ -155,6 +155,7 @@ struct controller {
     struct split_job splits[SPLIT_JOBS_MAX];
     struct salting_note salting_notes[SALTING_NOTES_MAX]; /* a ring */
     uint32_t salting_note_next;
+    struct id_map vain;        /* owns struct vain, by table: cuts that were in vain (vain.c) */
     struct id_map advised;     /* owns struct advised, by table */
     struct instant advised_at; /* no look for advice before this time */
     uint32_t unanswered;       /* decisions */
@@ -274,6 +275,16 @@ uint32_t control_shards_for(int64_t mcu, int64_t shard_units);
 /* ---- advice.c ---- */
 void control_advise(struct controller *c);
 void control_advice_forget(struct controller *c);
+
+/* ---- vain.c ---- */
+
+/* A partition of the table was cut for its load. */
+void control_vain_cut(struct controller *c, uint32_t table_id, enum admit_kind kind);
+/* How long a load of the table must last before the next cut. */
+int64_t control_vain_hold_ms(const struct controller *c, uint32_t table_id);
+/* Judges the cuts. */
+void control_vain(struct controller *c);
+void control_vain_forget(struct controller *c);
 void control_balance(struct controller *c);
 /* Whether the node consumes more than its share, of either kind. */
 bool control_is_above(const struct controller *c, uint32_t node);

@@ -151,7 +151,7 @@ int64_t weir_cut_setting(const struct weir_cut *c, enum weir_cut_setting s)
     case WEIR_CUT_WINDOW_NS:
         return config_split(config)->split_window_ms * NS_PER_MS;
     case WEIR_CUT_HOLD_NS:
-        return config_split(config)->split_hold_ms * NS_PER_MS;
+        return control_vain_hold_ms(c->c, c->table->id) * NS_PER_MS;
     case WEIR_CUT_DELAY_NS:
         return config_split(config)->split_delay_ms * NS_PER_MS;
     case WEIR_CUT_BYTES:

@@ -190,6 +190,8 @@ static void take_split(struct controller *c, const struct table *t, struct split
     buffer_append_format(&what, "split into %u", j->cut_count + 1);
     buffer_append_slice(&what, buffer_slice(&j->what));
     buffer_append_u8(&what, 0);
+    if (j->code == REPLY_OK && j->refused)
+        control_vain_cut(c, t->id, j->kind);
     if (j->code == REPLY_OK)
         control_split_tell(c, t, j, EVENT_SPLIT, (const char *)what.data);
     else

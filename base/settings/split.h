@@ -20,6 +20,9 @@
       "The consumption that split_percent is compared with is the mean over this time.")           \
     X(split_hold_ms, 2500, 10, 3600000,                                                            \
       "A load above a partition's maximum is a reason for a split once it has lasted this time.")  \
+    X(split_vain_factor, 3, 1, 10,                                                                 \
+      "After a cut whose load left soon by itself, the table's loads must last so many times as "  \
+      "long before the next one. 1: vain cuts teach nothing.")                                     \
     X(split_delay_ms, 0, 0, 86400000,                                                              \
       "A split for a load waits until the load has been a reason for it for this time.")           \
     X(split_lull_ms, 100, 1, 60000,                                                                \

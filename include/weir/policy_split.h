@@ -43,7 +43,7 @@ WEIR_POLICY_API void *weir_cut_state(const struct weir_cut *c);
 enum weir_cut_setting {
     WEIR_CUT_PERCENT,   /* split_percent */
     WEIR_CUT_WINDOW_NS, /* split_window_ms */
-    WEIR_CUT_HOLD_NS,   /* split_hold_ms */
+    WEIR_CUT_HOLD_NS,   /* split_hold_ms; longer for a table whose last cuts were in vain */
     WEIR_CUT_DELAY_NS,  /* split_delay_ms */
     WEIR_CUT_BYTES,     /* partition_max_bytes */
     WEIR_CUT_JUDGE      /* split_judge: 0 or 1 */

@@ -189,6 +189,72 @@ TEST(a_load_above_the_maximum_is_acted_on_once_it_has_lasted)
     scene_deinit(&w);
 }
 
+/* The first partition is cut for a load above its maximum. */
+static void cut_for_excess(struct scene *w, struct demand *d)
+{
+    tell_excess(w, "orders", config_split(&w->config)->split_hold_ms, 5);
+    assert_int_equal(scene_seconds_to_question(w, "orders", d, 5), 1);
+    const struct table *t = catalog_find(w->catalog, slice_of("orders"));
+    advise(w, t, SPLIT_ADVISED);
+    scene_look(w, 1, true);
+    struct catalog_command c = scene_command(w, CATALOG_SPLIT);
+    c.spec.name = slice_of("orders");
+    c.table_id = t->id;
+    c.split = w->other.request.cut.split;
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    c = scene_command(w, CATALOG_SETTLE);
+    catalog_command_settles(&c, catalog_find(w->catalog, slice_of("orders")));
+    assert_int_equal(scene_apply(w, &c), REPLY_OK);
+    answer(w, REQUEST_TABLE_SPLIT, 1, REPLY_OK, slice_make(NULL, 0));
+    tell_excess(w, "orders", 0, 0);
+}
+
+static const struct {
+    int64_t units; /* of each of the two pieces, after the cut */
+    bool vain;
+} AFTER_CUT[] = {{600, false}, {50, true}};
+
+TEST(a_table_whose_hot_places_leave_soon_waits_longer_before_the_next_cut)
+{
+    for (size_t i = 0; i < COUNT_OF(AFTER_CUT); i++) {
+        struct scene w;
+        scene_init(&w, 3);
+        scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+        const int64_t hold_ms = config_split(&w.config)->split_hold_ms;
+        const int64_t longer_ms = hold_ms * config_split(&w.config)->split_vain_factor;
+        struct demand d = {.units = {100}};
+        assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), -1);
+        cut_for_excess(&w, &d);
+        d = (struct demand){.units = {AFTER_CUT[i].units, AFTER_CUT[i].units}};
+        assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 12), -1);
+        tell_excess(&w, "orders", AFTER_CUT[i].vain ? longer_ms - 1 : hold_ms - 1, 5);
+        assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), -1);
+        tell_excess(&w, "orders", AFTER_CUT[i].vain ? longer_ms : hold_ms, 5);
+        assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), 1);
+        scene_deinit(&w);
+    }
+}
+
+TEST(vain_cuts_are_forgotten_in_the_end)
+{
+    struct scene w;
+    scene_init(&w, 3);
+    scene_create(&w, "orders", BILLING_ON_DEMAND, 0, 0);
+    const int64_t hold_ms = config_split(&w.config)->split_hold_ms;
+    struct demand d = {.units = {100}};
+    assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), -1);
+    cut_for_excess(&w, &d);
+    d = (struct demand){.units = {50, 50}};
+    assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 200), -1);
+    tell_excess(&w, "orders", hold_ms, 5);
+    assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), -1);
+    tell_excess(&w, "orders", 0, 0);
+    assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 120), -1);
+    tell_excess(&w, "orders", hold_ms, 5);
+    assert_int_equal(scene_seconds_to_question(&w, "orders", &d, 5), 1);
+    scene_deinit(&w);
+}
+
 TEST(what_was_told_long_ago_is_no_reason_for_a_split)
 {
     struct scene w;
