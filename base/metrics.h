@@ -46,6 +46,10 @@ enum metric_unit {
     X(limit_waits, COUNTER, NUMBER,                                                                \
       "Requests that waited for tokens of the limit of their table.")                              \
     X(limit_refused, COUNTER, NUMBER, "Requests that were refused by the limit of their table.")   \
+    X(own_writes_asked, COUNTER, NUMBER,                                                           \
+      "Eventual reads that had to show what the router had written (read_your_writes).")           \
+    X(own_writes_late, COUNTER, NUMBER,                                                            \
+      "Those of them that were answered as they were after read_your_writes_wait_ms.")             \
     X(transactions_committed, COUNTER, NUMBER, "Transactions that were done, reads included.")     \
     X(transactions_cancelled, COUNTER, NUMBER, "Transactions that were cancelled.")                \
     X(transactions_conflicts, COUNTER, NUMBER,                                                     \

@@ -338,7 +338,8 @@ static enum status local_serve(struct local *l)
 
 int cmd_local(int argc, char **argv)
 {
-    struct local l = {.options = {.address = "127.0.0.1", .port = 8000, .nodes = 3}};
+    struct local l = {
+        .options = {.address = "127.0.0.1", .port = 8000, .nodes = 3, .reads_own_writes = true}};
     const struct command_line line = {
         .command = "weir local",
         .usage = "[--port 8000] [--data DIR] [--nodes 3] [option]...",

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "base/settings/requests.h"
 #include "cmd/usage.h"
 #include "control/points.h"
 #include "engine/admission/policy_choice.h"
@@ -124,13 +125,19 @@ const char *options_take_log(void *target, const char *value, struct buffer *err
 
 /* ---- settings ---- */
 
+static void options_begin_config(struct options *o, enum profile profile)
+{
+    config_init(&o->config, profile);
+    config_edit_requests(&o->config)->read_your_writes = o->reads_own_writes;
+}
+
 static const char *take_profile(void *target, const char *value, struct buffer *error)
 {
     enum profile profile;
     (void)error;
     if (!profile_parse(slice_of(value), &profile))
         return "off, aws, aws-measured, strict or research";
-    config_init(&((struct options *)target)->config, profile);
+    options_begin_config(target, profile);
     return NULL;
 }
 
@@ -228,7 +235,7 @@ int options_parse(struct options *o, const struct command_line *l, int argc, cha
 {
     struct command_line line = *l;
     line.groups[1] = (struct option_group)OPTION_GROUP("settings", settings, o);
-    config_init(&o->config, PROFILE_AWS);
+    options_begin_config(o, PROFILE_AWS);
     policy_file_begin(&o->policies);
     int code = usage_parse(&line, argc, argv);
     o->config.policies = &o->policies;

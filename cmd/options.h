@@ -14,8 +14,9 @@ struct options {
     const char *record;      /* file to record requests in; NULL: none */
     const char *record_salt; /* keys are hashed with it; NULL: keys as they are */
     bool verbose;
-    bool replicas_given; /* by --replicas */
-    const char *address; /* to listen on; may point to `listen` */
+    bool reads_own_writes; /* the default of the setting read_your_writes, under every profile */
+    bool replicas_given;   /* by --replicas */
+    const char *address;   /* to listen on; may point to `listen` */
     uint16_t port;
     uint32_t nodes;
     uint32_t id;

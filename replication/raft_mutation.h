@@ -78,6 +78,7 @@ enum raft_mutation {
     RAFT_MUTATION_OWN_CLOCK,           /* data is deleted by one node's clock */
     RAFT_MUTATION_ONE_ENTRY_MORE,      /* an index is not filled before one entry more is written */
     RAFT_MUTATION_CLOSE_UNASKED, /* replicas of a deleted table go before the leader is asked */
+    RAFT_MUTATION_FORGET_OWN,    /* a router does not remember what it has acknowledged */
     RAFT_MUTATIONS,
 };
 

@@ -123,7 +123,7 @@ void call_end(struct call *c)
 static bool call_part_was_asked(const struct subrequest *s)
 {
     return s->route != NULL && traits_of(&s->request)->data &&
-           (s->state != SUBREQUEST_IDLE || s->end.replied);
+           s->request.op != REQUEST_INDEX_SHOWS && (s->state != SUBREQUEST_IDLE || s->end.replied);
 }
 
 bool router_answer_next(struct router_answer *a, struct router_part *out)

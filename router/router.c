@@ -44,6 +44,7 @@ struct router *router_create(const struct router_options *options)
     silence_init(r);
     shedding_init(r);
     limiter_init(r);
+    own_writes_init(r);
     for (int i = 0; i < BACKOFFS; i++)
         timer_queue_init(&r->backoffs[i], duration_ms(BACKOFF_MS[i]));
     return r;
@@ -56,6 +57,7 @@ void router_destroy(struct router *r)
         client_destroy(c);
     limiter_deinit(r);
     limit_deinit(r);
+    own_writes_deinit(r);
     route_cache_deinit(r);
     call_reap(r, true);
     must(r->held_bytes == 0);
@@ -212,6 +214,11 @@ void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64
 
 /* ---- global admission control ---- */
 
+uint64_t router_late_reads(const struct router *r)
+{
+    return (uint64_t)r->counters.own_writes_late;
+}
+
 const struct gac_client *router_gac(const struct router *r)
 {
     return r->gac;
@@ -253,6 +260,7 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->patience));
     next = instant_earlier(next, timer_queue_next(&r->looks));
     next = instant_earlier(next, timer_queue_next(&r->limit_waits));
+    next = instant_earlier(next, timer_queue_next(&r->own.waits));
     next = instant_earlier(next, timer_queue_next(&r->limiter->pauses));
     next = instant_earlier(next, timer_queue_next(&r->limiter->deadlines));
     next = instant_earlier(next, timer_queue_next(&r->limiter->looks));
@@ -286,6 +294,8 @@ void router_tick(struct router *r, struct instant now)
         while ((t = timer_queue_expire(&r->backoffs[i], now)) != NULL)
             subrequest_backoff_over(r, TIMER_OWNER(t, struct subrequest, backoff));
     }
+    while ((t = timer_queue_expire(&r->own.waits, now)) != NULL)
+        subrequest_own_over(r, TIMER_OWNER(t, struct subrequest, own));
     while ((t = timer_queue_expire(&r->limit_waits, now)) != NULL)
         limit_wait_over(r, TIMER_OWNER(t, struct subrequest, backoff));
     while ((t = timer_queue_expire(&r->limiter->pauses, now)) != NULL)

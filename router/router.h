@@ -117,6 +117,8 @@ struct instant router_deadline(const struct router *r);
 void router_tick(struct router *r, struct instant now);
 
 /* The router's side of GAC, to look at. */
+/* Eventual reads that were answered without the router's own writes. */
+uint64_t router_late_reads(const struct router *r);
 const struct gac_client *router_gac(const struct router *r);
 
 /* ---- effects: take all of them after every event ---- */

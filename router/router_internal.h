@@ -16,6 +16,7 @@
 #include "router/api_error.h"
 #include "router/call.h"
 #include "router/client.h"
+#include "router/own_writes.h"
 #include "router/router.h"
 #include "router/subrequest.h"
 
@@ -48,6 +49,7 @@ struct router {
     uint32_t catalog_node;   /* a guess: the node that leads the catalog */
     struct gac_client *gac;  /* owns */
     struct limiter *limiter; /* owns: the rate limiter (router/limiter) */
+    struct own_writes own;   /* what it has acknowledged */
     struct json_parser *json;
     struct buffer scratch; /* a request's body, padded for the parser, for example */
     size_t scratch_accounted;

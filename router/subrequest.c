@@ -18,14 +18,14 @@
  * Writes and strong reads go to the leader that a node named last. If no leader is known, the
  * router asks the members in turn. Eventual reads go to any member. With read_tokens = group, an
  * eventual read that is throttled is tried at the other members. */
-#include <stdlib.h>
-
 #include "base/settings/choices.h"
+#include "engine/message/index_messages.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
 #include "router/admission/limit.h"
 #include "router/operations/operation.h"
 #include "router/readable.h"
+#include "router/reply_slots.h"
 #include "router/sharding/at_home.h"
 #include "router/sharding/counter_reads.h"
 #include "router/shedding.h"
@@ -35,47 +35,6 @@ enum {
     ATTEMPTS_PER_MAP = 4,   /* then the catalog is asked for the map again */
     ATTEMPTS_UNTIL_TOLD = 8 /* of a request that a partition refuses until it is told of a key */
 };
-
-/* ---- ids: slot and use count of the slot; a late reply matches no subrequest ---- */
-
-struct reply_slot {
-    struct subrequest *subrequest; /* NULL: free */
-    uint32_t generation;
-    uint32_t next_free;
-};
-
-static void reply_slots_grow(struct router *r)
-{
-    uint32_t count = r->slot_count == 0 ? 64 : r->slot_count * 2;
-    r->slots = realloc(r->slots, count * sizeof *r->slots);
-    must(r->slots != NULL);
-    for (uint32_t i = r->slot_count; i < count; i++) {
-        r->slots[i] = (struct reply_slot){.generation = 1, .next_free = r->slot_free};
-        r->slot_free = i + 1;
-    }
-    r->slot_count = count;
-}
-
-static void reply_slot_take(struct router *r, struct subrequest *s)
-{
-    if (r->slot_free == 0)
-        reply_slots_grow(r);
-    s->slot = r->slot_free - 1;
-    struct reply_slot *slot = &r->slots[s->slot];
-    r->slot_free = slot->next_free;
-    slot->subrequest = s;
-    s->request.id = (uint64_t)slot->generation << 32 | s->slot;
-}
-
-static void reply_slot_give(struct router *r, struct subrequest *s)
-{
-    struct reply_slot *slot = &r->slots[s->slot];
-    must(slot->subrequest == s);
-    slot->subrequest = NULL;
-    slot->generation++;
-    slot->next_free = r->slot_free;
-    r->slot_free = s->slot + 1;
-}
 
 /* ---- queues: subrequests that the host must take, or that wait for tokens ---- */
 
@@ -129,7 +88,7 @@ static const struct partition_info *subrequest_partition(const struct subrequest
 
 static bool subrequest_is_eventual(const struct subrequest *s)
 {
-    return traits_of(&s->request)->any_replica && !request_is_consistent(&s->request);
+    return traits_of(&s->request)->any_replica && !request_is_consistent(&s->request) && !s->surely;
 }
 
 static uint32_t *subrequest_leader(const struct subrequest *s, const struct partition_info *p)
@@ -171,10 +130,28 @@ static uint32_t subrequest_catalog_after(const struct router *r, uint32_t node)
     return next;
 }
 
+/* What the read must show of the router's own writes in the partition (own_writes.h). */
+static void subrequest_mind_own(struct router *r, struct subrequest *s,
+                                const struct partition_info *p)
+{
+    uint64_t *after = own_writes_member(&s->request);
+    bool waits = s->request.op == REQUEST_INDEX_SHOWS;
+    if (after != NULL && !s->own_over) {
+        *after = s->rows ? AFTER_ALL : own_writes_after(r, p->id);
+        s->surely = *after == AFTER_ALL || (s->surely && *after != 0);
+        waits = *after != 0;
+    }
+    if (!waits || s->own_over || s->own.queue != NULL)
+        return;
+    r->counters.own_writes_asked++;
+    timer_start(&s->own, &r->own.waits, r->now);
+}
+
 /* Chooses partition and node. False: the choice is the one that a node has just refused. */
 static bool subrequest_route(struct router *r, struct subrequest *s)
 {
     const struct partition_info *p = subrequest_partition(s);
+    subrequest_mind_own(r, s, p);
     uint32_t node = subrequest_choose_node(r, s, p);
     bool same = s->attempts > 0 && s->request.partition == p->id && s->request.epoch == p->epoch &&
                 s->node == node;
@@ -252,6 +229,7 @@ void subrequest_cancel(struct router *r, struct subrequest *s)
         limit_settle(r, s, 0);
     subrequest_withdraw(r, s);
     timer_stop(&s->deadline);
+    timer_stop(&s->own);
     s->state = SUBREQUEST_DONE;
 }
 
@@ -601,6 +579,46 @@ void subrequest_patience_over(struct router *r, struct subrequest *s)
         r->catalog_node = subrequest_catalog_after(r, s->node);
 }
 
+/* Goes on as if the router had written nothing (OWN-1). */
+void subrequest_own_over(struct router *r, struct subrequest *s)
+{
+    s->own_over = true;
+    r->counters.own_writes_late++;
+    if (s->request.op == REQUEST_INDEX_SHOWS) {
+        subrequest_give_up(r, s, REPLY_OVERLOADED, "an index lacks changes");
+        return;
+    }
+    s->surely = false;
+    *own_writes_member(&s->request) = 0;
+    if (s->waiter.entry != NULL || s->queue == &r->refused)
+        return; /* it goes on, or ends, by itself */
+    subrequest_withdraw(r, s);
+    subrequest_route(r, s);
+    subrequest_send(r, s);
+}
+
+/* The replica has not applied what the router has written: the leader has. */
+static void subrequest_ask_leader(struct subrequest *s, const struct reply *reply)
+{
+    const uint64_t *after = own_writes_member(&s->request);
+    s->surely |= reply->code == REPLY_NOT_LEADER && after != NULL && *after != 0;
+}
+
+/* Indexes lack changes: asks again soon. */
+static bool subrequest_waits_for_indexes(struct router *r, struct subrequest *s,
+                                         const struct reply *reply)
+{
+    if (s->request.op != REQUEST_INDEX_SHOWS || reply->code != REPLY_OVERLOADED)
+        return false;
+    if (reply->applied != 0)
+        request_edit_shows(&s->request)->after = reply->applied;
+    subrequest_withdraw(r, s);
+    s->attempts = 1;
+    s->rested = false;
+    subrequest_back_off(r, s);
+    return true;
+}
+
 /* Another replica may have the tokens that this replica lacks. */
 static bool subrequest_may_use_other_tokens(const struct router *r, const struct subrequest *s)
 {
@@ -612,10 +630,7 @@ static bool subrequest_may_use_other_tokens(const struct router *r, const struct
 
 static struct subrequest *subrequest_find_sent(struct router *r, uint32_t node, uint64_t id)
 {
-    uint32_t at = (uint32_t)id;
-    if (at >= r->slot_count || r->slots[at].generation != id >> 32)
-        return NULL;
-    struct subrequest *s = r->slots[at].subrequest;
+    struct subrequest *s = reply_slot_find(r, id);
     return s != NULL && s->state == SUBREQUEST_SENT && s->node == node ? s : NULL;
 }
 
@@ -670,7 +685,10 @@ void subrequest_reply(struct router *r, uint32_t node, const struct reply *reply
     }
     if (s->guessed && reply->code == REPLY_OK) /* this node leads, not the silent node */
         *subrequest_leader(s, subrequest_partition(s)) = node;
-    if (s->request.salted != 0 && subrequest_take_shards(r, s, reply))
+    own_writes_note(r, s, reply);
+    subrequest_ask_leader(s, reply);
+    if ((s->request.salted != 0 && subrequest_take_shards(r, s, reply)) ||
+        subrequest_waits_for_indexes(r, s, reply))
         return;
     bool others = reply->code == REPLY_WRONG_PARTITION && traits_of(&s->request)->data &&
                   s->attempts + 1 < subrequest_partition(s)->member_count;

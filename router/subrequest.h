@@ -53,12 +53,16 @@ struct subrequest {
     bool hedged;                /* was sent elsewhere because its node was silent */
     bool guessed;               /* the leader is unknown or silent: `node` may not lead */
     struct slice why;           /* the text of a refusal, in the call's arena */
+    bool surely;                /* an eventual read that the leader answers as a consistent one */
+    bool rows;                  /* it reads rows that follow from own writes (own_writes.h) */
+    bool own_over;              /* it has waited for own writes long enough */
     bool rested;                /* has paused since a node refused its map */
     struct limits_taken limits; /* the tokens that it holds (admission/limit.h) */
     const char *shed; /* the router refuses it for overload: the text; NULL: it does not */
     uint32_t told;    /* by the answer to what was sent last (shedding.h) */
     struct timer deadline;
     struct timer backoff;  /* the pause, or the wait for tokens */
+    struct timer own;      /* the wait for own writes */
     struct timer patience; /* runs while it is sent: at its end other nodes are asked */
     struct route_waiter waiter;
     struct subrequest_end end;
@@ -86,6 +90,8 @@ void subrequest_not_sent(struct router *r, uint32_t node, uint64_t id);
 void subrequest_deadline(struct router *r, struct subrequest *s);
 void subrequest_patience_over(struct router *r, struct subrequest *s);
 void subrequest_backoff_over(struct router *r, struct subrequest *s);
+/* The wait for own writes: the read goes on without them. */
+void subrequest_own_over(struct router *r, struct subrequest *s);
 /* After the wait for tokens. */
 void subrequest_admitted(struct router *r, struct subrequest *s);
 void subrequest_refused(struct router *r, struct subrequest *s,

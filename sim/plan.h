@@ -54,7 +54,9 @@ enum sim_fault {
     X(SIM_SILENCE, "silence",                                                                     \
       "after the faults nothing is written for 30 s; then indexes, shards and partitions change") \
     X(SIM_LEAVING_TABLE, "leaving-table",                                                         \
-      "transactions begin in a table that is deleted during the run")
+      "transactions begin in a table that is deleted during the run")                             \
+    X(SIM_OWN_READS, "own-reads",                                                                 \
+      "one router, whose eventual reads show what it has acknowledged (read_your_writes)")
 
 enum sim_extra {
 #define X(code, name, help) code,

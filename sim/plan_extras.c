@@ -123,6 +123,17 @@ static void plan_leaving_table(struct plan *plan)
     c->node_rcu = c->node_wcu;
 }
 
+/* The check that reads show own writes is of one router. It must wait for as long as it takes. */
+static void plan_own_reads(struct plan *plan)
+{
+    struct settings *c = config_edit_all(&plan->config);
+    if (!plan_has(plan, SIM_OWN_READS))
+        return;
+    plan->routers = 1;
+    c->read_your_writes = 1;
+    c->read_your_writes_wait_ms = c->request_deadline_ms / 2;
+}
+
 bool plan_keeps_tokens(const struct plan *plan)
 {
     struct config usual;
@@ -142,4 +153,5 @@ void plan_extras(struct plan *plan, const struct sim_options *o)
     plan_scarce_index(plan, &p);
     plan_mixed(plan);
     plan_leaving_table(plan);
+    plan_own_reads(plan);
 }

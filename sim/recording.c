@@ -304,11 +304,58 @@ static bool verify_linearizable(struct recording *h, uint32_t key, struct buffer
     return false;
 }
 
+/* The acknowledged write before the read that began last. NULL: none. */
+static const struct recorded *last_write_before(const struct recording_key *k, int64_t ns)
+{
+    const struct recorded *last = NULL;
+    for (size_t i = 0; i < k->count; i++) {
+        const struct history_op *op = &k->ops[i].op;
+        if (op->kind == HISTORY_WRITE && op->outcome == HISTORY_OK && op->returned_ns < ns &&
+            (last == NULL || op->invoked_ns > last->op.invoked_ns))
+            last = &k->ops[i];
+    }
+    return last;
+}
+
+/* Whether a write of the value may have been done after `ns`; 0: a deletion. */
+static bool may_follow(const struct recording_key *k, uint64_t value, int64_t ns)
+{
+    for (size_t i = 0; i < k->count; i++) {
+        const struct history_op *op = &k->ops[i].op;
+        if (op->kind == HISTORY_WRITE && op->value == value && op->outcome != HISTORY_FAIL &&
+            (op->outcome == HISTORY_INFO || op->returned_ns >= ns))
+            return true;
+    }
+    return false;
+}
+
+/* An eventual read may show less than a consistent one, but nothing that was replaced by a write that
+ * was acknowledged before the read. */
+static bool verify_own(const struct recording *h, uint32_t key, struct buffer *why)
+{
+    const struct recording_key *k = &h->keys[key];
+    for (size_t i = 0; h->own && !k->counter && i < k->count; i++) {
+        const struct recorded *r = &k->ops[i];
+        if (r->op.kind != HISTORY_READ || r->op.outcome != HISTORY_OK)
+            continue;
+        const struct recorded *w = last_write_before(k, r->op.invoked_ns);
+        if (w == NULL || may_follow(k, r->op.value, w->op.invoked_ns))
+            continue;
+        buffer_append_format(why, "key %u: op %llu read %llu, after op %llu was acknowledged\n",
+                             key, (unsigned long long)r->op.id, (unsigned long long)r->op.value,
+                             (unsigned long long)w->op.id);
+        describe_key(h, key, r->op.id, why);
+        return false;
+    }
+    return true;
+}
+
 bool recording_verify(struct recording *h, struct buffer *why)
 {
     for (uint32_t key = 0; key < h->key_count; key++) {
         if (!verify_values(h, key, why) || !verify_clears(h, key, why) ||
-            !verify_replaced(h, key, why) || !verify_linearizable(h, key, why))
+            !verify_replaced(h, key, why) || !verify_own(h, key, why) ||
+            !verify_linearizable(h, key, why))
             return false;
     }
     return true;

@@ -196,6 +196,11 @@ bool router_process_is_up(const struct router_process *p)
     return p->server != NULL;
 }
 
+uint64_t router_process_late_reads(const struct router_process *p)
+{
+    return router_late_reads(router_server_router(p->server));
+}
+
 bool router_process_holding(const struct router_process *p, struct gac_key key,
                             struct gac_holding *out)
 {

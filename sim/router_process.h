@@ -33,6 +33,8 @@ void router_process_start(struct router_process *p);
 void router_process_crash(struct router_process *p);
 bool router_process_is_up(const struct router_process *p);
 struct process *router_process_base(struct router_process *p);
+/* How many reads it has answered without its own writes (metric own_writes_late). */
+uint64_t router_process_late_reads(const struct router_process *p);
 /* The tokens that the router holds and has taken. The router must be up. False: the router has
  * taken no tokens within ten minutes. */
 bool router_process_holding(const struct router_process *p, struct gac_key key,

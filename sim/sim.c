@@ -706,6 +706,16 @@ static void go_on_without_faults(struct sim *s)
     sim_pass(s, sim_after(s, s->run.plan.steady_ns), NULL);
 }
 
+/* Whether no eventual read may have missed a write: the only router has always remembered its writes,
+ * and has never given up waiting for them. */
+static bool own_writes_were_shown(const struct sim *s)
+{
+    return plan_has(&s->run.plan, SIM_OWN_READS) && s->run.plan.routers == 1 &&
+           (s->run.plan.faults & SIM_FAULT_BIT(SIM_ROUTER)) == 0 &&
+           router_process_is_up(s->run.world.routers[0]) &&
+           router_process_late_reads(s->run.world.routers[0]) == 0;
+}
+
 static void judge(struct sim *s)
 {
     struct buffer *why = &s->run.violation;
@@ -720,6 +730,7 @@ static void judge(struct sim *s)
         if (!gac_watch_check(&s->watches[i], &s->run.plan, strikes, why))
             return;
     }
+    s->history.own = own_writes_were_shown(s);
     if (s->run.plan.keep_history)
         recording_verify(&s->history, why);
 }

@@ -6,7 +6,7 @@
 
 enum {
     REQUEST_HEAD_SIZE = 38,
-    REPLY_HEAD_SIZE = 78
+    REPLY_HEAD_SIZE = 86
 };
 
 /* ---- the fields of a kind ---- */
@@ -157,6 +157,7 @@ void reply_encode(struct buffer *out, const struct reply *r)
     at = put_u64(at, (uint64_t)r->verdict.wait.ns);
     at = put_bytes(at, slice_make(&r->verdict.levels, sizeof r->verdict.levels));
     at = put_u64(at, (uint64_t)r->consumed_mcu);
+    at = put_u64(at, r->applied);
     at = put_sized(at, r->text);
     at = fields_put(at, answer_fields[r->kind], r);
     must((size_t)(at - start) + 1 == size);
@@ -183,6 +184,7 @@ enum status reply_decode(struct slice frame, struct reply *out)
     memcpy(&out->verdict.levels, at, sizeof out->verdict.levels);
     at += sizeof out->verdict.levels;
     out->consumed_mcu = (int64_t)get_u64(&at);
+    out->applied = get_u64(&at);
     out->text = reader_sized(&r);
     if (code >= REPLY_CODES || kind >= ANSWER_KINDS || burst > 1 || reason >= ADMIT_REASONS ||
         cause >= ADMIT_REASONS)

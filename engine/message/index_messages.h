@@ -18,6 +18,13 @@ struct request_fill {
 };
 MESSAGE_FAMILY(request, fill)
 
+/* INDEX_SHOWS */
+struct request_shows {
+    struct slice key; /* where the partition begins */
+    uint64_t after;   /* AFTER_ALL: transactions that are decided, and what is applied then */
+};
+MESSAGE_FAMILY(request, shows)
+
 /* INDEX_SESSION */
 struct reply_session {
     uint64_t id;

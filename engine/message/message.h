@@ -50,10 +50,15 @@ enum request_op {
     REQUEST_INDEX_FILL,       /* to the leader of a base partition: OK once an index has the rows of
                                  the next items */
     REQUEST_RECORDS,          /* to the leader of a partition: records of a shard of a stream */
-    REQUEST_SHARD_MOVE, /* to the leader of a partition: items of a salted key's shard that are
+    REQUEST_SHARD_MOVE,  /* to the leader of a partition: items of a salted key's shard that are
                                  not at home there go home: node/shard_moves.h */
+    REQUEST_INDEX_SHOWS, /* to the leader of a partition: OK if global indexes have its changes up to
+                                 an entry of its log. OVERLOADED: not yet, and `applied` is the entry */
     REQUEST_OPS,
 };
+
+/* Of reads that must show what their sender has written (struct request: after). */
+#define AFTER_ALL UINT64_MAX
 
 /* When an item was read: which entry of which partition's log was applied last. */
 struct read_stamp {
@@ -82,7 +87,11 @@ struct request {
             struct slice key; /* storage key */
             bool consistent;
             bool transacts; /* a part of TransactGetItems: a locked item is refused */
-        } get;              /* GET */
+            uint64_t
+                after; /* the read must show the partition's log up to this entry. A replica that
+                               has applied less answers as it answers a consistent read, at the cost
+                               of an eventual one. AFTER_ALL: so does every replica; 0: none */
+        } get;         /* GET */
         struct {
             struct slice key;
             struct slice item;      /* PUT: the item. UPDATE: the key attributes, as an item */
@@ -130,6 +139,7 @@ struct request {
             uint32_t bytes_max;  /* stop after the scanned item that reaches this many bytes */
             uint32_t shard;      /* only items in this shard of their keys count; looked at if
                                     `salting` is not 0 */
+            uint64_t after;      /* as in `get` */
         } range;                 /* RANGE */
         struct {
             struct slice info;  /* struct partition_info */
@@ -219,6 +229,8 @@ struct reply {
     struct slice text;            /* the error, for people */
     struct admit_verdict verdict; /* data operations: the decision of admission */
     int64_t consumed_mcu;         /* the final cost of the request */
+    uint64_t applied; /* of a write: the entry of the partition's log that has it; 0: none,
+                                     or not known. INDEX_SHOWS: the entry that is waited for */
     enum answer_kind kind;
     union {
         struct {

@@ -36,13 +36,14 @@ _Static_assert(sizeof(struct request) <= 256 && sizeof(struct reply) <= 256,
 const struct request_traits request_traits[REQUEST_OPS] = {
     /* items */
     [REQUEST_GET] = {ROUTER, ANSWER_ITEM,
-                     .fields = {SLICE(get.key), BOOL(get.consistent), BOOL(get.transacts)},
+                     .fields = {SLICE(get.key), BOOL(get.consistent), BOOL(get.transacts),
+                                U64(get.after)},
                      .data = true, .any_replica = true},
     [REQUEST_RANGE] = {ROUTER, ANSWER_RANGE,
                        .fields = {SLICE(range.lo), SLICE(range.hi), BOOL(range.consistent),
                                   BOOL(range.reverse), U32(range.items_max), U32(range.bytes_max),
                                   SLICE(range.filter), BOOL(range.count_only), U8(range.index),
-                                  U32(range.shard)},
+                                  U32(range.shard), U64(range.after)},
                        .data = true, .any_replica = true},
     [REQUEST_PUT] = {NODE | ROUTER, ANSWER_ITEM,
                      .fields = {SLICE(write.key), U8(write.want), SLICE(write.item),
@@ -116,6 +117,10 @@ const struct request_traits request_traits[REQUEST_OPS] = {
                                        IN_ROOM(U32, request_move, items_max),
                                        IN_ROOM(BOOL, request_move, fold)},
                             .data = true, .free = true, .changes = true},
+    [REQUEST_INDEX_SHOWS] = {ROUTER, ANSWER_NONE,
+                             .fields = {IN_ROOM(SLICE, request_shows, key),
+                                        IN_ROOM(U64, request_shows, after)},
+                             .data = true, .free = true},
     /* a node itself */
     [REQUEST_STATS] = {ROUTER | TOOL, ANSWER_STATS, .of_node = true, .once = true},
     [REQUEST_PING] = {.senders = ROUTER},
@@ -213,6 +218,8 @@ struct slice request_key(const struct request *q)
         return request_transaction(q)->key;
     case REQUEST_INDEX_FILL:
         return request_fill(q)->from;
+    case REQUEST_INDEX_SHOWS:
+        return request_shows(q)->key;
     case REQUEST_RECORDS:
         return request_records(q)->key;
     case REQUEST_SHARD_MOVE:

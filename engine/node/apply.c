@@ -513,6 +513,7 @@ static void apply_answer(struct applier *applier, const struct inflight *e,
     r->id = e->request_id;
     r->verdict = e->verdict;
     r->consumed_mcu = e->consumed_mcu;
+    r->applied = e->index;
     if (r->kind == ANSWER_ITEM && e->says == ANSWER_ITEM)
         r->item.collection_bytes = e->collection_bytes;
     else if (r->kind == ANSWER_ITEM || r->kind == ANSWER_NONE)

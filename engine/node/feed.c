@@ -39,6 +39,13 @@ struct feed *feed_live(const struct feeds *feeds, const struct partition *p)
 
 /* ---- items ---- */
 
+static void note_free(struct feed *f, const struct feed_note *n)
+{
+    if (!n->fills)
+        TAILQ_REMOVE(&f->order, n->order, place);
+    free(n->order);
+}
+
 static void item_free(struct feed *f, struct feed_item *item)
 {
     struct feed_item *first = id_map_find(&f->by_hash, item->hash);
@@ -53,7 +60,7 @@ static void item_free(struct feed *f, struct feed_item *item)
     }
     TAILQ_REMOVE(&f->by_age, item, age);
     for (uint32_t i = 0; i < item->note_count; i++)
-        free(item->notes[i].bytes);
+        note_free(f, &item->notes[i]);
     free(item->notes);
     buffer_deinit(&item->key);
     free(item);
@@ -108,6 +115,17 @@ static void item_place_by_age(struct feed *f, struct feed_item *item)
         TAILQ_INSERT_AFTER(&f->by_age, before, item, age);
 }
 
+/* Changes are applied in the order of the log. Of those that are loaded the order is not known. */
+static void note_put_in_order(struct feed *f, struct feed_note *n)
+{
+    if (f->loading) {
+        TAILQ_INSERT_HEAD(&f->order, n->order, place);
+        return;
+    }
+    n->order->index = feed_suffix_index(n->suffix);
+    TAILQ_INSERT_TAIL(&f->order, n->order, place);
+}
+
 struct feed_note *feed_note(struct feed *f, struct instant since, struct slice key,
                             struct slice suffix, struct slice value, bool fills)
 {
@@ -118,11 +136,14 @@ struct feed_note *feed_note(struct feed *f, struct instant since, struct slice k
     *n = (struct feed_note){.fills = fills, .since = since};
     if (item->note_count == 1 && !f->loading)
         item_place_by_age(f, item);
-    n->bytes = must_calloc(1, suffix.size + value.size);
-    memcpy(n->bytes, suffix.data, suffix.size);
-    memcpy(n->bytes + suffix.size, value.data, value.size);
-    n->suffix = slice_make(n->bytes, suffix.size);
-    n->parts = slice_make(n->bytes + suffix.size, value.size);
+    n->order = must_calloc(1, sizeof *n->order + suffix.size + value.size);
+    uint8_t *bytes = (uint8_t *)(n->order + 1);
+    memcpy(bytes, suffix.data, suffix.size);
+    memcpy(bytes + suffix.size, value.data, value.size);
+    n->suffix = slice_make(bytes, suffix.size);
+    n->parts = slice_make(bytes + suffix.size, value.size);
+    if (!fills)
+        note_put_in_order(f, n);
     feed_change_open(&n->parts);
     n->row_bytes = fills ? 0 : key.size + suffix.size + value.size;
     f->bytes += n->row_bytes;
@@ -270,6 +291,7 @@ static void feed_start(struct feeds *feeds, struct partition *p)
     TAILQ_INIT(&f->sent);
     TAILQ_INIT(&f->done);
     TAILQ_INIT(&f->by_age);
+    TAILQ_INIT(&f->order);
     LIST_INSERT_HEAD(&feeds->all, f, place);
     feed_load(feeds, f, p);
 }
@@ -298,6 +320,15 @@ struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p)
     lag.bytes = f->bytes + p->proposed_feed_bytes + transactions_feed_bytes(p);
     lag.since = oldest != NULL ? oldest->notes[0].since : feeds->env->now;
     return lag;
+}
+
+bool feeds_have_done(const struct feeds *feeds, const struct partition *p, uint64_t index)
+{
+    const struct feed *f = feed_live(feeds, p);
+    if (f == NULL)
+        return index_set_global(p->indexes) == 0;
+    const struct feed_order *oldest = TAILQ_FIRST(&f->order);
+    return !f->lost && (oldest == NULL || oldest->index > index);
 }
 
 size_t feeds_most_bytes(const struct feeds *feeds)
@@ -392,7 +423,7 @@ static void item_append_acks(struct feeds *feeds, struct feed *f, struct feed_it
     for (; count < item->covered && out->size < ACK_BYTES_MAX; count++) {
         struct feed_note *n = &item->notes[count];
         if (n->fills) {
-            free(n->bytes);
+            note_free(f, n);
             if (n->of_piece)
                 feed_filled(feeds, f);
             continue;
@@ -404,7 +435,7 @@ static void item_append_acks(struct feeds *feeds, struct feed *f, struct feed_it
                                  .key = buffer_slice(&f->scratch),
                                  .old_size = (int64_t)(n->row_bytes - f->scratch.size)};
         change_set_append(out, &c);
-        free(n->bytes);
+        note_free(f, n);
     }
     item->note_count -= count;
     item->covered -= count;

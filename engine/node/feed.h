@@ -87,6 +87,9 @@ struct feed_lag {
     size_t bytes;
     struct instant since; /* of the oldest item; now if there is none */
 };
+/* Whether the indexes have all changes of the partition's log up to this entry. A feed that has begun
+ * anew says so only once all that it has found is done. */
+bool feeds_have_done(const struct feeds *feeds, const struct partition *p, uint64_t index);
 /* The most bytes of a feed, as FEED-2 counts them. */
 size_t feeds_most_bytes(const struct feeds *feeds);
 struct feed_lag feeds_lag(const struct feeds *feeds, const struct partition *p);

@@ -86,6 +86,14 @@ void feed_key_append(struct buffer *out, struct slice key, uint64_t partition, u
     buffer_append_be64(out, index);
 }
 
+uint64_t feed_suffix_index(struct slice suffix)
+{
+    uint64_t index = 0;
+    for (size_t i = FEED_SUFFIX_SIZE / 2; i < suffix.size; i++)
+        index = index << 8 | suffix.data[i];
+    return index;
+}
+
 bool feed_key_split(struct slice row_key, struct slice *item_key)
 {
     if (row_key.size <= FEED_SUFFIX_SIZE || row_key.data[0] != SPACE_FEED_KEYS)

@@ -44,5 +44,7 @@ bool feed_change_is_sound(struct slice value);
 
 /* Appends the key of the row. `key`: as in the log entry. */
 void feed_key_append(struct buffer *out, struct slice key, uint64_t partition, uint64_t index);
+/* The index in the last FEED_SUFFIX_SIZE bytes of a row's key. */
+uint64_t feed_suffix_index(struct slice suffix);
 /* The row's key without its last 16 bytes. False: it is no row's key. */
 bool feed_key_split(struct slice row_key, struct slice *item_key);

@@ -11,16 +11,24 @@ enum {
     FEED_PATIENCE_MS = 1000 /* for an answer to a row write; then its session is given up */
 };
 
+/* The place of a change among those that indexes lack, in the order of the partition's log. The note's
+ * bytes follow it. */
+struct feed_order {
+    TAILQ_ENTRY(feed_order) place;
+    uint64_t index; /* of the entry; 0: of an earlier leader, or of another partition */
+};
+TAILQ_HEAD(feed_orders, feed_order);
+
 struct feed_note {
     bool
         fills; /* no change, and no row in the store: the item is there since before the index, or is
                    to leave the partition */
     bool of_piece;       /* `fill` waits for it */
-    struct slice suffix; /* FEED_SUFFIX_SIZE bytes of the row's key; lends from `bytes` */
+    struct slice suffix; /* FEED_SUFFIX_SIZE bytes of the row's key; lends from `order` */
     struct slice parts;
-    size_t row_bytes;     /* key and value of the row in the store */
-    struct instant since; /* when the feed heard of it */
-    uint8_t *bytes;       /* owns */
+    size_t row_bytes;         /* key and value of the row in the store */
+    struct instant since;     /* when the feed heard of it */
+    struct feed_order *order; /* owns; in feed.order unless it fills */
 };
 
 /* An item whose indexes lag. */
@@ -90,6 +98,7 @@ struct feed {
     struct feed_items sent;
     struct feed_items done;   /* covered notes are to be deleted from the store */
     struct feed_items by_age; /* all items, by their oldest note */
+    struct feed_orders order; /* the notes that do not fill, the oldest first */
     uint32_t item_count;
     size_t bytes; /* of the rows in the store */
     struct feed_pace pace;

@@ -236,14 +236,22 @@ static bool get_may_read(struct requests *requests, struct partition *p, struct 
     return transactions_let_write(requests->transactions, p, o, key);
 }
 
+/* Whether only the leader may answer the read, after the transactions that lock its items: so for an
+ * eventual read that must show entries which this replica has not applied. */
+static bool items_are_read_surely(const struct partition *p, bool consistent, uint64_t after)
+{
+    return consistent || (p != NULL && raft_applied(p->raft) < after);
+}
+
 void requests_get(struct requests *requests, struct operation *o)
 {
     struct partition *p = items_route(requests, o);
     const struct request *q = &o->request;
     const int64_t factor = q->get.transacts ? TRANSACTION_FACTOR : 1;
     const int64_t least = factor * read_cost_mcu(0, q->get.consistent);
+    const bool surely = items_are_read_surely(p, q->get.consistent, q->get.after);
     if (p == NULL || !items_holds_key(requests, p, o) ||
-        (q->get.consistent && !get_may_read(requests, p, o)) ||
+        (surely && !get_may_read(requests, p, o)) ||
         !items_admit(requests, p, o, ADMIT_READ, least))
         return;
     struct slice item = {NULL, 0};
@@ -399,7 +407,8 @@ void requests_range(struct requests *requests, struct operation *o)
     struct request *q = &o->request;
     struct partition *p = items_route(requests, o);
     const int64_t least = read_cost_mcu(0, q->range.consistent);
-    if (p == NULL || (q->range.consistent && !requests_leads_read(requests, p, o)))
+    const bool surely = items_are_read_surely(p, q->range.consistent, q->range.after);
+    if (p == NULL || (surely && !requests_leads_read(requests, p, o)))
         return;
     const char *fault = items_range_fault(p, q);
     if (fault != NULL) {
@@ -408,7 +417,7 @@ void requests_range(struct requests *requests, struct operation *o)
     }
     struct slice lo, hi;
     items_of_rows(requests->env, q, &lo, &hi);
-    if (q->range.consistent && !transactions_let_range(requests->transactions, p, o, lo, hi))
+    if (surely && !transactions_let_range(requests->transactions, p, o, lo, hi))
         return;
     if (slice_compare(q->range.lo, p->info.lo) < 0)
         q->range.lo = p->info.lo;
@@ -461,6 +470,27 @@ void requests_open_session(struct requests *requests, struct operation *o)
     r->kind = ANSWER_SESSION;
     reply_edit_session(r)->id =
         index_sessions_open(&p->sessions, p->led, request_session(q)->lo, request_session(q)->hi);
+}
+
+/* A router wants to read rows that follow from its own writes. */
+void requests_index_shows(struct requests *requests, struct operation *o)
+{
+    struct partition *p = items_route(requests, o);
+    if (p == NULL || !requests_leads_read(requests, p, o))
+        return;
+    uint64_t after = request_shows(&o->request)->after;
+    if (after == AFTER_ALL) {
+        if (!transactions_let_range(requests->transactions, p, o, p->info.lo, p->info.hi))
+            return;
+        after = raft_applied(p->raft);
+    }
+    if (raft_applied(p->raft) >= after && feeds_have_done(requests->feeds, p, after)) {
+        env_reply(requests->env, o, REPLY_OK);
+        return;
+    }
+    env_refuse(requests->env, o, REPLY_OVERLOADED, "indexes lack changes of partition %u",
+               p->info.id)
+        ->applied = after;
 }
 
 void requests_fill_index(struct requests *requests, struct operation *o)

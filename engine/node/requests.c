@@ -63,6 +63,7 @@ static const struct request_kind {
     [REQUEST_PARTITION_HEAT] = {requests_advise, AT_THE_NODE},
     [REQUEST_PARTITION_MIDDLE] = {requests_advise, AT_THE_NODE},
     [REQUEST_INDEX_FILL] = {requests_fill_index, AT_THE_NODE},
+    [REQUEST_INDEX_SHOWS] = {requests_index_shows, AT_THE_NODE},
     [REQUEST_INDEX_SESSION] = {requests_open_session, AT_THE_NODE},
     [REQUEST_TABLE_CREATE] = {requests_change_table, AT_CATALOG},
     [REQUEST_TABLE_UPDATE] = {requests_change_table, AT_CATALOG},

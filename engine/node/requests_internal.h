@@ -9,6 +9,7 @@ void requests_range(struct requests *requests, struct operation *o);
 /* REQUEST_INDEX_SESSION: a leader of a base table wants to write rows of an index. */
 void requests_open_session(struct requests *requests, struct operation *o);
 /* REQUEST_INDEX_FILL. */
+void requests_index_shows(struct requests *requests, struct operation *o);
 void requests_fill_index(struct requests *requests, struct operation *o);
 void requests_unchanged(struct requests *requests, struct operation *o);
 void requests_write(struct requests *requests, struct operation *o);

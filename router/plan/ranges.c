@@ -85,6 +85,7 @@ static void ranges_send(struct call *c, struct ranges_plan *p, uint32_t index)
     const struct plan_range *range = &p->ranges[index];
     const bool moves = p->key != NULL && salted_moves(p->key) && !p->key->counter;
     s->index = index;
+    s->rows = p->surely;
     s->request.salted = p->key != NULL ? salted_told(p->key, !p->consistent && !moves) : 0;
     s->request.range.lo = p->reverse ? range->until : range->lo;
     s->request.range.hi = p->reverse ? range->hi : range->until;
@@ -121,6 +122,13 @@ static bool ranges_send_all(struct call *c, struct ranges_plan *p)
     return any;
 }
 
+/* Whether partitions are asked first for what a global index lacks of own writes. */
+static bool ranges_ask_index(struct call *c, struct ranges_plan *p)
+{
+    p->asks = p->rows != NULL ? own_writes_ask_indexes(c, p->route, &p->surely) : 0;
+    return p->asks > 0;
+}
+
 void ranges_start(struct call *c, struct ranges_plan *p)
 {
     p->ended = true;
@@ -129,7 +137,7 @@ void ranges_start(struct call *c, struct ranges_plan *p)
         p->ranges[i].ended = slice_compare(p->ranges[i].lo, p->ranges[i].hi) >= 0;
         p->ended &= p->ranges[i].ended;
     }
-    if (!p->ended)
+    if (!p->ended && !ranges_ask_index(c, p))
         ranges_send_all(c, p);
 }
 
@@ -421,6 +429,10 @@ static bool ranges_note_stale(struct ranges_plan *p, const struct subrequest *s)
 bool ranges_reply(struct call *c, struct ranges_plan *p, struct subrequest *s,
                   const struct reply *r)
 {
+    if (s->request.op == REQUEST_INDEX_SHOWS) {
+        p->surely = own_writes_indexes_show(c->router, s, r) && p->surely;
+        return true;
+    }
     struct plan_range *range = &p->ranges[s->index];
     if (r->code == REPLY_STALE_MAP)
         return ranges_note_stale(p, s);
@@ -454,6 +466,11 @@ bool ranges_finish(struct call *c, struct ranges_plan *p)
     }
     if (p->ended)
         return true;
+    if (p->asks > 0) {
+        p->asks = 0;
+        ranges_send_all(c, p);
+        return true;
+    }
     p->ended = p->stale;
     if (p->ended)
         return true;

@@ -68,6 +68,8 @@ struct ranges_plan {
     struct slice begun;     /* where the ranges began, as if no key were salted; set with them */
     struct slice taken_key; /* with several ranges: its storage key in its range */
     struct seen_items seen; /* of several ranges by an index: the items that were taken */
+    uint32_t asks;          /* partitions that are asked whether the index shows own writes */
+    bool surely;            /* the rows must be read from leaders, to show own writes */
     struct route *newer;    /* `stale`: the map with the new registry */
     bool stale; /* with `ended`: the registry of salted keys has changed. What was not taken must be
                    read by new ranges */

@@ -101,6 +101,10 @@ MISTAKE(a_refusal_shows_a_write_in_flight, RAFT_MUTATION_REFUSE_IN_FLIGHT, 5,
  * nobody wrote. */
 MISTAKE(a_request_that_was_shed_is_done, RAFT_MUTATION_SHED_IN_VAIN, 6, THREE_NODES, CLIENTS(24), MS(3000))
 
+/* Followers apply a write after it is acknowledged. The only router must remember that. */
+MISTAKE(a_router_forgets_what_it_has_acknowledged, RAFT_MUTATION_FORGET_OWN, 1,
+        EXTRA(OWN_READS), .faults_forced = true, THREE_NODES, CLIENTS(24), MS(3000))
+
 /* ---- local indexes: items change and move, and replicas start from snapshots ---- */
 #define LOCAL_INDEXES .faults = FAULT(CRASH) | FAULT(CUT), .nodes = 4, .replicas = 3, CLIENTS(24), MS(3000)
 MISTAKE(an_old_index_row_stays, RAFT_MUTATION_KEEP_OLD_ROW, 1, LOCAL_INDEXES)

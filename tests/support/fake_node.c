@@ -332,6 +332,7 @@ static void answer_point(struct fake_cluster *f, const struct request *q, const 
         if (there != NULL)
             buffer_append_slice(&old, buffer_slice(&there->item));
         answer_write(f, q, there, r, body);
+        r->applied = r->code == REPLY_OK ? ++f->applied : 0;
         const struct fake_item *now = item_at(f, request_key(q));
         struct buffer new = {0};
         if (now != NULL)
@@ -429,7 +430,11 @@ void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t 
                       struct reply *r, struct buffer *body, struct buffer *costs)
 {
     const struct partition_info *p = partition_of(f, q, node);
-    bool eventual = traits_of(q)->any_replica && !request_is_consistent(q);
+    const uint64_t after = q->op == REQUEST_GET     ? q->get.after
+                           : q->op == REQUEST_RANGE ? q->range.after
+                                                    : 0;
+    const bool behind = after > f->follower_applied; /* a replica that is not named leader */
+    bool eventual = traits_of(q)->any_replica && !request_is_consistent(q) && !behind;
     if (f->leader != 0 && !eventual && (f->no_leader || node != f->leader)) {
         *r = (struct reply){.id = q->id, .code = REPLY_NOT_LEADER, .leader = f->leader};
     } else if (f->fail_count > 0 && f->fail_after-- <= 0) {
@@ -448,6 +453,9 @@ void fake_answer_data(struct fake_cluster *f, const struct request *q, uint32_t 
         r->code = REPLY_WRONG_PARTITION;
     } else if (q->op == REQUEST_UNCHANGED) {
         r->code = REPLY_OK; /* nobody else writes */
+    } else if (q->op == REQUEST_INDEX_SHOWS) {
+        r->code = f->index_behind ? REPLY_OVERLOADED : REPLY_OK;
+        r->applied = f->applied;
     } else if (q->op == REQUEST_SHARD_MOVE) {
         answer_move(f, q, table_of(f, p->table_id), r);
     } else {

@@ -172,6 +172,31 @@ static struct request ask_for_range(struct scene *s)
     return r;
 }
 
+/* Eventual reads that must show more than the replica may have applied. */
+static struct request ask_for_own_item(struct scene *s)
+{
+    struct request r = ask_for_item(s);
+    r.get.consistent = false;
+    r.get.after = AFTER_ALL;
+    return r;
+}
+
+static struct request ask_for_own_range(struct scene *s)
+{
+    struct request r = ask_for_range(s);
+    r.range.consistent = false;
+    r.range.after = AFTER_ALL;
+    return r;
+}
+
+static struct request ask_whether_indexes_show(struct scene *s)
+{
+    const struct slice key = scene_key(s, 1);
+    struct request r = scene_request(s, REQUEST_INDEX_SHOWS, key);
+    *request_edit_shows(&r) = (struct request_shows){.key = key, .after = AFTER_ALL};
+    return r;
+}
+
 static struct request put_that_fails(struct scene *s)
 {
     const struct slice key = scene_key(s, 1);
@@ -262,8 +287,9 @@ static struct request move_to_shard(struct scene *s)
 }
 
 static struct request (*const REQUESTS[])(struct scene *s) = {
-    ask_for_item,     ask_for_range, put_that_fails,  transact_that_fails, resolve,      decide,
-    ask_for_decision, ask_for_token, update_by_token, ask_for_records,     move_to_shard};
+    ask_for_item,  ask_for_range,    put_that_fails,    transact_that_fails,     resolve,
+    decide,        ask_for_decision, ask_for_token,     update_by_token,         ask_for_records,
+    move_to_shard, ask_for_own_item, ask_for_own_range, ask_whether_indexes_show};
 
 /* Whether the state machine answers the request at once. */
 static bool scene_answers(struct scene *s, uint32_t node, struct request r)
@@ -300,6 +326,45 @@ TEST(a_leader_answers_nothing_before_it_is_confirmed)
     assert_false(requests_leads_read(&n->requests, p, &o));
     o.confirmed = p->led;
     assert_true(requests_leads_read(&n->requests, p, &o));
+    buffer_deinit(&key);
+    scene_close(&s);
+}
+
+static enum reply_code scene_code(struct scene *s, uint32_t node, struct request r)
+{
+    struct node *n = frame_world_node(s->w, node);
+    const struct node_effect *e;
+    enum reply_code code = REPLY_UNKNOWN;
+    r.id = 1000000 + ++s->last_id;
+    node_request(n, frame_world_clock(s->w, node), (struct waiting){0}, ROUTER, &r);
+    while ((e = node_next_effect(n)) != NULL) {
+        if (e->kind == NODE_REPLY && e->to == ROUTER && e->reply.id == r.id)
+            code = e->reply.code;
+    }
+    return code;
+}
+
+TEST(a_follower_answers_a_read_only_once_it_has_applied_what_the_read_must_show)
+{
+    struct scene s;
+    scene_open(&s, slice_make(NULL, 0), slice_make(NULL, 0));
+    struct buffer key = {0};
+    buffer_set(&key, scene_key(&s, 1));
+    const uint32_t leader = scene_leader(&s, buffer_slice(&key));
+    frame_world_pass(s.w, 1000);
+    uint32_t follower = leader % FRAME_WORLD_NODES + 1;
+    while (scene_partition(&s, follower, buffer_slice(&key)) == NULL)
+        follower = follower % FRAME_WORLD_NODES + 1;
+    struct request get = ask_for_own_item(&s), range = ask_for_own_range(&s);
+    get.get.after = range.range.after =
+        raft_applied(scene_partition(&s, follower, buffer_slice(&key))->raft);
+    assert_int_equal(scene_code(&s, follower, get), REPLY_OK);
+    assert_int_equal(scene_code(&s, follower, range), REPLY_OK);
+    get.get.after++;
+    range.range.after++;
+    assert_int_equal(scene_code(&s, follower, get), REPLY_NOT_LEADER);
+    assert_int_equal(scene_code(&s, follower, range), REPLY_NOT_LEADER);
+    assert_int_equal(scene_code(&s, leader, get), REPLY_OK);
     buffer_deinit(&key);
     scene_close(&s);
 }

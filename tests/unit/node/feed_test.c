@@ -40,6 +40,38 @@ TEST(an_index_gets_the_rows_that_follow_from_the_items)
     indexed_close(&s);
 }
 
+/* Whether the index has all that the partition has applied. */
+static enum reply_code shows(struct indexed_scene *s, uint64_t after)
+{
+    const struct partition *p = indexed_base(s);
+    struct request r = {.op = REQUEST_INDEX_SHOWS, .partition = p->info.id, .epoch = p->info.epoch};
+    *request_edit_shows(&r) = (struct request_shows){.key = p->info.lo, .after = after};
+    lone_ask(&s->w, &r);
+    return lone_answer(&s->w)->code;
+}
+
+TEST(an_index_shows_an_entry_once_it_has_all_changes_up_to_it)
+{
+    struct indexed_scene s;
+    indexed_open(&s, 1000);
+    indexed_table(&s);
+    indexed_put(&s, 1, 1);
+    assert_int_equal(shows(&s, AFTER_ALL), REPLY_OVERLOADED);
+    indexed_pass(&s, 100);
+    const uint64_t first = raft_applied(indexed_base(&s)->raft);
+    assert_int_equal(shows(&s, AFTER_ALL), REPLY_OK);
+    struct feed_target *t = LIST_FIRST(&indexed_feed(&s)->targets);
+    t->until = instant_add_ms(s.w.now, 1000); /* the index takes no rows for a while */
+    indexed_put(&s, 2, 1);
+    assert_int_equal(shows(&s, first), REPLY_OK); /* what came later does not matter */
+    assert_int_equal(shows(&s, first + 1), REPLY_OVERLOADED);
+    lone_crash(&s.w); /* the new feed does not know the order of what it finds */
+    assert_int_equal(shows(&s, first), REPLY_OVERLOADED);
+    indexed_pass(&s, 200);
+    assert_int_equal(shows(&s, AFTER_ALL), REPLY_OK);
+    indexed_close(&s);
+}
+
 TEST(changes_outlive_a_crash)
 {
     struct indexed_scene s;
