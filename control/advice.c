@@ -19,6 +19,7 @@
 enum {
     LOOK_MS = 10000,
     WINDOW_MS = 10000,
+    RECENT_MS = 2000, /* who has refused nothing for so long has been helped */
     AGAIN_MS = 86400000,
     KEYS_MAX = 8, /* more are not few */
     MOST_PERCENT = 50,
@@ -69,7 +70,8 @@ static void advice_see(const struct controller *c, const struct table *t, struct
         const struct rates r = control_rates(c, w, ADMIT_WRITE, WINDOW_MS);
         v->offered_mcu += r.consumed_mcu + r.refused_mcu;
         v->consumed_mcu += r.consumed_mcu;
-        v->refusing = r.refused_cap > 0 ? t->partitions[i].id : v->refusing;
+        if (r.refused_cap > 0 && control_rates(c, w, ADMIT_WRITE, RECENT_MS).refused_cap > 0)
+            v->refusing = t->partitions[i].id;
         for (uint32_t k = 0; r.known && k < w->load->heavy_count; k++)
             advice_add_key(v, w->load, &w->load->heavy[k]);
     }

@@ -170,3 +170,20 @@ TEST(weir_says_nothing_of_keys_that_it_spreads_itself)
     assert_int_equal(w.count, 0);
     world_close(&w);
 }
+
+/* A split or more shards have helped the partition since: the last look would tell of what is over. */
+TEST(who_refuses_nothing_any_more_gets_no_advice_on_units)
+{
+    static const struct load HOT = {900, 100, SKETCH_STAYS, {0}},
+                             HELPED = {900, 0, SKETCH_STAYS, {0}};
+    struct world w;
+    (void)state;
+    world_open(&w, "off");
+    config_edit_control(&w.s.config)->control_advice = 0;
+    world_run(&w, &HOT, 30);
+    world_run(&w, &HELPED, 4);
+    config_edit_control(&w.s.config)->control_advice = 1;
+    world_run(&w, &HELPED, 60);
+    assert_said(&w, "");
+    world_close(&w);
+}
