@@ -83,6 +83,7 @@ TEST(replies_of_all_kinds_are_read_as_they_were_written)
                           .leader = 4,
                           .text = slice_of("why"),
                           .verdict = {.reason = ADMIT_REFUSED_NODE, .burst = true},
+                          .applied = 17,
                           .consumed_mcu = -1,
                           .kind = kind},
                      read;
@@ -99,6 +100,7 @@ TEST(replies_of_all_kinds_are_read_as_they_were_written)
         assert_int_equal(read.verdict.reason, ADMIT_REFUSED_NODE);
         assert_true(read.verdict.burst);
         assert_int_equal(read.consumed_mcu, -1);
+        assert_int_equal(read.applied, 17);
         assert_same(answer_fields[kind], &r, &read);
         assert_true(slice_equal(reply_bytes(&r), reply_bytes(&read)));
         for (size_t size = 0; size < frame_of(&b).size; size++)
@@ -114,15 +116,16 @@ TEST(what_no_writer_writes_is_not_read)
 {
     enum {
         OP_AT = 4 + 9,
-        KIND_AT = 4 + 10
+        KIND_AT = 4 + 10,
+        AFTER_SIZE = 8 /* the last field of a GET; a boolean is before it */
     };
     struct buffer b = {0};
     struct request q = {.op = REQUEST_GET, .get = {.key = slice_of("key"), .consistent = true}};
     struct reply r = {.kind = ANSWER_ITEM};
     request_encode(&b, &q);
-    b.data[b.size - 1] = 2; /* consistent */
+    b.data[b.size - AFTER_SIZE - 1] = 2;
     assert_int_equal(request_decode(frame_of(&b), &q), STATUS_MALFORMED);
-    b.data[b.size - 1] = 1;
+    b.data[b.size - AFTER_SIZE - 1] = 1;
     assert_int_equal(request_decode(frame_of(&b), &q), STATUS_OK);
     b.data[OP_AT] = 0;
     assert_int_equal(request_decode(frame_of(&b), &q), STATUS_MALFORMED);
