@@ -199,6 +199,7 @@ static enum status local_node_open(struct local *l, uint32_t id, struct buffer *
                      .reply = local_reply,
                      .request = local_request,
                      .envelope = mail_envelope},
+        .nodes_here = l->options.nodes,
         .note = daemon_note,
     };
     enum status status = node_host_open(l->loop, &options, error, &n->host);

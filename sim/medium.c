@@ -97,7 +97,9 @@ struct backing *medium_open(struct medium *m)
     struct backing *b;
     if (m->path[0] == '\0') /* /tmp also in the rare case of a sweep */
         must(medium_directory_made(m, "/dev/shm") || medium_directory_made(m, "/tmp"));
-    const struct backing_options options = {m->path, m->map_initial_bytes, m->map_max_bytes};
+    const struct backing_options options = {.path = m->path,
+                                            .map_initial_bytes = m->map_initial_bytes,
+                                            .map_max_bytes = m->map_max_bytes};
     must(backing_open_lmdb(&options, &b) == STATUS_OK);
     m->refused = false;
     m->lmdb = b->methods;

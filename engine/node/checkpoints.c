@@ -12,6 +12,9 @@ enum {
     RETRY_MS = 1000,
     ERASE_MS = 250,   /* between two checkpoints that erase */
     ERASE_MS_MIN = 5, /* the same, after few bytes were erased */
+    SPACE_MS = 100,   /* between two checkpoints for want of space */
+    LOOK_MS = 1000,   /* the same, if only a refused write asks for one */
+    ERASE_SPACE_PART = 8,
 };
 
 static struct instant checkpoints_next(const struct checkpoints *checkpoints)
@@ -27,7 +30,11 @@ static uint64_t checkpoints_erase_share(struct checkpoints *checkpoints)
         instant_before(checkpoints->env->now, checkpoints->erase_at))
         return 0;
     checkpoints->erase_at = instant_add_ms(checkpoints->env->now, ERASE_MS);
-    return (uint64_t)(config_storage(checkpoints->env->config)->erase_bytes_s * ERASE_MS / 1000);
+    const struct space *space = store_space(checkpoints->env->store);
+    const uint64_t share =
+        (uint64_t)(config_storage(checkpoints->env->config)->erase_bytes_s * ERASE_MS / 1000);
+    const uint64_t left = (space->total_bytes - space_used_bytes(space)) / ERASE_SPACE_PART;
+    return space->total_bytes == 0 || share < left ? share : left > 0 ? left : 1;
 }
 
 /* A range is erased: the next range waits as long as the erased bytes take at erase_bytes_s, not
@@ -42,11 +49,32 @@ static void checkpoints_pace_next_ranges(struct checkpoints *checkpoints)
     checkpoints->erase_at = instant_earlier(checkpoints->erase_at, next);
 }
 
+/* Whether a checkpoint would free a segment of the log, and none can be made. */
+static bool checkpoints_free_log(const struct checkpoints *checkpoints)
+{
+    const struct log_writer *w = &checkpoints->log->writer;
+    return checkpoints->log->segment_error != 0 &&
+           store_log_lsn(checkpoints->env->store) / w->segment_bytes <
+               w->written_lsn / w->segment_bytes;
+}
+
+/* When a checkpoint may begin for want of space; INSTANT_NEVER: there is space. */
+static struct instant checkpoints_next_by_space(const struct checkpoints *checkpoints)
+{
+    const struct store *store = checkpoints->env->store;
+    if (space_wants_checkpoint(store_space(store), store_space_cost(store)) ||
+        checkpoints_free_log(checkpoints))
+        return checkpoints->space_at;
+    return checkpoints->log->space_refused ? checkpoints->look_at : INSTANT_NEVER;
+}
+
 static struct instant checkpoints_next_by_time(const struct checkpoints *checkpoints)
 {
+    const struct instant next =
+        instant_earlier(checkpoints->at, checkpoints_next_by_space(checkpoints));
     return store_erase_pending(checkpoints->env->store)
-               ? instant_earlier(checkpoints->at, checkpoints->erase_at)
-               : checkpoints->at;
+               ? instant_earlier(next, checkpoints->erase_at)
+               : next;
 }
 
 static bool checkpoints_due(const struct checkpoints *checkpoints)
@@ -90,6 +118,9 @@ void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn)
         lsn = pinned_lsn;
     store_freeze(env->store, lsn, checkpoints_erase_share(checkpoints));
     checkpoints->installed_bytes = 0;
+    checkpoints->log->space_refused = false;
+    checkpoints->space_at = instant_add_ms(env->now, SPACE_MS);
+    checkpoints->look_at = instant_add_ms(env->now, LOOK_MS);
     env_note(env, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)lsn);
     checkpoints->running = true;
     checkpoints->at = INSTANT_NEVER;

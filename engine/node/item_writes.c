@@ -336,6 +336,18 @@ static bool write_has_room(struct requests *requests, const struct partition *p,
            groups_may_propose(requests->groups, p, o, payload);
 }
 
+/* Whether there is space for what the write changes. Rows of indexes follow from writes that were
+ * acknowledged, and an item that moves is there already: both may use the reserve. */
+static bool write_has_space(struct requests *requests, const struct partition *p,
+                            const struct operation *o, const struct write *w)
+{
+    const struct request *q = &o->request;
+    const bool follows = q->write.session != 0 || q->write.moves;
+    const bool larger = q->op == REQUEST_UPDATE || w->feed.size > 0 || w->stream.size > 0;
+    return (follows || proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
+           (!larger || write_has_room(requests, p, o, w->item, w));
+}
+
 /* ---- the request ---- */
 
 static const char *write_command_fault(const struct request *q)
@@ -548,8 +560,7 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     }
     if (!write_indexes_keep_up(requests, p, o, write_feed_bytes(q, &w)) ||
-        ((q->op == REQUEST_UPDATE || w.feed.size > 0 || w.stream.size > 0) &&
-         !write_has_room(requests, p, o, w.item, &w)))
+        !write_has_space(requests, p, o, &w))
         return;
     if (w.stream.size > 0 && stream_rows_wait(p)) {
         PROBE("a write waits for the end of a shard");

@@ -1,4 +1,4 @@
-/* node_log.h - the single log of a node, and the free space in it. */
+/* node_log.h - the single log of a node, and the free space in it and in the store. */
 #pragma once
 
 #include "engine/node/env.h"
@@ -9,6 +9,8 @@ struct node_log {
     uint64_t space_end;    /* segments exist up to here */
     int segment_error;     /* errno of the last attempt to make a segment; 0: success, or none */
     bool map_full;         /* the last checkpoint found no room in the store */
+    bool space_refused;    /* a write was refused for want of space since the last checkpoint began:
+                              the next one shows whether there is space */
     uint64_t local_lsn;    /* own records before it are in the store: where the log was durable to
                               at the last checkpoint */
     uint64_t relogged_lsn; /* no checkpoint before the log is durable up to here */

@@ -11,8 +11,11 @@
 
 enum {
     OWED_MIN = 8, /* slots that are left to what is owed when the queue is full */
-    OWN_MIN = 8   /* slots that are left to own records then */
+    OWN_MIN = 8,  /* slots that are left to own records then */
+    LOG_RESERVE_PART = 4 /* of a segment: what growth leaves while no segment can be made */
 };
+
+#define LOG_FULL_TEXT "the log's disk is full: free space on the disk"
 
 void proposals_init(struct proposals *proposals, struct node_env *env, struct node_log *log)
 {
@@ -150,6 +153,95 @@ static bool is_busy(const struct proposals *proposals, bool owed)
              store_active_bytes(proposals->env->store) > 2 * (size_t)storage->memtable_max_bytes));
 }
 
+/* ---- space ---- */
+
+static bool is_disk_full(int error)
+{
+    return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+/* What no checkpoint has written, and what is on its way to the log. */
+static uint64_t proposals_space_cost(const struct proposals *proposals)
+{
+    return store_space_cost(proposals->env->store) +
+           space_cost(store_space(proposals->env->store), 0,
+                      proposals->log->writer.unwritten_bytes);
+}
+
+static enum space_verdict proposals_change_space(const struct proposals *proposals, size_t bytes)
+{
+    return proposals->log->map_full
+               ? SPACE_FULL
+               : space_for_change(store_space(proposals->env->store),
+                                  proposals_space_cost(proposals), bytes);
+}
+
+static enum space_verdict proposals_growth_space(const struct proposals *proposals, size_t bytes)
+{
+    return proposals->log->map_full
+               ? SPACE_FULL
+               : space_for_growth(store_space(proposals->env->store),
+                                  proposals_space_cost(proposals), bytes);
+}
+
+/* The log's space that growth leaves: deletions fill the log too, until a checkpoint frees it. */
+static size_t proposals_log_reserve(const struct proposals *proposals)
+{
+    return proposals->owed_bytes + proposals->log->writer.segment_bytes / LOG_RESERVE_PART;
+}
+
+static bool proposals_refuse_full(struct proposals *proposals, const struct operation *o,
+                                  bool grows, const char *what)
+{
+    proposals->log->space_refused = true;
+    env_refuse(proposals->env, o, REPLY_FULL,
+               "node %u has no space left for writes%s (%s); reads are served",
+               proposals->env->id, grows ? " that add data" : "", what);
+    return false;
+}
+
+static const char *proposals_full_text(const struct proposals *proposals)
+{
+    return store_space(proposals->env->store)->disk_bound
+               ? "its disk is full: delete items or tables, or free space on the disk"
+               : "its LMDB map is full: delete items or tables, or raise map_max_bytes";
+}
+
+static bool proposals_refuse_waiting(struct proposals *proposals, const struct operation *o)
+{
+    proposals->log->space_refused = true;
+    env_refuse(proposals->env, o, REPLY_OVERLOADED,
+               "node %u is short of space, and waits for a checkpoint", proposals->env->id);
+    return false;
+}
+
+bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown)
+{
+    if (grown <= 0 || operation_is_owed(o))
+        return true;
+    const size_t bytes = (size_t)grown;
+    if (is_disk_full(space_error(proposals, bytes, proposals_log_reserve(proposals))))
+        return proposals_refuse_full(proposals, o, true, LOG_FULL_TEXT);
+    switch (proposals_growth_space(proposals, bytes)) {
+    case SPACE_THERE:
+        break;
+    case SPACE_WAITS:
+        return proposals_refuse_waiting(proposals, o);
+    case SPACE_FULL:
+        return proposals_refuse_full(proposals, o, true, proposals_full_text(proposals));
+    }
+    return true;
+}
+
+bool proposals_leave_growth(struct proposals *proposals, size_t bytes)
+{
+    const bool leaves = proposals_growth_space(proposals, bytes) == SPACE_THERE;
+    proposals->log->space_refused |= !leaves;
+    return leaves;
+}
+
+/* ---- what may be written ---- */
+
 bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,
                            size_t promised)
 {
@@ -162,21 +254,20 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
     }
     const bool owed = operation_is_owed(o);
     const int error = space_error(proposals, payload, owed ? 0 : promised + proposals->owed_bytes);
-    const bool disk_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-    const bool map_full = proposals->log->map_full && !owed;
-    if (!map_full && error != 0 && !disk_full) {
+    const enum space_verdict space =
+        owed ? SPACE_THERE : proposals_change_space(proposals, payload + promised);
+    if (space != SPACE_FULL && error != 0 && !is_disk_full(error)) {
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u cannot make a segment of its log (%s); reads are served",
                    proposals->env->id, strerror(error));
         return false;
     }
-    if (map_full || disk_full) {
-        env_refuse(proposals->env, o, REPLY_FULL,
-                   "node %u has no space left for writes (%s); reads are served",
-                   proposals->env->id,
-                   map_full ? "the LMDB map or its disk is full" : "the log's disk is full");
-        return false;
-    }
+    if (space == SPACE_FULL || is_disk_full(error))
+        return proposals_refuse_full(proposals, o, false,
+                                     space == SPACE_FULL ? proposals_full_text(proposals)
+                                                         : LOG_FULL_TEXT);
+    if (space == SPACE_WAITS)
+        return proposals_refuse_waiting(proposals, o);
     /* Closing a partition ends the proposals that wait in it. Perhaps nothing else can end them. */
     const bool closes = o->request.op == REQUEST_PARTITION_CLOSE && !proposals_are_full(proposals);
     const bool busy =

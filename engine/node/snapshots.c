@@ -577,7 +577,7 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
         return true; /* the chunk is being put in place */
     if (!snapshot_chunk_is_valid(snapshots, p, s, *r, count, &to))
         return false;
-    if (snapshots->log->map_full ||
+    if (!proposals_leave_growth(snapshots->groups->proposals, r->left.size) ||
         store_active_bytes(snapshots->env->store) >=
             2 * (size_t)config_storage(snapshots->env->config)->memtable_max_bytes)
         return true; /* no room now: the chunk comes again */

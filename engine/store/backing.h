@@ -9,6 +9,7 @@
 
 #include "base/slice.h"
 #include "base/status.h"
+#include "engine/store/space.h"
 
 struct backing;
 
@@ -46,6 +47,7 @@ static inline uint64_t erase_cost(size_t key_size, size_t value_size)
 struct backing_info {
     uint64_t used_bytes; /* of the map, free pages included */
     uint64_t log_lsn;    /* of the last write */
+    struct space space;  /* after the last write, or the attempt */
 };
 
 /* The backing as it was when the snapshot was opened. Belongs to the owner's thread. While it is
@@ -93,6 +95,9 @@ struct backing_options {
     const char *path; /* an existing directory */
     uint64_t map_initial_bytes;
     uint64_t map_max_bytes;
+    /* So many backings have the disk in common: each counts on its share of what is free. 0: the
+     * disk is not asked, and the map alone bounds the backing. */
+    uint32_t disk_sharers;
 };
 
 /* engine/store/backing_lmdb.c. STATUS_IO (errno set), STATUS_CORRUPT, STATUS_FULL. */

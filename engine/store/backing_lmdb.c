@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file_mode.h"
@@ -36,7 +37,9 @@ struct lmdb {
     MDB_dbi items;
     MDB_dbi meta;
     uint64_t map_max_bytes;
-    bool map_full; /* the last write lacked map, not disk */
+    uint32_t disk_sharers;
+    bool map_full;      /* the last write lacked map, not disk */
+    struct space space; /* the writer's, until the write has ended */
     pthread_rwlock_t lock;
     struct backing_snapshot now; /* the owner reads it; refresh renews it */
     struct buffer scratch;       /* the writer's: the bucket that is being rewritten */
@@ -373,6 +376,64 @@ static bool disk_is_full(const struct lmdb *l)
     return error != 0 && lmdb_status_of(error) == STATUS_FULL;
 }
 
+/* ---- how much space is left ---- */
+
+/* A record of LMDB's free list: the number of pages, and the pages in descending order. */
+static void space_add_free(struct space *s, MDB_val v, uint64_t page_bytes)
+{
+    const size_t *list = v.mv_data;
+    const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
+    for (size_t i = 1, run = 1; i <= count && v.mv_size / sizeof list[0] > count; i++, run++) {
+        if (i < count && list[i] == list[i + 1] + 1)
+            continue;
+        space_add_run(s, run * page_bytes / SPACE_PAGE);
+        run = 0;
+    }
+}
+
+static void space_count_free(struct lmdb *l, uint64_t page_bytes)
+{
+    static const MDB_dbi free_list = 0; /* LMDB's own database */
+    MDB_txn *txn;
+    MDB_cursor *cursor;
+    if (mdb_txn_begin(l->env, NULL, MDB_RDONLY, &txn) != 0)
+        return;
+    if (mdb_cursor_open(txn, free_list, &cursor) == 0) {
+        MDB_val k, v;
+        while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0)
+            space_add_free(&l->space, v, page_bytes);
+        mdb_cursor_close(cursor);
+    }
+    mdb_txn_abort(txn);
+}
+
+/* The share of what the disk has free. UINT64_MAX: the disk is not asked, or does not tell. */
+static uint64_t disk_free_bytes(const struct lmdb *l)
+{
+    int fd;
+    struct statvfs info;
+    if (l->disk_sharers == 0 || mdb_env_get_fd(l->env, &fd) != 0 || fstatvfs(fd, &info) != 0)
+        return UINT64_MAX;
+    return (uint64_t)info.f_bavail * info.f_frsize / l->disk_sharers;
+}
+
+static void lmdb_measure_space(struct lmdb *l)
+{
+    MDB_envinfo env;
+    MDB_stat stat;
+    const uint64_t disk = disk_free_bytes(l);
+    must(mdb_env_info(l->env, &env) == 0);
+    must(mdb_env_stat(l->env, &stat) == 0);
+    const uint64_t file = (env.me_last_pgno + 1) * stat.ms_psize;
+    l->space = (struct space){.total_bytes = l->map_max_bytes, .file_bytes = file};
+    if (disk < l->map_max_bytes && file + disk < l->map_max_bytes) {
+        l->space.disk_bound = true;
+        l->space.total_bytes = file + disk;
+    }
+    if (space_is_scarce(&l->space))
+        space_count_free(l, stat.ms_psize);
+}
+
 static enum status lmdb_write_batch(struct backing *b, const struct backing_batch *batch,
                                     uint64_t *erased_bytes)
 {
@@ -387,6 +448,7 @@ static enum status lmdb_write_batch(struct backing *b, const struct backing_batc
     else
         error = mdb_txn_commit(txn);
     l->map_full = error == MDB_MAP_FULL;
+    lmdb_measure_space(l);
     return error == EIO && disk_is_full(l) ? STATUS_FULL : lmdb_status_of(error);
 }
 
@@ -460,7 +522,8 @@ static struct backing_info lmdb_info(struct backing *b)
     MDB_stat stat;
     must(mdb_env_info(l->env, &env) == 0);
     must(mdb_env_stat(l->env, &stat) == 0);
-    struct backing_info i = {.used_bytes = (env.me_last_pgno + 1) * stat.ms_psize};
+    struct backing_info i = {.used_bytes = (env.me_last_pgno + 1) * stat.ms_psize,
+                             .space = l->space};
     MDB_val k = val_of(slice_of(meta_log_lsn)), v;
     if (mdb_get(l->now.txn, l->meta, &k, &v) == 0 && v.mv_size == sizeof i.log_lsn)
         memcpy(&i.log_lsn, v.mv_data, sizeof i.log_lsn);
@@ -526,6 +589,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
     struct lmdb *l = must_calloc(1, sizeof *l);
     l->backing.methods = &methods;
     l->map_max_bytes = options->map_max_bytes;
+    l->disk_sharers = options->disk_sharers;
     pthread_rwlock_init(&l->lock, NULL);
     int error = mdb_env_create(&l->env);
     must(error == 0);
@@ -544,6 +608,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
         errno = kept;
         return status;
     }
+    lmdb_measure_space(l);
     *out = &l->backing;
     return STATUS_OK;
 }

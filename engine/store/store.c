@@ -25,6 +25,7 @@ struct store {
     uint64_t frozen_lsn;
     uint64_t log_lsn;
     uint64_t used_bytes;
+    struct space space;
     uint64_t resident_max_bytes;
     uint64_t seed;
     struct erasures erasures; /* owns; the checkpoint works on the first ones */
@@ -49,6 +50,7 @@ struct store *store_create(struct backing *backing, uint64_t resident_max_bytes,
     s->active = memtable_create();
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
+    s->space = info.space;
     s->resident_max_bytes = resident_max_bytes;
     s->seed = seed;
     return s;
@@ -310,8 +312,10 @@ enum status store_checkpoint_write(struct store *s)
 void store_checkpoint_done(struct store *s, enum status status)
 {
     must(s->frozen != NULL);
-    if (status != STATUS_OK)
+    if (status != STATUS_OK) {
+        s->space = s->backing->methods->info(s->backing).space;
         return;
+    }
     memtable_destroy(s->frozen);
     s->frozen = NULL;
     must(s->backing->methods->refresh(s->backing) == STATUS_OK);
@@ -319,6 +323,7 @@ void store_checkpoint_done(struct store *s, enum status status)
     must(info.log_lsn == s->frozen_lsn);
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
+    s->space = info.space;
     while (s->erased_bytes < s->erase_max_bytes && s->erasing_count > 0) {
         struct erasure *e = STAILQ_FIRST(&s->erasures);
         s->erasing_count--;
@@ -344,6 +349,23 @@ bool store_next_erased(struct store *s, struct slice *lo)
 uint64_t store_erased_bytes(const struct store *s)
 {
     return s->erased_bytes;
+}
+
+static uint64_t memtable_cost(const struct store *s, const struct memtable *m)
+{
+    return m == NULL || memtable_count(m) == 0
+               ? 0
+               : space_cost(&s->space, memtable_count(m), memtable_bytes(m));
+}
+
+const struct space *store_space(const struct store *s)
+{
+    return &s->space;
+}
+
+uint64_t store_space_cost(const struct store *s)
+{
+    return memtable_cost(s, s->active) + memtable_cost(s, s->frozen);
 }
 
 enum status store_grow(struct store *s)

@@ -86,6 +86,14 @@ void store_checkpoint_done(struct store *s, enum status status);
 bool store_next_erased(struct store *s, struct slice *lo);
 /* Bytes that the last checkpoint erased, as erase_cost (engine/store/backing.h) counts them. */
 uint64_t store_erased_bytes(const struct store *s);
+
+/* ---- space ---- */
+
+/* As the last checkpoint, or the attempt at one, has found it. */
+const struct space *store_space(const struct store *s);
+/* What the checkpoints cost that are not written, the running one included (space_cost). */
+uint64_t store_space_cost(const struct store *s);
+
 /* ---- snapshots: the backing as it was when the snapshot was opened ---- */
 
 struct backing_snapshot;

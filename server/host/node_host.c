@@ -184,9 +184,11 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
                                struct buffer *error)
 {
     const struct config *config = options->node.config;
-    struct backing_options backing_options = {h->directory,
-                                              (uint64_t)config_storage(config)->map_initial_bytes,
-                                              (uint64_t)config_storage(config)->map_max_bytes};
+    struct backing_options backing_options = {
+        .path = h->directory,
+        .map_initial_bytes = (uint64_t)config_storage(config)->map_initial_bytes,
+        .map_max_bytes = (uint64_t)config_storage(config)->map_max_bytes,
+        .disk_sharers = options->nodes_here != 0 ? options->nodes_here : 1};
     struct backing *backing;
     enum status status = backing_open_lmdb(&backing_options, &backing);
     if (status != STATUS_OK)

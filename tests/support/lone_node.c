@@ -162,9 +162,10 @@ static void medium_open(struct lone_medium *m, struct backing *b)
 
 enum status lone_recover(struct lone_node *w, struct buffer *error)
 {
-    struct backing_options options = {w->directory,
-                                      (uint64_t)config_storage(&w->config)->map_initial_bytes,
-                                      (uint64_t)config_storage(&w->config)->map_max_bytes};
+    struct backing_options options = {
+        .path = w->directory,
+        .map_initial_bytes = (uint64_t)config_storage(&w->config)->map_initial_bytes,
+        .map_max_bytes = (uint64_t)config_storage(&w->config)->map_max_bytes};
     struct backing *backing;
     struct node_options node = {.config = &w->config,
                                 .id = 1,

@@ -184,9 +184,12 @@ struct world {
     uint64_t resident_max;
 };
 
+static uint64_t map_max = 1 << 24;
+
 static struct store *open_store(uint64_t resident_max)
 {
-    struct backing_options options = {directory, 1 << 20, 1 << 24};
+    struct backing_options options = {
+        .path = directory, .map_initial_bytes = 1 << 20, .map_max_bytes = map_max};
     struct backing *backing;
     assert_int_equal(backing_open_lmdb(&options, &backing), STATUS_OK);
     return store_create(backing, resident_max, 1);
@@ -514,3 +517,64 @@ PROPERTY(a_memtable_is_a_sorted_map_that_remembers_deletions, 10,
 PROPERTY(a_store_reads_like_one_sorted_map_through_checkpoints_and_crashes, 10,
          the_store_reads_like_one_sorted_map_through_checkpoints_and_crashes)
 PROPERTY(a_bucket_of_long_keys_is_a_sorted_list, 10, a_bucket_is_a_sorted_list_under_any_changes)
+
+/* ---- a small map ---- */
+
+/* Writes what the memtable has. The reserve is enough for every checkpoint. */
+static void write_within_map(struct store *s, uint64_t lsn)
+{
+    enum status status;
+    store_freeze(s, lsn, 0);
+    while ((status = store_checkpoint_write(s)) == STATUS_FULL) {
+        store_checkpoint_done(s, STATUS_FULL);
+        assert_int_equal(store_grow(s), STATUS_OK); /* it has its last size later */
+    }
+    assert_int_equal(status, STATUS_OK);
+    store_checkpoint_done(s, STATUS_OK);
+}
+
+static bool may_grow(const struct store *s, size_t bytes)
+{
+    return space_for_growth(store_space(s), store_space_cost(s), bytes) == SPACE_THERE;
+}
+
+/* Values of that size until there is no space for another one. Returns the next number. */
+static uint32_t fill_map(struct store *s, uint8_t table, size_t size, uint64_t *lsn)
+{
+    static const uint8_t bytes[100000] = {7};
+    uint8_t key[6];
+    uint32_t count = 0;
+    for (int tries = 0; tries < 2; tries++) {
+        for (; may_grow(s, size); tries = 0)
+            store_put(s, numbered(key, table, count++), slice_make(bytes, size));
+        write_within_map(s, ++*lsn);
+    }
+    return count;
+}
+
+/* SPACE-1, SPACE-2: in a map that is full, items are deleted, and others take their place. */
+TEST_WITH(a_full_map_is_emptied_by_deletions_and_filled_again, temporary_setup,
+          temporary_teardown)
+{
+    static const size_t SIZES[] = {100, 1000, 3000, 20000, 100000};
+    uint8_t key[6];
+    uint64_t lsn = 0;
+    directory = *state;
+    map_max = 16 << 20;
+    struct store *s = open_store(UINT64_MAX);
+    for (uint8_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
+        const uint32_t count = fill_map(s, 1, SIZES[i], &lsn);
+        assert_true(count * SIZES[i] > 4 << 20);
+        assert_int_equal(space_for_growth(store_space(s), 0, SIZES[i]), SPACE_FULL);
+        assert_true(space_used_bytes(store_space(s)) <= space_growth_max_bytes(store_space(s)));
+        for (uint32_t at = 0; at < count; at++) {
+            store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
+            if (space_for_change(store_space(s), store_space_cost(s), 100) != SPACE_THERE)
+                write_within_map(s, ++lsn);
+        }
+        write_within_map(s, ++lsn);
+        write_within_map(s, ++lsn);
+    }
+    store_destroy(s);
+    map_max = 1 << 24;
+}

@@ -261,6 +261,12 @@ TEST(stats_count_what_was_admitted_and_refused)
 
 /* ---- no space, and worse ---- */
 
+static bool answer_says(const struct lone_node *w, const char *words)
+{
+    const struct buffer *text = &lone_answer(w)->text;
+    return memmem(text->data, text->size, words, strlen(words)) != NULL;
+}
+
 /* NODE-5 */
 TEST(a_log_without_space_refuses_and_takes_writes_again)
 {
@@ -273,7 +279,7 @@ TEST(a_log_without_space_refuses_and_takes_writes_again)
     node_log_space(w.node, node_log_end(w.node), EIO);
     lone_put(&w, 1, 1);
     lone_assert_answer(&w, REPLY_OVERLOADED);
-    assert_non_null(strstr((const char *)lone_answer(&w)->text.data, "cannot make a segment"));
+    assert_true(answer_says(&w, "cannot make a segment"));
     node_log_space(w.node, node_log_end(w.node), 0);
     lone_put(&w, 1, 2);
     lone_assert_answer(&w, REPLY_OVERLOADED);
@@ -282,6 +288,102 @@ TEST(a_log_without_space_refuses_and_takes_writes_again)
     lone_put(&w, 1, 3);
     lone_write_all(&w);
     assert_int_equal(lone_get(&w, 1), 3);
+    lone_deinit(&w);
+}
+
+enum {
+    LARGE_ITEM = 50000
+};
+
+/* One checkpoint, and all writes before it. */
+static void checkpoint_now(struct lone_node *w)
+{
+    lone_write_all(w);
+    lone_checkpoint_all(w);
+    lone_pass(w, 1000);
+    lone_checkpoint_all(w);
+}
+
+/* Puts items from 1 on until one is refused. Returns its number. */
+static uint32_t put_until_full(struct lone_node *w)
+{
+    for (uint32_t name = 1, tries = 0;; tries++) {
+        assert_true(tries < 1000);
+        lone_put_sized(w, name, 1, LARGE_ITEM);
+        lone_write_all(w);
+        const enum reply_code code = lone_answer(w)->code;
+        if (code == REPLY_FULL)
+            return name;
+        if (code == REPLY_OK)
+            name++;
+        else
+            assert_int_equal(code, REPLY_OVERLOADED);
+        if (code != REPLY_OK || name % 8 == 0)
+            checkpoint_now(w);
+    }
+}
+
+/* SPACE-1, SPACE-2, PROPOSALS-2 */
+TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "map_max_bytes", "8MiB");
+    lone_open_table(&w, 100, 100);
+    const uint32_t full = put_until_full(&w);
+    assert_in_range(full, 100, 160);
+    assert_true(answer_says(&w, "raise map_max_bytes"));
+    assert_true(answer_says(&w, "that add data"));
+    assert_false(node_is_full(w.node)); /* no checkpoint has failed */
+    lone_put_sized(&w, 1, 2, LARGE_ITEM - 100); /* it replaces a larger item */
+    lone_write_all(&w);
+    lone_assert_answer(&w, REPLY_OK);
+    for (uint32_t name = 1; name < full / 2; name++) {
+        lone_ask_for(&w, REQUEST_DELETE, name);
+        lone_write_all(&w);
+        lone_assert_answer(&w, REPLY_OK);
+    }
+    checkpoint_now(&w);
+    for (uint32_t name = 1; name < full / 4; name++) {
+        lone_put_sized(&w, name, 3, LARGE_ITEM);
+        lone_write_all(&w);
+        lone_assert_answer(&w, REPLY_OK);
+    }
+    lone_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
+    lone_deinit(&w);
+}
+
+/* The disk of the log is full: growth ends before the space does that deletions need. */
+TEST(deletions_use_the_last_space_of_a_log_that_cannot_grow)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
+    lone_put(&w, 1, 1);
+    lone_write_all(&w);
+    node_log_space(w.node, node_log_end(w.node) + SEGMENT_BYTES / 4, ENOSPC);
+    lone_put(&w, 2, 1);
+    lone_assert_answer(&w, REPLY_FULL);
+    assert_true(answer_says(&w, "log's disk is full"));
+    lone_ask_for(&w, REQUEST_DELETE, 1);
+    lone_write_all(&w);
+    lone_assert_answer(&w, REPLY_OK);
+    lone_deinit(&w);
+}
+
+/* A refused write has a checkpoint made: nothing else may tell that there is space again. */
+TEST(a_refused_write_has_the_space_measured_again)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "map_max_bytes", "8MiB");
+    lone_open_table(&w, 100, 100);
+    put_until_full(&w);
+    lone_pass(&w, 1000);
+    assert_true(w.checkpoint);
+    lone_checkpoint_all(&w);
+    lone_pass(&w, 1000);
+    assert_false(w.checkpoint); /* nobody has asked */
     lone_deinit(&w);
 }
 
@@ -612,7 +714,8 @@ TEST(a_policy_that_nobody_knows_is_refused_with_those_that_are_known)
     void *directory;
     struct backing *backing;
     assert_int_equal(temporary_setup(&directory), 0);
-    struct backing_options at = {directory, 1 << 20, 1 << 20};
+    struct backing_options at = {
+        .path = directory, .map_initial_bytes = 1 << 20, .map_max_bytes = 1 << 20};
     assert_int_equal(backing_open_lmdb(&at, &backing), STATUS_OK);
     struct store *store = store_create(backing, UINT64_MAX, 1);
     assert_int_equal(node_create(&options, store, &error, &node), STATUS_MALFORMED);

@@ -1,0 +1,60 @@
+/* space.h - how much a backing can still take: pages that are used, pages that are free, and the
+ * largest size that it may get on its disk and within its map.
+ *
+ * A tenth is the reserve. Writes that grow the data end before it. Deletions, updates that shrink,
+ * checkpoints, the catalog and Raft use it: so a full node gets empty again by requests, without a
+ * restart.
+ * A large value needs pages that lie side by side. Free pages count for it only as far as they do.
+ * A checkpoint writes pages anew before it frees the old ones: its cost is reckoned, too.
+ *
+ * Invariants
+ *   SPACE-1  What grows is refused while less than the reserve is free.
+ *   SPACE-2  What need not grow the data is refused only where a checkpoint could not be written.
+ * Not here: what a write grows (engine/node/item_writes.c), and the space of the log. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SPACE_PAGE = 4096,
+    SPACE_RUN_MAX = 128, /* pages; the largest value needs fewer */
+};
+
+/* As it was after the last checkpoint. All zero: not known, and everything is allowed. */
+struct space {
+    uint64_t total_bytes; /* the backing can get as large */
+    uint64_t file_bytes;  /* its size now, free pages included */
+    uint64_t free_bytes;  /* of its free pages; 0 while three quarters of the total were never used */
+    bool disk_bound;      /* the disk bounds the total, and not map_max_bytes */
+    uint32_t runs[SPACE_RUN_MAX]; /* of free pages that lie side by side, by their number */
+    uint64_t long_runs;           /* runs of SPACE_RUN_MAX pages and more */
+    uint64_t long_pages;          /* the pages in these runs */
+};
+
+enum space_verdict {
+    SPACE_THERE,
+    SPACE_WAITS, /* perhaps the next checkpoint shows that there is space */
+    SPACE_FULL,
+};
+
+/* Whether free pages matter, so that they must be counted. */
+bool space_is_scarce(const struct space *s);
+/* So many free pages lie side by side. */
+void space_add_run(struct space *s, uint64_t pages);
+/* Bytes that hold data. */
+uint64_t space_used_bytes(const struct space *s);
+/* The most that may be used before growth is refused. */
+uint64_t space_growth_max_bytes(const struct space *s);
+
+/* What a checkpoint of so many records costs at most, while it is written: their bytes, and for each
+ * a page that is written anew or stays half empty. */
+uint64_t space_cost(const struct space *s, size_t records, size_t bytes);
+/* Whether the data may grow by a value of so many bytes. `cost`: of everything before it that no
+ * checkpoint has written. */
+enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes);
+/* The same for what need not grow the data. */
+enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes);
+/* Whether a checkpoint should be written now: soon its cost would not fit. */
+bool space_wants_checkpoint(const struct space *s, uint64_t cost);
