@@ -18,7 +18,7 @@
 
 enum {
     DEPTH_MAX = 16, /* directories open at once while a tree is removed */
-    MEMORY_FREE_MIN = 256 * 1024 * 1024,
+    MEMORY_FREE_MIN = 500 * 1024 * 1024,
 };
 
 #define MEMORY "/dev/shm"

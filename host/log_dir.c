@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file_mode.h"
@@ -27,6 +28,7 @@ struct segment {
 struct log_dir {
     int fd; /* owns */
     uint64_t segment_bytes;
+    uint64_t keep_free;
     size_t count;
     size_t capacity;
     struct segment *segments;        /* owns; ascending */
@@ -126,6 +128,19 @@ void log_dir_close(struct log_dir *d)
     free(d);
 }
 
+void log_dir_keep_free(struct log_dir *d, uint64_t bytes)
+{
+    d->keep_free = bytes;
+}
+
+/* Whether so many bytes are free. A file system that does not tell has them. */
+static bool log_dir_has_free(const struct log_dir *d, uint64_t bytes)
+{
+    struct statvfs info;
+    return bytes == 0 || fstatvfs(d->fd, &info) != 0 ||
+           (uint64_t)info.f_bavail * info.f_frsize >= bytes;
+}
+
 enum status log_dir_range(const struct log_dir *d, uint64_t *first, uint64_t *last)
 {
     if (d->count == 0)
@@ -209,6 +224,8 @@ void log_dir_begin(struct log_dir *d, uint64_t segment, bool written, struct log
 {
     *m = (struct log_making){.dir = d, .segment = segment, .written = written, .fd = -1};
     m->has_spare = d->spare_count > 0;
+    m->keep_free =
+        d->count >= LOG_DIR_LEAST && d->keep_free > 0 ? d->segment_bytes + d->keep_free : 0;
     if (m->has_spare)
         m->spare = d->spares[--d->spare_count];
 }
@@ -216,6 +233,10 @@ void log_dir_begin(struct log_dir *d, uint64_t segment, bool written, struct log
 void log_making_run(struct log_making *m)
 {
     char name[NAME_SIZE];
+    if (!m->has_spare && !log_dir_has_free(m->dir, m->keep_free)) {
+        m->error = ENOSPC;
+        return;
+    }
     if (m->has_spare)
         spare_name(name, m->spare);
     else
@@ -250,6 +271,7 @@ enum status log_dir_prepare(struct log_dir *d, uint64_t segment)
         return STATUS_OK;
     struct log_making m;
     log_dir_begin(d, segment, false, &m);
+    m.keep_free = 0; /* a node that starts needs it */
     log_making_run(&m);
     return log_dir_add(d, &m);
 }
@@ -278,7 +300,12 @@ void log_dir_trim(struct log_dir *d, uint64_t segment)
         segment_name(name, s.number);
         spare_name(spare, s.number);
         close(s.fd);
-        if (d->spare_count < LOG_DIR_SPARES && renameat(d->fd, name, d->fd, spare) == 0)
+        /* One spare is the next segment. More of them are for a disk that has space. */
+        const bool spares =
+            d->spare_count == 0 ||
+            (d->spare_count < LOG_DIR_SPARES &&
+             log_dir_has_free(d, d->keep_free == 0 ? 0 : d->keep_free + d->segment_bytes));
+        if (spares && renameat(d->fd, name, d->fd, spare) == 0)
             d->spares[d->spare_count++] = s.number;
         else
             unlinkat(d->fd, name, 0);

@@ -21,7 +21,8 @@
       "A node erases at most this many bytes of moved partitions per second.")                     \
     X(map_initial_bytes, 256 * MIB, MIB, 64 * TIB,                                                 \
       "The LMDB map has this size at the first start. It doubles when it is full.")                \
-    X(map_max_bytes, 16 * TIB, MIB, 64 * TIB, "The LMDB map never grows beyond this size.")        \
+    X(map_max_bytes, 16 * TIB, MIB, 64 * TIB, "The LMDB map never grows beyond this size. Writes that add data are refused before the "       \
+      "last tenth.")        \
     X(resident_max_bytes, 4 * GIB, 0, 64 * TIB,                                                    \
       "A node with at most this many bytes of data reads on the loop thread.")                     \
     X(bucket_save_ms, 1000, 10, 3600000,                                                           \

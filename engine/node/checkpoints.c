@@ -91,6 +91,12 @@ static bool checkpoints_due(const struct checkpoints *checkpoints)
                (uint64_t)config_storage(checkpoints->env->config)->log_max_bytes / 2;
 }
 
+void checkpoints_start(struct checkpoints *checkpoints)
+{
+    checkpoints->look_at = instant_add_ms(checkpoints->env->now, SPACE_MS);
+    checkpoints->log->space_refused = store_space(checkpoints->env->store)->disk_bound;
+}
+
 bool checkpoints_tick(struct checkpoints *checkpoints)
 {
     struct node_env *env = checkpoints->env;

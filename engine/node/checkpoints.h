@@ -15,6 +15,9 @@ struct checkpoints {
     int64_t installed_bytes; /* of snapshots, since the last checkpoint began */
 };
 
+/* Other nodes of the process begin at the same time, and make their logs on the same disk: the space
+ * is measured again soon. */
+void checkpoints_start(struct checkpoints *checkpoints);
 /* Makes a checkpoint due at the next tick. */
 void checkpoints_soon(struct checkpoints *checkpoints);
 /* At the end of a turn. A checkpoint that found no space is tried again here. True: a checkpoint is

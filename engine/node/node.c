@@ -281,6 +281,7 @@ void node_start(struct node *n, struct instant now, uint64_t segment_bytes, uint
     members_init(&n->throughput.members, n->env.config, n->env.node_count);
     peers_start(&n->peers);
     snapshots_start(&n->snapshots);
+    checkpoints_start(&n->checkpoints);
     expiry_start(&n->expiry);
     n->reports.at = n->groups.hand_back_at = now;
     background_wake(&n->background, BACKGROUND_COUNT);

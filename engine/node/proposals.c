@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 enum {
-    OWED_MIN = 8, /* slots that are left to what is owed when the queue is full */
-    OWN_MIN = 8,  /* slots that are left to own records then */
+    OWED_MIN = 8,        /* slots that are left to what is owed when the queue is full */
+    OWN_MIN = 8,         /* slots that are left to own records then */
     LOG_RESERVE_PART = 4 /* of a segment: what growth leaves while no segment can be made */
 };
 
@@ -170,18 +170,16 @@ static uint64_t proposals_space_cost(const struct proposals *proposals)
 
 static enum space_verdict proposals_change_space(const struct proposals *proposals, size_t bytes)
 {
-    return proposals->log->map_full
-               ? SPACE_FULL
-               : space_for_change(store_space(proposals->env->store),
-                                  proposals_space_cost(proposals), bytes);
+    return proposals->log->map_full ? SPACE_FULL
+                                    : space_for_change(store_space(proposals->env->store),
+                                                       proposals_space_cost(proposals), bytes);
 }
 
 static enum space_verdict proposals_growth_space(const struct proposals *proposals, size_t bytes)
 {
-    return proposals->log->map_full
-               ? SPACE_FULL
-               : space_for_growth(store_space(proposals->env->store),
-                                  proposals_space_cost(proposals), bytes);
+    return proposals->log->map_full ? SPACE_FULL
+                                    : space_for_growth(store_space(proposals->env->store),
+                                                       proposals_space_cost(proposals), bytes);
 }
 
 /* The log's space that growth leaves: deletions fill the log too, until a checkpoint frees it. */
@@ -195,8 +193,8 @@ static bool proposals_refuse_full(struct proposals *proposals, const struct oper
 {
     proposals->log->space_refused = true;
     env_refuse(proposals->env, o, REPLY_FULL,
-               "node %u has no space left for writes%s (%s); reads are served",
-               proposals->env->id, grows ? " that add data" : "", what);
+               "node %u has no space left for writes%s (%s); reads are served", proposals->env->id,
+               grows ? " that add data" : "", what);
     return false;
 }
 

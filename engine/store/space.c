@@ -4,9 +4,11 @@
 #include "replication/raft_mutation.h"
 
 enum {
-    RESERVE_PART = 10,     /* a tenth of the total is the reserve */
+    RESERVE_PART = 10,     /* a tenth of the total is the reserve, */
+    RESERVE_MIN = 2 << 20, /* and so much of a small total, up to a quarter: nodes of one disk */
+    RESERVE_MIN_PART = 4,  /* write checkpoints at the same time */
     STEP_PART = 64,        /* growth needs so much, so that checkpoints are not too small */
-    SCARCE_PART = 4,       /* free pages count once less than a quarter was never used */
+    SCARCE_PART = 2,       /* free pages count once less than a half was never used */
     SOON_PART = 4,         /* a checkpoint begins when its cost is such a part of what is left */
     CHECKPOINT_PAGES = 16, /* for the pages above those that hold the records */
 };
@@ -57,7 +59,10 @@ uint64_t space_used_bytes(const struct space *s)
 
 uint64_t space_growth_max_bytes(const struct space *s)
 {
-    return s->total_bytes - s->total_bytes / RESERVE_PART;
+    const uint64_t part = s->total_bytes / RESERVE_PART;
+    const uint64_t quarter = s->total_bytes / RESERVE_MIN_PART;
+    const uint64_t least = quarter < RESERVE_MIN ? quarter : RESERVE_MIN;
+    return s->total_bytes - (part > least ? part : least);
 }
 
 /* The bytes that values of so many pages may still use. */
@@ -97,9 +102,9 @@ enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t
         return SPACE_THERE;
     const uint64_t left = space_change_left(s);
     const uint64_t wanted = space_cost(s, CHECKPOINT_PAGES, bytes);
-    if (left < wanted)
-        return SPACE_FULL;
-    return cost + wanted <= left ? SPACE_THERE : SPACE_WAITS;
+    if (cost + wanted <= left)
+        return SPACE_THERE;
+    return left < wanted && cost == 0 ? SPACE_FULL : SPACE_WAITS;
 }
 
 bool space_wants_checkpoint(const struct space *s, uint64_t cost)

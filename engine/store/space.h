@@ -1,7 +1,7 @@
 /* space.h - how much a backing can still take: pages that are used, pages that are free, and the
  * largest size that it may get on its disk and within its map.
  *
- * A tenth is the reserve. Writes that grow the data end before it. Deletions, updates that shrink,
+ * A tenth is the reserve; of a small total it is more. Writes that grow the data end before it. Deletions, updates that shrink,
  * checkpoints, the catalog and Raft use it: so a full node gets empty again by requests, without a
  * restart.
  * A large value needs pages that lie side by side. Free pages count for it only as far as they do.
@@ -24,10 +24,10 @@ enum {
 
 /* As it was after the last checkpoint. All zero: not known, and everything is allowed. */
 struct space {
-    uint64_t total_bytes; /* the backing can get as large */
-    uint64_t file_bytes;  /* its size now, free pages included */
-    uint64_t free_bytes;  /* of its free pages; 0 while three quarters of the total were never used */
-    bool disk_bound;      /* the disk bounds the total, and not map_max_bytes */
+    uint64_t total_bytes;         /* the backing can get as large */
+    uint64_t file_bytes;          /* its size now, free pages included */
+    uint64_t free_bytes;          /* of its free pages; 0 while half of the total was never used */
+    bool disk_bound;              /* the disk bounds the total, and not map_max_bytes */
     uint32_t runs[SPACE_RUN_MAX]; /* of free pages that lie side by side, by their number */
     uint64_t long_runs;           /* runs of SPACE_RUN_MAX pages and more */
     uint64_t long_pages;          /* the pages in these runs */

@@ -13,6 +13,7 @@
 
 enum {
     READERS = 2,
+    LOG_KEEP_PART = 2, /* of a segment: what the log leaves of the disk for each store */
 };
 
 /* A batch of log records in flight to the disk. */
@@ -180,6 +181,12 @@ static enum status open_threads(struct node_host *h, struct buffer *error)
     return status == STATUS_OK ? status : host_fail(h, error, status, "cannot start threads for");
 }
 
+/* The nodes that have the disk in common. */
+static uint32_t host_sharers(const struct node_host_options *options)
+{
+    return options->nodes_here != 0 ? options->nodes_here : 1;
+}
+
 static enum status open_server(struct node_host *h, const struct node_host_options *options,
                                struct buffer *error)
 {
@@ -188,7 +195,7 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
         .path = h->directory,
         .map_initial_bytes = (uint64_t)config_storage(config)->map_initial_bytes,
         .map_max_bytes = (uint64_t)config_storage(config)->map_max_bytes,
-        .disk_sharers = options->nodes_here != 0 ? options->nodes_here : 1};
+        .disk_sharers = host_sharers(options)};
     struct backing *backing;
     enum status status = backing_open_lmdb(&backing_options, &backing);
     if (status != STATUS_OK)
@@ -226,6 +233,7 @@ static enum status open_all(struct node_host *h, const struct node_host_options 
     status = log_dir_open(h->directory, h->segment_bytes, &h->log_dir);
     if (status != STATUS_OK)
         return host_fail(h, error, status, "cannot open the log in");
+    log_dir_keep_free(h->log_dir, host_sharers(options) * h->segment_bytes / LOG_KEEP_PART);
     status = open_server(h, options, error);
     if (status == STATUS_OK)
         status = open_threads(h, error);

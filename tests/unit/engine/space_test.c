@@ -20,6 +20,15 @@ TEST(the_last_tenth_is_for_what_does_not_grow)
     assert_int_equal(space_for_growth(&above, 0, ITEM), SPACE_FULL);
     assert_int_equal(space_for_change(&above, 0, ITEM), SPACE_THERE);
     assert_int_equal(space_for_change(&at_its_end, 0, ITEM), SPACE_FULL);
+    assert_int_equal(space_for_change(&at_its_end, ITEM, ITEM), SPACE_WAITS);
+}
+
+TEST(a_small_total_has_a_larger_reserve)
+{
+    (void)state;
+    assert_int_equal(space_growth_max_bytes(&(struct space){.total_bytes = 100 * MIB}), 90 * MIB);
+    assert_int_equal(space_growth_max_bytes(&(struct space){.total_bytes = 10 * MIB}), 8 * MIB);
+    assert_int_equal(space_growth_max_bytes(&(struct space){.total_bytes = 4 * MIB}), 3 * MIB);
 }
 
 TEST(what_is_not_measured_refuses_nothing)
@@ -72,8 +81,8 @@ TEST(a_long_run_takes_many_large_values)
 TEST(free_pages_are_counted_only_near_the_end)
 {
     (void)state;
-    assert_false(space_is_scarce(
-        &(struct space){.total_bytes = 100 * MIB, .file_bytes = 75 * MIB}));
-    assert_true(space_is_scarce(
-        &(struct space){.total_bytes = 100 * MIB, .file_bytes = 75 * MIB + 1}));
+    assert_false(
+        space_is_scarce(&(struct space){.total_bytes = 100 * MIB, .file_bytes = 50 * MIB}));
+    assert_true(
+        space_is_scarce(&(struct space){.total_bytes = 100 * MIB, .file_bytes = 50 * MIB + 1}));
 }

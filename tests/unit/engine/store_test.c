@@ -553,8 +553,7 @@ static uint32_t fill_map(struct store *s, uint8_t table, size_t size, uint64_t *
 }
 
 /* SPACE-1, SPACE-2: in a map that is full, items are deleted, and others take their place. */
-TEST_WITH(a_full_map_is_emptied_by_deletions_and_filled_again, temporary_setup,
-          temporary_teardown)
+TEST_WITH(a_full_map_is_emptied_by_deletions_and_filled_again, temporary_setup, temporary_teardown)
 {
     static const size_t SIZES[] = {100, 1000, 3000, 20000, 100000};
     uint8_t key[6];

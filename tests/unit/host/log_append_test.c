@@ -138,3 +138,31 @@ TEST(a_segment_used_again_keeps_nothing_of_the_last_block_before_it)
     memset(f->model + f->end, 0, end - (size_t)f->end);
     assert_holds_the_model(f);
 }
+
+/* ---- a disk that is nearly full ---- */
+
+static enum status make_ahead(struct fixture *f, uint64_t segment)
+{
+    struct log_making m;
+    log_dir_begin(f->dir, segment, false, &m);
+    log_making_run(&m);
+    return log_dir_add(f->dir, &m);
+}
+
+/* The store needs the rest of the disk. The log goes on with the segments that it has. */
+TEST(segments_made_ahead_leave_space_on_the_disk)
+{
+    struct fixture *f = *state;
+    log_dir_keep_free(f->dir, UINT64_MAX / 2);
+    assert_int_equal(make_ahead(f, 1), STATUS_OK); /* of one segment no log can be freed */
+    assert_int_equal(make_ahead(f, 2), STATUS_FULL);
+    log_dir_trim(f->dir, 1);
+    assert_int_equal(make_ahead(f, 2), STATUS_OK);
+    assert_int_equal(make_ahead(f, 3), STATUS_FULL);
+    assert_int_equal(log_dir_prepare(f->dir, 3), STATUS_OK); /* a start needs it */
+    log_dir_trim(f->dir, 3);
+    assert_int_equal(make_ahead(f, 4), STATUS_OK);   /* the log is that of one segment now */
+    assert_int_equal(make_ahead(f, 5), STATUS_FULL); /* one spare was kept, and no second one */
+    log_dir_keep_free(f->dir, 0);
+    assert_int_equal(make_ahead(f, 5), STATUS_OK);
+}

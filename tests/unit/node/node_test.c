@@ -334,7 +334,7 @@ TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
     assert_in_range(full, 100, 160);
     assert_true(answer_says(&w, "raise map_max_bytes"));
     assert_true(answer_says(&w, "that add data"));
-    assert_false(node_is_full(w.node)); /* no checkpoint has failed */
+    assert_false(node_is_full(w.node));         /* no checkpoint has failed */
     lone_put_sized(&w, 1, 2, LARGE_ITEM - 100); /* it replaces a larger item */
     lone_write_all(&w);
     lone_assert_answer(&w, REPLY_OK);
