@@ -132,7 +132,7 @@ struct limiter_bucket {
 enum limiter_verb {
     LIMITER_TAKE = 1, /* takes `amounts`, or refuses; makes shard 0 */
     LIMITER_ADJUST, /* takes `amounts`, below 0: gives back; into debt if need be; never refused for
-                          tokens */
+                          tokens, but debt ends at LIMITER_MTOK_MAX: LIMITER_DEEP */
     LIMITER_DOUBLE, /* shard 0: twice as many shards, if the epoch is still the sender's */
     LIMITER_GIVE,   /* sets aside the gift for `child`, unless that was done */
     LIMITER_OPEN,   /* makes the shard of `gift` */
@@ -157,6 +157,7 @@ enum limiter_refusal {
     LIMITER_ELSEWHERE = 7,    /* the token may belong to another shard (`homed`) */
     LIMITER_NO_LIMIT = 8,     /* an amount is for a limit that the bucket has no more */
     LIMITER_NO_BUCKET = 9,    /* the item is none of a bucket */
+    LIMITER_DEEP = 10,        /* a limit would have more debt than LIMITER_MTOK_MAX */
     LIMITER_REFUSALS,
 };
 

@@ -353,6 +353,16 @@ static enum limiter_refusal run_take(struct limiter_run *run)
     return LIMITER_DONE;
 }
 
+/* Whether the bucket can hold the debt. Debt that was cut off would be tokens from nowhere. */
+static bool run_holds_debt(const struct limiter_bucket *b, const int64_t *amounts)
+{
+    for (uint32_t i = 0; i < b->limits.count; i++) {
+        if (amounts[i] > 0 && sum_saturated(b->levels[i].tokens, -amounts[i]) < -LIMITER_MTOK_MAX)
+            return false;
+    }
+    return true;
+}
+
 /* An amount for a limit that is gone is nobody's: it is dropped. */
 static enum limiter_refusal run_adjust(struct limiter_run *run)
 {
@@ -364,11 +374,12 @@ static enum limiter_refusal run_adjust(struct limiter_run *run)
     run_amounts(run, amounts);
     if (run_is_elsewhere(run))
         return LIMITER_ELSEWHERE;
+    if (!run_holds_debt(b, amounts))
+        return LIMITER_DEEP;
     for (uint32_t i = 0; i < b->limits.count; i++) {
         const int64_t full = limiter_share(b->limits.at[i].capacity, b->shard, b->shards);
-        int64_t tokens = sum_saturated(b->levels[i].tokens, -amounts[i]);
-        tokens = tokens < full ? tokens : full;
-        b->levels[i].tokens = tokens > -LIMITER_MTOK_MAX ? tokens : -LIMITER_MTOK_MAX;
+        const int64_t tokens = sum_saturated(b->levels[i].tokens, -amounts[i]);
+        b->levels[i].tokens = tokens < full ? tokens : full;
         b->taken[i] = sum_saturated(b->taken[i], amounts[i]);
     }
     return LIMITER_DONE;

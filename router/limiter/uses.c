@@ -221,6 +221,10 @@ static bool use_charged(struct call *c)
     if (g->refusal == LIMITER_SHORT_WRITES)
         return fault_set(f, FAULT_UNAVAILABLE,
                          "The bucket's shard is written too often: try again");
+    if (g->refusal == LIMITER_DEEP)
+        return fault_set(f, FAULT_VALIDATION,
+                         "adjust: the debt of a limit would be more than %lld tokens",
+                         (long long)LIMITER_TOKENS_MAX);
     if (g->refusal == LIMITER_NO_BUCKET)
         return fault_set(f, FAULT_INTERNAL,
                          "The item of the bucket's shard %u is none that weir has written",

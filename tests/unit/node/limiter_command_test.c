@@ -383,9 +383,14 @@ TEST(an_adjustment_may_make_debt_and_never_fills_above_the_share)
     assert_int_equal(limiter_scene_bucket(&s, 0).levels[0].tokens, 999000);
     assert_int_equal(limiter_scene_adjust(&s, 0, -5000), LIMITER_DONE);
     assert_int_equal(limiter_scene_bucket(&s, 0).levels[0].tokens, 1000000);
+    /* Debt is never cut off: what is more than a bucket holds is refused, and changes nothing. */
     assert_int_equal(limiter_scene_adjust(&s, 0, LIMITER_MTOK_MAX), LIMITER_DONE);
-    assert_int_equal(limiter_scene_adjust(&s, 0, LIMITER_MTOK_MAX), LIMITER_DONE);
-    assert_int_equal(limiter_scene_bucket(&s, 0).levels[0].tokens, -LIMITER_MTOK_MAX);
+    assert_int_equal(limiter_scene_adjust(&s, 0, LIMITER_MTOK_MAX), LIMITER_DEEP);
+    assert_int_equal(limiter_scene_bucket(&s, 0).levels[0].tokens, 1000000 - LIMITER_MTOK_MAX);
+    assert_int_equal(limiter_scene_adjust(&s, 0, 1000000), LIMITER_DONE);
+    assert_int_equal(limiter_scene_adjust(&s, 0, 1), LIMITER_DEEP);
+    assert_int_equal(limiter_scene_adjust(&s, 0, -1), LIMITER_DONE);
+    assert_int_equal(limiter_scene_bucket(&s, 0).levels[0].tokens, 1 - LIMITER_MTOK_MAX);
     assert_int_equal(limiter_scene_bucket(&s, 0).admitted, 1);
     limiter_scene_deinit(&s);
 }
