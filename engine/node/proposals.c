@@ -200,6 +200,8 @@ static bool proposals_refuse_full(struct proposals *proposals, const struct oper
 
 static const char *proposals_full_text(const struct proposals *proposals)
 {
+    if (proposals->log->map_full)
+        return "the LMDB map or its disk is full: free space on the disk, or raise map_max_bytes";
     return store_space(proposals->env->store)->disk_bound
                ? "its disk is full: delete items or tables, or free space on the disk"
                : "its LMDB map is full: delete items or tables, or raise map_max_bytes";
