@@ -118,7 +118,8 @@ OTHER_SERVER = {  # how a command begins: the port on which it listens
     "python3 examples/fake_model.py 8090": 8090,
     "python3 examples/limiter_proxy.py --listen 8080": 8080,
 }
-REFILLED = re.compile(r'(;r=|;t=|"remaining":)[0-9.]+')  # tokens of the rate limiter: they change with time
+# Tokens, and times until there are some: they change with time.
+REFILLED = re.compile(r'(;r=|;t=|"remaining":|retry-after-ms: |try again in )[0-9.]+')
 FOLLOWER = re.compile(r"weir events .*--follow|tools/cluster logs")
 NEEDS_CLUSTER = re.compile(r"(curl|aws|weir (load|events|drain|limiter)|boto3|"
                            r"tools/cluster (?!up|down|demo|--help))\b(?!.*--help)")
