@@ -1,6 +1,9 @@
 /* call.c - the life of an API request. */
 #include <stdlib.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "engine/catalog/key_text.h"
 #include "engine/message/request_traits.h"
 #include "router/operations/operation.h"
@@ -46,6 +49,13 @@ void call_destroy(struct call *c)
     buffer_deinit(&c->body);
     parts_deinit(&c->parts);
     free(c);
+}
+
+uint64_t call_bytes_number(struct call *c)
+{
+    if (c->bytes_number == 0)
+        c->bytes_number = XXH3_64bits_withSeed(c->bytes.data, c->bytes.size, c->router->hash_seed);
+    return c->bytes_number;
 }
 
 static void call_keep_buffer(struct buffer *b)

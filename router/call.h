@@ -40,6 +40,7 @@ struct call {
     const struct operation *operation;
     struct arena arena;     /* owns; all that needs no buffer */
     struct buffer bytes;    /* owns; items and keys; complete before the first subrequest is made */
+    uint64_t bytes_number;  /* call_bytes_number; 0: not computed yet */
     struct buffer body;     /* owns; the answer, behind `parts` */
     struct parts parts;     /* owns; the first parts of a large answer */
     void *state;            /* of the operation; from the arena */
@@ -87,6 +88,10 @@ void call_end(struct call *c);
 struct route *call_hold_route(struct call *c, struct route *route);
 /* A table that the call wants does not exist or cannot be read. */
 void call_route_refused(struct call *c, const struct reply *refusal);
+/* A number of the items and keys: the same if the same request comes again. Reads `bytes` once for
+ * each call, so the parts of a batch do not pay for one another. Call it after the first subrequest
+ * is made. */
+uint64_t call_bytes_number(struct call *c);
 /* Gives back the memory of ended calls. `all`: also of calls whose requests may have been lent. */
 void call_reap(struct router *r, bool all);
 void call_destroy(struct call *c);

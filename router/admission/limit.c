@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
 #include "base/gac_policy.h"
 #include "engine/message/request_traits.h"
 #include "engine/message/transaction_messages.h"
@@ -164,10 +161,9 @@ static bool limit_is_queued(const struct router *r, struct subrequest *s,
 }
 
 /* The same for the same request of the same client: its items and keys, and its place in a batch. */
-static uint64_t limit_request_number(const struct router *r, const struct subrequest *s)
+static uint64_t limit_request_number(const struct subrequest *s)
 {
-    const struct buffer *bytes = &s->call->bytes;
-    return XXH3_64bits_withSeed(bytes->data, bytes->size, r->hash_seed) + s->index;
+    return call_bytes_number(s->call) + s->index;
 }
 
 /* When to come again: behind those who were refused before. */
@@ -179,7 +175,7 @@ static struct duration limit_place(struct router *r, const struct subrequest *s,
         if (gac_key_equal(needs[i].limit.key, s->limits.short_of))
             mcu = needs[i].mcu;
     }
-    return gac_client_place(r->gac, r->now, s->limits.short_of, mcu, limit_request_number(r, s),
+    return gac_client_place(r->gac, r->now, s->limits.short_of, mcu, limit_request_number(s),
                             s->limits.wait);
 }
 

@@ -571,6 +571,22 @@ static int64_t put_told_ms(const char *key)
 }
 
 /* LINE-1, LINE-2 */
+TEST(the_bytes_of_a_call_are_read_once_for_all_its_refused_parts)
+{
+    struct call batch = {.router = f.router}, again = {.router = f.router};
+    buffer_append_text(&batch.bytes, "the items of a batch");
+    buffer_append_text(&again.bytes, "the items of a batch");
+    const uint64_t number = call_bytes_number(&batch);
+    assert_true(number == call_bytes_number(&again));
+    again.bytes_number = 0;
+    again.bytes.data[0]++;
+    assert_true(number != call_bytes_number(&again));
+    batch.bytes.data[0]++; /* only a second reading could see it */
+    assert_true(number == call_bytes_number(&batch));
+    buffer_deinit(&batch.bytes);
+    buffer_deinit(&again.bytes);
+}
+
 TEST(refused_requests_are_told_to_come_one_after_the_other)
 {
     char key[16];
