@@ -72,6 +72,7 @@ static void fault_append_formatted(struct buffer *out, const char *format, va_li
 bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
 {
     f->kind = kind;
+    f->alone = false;
     buffer_clear(&f->text);
     buffer_clear(&f->more);
     va_list arguments;

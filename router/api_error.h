@@ -62,15 +62,18 @@ enum fault_kind {
 
 struct fault {
     enum fault_kind kind;
-    struct buffer text; /* owns; UTF-8; empty = the service sends none */
-    struct buffer more; /* owns; further members of the answer, as JSON */
+    struct buffer text;    /* owns; UTF-8; empty = the service sends none */
+    struct buffer more;    /* owns; further members of the answer, as JSON */
+    bool alone;            /* the text must not be put behind one that names the value */
+    const char *operation; /* the API's name of the operation at work; NULL: none. It may choose the
+                            * words (json/value_words.h) */
 };
 
 void fault_deinit(struct fault *f);
 
-/* Sets kind and text, and clears `more`. Always returns false: a check can return the call. The
- * format knows %s, %.*s (may hold NUL), %d, %u, %lld and %zu. An argument may not point into the
- * fault. */
+/* Sets kind and text, and clears `more` and `alone`. Always returns false: a check can return the
+ * call. The format knows %s, %.*s (may hold NUL), %d, %u, %lld and %zu. An argument may not point
+ * into the fault. */
 bool fault_set(struct fault *f, enum fault_kind kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -287,6 +287,7 @@ void call_go_on(struct router *r)
 
 void call_begin(struct call *c, const struct json_value members[])
 {
+    call_fault(c)->operation = c->operation->name;
     if (!c->operation->begin(c, members)) {
         call_fail(c);
         return;

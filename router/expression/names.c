@@ -58,8 +58,8 @@ static bool names_read_value(struct arena *arena, struct slice key, const struct
     if (value_read_attr(arena, value, out, fault))
         return true;
     struct slice text = arena_copy(arena, buffer_slice(&fault->text));
-    if (slice_is(text, VALUE_TOO_DEEP))
-        return false; /* this fault does not name the value */
+    if (fault->alone || slice_is(text, VALUE_TOO_DEEP))
+        return false; /* these texts do not name the value */
     return fault->kind == FAULT_VALIDATION &&
            fault_invalid(fault,
                          "ExpressionAttributeValues contains invalid value: %.*s for key %.*s",

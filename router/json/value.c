@@ -6,6 +6,7 @@
 #include "router/json/base64.h"
 #include "router/json/json_writer.h"
 #include "router/json/shape.h"
+#include "router/json/value_words.h"
 
 /* ---- reading ---- */
 
@@ -30,27 +31,8 @@ static bool value_refuse_parameter(struct value_reader *r, const char *text)
 
 bool value_read_digits(struct slice text, struct number *out, struct fault *fault)
 {
-    switch (number_parse(text, out)) {
-    case NUMBER_OK:
-        return true;
-    case NUMBER_TOO_MANY_DIGITS:
-        return fault_invalid(fault,
-                             "Attempting to store more than 38 significant digits in a Number");
-    case NUMBER_OVERFLOW:
-        return fault_invalid(fault,
-                             "Number overflow. Attempting to store a number with magnitude larger "
-                             "than supported range");
-    case NUMBER_UNDERFLOW:
-        return fault_invalid(
-            fault, "Number underflow. Attempting to store a number with magnitude smaller "
-                   "than supported range");
-    case NUMBER_NOT_NUMERIC:
-        break;
-    }
-    if (text.size == 0)
-        return fault_invalid(fault, "The parameter cannot be converted to a numeric value");
-    return fault_invalid(fault, "The parameter cannot be converted to a numeric value: %.*s",
-                         SHOWN(text));
+    const enum number_error error = number_parse(text, out);
+    return error == NUMBER_OK || value_refuse_number(fault, error, text);
 }
 
 static bool value_read_number(struct value_reader *r, struct slice text)
@@ -148,26 +130,6 @@ bool value_repeats(const struct buffer *item, bool names, uint32_t *positions, s
 
 /* ---- sets ---- */
 
-static bool value_duplicate_elements(struct value_reader *r, enum attr_type set,
-                                     const struct json_value *list)
-{
-    if (set == ATTR_NUMBER_SET)
-        return value_refuse(r, "Input collection contains duplicates");
-    struct buffer shown = {0};
-    struct json_cursor cursor = json_elements(list);
-    struct json_value element;
-    for (int i = 0; shown.size < SLICE_SHOWN_MAX && json_next_element(&cursor, &element); i++) {
-        struct slice text = json_text(&element);
-        if (i > 0)
-            buffer_append_text(&shown, ", ");
-        buffer_append(&shown, text.data, (size_t)slice_shown_size(text));
-    }
-    fault_invalid(r->fault, INVALID "Input collection [%.*s]%s contains duplicates.",
-                  TEXT_OF(shown), set == ATTR_BINARY_SET ? "of type BS" : "");
-    buffer_deinit(&shown);
-    return false;
-}
-
 static bool value_empty_set(struct value_reader *r, enum attr_type set)
 {
     return value_refuse_parameter(r, set == ATTR_STRING_SET   ? "An string set  may not be empty"
@@ -201,7 +163,7 @@ static bool value_read_set(struct value_reader *r, enum attr_type set,
     if (count > ELEMENTS_MAX || (count > DISTINCT_MAX && set == ATTR_NUMBER_SET))
         return value_too_large(r);
     if (count > DISTINCT_MAX)
-        return value_duplicate_elements(r, set, list);
+        return value_refuse_repeat(r->fault, set, list, r->arena);
     uint32_t *at = count > STRINGS_FEW ? arena_alloc(r->arena, count * sizeof *at) : few;
     item_open(&r->writer, set);
     for (size_t i = 0; i < count && json_next_element(&cursor, &element); i++) {
@@ -211,7 +173,7 @@ static bool value_read_set(struct value_reader *r, enum attr_type set,
     }
     item_close(&r->writer);
     return !value_repeats(r->writer.out, false, at, count) ||
-           value_duplicate_elements(r, set, list);
+           value_refuse_repeat(r->fault, set, list, r->arena);
 }
 
 /* ---- documents ---- */

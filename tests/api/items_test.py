@@ -4,6 +4,7 @@ import unittest
 
 from suite import INVALID, Suite, n, s, send
 
+ONE = "1 validation error detected: "
 KEY = {"p": {"S": "a"}}
 
 
@@ -86,33 +87,47 @@ class ItemTest(Suite):
             ("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes", {}),
             ("Supplied AttributeValue has more than one datatypes set, must contain exactly one of the "
              "supported datatypes", {"S": "a", "N": "1"}),
-            ("The parameter cannot be converted to a numeric value: abc", n("abc")),
-            ("The parameter cannot be converted to a numeric value", n("")),
-            ("Attempting to store more than 38 significant digits in a Number", n("1" * 39)),
-            ("Number overflow. Attempting to store a number with magnitude larger than supported range", n("1e126")),
-            ("Number underflow. Attempting to store a number with magnitude smaller than supported range",
+            (ONE + "The parameter cannot be converted to a numeric value: abc", n("abc")),
+            (ONE + "The parameter cannot be converted to a numeric value: ", n("")),
+            (ONE + "Attempting to store more than 38 significant digits in a Number", n("1" * 39)),
+            (ONE + "Number overflow. Attempting to store a number with magnitude larger than supported range", n("1e126")),
+            (ONE + "Number underflow. Attempting to store a number with magnitude smaller than supported range",
              n("1e-131")),
             (INVALID + "An string set  may not be empty", {"SS": []}),
             (INVALID + "An number set  may not be empty", {"NS": []}),
             (INVALID + "Binary sets should not be empty", {"BS": []}),
             (INVALID + "A set may not have a null as an element", {"SS": ["a", None]}),
             (INVALID + "A set may not have a null as an element", {"BS": [None]}),
-            ("The parameter cannot be converted to a numeric value", {"NS": ["1", None]}),
-            (INVALID + "Input collection [a, a] contains duplicates.", {"SS": ["a", "a"]}),
-            ("Input collection contains duplicates", {"NS": ["1", "1.0"]}),
+            (ONE + "The parameter cannot be converted to a numeric value: ", {"NS": ["1", None]}),
+            (ONE + INVALID + 'Input collection ["a", "b", "b"] contains duplicates.', {"SS": ["b", "a", "b"]}),
+            (ONE + INVALID + "Input collection contains duplicates.", {"NS": ["1", "1.0"]}),
             (INVALID + "Null attribute value types must have the value of true", {"NULL": False}),
         ):
             with self.subTest(value):
                 self.bad("PutItem", message, Item={**KEY, "v": value})
+
+    def test_malformed_values_have_the_words_of_the_operation(self):
+        text = "The parameter cannot be converted to a numeric value: abc"
+        named = "ExpressionAttributeValues contains invalid value: %s for key :v"
+        expected = {"ConditionExpression": "v = :v", "ExpressionAttributeValues": {":v": n("abc")}}
+        self.bad("PutItem", ONE + text, Item=KEY, **expected)
+        self.bad("UpdateItem", ONE + text, Key=KEY, **expected)
+        self.bad("DeleteItem", ONE + text, Key=KEY, **expected)
+        self.bad("GetItem", text, Key={"p": n("abc")})
+        self.bad("Query", text, KeyConditionExpression="p = :v", ExpressionAttributeValues={":v": n("abc")})
+        self.bad("Scan", named % text, FilterExpression="v = :v", ExpressionAttributeValues={":v": n("abc")})
+        put = {"Put": {"TableName": self.table, "Item": {**KEY, "v": {"SS": ["b", "a", "b"]}}}}
+        status, answer = send("TransactWriteItems", {"TransactItems": [put]})
+        self.assertEqual((status, answer["message"]),
+                         (400, INVALID + "Input collection [b, a, b] contains duplicates."))
 
     def test_values_that_nest_too_deep_are_refused_in_three_ways(self):
         def deep(levels):
             return {"M": {"n": deep(levels - 1)}} if levels > 0 else s("leaf")
         text = ("Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond "
                 "supported limit")
-        one = "1 validation error detected: "
         self.ok("PutItem", Item={**KEY, "v": deep(31)})
-        for levels, put, named in ((32, one + text, one + text), (61, one + text, one + text), (
+        for levels, put, named in ((32, ONE + text, ONE + text), (61, ONE + text, ONE + text), (
                 63, text, "ExpressionAttributeValues contains invalid value: %s for key :v" % text)):
             item = {**KEY, "v": deep(levels)}
             self.bad("PutItem", put, Item=item)

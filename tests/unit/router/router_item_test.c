@@ -36,6 +36,7 @@ static void expect_mistyped(const char *operation, const char *request, const ch
 }
 
 #define INVALID "One or more parameter values were invalid: "
+#define ONE     "1 validation error detected: "
 
 TEST(an_item_comes_back_as_it_was_put)
 {
@@ -220,29 +221,34 @@ TEST(bad_values_are_refused_with_the_services_words)
                          "supported datatypes"},
         {"{\"S\":\"a\",\"N\":\"1\"}", "Supplied AttributeValue has more than one datatypes set, "
                                       "must contain exactly one of the supported datatypes"},
-        {"{\"S\":\"a\",\"N\":\"b\"}", "The parameter cannot be converted to a numeric value: b"},
+        {"{\"S\":\"a\",\"N\":\"b\"}",
+         ONE "The parameter cannot be converted to a numeric value: b"},
         {"{\"NULL\":\"no\"}", INVALID "Null attribute value types must have the value of true"},
         {"{\"SS\":[]}", INVALID "An string set  may not be empty"},
         {"{\"NS\":[]}", INVALID "An number set  may not be empty"},
         {"{\"BS\":[]}", INVALID "Binary sets should not be empty"},
-        {"{\"SS\":[\"\",\"\"]}", INVALID "Input collection [, ] contains duplicates."},
-        {"{\"BS\":[\"\",\"\"]}", INVALID "Input collection [, ]of type BS contains duplicates."},
-        {"{\"SS\":[\"a\",\"a\"]}", INVALID "Input collection [a, a] contains duplicates."},
+        {"{\"SS\":[\"\",\"\"]}",
+         ONE INVALID "Input collection [\\\"\\\", \\\"\\\"] contains duplicates."},
+        {"{\"BS\":[\"\",\"\"]}",
+         ONE INVALID "Input collection [, ]of type BS contains duplicates."},
+        {"{\"SS\":[\"a\",\"a\"]}",
+         ONE INVALID "Input collection [\\\"a\\\", \\\"a\\\"] contains duplicates."},
         {"{\"SS\":[\"1\",\"2\",\"3\",\"4\",\"5\",\"6\",\"7\",\"8\",\"9\",\"1\"]}",
-         INVALID "Input collection [1, 2, 3, 4, 5, 6, 7, 8, 9, 1] contains duplicates."},
+         ONE INVALID "Input collection [\\\"1\\\", \\\"1\\\"] contains duplicates."},
         {"{\"BS\":[\"Yg==\",\"Yg==\"]}",
-         INVALID "Input collection [Yg==, Yg==]of type BS contains duplicates."},
-        {"{\"NS\":[\"1\",\"1.0\"]}", "Input collection contains duplicates"},
-        {"{\"NS\":[\"1\",\"\"]}", "The parameter cannot be converted to a numeric value"},
-        {"{\"NS\":[\"1\",\"b\"]}", "The parameter cannot be converted to a numeric value: b"},
-        {"{\"N\":\"\"}", "The parameter cannot be converted to a numeric value"},
-        {"{\"N\":\"0x1\"}", "The parameter cannot be converted to a numeric value: 0x1"},
+         ONE INVALID "Input collection [Yg==, Yg==]of type BS contains duplicates."},
+        {"{\"NS\":[\"1\",\"1.0\"]}", ONE INVALID "Input collection contains duplicates."},
+        {"{\"NS\":[\"1\",\"\"]}", ONE "The parameter cannot be converted to a numeric value: "},
+        {"{\"NS\":[\"1\",\"b\"]}", ONE "The parameter cannot be converted to a numeric value: b"},
+        {"{\"N\":\"\"}", ONE "The parameter cannot be converted to a numeric value: "},
+        {"{\"N\":\"0x1\"}", ONE "The parameter cannot be converted to a numeric value: 0x1"},
         {"{\"N\":\"123456789012345678901234567890123456789\"}",
-         "Attempting to store more than 38 significant digits in a Number"},
-        {"{\"N\":\"1e126\"}", "Number overflow. Attempting to store a number with magnitude larger "
-                              "than supported range"},
-        {"{\"N\":\"-1e-131\"}", "Number underflow. Attempting to store a number with magnitude "
-                                "smaller than supported range"},
+         ONE "Attempting to store more than 38 significant digits in a Number"},
+        {"{\"N\":\"1e126\"}",
+         ONE "Number overflow. Attempting to store a number with magnitude larger "
+             "than supported range"},
+        {"{\"N\":\"-1e-131\"}", ONE "Number underflow. Attempting to store a number with magnitude "
+                                    "smaller than supported range"},
     };
     char request[1024];
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -251,6 +257,88 @@ TEST(bad_values_are_refused_with_the_services_words)
                  CASES[i].value);
         expect_invalid(&f, "PutItem", request, CASES[i].message);
     }
+}
+
+#define VALUES(text) text ",\"ExpressionAttributeValues\":{\":v\":%s}"
+#define NOT_NUMERIC  "The parameter cannot be converted to a numeric value"
+#define TOO_LARGE_NUMBER                                                                  \
+    "Number overflow. Attempting to store a number with magnitude larger than supported " \
+    "range"
+
+TEST(malformed_values_have_the_words_of_the_operation)
+{
+    enum words {
+        OLDER,
+        BARE,
+        PREFIXED
+    };
+    static const struct {
+        const char *operation;
+        const char *members;
+        enum words words;
+        bool wrapped; /* what is older names the value */
+    } PLACES[] = {
+        {"PutItem", "\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"},\"v\":%s}", PREFIXED,
+         0},
+        {"PutItem",
+         "\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\"}}," VALUES(
+             "\"ConditionExpression\":\"v = :v\""),
+         PREFIXED, 0},
+        {"UpdateItem",
+         "\"TableName\":\"users\",\"Key\":{\"id\":{\"S\":\"a\"}}," VALUES(
+             "\"UpdateExpression\":\"SET v = :v\""),
+         PREFIXED, 0},
+        {"DeleteItem", "\"TableName\":\"users\",\"Key\":{\"id\":%s}", PREFIXED, 0},
+        {"GetItem", "\"TableName\":\"users\",\"Key\":{\"id\":%s}", BARE, 0},
+        {"BatchGetItem", "\"RequestItems\":{\"users\":{\"Keys\":[{\"id\":%s}]}}", BARE, 0},
+        {"Query", "\"TableName\":\"users\"," VALUES("\"KeyConditionExpression\":\"id = :v\""), BARE,
+         0},
+        {"Scan", "\"TableName\":\"users\"," VALUES("\"FilterExpression\":\"v = :v\""), OLDER, 1},
+        {"BatchWriteItem",
+         "\"RequestItems\":{\"users\":[{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"},\"v\":%s}}}]"
+         "}",
+         OLDER, 0},
+        {"TransactWriteItems",
+         "\"TransactItems\":[{\"Put\":{\"TableName\":\"users\",\"Item\":{\"id\":%s}}}]", OLDER, 0},
+        {"TransactGetItems",
+         "\"TransactItems\":[{\"Get\":{\"TableName\":\"users\",\"Key\":{\"id\":%s}}}]", OLDER, 0},
+    };
+    static const struct {
+        const char *value;
+        const char *older, *newer;
+    } FAULTS[] = {
+        {"{\"N\":\"x\"}", NOT_NUMERIC ": x", NOT_NUMERIC ": x"},
+        {"{\"N\":\"\"}", NOT_NUMERIC, NOT_NUMERIC ": "},
+        {"{\"N\":\"1e126\"}", TOO_LARGE_NUMBER, TOO_LARGE_NUMBER},
+        {"{\"SS\":[\"d\",\"b\",\"a\",\"c\",\"b\"]}",
+         INVALID "Input collection [d, b, a, c, b] contains duplicates.",
+         INVALID "Input collection [\\\"a\\\", \\\"b\\\", \\\"b\\\"] contains duplicates."},
+        {"{\"NS\":[\"1\",\"1.0\"]}", "Input collection contains duplicates",
+         INVALID "Input collection contains duplicates."},
+    };
+    char members[1024], request[1024], text[1024];
+    for (size_t i = 0; i < COUNT_OF(PLACES) * COUNT_OF(FAULTS); i++) {
+        const size_t place = i / COUNT_OF(FAULTS), value = i % COUNT_OF(FAULTS);
+        const enum words words = PLACES[place].words;
+        const char *at = strstr(PLACES[place].members, "%s");
+        snprintf(members, sizeof members, "%.*s%s%s", (int)(at - PLACES[place].members),
+                 PLACES[place].members, FAULTS[value].value, at + 2);
+        snprintf(request, sizeof request, "{%s}", members);
+        snprintf(text, sizeof text, "%s%s%s%s", words == PREFIXED ? ONE : "",
+                 PLACES[place].wrapped ? "ExpressionAttributeValues contains invalid value: " : "",
+                 words == OLDER ? FAULTS[value].older : FAULTS[value].newer,
+                 PLACES[place].wrapped ? " for key :v" : "");
+        expect_invalid(&f, PLACES[place].operation, request, text);
+    }
+}
+
+TEST(only_malformed_values_stand_without_their_names)
+{
+    expect_invalid(&f, "Query",
+                   "{\"TableName\":\"users\",\"KeyConditionExpression\":\"id = :v\","
+                   "\"ExpressionAttributeValues\":{\":v\":{\"SS\":[]}}}",
+                   "ExpressionAttributeValues contains invalid value: " INVALID
+                   "An string set  may not be empty for key :v");
 }
 
 /* `levels` lists, one inside the other. */

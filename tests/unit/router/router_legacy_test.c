@@ -192,7 +192,8 @@ TEST(wrong_expectations_are_refused)
         {OP("BETWEEN", "{\"N\":\"2\"},{\"N\":\"1\"}"),
          "The BETWEEN condition was provided a range where the lower bound is greater than the "
          "upper bound"},
-        {OP("EQ", "{\"N\":\"x\"}"), "The parameter cannot be converted to a numeric value: x"},
+        {OP("EQ", "{\"N\":\"x\"}"),
+         "1 validation error detected: The parameter cannot be converted to a numeric value: x"},
         {OP("XX", ""),
          "1 validation error detected: Value 'XX' at 'expected.a.member.comparisonOperator' failed "
          "to satisfy constraint: Member must satisfy enum value set: [IN, NULL, BETWEEN, LT, "

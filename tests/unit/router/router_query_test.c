@@ -378,8 +378,7 @@ TEST(the_members_of_a_query_are_checked_in_order)
         {",\"KeyConditionExpression\":\"\",\"ExpressionAttributeValues\":{\"a\":{\"S\":\"\"}}",
          "ExpressionAttributeValues contains invalid key: Syntax error; key: \\\"a\\\""},
         {",\"KeyConditionExpression\":\"\",\"ExpressionAttributeValues\":{\":a\":{\"N\":\"x\"}}",
-         "ExpressionAttributeValues contains invalid value: The parameter cannot be converted to a "
-         "numeric value: x for key :a"},
+         "The parameter cannot be converted to a numeric value: x"},
         {",\"KeyConditionExpression\":\"\",\"ExclusiveStartKey\":{\"a\":{}}",
          "The provided starting key is invalid: Supplied AttributeValue is empty, must contain "
          "exactly one of the supported datatypes"},
