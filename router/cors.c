@@ -44,10 +44,12 @@ struct slice cors_allowed(const struct router *r, const struct client *c)
     if (origin.size == 0 || origin.size >= sizeof text || c->admin)
         return slice_make(NULL, 0);
     memcpy(text, origin.data, origin.size);
-    bool allowed = strcmp(setting, "*") == 0;
+    if (strcmp(setting, "*") == 0)
+        return slice_of("*");
+    bool allowed = false;
     if (strcmp(setting, "loopback") == 0)
         allowed = r->options.on_loopback && cors_is_loopback(text);
-    else if (!allowed && strcmp(setting, "none") != 0)
+    else if (strcmp(setting, "none") != 0)
         allowed = cors_is_listed(setting, text);
     return allowed ? origin : slice_make(NULL, 0);
 }

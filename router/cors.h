@@ -19,8 +19,8 @@
 struct client;
 struct router;
 
-/* The Origin of the client's request, if a page of that origin may read the answer; otherwise
- * empty. Lends until the client's next request begins. */
+/* What Access-Control-Allow-Origin is: the Origin of the client's request if a page of that origin
+ * may read the answer, * if all pages may, otherwise empty. Lends until the client's next request begins. */
 struct slice cors_allowed(const struct router *r, const struct client *c);
 
 /* Whether a page may have caused the request that may not: by its Origin, by Sec-Fetch-Site, or by a

@@ -432,10 +432,20 @@ TEST(beyond_loopback_only_pages_that_are_named_may)
     assert_true(allows("https://b.example:444"));
     assert_false(allows("https://b.example"));
     assert_false(allows("http://localhost"));
-    set_origins("*");
-    assert_true(allows("https://c.example"));
     set_origins("none");
     assert_false(allows("https://a.example"));
+}
+
+TEST(where_all_pages_may_the_answer_names_none)
+{
+    static const char *const METHODS[] = {"GET", "OPTIONS"};
+    start();
+    set_origins("*");
+    for (size_t i = 0; i < COUNT_OF(METHODS); i++) {
+        const struct fake_answer a = ask_from("https://c.example", METHODS[i]);
+        assert_int_equal(a.status, 200);
+        assert_slice_is(fake_header(a, "Access-Control-Allow-Origin"), "*");
+    }
 }
 
 /* ---- the admin listener ---- */
