@@ -425,6 +425,21 @@ bool write_indexes_keep_up(struct requests *requests, struct partition *p, struc
     return false;
 }
 
+/* An item and its rows in local indexes share the room of an item. One that has more, from before
+ * that rule, may shrink. */
+static enum reply_code write_judge_rows(const struct request *q, struct write *w)
+{
+    const int64_t before = w->old_size > 0 ? w->old_size : 0;
+    const int64_t size = w->item.size > 0 ? (int64_t)item_size(w->item) : 0;
+    const bool grows = size - before + w->local.bytes > 0;
+    if (w->local.size == 0 || size + w->local.size <= ITEM_SIZE_MAX || !grows || q->write.moves)
+        return REPLY_OK;
+    w->fault = UPDATE_TOO_LARGE;
+    w->local = (struct local_writes){0};
+    w->feed = w->stream = slice_make(NULL, 0);
+    return REPLY_UPDATE_FAILED;
+}
+
 enum status write_plan(struct requests *requests, const struct partition *p,
                        const struct operation *o, struct write *w, enum reply_code *code,
                        enum touched *pages)
@@ -439,8 +454,10 @@ enum status write_plan(struct requests *requests, const struct partition *p,
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return status;
     *code = write_judge(requests, p, q, old, w);
-    if (*code == REPLY_OK && q->op != REQUEST_CHECK)
+    if (*code == REPLY_OK && q->op != REQUEST_CHECK) {
         write_plan_rows(requests, p, q, old, w);
+        *code = write_judge_rows(q, w);
+    }
     *pages = TOUCHED_COLLECTION;
     return write_change_collection(requests, p, o, w);
 }

@@ -37,6 +37,7 @@ static void plan_index(const struct partition *p, const struct index *x, struct 
     const int64_t old_size = had ? (int64_t)index_row_size(p->indexes, x, old) : -1;
     const int64_t size = has ? (int64_t)index_row_size(p->indexes, x, now) : -1;
     const bool stays = had && has && slice_equal(was.body, is.body);
+    out->size += has ? size : 0;
     out->bytes += (has ? size : 0) - (had ? old_size : 0);
     if (stays && index_row_is_same(p->indexes, x, old, now, steps))
         return;
@@ -52,7 +53,7 @@ void local_rows_plan(const struct partition *p, struct slice key, struct slice o
                      struct local_writes *out)
 {
     out->count = 0;
-    out->cost_mcu = out->bytes = 0;
+    out->cost_mcu = out->size = out->bytes = 0;
     if (p->indexes == NULL)
         return;
     buffer_clear(keys);

@@ -19,6 +19,7 @@ struct local_writes {
     struct change changes[2 * LOCAL_INDEXES_MAX]; /* keys lend from the planner's buffer */
     int64_t costs_mcu[2 * LOCAL_INDEXES_MAX];     /* of each change */
     int64_t cost_mcu;
+    int64_t size;  /* of all rows of the item after the write */
     int64_t bytes; /* by which the rows grow; below zero: they shrink */
 };
 

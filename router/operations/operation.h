@@ -52,6 +52,8 @@ static inline bool call_turn_is_over(const struct call *c, size_t begin)
     return c->body.size - begin >= CALL_TURN_JSON;
 }
 
+#define ITEM_TOO_LARGE "Item size has exceeded the maximum allowed size"
+
 /* Sets the fault to FAULT_VALIDATION. Always false. */
 #define call_invalid(c, ...) fault_invalid(call_fault(c), __VA_ARGS__)
 

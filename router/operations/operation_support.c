@@ -222,6 +222,8 @@ static bool refuse_update(struct call *c, const struct subrequest *s, const stru
 {
     const uint8_t fault =
         s->request.op == REQUEST_RANGE ? (uint8_t)UPDATE_TOO_COSTLY : reply->item.fault;
+    if (s->request.op == REQUEST_PUT && fault == UPDATE_TOO_LARGE)
+        return call_invalid(c, "%s", ITEM_TOO_LARGE);
     return fault > UPDATE_OK && fault < UPDATE_FAULTS
                ? call_invalid(c, "%s", update_fault_text(fault))
                : fault_set(call_fault(c), FAULT_INTERNAL, "A node refused the write");

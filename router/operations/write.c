@@ -7,8 +7,7 @@
 
 bool write_item_fits(struct slice item, struct fault *fault)
 {
-    return item_size(item) <= ITEM_SIZE_MAX ||
-           fault_invalid(fault, "Item size has exceeded the maximum allowed size");
+    return item_size(item) <= ITEM_SIZE_MAX || fault_invalid(fault, "%s", ITEM_TOO_LARGE);
 }
 
 bool write_wants_collection(const struct json_value *member)
