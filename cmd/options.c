@@ -9,6 +9,7 @@
 #include "control/points.h"
 #include "engine/admission/policy_choice.h"
 #include "gac/vend.h"
+#include "router/http/region.h"
 
 const char *options_profile_meaning(enum profile profile)
 {
@@ -114,6 +115,21 @@ const char *options_take_faults(void *target, const char *value, struct buffer *
     o->faults = true;
     o->faults_port = (uint16_t)port;
     return NULL;
+}
+
+const char *options_take_region(void *target, const char *value, struct buffer *error)
+{
+    (void)error;
+    ((struct options *)target)->region = value;
+    return region_is_valid(slice_of(value)) ? NULL : "1 to 32 characters of a-z, 0-9 and -";
+}
+
+const char *options_take_account(void *target, const char *value, struct buffer *error)
+{
+    const struct slice account = slice_of(value);
+    (void)error;
+    ((struct options *)target)->account = value;
+    return account.size == 12 && slice_number(account) >= 0 ? NULL : "12 digits";
 }
 
 const char *options_take_log(void *target, const char *value, struct buffer *error)

@@ -13,6 +13,8 @@ struct options {
     bool log_requests;
     const char *record;      /* file to record requests in; NULL: none */
     const char *record_salt; /* keys are hashed with it; NULL: keys as they are */
+    const char *region;      /* of the endpoint; NULL: that of each request */
+    const char *account;     /* of the endpoint; NULL: 000000000000 */
     bool verbose;
     bool reads_own_writes; /* the default of the setting read_your_writes, under every profile */
     bool replicas_given;   /* by --replicas */
@@ -66,6 +68,16 @@ struct options {
         .help =                                                                                 \
             "Record hashes instead of keys. Equal keys have equal hashes under the same TEXT, " \
             "so all routers need the same. Tables keep their names."
+#define OPTIONS_REGION                                                                           \
+    "region", "NAME", OPTION_CUSTOM,                                                             \
+        .take = options_take_region,                                                             \
+        .initial = "the region that the request is signed for, or us-east-1",                    \
+        .help = "The region in ARNs and in the records of streams. Requests of all regions are " \
+                "served."
+#define OPTIONS_ACCOUNT                                          \
+    "account", "N", OPTION_CUSTOM,                               \
+        .take = options_take_account, .initial = "000000000000", \
+        .help = "The account in ARNs, 12 digits. Requests of all accounts are served."
 #define OPTIONS_VERBOSE                                                                          \
     "verbose", NULL, OPTION_FLAG, OPTIONS_MEMBER(verbose),                                       \
         .help =                                                                                  \
@@ -88,6 +100,8 @@ const char *options_take_listen(void *target, const char *value, struct buffer *
 const char *options_take_peers(void *target, const char *value, struct buffer *error);
 const char *options_take_gac(void *target, const char *value, struct buffer *error);
 const char *options_take_faults(void *target, const char *value, struct buffer *error);
+const char *options_take_region(void *target, const char *value, struct buffer *error);
+const char *options_take_account(void *target, const char *value, struct buffer *error);
 const char *options_take_log(void *target, const char *value, struct buffer *error);
 const char *options_take_admin(void *target, const char *value, struct buffer *error);
 const char *options_take_replicas(void *target, const char *value, struct buffer *error);

@@ -34,6 +34,8 @@ static const struct option router_options[] = {
     {OPTIONS_GAC, .help = "Every server of global admission control (`weir gac`). Without any, "
                           "nodes and routers run with --set gac=off."},
     {OPTIONS_ID, .help = "Which router this is. Every router has a number of its own."},
+    {OPTIONS_REGION},
+    {OPTIONS_ACCOUNT},
     {OPTIONS_LOG},
     {OPTIONS_RECORD},
     {OPTIONS_RECORD_SALT},
@@ -114,8 +116,8 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
                                     .admin_token = admin_token(&p->admin),
                                     .node_count = o->peers.count,
                                     .gac_servers = o->gac.count,
-                                    .region = "local",
-                                    .account = "000000000000",
+                                    .region = o->region,
+                                    .account = o->account,
                                     .seed = daemon_seed()};
     const struct request_record_options record = {.command = "router",
                                                   .path = o->record,

@@ -21,6 +21,8 @@ struct router *router_create(const struct router_options *options)
 {
     struct router *r = must_calloc(1, sizeof *r);
     r->options = *options;
+    if (r->options.account == NULL)
+        r->options.account = "000000000000";
     r->config = options->config;
     r->prng = prng_seeded(options->seed);
     r->hash_seed = options->seed;

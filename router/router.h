@@ -60,8 +60,8 @@ bool router_answer_next(struct router_answer *a, struct router_part *out);
 struct router_options {
     const struct config *config; /* borrows */
     uint32_t node_count;         /* nodes are numbered 1 .. node_count */
-    const char *region;          /* in ARNs; borrows */
-    const char *account;         /* in ARNs; borrows */
+    const char *region;          /* in ARNs; NULL: that of each request; borrows */
+    const char *account;         /* in ARNs; NULL: 000000000000; borrows */
     uint64_t seed;
     uint32_t gac_servers; /* GAC servers are numbered 1 .. gac_servers; 0: none */
     bool on_loopback;     /* the public listener's address is a loopback address */

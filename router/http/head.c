@@ -2,6 +2,7 @@
  *
  * Both parsers give every line to http_head_take: a line means the same to both. */
 #include "router/http/http_internal.h"
+#include "router/http/region.h"
 
 /* The next element of a list, trimmed. `rest` moves past the `end` of the element. */
 static struct slice head_next(struct slice *rest, char end)
@@ -141,7 +142,7 @@ static void head_take_attempt(struct http_head *head, struct slice value)
 
 static void head_take_authorization(struct http_head *head, struct slice value)
 {
-    (void)value; /* http_bearer reads it */
+    (void)value; /* head_find_region and http_bearer read it */
     head_once(head, HTTP_ONCE_AUTHORIZATION);
 }
 
@@ -229,6 +230,15 @@ static head_taker *head_taker_of(struct slice name)
     return NULL;
 }
 
+/* `at`: the position of the Authorization header's value in the head's text. */
+static void head_find_region(struct http_head *head, struct slice value, size_t at)
+{
+    const struct slice region = region_of_authorization(value);
+    if (region.size > 0)
+        at += (size_t)(region.data - value.data);
+    head->region = (struct http_span){(uint32_t)at, (uint32_t)region.size};
+}
+
 bool http_head_take(struct http_head *head, struct slice name, struct slice value, size_t at)
 {
     head_taker *take = head_taker_of(name);
@@ -239,6 +249,8 @@ bool http_head_take(struct http_head *head, struct slice name, struct slice valu
         head->amz_target = (struct http_span){(uint32_t)at, (uint32_t)value.size};
     if (take == head_take_host)
         head->host = (struct http_span){(uint32_t)at, (uint32_t)value.size};
+    if (take == head_take_authorization)
+        head_find_region(head, value, at);
     return true;
 }
 

@@ -105,6 +105,7 @@ struct http_head {
     struct http_span query;      /* of the target, after the `?` */
     struct http_span amz_target; /* the value of X-Amz-Target */
     struct http_span host;       /* the value of Host */
+    struct http_span region;     /* of the credential scope (region.h); size 0: none */
     uint32_t lines_at;           /* position of the first header line in `text` */
     struct buffer text;          /* owns; the spans point into it */
 };

@@ -124,7 +124,7 @@ static void write_head(struct call *c, const struct table *t, const struct table
 {
     struct buffer text = {0}, *out = &c->body;
     const struct key_attr keys[2] = {t->partition_key, t->sort_key};
-    stream_arn_append(&text, c->router, t->name, s);
+    stream_arn_append(&text, c, t->name, s);
     json_member_string(out, "StreamArn", buffer_slice(&text));
     buffer_clear(&text);
     table_stream_append_label(&text, s);

@@ -153,7 +153,7 @@ static bool write_record(struct call *c, const struct get_records *g, struct sli
     json_member_text(out, "eventName", EVENTS[record.event]);
     json_member_text(out, "eventVersion", "1.1");
     json_member_text(out, "eventSource", "aws:dynamodb");
-    json_member_text(out, "awsRegion", c->router->options.region);
+    json_member_string(out, "awsRegion", call_region(c));
     const bool good = write_data(c, g, &record, index, place);
     if (record.by_service) {
         json_member_open(out, "userIdentity", '{');

@@ -98,7 +98,7 @@ static void list_write(struct call *c, struct list_streams *l, const struct tabl
                        const struct table_stream *stream)
 {
     struct buffer text = {0};
-    stream_arn_append(&text, c->router, t->name, stream);
+    stream_arn_append(&text, c, t->name, stream);
     if (l->left-- == 0) {
         l->ended = true;
         buffer_deinit(&text);

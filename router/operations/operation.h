@@ -116,6 +116,9 @@ bool call_begin_answer(struct call *c, struct subrequest *s, const struct reply 
 /* The table in arn:partition:dynamodb:region:account:table/name. Clients may use any region and
  * account. c->state becomes a slice of the whole ARN; both are in the arena. */
 bool call_table_of_arn(struct call *c, const struct json_value *arn, struct slice *name);
+/* The region of the endpoint: the option's, otherwise the one in the request's credential scope,
+ * otherwise us-east-1. Lends until the call ends. */
+struct slice call_region(const struct call *c);
 /* arn:aws:dynamodb:region:account:table/name, or .../table/name/index/name for the table of a global
  * index. */
-void table_arn_append(struct buffer *out, const struct router *r, struct slice name);
+void table_arn_append(struct buffer *out, const struct call *c, struct slice name);

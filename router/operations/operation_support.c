@@ -8,12 +8,23 @@
 
 #include <stdio.h>
 
-void table_arn_append(struct buffer *out, const struct router *r, struct slice name)
+struct slice call_region(const struct call *c)
+{
+    const char *given = c->router->options.region;
+    if (given != NULL)
+        return slice_of(given);
+    /* The client's next request is not read before this call has ended. */
+    const struct http_head *head = c->client != NULL ? &c->client->http.head : NULL;
+    return head != NULL && head->region.size > 0 ? http_text(head, head->region)
+                                                 : slice_of("us-east-1");
+}
+
+void table_arn_append(struct buffer *out, const struct call *c, struct slice name)
 {
     struct slice index = name;
     const struct slice table = slice_cut(&index, '/');
-    buffer_append_format(out, "arn:aws:dynamodb:%s:%s:table/%.*s", r->options.region,
-                         r->options.account, TEXT_OF(table));
+    buffer_append_format(out, "arn:aws:dynamodb:%.*s:%s:table/%.*s", TEXT_OF(call_region(c)),
+                         c->router->options.account, TEXT_OF(table));
     if (table.size < name.size)
         buffer_append_format(out, "/index/%.*s", TEXT_OF(index));
 }

@@ -23,10 +23,10 @@ enum stream_view stream_view_of(struct slice name)
     return STREAM_OFF;
 }
 
-void stream_arn_append(struct buffer *out, const struct router *r, struct slice table,
+void stream_arn_append(struct buffer *out, const struct call *c, struct slice table,
                        const struct table_stream *s)
 {
-    table_arn_append(out, r, table);
+    table_arn_append(out, c, table);
     buffer_append_text(out, "/stream/");
     table_stream_append_label(out, s);
 }

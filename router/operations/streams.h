@@ -9,7 +9,7 @@ const char *stream_view_name(enum stream_view view);
 enum stream_view stream_view_of(struct slice name);
 
 /* Appends arn:aws:dynamodb:region:account:table/NAME/stream/LABEL. */
-void stream_arn_append(struct buffer *out, const struct router *r, struct slice table,
+void stream_arn_append(struct buffer *out, const struct call *c, struct slice table,
                        const struct table_stream *s);
 /* Takes the names out of such an ARN, of any region and account. They lend from the text. False: it is
  * none. */

@@ -65,8 +65,7 @@ static void table_write_class(struct buffer *out, const struct table *t)
     json_write_close(out, '}');
 }
 
-static void table_write_encryption(struct buffer *out, const struct router *r,
-                                   const struct table *t)
+static void table_write_encryption(struct buffer *out, const struct call *c, const struct table *t)
 {
     if (t->encryption != ENCRYPTION_WITH_KEY)
         return;
@@ -74,7 +73,8 @@ static void table_write_encryption(struct buffer *out, const struct router *r,
     struct slice key =
         t->encryption_key.size > 0 ? t->encryption_key : slice_of("alias/aws/dynamodb");
     if (!slice_starts_with(key, slice_of("arn:")))
-        buffer_append_format(&arn, "arn:aws:kms:%s:%s:%s", r->options.region, r->options.account,
+        buffer_append_format(&arn, "arn:aws:kms:%.*s:%s:%s", TEXT_OF(call_region(c)),
+                             c->router->options.account,
                              slice_starts_with(key, slice_of("alias/")) ? "" : "key/");
     buffer_append_slice(&arn, key);
     json_member_open(out, "SSEDescription", '{');
@@ -86,12 +86,12 @@ static void table_write_encryption(struct buffer *out, const struct router *r,
 }
 
 /* A stream that is disabled is the latest one until it is forgotten, but the table has none. */
-static void table_write_stream(struct buffer *out, const struct router *r, const struct table *t)
+static void table_write_stream(struct buffer *out, const struct call *c, const struct table *t)
 {
     const struct table_streams *set = t->stream_set;
     const struct table_stream *s = set != NULL && set->count > 0 ? &set->at[set->count - 1] : NULL;
     struct buffer text = {0};
-    if (s == NULL || !stream_is_shown(r, s))
+    if (s == NULL || !stream_is_shown(c->router, s))
         return;
     if (s->disabled_ms == 0) {
         json_member_open(out, "StreamSpecification", '{');
@@ -102,7 +102,7 @@ static void table_write_stream(struct buffer *out, const struct router *r, const
     table_stream_append_label(&text, s);
     json_member_string(out, "LatestStreamLabel", buffer_slice(&text));
     buffer_clear(&text);
-    stream_arn_append(&text, r, t->name, s);
+    stream_arn_append(&text, c, t->name, s);
     json_member_string(out, "LatestStreamArn", buffer_slice(&text));
     buffer_deinit(&text);
 }
@@ -110,13 +110,14 @@ static void table_write_stream(struct buffer *out, const struct router *r, const
 /* Each operation shows a little less than DescribeTable: DeleteTable no keys and no
  * CreationDateTime, CreateTable no date of the billing mode, and WarmThroughput only if it is more
  * than any table has. */
-static void table_description_write(struct buffer *out, const struct router *r,
+static void table_description_write(struct buffer *out, const struct call *c,
                                     const struct table_told *told, enum request_op op)
 {
+    const struct router *r = c->router;
     const struct table *t = &told->table;
     struct buffer arn = {0};
     bool brief = op == REQUEST_TABLE_DELETE, is_new = op == REQUEST_TABLE_CREATE;
-    table_arn_append(&arn, r, t->name);
+    table_arn_append(&arn, c, t->name);
     json_write_open(out, '{');
     if (!brief)
         table_write_keys(out, t);
@@ -133,10 +134,10 @@ static void table_description_write(struct buffer *out, const struct router *r,
     json_write_key(out, "TableId");
     table_write_id(out, t->uuid);
     if (!brief)
-        table_indexes_write(out, r, told, is_new);
-    table_write_encryption(out, r, t);
+        table_indexes_write(out, c, told, is_new);
+    table_write_encryption(out, c, t);
     table_write_class(out, t);
-    table_write_stream(out, r, t);
+    table_write_stream(out, c, t);
     json_member_bool(out, "DeletionProtectionEnabled", t->protected);
     json_write_close(out, '}');
     buffer_deinit(&arn);
@@ -283,7 +284,7 @@ bool table_description_answer(struct call *c, struct subrequest *s, const struct
         table_show_former_indexes(c, &told, former);
     json_write_open(&c->body, '{');
     json_write_key(&c->body, member);
-    table_description_write(&c->body, c->router, &told, s->request.op);
+    table_description_write(&c->body, c, &told, s->request.op);
     json_write_close(&c->body, '}');
     return true;
 }

@@ -159,7 +159,7 @@ static bool scaling_reply(struct call *c, struct subrequest *s, const struct rep
     json_member_text(out, "TableStatus", table_status_name(t.status));
     json_member_open(out, "Replicas", '[');
     json_write_open(out, '{');
-    json_member_text(out, "RegionName", c->router->options.region);
+    json_member_string(out, "RegionName", call_region(c));
     static const char *const KINDS[] = {"ReplicaProvisionedReadCapacityAutoScalingSettings",
                                         "ReplicaProvisionedWriteCapacityAutoScalingSettings"};
     for (size_t i = 0; i < COUNT_OF(KINDS); i++) {

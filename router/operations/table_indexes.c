@@ -351,12 +351,12 @@ static void index_write_sizes(struct buffer *out, const struct tally *rows)
     json_member_integer(out, "ItemCount", rows->count);
 }
 
-static void index_write_arn(struct buffer *out, const struct router *r, const struct table *t,
+static void index_write_arn(struct buffer *out, const struct call *c, const struct table *t,
                             const struct index *x)
 {
     struct buffer name = {0}, arn = {0};
     table_append_index_name(&name, t, x);
-    table_arn_append(&arn, r, buffer_slice(&name));
+    table_arn_append(&arn, c, buffer_slice(&name));
     json_member_string(out, "IndexArn", buffer_slice(&arn));
     buffer_deinit(&name);
     buffer_deinit(&arn);
@@ -370,7 +370,7 @@ static void index_write_definition(struct buffer *out, const struct index *x)
     index_write_projection(out, x);
 }
 
-static void local_indexes_write(struct buffer *out, const struct router *r, const struct table *t)
+static void local_indexes_write(struct buffer *out, const struct call *c, const struct table *t)
 {
     if (index_set_local(t->index_set) == 0)
         return;
@@ -380,14 +380,14 @@ static void local_indexes_write(struct buffer *out, const struct router *r, cons
         json_write_open(out, '{');
         index_write_definition(out, x);
         index_write_sizes(out, &t->rows[i]);
-        index_write_arn(out, r, t, x);
+        index_write_arn(out, c, t, x);
         json_write_close(out, '}');
     }
     json_write_close(out, ']');
 }
 
 /* `own`: the table of the index. */
-static void global_index_write(struct buffer *out, const struct router *r, const struct table *t,
+static void global_index_write(struct buffer *out, const struct call *c, const struct table *t,
                                const struct index *x, const struct table *own, bool is_new)
 {
     const struct tally rows = {own->item_count, own->size_bytes};
@@ -397,14 +397,14 @@ static void global_index_write(struct buffer *out, const struct router *r, const
                      table_status_name(own->filling ? TABLE_CREATING : own->status));
     if (own->filling)
         json_member_bool(out, "Backfilling", own->status == TABLE_ACTIVE);
-    table_provisioned_write(out, r, own);
+    table_provisioned_write(out, c->router, own);
     index_write_sizes(out, &rows);
-    index_write_arn(out, r, t, x);
-    table_throughput_write(out, r->config, own, is_new);
+    index_write_arn(out, c, t, x);
+    table_throughput_write(out, c->router->config, own, is_new);
     json_write_close(out, '}');
 }
 
-static void global_indexes_write(struct buffer *out, const struct router *r,
+static void global_indexes_write(struct buffer *out, const struct call *c,
                                  const struct table_told *told, bool is_new)
 {
     const struct table *t = &told->table;
@@ -416,15 +416,15 @@ static void global_indexes_write(struct buffer *out, const struct router *r,
     json_member_open(out, "GlobalSecondaryIndexes", '[');
     for (uint32_t i = 0; i < index_set_global(t->index_set); i++) {
         if (told->indexes[i] != NULL)
-            global_index_write(out, r, t, index_set_global_at(t->index_set, i), told->indexes[i],
+            global_index_write(out, c, t, index_set_global_at(t->index_set, i), told->indexes[i],
                                is_new);
     }
     json_write_close(out, ']');
 }
 
-void table_indexes_write(struct buffer *out, const struct router *r, const struct table_told *told,
+void table_indexes_write(struct buffer *out, const struct call *c, const struct table_told *told,
                          bool is_new)
 {
-    local_indexes_write(out, r, &told->table);
-    global_indexes_write(out, r, told, is_new);
+    local_indexes_write(out, c, &told->table);
+    global_indexes_write(out, c, told, is_new);
 }

@@ -35,7 +35,7 @@ bool table_index_take_throughput(struct call *c, const struct throughput_asked *
 struct slice table_index_set_copy(struct call *c, const struct index_set *set);
 
 /* Writes the lists of indexes, if there are any. */
-void table_indexes_write(struct buffer *out, const struct router *r, const struct table_told *told,
+void table_indexes_write(struct buffer *out, const struct call *c, const struct table_told *told,
                          bool is_new);
 
 /* Writes the attributes of all keys: "AttributeDefinitions":[...]. */

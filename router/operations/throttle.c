@@ -68,7 +68,7 @@ static void throttle_write_reasons(struct call *c, const struct throttle_by *by,
     struct buffer *out = &f->more;
     struct buffer reason = {0}, arn = {0};
     throttle_append_reason(&reason, by, kind);
-    table_arn_append(&arn, c->router, by->name);
+    table_arn_append(&arn, c, by->name);
     json_member_open(out, f->kind == FAULT_THROUGHPUT ? "ThrottlingReasons" : "throttlingReasons",
                      '[');
     json_write_open(out, '{');

@@ -507,7 +507,7 @@ class GlobalDefinitionTest(Suite):
                                                       "global secondary indexes of the table was exceeded. "))
         self.assertEqual(refusal["ThrottlingReasons"], [
             {"reason": "IndexReadProvisionedThroughputExceeded",
-             "resource": "arn:aws:dynamodb:local:000000000000:table/%s/index/by-a" % name["TableName"]}])
+             "resource": "arn:aws:dynamodb:us-east-1:000000000000:table/%s/index/by-a" % name["TableName"]}])
         self.assertEqual(send("Scan", name)[0], 200)
 
     def test_what_is_wrong_with_a_change_of_indexes_is_told(self):

@@ -56,7 +56,7 @@ class PressureTest(Suite):
         self.assertEqual((status, answer["__type"].split("#")[1]), (400, "ProvisionedThroughputExceededException"))
         self.assertEqual(answer["ThrottlingReasons"], [
             {"reason": "IndexWriteProvisionedThroughputExceeded",
-             "resource": "arn:aws:dynamodb:local:000000000000:table/%s/index/by-g" % self.table}])
+             "resource": "arn:aws:dynamodb:us-east-1:000000000000:table/%s/index/by-g" % self.table}])
         self.assertIn("index by-g cannot take more writes", answer["message"])
         indexes = self.leader()["indexes"]
         self.assertEqual(indexes["held_up_by"]["index"], "by-g")

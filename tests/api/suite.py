@@ -59,10 +59,10 @@ def recorded(client):
     return client
 
 
-def boto(service="dynamodb", **config):
+def boto(service="dynamodb", region="us-east-1", **config):
     """boto3 without its own checks: it sends what it is given."""
     settings = {"retries": {"max_attempts": 0}, "parameter_validation": False, **config}
-    return recorded(boto3.client(service, endpoint_url=URL, region_name="us-east-1",
+    return recorded(boto3.client(service, endpoint_url=URL, region_name=region,
                                  aws_access_key_id="weir", aws_secret_access_key="weir",
                                  config=botocore.config.Config(**settings)))
 

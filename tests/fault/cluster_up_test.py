@@ -37,6 +37,8 @@ ERRORS = [  # a command, what it must say, its exit code
     (["up", "--prot", "1"], "unknown option --prot", 1),
     (["demo", "--port"], "--port needs a value", 1),
     (["up", "--record-salt", "x"], "--record-salt needs --record DIR", 1),
+    (["up", "--region"], "--region needs a value", 1),
+    (["up", "--account", "1 2"], "--account: no spaces, please", 1),
 ]
 
 
@@ -97,14 +99,27 @@ def look_at_health(cluster):
     until("the cluster is healthy again", lambda: cluster.run("status").returncode == 0, poll_s=0.1)
 
 
+def look_at_arns(ports):
+    """Both routers name the region and account that `up` was given."""
+    keys = {"AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}], "BillingMode": "PAY_PER_REQUEST"}
+    servers.Client(ports[0]).call("CreateTable", TableName="first", **keys)
+    for port in ports:
+        arn = servers.Client(port).call("DescribeTable", TableName="first")["Table"]["TableArn"]
+        check(arn == "arn:aws:dynamodb:eu-west-2:123456789012:table/first", f"the router on {port} says {arn}")
+
+
 def one_round(cluster, work, number):
     late = {"PATH": late_setsid(work)} if number == 0 else {}
     record = work / "recordings"
-    cluster.must("up", "--port", str(servers.cluster_port(OFFSETS)), "--record", str(record), "--record-salt", "x", **late)
+    port = servers.cluster_port(OFFSETS)
+    cluster.must("up", "--port", str(port), "--record", str(record), "--record-salt", "x", "--region", "eu-west-2",
+                 "--account", "123456789012", **late)
     heads = [(record / f"router-{n}.trace").read_text() for n in (1, 2)]
     if number == 0:
         check(all("keys=hashed\nsalt " in head for head in heads), f"--record --record-salt wrote {heads}")
         look_at_errors(cluster)
+        look_at_arns((port, port + 1))
         look_at_health(cluster)
     cluster.must("down", "--wipe")
 

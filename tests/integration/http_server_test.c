@@ -60,12 +60,11 @@ static void start(struct served *s)
     struct buffer error = {0};
     assert_int_equal(loop_create(&s->loop), STATUS_OK);
     s->server = http_server_create(s->loop);
-    s->router = router_server_create(&(struct router_server_options){
-        .router =
-            {.config = &s->config, .node_count = 1, .region = "local", .account = "000000000000"},
-        .clock = loop_clock(s->loop),
-        .peers = {.request = send_nowhere, .gac = drop},
-        .clients = http_server_clients(s->server)});
+    s->router = router_server_create(
+        &(struct router_server_options){.router = {.config = &s->config, .node_count = 1},
+                                        .clock = loop_clock(s->loop),
+                                        .peers = {.request = send_nowhere, .gac = drop},
+                                        .clients = http_server_clients(s->server)});
     assert_int_equal(http_server_listen(s->server, s->router, &s->config, &at, &admin, &error),
                      STATUS_OK);
 }

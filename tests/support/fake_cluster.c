@@ -28,8 +28,8 @@ void fake_start(struct fake_cluster *f)
 {
     struct router_options options = {.config = &f->config,
                                      .node_count = FAKE_NODES,
-                                     .region = "local",
-                                     .account = "000000000000",
+                                     .region = f->region,
+                                     .account = f->account,
                                      .seed = f->seed,
                                      .on_loopback = f->on_loopback,
                                      .admin_token = f->admin_token,

@@ -69,6 +69,7 @@ struct fake_cluster {
     struct buffer last;   /* the key that the last answer about a range lends */
     bool on_loopback;
     const char *admin_token;
+    const char *region, *account; /* of router_options; NULL: not given */
     void (*answered)(void *context, const struct router_answer *a); /* the context is the cluster */
     uint32_t down;     /* bit i: node i cannot be reached */
     uint32_t hung;     /* bit i: node i does not answer; requests to it are held */

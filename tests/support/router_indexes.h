@@ -3,7 +3,7 @@
 
 #include "tests/support/expect.h"
 
-#define ARN "arn:aws:dynamodb:local:000000000000:table/"
+#define ARN "arn:aws:dynamodb:us-east-1:000000000000:table/"
 
 #define DEFINE(name, type) "{\"AttributeName\":\"" name "\",\"AttributeType\":\"" type "\"}"
 #define KEY(name, kind)    "{\"AttributeName\":\"" name "\",\"KeyType\":\"" kind "\"}"

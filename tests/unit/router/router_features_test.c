@@ -27,7 +27,7 @@ FIXTURE(start, stop)
 
 #define USERS    "{\"TableName\":\"users\"}"
 #define USERS_ON "{\"TableName\":\"users\","
-#define ARN      "arn:aws:dynamodb:local:000000000000:table/"
+#define ARN      "arn:aws:dynamodb:us-east-1:000000000000:table/"
 #define DISABLED                                                      \
     "{\"ContinuousBackupsDescription\":{\"ContinuousBackupsStatus\":" \
     "\"DISABLED\",\"PointInTimeRecoveryDescription\":{"               \
@@ -52,7 +52,7 @@ TEST(features_of_a_table_are_described_as_off)
          "{\"TableName\":\"users\",\"KinesisDataStreamDestinations\":[]}"},
         {"DescribeTableReplicaAutoScaling", USERS,
          "{\"TableAutoScalingDescription\":{\"TableName\":\"users\",\"TableStatus\":\"ACTIVE\","
-         "\"Replicas\":[{\"RegionName\":\"local\","
+         "\"Replicas\":[{\"RegionName\":\"us-east-1\","
          "\"ReplicaProvisionedReadCapacityAutoScalingSettings\":{\"AutoScalingDisabled\":true},"
          "\"ReplicaProvisionedWriteCapacityAutoScalingSettings\":{\"AutoScalingDisabled\":true},"
          "\"ReplicaStatus\":\"ACTIVE\"}]}}"},

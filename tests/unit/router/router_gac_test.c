@@ -164,10 +164,10 @@ TEST(above_the_rate_the_table_throttles_and_says_what_the_service_says)
     } CASES[] = {
         {BILLING_PROVISIONED, "#ProvisionedThroughputExceededException",
          "\"ThrottlingReasons\":[{\"reason\":\"TableWriteProvisionedThroughputExceeded\","
-         "\"resource\":\"arn:aws:dynamodb:local:000000000000:table/users\"}]"},
+         "\"resource\":\"arn:aws:dynamodb:us-east-1:000000000000:table/users\"}]"},
         {BILLING_ON_DEMAND, "#ThrottlingException",
          "\"throttlingReasons\":[{\"reason\":\"TableWriteMaxOnDemandThroughputExceeded\","
-         "\"resource\":\"arn:aws:dynamodb:local:000000000000:table/users\"}]"},
+         "\"resource\":\"arn:aws:dynamodb:us-east-1:000000000000:table/users\"}]"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
         as.billing = CASES[i].billing;

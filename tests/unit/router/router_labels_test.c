@@ -59,7 +59,7 @@ TEST(tags_of_a_new_table_are_kept)
                                      "{\"Key\":\"weir:gac\",\"Value\":\"off\"},"
                                      "{\"Key\":\"a\",\"Value\":\"1\"}]}");
     assert_int_equal(a.status, 200);
-    expect_tags("arn:aws:dynamodb:local:000000000000:table/new",
+    expect_tags("arn:aws:dynamodb:us-east-1:000000000000:table/new",
                 "{\"Key\":\"a\",\"Value\":\"1\"},{\"Key\":\"b\",\"Value\":\"2\"},"
                 "{\"Key\":\"weir:gac\",\"Value\":\"off\"}");
 }
@@ -121,7 +121,7 @@ TEST(a_weight_is_a_whole_number_up_to_100)
         fake_call(&f, "CreateTable",
                   "{" NEW_TABLE ",\"Tags\":[{\"Key\":\"weir:weight\",\"Value\":\"100\"}]}");
     assert_int_equal(a.status, 200);
-    expect_tags("arn:aws:dynamodb:local:000000000000:table/new",
+    expect_tags("arn:aws:dynamodb:us-east-1:000000000000:table/new",
                 "{\"Key\":\"weir:weight\",\"Value\":\"100\"}");
 }
 
@@ -192,11 +192,11 @@ TEST(a_resource_that_is_no_table_is_refused)
         const char *message;
     } NAMES[] = {
         {"users", NO_ARN},
-        {"arn:aws:dynamodb:local:000000000000:table/", NAME},
-        {"arn:aws:dynamodb:local:000000000000:table/users/index/i", INDEX},
-        {"arn:aws:dynamodb:local:000000000000:table/u~ers", NAME},
-        {"arn:aws:s3:local:000000000000:table/users", OTHER},
-        {"arn:aws:dynamodb:local:table/users", OTHER},
+        {"arn:aws:dynamodb:us-east-1:000000000000:table/", NAME},
+        {"arn:aws:dynamodb:us-east-1:000000000000:table/users/index/i", INDEX},
+        {"arn:aws:dynamodb:us-east-1:000000000000:table/u~ers", NAME},
+        {"arn:aws:s3:us-east-1:000000000000:table/users", OTHER},
+        {"arn:aws:dynamodb:us-east-1:table/users", OTHER},
         {"arn", NO_ARN},
     };
     char request[256], message[256];
@@ -207,9 +207,9 @@ TEST(a_resource_that_is_no_table_is_refused)
         expect_invalid(&f, "GetResourcePolicy", request, message);
     }
     static const char GONE[] = "Requested resource not found: ResourceArn: "
-                               "arn:aws:dynamodb:local:000000000000:table/gone not found";
+                               "arn:aws:dynamodb:us-east-1:000000000000:table/gone not found";
     static const char RESOURCE_GONE[] =
-        "\"ResourceArn\":\"arn:aws:dynamodb:local:000000000000:table/gone\"";
+        "\"ResourceArn\":\"arn:aws:dynamodb:us-east-1:000000000000:table/gone\"";
     snprintf(request, sizeof request, "{%s}", RESOURCE_GONE);
     expect_fault(&f, "ListTagsOfResource", request, "ResourceNotFoundException", GONE);
     snprintf(request, sizeof request, "{%s,\"TagKeys\":[\"a\"]}", RESOURCE_GONE);
@@ -270,7 +270,7 @@ TEST(encryption_is_told_as_the_service_tells_it)
         assert_int_equal(fake_call(&f, "UpdateTable", request).status, 200);
         snprintf(expected, sizeof expected,
                  "\"SSEDescription\":{\"Status\":\"ENABLED\",\"SSEType\":\"KMS\","
-                 "\"KMSMasterKeyArn\":\"arn:aws:kms:local:000000000000:%s\"}",
+                 "\"KMSMasterKeyArn\":\"arn:aws:kms:us-east-1:000000000000:%s\"}",
                  CASES[i].key == NULL ? "" : CASES[i].key);
         assert_int_equal(described_with(expected), CASES[i].key != NULL);
         assert_int_equal(described_with("SSEDescription"), CASES[i].key != NULL);

@@ -310,7 +310,7 @@ TEST(throttles_carry_their_reason_and_the_arn)
         assert_true(says(a, CASES[i].type));
         snprintf(reason, sizeof reason,
                  "%s:[{\"reason\":\"%s\",\"resource\":"
-                 "\"arn:aws:dynamodb:local:000000000000:table/users\"}]",
+                 "\"arn:aws:dynamodb:us-east-1:000000000000:table/users\"}]",
                  CASES[i].member, CASES[i].read);
         assert_true(says(a, reason));
         a = fake_call(&f, "PutItem", PUT);

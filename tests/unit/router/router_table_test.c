@@ -41,7 +41,7 @@ TEST(a_table_is_created_and_described)
         "\"TableStatus\":\"%s\",\"CreationDateTime\":1700000000.0,"
         "\"ProvisionedThroughput\":{\"NumberOfDecreasesToday\":0,\"ReadCapacityUnits\":3,"
         "\"WriteCapacityUnits\":2},%s\"TableSizeBytes\":0,\"ItemCount\":0,"
-        "\"TableArn\":\"arn:aws:dynamodb:local:000000000000:table/new\","
+        "\"TableArn\":\"arn:aws:dynamodb:us-east-1:000000000000:table/new\","
         "\"TableId\":\"00000000-0000-0000-0000-000000000000\","
         "\"TableClassSummary\":{\"TableClass\":\"STANDARD\"},"
         "\"DeletionProtectionEnabled\":false}}";
