@@ -39,6 +39,12 @@ def check_wrong_words(options):
     for command in ("load", "events", "drain"):
         expect(weir(options, command, "--url"), 2, "`--url` needs a value")
         expect(weir(options, command, "--urll", 1), 2, "did you mean `--url`?")
+    for command in ("local", "router"):
+        for region in ("", "EU", "eu:west", "a" * 33):
+            expect(weir(options, command, "--region", region), 2,
+                   f"`--region` takes 1 to 32 characters of a-z, 0-9 and -, not `{region}`")
+        for account in ("", "12345678901", "1234567890123", "12345678901x", "+12345678901"):
+            expect(weir(options, command, "--account", account), 2, f"`--account` takes 12 digits, not `{account}`")
     expect(weir(options, "sim", "--sed", 1), 2, "did you mean `--seed`?")
     expect(weir(options, "check-history", "--jsom"), 2, "did you mean `--json`?")
 
