@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""Global indexes and global admission control: routers keep the limit of an index's reads."""
+"""Limits with indexes: of an index's reads, which routers keep, and of an item with its rows."""
 
 import json
 import unittest
 import urllib.request
 
-from indexes_test import UNITS, global_index, globally
-from suite import URL, Suite, s, send, until
+from indexes_test import UNITS, global_index, globally, local, table
+from suite import URL, Suite, n, s, send, until
 
 ONE = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+KEY = {"p": s("p"), "s": s("a")}
 
 
 class IndexLimitsTest(Suite):
@@ -47,6 +48,37 @@ class IndexLimitsTest(Suite):
         self.assertIn("(allocation: partition ", refusal["message"])
         self.assertEqual(refusal["ThrottlingReasons"][0]["reason"], "IndexReadProvisionedThroughputExceeded")
         self.assertEqual(self.limits(name["TableName"]), {})
+
+
+class ItemRoomTest(Suite):
+    def test_an_item_and_its_rows_share_the_room_of_an_item(self):
+        name = self.created(table(local("by-n", "n"), more=(("n", "N"),)))["TableName"]
+
+        def done(operation, **members):
+            def answered():
+                status, answer = send(operation, {"TableName": name, **members})
+                return (status, answer) if status == 200 or "Throttling" not in answer["__type"] else None
+            status, answer = until(self, answered, "the partition has tokens")
+            return (status, answer.get("message", answer.get("Message")))
+
+        def grown(to):
+            return done("UpdateItem", Key=KEY, UpdateExpression="SET x = :x",
+                        ExpressionAttributeValues={":x": s("x" * to)})
+
+        half, more = s("x" * 204500), s("x" * 204800)
+        self.assertEqual(done("PutItem", Item={**KEY, "n": n(1), "x": more}),
+                         (400, "Item size has exceeded the maximum allowed size"))
+        self.assertEqual(done("PutItem", Item={**KEY, "n": n(1), "x": half}), (200, None))
+        self.assertEqual(done("PutItem", Item={**KEY, "s": s("b"), "x": more}), (200, None))  # it has no row
+        self.assertEqual(grown(204800), (400, "Item size to update has exceeded the maximum allowed size"))
+        self.assertEqual(grown(100), (200, None))
+        transacted = {"Put": {"TableName": name, "Item": {**KEY, "n": n(1), "x": more}}}
+
+        def cancelled():
+            reasons = send("TransactWriteItems", {"TransactItems": [transacted]})[1].get("CancellationReasons")
+            return reasons if reasons != [] and "Throttling" not in reasons[0]["Code"] else None
+
+        self.assertEqual(until(self, cancelled, "the partition has tokens")[0]["Code"], "ValidationError")
 
 
 if __name__ == "__main__":

@@ -121,34 +121,6 @@ class LocalTest(Suite):
     def sorts(self, index, **more):
         return [i["s"]["S"] for i in self.by(index, **more)["Items"]]
 
-    def test_an_item_and_its_rows_share_the_room_of_an_item(self):
-        def done(operation, **members):
-            def answered():
-                status, answer = send(operation, {"TableName": self.table, **members})
-                return (status, answer) if status == 200 or "Throttling" not in answer["__type"] else None
-            status, answer = until(self, answered, "the partition has tokens")
-            return (status, answer.get("message", answer.get("Message")))
-
-        def grown(to):
-            return done("UpdateItem", Key=self.item("a"), UpdateExpression="SET x = :x",
-                        ExpressionAttributeValues={":x": s("x" * to)})
-
-        half, more = s("x" * 204500), s("x" * 204800)
-        self.assertEqual(done("PutItem", Item=self.item("a", n=n(1), x=more)),
-                         (400, "Item size has exceeded the maximum allowed size"))
-        self.assertEqual(done("PutItem", Item=self.item("a", n=n(1), x=half)), (200, None))
-        self.assertEqual(done("PutItem", Item=self.item("b", x=more)), (200, None))  # it has no row
-        self.assertEqual(grown(204800), (400, "Item size to update has exceeded the maximum allowed size"))
-        self.assertEqual(grown(100), (200, None))
-        transacted = {"Put": {"TableName": self.table, "Item": self.item("a", n=n(1), x=more)}}
-
-        def cancelled():
-            reasons = send("TransactWriteItems", {"TransactItems": [transacted]})[1].get("CancellationReasons")
-            return reasons if reasons != [] and "Throttling" not in reasons[0]["Code"] else None
-
-        self.assertEqual(until(self, cancelled, "the partition has tokens")[0]["Code"], "ValidationError")
-        self.assertEqual(len(self.by("all")["Items"]), 1)
-
     def test_rows_are_those_items_that_have_the_key_in_its_order(self):
         self.write("a", n=n(3), x=s("x"))
         self.write("b", n=n(-20), t=s("z"))
