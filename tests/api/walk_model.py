@@ -252,6 +252,12 @@ class Model:
         self.met = collections.Counter()  # how often each of RARE came: a walk must meet all of them
 
     def expect(self, operation, body):
+        try:
+            return self.expected(operation, body)
+        except Failure as failure:
+            raise Failure(failure.kind, [values.in_words_of(operation, t) for t in failure.texts], failure.item) from None
+
+    def expected(self, operation, body):
         return {"PutItem": self.put, "UpdateItem": self.update, "DeleteItem": self.delete, "GetItem": self.get,
                 "BatchGetItem": self.batch_get, "BatchWriteItem": self.batch_write, "Query": self.query,
                 "Scan": self.scan}[operation](body)

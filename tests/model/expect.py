@@ -50,7 +50,9 @@ def read_values(case):
         except Refused as refused:
             if refused.texts[0] == values.TOO_DEEP:
                 raise
-            raise Refused(f"{what} contains invalid value: {refused.texts[0]} for key {ref}") from None
+            text = f"{what} contains invalid value: {refused.texts[0]} for key {ref}"
+            newer = getattr(refused.texts[0], "newer", None)
+            raise Refused(text if newer is None else values.Malformed(text, newer)) from None
     return read
 
 

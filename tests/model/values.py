@@ -46,6 +46,24 @@ class Refused(Exception):
         self.texts = texts
 
 
+FORMS = {"PutItem": "1 validation error detected: ", "UpdateItem": "1 validation error detected: ",
+         "DeleteItem": "1 validation error detected: ", "GetItem": "", "BatchGetItem": "", "Query": ""}
+
+
+class Malformed(str):
+    """The words for a malformed number, or for a set that has an element twice: older ones, and those of the
+    operations in FORMS, without what stands before them."""
+
+    def __new__(cls, older, newer):
+        made = super().__new__(cls, older)
+        made.newer = newer
+        return made
+
+
+def in_words_of(operation, text):
+    return FORMS[operation] + text.newer if isinstance(text, Malformed) and operation in FORMS else text
+
+
 # ---- numbers ----
 
 
@@ -72,19 +90,19 @@ def parts(number):
 def parse_number(text):
     found = NUMBER.match(text)
     if not found:
-        raise Refused(NOT_NUMERIC + (": " + text if text else ""))
+        raise Refused(Malformed(NOT_NUMERIC + (": " + text if text else ""), NOT_NUMERIC + ": " + text))
     sign, whole, fraction, bare, exponent = found.groups()
     digits = ((whole or "") + (fraction or bare or "")).lstrip("0")
     if not digits:
         return Decimal(0)
     if len(digits.rstrip("0")) > DIGITS:
-        raise Refused(MANY_DIGITS)
+        raise Refused(Malformed(MANY_DIGITS, MANY_DIGITS))
     power = int(exponent or 0)
     first = power - len(fraction or bare or "") + len(digits) - 1  # the exponent of the first digit
     if first > 125:
-        raise Refused(OVERFLOW)
+        raise Refused(Malformed(OVERFLOW, OVERFLOW))
     if first < -130:
-        raise Refused(UNDERFLOW)
+        raise Refused(Malformed(UNDERFLOW, UNDERFLOW))
     return Decimal((1 if sign == "-" else 0, tuple(map(int, digits)), first - len(digits) + 1))
 
 
@@ -142,6 +160,19 @@ def read_null(value, _):
     return True
 
 
+def repeated(kind, elements):
+    if kind == "NS":
+        text = "Input collection contains duplicates"
+        return Malformed(text, INVALID + text + ".")
+    older = INVALID + "Input collection [" + ", ".join(elements) + "]"
+    if kind == "BS":
+        return Malformed(older + "of type BS contains duplicates.", older + "of type BS contains duplicates.")
+    inorder = sorted(elements, key=str.encode)
+    upto = next(i for i in range(1, len(inorder)) if inorder[i] == inorder[i - 1])
+    shown = ", ".join(f'"{e}"' for e in inorder[:upto + 1])
+    return Malformed(older + " contains duplicates.", INVALID + f"Input collection [{shown}] contains duplicates.")
+
+
 def read_set(kind):
     def read(elements, _):
         if not elements:
@@ -150,10 +181,7 @@ def read_set(kind):
         payload = frozenset(read_element(e, 0) for e in elements)
         if len(payload) == len(elements):
             return payload
-        if kind == "NS":
-            raise Refused("Input collection contains duplicates")
-        raise Refused(INVALID + "Input collection [" + ", ".join(elements) + "]" +
-                      ("of type BS" if kind == "BS" else "") + " contains duplicates.")
+        raise Refused(repeated(kind, elements))
     return read
 
 
