@@ -528,16 +528,6 @@ static void fill_mend_and_go_on(const char *directory, const char *with, void (*
     assert_reopens_with(directory, written + 1);
 }
 
-static void fill_log_disk(void)
-{
-    disk_is_full = true;
-}
-
-static void empty_log_disk(void)
-{
-    disk_is_full = false;
-}
-
 /* As NFS, 9p and some of FUSE. */
 TEST(a_file_system_that_cannot_allocate_keeps_the_log_all_the_same)
 {
@@ -548,15 +538,6 @@ TEST(a_file_system_that_cannot_allocate_keeps_the_log_all_the_same)
     assert_verified(db);
     weir_close(db);
     disk_cannot_allocate = false;
-}
-
-TEST(a_full_disk_under_the_log_refuses_writes_until_there_is_space)
-{
-    /* Without checkpoints: they give the log its segments back. */
-    fill_mend_and_go_on(*state,
-                        "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
-                        "checkpoint_ms = 3600000\n",
-                        fill_log_disk, empty_log_disk, "log");
 }
 
 /* The kernel refuses to let LMDB's file grow, as it does when the disk is full. */
@@ -576,4 +557,25 @@ static void unlimit_files(void)
 TEST(a_full_disk_under_lmdb_refuses_writes_until_there_is_space)
 {
     fill_mend_and_go_on(*state, settings, limit_files, unlimit_files, "map");
+}
+
+/* The log cannot grow. A checkpoint would give it segments back, but has no space either. */
+static void fill_disk(void)
+{
+    disk_is_full = true;
+    limit_files();
+}
+
+static void empty_disk(void)
+{
+    disk_is_full = false;
+    unlimit_files();
+}
+
+TEST(a_full_disk_under_the_log_refuses_writes_until_there_is_space)
+{
+    fill_mend_and_go_on(*state,
+                        "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
+                        "checkpoint_ms = 3600000\n",
+                        fill_disk, empty_disk, "disk");
 }
