@@ -163,7 +163,7 @@ MISTAKE(a_decided_part_is_refused, RAFT_MUTATION_REFUSE_DECIDED, 5, TRANSACTS, C
 /* ---- time to live: an item that is written anew must stay ---- */
 #define EXPIRIES THREE_NODES, CLIENTS(1), .expiries = 12, MS(4000)
 MISTAKE(an_item_expires_unjudged, RAFT_MUTATION_EXPIRE_UNJUDGED, 2, EXPIRIES)
-MISTAKE(an_item_expires_in_spite_of_a_write_in_flight, RAFT_MUTATION_EXPIRE_APPLIED, 7, EXPIRIES)
+MISTAKE(an_item_expires_in_spite_of_a_write_in_flight, RAFT_MUTATION_EXPIRE_APPLIED, 49, EXPIRIES)
 MISTAKE(an_item_expires_by_one_clock, RAFT_MUTATION_OWN_CLOCK, 1, FORCED(FAULT(WALL)), EXPIRIES)
 
 /* ---- streams: each change once, in its order, through splits and moves ---- */
