@@ -1,12 +1,13 @@
-/* vain.c - cuts that came too late: a table whose hot places leave soon waits longer before the next cut.
+/* vain.c - a table whose hot places leave soon waits longer before its next cut.
  *
  * A load above a partition's maximum is cut after split_hold_ms. If the new pieces have little load
- * within three times that time, the load has gone by itself: the cut was in vain, and stays. From then
- * on the table's loads must last split_vain_factor times as long, after another vain cut that much
- * longer again. A cut that was of use, or FORGET_MS without a vain one, makes it forget.
+ * within three times split_hold_ms, the load has left by itself: the cut was in vain. The pieces
+ * stay. From then on the table's loads must last split_vain_factor times as long. After another cut
+ * in vain they must last that much longer again. The controller forgets this after a cut that was of
+ * use, or after FORGET_MS without a cut in vain.
  *
- * Why not longer from the start: a load that stays is to be relieved within 3 s. At 2.5 s nobody can
- * tell it from a spike of 4 s, but by what the table has done before. */
+ * Why not longer from the start: a load that stays is to be relieved within 3 s. After 2.5 s only
+ * the table's past can tell such a load from a spike of 4 s. */
 #include <stdlib.h>
 
 #include "base/settings/split.h"

@@ -609,14 +609,14 @@ void client_answer_parts(struct client *c, int status, const char *type, struct 
                          const struct http_throttle *throttle, struct slice lines)
 {
     const size_t size = parts->size + body->size;
-    struct http_answer answer = client_head_of(c, status, size);
-    const bool large = size >= REST_MIN && answer.coding == CODING_IDENTITY;
+    const bool small = size < REST_MIN;
     if (c->aborting)
         return;
-    if (!large) {
+    if (small || (http_packs(size) && http_accepted_coding(&c->http.head) != CODING_IDENTITY)) {
         client_answer(c, status, type, buffer_slice(body), request_id, throttle, lines);
         return;
     }
+    struct http_answer answer = client_head_of(c, status, size);
     parts_add(parts, body);
     answer.type = type;
     answer.parts = parts;

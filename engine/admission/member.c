@@ -138,7 +138,7 @@ static bool is_leased(const struct members *m, const struct member *member, stru
     return members_lease(m) && !member->back && !is_silent(m, member, now);
 }
 
-/* Nobody knows when the member has headroom. What is known of the leader's own buckets still counts. */
+/* Nobody knows when the member has headroom. What is known of the leader's buckets still counts. */
 static const struct duration member_unknown = {INT64_MAX};
 
 /* What the policy says. */
