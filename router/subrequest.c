@@ -582,14 +582,17 @@ void subrequest_patience_over(struct router *r, struct subrequest *s)
 /* Goes on as if the router had written nothing (OWN-1). */
 void subrequest_own_over(struct router *r, struct subrequest *s)
 {
+    uint64_t *after = own_writes_member(&s->request);
     s->own_over = true;
+    if (s->request.op != REQUEST_INDEX_SHOWS && after == NULL)
+        return; /* the read has become consistent, and waits for nothing */
     r->counters.own_writes_late++;
     if (s->request.op == REQUEST_INDEX_SHOWS) {
         subrequest_give_up(r, s, REPLY_OVERLOADED, "an index lacks changes");
         return;
     }
     s->surely = false;
-    *own_writes_member(&s->request) = 0;
+    *after = 0;
     if (s->waiter.entry != NULL || s->queue == &r->refused)
         return; /* it goes on, or ends, by itself */
     subrequest_withdraw(r, s);

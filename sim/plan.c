@@ -241,7 +241,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
 static void plan_budgets(struct plan *plan, struct prng *p)
 {
     struct settings *c = config_edit_all(&plan->config);
-    int64_t memory = plan_spread(p, 256, 2048) * KIB, resident = plan_spread(p, 1, 64) * KIB;
+    int64_t memory = plan_spread(p, 1024, 4096) * KIB, resident = plan_spread(p, 1, 64) * KIB;
     int64_t silent_ms = plan_spread(p, 1000, 8000);
     if (often(p, 30))
         c->http_memory_max_bytes =

@@ -175,11 +175,13 @@ static enum space_verdict proposals_change_space(const struct proposals *proposa
                                                        proposals_space_cost(proposals), bytes);
 }
 
-static enum space_verdict proposals_growth_space(const struct proposals *proposals, size_t bytes)
+static enum space_verdict proposals_growth_space(const struct proposals *proposals, size_t bytes,
+                                                 size_t largest)
 {
-    return proposals->log->map_full ? SPACE_FULL
-                                    : space_for_growth(store_space(proposals->env->store),
-                                                       proposals_space_cost(proposals), bytes);
+    return proposals->log->map_full
+               ? SPACE_FULL
+               : space_for_growth(store_space(proposals->env->store),
+                                  proposals_space_cost(proposals), bytes, largest);
 }
 
 /* The log's space that growth leaves: deletions fill the log too, until a checkpoint frees it. */
@@ -215,14 +217,15 @@ static bool proposals_refuse_waiting(struct proposals *proposals, const struct o
     return false;
 }
 
-bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown)
+bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown,
+                        size_t largest)
 {
     if (grown <= 0 || operation_is_owed(o))
         return true;
     const size_t bytes = (size_t)grown;
     if (is_disk_full(space_error(proposals, bytes, proposals_log_reserve(proposals))))
         return proposals_refuse_full(proposals, o, true, LOG_FULL_TEXT);
-    switch (proposals_growth_space(proposals, bytes)) {
+    switch (proposals_growth_space(proposals, bytes, largest)) {
     case SPACE_THERE:
         break;
     case SPACE_WAITS:
@@ -233,9 +236,9 @@ bool proposals_may_grow(struct proposals *proposals, const struct operation *o, 
     return true;
 }
 
-bool proposals_leave_growth(struct proposals *proposals, size_t bytes)
+bool proposals_leave_growth(struct proposals *proposals, size_t bytes, size_t largest)
 {
-    const bool leaves = proposals_growth_space(proposals, bytes) == SPACE_THERE;
+    const bool leaves = proposals_growth_space(proposals, bytes, largest) == SPACE_THERE;
     proposals->log->space_refused |= !leaves;
     return leaves;
 }

@@ -85,11 +85,12 @@ uint64_t space_cost(const struct space *s, size_t records, size_t bytes)
     return bytes + (pages < all ? pages : all);
 }
 
-enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes)
+enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes,
+                                    size_t largest)
 {
     if (s->total_bytes == 0)
         return SPACE_THERE;
-    const uint64_t left = space_growth_left(s, space_pages_of(bytes));
+    const uint64_t left = space_growth_left(s, space_pages_of(largest));
     const uint64_t wanted = space_cost(s, 1, bytes);
     if (left < wanted + s->total_bytes / STEP_PART)
         return SPACE_FULL;

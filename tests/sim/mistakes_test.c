@@ -74,9 +74,10 @@ static void assert_found(struct sim_options o, enum raft_mutation mutation, uint
 LONG_MISTAKE(a_clock_that_stands_still_in_a_suspended_machine, RAFT_MUTATION_NONE, 1,
              FORCED(FAULT(SUSPEND)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000),
              .mistake = SIM_MISTAKE_CLOCK_STOPS)
-LONG_MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 1,
-             FORCED(FAULT(CUT) | FAULT(ONE_WAY)), THREE_NODES, .plain = true, CLIENTS(24), MS(10000))
-MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 70,
+/* Nodes give support for unequal times. */
+MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 231,
+        FORCED(FAULT(CUT) | FAULT(ONE_WAY) | FAULT(SETTINGS)), THREE_NODES, CLIENTS(24), MS(10000))
+MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 4,
         FORCED(FAULT(ONE_WAY)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000))
 MISTAKE(a_write_refused_for_a_dead_node, RAFT_MUTATION_NONE, 15,
         FORCED(FAULT(CRASH)), .nodes = 4, .replicas = 3, CLIENTS(10), MS(10000),
@@ -152,8 +153,8 @@ MISTAKE(a_deletion_that_is_decided_does_nothing, RAFT_MUTATION_KEEP_DELETED, 1,
 MISTAKE(a_token_stands_for_any_request, RAFT_MUTATION_ANY_DIGEST, 1, TRANSACTS, CLIENTS(1))
 MISTAKE(a_snapshot_without_tokens, RAFT_MUTATION_FORGET_TOKENS, 1,
         FORCED(FAULT(WIPE)), TRANSACTS, CLIENTS(1))
-/* One seed in 240 finds it. transactions_test finds it every time. */
-LONG_MISTAKE(what_was_given_up_is_forgotten, RAFT_MUTATION_FORGET_FENCE, 7,
+/* One seed in 370 finds it. transactions_test finds it every time. */
+LONG_MISTAKE(what_was_given_up_is_forgotten, RAFT_MUTATION_FORGET_FENCE, 369,
              FORCED(FAULT(LATE)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000))
 MISTAKE(replicas_of_a_deleted_table_go_unasked, RAFT_MUTATION_CLOSE_UNASKED, 14,
         FORCED(FAULT(CRASH) | FAULT(SLOW_DISK)), EXTRA(LEAVING_TABLE), THREE_NODES,

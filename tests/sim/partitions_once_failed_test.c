@@ -119,3 +119,34 @@ TEST(backlogs_that_once_grew_too_large_pass)
         assert_passes(o);
     }
 }
+
+/* 275: an eventual read that waited for the router's own writes moved to a key's shards, and became
+ * consistent. When the wait was over the router wrote to no address. */
+TEST(own_reads_that_once_failed_pass)
+{
+    const struct sim_options o = {.seed = 275,
+                                  .faults = SIM_FAULT_BIT(SIM_CRASH),
+                                  .faults_forced = true,
+                                  .extras = SIM_EXTRAS_ALL,
+                                  .nodes = 3,
+                                  .replicas = 3,
+                                  .length_ms = 1000};
+    (void)state;
+    assert_passes(o);
+}
+
+/* 124: free pages lay apart, and a chunk of a snapshot was taken for one large value: a replica never
+ * got its snapshot. */
+TEST(snapshots_that_once_found_no_space_pass)
+{
+    const struct sim_options o = {.seed = 124,
+                                  .faults =
+                                      SIM_FAULT_BIT(SIM_CRASH) | SIM_FAULT_BIT(SIM_READ_ERROR),
+                                  .faults_forced = true,
+                                  .nodes = 3,
+                                  .replicas = 3,
+                                  .transacts = 6,
+                                  .length_ms = 1000};
+    (void)state;
+    assert_passes(o);
+}

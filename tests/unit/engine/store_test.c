@@ -535,7 +535,7 @@ static void write_within_map(struct store *s, uint64_t lsn)
 
 static bool may_grow(const struct store *s, size_t bytes)
 {
-    return space_for_growth(store_space(s), store_space_cost(s), bytes) == SPACE_THERE;
+    return space_for_growth(store_space(s), store_space_cost(s), bytes, bytes) == SPACE_THERE;
 }
 
 /* Values of that size until there is no space for another one. Returns the next number. */
@@ -564,7 +564,7 @@ TEST_WITH(a_full_map_is_emptied_by_deletions_and_filled_again, temporary_setup, 
     for (uint8_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
         const uint32_t count = fill_map(s, 1, SIZES[i], &lsn);
         assert_true(count * SIZES[i] > 4 << 20);
-        assert_int_equal(space_for_growth(store_space(s), 0, SIZES[i]), SPACE_FULL);
+        assert_int_equal(space_for_growth(store_space(s), 0, SIZES[i], SIZES[i]), SPACE_FULL);
         assert_true(space_used_bytes(store_space(s)) <= space_growth_max_bytes(store_space(s)));
         for (uint32_t at = 0; at < count; at++) {
             store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
