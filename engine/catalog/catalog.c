@@ -130,8 +130,7 @@ bool catalog_is_drained(const struct catalog *c, uint32_t node)
     return node <= NODES_MAX && c->drained[node];
 }
 
-/* Whether the member's node has another generation now. False for a node never heard of. */
-static bool is_lost(const struct catalog *c, uint64_t member)
+bool catalog_has_lost(const struct catalog *c, uint64_t member)
 {
     uint32_t generation = catalog_generation(c, raft_member_node(member));
     return generation != 0 && generation != raft_member_generation(member);
@@ -149,7 +148,7 @@ bool catalog_needs_replacing(const struct catalog *c, const struct table *t)
         return false; /* a new group first begins with the members that it was given */
     for (uint32_t p = 0; p < t->partition_count; p++) {
         for (uint32_t i = 0; i < t->partitions[p].member_count; i++) {
-            if (may_replace(&t->partitions[p]) && is_lost(c, t->partitions[p].members[i]))
+            if (may_replace(&t->partitions[p]) && catalog_has_lost(c, t->partitions[p].members[i]))
                 return true;
         }
     }
@@ -609,7 +608,7 @@ static void catalog_replace(struct catalog *c, const struct catalog_command *com
         struct partition_info *info = &e->table.partitions[p];
         for (uint32_t i = 0; i < info->member_count; i++) {
             uint32_t node = partition_node(info, i);
-            if (may_replace(info) && is_lost(c, info->members[i]))
+            if (may_replace(info) && catalog_has_lost(c, info->members[i]))
                 catalog_join(info, i, node, catalog_generation(c, node));
         }
     }

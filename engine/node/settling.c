@@ -13,8 +13,8 @@
  *
  *   SETTLE-1  A replica of a deleted table is closed once the leaders of the table's groups have
  *             said that they owe nothing to other tables, and the catalog has noted that
- *             (`owes_nothing`). A group without a leader for NO_LEADER_MS is not waited for. A
- *             merge that the catalog has decided is done first: the catalog does not list the
+ *             (`owes_nothing`). Of a group without a leader only one is not waited for that lost
+ *             most of its replicas with their disks. A merge that the catalog has decided is done first: the catalog does not list the
  *             upper group any more.
  *
  * Nodes are watched too. A node with another generation than the catalog knows has lost its disk:
@@ -43,7 +43,7 @@ enum {
     LEAVING_SLOT = 9,     /* the replica that was moved away is erased; begins once it is let go */
     MERGE_SLOT = 10,      /* the group has thawed, or taken over the partition above */
     MERGE_QUICK = 50,     /* so many attempts of a merge follow each other soon */
-    NO_LEADER_MS = 10000, /* of a group in a deleted table: perhaps no majority is left */
+    NO_LEADER_MS = 10000, /* then a group in a deleted table is looked at: is a majority left? */
     ANSWER_MS = 2500,     /* after that a request may be outdated: a new call begins */
 };
 
@@ -57,7 +57,8 @@ struct settled {
     uint16_t asked;  /* a bit per slot: a call waits for an answer */
     uint32_t leader; /* the node that last answered for the group; 0: none yet */
     uint64_t hash;   /* of what the nodes were told */
-    struct instant leader_until; /* of a deleted table: so long a leader is waited for */
+    struct instant leader_until; /* of a deleted table: so long a leader is waited for at least */
+    bool cannot_absorb; /* of a deleted table: a leader could not take over the partition above */
     /* while the partition is being frozen */
     struct instant freeze_until;
     struct frozen frozen; /* by its replicas' answers */
@@ -561,15 +562,47 @@ static void settling_send_slots(struct settling *settling, struct settling_table
     }
 }
 
-/* No leader was heard: if most replicas are closed, or were never opened, none can be elected. Or
- * the leader could not take over the partition above. */
+/* Whether most replicas were lost with their disks: those that are left cannot elect a leader. A
+ * replica that has joined lately may not vote; the one that it replaces may. */
+static bool settling_is_lost(const struct settling *settling, const struct partition_info *p)
+{
+    const struct catalog *catalog = settling->catalog->state;
+    uint32_t left = p->leaving != 0 && !catalog_has_lost(catalog, p->leaving);
+    for (uint32_t i = 0; i < p->member_count; i++)
+        left += !(p->joined >> i & 1) && !catalog_has_lost(catalog, p->members[i]);
+    return left <= p->member_count / 2U;
+}
+
+/* A replica that was never opened, since its node slept while the table was new, may be the vote that
+ * the group needs. Replicas of a child come with the split. */
+static void settling_open_again(struct settling *settling, const struct settling_table *s,
+                                const struct partition_info *partitions, uint32_t index)
+{
+    const struct partition_info *p = &partitions[index];
+    const bool unsplit = settling_children_of(partitions, index, s->count) > 0;
+    for (uint32_t i = 0; i < p->member_count && p->parent == 0; i++) {
+        if (unsplit)
+            settling_open_unsplit(settling, s, partitions, index, partition_node(p, i));
+        else
+            settling_open_unanswered(settling, s->status, p, partition_node(p, i));
+    }
+}
+
+/* No leader was heard, and none will be. Or the leader cannot take over the partition above. A group
+ * that may elect a leader once its nodes are back is waited for, however long: others need what it
+ * has committed for them. */
 static void settling_wait_for_leader(struct settling *settling, struct settling_table *s,
-                                     uint32_t index)
+                                     const struct partition_info *partitions, uint32_t index)
 {
     const uint32_t slot = settling_is_done(s, index, MERGE_SLOT) ? MEMBERS_SLOT : MERGE_SLOT;
     if (!s->asks_leaders || settling_is_done(s, index, slot) ||
         instant_before(settling->env->now, s->at[index].leader_until))
         return;
+    const bool cannot = slot == MERGE_SLOT && s->at[index].cannot_absorb;
+    if (!cannot && !settling_is_lost(settling, &partitions[index])) {
+        settling_open_again(settling, s, partitions, index);
+        return;
+    }
     PROBE("a group of a deleted table has no leader");
     s->at[index].done |= (uint16_t)(1U << slot);
     s->at[index].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
@@ -582,7 +615,7 @@ static void settling_send_missing(struct settling *settling, struct settling_tab
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
     for (uint32_t i = 0; i < s->count; i++) {
         const struct partition_info *p = &partitions[i];
-        settling_wait_for_leader(settling, s, i);
+        settling_wait_for_leader(settling, s, partitions, i);
         settling_send_slots(settling, s, partitions, i);
         if (!settling_is_done(s, i, MERGE_SLOT))
             settling_send_slot(settling, s, partitions, i, MERGE_SLOT);
@@ -681,6 +714,7 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
     if (s->asks_leaders &&
         (slot == MERGE_SLOT ? reply->code == REPLY_OK : reply->code == REPLY_OVERLOADED))
         s->at[index].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
+    s->at[index].cannot_absorb |= slot == MERGE_SLOT && reply->code == REPLY_OVERLOADED;
     if (!s->asks_leaders && slot == MEMBERS_SLOT && reply->members.too_many_voters)
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MEMBERS_MS));
     enum merge_step merge = settling_merge_of(s, &partitions[index]);

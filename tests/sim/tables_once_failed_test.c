@@ -140,3 +140,25 @@ TEST(salted_keys_that_once_failed_pass)
         assert_passes(o);
     }
 }
+
+/* A group of a deleted table lacked a leader for ten seconds: one disk was lost, and one replica was never
+ * opened. What it had committed for other tables was given up. */
+TEST(deleted_tables_that_once_forgot_what_they_owed_pass)
+{
+    static const uint64_t seeds[] = {7, 118, 169, 248};
+    (void)state;
+    for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++)
+        assert_passes(alone((struct sim_options){.seed = seeds[i],
+                                                 .faults = SIM_FAULT_BIT(SIM_CRASH) |
+                                                           SIM_FAULT_BIT(SIM_WIPE) |
+                                                           SIM_FAULT_BIT(SIM_SUSPEND),
+                                                 .faults_forced = true,
+                                                 .extras = SIM_EXTRA_BIT(SIM_LEAVING_TABLE),
+                                                 .extras_forced = true,
+                                                 .nodes = 3,
+                                                 .replicas = 3,
+                                                 .gac = SIM_GAC_NONE,
+                                                 .clients = 1,
+                                                 .transacts = 4,
+                                                 .length_ms = 1000}));
+}

@@ -30,7 +30,7 @@ static void played_send_beat(struct catalog_leader *s, uint32_t node, bool heart
     struct buffer b = {0};
     buffer_append_u8(&b, MESSAGE_PEER);
     buffer_append_u32(&b, node);
-    buffer_append_u32(&b, node); /* its generation */
+    buffer_append_u32(&b, node + s->nodes[node].lost * LEADER_NODES); /* its generation */
     buffer_append_u8(&b, 0);
     liveness_beat_encode(&b, &beat);
     buffer_append_u64(&b, 0); /* its headroom */

@@ -35,6 +35,7 @@ struct catalog_leader {
     struct played_node {
         struct liveness liveness;
         bool owes_beat; /* an acknowledgement */
+        uint32_t lost;  /* so many disks */
     } nodes[LEADER_NODES + 1];
     struct leader_asked *asked; /* owns; all requests so far, each id and node once, in order */
     size_t asked_count;
