@@ -565,6 +565,15 @@ static void plan_log_of_indexes(struct plan *plan)
     c->log_segment_bytes = least;
 }
 
+/* Nodes that limit nothing refuse no table for want of throughput, however many there are. */
+static void plan_capacity(struct plan *plan)
+{
+    struct settings *c = config_edit_all(&plan->config);
+    const int64_t plenty = 1000 * 1000;
+    if (!plan->limits && c->node_wcu < plenty)
+        c->node_wcu = c->node_rcu = plenty;
+}
+
 /* Draws from its own stream: the earlier parts of a seed's plan stay the same. */
 static void plan_more(struct plan *plan, const struct sim_options *o)
 {
@@ -593,6 +602,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     plan_extras(plan, o);
     plan_policies(plan, o);
     plan_log_of_indexes(plan);
+    plan_capacity(plan);
     plan->moves = !o->plain || (plan->faults & SIM_FAULT_BIT(SIM_DRAIN)) != 0;
     bool vary = often(&p, 40) && !o->plain;
     for (uint32_t id = 1; id <= plan->nodes; id++) {
