@@ -108,10 +108,10 @@ enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t
     return left < wanted && cost == 0 ? SPACE_FULL : SPACE_WAITS;
 }
 
-bool space_wants_checkpoint(const struct space *s, uint64_t cost)
+uint64_t space_checkpoint_cost(const struct space *s)
 {
     const uint64_t growth = space_growth_left(s, 1), change = space_change_left(s);
     const uint64_t step = s->total_bytes / STEP_PART;
     const uint64_t left = growth >= step ? growth : change;
-    return s->total_bytes != 0 && cost >= left / SOON_PART && cost > 0;
+    return s->total_bytes == 0 ? UINT64_MAX : left / SOON_PART + 1;
 }

@@ -57,5 +57,5 @@ enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t
                                     size_t largest);
 /* The same for what need not grow the data. */
 enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes);
-/* Whether a checkpoint should be written now: soon its cost would not fit. */
-bool space_wants_checkpoint(const struct space *s, uint64_t cost);
+/* The cost from which on a checkpoint should be written: soon it would not fit. */
+uint64_t space_checkpoint_cost(const struct space *s);

@@ -26,6 +26,7 @@ struct store {
     uint64_t log_lsn;
     uint64_t used_bytes;
     struct space space;
+    uint64_t checkpoint_cost; /* of `space` */
     uint64_t resident_max_bytes;
     uint64_t seed;
     struct erasures erasures; /* owns; the checkpoint works on the first ones */
@@ -40,6 +41,12 @@ struct store {
     uint64_t erased_bytes;
 };
 
+static void store_set_space(struct store *s, const struct backing_info *info)
+{
+    s->space = info->space;
+    s->checkpoint_cost = space_checkpoint_cost(&s->space);
+}
+
 struct store *store_create(struct backing *backing, uint64_t resident_max_bytes, uint64_t seed)
 {
     struct store *s = must_calloc(1, sizeof *s);
@@ -50,7 +57,7 @@ struct store *store_create(struct backing *backing, uint64_t resident_max_bytes,
     s->active = memtable_create();
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
-    s->space = info.space;
+    store_set_space(s, &info);
     s->resident_max_bytes = resident_max_bytes;
     s->seed = seed;
     return s;
@@ -313,7 +320,8 @@ void store_checkpoint_done(struct store *s, enum status status)
 {
     must(s->frozen != NULL);
     if (status != STATUS_OK) {
-        s->space = s->backing->methods->info(s->backing).space;
+        const struct backing_info info = s->backing->methods->info(s->backing);
+        store_set_space(s, &info);
         return;
     }
     memtable_destroy(s->frozen);
@@ -323,7 +331,7 @@ void store_checkpoint_done(struct store *s, enum status status)
     must(info.log_lsn == s->frozen_lsn);
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
-    s->space = info.space;
+    store_set_space(s, &info);
     while (s->erased_bytes < s->erase_max_bytes && s->erasing_count > 0) {
         struct erasure *e = STAILQ_FIRST(&s->erasures);
         s->erasing_count--;
@@ -366,6 +374,11 @@ const struct space *store_space(const struct store *s)
 uint64_t store_space_cost(const struct store *s)
 {
     return memtable_cost(s, s->active) + memtable_cost(s, s->frozen);
+}
+
+bool store_wants_checkpoint(const struct store *s)
+{
+    return store_space_cost(s) >= s->checkpoint_cost;
 }
 
 enum status store_grow(struct store *s)

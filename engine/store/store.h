@@ -93,6 +93,8 @@ uint64_t store_erased_bytes(const struct store *s);
 const struct space *store_space(const struct store *s);
 /* What the checkpoints cost that are not written, the running one included (space_cost). */
 uint64_t store_space_cost(const struct store *s);
+/* Whether a checkpoint should be written soon, lest it not fit. */
+bool store_wants_checkpoint(const struct store *s);
 
 /* ---- snapshots: the backing as it was when the snapshot was opened ---- */
 
