@@ -14,12 +14,11 @@
  *   SETTLE-1  A replica of a deleted table is closed once the leaders of the table's groups have
  *             said that they owe nothing to other tables, and the catalog has noted that
  *             (`owes_nothing`). Of a group without a leader only one is not waited for that lost
- *             most of its replicas with their disks. A merge that the catalog has decided is done first: the catalog does not list the
- *             upper group any more.
+ *             most of its replicas with their disks. A merge that the catalog has decided is done
+ *             first: the catalog does not list the upper group any more.
  *
- * Nodes are watched too. A node with another generation than the catalog knows has lost its disk:
- * its replicas are replaced. */
-#include "engine/node/settling.h"
+ * Not here: nodes that have lost their disks (settling_nodes.c). */
+#include "engine/node/settling_internal.h"
 
 #include <stdlib.h>
 #include <xxhash.h>
@@ -36,13 +35,13 @@ enum {
     MEMBERS_MS = 5, /* while a group has more voters than it should: that slows its writes */
     MERGE_MS = 10,  /* while a partition serves nothing because of a merge */
     SPLIT_MS = 10,  /* after the leader has applied a split: most followers have applied it then */
-    NODES_MS = 50,
-    SLOTS = 16,           /* of a partition: one per member, then one per task of the group */
-    MEMBERS_SLOT = 7,     /* the group has the right members; of a deleted table: it owes nothing */
-    SPLIT_SLOT = 8,       /* it has split off the partitions that name it as their parent */
-    LEAVING_SLOT = 9,     /* the replica that was moved away is erased; begins once it is let go */
-    MERGE_SLOT = 10,      /* the group has thawed, or taken over the partition above */
-    MERGE_QUICK = 50,     /* so many attempts of a merge follow each other soon */
+    SLOTS = 16,     /* of a partition: one per member, then one per task of the group */
+    MEMBERS_SLOT = 7, /* the group has the right members; of a deleted table: it owes nothing */
+    SPLIT_SLOT = 8,   /* it has split off the partitions that name it as their parent */
+    LEAVING_SLOT = 9, /* the replica that was moved away is erased; begins once it is let go */
+    MERGE_SLOT = 10,  /* the group has thawed, or taken over the partition above */
+    MERGE_QUICK = 50, /* so many attempts of a merge follow each other soon */
+    OPEN_MS = 1000,   /* without a leader in a deleted table; then missing replicas are opened */
     NO_LEADER_MS = 10000, /* then a group in a deleted table is looked at: is a majority left? */
     ANSWER_MS = 2500,     /* after that a request may be outdated: a new call begins */
 };
@@ -57,7 +56,8 @@ struct settled {
     uint16_t asked;  /* a bit per slot: a call waits for an answer */
     uint32_t leader; /* the node that last answered for the group; 0: none yet */
     uint64_t hash;   /* of what the nodes were told */
-    struct instant leader_until; /* of a deleted table: so long a leader is waited for at least */
+    struct instant
+        heard_at;       /* of a deleted table: when a leader was heard, or the question began */
     bool cannot_absorb; /* of a deleted table: a leader could not take over the partition above */
     /* while the partition is being frozen */
     struct instant freeze_until;
@@ -173,7 +173,7 @@ static void settling_carry_over(struct settling_table *s, const struct settling_
             continue;
         k = same + 1;
         s->at[i].leader = old->at[same].leader;
-        s->at[i].leader_until = old->at[same].leader_until;
+        s->at[i].heard_at = old->at[same].heard_at;
         if (old->at[same].hash != s->at[i].hash)
             continue;
         s->at[i].done |= old->at[same].done;
@@ -215,7 +215,7 @@ static void settling_settle_table(struct settling *settling, uint32_t table_id,
     for (uint32_t i = 0; i < count; i++) {
         s->at[i].partition = partitions[i].id;
         s->at[i].hash = settling_hash_of(settling, status, &partitions[i]);
-        s->at[i].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
+        s->at[i].heard_at = settling->env->now;
         s->at[i].freeze_until = instant_add_ms(
             settling->env->now, config_merge(settling->env->config)->merge_freeze_ms);
     }
@@ -275,7 +275,7 @@ void settling_changed(struct settling *settling, const struct table *t)
 
 /* ---- proposing ---- */
 
-static void settling_propose_command(struct settling *settling, struct catalog_command *command)
+void settling_propose_command(struct settling *settling, struct catalog_command *command)
 {
     const struct operation o = {.from = FROM_SELF};
     command->spec.name = slice_of("-");
@@ -297,16 +297,6 @@ static void settling_propose_decision(struct settling *settling, enum catalog_op
     buffer_clear(&settling->env->scratch);
     decision_encode(&settling->env->scratch, d);
     command.decision = env_lend_scratch(settling->env);
-    settling_propose_command(settling, &command);
-}
-
-static void settling_propose(struct settling *settling, enum catalog_op op, uint32_t table_id,
-                             uint32_t node, uint32_t generation)
-{
-    struct catalog_command command = catalog_replica_command(settling->catalog, op);
-    command.table_id = table_id;
-    command.node = node;
-    command.generation = generation;
     settling_propose_command(settling, &command);
 }
 
@@ -595,17 +585,17 @@ static void settling_wait_for_leader(struct settling *settling, struct settling_
                                      const struct partition_info *partitions, uint32_t index)
 {
     const uint32_t slot = settling_is_done(s, index, MERGE_SLOT) ? MEMBERS_SLOT : MERGE_SLOT;
-    if (!s->asks_leaders || settling_is_done(s, index, slot) ||
-        instant_before(settling->env->now, s->at[index].leader_until))
+    const int64_t silent_ns = instant_since(settling->env->now, s->at[index].heard_at).ns;
+    if (!s->asks_leaders || settling_is_done(s, index, slot) || silent_ns < OPEN_MS * NS_PER_MS)
         return;
+    settling_open_again(settling, s, partitions, index);
     const bool cannot = slot == MERGE_SLOT && s->at[index].cannot_absorb;
-    if (!cannot && !settling_is_lost(settling, &partitions[index])) {
-        settling_open_again(settling, s, partitions, index);
+    if (silent_ns < NO_LEADER_MS * NS_PER_MS ||
+        (!cannot && !settling_is_lost(settling, &partitions[index])))
         return;
-    }
     PROBE("a group of a deleted table has no leader");
     s->at[index].done |= (uint16_t)(1U << slot);
-    s->at[index].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
+    s->at[index].heard_at = settling->env->now;
     s->missing--;
 }
 
@@ -713,7 +703,7 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
     must(settling_partitions_of(settling, s->table_id, &partitions) == s->count);
     if (s->asks_leaders &&
         (slot == MERGE_SLOT ? reply->code == REPLY_OK : reply->code == REPLY_OVERLOADED))
-        s->at[index].leader_until = instant_add_ms(settling->env->now, NO_LEADER_MS);
+        s->at[index].heard_at = settling->env->now;
     s->at[index].cannot_absorb |= slot == MERGE_SLOT && reply->code == REPLY_OVERLOADED;
     if (!s->asks_leaders && slot == MEMBERS_SLOT && reply->members.too_many_voters)
         s->send_at = instant_earlier(s->send_at, instant_add_ms(settling->env->now, MEMBERS_MS));
@@ -739,44 +729,6 @@ void settling_answered(struct settling *settling, const struct call_answer *answ
     if (slot == MEMBERS_SLOT || slot == LEAVING_SLOT || (s->asks_leaders && slot == MERGE_SLOT))
         s->send_at = settling->env->now; /* other slots waited for this one */
     settling_advance(settling, s);
-}
-
-/* ---- nodes ---- */
-
-/* Tells the catalog where its own replicas are, so that they can be moved like all others. */
-static void settling_propose_found(struct settling *settling)
-{
-    struct catalog_command command = catalog_replica_command(settling->catalog, CATALOG_FOUND);
-    buffer_clear(&settling->env->scratch);
-    partition_info_encode(&settling->env->scratch,
-                          &partitions_find(settling->partitions, CATALOG_GROUP)->info);
-    command.group = env_lend_scratch(settling->env);
-    settling_propose_command(settling, &command);
-}
-
-static void settling_replace_lost(struct settling *settling, const struct table *t)
-{
-    if (catalog_needs_replacing(settling->catalog->state, t))
-        settling_propose(settling, CATALOG_REPLACE, t->id, 0, 0);
-}
-
-static void settling_watch_nodes(struct settling *settling)
-{
-    for (uint32_t node = 1; node <= settling->env->node_count; node++) {
-        uint32_t generation = node == settling->env->id ? settling->identity->generation
-                                                        : settling->peers->nodes[node].generation;
-        if (generation == 0 || !peers_reach(settling->peers, node))
-            continue;
-        if (generation != catalog_generation(settling->catalog->state, node))
-            settling_propose(settling, CATALOG_NODE, 0, node, generation);
-    }
-    for (const struct table *t = NULL; (t = catalog_next(settling->catalog->state, t)) != NULL;)
-        settling_replace_lost(settling, t);
-    if (catalog_itself(settling->catalog->state) == NULL)
-        settling_propose_found(settling);
-    else
-        settling_replace_lost(settling, catalog_itself(settling->catalog->state));
-    settling->nodes_at = instant_add_ms(settling->env->now, NODES_MS);
 }
 
 /* ---- life and time ---- */
