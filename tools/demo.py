@@ -206,7 +206,7 @@ def watch_sides(screen, port, load):
 
 
 def sides(screen, weir, ports):
-    """Whether the divided table was throttled below what it paid for, and the shared one was not."""
+    """Whether the divided table was throttled below what was asked and paid for, and the shared one was not."""
     make_sides(ports[0])
     urls = [word for port in ports for word in ("--url", f"http://127.0.0.1:{port}")]
     workloads = [word for table in SIDES for word in (
@@ -232,7 +232,8 @@ def sides(screen, weir, ports):
           "The popular key's partition uses its quarter up; the other quarters lie idle.\n"
           "The shared table keeps its units in one place. Routers borrow tokens from\n"
           "there, for any partition, up to what one partition can serve.\n", flush=True)
-    return (admitted.get(DIVIDED, PAID) < 0.8 * PAID and
+    # What a partition saved up while the table was made helps it for a while: how much differs from machine to machine.
+    return (admitted.get(DIVIDED, PAID) < 0.95 * ASKED and
             admitted.get(SHARED, 0) >= 0.97 * ASKED)
 
 
