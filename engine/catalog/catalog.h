@@ -104,8 +104,8 @@ struct catalog_row {
 
 /* The generation of the node; 0: the node was never heard of. */
 uint32_t catalog_generation(const struct catalog *c, uint32_t node);
-/* Whether the member's node has lost its disk since: it has another generation. False for a node that
- * was never heard of. */
+/* Whether the member's node has lost its disk since: it has another generation. False for a node
+ * that was never heard of. */
 bool catalog_has_lost(const struct catalog *c, uint64_t member);
 /* Whether CATALOG_REPLACE would change the table. */
 bool catalog_needs_replacing(const struct catalog *c, const struct table *t);

@@ -80,7 +80,8 @@ static inline bool operation_is_owed(const struct operation *o)
  * PROPOSALS-1  While no segment of the log can be made, others leave the space of `owed_bytes`. */
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload);
 /* Whether the stored bytes may grow by so many, beside proposals_may_write. `largest`: bytes of the
- * largest value that is stored. If not, the operation was refused. What frees bytes is not refused: it uses the reserve (engine/store/space.h).
+ * largest value that is stored. If not, the operation was refused. What frees bytes is not refused:
+ * it uses the reserve (engine/store/space.h).
  * PROPOSALS-2  What is owed, and what does not grow the stored bytes, is not refused for the
  *              reserve. */
 bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown,

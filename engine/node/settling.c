@@ -13,8 +13,8 @@
  *
  *   SETTLE-1  A replica of a deleted table is closed once the leaders of the table's groups have
  *             said that they owe nothing to other tables, and the catalog has noted that
- *             (`owes_nothing`). Of a group without a leader only one is not waited for that lost
- *             most of its replicas with their disks. A merge that the catalog has decided is done
+ *             (`owes_nothing`). A group without a leader is waited for, unless it lost most of its
+ *             replicas with their disks. A merge that the catalog has decided is done
  *             first: the catalog does not list the upper group any more.
  *
  * Not here: nodes that have lost their disks (settling_nodes.c). */
@@ -563,8 +563,8 @@ static bool settling_is_lost(const struct settling *settling, const struct parti
     return left <= p->member_count / 2U;
 }
 
-/* A replica that was never opened, since its node slept while the table was new, may be the vote that
- * the group needs. Replicas of a child come with the split. */
+/* Opens what may be missing: a node that slept while the table was new has no replica, and the group
+ * may need its vote. Replicas of a child come with the split. */
 static void settling_open_again(struct settling *settling, const struct settling_table *s,
                                 const struct partition_info *partitions, uint32_t index)
 {
@@ -578,8 +578,8 @@ static void settling_open_again(struct settling *settling, const struct settling
     }
 }
 
-/* No leader was heard, and none will be. Or the leader cannot take over the partition above. A group
- * that may elect a leader once its nodes are back is waited for, however long: others need what it
+/* Goes on without a leader if none can be elected, or if the leader cannot take over the partition
+ * above. A group whose nodes may come back is waited for, however long: other tables need what it
  * has committed for them. */
 static void settling_wait_for_leader(struct settling *settling, struct settling_table *s,
                                      const struct partition_info *partitions, uint32_t index)

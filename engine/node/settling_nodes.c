@@ -1,5 +1,5 @@
-/* settling_nodes.c - the catalog's leader watches the nodes. A node with another generation than the
- * catalog knows has lost its disk: its replicas are replaced. */
+/* settling_nodes.c - the catalog's leader watches the nodes. A node with another generation than
+ * the catalog knows has lost its disk: its replicas are replaced. */
 #include "engine/node/settling_internal.h"
 
 enum {

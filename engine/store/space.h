@@ -51,8 +51,8 @@ uint64_t space_growth_max_bytes(const struct space *s);
 /* What a checkpoint of so many records costs at most, while it is written: their bytes, and for each
  * a page that is written anew or stays half empty. */
 uint64_t space_cost(const struct space *s, size_t records, size_t bytes);
-/* Whether the data may grow by so many bytes. `largest`: of the largest value among them. `cost`: of
- * everything before them that no checkpoint has written. */
+/* Whether the data may grow by so many bytes. `largest`: the bytes of the largest value among them.
+ * `cost`: of everything before them that no checkpoint has written. */
 enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes,
                                     size_t largest);
 /* The same for what need not grow the data. */

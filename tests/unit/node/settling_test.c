@@ -8,7 +8,7 @@
 enum {
     SOME_MS = 700, /* a request that is due is sent meanwhile; less than a freeze may last */
     LONG_MS = 3000,
-    NO_LEADER_MS = 11000 /* then a group of a deleted table is looked at */
+    LEADERLESS_MS = 11000 /* then a group of a deleted table is looked at */
 };
 
 /* ---- splits ---- */
@@ -178,8 +178,8 @@ TEST(no_replica_of_a_deleted_table_is_closed_before_its_leader_owes_nothing)
     leader_close(&s);
 }
 
-/* The group may have committed something for other tables. Its nodes may come back. A replica that was
- * never opened may be the vote that they need. */
+/* The group may have committed something for other tables, and its nodes may come back. They may need
+ * the vote of a replica that was never opened. */
 TEST(a_deleted_table_waits_for_a_leader_and_opens_replicas_that_may_be_missing)
 {
     struct catalog_leader s;
@@ -188,7 +188,7 @@ TEST(a_deleted_table_waits_for_a_leader_and_opens_replicas_that_may_be_missing)
     leader_hold(&s, REQUEST_PARTITION_CLOSE, 0, 0);
     lone_table_op(&s.w, REQUEST_TABLE_DELETE, 0, 0);
     const uint32_t times = leader_times(&s, REQUEST_PARTITION_OPEN, id, LEADER_FIRST);
-    leader_pass(&s, NO_LEADER_MS);
+    leader_pass(&s, LEADERLESS_MS);
     assert_false(leader_table(&s, "t")->owes_nothing);
     for (uint32_t node = LEADER_FIRST; node <= LEADER_NODES; node++)
         assert_true(leader_times(&s, REQUEST_PARTITION_OPEN, id, node) > times);
@@ -206,10 +206,10 @@ TEST(a_deleted_table_does_not_wait_for_a_group_that_lost_most_of_its_disks)
     leader_hold(&s, REQUEST_PARTITION_CLOSE, 0, 0);
     lone_table_op(&s.w, REQUEST_TABLE_DELETE, 0, 0);
     s.nodes[LEADER_FIRST].lost++;
-    leader_pass(&s, NO_LEADER_MS);
+    leader_pass(&s, LEADERLESS_MS);
     assert_false(leader_table(&s, "t")->owes_nothing);
     s.nodes[LEADER_FIRST + 1].lost++;
-    leader_pass(&s, NO_LEADER_MS);
+    leader_pass(&s, LEADERLESS_MS);
     assert_true(leader_table(&s, "t")->owes_nothing);
     leader_close(&s);
 }
