@@ -57,3 +57,8 @@ static inline struct instant instant_earlier(struct instant a, struct instant b)
 {
     return a.ns < b.ns ? a : b;
 }
+
+static inline struct instant instant_later(struct instant a, struct instant b)
+{
+    return a.ns < b.ns ? b : a;
+}

@@ -38,6 +38,7 @@ void audit_step(struct limit_client *c, enum limit_audit audit, uint32_t looked)
     l->fair = true;
     l->fair_rounds = 0;
     l->until = instant_add(limits_now(l), audit_time(l, audit));
+    l->unanswered = 0;
     c->work = LIMIT_IDLE;
 }
 
@@ -46,6 +47,16 @@ void audit_late(struct limit_client *c, const char *what, struct slice body)
     struct limits *l = c->all;
     l->pause_ns = limits_pause(&l->tries);
     if (!instant_before(limits_now(l), l->until))
+        limits_wrong(l, what, body);
+}
+
+void audit_unanswered(struct limit_client *c, const char *what, struct slice body)
+{
+    struct limits *l = c->all;
+    if (l->unanswered++ == 0)
+        l->answer_until = instant_add(limits_now(l), audit_time(l, c->audit));
+    l->pause_ns = limits_pause(&l->tries);
+    if (!instant_before(limits_now(l), l->answer_until))
         limits_wrong(l, what, body);
 }
 
@@ -175,9 +186,10 @@ bool audit_counted(struct limit_client *c, int status, struct slice body)
 {
     struct limits *l = c->all;
     if (status != 200) {
-        audit_late(c, "the items cannot be read", body);
+        audit_unanswered(c, "the items cannot be read", body);
         return false;
     }
+    l->unanswered = 0;
     if (!limit_page_read(body, item_add, l, &l->next)) {
         limits_wrong(l, "the answer to a Scan cannot be read", body);
         return false;

@@ -114,9 +114,11 @@ struct limits {
     struct buffer wrong; /* empty: nothing */
     /* of the last look */
     struct instant until; /* the step must be over */
-    int64_t pause_ns;     /* before the next request */
-    uint32_t tries;       /* in vain */
-    uint32_t looked;      /* buckets, or groups, that the step is done with */
+    uint32_t unanswered;  /* requests without an answer, one after the other */
+    struct instant answer_until;
+    int64_t pause_ns; /* before the next request */
+    uint32_t tries;   /* in vain */
+    uint32_t looked;  /* buckets, or groups, that the step is done with */
     struct limit_items items[LIMIT_BUCKETS];
     struct buffer next; /* the Scan of the next page; empty: the first, or there is none */
     uint32_t tried;     /* requests of the step */
@@ -159,6 +161,9 @@ void audit_answered(struct limit_client *c, int status, struct slice body);
 void audit_step(struct limit_client *c, enum limit_audit audit, uint32_t looked);
 /* The step has not come further. Wrong, if its time is over. */
 void audit_late(struct limit_client *c, const char *what, struct slice body);
+/* The same for what was not answered: some answer must come in the time that a step has. A step whose requests are
+ * answered may be repeated for longer. */
+void audit_unanswered(struct limit_client *c, const char *what, struct slice body);
 /* Writes the request that reads the items, or the next page of them. */
 void audit_write_count(struct limit_client *c);
 /* True: all items are read. */

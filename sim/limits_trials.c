@@ -146,9 +146,10 @@ static void grow_answered(struct limit_client *c, int status, struct slice body)
 {
     struct limits *l = c->all;
     if (status == HTTP_CLIENT_CUT || status == HTTP_CLIENT_NOT_SENT) {
-        audit_late(c, "a router cannot be asked whether a bucket has grown", body);
+        audit_unanswered(c, "a router cannot be asked whether a bucket has grown", body);
         return; /* the same again */
     }
+    l->unanswered = 0;
     const uint32_t at = l->tried++ % ROUND_REQUESTS;
     l->pause_ns = SHORT_PAUSE_MS * NS_PER_MS;
     if (at <= ROUND_PRESS)

@@ -138,6 +138,11 @@ bool checkpoints_ended(struct checkpoints *checkpoints, enum status status)
     must(checkpoints->running);
     env_note(env, NODE_TRACE_CHECKPOINT_ENDED, status, (int64_t)store_log_lsn(env->store));
     checkpoints->running = false;
+    if (status != STATUS_OK && status != STATUS_FULL) {
+        env_stop(env, EIO);
+        return false;
+    }
+    store_checkpoint_done(env->store, status);
     if (status == STATUS_FULL && store_grow(env->store) == STATUS_OK) {
         checkpoints->running = true;
         env_push(env, NODE_CHECKPOINT);
@@ -148,12 +153,7 @@ bool checkpoints_ended(struct checkpoints *checkpoints, enum status status)
         checkpoints->retry_at = instant_add_ms(env->now, RETRY_MS);
         return false;
     }
-    if (status != STATUS_OK) {
-        env_stop(env, EIO);
-        return false;
-    }
     struct slice erased;
-    store_checkpoint_done(env->store, status);
     while (store_next_erased(env->store, &erased)) {
         rows_erased(env, erased);
         checkpoints_pace_next_ranges(checkpoints);

@@ -199,6 +199,17 @@ static void move_abort(struct shard_moves *moves, struct item_move *m, enum repl
     move_end(moves, m, code, text);
 }
 
+/* Nobody but this node decides, so its own patience counts, not transaction_decide_ms, in which a slow disk
+ * may not get to the decision (MOVE-5). */
+static void move_hold(struct shard_moves *moves, const struct item_move *m)
+{
+    const struct slice key = buffer_slice(&m->key);
+    const struct partition *p = moves_partition(moves, m->partition, key);
+    struct record *r = p != NULL ? transactions_record_of(p, key, m->id) : NULL;
+    if (r != NULL)
+        r->held_until = instant_add_ms(moves->env->now, 2 * PATIENCE_MS);
+}
+
 /* The item is locked, so it stays as it is. */
 static void move_put(struct shard_moves *moves, struct item_move *m)
 {
@@ -233,6 +244,7 @@ static void move_put(struct shard_moves *moves, struct item_move *m)
         shard_fold(map, item, &moves->env->lent, &request.write.item, &request.write.update);
     }
     m->step = SHARD_PUTTING;
+    move_hold(moves, m);
     move_call(moves, m, &options, &request);
     buffer_deinit(&part);
 }

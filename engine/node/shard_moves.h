@@ -25,6 +25,8 @@
  *           a time, SHARD_PIECE_MOVES of a piece.
  *   MOVE-4  The answer to a piece names a place before which no item is left that is not at home, no lock
  *           on one, and no record of a move that is not done.
+ *   MOVE-5  While this node drives a move, its leader does not give the move up for its age: a move
+ *           ends on disks that need longer than transaction_decide_ms for its steps.
  *
  * A move's transaction has an id of 32 bits of the node's generation, which no other life of its directory
  * and no other node has, and 96 random bits. Those of routers have 128 random bits. It has no token. */

@@ -78,10 +78,11 @@ struct record {
     bool changing; /* an entry that changes it is proposed */
     bool ends;     /* is to be forgotten in this turn */
     struct instant since;
-    struct instant again_at; /* when to tell the parts again */
-    uint64_t told[2];        /* bit i: other part i has been told, and has answered */
-    uint64_t telling[2];     /* is being told */
-    size_t log_bytes;        /* room that it has in the log */
+    struct instant held_until; /* this node is about to decide it: it is not given up before */
+    struct instant again_at;   /* when to tell the parts again */
+    uint64_t told[2];          /* bit i: other part i has been told, and has answered */
+    uint64_t telling[2];       /* is being told */
+    size_t log_bytes;          /* room that it has in the log */
 };
 
 struct transactions {

@@ -201,6 +201,12 @@ static void record_give_up(struct transactions *transactions, const struct parti
     r->since = instant_add_ms(transactions->env->now, PATIENCE_MS - decide_ms(transactions));
 }
 
+static struct instant record_given_up_at(const struct transactions *transactions,
+                                         const struct record *r)
+{
+    return instant_later(instant_add_ms(r->since, decide_ms(transactions)), r->held_until);
+}
+
 /* Whether the record has served its purpose. Sets when to look again. */
 static bool record_turn(struct transactions *transactions, const struct partition *p,
                         struct lock_table *t, struct record *r)
@@ -208,10 +214,9 @@ static bool record_turn(struct transactions *transactions, const struct partitio
     if (!r->applied || r->changing)
         return false;
     if (r->row.state == TRANSACTION_PENDING) {
-        if (!instant_before(transactions->env->now,
-                            instant_add_ms(r->since, decide_ms(transactions))))
+        if (!instant_before(transactions->env->now, record_given_up_at(transactions, r)))
             record_give_up(transactions, p, r);
-        lock_table_wake(transactions, t, instant_add_ms(r->since, decide_ms(transactions)));
+        lock_table_wake(transactions, t, record_given_up_at(transactions, r));
         return false;
     }
     const bool all = record_tell(transactions, t, r);

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/queue.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ static const char meta_log_lsn[] = "log_lsn";
 
 /* A read transaction and a position in it. */
 struct backing_snapshot {
+    LIST_ENTRY(backing_snapshot) place;
     MDB_txn *txn;
     MDB_cursor *cursor;
     MDB_dbi items;
@@ -42,7 +44,9 @@ struct lmdb {
     struct space space; /* the writer's, until the write has ended */
     pthread_rwlock_t lock;
     struct backing_snapshot now; /* the owner reads it; refresh renews it */
-    struct buffer scratch;       /* the writer's: the bucket that is being rewritten */
+    pthread_mutex_t snapshots_lock;
+    LIST_HEAD(, backing_snapshot) snapshots; /* the open ones */
+    struct buffer scratch;                   /* the writer's: the bucket that is being rewritten */
 };
 
 static struct lmdb *lmdb_of(struct backing *b)
@@ -246,18 +250,26 @@ static enum status lmdb_snapshot_seek(struct backing *b, struct backing_snapshot
 
 static enum status lmdb_snapshot_open(struct backing *b, struct backing_snapshot **out)
 {
+    struct lmdb *l = lmdb_of(b);
     struct backing_snapshot *s = must_calloc(1, sizeof *s);
-    enum status status = snapshot_begin(lmdb_of(b), s);
-    if (status == STATUS_OK)
-        *out = s;
-    else
+    enum status status = snapshot_begin(l, s);
+    if (status != STATUS_OK) {
         free(s);
-    return status;
+        return status;
+    }
+    pthread_mutex_lock(&l->snapshots_lock);
+    LIST_INSERT_HEAD(&l->snapshots, s, place);
+    pthread_mutex_unlock(&l->snapshots_lock);
+    *out = s;
+    return STATUS_OK;
 }
 
 static void lmdb_snapshot_close(struct backing *b, struct backing_snapshot *s)
 {
-    (void)b;
+    struct lmdb *l = lmdb_of(b);
+    pthread_mutex_lock(&l->snapshots_lock);
+    LIST_REMOVE(s, place);
+    pthread_mutex_unlock(&l->snapshots_lock);
     mdb_cursor_close(s->cursor);
     mdb_txn_abort(s->txn);
     free(s);
@@ -391,7 +403,31 @@ static void space_add_free(struct space *s, MDB_val v, uint64_t page_bytes)
     }
 }
 
-static void space_count_free(struct lmdb *l, uint64_t page_bytes)
+/* The next write may use what transactions before this one have freed. What the last one has freed is still
+ * in the snapshot from which LMDB could recover, and what a later one than an open snapshot has freed is
+ * in that snapshot. */
+static size_t usable_before(struct lmdb *l, size_t last)
+{
+    struct backing_snapshot *s;
+    pthread_mutex_lock(&l->snapshots_lock);
+    LIST_FOREACH (s, &l->snapshots, place) {
+        const size_t id = mdb_txn_id(s->txn);
+        last = id < last ? id : last;
+    }
+    pthread_mutex_unlock(&l->snapshots_lock);
+    return last;
+}
+
+/* The key of a record of the free list: the transaction that has freed the pages. */
+static size_t freed_by(MDB_val k)
+{
+    size_t id = SIZE_MAX;
+    if (k.mv_size == sizeof id)
+        memcpy(&id, k.mv_data, sizeof id);
+    return id;
+}
+
+static void space_count_free(struct lmdb *l, uint64_t page_bytes, size_t last)
 {
     static const MDB_dbi free_list = 0; /* LMDB's own database */
     MDB_txn *txn;
@@ -399,8 +435,9 @@ static void space_count_free(struct lmdb *l, uint64_t page_bytes)
     if (mdb_txn_begin(l->env, NULL, MDB_RDONLY, &txn) != 0)
         return;
     if (mdb_cursor_open(txn, free_list, &cursor) == 0) {
+        const size_t before = usable_before(l, last);
         MDB_val k, v;
-        while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0)
+        while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0 && freed_by(k) < before)
             space_add_free(&l->space, v, page_bytes);
         mdb_cursor_close(cursor);
     }
@@ -417,21 +454,53 @@ static uint64_t disk_free_bytes(const struct lmdb *l)
     return (uint64_t)info.f_bavail * info.f_frsize / l->disk_sharers;
 }
 
-static void lmdb_measure_space(struct lmdb *l)
+/* Writes next to nothing: what the last write has freed may be used from then on. It would only take pages
+ * while a snapshot keeps what was freed. */
+static void lmdb_turn_over(struct lmdb *l)
 {
-    MDB_envinfo env;
-    MDB_stat stat;
+    MDB_txn *txn;
+    MDB_val k = val_of(slice_of(meta_log_lsn)), v;
+    pthread_mutex_lock(&l->snapshots_lock);
+    const bool kept = !LIST_EMPTY(&l->snapshots);
+    pthread_mutex_unlock(&l->snapshots_lock);
+    if (kept || mdb_txn_begin(l->env, NULL, 0, &txn) != 0)
+        return;
+    uint64_t lsn;
+    if (mdb_get(txn, l->meta, &k, &v) == 0 && v.mv_size == sizeof lsn) {
+        memcpy(&lsn, v.mv_data, sizeof lsn);
+        v.mv_data = &lsn;
+        if (mdb_put(txn, l->meta, &k, &v, 0) == 0) {
+            mdb_txn_commit(txn);
+            return;
+        }
+    }
+    mdb_txn_abort(txn);
+}
+
+static void lmdb_measure_totals(struct lmdb *l, MDB_envinfo *env, uint64_t page_bytes)
+{
     const uint64_t disk = disk_free_bytes(l);
-    must(mdb_env_info(l->env, &env) == 0);
-    must(mdb_env_stat(l->env, &stat) == 0);
-    const uint64_t file = (env.me_last_pgno + 1) * stat.ms_psize;
+    must(mdb_env_info(l->env, env) == 0);
+    const uint64_t file = (env->me_last_pgno + 1) * page_bytes;
     l->space = (struct space){.total_bytes = l->map_max_bytes, .file_bytes = file};
     if (disk < l->map_max_bytes && file + disk < l->map_max_bytes) {
         l->space.disk_bound = true;
         l->space.total_bytes = file + disk;
     }
-    if (space_is_scarce(&l->space))
-        space_count_free(l, stat.ms_psize);
+}
+
+/* After a write, or an attempt. */
+static void lmdb_measure_space(struct lmdb *l)
+{
+    MDB_envinfo env;
+    MDB_stat stat;
+    must(mdb_env_stat(l->env, &stat) == 0);
+    lmdb_measure_totals(l, &env, stat.ms_psize);
+    if (!space_is_scarce(&l->space))
+        return;
+    lmdb_turn_over(l);
+    lmdb_measure_totals(l, &env, stat.ms_psize);
+    space_count_free(l, stat.ms_psize, env.me_last_txnid);
 }
 
 static enum status lmdb_write_batch(struct backing *b, const struct backing_batch *batch,
@@ -448,8 +517,10 @@ static enum status lmdb_write_batch(struct backing *b, const struct backing_batc
     else
         error = mdb_txn_commit(txn);
     l->map_full = error == MDB_MAP_FULL;
+    const enum status status =
+        error == EIO && disk_is_full(l) ? STATUS_FULL : lmdb_status_of(error);
     lmdb_measure_space(l);
-    return error == EIO && disk_is_full(l) ? STATUS_FULL : lmdb_status_of(error);
+    return status;
 }
 
 /* Tries whether there is address space for the map: LMDB cannot go on without its map. */
@@ -539,6 +610,7 @@ static void close_lmdb(struct backing *b)
         mdb_txn_abort(l->now.txn);
     mdb_env_close(l->env);
     pthread_rwlock_destroy(&l->lock);
+    pthread_mutex_destroy(&l->snapshots_lock);
     buffer_deinit(&l->scratch);
     free(l);
 }
@@ -591,6 +663,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
     l->map_max_bytes = options->map_max_bytes;
     l->disk_sharers = options->disk_sharers;
     pthread_rwlock_init(&l->lock, NULL);
+    pthread_mutex_init(&l->snapshots_lock, NULL);
     int error = mdb_env_create(&l->env);
     must(error == 0);
     must(mdb_env_set_maxdbs(l->env, 2) == 0);

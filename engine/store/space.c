@@ -72,11 +72,12 @@ static uint64_t space_growth_left(const struct space *s, uint64_t pages)
     return space_left(space_growth_max_bytes(s), space_left(s->file_bytes, usable));
 }
 
-/* The bytes that a checkpoint may use: the pages that it replaces become free two checkpoints
- * later. */
-static uint64_t space_change_left(const struct space *s)
+/* The bytes that a checkpoint may use for values of so many pages: as much is left for the next one,
+ * which cannot use what this one replaces. */
+static uint64_t space_change_left(const struct space *s, uint64_t pages)
 {
-    return space_left(s->total_bytes, space_used_bytes(s)) / 2;
+    const uint64_t usable = space_usable_bytes(s, pages);
+    return space_left(s->total_bytes, space_left(s->file_bytes, usable)) / 2;
 }
 
 uint64_t space_cost(const struct space *s, size_t records, size_t bytes)
@@ -101,7 +102,7 @@ enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t
 {
     if (s->total_bytes == 0)
         return SPACE_THERE;
-    const uint64_t left = space_change_left(s);
+    const uint64_t left = space_change_left(s, space_pages_of(bytes));
     const uint64_t wanted = space_cost(s, CHECKPOINT_PAGES, bytes);
     if (cost + wanted <= left)
         return SPACE_THERE;
@@ -110,7 +111,7 @@ enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t
 
 uint64_t space_checkpoint_cost(const struct space *s)
 {
-    const uint64_t growth = space_growth_left(s, 1), change = space_change_left(s);
+    const uint64_t growth = space_growth_left(s, 1), change = space_change_left(s, 1);
     const uint64_t step = s->total_bytes / STEP_PART;
     const uint64_t left = growth >= step ? growth : change;
     return s->total_bytes == 0 ? UINT64_MAX : left / SOON_PART + 1;

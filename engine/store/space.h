@@ -5,7 +5,8 @@
  * checkpoints, the catalog and Raft use it: so a full node gets empty again by requests, without a
  * restart.
  * A large value needs pages that lie side by side. Free pages count for it only as far as they do.
- * A checkpoint writes pages anew before it frees the old ones: its cost is reckoned, too.
+ * A checkpoint writes pages anew before it frees the old ones: its cost is reckoned, too. What one checkpoint
+ * frees can be used by the one after the next: until then it counts as used.
  *
  * Invariants
  *   SPACE-1  What grows is refused while less than the reserve is free.
@@ -24,9 +25,10 @@ enum {
 
 /* As it was after the last checkpoint. All zero: not known, and everything is allowed. */
 struct space {
-    uint64_t total_bytes;         /* the backing can get as large */
-    uint64_t file_bytes;          /* its size now, free pages included */
-    uint64_t free_bytes;          /* of its free pages; 0 while half of the total was never used */
+    uint64_t total_bytes; /* the backing can get as large */
+    uint64_t file_bytes;  /* its size now, free pages included */
+    uint64_t
+        free_bytes; /* of pages that the next checkpoint may use; 0 while half of the total was never used */
     bool disk_bound;              /* the disk bounds the total, and not map_max_bytes */
     uint32_t runs[SPACE_RUN_MAX]; /* of free pages that lie side by side, by their number */
     uint64_t long_runs;           /* runs of SPACE_RUN_MAX pages and more */

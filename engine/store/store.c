@@ -319,15 +319,14 @@ enum status store_checkpoint_write(struct store *s)
 void store_checkpoint_done(struct store *s, enum status status)
 {
     must(s->frozen != NULL);
+    must(s->backing->methods->refresh(s->backing) == STATUS_OK);
+    const struct backing_info info = s->backing->methods->info(s->backing);
     if (status != STATUS_OK) {
-        const struct backing_info info = s->backing->methods->info(s->backing);
         store_set_space(s, &info);
         return;
     }
     memtable_destroy(s->frozen);
     s->frozen = NULL;
-    must(s->backing->methods->refresh(s->backing) == STATUS_OK);
-    struct backing_info info = s->backing->methods->info(s->backing);
     must(info.log_lsn == s->frozen_lsn);
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;

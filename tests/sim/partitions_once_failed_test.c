@@ -150,3 +150,18 @@ TEST(snapshots_that_once_found_no_space_pass)
     (void)state;
     assert_passes(o);
 }
+
+/* 87000626: moves of items took longer than transaction_decide_ms, and were given up again and again.
+ * 87000747: the look at limits took a repeated step for one without an answer. */
+TEST(waits_that_once_failed_pass)
+{
+    static const uint64_t SEEDS[] = {87000626, 87000747};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(SEEDS); i++) {
+        const struct sim_options o = {.seed = SEEDS[i],
+                                      .faults = SIM_FAULTS_ALL,
+                                      .extras = SIM_EXTRAS_ALL,
+                                      .length_ms = 1000};
+        assert_passes(o);
+    }
+}

@@ -577,3 +577,111 @@ TEST_WITH(a_full_map_is_emptied_by_deletions_and_filled_again, temporary_setup, 
     store_destroy(s);
     map_max = 1 << 24;
 }
+
+/* What the pages of a full map are used for, while snapshots come and go. */
+struct full_map {
+    struct store *store;
+    struct backing_snapshot *snapshot; /* NULL: none */
+    uint64_t lsn;
+    size_t size[400]; /* of the values; 0: there is none */
+};
+
+static void full_map_write(struct full_map *m)
+{
+    write_within_map(m->store, ++m->lsn);
+}
+
+static void full_map_step(struct full_map *m, struct prng *p)
+{
+    static const uint8_t bytes[100000] = {7};
+    static const size_t SIZES[] = {100, 3000, 20000, 100000};
+    uint8_t key[6];
+    const uint32_t at = (uint32_t)prng_below(p, COUNT_OF(m->size));
+    size_t size = prng_below(p, 5) == 0 ? 0 : SIZES[prng_below(p, COUNT_OF(SIZES))];
+    if (space_for_change(store_space(m->store), store_space_cost(m->store), size + 100) !=
+        SPACE_THERE)
+        size = 0;
+    if (size > m->size[at] && !may_grow(m->store, size))
+        size = 0;
+    if (space_for_change(store_space(m->store), store_space_cost(m->store), 100) == SPACE_THERE) {
+        m->size[at] = size;
+        store_put(m->store, numbered(key, 1, at), slice_make(size > 0 ? bytes : NULL, size));
+    }
+    if (store_wants_checkpoint(m->store) ||
+        (prng_below(p, 100) == 0 && store_space_cost(m->store) > 0))
+        full_map_write(m);
+    if (prng_below(p, 200) > 0)
+        return;
+    if (m->snapshot != NULL)
+        store_snapshot_close(m->store, m->snapshot);
+    m->snapshot = NULL;
+    if (prng_below(p, 2) == 0)
+        assert_int_equal(store_snapshot_open(m->store, &m->snapshot), STATUS_OK);
+}
+
+/* SPACE-2: what was allowed has space. */
+static void no_checkpoint_finds_a_full_map(struct prng *p)
+{
+    struct full_map m = {.store = open_store(UINT64_MAX)};
+    m.lsn = store_log_lsn(m.store);
+    uint32_t left = 0;
+    uint8_t key[6];
+    for (uint32_t i = 0; i < COUNT_OF(m.size); i++) /* of the run before */
+        store_put(m.store, numbered(key, 1, i), slice_make(NULL, 0));
+    full_map_write(&m);
+    for (int i = 0; i < 3000; i++)
+        full_map_step(&m, p);
+    if (m.snapshot != NULL)
+        store_snapshot_close(m.store, m.snapshot);
+    full_map_write(&m);
+    for (uint32_t i = 0; i < COUNT_OF(m.size); i++) {
+        struct slice value;
+        left += m.size[i] > 0;
+        assert_int_equal(store_get(m.store, numbered(key, 1, i), true, &value),
+                         m.size[i] > 0 ? STATUS_OK : STATUS_NOT_FOUND);
+    }
+    assert_true(left > 0);
+    store_destroy(m.store);
+}
+
+TEST_WITH(what_was_allowed_has_space_in_a_full_map, temporary_setup, temporary_teardown)
+{
+    directory = *state;
+    map_max = 16 << 20;
+    check_seeds(5, no_checkpoint_finds_a_full_map);
+    map_max = 1 << 24;
+}
+
+/* Half of a full map is deleted, and put again without a question, as a follower does. A snapshot has what
+ * was deleted, too. */
+TEST_WITH(what_a_checkpoint_has_freed_is_used_by_the_next_one, temporary_setup, temporary_teardown)
+{
+    static const uint8_t bytes[100000] = {7};
+    uint8_t key[6];
+    uint64_t lsn = 0;
+    directory = *state;
+    map_max = 16 << 20;
+    struct store *s = open_store(UINT64_MAX);
+    const uint32_t count = fill_map(s, 1, sizeof bytes, &lsn);
+    for (int i = 0; i < 4; i++) {
+        struct backing_snapshot *snapshot = NULL;
+        if (i % 2 == 1)
+            assert_int_equal(store_snapshot_open(s, &snapshot), STATUS_OK);
+        for (uint32_t at = 0; at < count / 2; at++)
+            store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
+        write_within_map(s, ++lsn);
+        for (uint32_t at = 0; at < count / 2; at++)
+            store_put(s, numbered(key, 1, at), slice_make(bytes, sizeof bytes));
+        store_freeze(s, ++lsn, 0);
+        for (int tries = 0; snapshot != NULL && tries < 2; tries++) {
+            assert_int_equal(store_checkpoint_write(s), STATUS_FULL);
+            store_checkpoint_done(s, STATUS_FULL);
+            if (tries == 0)
+                store_snapshot_close(s, snapshot);
+        }
+        assert_int_equal(store_checkpoint_write(s), STATUS_OK);
+        store_checkpoint_done(s, STATUS_OK);
+    }
+    store_destroy(s);
+    map_max = 1 << 24;
+}

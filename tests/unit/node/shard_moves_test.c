@@ -59,6 +59,33 @@ TEST(who_needs_the_same_item_shares_its_move)
     shards_close(&s);
 }
 
+/* MOVE-5 */
+TEST(a_move_ends_on_a_disk_that_is_slower_than_the_time_to_decide)
+{
+    struct shards_scene s;
+    (void)state;
+    shards_open(&s);
+    shards_salt(&s, 0, VERSION);
+    const uint32_t name = shards_mover(&s, SHARDS);
+    assert_int_equal(shards_put(&s, name, 0, OLD), REPLY_OK);
+    assert_int_equal(shards_move(&s, name, 0, SHARDS), REPLY_OVERLOADED); /* no map yet */
+    shards_pass(&s, 10);
+    lone_set(&s.w, "transaction_decide_ms", "10");
+    struct request r = shards_moving(&s, name, 0, SHARDS);
+    lone_ask(&s.w, &r);
+    while (s.w.answer_count == 0) {
+        if (!lone_write_begin(&s.w)) {
+            lone_pass(&s.w, 1);
+            continue;
+        }
+        lone_pass(&s.w, 25);
+        lone_write_end(&s.w, 0);
+    }
+    assert_int_equal(s.w.answers[0].code, REPLY_OK);
+    assert_int_equal(shards_places(&s, name), 1);
+    shards_close(&s);
+}
+
 /* After each write of the log. Whatever was done by then, the item is at one place, and goes home. */
 TEST(a_crash_at_any_step_leaves_the_item_at_one_place)
 {
