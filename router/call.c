@@ -7,6 +7,7 @@
 #include "engine/catalog/key_text.h"
 #include "engine/message/request_traits.h"
 #include "router/operations/operation.h"
+#include "router/operations/reading.h"
 #include "router/sharding/at_home.h"
 
 /* ---- memory ---- */
@@ -97,9 +98,11 @@ void call_reap(struct router *r, bool all)
 
 void call_account(struct call *c)
 {
+    const size_t text = c->reading != NULL ? c->reading->text.capacity : 0;
     if (!c->ended)
         router_account(c->router, &c->accounted,
-                       c->arena.used_bytes + c->bytes.capacity + c->body.capacity + c->parts.size);
+                       text + c->arena.used_bytes + c->bytes.capacity + c->body.capacity +
+                           c->parts.size);
 }
 
 /* ---- life ---- */
@@ -119,6 +122,7 @@ void call_end(struct call *c)
     if (c->rests)
         TAILQ_REMOVE(&r->resting, c, resting);
     c->rests = false;
+    reading_end(c);
     if (c->operation->end != NULL)
         c->operation->end(c);
     if (c->client != NULL)
@@ -235,7 +239,7 @@ static bool call_step(struct call *c)
     if (!c->ready) {
         if (c->operation->ready != NULL && !c->operation->ready(c))
             return false;
-        c->ready = c->routes_pending == 0;
+        c->ready = c->routes_pending == 0 && !c->rests;
         return true;
     }
     if (c->operation->finish != NULL && !c->operation->finish(c))
@@ -282,7 +286,12 @@ void call_go_on(struct router *r)
         return;
     TAILQ_REMOVE(&r->resting, c, resting);
     c->rests = false;
-    call_advance(c);
+    if (c->reading != NULL)
+        reading_go_on(c);
+    else if (!c->ready && !call_step(c)) /* some requests were sent, others were not */
+        call_fail(c);
+    else
+        call_advance(c);
 }
 
 void call_begin(struct call *c, const struct json_value members[])
@@ -292,6 +301,8 @@ void call_begin(struct call *c, const struct json_value members[])
         call_fail(c);
         return;
     }
+    if (!c->rests)
+        reading_end(c);
     call_account(c);
     call_advance(c);
 }

@@ -3,7 +3,8 @@
  * Invariants:
  *   CALL-1  a call that ended holds no timer, no reply slot, no table and no place in a queue. Its
  *           memory stays until call_reap: a node may answer while it still reads a lent request.
- *   CALL-2  in a turn of the loop a call writes an answer of CALL_TURN_JSON bytes, and one item more.
+ *   CALL-2  in a turn of the loop a call writes an answer of CALL_TURN_JSON bytes, and one item more. A large
+ *           request is read in turns, too (operations/reading.h).
  * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
 #pragma once
 
@@ -14,6 +15,7 @@
 struct client;
 struct item_plan;
 struct operation;
+struct reading;
 struct subrequest;
 
 enum {
@@ -38,14 +40,15 @@ struct call {
     struct client *client; /* borrows; NULL: the client is gone, or the router asks itself */
     bool own;              /* the router asks itself */
     const struct operation *operation;
-    struct arena arena;     /* owns; all that needs no buffer */
-    struct buffer bytes;    /* owns; items and keys; complete before the first subrequest is made */
-    uint64_t bytes_number;  /* call_bytes_number; 0: not computed yet */
-    struct buffer body;     /* owns; the answer, behind `parts` */
-    struct parts parts;     /* owns; the first parts of a large answer */
-    void *state;            /* of the operation; from the arena */
-    struct item_plan *plan; /* of an operation on items by their keys; from the arena */
-    struct slice table_arn; /* the ARN that the client gave as the name of its one table */
+    struct arena arena;    /* owns; all that needs no buffer */
+    struct buffer bytes;   /* owns; items and keys; complete before the first subrequest is made */
+    uint64_t bytes_number; /* call_bytes_number; 0: not computed yet */
+    struct buffer body;    /* owns; the answer, behind `parts` */
+    struct parts parts;    /* owns; the first parts of a large answer */
+    struct reading *reading; /* owns; NULL: the request has been read */
+    void *state;             /* of the operation; from the arena */
+    struct item_plan *plan;  /* of an operation on items by their keys; from the arena */
+    struct slice table_arn;  /* the ARN that the client gave as the name of its one table */
     enum return_consumed consumed;
     int64_t consumed_mcu; /* by all subrequests so far */
     struct instant begun;
@@ -72,11 +75,12 @@ struct call {
 struct call *call_create(struct router *r, struct client *c, const struct operation *o);
 /* One that the router asks itself: nobody gets the answer. */
 struct call *call_create_own(struct router *r, const struct operation *o);
-/* Runs the operation on its parsed members. */
+/* Runs the operation on its parsed members, or as far as it gets in this turn. */
 void call_begin(struct call *c, const struct json_value members[]);
 /* A reply or a table that the call waited for has come. */
 void call_advance(struct call *c);
-/* Long work is cut into pieces: the operation's `finish` is called again in a later turn of the loop. */
+/* Long work is cut into pieces: the operation's `begin`, `ready` or `finish` is called again in a later turn
+ * of the loop. */
 void call_rest(struct call *c);
 /* The turn has come of the call that has rested for longest. */
 void call_go_on(struct router *r);

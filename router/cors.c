@@ -56,9 +56,22 @@ struct slice cors_allowed(const struct router *r, const struct client *c)
 
 /* ---- refusals ---- */
 
+/* Most requests have the same host as the one before. */
+static bool cors_knows_host(struct router *r, struct slice host)
+{
+    if (host.size > 0 && host.size == r->known_host_size &&
+        memcmp(host.data, r->known_host, host.size) == 0)
+        return true;
+    if (host.size == 0 || host.size > sizeof r->known_host || !host_passes(host, ""))
+        return false;
+    memcpy(r->known_host, host.data, host.size);
+    r->known_host_size = host.size;
+    return true;
+}
+
 static bool cors_refuse_host(struct router *r, struct slice host)
 {
-    if (host_passes(host, r->config->host_names))
+    if (cors_knows_host(r, host) || host_passes(host, r->config->host_names))
         return false;
     fault_set(&r->fault, FAULT_FORBIDDEN,
               "A web page may have chosen the name %.*s for this server. If the name is yours, "

@@ -44,6 +44,8 @@ struct router {
     char date[HTTP_DATE_SIZE]; /* the text of date_s */
     int64_t date_s;
     struct instant date_until;
+    char known_host[HTTP_HOST_MAX]; /* passes whatever host_names says: the last such one */
+    size_t known_host_size;
     struct prng prng;
     uint64_t hash_seed;      /* of hashes of what clients send */
     uint32_t catalog_node;   /* a guess: the node that leads the catalog */

@@ -97,7 +97,7 @@ static void shape_constraint_bare(struct check *c, const struct path *path, cons
 
 static void shape_constraint_null(struct check *c, const struct path *path)
 {
-    struct json_value absent = {JSON_ABSENT, {NULL, NULL}};
+    struct json_value absent = {JSON_ABSENT, 0, NULL};
     shape_constraint_failed(c, NULL, &absent, path, "Member must not be null", INT64_MIN);
 }
 

@@ -6,14 +6,12 @@
 
 /* ---- the request alone ---- */
 
-bool batch_read(struct call *c, const struct json_value *request_items, uint32_t entries_max,
-                bool (*read_table)(struct call *c, struct batch *b, const struct json_value *value))
+/* False: the request names no table. */
+static bool batch_create(struct call *c, const struct json_value *request_items,
+                         uint32_t entries_max)
 {
     struct batch *b = arena_zalloc(&c->arena, sizeof *b);
-    uint32_t tables = (uint32_t)json_count(request_items);
-    struct json_cursor cursor = json_members(request_items);
-    struct json_value value;
-    struct slice name;
+    const uint32_t tables = (uint32_t)json_count(request_items);
     c->state = b;
     if (tables == 0)
         return call_invalid(c, "The requestItems parameter is required for %s", c->operation->name);
@@ -23,10 +21,26 @@ bool batch_read(struct call *c, const struct json_value *request_items, uint32_t
     b->tables = arena_zalloc(&c->arena, tables * sizeof *b->tables);
     b->entries = arena_zalloc(&c->arena, entries_max * sizeof *b->entries);
     b->entries_max = entries_max;
-    while (b->plan->table_count < tables && json_next_member(&cursor, &name, &value)) {
-        b->plan->tables[b->plan->table_count++].name = arena_copy(&c->arena, name);
-        if (!read_table(c, b, &value))
+    b->tables_left = json_members(request_items);
+    return true;
+}
+
+bool batch_read(struct call *c, const struct json_value *request_items, uint32_t entries_max,
+                bool (*read_table)(struct call *c, struct batch *b, const struct json_value *value))
+{
+    if (c->state == NULL && !batch_create(c, request_items, entries_max))
+        return false;
+    struct batch *b = c->state;
+    struct slice name;
+    while (b->table.type != JSON_ABSENT || json_next_member(&b->tables_left, &name, &b->table)) {
+        if (b->entries_left.tape == NULL)
+            b->plan->tables[b->plan->table_count++].name = arena_copy(&c->arena, name);
+        if (!read_table(c, b, &b->table))
             return false;
+        if (c->rests)
+            return true;
+        b->table.type = JSON_ABSENT;
+        b->entries_left.tape = NULL;
     }
     return true;
 }

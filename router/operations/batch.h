@@ -32,9 +32,12 @@ struct batch_table {
 };
 
 struct batch {
-    struct item_plan *plan;      /* the items of a table follow each other */
-    struct batch_table *tables;  /* one for each of plan->tables */
-    struct batch_entry *entries; /* one for each of plan->items */
+    struct json_cursor tables_left;  /* of the request, while it is read */
+    struct json_cursor entries_left; /* of the table; its tape is NULL: none was read */
+    struct json_value table;         /* the one that is being read; JSON_ABSENT: none */
+    struct item_plan *plan;          /* the items of a table follow each other */
+    struct batch_table *tables;      /* one for each of plan->tables */
+    struct batch_entry *entries;     /* one for each of plan->items */
     uint32_t entries_max;
     uint32_t done;       /* entries that nodes have done */
     int64_t item_bytes;  /* BatchGetItem: size of the items found */
@@ -48,7 +51,8 @@ struct batch {
     struct reply failure;
 };
 
-/* Reads RequestItems table by table: `read_table` adds the entries of one table. */
+/* Reads RequestItems table by table: `read_table` adds the entries of one table. It may let the call rest: then both
+ * are called again. */
 bool batch_read(struct call *c, const struct json_value *request_items, uint32_t entries_max,
                 bool (*read_table)(struct call *c, struct batch *b,
                                    const struct json_value *value));

@@ -2,6 +2,7 @@
 #include "router/json/json_writer.h"
 #include "router/operations/batch.h"
 #include "router/operations/operations.h"
+#include "router/operations/reading.h"
 #include "router/operations/shapes.h"
 #include "router/operations/write.h"
 
@@ -33,11 +34,16 @@ static bool batch_read_write(struct call *c, struct batch *b, const struct json_
 
 static bool batch_read_writes(struct call *c, struct batch *b, const struct json_value *list)
 {
-    struct json_cursor cursor = json_elements(list);
     struct json_value write;
-    while (json_next_element(&cursor, &write)) {
+    if (b->entries_left.tape == NULL)
+        b->entries_left = json_elements(list);
+    while (json_next_element(&b->entries_left, &write)) {
         if (!batch_read_write(c, b, &write))
             return false;
+        if (reading_turn_is_over(c)) {
+            call_rest(c);
+            return true;
+        }
     }
     return true;
 }
@@ -47,6 +53,8 @@ static bool batch_write_begin(struct call *c, const struct json_value m[])
     call_take_consumed(c, &m[BATCH_WRITE_ITEM_RETURN_CONSUMED_CAPACITY]);
     if (!batch_read(c, &m[BATCH_WRITE_ITEM_REQUEST_ITEMS], BATCH_WRITE_MAX, batch_read_writes))
         return false;
+    if (c->rests)
+        return true;
     struct batch *b = c->state;
     b->want_collections =
         write_wants_collection(&m[BATCH_WRITE_ITEM_RETURN_ITEM_COLLECTION_METRICS]);

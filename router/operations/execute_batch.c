@@ -4,6 +4,7 @@
 #include "router/json/json_writer.h"
 #include "router/operations/execute.h"
 #include "router/operations/operations.h"
+#include "router/operations/reading.h"
 #include "router/operations/shapes.h"
 
 /* What became of a statement. */
@@ -19,6 +20,9 @@ struct batch_member {
 };
 
 struct execute_batch {
+    struct item_plan *plan;       /* while the request is read */
+    struct json_cursor left;      /* of it */
+    uint32_t read;                /* members so far */
     struct batch_member *members; /* one for each of the plan's items */
     size_t error_bytes;           /* of items that errors have, as JSON */
     uint32_t written;             /* members that the answer has */
@@ -94,28 +98,41 @@ static bool batch_check_mix(struct call *c, const struct execute_batch *b, uint3
                            "operations in the same request.");
 }
 
-static bool batch_begin(struct call *c, const struct json_value m[])
+static void batch_create(struct call *c, const struct json_value m[])
 {
     const struct json_value *list = &m[BATCH_EXECUTE_STATEMENT_STATEMENTS];
     const uint32_t count = (uint32_t)json_count(list);
     struct execute_batch *b = arena_zalloc(&c->arena, sizeof *b);
-    struct item_plan *plan = item_plan_create(c, count, count);
-    struct json_cursor cursor = json_elements(list);
-    struct json_value value;
     c->state = b;
     b->members = arena_zalloc(&c->arena, count * sizeof *b->members);
-    plan->lenient = true;
-    plan->table_count = 0;
+    b->plan = item_plan_create(c, count, count);
+    b->plan->lenient = true;
+    b->plan->table_count = 0;
+    b->left = json_elements(list);
     call_take_consumed(c, &m[BATCH_EXECUTE_STATEMENT_RETURN_CONSUMED_CAPACITY]);
-    for (uint32_t i = 0; i < count && json_next_element(&cursor, &value); i++) {
-        if (member_read(c, &b->members[i], &value, &plan->items[i]))
-            plan->items[i].table = transact_table(c, plan, b->members[i].table);
+}
+
+static bool batch_begin(struct call *c, const struct json_value m[])
+{
+    if (c->state == NULL)
+        batch_create(c, m);
+    struct execute_batch *b = c->state;
+    struct json_value value;
+    while (json_next_element(&b->left, &value)) {
+        struct batch_member *member = &b->members[b->read];
+        struct item_request *q = &b->plan->items[b->read++];
+        if (member_read(c, member, &value, q))
+            q->table = transact_table(c, b->plan, member->table);
         else
-            member_refuse(c, &b->members[i]);
+            member_refuse(c, member);
+        if (reading_turn_is_over(c)) {
+            call_rest(c);
+            return true;
+        }
     }
-    if (!batch_check_mix(c, b, count))
+    if (!batch_check_mix(c, b, b->read))
         return false;
-    items_begin(c, plan);
+    items_begin(c, b->plan);
     return true;
 }
 

@@ -5,6 +5,7 @@
  * transaction, with a reason. */
 #include "router/operations/execute.h"
 #include "router/operations/operations.h"
+#include "router/operations/reading.h"
 #include "router/operations/shapes.h"
 
 struct execute_transaction {
@@ -12,6 +13,9 @@ struct execute_transaction {
         struct transact_get get;
         struct transact_write write;
     };
+    struct item_plan *plan;       /* while the request is read */
+    struct json_cursor left;      /* of it */
+    uint32_t read;                /* statements so far */
     struct statement *statements; /* one for each of the plan's items */
     bool writes;
 };
@@ -67,32 +71,43 @@ static bool transaction_check_mix(struct call *c, struct execute_transaction *e,
     return true;
 }
 
-static bool transaction_begin(struct call *c, const struct json_value m[])
+static void transaction_create(struct call *c, const struct json_value m[])
 {
     const struct json_value *list = &m[EXECUTE_TRANSACTION_TRANSACT_STATEMENTS];
     const uint32_t count = (uint32_t)json_count(list);
     struct execute_transaction *e = arena_zalloc(&c->arena, sizeof *e);
-    struct item_plan *plan = item_plan_create(c, count, count);
-    struct json_cursor cursor = json_elements(list);
-    struct json_value value;
     c->state = e;
     e->statements = arena_zalloc(&c->arena, count * sizeof *e->statements);
-    plan->lenient = true;
-    plan->table_count = 0;
+    e->plan = item_plan_create(c, count, count);
+    e->plan->lenient = true;
+    e->plan->table_count = 0;
+    e->left = json_elements(list);
     call_take_consumed(c, &m[EXECUTE_TRANSACTION_RETURN_CONSUMED_CAPACITY]);
-    for (uint32_t i = 0; i < count && json_next_element(&cursor, &value); i++) {
-        if (!transaction_read(c, e, plan, i, &value))
+}
+
+static bool transaction_begin(struct call *c, const struct json_value m[])
+{
+    if (c->state == NULL)
+        transaction_create(c, m);
+    struct execute_transaction *e = c->state;
+    struct json_value value;
+    while (json_next_element(&e->left, &value)) {
+        if (!transaction_read(c, e, e->plan, e->read++, &value))
             return false;
+        if (reading_turn_is_over(c)) {
+            call_rest(c);
+            return true;
+        }
     }
-    if (!transaction_check_mix(c, e, count))
+    if (!transaction_check_mix(c, e, e->read))
         return false;
     e->write.statements = e->writes;
     if (e->writes)
-        transact_writes_init(c, &e->write, count,
+        transact_writes_init(c, &e->write, e->read,
                              json_text(&m[EXECUTE_TRANSACTION_CLIENT_REQUEST_TOKEN]));
     else
-        transact_gets_init(c, &e->get, count);
-    items_begin(c, plan);
+        transact_gets_init(c, &e->get, e->read);
+    items_begin(c, e->plan);
     return true;
 }
 

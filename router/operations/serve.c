@@ -2,7 +2,7 @@
 #include "router/operations/serve.h"
 
 #include "base/settings/http.h"
-#include "router/operations/operation.h"
+#include "router/operations/reading.h"
 
 enum {
     UNPACKED_FREE = 1 << 20, /* any body may unpack to so many bytes: enough for the largest item */
@@ -110,6 +110,10 @@ static void serve_run(struct router *r, struct client *c, const struct operation
     struct json_value members[SHAPE_MEMBERS_MAX];
     struct call *call = call_create(r, c, o);
     call->content_type = endpoints_answer_type(c);
+    if (r->scratch.size >= READING_TEXT_MIN) {
+        reading_begin(call, root);
+        return;
+    }
     if (!shape_check(o->input, root, o->name_first, members, &r->fault) ||
         !shape_refuse_later(o->input, members, &r->fault)) {
         call_fail(call);

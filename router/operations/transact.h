@@ -94,6 +94,8 @@ enum transact_step {
 };
 
 struct transact_write {
+    struct item_plan *plan;  /* while the request is read */
+    struct json_cursor left; /* of it */
     enum transact_step step;
     struct part_end *ends;
     bool statements; /* the answer has an empty list of responses */

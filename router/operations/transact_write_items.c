@@ -17,6 +17,7 @@
 #include "router/expression/key_schema.h"
 #include "router/json/json_writer.h"
 #include "router/operations/operations.h"
+#include "router/operations/reading.h"
 #include "router/operations/shapes.h"
 #include "router/operations/transact.h"
 #include "router/operations/write.h"
@@ -163,27 +164,39 @@ bool transact_writes_fit(struct call *c, const struct item_plan *plan)
     return transact_bytes_fit(c, bytes);
 }
 
-static bool transact_write_begin(struct call *c, const struct json_value m[])
+static void transact_write_create(struct call *c, const struct json_value m[])
 {
     const struct json_value *list = &m[TRANSACT_WRITE_ITEMS_TRANSACT_ITEMS];
     const uint32_t count = (uint32_t)json_count(list);
     struct transact_write *t = arena_zalloc(&c->arena, sizeof *t);
-    struct item_plan *plan = item_plan_create(c, count, count);
-    struct json_cursor cursor = json_elements(list);
-    struct json_value value;
     c->state = t;
+    t->plan = item_plan_create(c, count, count);
+    t->plan->count = t->plan->table_count = 0; /* reading counts them up */
+    t->left = json_elements(list);
     call_take_consumed(c, &m[TRANSACT_WRITE_ITEMS_RETURN_CONSUMED_CAPACITY]);
     t->want_collections =
         write_wants_collection(&m[TRANSACT_WRITE_ITEMS_RETURN_ITEM_COLLECTION_METRICS]);
-    plan->count = plan->table_count = 0; /* reading counts them up */
-    while (plan->count < count && json_next_element(&cursor, &value)) {
-        if (!part_read(c, plan, &value))
+}
+
+static bool transact_write_begin(struct call *c, const struct json_value m[])
+{
+    if (c->state == NULL)
+        transact_write_create(c, m);
+    struct transact_write *t = c->state;
+    struct json_value value;
+    while (json_next_element(&t->left, &value)) {
+        if (!part_read(c, t->plan, &value))
             return false;
+        if (reading_turn_is_over(c)) {
+            call_rest(c);
+            return true;
+        }
     }
-    if (!transact_writes_fit(c, plan))
+    if (!transact_writes_fit(c, t->plan))
         return false;
-    transact_writes_init(c, t, count, json_text(&m[TRANSACT_WRITE_ITEMS_CLIENT_REQUEST_TOKEN]));
-    items_begin(c, plan);
+    transact_writes_init(c, t, t->plan->count,
+                         json_text(&m[TRANSACT_WRITE_ITEMS_CLIENT_REQUEST_TOKEN]));
+    items_begin(c, t->plan);
     return true;
 }
 

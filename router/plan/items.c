@@ -70,16 +70,27 @@ bool items_find(struct call *c, uint32_t index)
            key_paths_of_update(q->updated, &t->route->table, call_fault(c));
 }
 
-bool items_ready(struct call *c)
+static bool items_find_all(struct call *c, const struct item_plan *p)
 {
-    const struct item_plan *p = c->plan;
     for (uint32_t i = 0; i < p->count; i++) {
         if (!items_find(c, i))
             return false;
     }
-    if (p->batch && !items_are_distinct(p))
-        return call_invalid(c, "%s", ITEMS_REPEATED);
-    for (uint32_t i = 0; i < p->count; i++)
-        items_send(c, i);
+    return !p->batch || items_are_distinct(p) || call_invalid(c, "%s", ITEMS_REPEATED);
+}
+
+bool items_ready(struct call *c)
+{
+    struct item_plan *p = c->plan;
+    if (p->sent == 0 && !items_find_all(c, p))
+        return false;
+    for (size_t bytes = 0; p->sent < p->count; p->sent++) {
+        if (bytes >= ITEMS_TURN_BYTES) {
+            call_rest(c);
+            break;
+        }
+        bytes += p->items[p->sent].item.size;
+        items_send(c, p->sent);
+    }
     return true;
 }

@@ -1,10 +1,14 @@
 /* items.h - a plan: gets, puts or deletes items by their keys, with one request for each item.
  *
  * Single operations and batches fill in a plan, which has no JSON. The plan looks up the tables,
- * makes storage keys, and sends all requests at once. The operation takes the replies. */
+ * makes storage keys, and sends all requests. The operation takes the replies. */
 #pragma once
 
 #include "router/operations/operation.h"
+
+enum {
+    ITEMS_TURN_BYTES = 1024 * 1024
+};
 
 #define ITEMS_REPEATED "Provided list of item keys contains duplicates"
 
@@ -39,7 +43,8 @@ struct item_plan {
     uint32_t table_count;
     struct item_request *items;
     uint32_t count;
-    bool lenient; /* a table that does not exist is told by `absent`; else the call fails */
+    uint32_t sent; /* items_ready: so many */
+    bool lenient;  /* a table that does not exist is told by `absent`; else the call fails */
     bool
         batch; /* refuse a key that occurs twice; say of an item to put without its key what is said
                    of a key that does not fit the schema */
@@ -57,6 +62,6 @@ bool items_find(struct call *c, uint32_t index);
 bool items_are_distinct(const struct item_plan *p);
 /* Of one item: sends its request. */
 void items_send(struct call *c, uint32_t index);
-/* `ready`: sends all requests, or refuses a key that does not fit its table. A reply belongs to
- * call->plan->items[subrequest->index]. */
+/* `ready`: sends all requests, ITEMS_TURN_BYTES of items in a turn, or refuses a key that does not fit its table. A
+ * reply belongs to call->plan->items[subrequest->index]. */
 bool items_ready(struct call *c);

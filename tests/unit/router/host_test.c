@@ -176,6 +176,10 @@ TEST_WITH(the_refusal_of_a_name_tells_the_setting, prepare, stop)
     assert_non_null(memmem(a.body.data, a.body.size, "--set host_names=", 17));
     set("host_names", "evil.example");
     assert_int_equal(ask(false, "POST /", CHOSEN LISTS, "{}").status, 200);
+    set("host_names", "");
+    assert_int_equal(ask(false, "POST /", CHOSEN LISTS, "{}").status, 403);
+    assert_int_equal(ask(false, "POST /", "Host: evil-example:8000\r\n" LISTS, "{}").status, 200);
+    assert_int_equal(ask(false, "POST /", CHOSEN LISTS, "{}").status, 403);
 }
 
 TEST_WITH(cors_origins_lets_pages_of_other_sites_in, prepare, stop)

@@ -1,0 +1,161 @@
+/* router_reading_test.c - large requests are read over several turns of the loop. */
+#include "tests/check.h"
+
+#include "router/operations/reading.h"
+#include "tests/support/expect.h"
+
+enum {
+    NULLS = 100000, /* of an item: 200 kB, and 1.4 MB of JSON */
+    ITEMS = 5
+};
+
+static struct fake_cluster f;
+
+static int start(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    fake_start(&f);
+    fake_table(&f, "users", "id", ATTR_STRING, "n", ATTR_NUMBER, 1);
+    fake_open(&f, 2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    fake_deinit(&f);
+    return 0;
+}
+
+FIXTURE(start, stop)
+
+/* ---- the same answers ---- */
+
+#define ITEM(n) "{\"id\":{\"S\":\"a\"},\"n\":{\"N\":\"" n "\"}}"
+#define PUT(n)  "{\"PutRequest\":{\"Item\":" ITEM(n) "}}"
+
+static const struct {
+    const char *operation, *body;
+} REQUESTS[] = {
+    {"PutItem", "{\"TableName\":\"users\",\"Item\":" ITEM("1") "}"},
+    {"PutItem", "{\"TableName\":\"none\",\"Item\":" ITEM("1") "}"},
+    {"PutItem", "{\"TableName\":\"users\"}"},
+    {"PutItem", "{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"a\",\"N\":\"1\"}}}"},
+    {"PutItem", "{\"TableName\":7}"},
+    {"PutItem", "{\"TableName\""},
+    {"PutItem", "[]"},
+    {"GetItem", "{\"TableName\":\"users\",\"Key\":" ITEM("1") "}"},
+    {"Query", "{\"TableName\":\"users\",\"KeyConditionExpression\":\"id = :a\","
+              "\"ExpressionAttributeValues\":{\":a\":{\"S\":\"a\"}}}"},
+    {"BatchWriteItem", "{\"RequestItems\":{\"users\":[" PUT("1") "," PUT("2") "]}}"},
+    {"BatchWriteItem", "{\"RequestItems\":{\"users\":[" PUT("1") "," PUT("1") "]}}"},
+    {"BatchWriteItem", "{\"RequestItems\":{\"users\":[" PUT("1") "],\"none\":[" PUT("1") "]}}"},
+    {"BatchWriteItem", "{\"RequestItems\":{}}"},
+    {"BatchWriteItem", "{\"RequestItems\":{\"users\":[{}]}}"},
+    {"BatchGetItem", "{\"RequestItems\":{\"users\":{\"Keys\":[" ITEM("1") "," ITEM("2") "]}}}"},
+    {"TransactWriteItems", "{\"TransactItems\":[{}]}"},
+    {"ExecuteStatement", "{\"Statement\":\"SELECT * FROM users\"}"},
+    {"BatchExecuteStatement", "{\"Statements\":[{\"Statement\":\"SELECT\"},{\"Statement\":\"SELECT"
+                              " * FROM users WHERE id = 'a' AND n = 1\"}]}"},
+    {"ExecuteTransaction", "{\"TransactStatements\":[{\"Statement\":\"SELECT * FROM users WHERE "
+                           "id = 'a' AND n = 1\"}]}"},
+    {"ExecuteTransaction", "{\"TransactStatements\":[{\"Statement\":\"SELECT\"}]}"},
+};
+
+/* Blanks make a text a large one. */
+TEST(a_request_that_is_read_in_turns_gets_the_same_answer)
+{
+    struct buffer large = {0};
+    for (size_t i = 0; i < COUNT_OF(REQUESTS); i++) {
+        expect_call(&f, "PutItem", "{\"TableName\":\"users\",\"Item\":" ITEM("1") "}", 200, "{}");
+        const struct fake_answer a = fake_call(&f, REQUESTS[i].operation, REQUESTS[i].body);
+        char *whole = strndup((const char *)a.body.data, a.body.size);
+        expect_call(&f, "PutItem", "{\"TableName\":\"users\",\"Item\":" ITEM("1") "}", 200, "{}");
+        buffer_clear(&large);
+        memset(buffer_reserve(&large, READING_TEXT_MIN), ' ', READING_TEXT_MIN);
+        large.size = READING_TEXT_MIN;
+        buffer_append_text(&large, REQUESTS[i].body);
+        buffer_append_u8(&large, 0);
+        expect_call(&f, REQUESTS[i].operation, (const char *)large.data, a.status, whole);
+        free(whole);
+    }
+    buffer_deinit(&large);
+}
+
+/* ---- turns ---- */
+
+static void append_nulls(struct buffer *out)
+{
+    buffer_append_text(out, "{\"L\":[");
+    for (int i = 0; i < NULLS; i++)
+        buffer_append_text(out, i == 0 ? "{\"NULL\":true}" : ",{\"NULL\":true}");
+    buffer_append_text(out, "]}");
+}
+
+/* Of a list: what stands before and after the number of an element, and after its nulls. */
+static const struct {
+    const char *operation, *begin, *before, *between, *after, *end;
+} LISTS[] = {
+    {"BatchWriteItem", "{\"RequestItems\":{\"users\":[",
+     "{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"},\"n\":{\"N\":\"", "\"},\"v\":", "}}}", "]}}"},
+    {"BatchExecuteStatement", "{\"Statements\":[",
+     "{\"Statement\":\"INSERT INTO users VALUE {'id':'b','n':", ",'v':?}\",\"Parameters\":[", "]}",
+     "]}"},
+};
+
+static void append_list(struct buffer *out, size_t list)
+{
+    buffer_append_text(out, LISTS[list].begin);
+    for (int i = 0; i < ITEMS; i++) {
+        buffer_append_format(out, "%s%s%d%s", i == 0 ? "" : ",", LISTS[list].before, i,
+                             LISTS[list].between);
+        append_nulls(out);
+        buffer_append_text(out, LISTS[list].after);
+    }
+    buffer_append_text(out, LISTS[list].end);
+    buffer_append_u8(out, 0);
+}
+
+TEST(a_list_is_read_in_many_turns_and_others_are_served_meanwhile)
+{
+    struct buffer b = {0};
+    for (size_t i = 0; i < COUNT_OF(LISTS); i++) {
+        int turns = 1;
+        buffer_clear(&b);
+        append_list(&b, i);
+        f.stands = true;
+        fake_send_call(&f, 2, LISTS[i].operation, (const char *)b.data);
+        for (; f.clients[2].received.size == 0 && turns < 20; turns++) {
+            expect_call(&f, "ListTables", "{}", 200, "{\"TableNames\":[\"users\"]}");
+            fake_turn(&f);
+        }
+        f.stands = false;
+        fake_pump(&f);
+        const struct fake_answer a = fake_take_answer(&f, 2);
+        assert_int_equal(a.status, 200);
+        /* the text, its members, and two elements in a turn: 200 kB are less than a turn's share */
+        assert_in_range(turns, 2 + ITEMS / 2, 3 + ITEMS);
+    }
+    buffer_deinit(&b);
+}
+
+TEST(a_client_that_leaves_ends_what_is_read_for_it)
+{
+    struct buffer b = {0};
+    append_list(&b, 0);
+    for (int turns = 0; turns < 5; turns++) {
+        f.stands = true;
+        if (!f.clients[2].open)
+            fake_open(&f, 2);
+        fake_send_call(&f, 2, LISTS[0].operation, (const char *)b.data);
+        for (int i = 0; i < turns; i++)
+            fake_turn(&f);
+        router_close(f.router, f.now, 2);
+        f.clients[2].open = false;
+        f.stands = false;
+        fake_pump(&f);
+        expect_call(&f, "ListTables", "{}", 200, "{\"TableNames\":[\"users\"]}");
+    }
+    buffer_deinit(&b);
+}
