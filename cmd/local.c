@@ -10,6 +10,7 @@
 #include "cmd/request_record.h"
 #include "cmd/usage.h"
 #include "gac/server.h"
+#include "server/host/disks.h"
 #include "server/host/loop_clock.h"
 #include "server/host/node_host.h"
 #include "server/host/verbose.h"
@@ -46,6 +47,7 @@ struct local {
     struct request_record *record; /* NULL without --record */
     struct http_server *server;
     struct admin admin;
+    struct disks *disks; /* owns; of the nodes */
     struct gac_server *gac;
     struct buffer gac_answer;
     struct local_node nodes[NODES_LIMIT + 1]; /* by id */
@@ -201,7 +203,7 @@ static enum status local_node_open(struct local *l, uint32_t id, struct buffer *
                      .reply = local_reply,
                      .request = local_request,
                      .envelope = mail_envelope},
-        .nodes_here = l->options.nodes,
+        .disks = l->disks,
         .note = daemon_note,
     };
     enum status status = node_host_open(l->loop, &options, error, &n->host);
@@ -242,6 +244,7 @@ static enum status local_open(struct local *l, struct buffer *error)
                                                   .loop = l->loop,
                                                   .log_requests = l->options.log_requests};
     l->record = request_record_create(&record, &options);
+    l->disks = disks_create();
     l->server = http_server_create(l->loop);
     l->router = router_server_create(&(struct router_server_options){
         .router = options,
@@ -270,6 +273,7 @@ static void close_all(struct local *l)
             node_host_close(l->nodes[id].host);
         node_links_deinit(&l->nodes[id].links);
     }
+    disks_destroy(l->disks);
     http_server_destroy(l->server);
     loop_destroy(l->loop);
     router_server_destroy(l->router);

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file_mode.h"
@@ -28,7 +27,8 @@ struct segment {
 struct log_dir {
     int fd; /* owns */
     uint64_t segment_bytes;
-    uint64_t keep_free;
+    struct disk_account *disk; /* borrows; NULL: nobody shares it */
+    uint64_t kept_each;
     size_t count;
     size_t capacity;
     struct segment *segments;        /* owns; ascending */
@@ -128,17 +128,10 @@ void log_dir_close(struct log_dir *d)
     free(d);
 }
 
-void log_dir_keep_free(struct log_dir *d, uint64_t bytes)
+void log_dir_share_disk(struct log_dir *d, struct disk_account *disk, uint64_t kept_each)
 {
-    d->keep_free = bytes;
-}
-
-/* Whether so many bytes are free. A file system that does not tell has them. */
-static bool log_dir_has_free(const struct log_dir *d, uint64_t bytes)
-{
-    struct statvfs info;
-    return bytes == 0 || fstatvfs(d->fd, &info) != 0 ||
-           (uint64_t)info.f_bavail * info.f_frsize >= bytes;
+    d->disk = disk;
+    d->kept_each = kept_each;
 }
 
 enum status log_dir_range(const struct log_dir *d, uint64_t *first, uint64_t *last)
@@ -224,19 +217,26 @@ void log_dir_begin(struct log_dir *d, uint64_t segment, bool written, struct log
 {
     *m = (struct log_making){.dir = d, .segment = segment, .written = written, .fd = -1};
     m->has_spare = d->spare_count > 0;
-    m->keep_free =
-        d->count >= LOG_DIR_LEAST && d->keep_free > 0 ? d->segment_bytes + d->keep_free : 0;
+    m->needed = d->count < LOG_DIR_LEAST;
     if (m->has_spare)
         m->spare = d->spares[--d->spare_count];
 }
 
-void log_making_run(struct log_making *m)
+/* False: the disk has no space for a segment that is made ahead. */
+static bool log_making_take(const struct log_making *m)
+{
+    struct disk_account *disk = m->dir->disk;
+    if (disk == NULL)
+        return true;
+    if (!m->needed)
+        return disk_account_take_ahead(disk, m->dir->segment_bytes, m->dir->kept_each);
+    disk_account_take(disk, m->dir->segment_bytes);
+    return true;
+}
+
+static void log_making_make(struct log_making *m)
 {
     char name[NAME_SIZE];
-    if (!m->has_spare && !log_dir_has_free(m->dir, m->keep_free)) {
-        m->error = ENOSPC;
-        return;
-    }
     if (m->has_spare)
         spare_name(name, m->spare);
     else
@@ -255,6 +255,21 @@ void log_making_run(struct log_making *m)
     m->fd = -1;
 }
 
+void log_making_run(struct log_making *m)
+{
+    if (m->has_spare) {
+        log_making_make(m);
+        return;
+    }
+    if (!log_making_take(m)) {
+        m->error = ENOSPC;
+        return;
+    }
+    log_making_make(m);
+    if (m->dir->disk != NULL)
+        disk_account_taken(m->dir->disk, m->dir->segment_bytes);
+}
+
 enum status log_dir_add(struct log_dir *d, const struct log_making *m)
 {
     if (m->error == 0) {
@@ -271,7 +286,7 @@ enum status log_dir_prepare(struct log_dir *d, uint64_t segment)
         return STATUS_OK;
     struct log_making m;
     log_dir_begin(d, segment, false, &m);
-    m.keep_free = 0; /* a node that starts needs it */
+    m.needed = true; /* by a node that starts */
     log_making_run(&m);
     return log_dir_add(d, &m);
 }
@@ -304,7 +319,7 @@ void log_dir_trim(struct log_dir *d, uint64_t segment)
         const bool spares =
             d->spare_count == 0 ||
             (d->spare_count < LOG_DIR_SPARES &&
-             log_dir_has_free(d, d->keep_free == 0 ? 0 : d->keep_free + d->segment_bytes));
+             (d->disk == NULL || disk_account_has(d->disk, d->segment_bytes, d->kept_each)));
         if (spares && renameat(d->fd, name, d->fd, spare) == 0)
             d->spares[d->spare_count++] = s.number;
         else

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "base/disk_account.h"
 
 enum {
     LOG_DIR_SPARES = 8,
@@ -19,10 +20,11 @@ struct log_dir;
 /* Creates the directory's segments lazily. STATUS_IO, errno set. */
 enum status log_dir_open(const char *path, uint64_t segment_bytes, struct log_dir **out);
 void log_dir_close(struct log_dir *d);
-/* From now on the disk keeps so many bytes free of segments that are made ahead: the store needs
- * them for its checkpoints. A log of fewer than LOG_DIR_LEAST segments gets a segment all the same,
- * and segments that are not needed any more are used again. */
-void log_dir_keep_free(struct log_dir *d, uint64_t bytes);
+/* From now on segments are taken from the account of the disk (borrowed). Segments that are made
+ * ahead leave `kept_each` bytes for the checkpoints of each store. A log of fewer than
+ * LOG_DIR_LEAST segments gets a segment all the same, and segments that are not needed any more are
+ * used again. */
+void log_dir_share_disk(struct log_dir *d, struct disk_account *disk, uint64_t kept_each);
 
 /* Lowest and highest segment number present; STATUS_NOT_FOUND if there are none. */
 enum status log_dir_range(const struct log_dir *d, uint64_t *first, uint64_t *last);
@@ -45,8 +47,8 @@ struct log_making {
     bool written;
     bool has_spare;
     uint64_t spare;
-    uint64_t keep_free; /* bytes that must stay free on the disk */
-    int fd;             /* owns until log_dir_add */
+    bool needed; /* not only made ahead */
+    int fd;      /* owns until log_dir_add */
     int error;
 };
 void log_dir_begin(struct log_dir *d, uint64_t segment, bool written, struct log_making *m);

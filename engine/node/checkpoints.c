@@ -61,7 +61,7 @@ static bool checkpoints_free_log(const struct checkpoints *checkpoints)
 /* When a checkpoint may begin for want of space; INSTANT_NEVER: there is space. */
 static struct instant checkpoints_next_by_space(const struct checkpoints *checkpoints)
 {
-    const struct store *store = checkpoints->env->store;
+    struct store *store = checkpoints->env->store;
     if (store_wants_checkpoint(store) || checkpoints_free_log(checkpoints))
         return checkpoints->space_at;
     return checkpoints->log->space_refused ? checkpoints->look_at : INSTANT_NEVER;

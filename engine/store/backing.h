@@ -7,6 +7,7 @@
  * Lifetimes: results of reads lend until `refresh`, `grow` or the cursor's next step. */
 #pragma once
 
+#include "base/disk_account.h"
 #include "base/slice.h"
 #include "base/status.h"
 #include "engine/store/space.h"
@@ -89,15 +90,15 @@ struct backing_methods {
 
 struct backing {
     const struct backing_methods *methods;
+    struct disk_share
+        *disk; /* borrows; NULL: the map alone bounds the backing. The owner says what it needs */
 };
 
 struct backing_options {
     const char *path; /* an existing directory */
     uint64_t map_initial_bytes;
     uint64_t map_max_bytes;
-    /* So many backings have the disk in common: each counts on its share of what is free. 0: the
-     * disk is not asked, and the map alone bounds the backing. */
-    uint32_t disk_sharers;
+    struct disk_share *disk; /* borrows; NULL: the disk is not asked */
 };
 
 /* engine/store/backing_lmdb.c. STATUS_IO (errno set), STATUS_CORRUPT, STATUS_FULL. */

@@ -12,11 +12,11 @@
 #include <sys/mman.h>
 #include <sys/queue.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/file_mode.h"
 #include "base/limits.h"
+#include "base/probe.h"
 #include "engine/store/backing.h"
 #include "engine/store/long_key.h"
 #include "replication/raft_mutation.h"
@@ -39,7 +39,6 @@ struct lmdb {
     MDB_dbi items;
     MDB_dbi meta;
     uint64_t map_max_bytes;
-    uint32_t disk_sharers;
     bool map_full;      /* the last write lacked map, not disk */
     struct space space; /* the writer's, until the write has ended */
     pthread_rwlock_t lock;
@@ -444,14 +443,20 @@ static void space_count_free(struct lmdb *l, uint64_t page_bytes, size_t last)
     mdb_txn_abort(txn);
 }
 
-/* The share of what the disk has free. UINT64_MAX: the disk is not asked, or does not tell. */
-static uint64_t disk_free_bytes(const struct lmdb *l)
+/* A write that found no space has left pages behind the last one: others can use them. */
+static void lmdb_cut_file(struct lmdb *l)
 {
     int fd;
-    struct statvfs info;
-    if (l->disk_sharers == 0 || mdb_env_get_fd(l->env, &fd) != 0 || fstatvfs(fd, &info) != 0)
-        return UINT64_MAX;
-    return (uint64_t)info.f_bavail * info.f_frsize / l->disk_sharers;
+    struct stat info;
+    MDB_envinfo env;
+    MDB_stat stat;
+    must(mdb_env_info(l->env, &env) == 0);
+    must(mdb_env_stat(l->env, &stat) == 0);
+    const off_t end = (off_t)((env.me_last_pgno + 1) * stat.ms_psize);
+    if (mdb_env_get_fd(l->env, &fd) != 0 || fstat(fd, &info) != 0 || info.st_size <= end)
+        return;
+    if (ftruncate(fd, end) != 0)
+        PROBE("pages of a failed write stay");
 }
 
 /* Writes next to nothing: what the last write has freed may be used from then on. It would only take pages
@@ -479,14 +484,15 @@ static void lmdb_turn_over(struct lmdb *l)
 
 static void lmdb_measure_totals(struct lmdb *l, MDB_envinfo *env, uint64_t page_bytes)
 {
-    const uint64_t disk = disk_free_bytes(l);
-    must(mdb_env_info(l->env, env) == 0);
-    const uint64_t file = (env->me_last_pgno + 1) * page_bytes;
-    l->space = (struct space){.total_bytes = l->map_max_bytes, .file_bytes = file};
-    if (disk < l->map_max_bytes && file + disk < l->map_max_bytes) {
-        l->space.disk_bound = true;
-        l->space.total_bytes = file + disk;
+    uint64_t promise = UINT64_MAX;
+    if (l->backing.disk != NULL) {
+        disk_share_measure(l->backing.disk);
+        promise = disk_share_promise(l->backing.disk);
     }
+    must(mdb_env_info(l->env, env) == 0);
+    l->space = (struct space){.map_bytes = l->map_max_bytes,
+                              .file_bytes = (env->me_last_pgno + 1) * page_bytes};
+    space_set_promise(&l->space, promise);
 }
 
 /* After a write, or an attempt. */
@@ -519,6 +525,8 @@ static enum status lmdb_write_batch(struct backing *b, const struct backing_batc
     l->map_full = error == MDB_MAP_FULL;
     const enum status status =
         error == EIO && disk_is_full(l) ? STATUS_FULL : lmdb_status_of(error);
+    if (status == STATUS_FULL)
+        lmdb_cut_file(l);
     lmdb_measure_space(l);
     return status;
 }
@@ -661,7 +669,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
     struct lmdb *l = must_calloc(1, sizeof *l);
     l->backing.methods = &methods;
     l->map_max_bytes = options->map_max_bytes;
-    l->disk_sharers = options->disk_sharers;
+    l->backing.disk = options->disk;
     pthread_rwlock_init(&l->lock, NULL);
     pthread_mutex_init(&l->snapshots_lock, NULL);
     int error = mdb_env_create(&l->env);

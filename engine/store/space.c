@@ -13,6 +13,12 @@ enum {
     CHECKPOINT_PAGES = 16, /* for the pages above those that hold the records */
 };
 
+void space_set_promise(struct space *s, uint64_t bytes)
+{
+    s->disk_bound = s->file_bytes < s->map_bytes && bytes < s->map_bytes - s->file_bytes;
+    s->total_bytes = s->disk_bound ? s->file_bytes + bytes : s->map_bytes;
+}
+
 bool space_is_scarce(const struct space *s)
 {
     return s->total_bytes < s->file_bytes + s->total_bytes / SCARCE_PART;
@@ -70,6 +76,16 @@ static uint64_t space_growth_left(const struct space *s, uint64_t pages)
 {
     const uint64_t usable = space_usable_bytes(s, pages);
     return space_left(space_growth_max_bytes(s), space_left(s->file_bytes, usable));
+}
+
+uint64_t space_growth_left_bytes(const struct space *s)
+{
+    return space_growth_left(s, 1);
+}
+
+uint64_t space_need(const struct space *s, uint64_t cost, size_t largest)
+{
+    return space_left(cost, space_usable_bytes(s, space_pages_of(largest)));
 }
 
 /* The bytes that a checkpoint may use for values of so many pages: as much is left for the next one,

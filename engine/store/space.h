@@ -5,6 +5,7 @@
  * checkpoints, the catalog and Raft use it: so a full node gets empty again by requests, without a
  * restart.
  * A large value needs pages that lie side by side. Free pages count for it only as far as they do.
+ * Stores of one process share a disk: the total moves while others use it (base/disk_account.h).
  * A checkpoint writes pages anew before it frees the old ones: its cost is reckoned, too. What one checkpoint
  * frees can be used by the one after the next: until then it counts as used.
  *
@@ -23,9 +24,11 @@ enum {
     SPACE_RUN_MAX = 128, /* pages; the largest value needs fewer */
 };
 
-/* As it was after the last checkpoint. All zero: not known, and everything is allowed. */
+/* As it was after the last checkpoint, with the present total. All zero: not known, and everything
+ * is allowed. */
 struct space {
     uint64_t total_bytes; /* the backing can get as large */
+    uint64_t map_bytes;   /* so large without a disk that bounds it */
     uint64_t file_bytes;  /* its size now, free pages included */
     uint64_t
         free_bytes; /* of pages that the next checkpoint may use; 0 while half of the total was never used */
@@ -41,14 +44,20 @@ enum space_verdict {
     SPACE_FULL,
 };
 
+/* So many bytes are left for the backing outside its file (base/disk_account.h). */
+void space_set_promise(struct space *s, uint64_t bytes);
 /* Whether free pages matter, so that they must be counted. */
 bool space_is_scarce(const struct space *s);
 /* So many free pages lie side by side. */
 void space_add_run(struct space *s, uint64_t pages);
+/* What a cost takes beyond free pages. `largest`: the bytes of the largest value among its records. */
+uint64_t space_need(const struct space *s, uint64_t cost, size_t largest);
 /* Bytes that hold data. */
 uint64_t space_used_bytes(const struct space *s);
 /* The most that may be used before growth is refused. */
 uint64_t space_growth_max_bytes(const struct space *s);
+/* The bytes by which the data may grow before that. */
+uint64_t space_growth_left_bytes(const struct space *s);
 
 /* What a checkpoint of so many records costs at most, while it is written: their bytes, and for each
  * a page that is written anew or stays half empty. */

@@ -26,7 +26,10 @@ struct store {
     uint64_t log_lsn;
     uint64_t used_bytes;
     struct space space;
+    uint64_t promise;         /* of the disk, in `space` */
     uint64_t checkpoint_cost; /* of `space` */
+    size_t active_largest;    /* the bytes of the largest value of the active memtable, */
+    size_t frozen_largest;    /* and of the frozen one */
     uint64_t resident_max_bytes;
     uint64_t seed;
     struct erasures erasures; /* owns; the checkpoint works on the first ones */
@@ -44,7 +47,30 @@ struct store {
 static void store_set_space(struct store *s, const struct backing_info *info)
 {
     s->space = info->space;
+    s->promise = UINT64_MAX; /* unknown: store_follow_disk takes it over */
     s->checkpoint_cost = space_checkpoint_cost(&s->space);
+}
+
+/* The promise changes when any store of the disk is measured. */
+static void store_follow_disk(struct store *s)
+{
+    if (s->backing->disk == NULL)
+        return;
+    const uint64_t promise = disk_share_promise(s->backing->disk);
+    if (promise == s->promise)
+        return;
+    s->promise = promise;
+    space_set_promise(&s->space, promise);
+    s->checkpoint_cost = space_checkpoint_cost(&s->space);
+}
+
+static void store_set_need(struct store *s)
+{
+    if (s->backing->disk == NULL)
+        return;
+    const size_t largest =
+        s->active_largest > s->frozen_largest ? s->active_largest : s->frozen_largest;
+    disk_share_set_need(s->backing->disk, space_need(&s->space, store_space_cost(s), largest));
 }
 
 struct store *store_create(struct backing *backing, uint64_t resident_max_bytes, uint64_t seed)
@@ -107,6 +133,9 @@ uint64_t store_log_lsn(const struct store *s)
 void store_put(struct store *s, struct slice key, struct slice value)
 {
     memtable_put(s->active, key, store_hash(s, key), value);
+    if (value.size > s->active_largest)
+        s->active_largest = value.size;
+    store_set_need(s);
 }
 
 bool store_needs_touch(const struct store *s)
@@ -279,6 +308,8 @@ void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
     s->frozen = s->active;
     s->frozen_lsn = lsn;
     s->active = memtable_create();
+    s->frozen_largest = s->active_largest;
+    s->active_largest = 0;
     s->erasing_count = 0;
     s->erase_max_bytes = erase_max_bytes;
     const struct erasure *e;
@@ -316,21 +347,31 @@ enum status store_checkpoint_write(struct store *s)
     return status;
 }
 
+/* What the frozen memtable has needed is divided among the stores of the disk. */
+static void store_measured(struct store *s, const struct backing_info *info)
+{
+    store_set_space(s, info);
+    store_set_need(s);
+    if (s->backing->disk != NULL)
+        disk_share_settle(s->backing->disk);
+}
+
 void store_checkpoint_done(struct store *s, enum status status)
 {
     must(s->frozen != NULL);
     must(s->backing->methods->refresh(s->backing) == STATUS_OK);
     const struct backing_info info = s->backing->methods->info(s->backing);
     if (status != STATUS_OK) {
-        store_set_space(s, &info);
+        store_measured(s, &info);
         return;
     }
     memtable_destroy(s->frozen);
     s->frozen = NULL;
+    s->frozen_largest = 0;
     must(info.log_lsn == s->frozen_lsn);
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
-    store_set_space(s, &info);
+    store_measured(s, &info);
     while (s->erased_bytes < s->erase_max_bytes && s->erasing_count > 0) {
         struct erasure *e = STAILQ_FIRST(&s->erasures);
         s->erasing_count--;
@@ -365,8 +406,9 @@ static uint64_t memtable_cost(const struct store *s, const struct memtable *m)
                : space_cost(&s->space, memtable_count(m), memtable_bytes(m));
 }
 
-const struct space *store_space(const struct store *s)
+const struct space *store_space(struct store *s)
 {
+    store_follow_disk(s);
     return &s->space;
 }
 
@@ -375,8 +417,9 @@ uint64_t store_space_cost(const struct store *s)
     return memtable_cost(s, s->active) + memtable_cost(s, s->frozen);
 }
 
-bool store_wants_checkpoint(const struct store *s)
+bool store_wants_checkpoint(struct store *s)
 {
+    store_follow_disk(s);
     return store_space_cost(s) >= s->checkpoint_cost;
 }
 

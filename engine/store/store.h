@@ -89,12 +89,13 @@ uint64_t store_erased_bytes(const struct store *s);
 
 /* ---- space ---- */
 
-/* As the last checkpoint, or the attempt at one, has found it. */
-const struct space *store_space(const struct store *s);
+/* As the last checkpoint, or the attempt at one, has found it, with what the disk promises now.
+ * Lends until the next call, store_put or store_checkpoint_done. */
+const struct space *store_space(struct store *s);
 /* What the checkpoints cost that are not written, the running one included (space_cost). */
 uint64_t store_space_cost(const struct store *s);
 /* Whether a checkpoint should be written soon, lest it not fit. */
-bool store_wants_checkpoint(const struct store *s);
+bool store_wants_checkpoint(struct store *s);
 
 /* ---- snapshots: the backing as it was when the snapshot was opened ---- */
 

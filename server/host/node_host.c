@@ -9,6 +9,7 @@
 #include "host/log_append.h"
 #include "host/log_dir.h"
 #include "server/host/data_dir.h"
+#include "server/host/disks.h"
 #include "server/host/loop_clock.h"
 
 enum {
@@ -26,7 +27,9 @@ struct node_host {
     struct loop *loop;     /* borrows */
     const char *directory; /* borrows, during node_host_open */
     int lock_fd;
-    struct log_dir *log_dir; /* owns */
+    struct disks *own_disks;  /* owns; NULL: those of the options */
+    struct disk_share *share; /* owns */
+    struct log_dir *log_dir;  /* owns */
     struct log_append append;
     struct log_write writes[LOG_WRITES_MAX];
     struct node_server *server; /* owns */
@@ -181,12 +184,6 @@ static enum status open_threads(struct node_host *h, struct buffer *error)
     return status == STATUS_OK ? status : host_fail(h, error, status, "cannot start threads for");
 }
 
-/* The nodes that have the disk in common. */
-static uint32_t host_sharers(const struct node_host_options *options)
-{
-    return options->nodes_here != 0 ? options->nodes_here : 1;
-}
-
 static enum status open_server(struct node_host *h, const struct node_host_options *options,
                                struct buffer *error)
 {
@@ -195,7 +192,7 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
         .path = h->directory,
         .map_initial_bytes = (uint64_t)config_storage(config)->map_initial_bytes,
         .map_max_bytes = (uint64_t)config_storage(config)->map_max_bytes,
-        .disk_sharers = host_sharers(options)};
+        .disk = h->share};
     struct backing *backing;
     enum status status = backing_open_lmdb(&backing_options, &backing);
     if (status != STATUS_OK)
@@ -223,6 +220,20 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
     return node_server_open(&server, store, error, &h->server);
 }
 
+/* The share that store and log have of the disk. */
+static enum status open_disk(struct node_host *h, const struct node_host_options *options)
+{
+    if (options->disks == NULL)
+        h->own_disks = disks_create();
+    struct disk_account *disk =
+        disks_find(h->own_disks != NULL ? h->own_disks : options->disks, h->directory);
+    if (disk == NULL)
+        return STATUS_IO;
+    h->share = disk_account_join(disk);
+    log_dir_share_disk(h->log_dir, disk, h->segment_bytes / LOG_KEEP_PART);
+    return STATUS_OK;
+}
+
 static enum status open_all(struct node_host *h, const struct node_host_options *options,
                             struct buffer *error)
 {
@@ -233,7 +244,9 @@ static enum status open_all(struct node_host *h, const struct node_host_options 
     status = log_dir_open(h->directory, h->segment_bytes, &h->log_dir);
     if (status != STATUS_OK)
         return host_fail(h, error, status, "cannot open the log in");
-    log_dir_keep_free(h->log_dir, host_sharers(options) * h->segment_bytes / LOG_KEEP_PART);
+    status = open_disk(h, options);
+    if (status != STATUS_OK)
+        return host_fail(h, error, status, "cannot open the disk of");
     status = open_server(h, options, error);
     if (status == STATUS_OK)
         status = open_threads(h, error);
@@ -271,6 +284,8 @@ void node_host_close(struct node_host *h)
     node_server_destroy(h->server);
     if (h->log_dir != NULL)
         log_dir_close(h->log_dir);
+    disk_share_leave(h->share);
+    disks_destroy(h->own_disks);
     if (h->lock_fd >= 0)
         close(h->lock_fd);
     free(h);

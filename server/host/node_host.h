@@ -7,13 +7,14 @@
 #include "host/loop.h"
 #include "server/node_server.h"
 
+struct disks;
 struct node_host;
 
 struct node_host_options {
     const char *directory; /* of this node; created if missing */
     struct node_options node;
     struct message_port messages;
-    uint32_t nodes_here; /* so many nodes of the process have the disk in common; 0: this one */
+    struct disks *disks; /* borrows; of all nodes of the process. NULL: this node is the only one */
     /* One line for people while the node opens, such as a wait. May be NULL. */
     void (*note)(void *context, const char *text);
     void *note_context;

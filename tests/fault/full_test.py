@@ -80,13 +80,12 @@ def fill(client, table):
     raise AssertionError(f"{PUTS_MAX} puts did not fill it")
 
 
-def delete(client, keys, shared):
-    """Each is done at the first attempt, but for a checkpoint that is waited for. Where several nodes share what is full,
-    one may find that another has taken the space since it last looked: then a checkpoint is waited for, too."""
+def delete(client, keys):
+    """Each is done at the first attempt, but for a checkpoint that is waited for."""
     for key in keys:
         def deleted(key=key):
             refusal = outcome(client.call, "DeleteItem", TableName=FIRST, Key={"id": {"S": str(key)}})
-            check(refusal is None or shared or "no space left" not in refusal.text, f"a deletion is refused: {refusal}")
+            check(refusal is None or "no space left" not in refusal.text, f"a deletion is refused: {refusal}")
             return refusal is None
         until("an item is deleted", deleted)
 
@@ -100,14 +99,13 @@ def run(options, directory):
     with Server(options.weir, ["local", "--port", 0, "--admin", "127.0.0.1:0", "--profile", "off",
                                *arguments(options, directory)], directory / "log") as server:
         client = Client(server.port)
-        shared = options.of != "map"
         make_table(server.port, FIRST)
         filled = fill(client, FIRST)
         check(filled >= 10, "there was no space for anything")
         half = filled // 2
-        delete(client, range(half), shared)
+        delete(client, range(half))
         puts_again(client, FIRST, half // 2)
-        delete(client, range(half // 2), shared)
+        delete(client, range(half // 2))
         client.call("DeleteTable", TableName=FIRST)
         make_table(server.port, SECOND)
         puts_again(client, SECOND, half)

@@ -533,7 +533,7 @@ static void write_within_map(struct store *s, uint64_t lsn)
     store_checkpoint_done(s, STATUS_OK);
 }
 
-static bool may_grow(const struct store *s, size_t bytes)
+static bool may_grow(struct store *s, size_t bytes)
 {
     return space_for_growth(store_space(s), store_space_cost(s), bytes, bytes) == SPACE_THERE;
 }

@@ -141,6 +141,11 @@ TEST(a_segment_used_again_keeps_nothing_of_the_last_block_before_it)
 
 /* ---- a disk that is nearly full ---- */
 
+static uint64_t free_now(void *context)
+{
+    return *(uint64_t *)context;
+}
+
 static enum status make_ahead(struct fixture *f, uint64_t segment)
 {
     struct log_making m;
@@ -153,7 +158,10 @@ static enum status make_ahead(struct fixture *f, uint64_t segment)
 TEST(segments_made_ahead_leave_space_on_the_disk)
 {
     struct fixture *f = *state;
-    log_dir_keep_free(f->dir, UINT64_MAX / 2);
+    uint64_t disk = 10 * SEGMENT_BYTES;
+    struct disk_account *account = disk_account_create(free_now, &disk);
+    struct disk_share *store = disk_account_join(account);
+    log_dir_share_disk(f->dir, account, 10 * SEGMENT_BYTES);
     assert_int_equal(make_ahead(f, 1), STATUS_OK); /* of one segment no log can be freed */
     assert_int_equal(make_ahead(f, 2), STATUS_FULL);
     log_dir_trim(f->dir, 1);
@@ -161,8 +169,12 @@ TEST(segments_made_ahead_leave_space_on_the_disk)
     assert_int_equal(make_ahead(f, 3), STATUS_FULL);
     assert_int_equal(log_dir_prepare(f->dir, 3), STATUS_OK); /* a start needs it */
     log_dir_trim(f->dir, 3);
-    assert_int_equal(make_ahead(f, 4), STATUS_OK);   /* the log is that of one segment now */
-    assert_int_equal(make_ahead(f, 5), STATUS_FULL); /* one spare was kept, and no second one */
-    log_dir_keep_free(f->dir, 0);
+    assert_int_equal(make_ahead(f, 4), STATUS_OK);     /* the log is that of one segment now */
+    assert_int_equal(make_ahead(f, 5), STATUS_FULL);   /* one spare was kept, and no second one */
+    assert_int_equal(disk_share_promise(store), disk); /* no segment is in the making */
+    disk += SEGMENT_BYTES;
     assert_int_equal(make_ahead(f, 5), STATUS_OK);
+    log_dir_share_disk(f->dir, NULL, 0);
+    disk_share_leave(store);
+    disk_account_destroy(account);
 }
