@@ -10,6 +10,12 @@ static const struct metric router_metrics[] = {
 #undef X
 };
 
+static const struct metric store_metrics[] = {
+#define X(...) AT(metrics_store, __VA_ARGS__)
+    METRICS_STORE(X)
+#undef X
+};
+
 static const struct metric partition_metrics[] = {
 #define X(...) AT(metrics_partition, __VA_ARGS__)
     METRICS_PARTITION(X)
@@ -71,6 +77,7 @@ static const struct metric policy_metrics[] = {
 
 const struct metric_group metric_groups[METRIC_GROUPS] = {
     [METRICS_OF_ROUTER] = GROUP("router", router_metrics),
+    [METRICS_OF_STORE] = GROUP("store", store_metrics),
     [METRICS_OF_PARTITION] = GROUP("partition", partition_metrics),
     [METRICS_OF_PARTITION_BY] = GROUP("partition", partition_by_metrics),
     [METRICS_OF_INDEXES] = GROUP("indexes", indexes_metrics),

@@ -59,6 +59,18 @@ enum metric_unit {
     X(connections, GAUGE, NUMBER, "Client connections that are open.")                             \
     X(held_bytes, GAUGE, BYTES, "Bytes of requests and answers that the router holds.")
 
+/* The space of a node's store (engine/store/space.h), and what was refused for want of it since the
+ * node's start. Labels: node. */
+#define METRICS_STORE(X)                                                                           \
+    X(used_bytes, GAUGE, BYTES, "Bytes of the store that hold data, as of the last checkpoint.")   \
+    X(total_bytes, GAUGE, BYTES,                                                                   \
+      "Bytes that the store can get on its disk and within map_max_bytes.")                        \
+    X(growth_left_bytes, GAUGE, BYTES,                                                             \
+      "Bytes that writes may still add before writes that add data are refused.")                  \
+    X(refused_full, COUNTER, NUMBER, "Requests that were refused because the storage is full.")    \
+    X(refused_waiting, COUNTER, NUMBER,                                                            \
+      "Requests that were refused until a checkpoint shows whether there is space.")
+
 /* The work of a replica since its node's start. Labels: table, partition, node, kind. */
 #define METRICS_PARTITION(X)                                                                       \
     X(allocated, GAUGE, MCU_PER_S, "The allocation of the partition.")                             \
@@ -139,6 +151,10 @@ struct metrics_router {
     METRICS_ROUTER(METRIC_MEMBER)
 };
 
+struct metrics_store {
+    METRICS_STORE(METRIC_MEMBER)
+};
+
 struct metrics_partition {
     METRICS_PARTITION(METRIC_MEMBER)
 };
@@ -187,6 +203,7 @@ struct metric_group {
 
 enum metric_group_id {
     METRICS_OF_ROUTER,
+    METRICS_OF_STORE,
     METRICS_OF_PARTITION,
     METRICS_OF_PARTITION_BY,
     METRICS_OF_INDEXES,

@@ -267,7 +267,12 @@ struct reply {
         } page; /* TABLE_LIST, EVENTS */
         struct {
             struct slice records; /* struct partition_stats, see partition_stats_* */
-        } stats;                  /* STATS */
+            uint64_t used_bytes;  /* of the node's store, as what follows (METRICS_STORE) */
+            uint64_t total_bytes;
+            uint64_t growth_left_bytes;
+            uint64_t refused_full;
+            uint64_t refused_waiting;
+        } stats; /* STATS */
         struct {
             bool too_many_voters; /* with OVERLOADED: the group has more voters than wanted members,
                                      which slows its writes: ask again soon */

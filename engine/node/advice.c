@@ -107,6 +107,16 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     advice_count_records(requests, p, out);
 }
 
+static void advice_count_space(const struct requests *requests, struct reply *r)
+{
+    const struct space *space = store_space(requests->env->store);
+    r->stats.used_bytes = space_used_bytes(space);
+    r->stats.total_bytes = space->total_bytes;
+    r->stats.growth_left_bytes = proposals_growth_left(requests->proposals);
+    r->stats.refused_full = requests->log->refused_full;
+    r->stats.refused_waiting = requests->log->refused_waiting;
+}
+
 void requests_stats(struct requests *requests, struct operation *o)
 {
     buffer_clear(&requests->env->range_out);
@@ -121,4 +131,5 @@ void requests_stats(struct requests *requests, struct operation *o)
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->kind = ANSWER_STATS;
     r->stats.records = arena_copy(&requests->env->lent, buffer_slice(&requests->env->range_out));
+    advice_count_space(requests, r);
 }

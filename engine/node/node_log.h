@@ -11,6 +11,8 @@ struct node_log {
     bool map_full;         /* the last checkpoint found no room in the store */
     bool space_refused;    /* a write was refused for want of space since the last checkpoint began:
                               the next one shows whether there is space */
+    uint64_t refused_full; /* requests, since the node's start, as the next one */
+    uint64_t refused_waiting; /* until a checkpoint shows whether there is space */
     uint64_t local_lsn;    /* own records before it are in the store: where the log was durable to
                               at the last checkpoint */
     uint64_t relogged_lsn; /* no checkpoint before the log is durable up to here */

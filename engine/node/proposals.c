@@ -190,10 +190,18 @@ static size_t proposals_log_reserve(const struct proposals *proposals)
     return proposals->owed_bytes + proposals->log->writer.segment_bytes / LOG_RESERVE_PART;
 }
 
+uint64_t proposals_growth_left(const struct proposals *proposals)
+{
+    const uint64_t left = space_growth_left_bytes(store_space(proposals->env->store));
+    const uint64_t cost = proposals_space_cost(proposals);
+    return proposals->log->map_full || cost > left ? 0 : left - cost;
+}
+
 static bool proposals_refuse_full(struct proposals *proposals, const struct operation *o,
                                   bool grows, const char *what)
 {
     proposals->log->space_refused = true;
+    proposals->log->refused_full++;
     env_refuse(proposals->env, o, REPLY_FULL,
                "node %u has no space left for writes%s (%s); reads are served", proposals->env->id,
                grows ? " that add data" : "", what);
@@ -212,6 +220,7 @@ static const char *proposals_full_text(const struct proposals *proposals)
 static bool proposals_refuse_waiting(struct proposals *proposals, const struct operation *o)
 {
     proposals->log->space_refused = true;
+    proposals->log->refused_waiting++;
     env_refuse(proposals->env, o, REPLY_OVERLOADED,
                "node %u is short of space, and waits for a checkpoint", proposals->env->id);
     return false;

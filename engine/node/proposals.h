@@ -86,7 +86,9 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
  *              reserve. */
 bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown,
                         size_t largest);
-/* The same for bytes that come without a request: those of snapshots. */
+/* The bytes by which the data may still grow, before writes are refused for want of space. */
+uint64_t proposals_growth_left(const struct proposals *proposals);
+/* The same as proposals_may_grow for bytes that come without a request: those of snapshots. */
 bool proposals_leave_growth(struct proposals *proposals, size_t bytes, size_t largest);
 /* The same as proposals_may_write for a record that promises another one, of `promised` bytes. */
 bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,

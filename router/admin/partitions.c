@@ -26,6 +26,12 @@ struct partitions {
     struct slice only; /* a table's name; data NULL: all */
     STAILQ_HEAD(, table_name) names;
     bool nodes_asked;
+    struct node_store *stores; /* by number of the node */
+};
+
+struct node_store {
+    bool answered;
+    struct metrics_store metrics;
 };
 
 struct table_name {
@@ -54,9 +60,11 @@ static void partitions_ask_names(struct call *c, struct slice after)
     subrequest_start(c->router, s);
 }
 
-static void partitions_ask_nodes(struct call *c)
+static void partitions_ask_nodes(struct call *c, struct partitions *p)
 {
-    for (uint32_t node = 1; node <= c->router->options.node_count; node++) {
+    const uint32_t count = c->router->options.node_count;
+    p->stores = arena_zalloc(&c->arena, (count + 1) * sizeof p->stores[0]);
+    for (uint32_t node = 1; node <= count; node++) {
         struct subrequest *s = call_request(c, NULL, REQUEST_STATS);
         s->node = node;
         subrequest_start(c->router, s);
@@ -310,6 +318,13 @@ static void partitions_take_stats(struct call *c, struct partitions *p, const st
         buffer_append_format(&c->bytes, "%s%u", c->bytes.size == 0 ? "" : ",", s->node);
         return;
     }
+    p->stores[s->node] =
+        (struct node_store){true,
+                            {.used_bytes = (int64_t)r->stats.used_bytes,
+                             .total_bytes = (int64_t)r->stats.total_bytes,
+                             .growth_left_bytes = (int64_t)r->stats.growth_left_bytes,
+                             .refused_full = (int64_t)r->stats.refused_full,
+                             .refused_waiting = (int64_t)r->stats.refused_waiting}};
     while (records.left.size > 0 && partition_stats_decode(&records, &stats) == STATUS_OK) {
         const struct table *t = NULL;
         const struct partition_info *info = partitions_find_partition(p, stats.partition, &t);
@@ -360,6 +375,20 @@ static void partitions_write_policies(struct buffer *out, const struct policies 
     json_write_close(out, ']');
 }
 
+static void partitions_write_stores(struct buffer *out, const struct partitions *p, uint32_t count)
+{
+    json_member_open(out, "stores", '[');
+    for (uint32_t node = 1; node <= count; node++) {
+        if (!p->stores[node].answered)
+            continue;
+        json_write_open(out, '{');
+        json_member_integer(out, "node", node);
+        page_write_metrics(out, METRICS_OF_STORE, &p->stores[node].metrics);
+        json_write_close(out, '}');
+    }
+    json_write_close(out, ']');
+}
+
 static bool partitions_finish(struct call *c)
 {
     struct partitions *p = c->state;
@@ -373,10 +402,11 @@ static bool partitions_finish(struct call *c)
         partitions_write_policies(out, c->router->config->policies);
         partitions_write_tables(c, p);
         json_member_open(out, "partitions", '[');
-        partitions_ask_nodes(c);
+        partitions_ask_nodes(c, p);
         return true;
     }
     json_write_close(out, ']');
+    partitions_write_stores(out, p, c->router->options.node_count);
     json_member_open(out, "silent_nodes", '[');
     buffer_append_slice(out, buffer_slice(&c->bytes));
     json_write_close(out, ']');

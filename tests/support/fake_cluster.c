@@ -453,6 +453,11 @@ static void answer_stats(struct fake_cluster *f, uint32_t node, struct reply *r,
     }
     r->kind = ANSWER_STATS;
     r->stats.records = buffer_slice(body);
+    r->stats.used_bytes = 9000 + node;
+    r->stats.total_bytes = 20000;
+    r->stats.growth_left_bytes = 8000;
+    r->stats.refused_full = 3;
+    r->stats.refused_waiting = 4;
 }
 
 /* ---- requests ---- */

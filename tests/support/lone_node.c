@@ -39,6 +39,11 @@ static void take_answer(struct lone_node *w, const struct reply *r)
         a->scanned = r->range.scanned;
         buffer_set(&a->last, r->range.last);
         a->more = r->range.more;
+    } else if (r->kind == ANSWER_STATS) {
+        a->space = (struct metrics_store){
+            (int64_t)r->stats.used_bytes, (int64_t)r->stats.total_bytes,
+            (int64_t)r->stats.growth_left_bytes, (int64_t)r->stats.refused_full,
+            (int64_t)r->stats.refused_waiting};
     } else if (r->kind == ANSWER_FROZEN) {
         a->frozen = (struct frozen){r->frozen.index, r->frozen.term};
     } else if (r->kind == ANSWER_SESSION) {

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/config.h"
+#include "base/metrics.h"
 #include "engine/catalog/table.h"
 #include "engine/message/message.h"
 #include "engine/node/node.h"
@@ -43,6 +44,7 @@ struct answer {
     int64_t collection_bytes;
     struct frozen frozen;
     struct admit_verdict verdict;
+    struct metrics_store space; /* of STATS */
     struct buffer body;
     struct buffer text;
     struct buffer last; /* of a range: the last key that was read */

@@ -323,6 +323,14 @@ static uint32_t put_until_full(struct lone_node *w)
     }
 }
 
+static struct metrics_store space_told(struct lone_node *w)
+{
+    struct request r = {.op = REQUEST_STATS};
+    lone_ask(w, &r);
+    lone_assert_answer(w, REPLY_OK);
+    return lone_answer(w)->space;
+}
+
 /* SPACE-1, SPACE-2, PROPOSALS-2 */
 TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
 {
@@ -330,10 +338,18 @@ TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
     lone_init(&w, PROFILE_OFF);
     lone_set(&w, "map_max_bytes", "8MiB");
     lone_open_table(&w, 100, 100);
+    const struct metrics_store empty = space_told(&w);
+    assert_int_equal(empty.total_bytes, 8 << 20);
+    assert_in_range(empty.growth_left_bytes, 5 << 20, 6 << 20); /* 2 MiB are the reserve */
+    assert_int_equal(empty.refused_full, 0);
     const uint32_t full = put_until_full(&w);
     assert_in_range(full, 100, 160);
     assert_true(answer_says(&w, "raise map_max_bytes"));
     assert_true(answer_says(&w, "that add data"));
+    const struct metrics_store filled = space_told(&w);
+    assert_int_equal(filled.refused_full, 1);
+    assert_in_range(filled.used_bytes, (full - 1) * LARGE_ITEM, 6 << 20);
+    assert_true(filled.growth_left_bytes < empty.growth_left_bytes / 8);
     assert_false(node_is_full(w.node));         /* no checkpoint has failed */
     lone_put_sized(&w, 1, 2, LARGE_ITEM - 100); /* it replaces a larger item */
     lone_write_all(&w);

@@ -514,7 +514,12 @@ TEST(the_partitions_page_shows_every_partition_and_one_table_if_asked)
                                 "\"key-range\":7,";
     assert_non_null(memmem(a.body.data, a.body.size, FIRST, sizeof FIRST - 1));
     assert_non_null(memmem(a.body.data, a.body.size, "\"table\":\"zoo\"", 13));
-    assert_non_null(memmem(a.body.data, a.body.size, "\"silent_nodes\":[]", 17));
+    static const char STORES[] = "\"stores\":[{\"node\":1,";
+    static const char SECOND[] =
+        "{\"node\":2,\"used_bytes\":9002,\"total_bytes\":20000,\"growth_left_bytes\":8000,"
+        "\"refused_full\":3,\"refused_waiting\":4},";
+    assert_non_null(memmem(a.body.data, a.body.size, STORES, sizeof STORES - 1));
+    assert_non_null(memmem(a.body.data, a.body.size, SECOND, sizeof SECOND - 1));
     fake_send_text(&f, 2, "GET /weir/partitions?table=z%6fo HTTP/1.1\r\nHost: h\r\n\r\n");
     a = fake_take_answer(&f, 2);
     assert_null(memmem(a.body.data, a.body.size, "users", 5));
