@@ -38,7 +38,7 @@ void space_add_run(struct space *s, uint64_t pages)
 /* The free bytes that values of so many pages can use. */
 static uint64_t space_usable_bytes(const struct space *s, uint64_t pages)
 {
-    if (pages <= 1)
+    if (pages <= 1 || s->free_bytes == 0)
         return s->free_bytes;
     const uint64_t lost = s->long_runs * (pages - 1);
     uint64_t usable = s->long_pages > lost ? s->long_pages - lost : 0;
