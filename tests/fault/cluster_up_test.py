@@ -87,7 +87,8 @@ def look_at_errors(cluster):
 
 
 def look_at_health(cluster):
-    """status is healthy, names what was killed, and is healthy again."""
+    """status is healthy, names what was killed, and is healthy again. Replicas of a new table may be behind at first."""
+    until("the cluster is healthy", lambda: cluster.run("status").returncode == 0, poll_s=0.1)
     if "health      healthy" not in cluster.must("status"):
         raise AssertionError(f"status of a cluster that is up does not say healthy")
     cluster.must("kill", "2", "gac-1")
