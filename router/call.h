@@ -3,8 +3,8 @@
  * Invariants:
  *   CALL-1  a call that ended holds no timer, no reply slot, no table and no place in a queue. Its
  *           memory stays until call_reap: a node may answer while it still reads a lent request.
- *   CALL-2  in a turn of the loop a call writes an answer of CALL_TURN_JSON bytes, and one item more. A large
- *           request is read in turns, too (operations/reading.h).
+ *   CALL-2  in a turn of the loop a call writes an answer of CALL_TURN_JSON bytes, and one item more.
+ *           A large request is read in turns, too (operations/reading.h).
  * Not here: requests to nodes (subrequest.h), what an operation does (operations/). */
 #pragma once
 
@@ -79,8 +79,8 @@ struct call *call_create_own(struct router *r, const struct operation *o);
 void call_begin(struct call *c, const struct json_value members[]);
 /* A reply or a table that the call waited for has come. */
 void call_advance(struct call *c);
-/* Long work is cut into pieces: the operation's `begin`, `ready` or `finish` is called again in a later turn
- * of the loop. */
+/* Long work is cut into pieces: the operation's `begin`, `ready` or `finish` is called again in a
+ * later turn of the loop. */
 void call_rest(struct call *c);
 /* The turn has come of the call that has rested for longest. */
 void call_go_on(struct router *r);

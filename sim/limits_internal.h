@@ -161,8 +161,8 @@ void audit_answered(struct limit_client *c, int status, struct slice body);
 void audit_step(struct limit_client *c, enum limit_audit audit, uint32_t looked);
 /* The step has not come further. Wrong, if its time is over. */
 void audit_late(struct limit_client *c, const char *what, struct slice body);
-/* The same for what was not answered: some answer must come in the time that a step has. A step whose requests are
- * answered may be repeated for longer. */
+/* The same for what was not answered: some answer must come in the time that a step has. A step
+ * whose requests are answered may be repeated for longer. */
 void audit_unanswered(struct limit_client *c, const char *what, struct slice body);
 /* Writes the request that reads the items, or the next page of them. */
 void audit_write_count(struct limit_client *c);

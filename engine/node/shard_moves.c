@@ -199,8 +199,8 @@ static void move_abort(struct shard_moves *moves, struct item_move *m, enum repl
     move_end(moves, m, code, text);
 }
 
-/* Nobody but this node decides, so its own patience counts, not transaction_decide_ms, in which a slow disk
- * may not get to the decision (MOVE-5). */
+/* This node alone decides. So its patience counts, and not transaction_decide_ms, in which a slow
+ * disk may not get to the decision (MOVE-5). */
 static void move_hold(struct shard_moves *moves, const struct item_move *m)
 {
     const struct slice key = buffer_slice(&m->key);

@@ -66,8 +66,8 @@ struct backing_methods {
     enum status (*step)(struct backing *b, bool reverse, struct backing_change *out);
     /* From now on the owner's reads see the last write. */
     enum status (*refresh)(struct backing *b);
-    /* STATUS_FULL: map or disk is full, and nothing was changed; try again after `refresh` and `grow`, or
-     * when there is space. STATUS_IO: do not try again. If `erased_bytes` is less than the batch's
+    /* STATUS_FULL: map or disk is full, and nothing was changed; try again after `refresh` and
+     * `grow`, or when there is space. STATUS_IO: do not try again. If `erased_bytes` is less than the batch's
      * `erase_max_bytes`, the ranges are empty. */
     enum status (*write)(struct backing *b, const struct backing_batch *batch,
                          uint64_t *erased_bytes);
@@ -90,8 +90,8 @@ struct backing_methods {
 
 struct backing {
     const struct backing_methods *methods;
-    struct disk_share
-        *disk; /* borrows; NULL: the map alone bounds the backing. The owner says what it needs */
+    /* Borrows. The owner says what it needs. NULL: the map alone bounds the backing. */
+    struct disk_share *disk;
 };
 
 struct backing_options {

@@ -402,9 +402,8 @@ static void space_add_free(struct space *s, MDB_val v, uint64_t page_bytes)
     }
 }
 
-/* The next write may use what transactions before this one have freed. What the last one has freed is still
- * in the snapshot from which LMDB could recover, and what a later one than an open snapshot has freed is
- * in that snapshot. */
+/* The next write may use what transactions before this one have freed. LMDB keeps what the last one
+ * has freed for a recovery, and for an open snapshot what was freed since. */
 static size_t usable_before(struct lmdb *l, size_t last)
 {
     struct backing_snapshot *s;
@@ -459,8 +458,8 @@ static void lmdb_cut_file(struct lmdb *l)
         PROBE("pages of a failed write stay");
 }
 
-/* Writes next to nothing: what the last write has freed may be used from then on. It would only take pages
- * while a snapshot keeps what was freed. */
+/* Writes next to nothing: what the last write has freed may be used from then on. While a snapshot
+ * keeps what was freed, it would only take pages. */
 static void lmdb_turn_over(struct lmdb *l)
 {
     MDB_txn *txn;

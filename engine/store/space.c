@@ -88,8 +88,8 @@ uint64_t space_need(const struct space *s, uint64_t cost, size_t largest)
     return space_left(cost, space_usable_bytes(s, space_pages_of(largest)));
 }
 
-/* The bytes that a checkpoint may use for values of so many pages: as much is left for the next one,
- * which cannot use what this one replaces. */
+/* The bytes that a checkpoint may use for values of so many pages. As much is left for the next
+ * one, which cannot use what this one replaces. */
 static uint64_t space_change_left(const struct space *s, uint64_t pages)
 {
     const uint64_t usable = space_usable_bytes(s, pages);

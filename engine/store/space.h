@@ -6,8 +6,8 @@
  * restart.
  * A large value needs pages that lie side by side. Free pages count for it only as far as they do.
  * Stores of one process share a disk: the total moves while others use it (base/disk_account.h).
- * A checkpoint writes pages anew before it frees the old ones: its cost is reckoned, too. What one checkpoint
- * frees can be used by the one after the next: until then it counts as used.
+ * A checkpoint writes pages anew before it frees the old ones: its cost is reckoned, too. What one
+ * checkpoint frees counts as used until the next one may use it.
  *
  * Invariants
  *   SPACE-1  What grows is refused while less than the reserve is free.
@@ -30,9 +30,8 @@ struct space {
     uint64_t total_bytes; /* the backing can get as large */
     uint64_t map_bytes;   /* so large without a disk that bounds it */
     uint64_t file_bytes;  /* its size now, free pages included */
-    uint64_t
-        free_bytes; /* of pages that the next checkpoint may use; 0 while half of the total was never used */
-    bool disk_bound;              /* the disk bounds the total, and not map_max_bytes */
+    uint64_t free_bytes; /* that the next checkpoint may use; 0: half of the total was never used */
+    bool disk_bound;     /* the disk bounds the total, and not map_max_bytes */
     uint32_t runs[SPACE_RUN_MAX]; /* of free pages that lie side by side, by their number */
     uint64_t long_runs;           /* runs of SPACE_RUN_MAX pages and more */
     uint64_t long_pages;          /* the pages in these runs */
@@ -50,7 +49,7 @@ void space_set_promise(struct space *s, uint64_t bytes);
 bool space_is_scarce(const struct space *s);
 /* So many free pages lie side by side. */
 void space_add_run(struct space *s, uint64_t pages);
-/* What a cost takes beyond free pages. `largest`: the bytes of the largest value among its records. */
+/* What a cost takes beyond free pages. `largest`: the bytes of the largest value in it. */
 uint64_t space_need(const struct space *s, uint64_t cost, size_t largest);
 /* Bytes that hold data. */
 uint64_t space_used_bytes(const struct space *s);

@@ -1,5 +1,5 @@
-/* reading.h - a large request is read in several turns of the loop: one turn parses its text, one checks its
- * members, and an operation on a list reads READING_TURN_BYTES of its elements in a turn.
+/* reading.h - a large request is read in several turns of the loop: one turn parses its text, one
+ * checks its members, and an operation on a list reads READING_TURN_BYTES of its elements in a turn.
  *
  * The text and the tape stay until `begin` has returned and the call does not rest. */
 #pragma once
@@ -24,8 +24,8 @@ struct reading {
 void reading_begin(struct call *c, const struct json_value *root);
 /* The next turn. */
 void reading_go_on(struct call *c);
-/* In `begin`, between two elements: whether the rest is for later turns. Then `begin` lets the call rest, and is
- * called again. */
+/* In `begin`, between two elements: whether the rest is for later turns. Then `begin` lets the call
+ * rest, and is called again. */
 bool reading_turn_is_over(const struct call *c);
 /* There may be none. */
 void reading_end(struct call *c);

@@ -62,6 +62,6 @@ bool items_find(struct call *c, uint32_t index);
 bool items_are_distinct(const struct item_plan *p);
 /* Of one item: sends its request. */
 void items_send(struct call *c, uint32_t index);
-/* `ready`: sends all requests, ITEMS_TURN_BYTES of items in a turn, or refuses a key that does not fit its table. A
- * reply belongs to call->plan->items[subrequest->index]. */
+/* `ready`: sends all requests, ITEMS_TURN_BYTES of items in a turn, or refuses a key that does not
+ * fit its table. A reply belongs to call->plan->items[subrequest->index]. */
 bool items_ready(struct call *c);

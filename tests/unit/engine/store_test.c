@@ -652,8 +652,8 @@ TEST_WITH(what_was_allowed_has_space_in_a_full_map, temporary_setup, temporary_t
     map_max = 1 << 24;
 }
 
-/* Half of a full map is deleted, and put again without a question, as a follower does. A snapshot has what
- * was deleted, too. */
+/* Half of a full map is deleted, and put again without a question, as a follower does. A snapshot
+ * has what was deleted, too. */
 TEST_WITH(what_a_checkpoint_has_freed_is_used_by_the_next_one, temporary_setup, temporary_teardown)
 {
     static const uint8_t bytes[100000] = {7};
