@@ -74,7 +74,7 @@ static void advice_count_lag(const struct requests *requests, const struct parti
 static void advice_count_records(const struct requests *requests, const struct partition *p,
                                  struct partition_stats *s)
 {
-    s->streams.any = p->led != 0 && (p->stream.rows.count > 0 || stream_rows_on(p));
+    s->streams.any = p->led != 0 && (stream_rows_any(p) || stream_rows_on(p));
     s->streams.records = p->stream.rows.count;
     s->streams.bytes = p->stream.rows.bytes;
     s->streams.written = p->stream.written;
@@ -88,7 +88,7 @@ static void advice_stats_of(const struct requests *requests, const struct partit
     *out = (struct partition_stats){.partition = p->info.id,
                                     .node = requests->env->id,
                                     .table_id = p->info.table_id,
-                                    .bytes = p->counting ? -1 : partition_bytes(p)};
+                                    .bytes = partition_items_counted(p) ? partition_bytes(p) : -1};
     for (int kind = 0; kind < ADMIT_KINDS; kind++) {
         out->kinds[kind].allocated_mcu = p->info.rate_mcu[kind];
         out->kinds[kind].counts = p->counts[kind];

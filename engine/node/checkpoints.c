@@ -64,13 +64,18 @@ static struct instant checkpoints_next_by_space(const struct checkpoints *checkp
     struct store *store = checkpoints->env->store;
     if (store_wants_checkpoint(store) || checkpoints_free_log(checkpoints))
         return checkpoints->space_at;
-    return checkpoints->log->space_refused ? checkpoints->look_at : INSTANT_NEVER;
+    const bool vain = store_keeps_pages(store) && !store_space(store)->disk_bound;
+    return checkpoints->log->space_refused && !vain ? checkpoints->look_at : INSTANT_NEVER;
 }
 
+/* Each checkpoint takes some pages for which those that it frees are of no use while a snapshot is
+ * open. So none is made for the time alone where they are scarce: a snapshot may last minutes, and
+ * with the last page its receiver's group would come to a stop. */
 static struct instant checkpoints_next_by_time(const struct checkpoints *checkpoints)
 {
-    const struct instant next =
-        instant_earlier(checkpoints->at, checkpoints_next_by_space(checkpoints));
+    const bool waits = !checkpoints->asked && store_keeps_pages(checkpoints->env->store);
+    const struct instant next = instant_earlier(waits ? INSTANT_NEVER : checkpoints->at,
+                                                checkpoints_next_by_space(checkpoints));
     return store_erase_pending(checkpoints->env->store)
                ? instant_earlier(next, checkpoints->erase_at)
                : next;
@@ -128,6 +133,7 @@ void checkpoints_begin(struct checkpoints *checkpoints, uint64_t pinned_lsn)
     checkpoints->look_at = instant_add_ms(env->now, LOOK_MS);
     env_note(env, NODE_TRACE_CHECKPOINT_BEGUN, 0, (int64_t)lsn);
     checkpoints->running = true;
+    checkpoints->asked = false;
     checkpoints->at = INSTANT_NEVER;
     env_push(env, NODE_CHECKPOINT);
 }
@@ -166,8 +172,10 @@ bool checkpoints_ended(struct checkpoints *checkpoints, enum status status)
 
 void checkpoints_soon(struct checkpoints *checkpoints)
 {
-    if (store_active_bytes(checkpoints->env->store) > 0)
-        checkpoints->at = checkpoints->env->now;
+    if (store_active_bytes(checkpoints->env->store) == 0)
+        return;
+    checkpoints->at = checkpoints->env->now;
+    checkpoints->asked = true;
 }
 
 struct instant checkpoints_deadline(const struct checkpoints *checkpoints)

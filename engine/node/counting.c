@@ -1,4 +1,4 @@
-/* counting.c - counts a partition's items and bytes again, a slice at a time. */
+/* counting.c - counts a partition's items and records again, a slice at a time. */
 #include "engine/node/counting.h"
 
 #include "engine/node/owned_keys.h"
@@ -14,7 +14,24 @@ struct slice counting_from(const struct partition *p)
     return p->counted_to.size > 0 ? buffer_slice(&p->counted_to) : p->info.lo;
 }
 
-void counting_slice(struct node_env *env, struct partition *p)
+/* Goes on after the key, or in the next key space, or ends. */
+static void counting_goes_on(struct node_env *env, struct partition *p, enum status status,
+                             struct slice key)
+{
+    p->stored = false;
+    if (status == STATUS_OK) {
+        buffer_set(&p->counted_to, key);
+    } else if (status != STATUS_NOT_FOUND) {
+        partition_count_anew(p); /* the store cannot be read: the count may lack items */
+    } else if (!partition_items_counted(p)) {
+        buffer_set(&p->counted_to, key_in_space(p->info.lo, SPACE_STREAM_KEYS, &env->lent));
+    } else {
+        p->counting = false;
+        buffer_deinit(&p->counted_to);
+    }
+}
+
+static void counting_items(struct node_env *env, struct partition *p)
 {
     struct items_cursor c;
     struct slice key, item;
@@ -30,12 +47,31 @@ void counting_slice(struct node_env *env, struct partition *p)
             continue; /* a damaged item does not count; a reader of it gets an error */
         partition_count_item(p, item);
     }
-    p->stored = false;
-    p->counting = status != STATUS_NOT_FOUND;
-    if (status == STATUS_OK)
-        buffer_set(&p->counted_to, key);
-    else if (status == STATUS_NOT_FOUND)
-        buffer_deinit(&p->counted_to);
+    counting_goes_on(env, p, status, key);
+}
+
+static void counting_records(struct node_env *env, struct partition *p)
+{
+    struct store_cursor c;
+    struct slice key, record;
+    enum status status = STATUS_NOT_FOUND;
+    size_t bytes = 0;
+    store_seek(env->store, buffer_slice(&p->counted_to),
+               key_in_space(p->info.hi, SPACE_STREAM_KEYS, &env->lent), false, &c);
+    for (int i = 0;; i++) {
+        status = store_next(&c, &key, &record);
+        if (status != STATUS_OK || i == SCAN_ITEMS || bytes >= SCAN_BYTES)
+            break;
+        bytes += record.size;
+        tally_add(&p->stream.rows, 1, (int64_t)(key.size + record.size));
+    }
+    counting_goes_on(env, p, status, key);
+}
+
+void counting_slice(struct node_env *env, struct partition *p)
+{
+    if (partition_items_counted(p))
+        counting_records(env, p);
     else
-        partition_count_anew(p); /* the store cannot be read: the count may lack items */
+        counting_items(env, p);
 }

@@ -227,7 +227,6 @@ static void merge_absorb(struct applier *applier, struct partition *p, const str
     PROBE("a replica takes over what another one holds");
     if (upper == NULL)
         return;
-    tally_add(&p->stream.rows, upper->stream.rows.count, upper->stream.rows.bytes);
     if (applier->env->started)
         merge_join_buckets(applier, p, upper);
     else

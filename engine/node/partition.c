@@ -101,6 +101,12 @@ bool partition_has_counted(const struct partition *p, struct slice key)
     return !p->counting || slice_compare(key, buffer_slice(&p->counted_to)) < 0;
 }
 
+bool partition_items_counted(const struct partition *p)
+{
+    const struct slice to = buffer_slice(&p->counted_to);
+    return !p->counting || (to.size > 0 && to.data[0] == SPACE_STREAM_KEYS);
+}
+
 void partition_count_item(struct partition *p, struct slice item)
 {
     struct attr sort;
@@ -137,6 +143,7 @@ void partition_count_anew(struct partition *p)
     p->counting = true;
     p->items = (struct tally){0};
     memset(p->rows, 0, sizeof p->rows);
+    p->stream.rows = (struct tally){0};
     p->reported = 0;
     buffer_set(&p->counted_to, p->info.lo);
 }

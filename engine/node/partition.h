@@ -145,7 +145,7 @@ struct partition {
     struct tally rows[LOCAL_INDEXES_MAX]; /* of local indexes, by place in `indexes` */
     /* Records of streams (stream_rows.h). */
     struct {
-        struct tally rows;              /* exact: the records that are there, with their keys */
+        struct tally rows; /* the records that are there, with their keys; exact as `items` is */
         struct stream_position trimmed; /* the last record that is gone */
         int64_t written;                /* records since the node started, as the next one */
         int64_t trims;
@@ -209,9 +209,11 @@ bool partition_overlaps(const struct partition *p, struct slice lo, struct slice
 /* Whether the store's value under the key is the row of an item collection, not an item. */
 bool partition_is_row(const struct partition *p, struct slice key);
 
-/* Whether the count has passed the item with this storage key, or is not under way: then a change of
- * the item, or of its rows, changes the counts. */
+/* Whether the count has passed the item or record with this key, or is not under way: then a change
+ * of it, or of the item's rows, changes the counts. */
 bool partition_has_counted(const struct partition *p, struct slice key);
+/* Whether all items are counted; records of streams may not be. */
+bool partition_items_counted(const struct partition *p);
 /* item_size of the item and of its rows. */
 int64_t partition_bytes_of(const struct partition *p, struct slice item);
 /* Bytes of all items and rows. */

@@ -62,7 +62,7 @@ static void reports_append(const struct reports *reports, struct buffer *b, stru
     bool well = raft_leader(p->raft) != 0 && !p->doubted && p->frozen.index == 0;
     if (leads ? p->info.id == CATALOG_GROUP : well)
         return;
-    if (leads && p->counting)
+    if (leads && !partition_items_counted(p))
         return; /* its count is not known yet */
     reports_describe(reports, p, leads, &r);
     const size_t size = b->size;

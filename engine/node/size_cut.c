@@ -124,7 +124,7 @@ bool size_cut_advise(const struct node_env *env, struct partition *p, struct spl
     struct middle *m = p->middle;
     *out = (struct split_advice){.verdict = SPLIT_REFUSED_FEW_SAMPLES};
     bool known = m != NULL && m->epoch == p->info.epoch;
-    if (p->counting || (known && m->step == MIDDLE_SOUGHT))
+    if (!partition_items_counted(p) || (known && m->step == MIDDLE_SOUGHT))
         return false; /* the caller asks again */
     bool fresh = known && m->step == MIDDLE_FOUND &&
                  instant_before(env->now, instant_add_ms(m->found_at, KEPT_MS));

@@ -43,7 +43,8 @@ static void record_apply(struct node_env *env, struct partition *p, const struct
     stream_key_append(&key, p->info.lo, p->info.id, &at);
     stream_record_encode(&value, &record);
     store_put(env->store, buffer_slice(&key), buffer_slice(&value));
-    tally_add(&p->stream.rows, 1, (int64_t)(key.size + value.size));
+    if (partition_has_counted(p, buffer_slice(&key)))
+        tally_add(&p->stream.rows, 1, (int64_t)(key.size + value.size));
     p->stream.written++;
     buffer_deinit(&key);
     buffer_deinit(&value);
@@ -55,7 +56,8 @@ static void trim_apply(struct node_env *env, struct partition *p, const struct c
     uint32_t partition;
     must(stream_key_split(c->key, &partition, &at)); /* stream_change_is_sound */
     store_put(env->store, c->key, c->value);
-    tally_add(&p->stream.rows, -1, -(int64_t)c->key.size - c->old_size);
+    if (partition_has_counted(p, c->key))
+        tally_add(&p->stream.rows, -1, -(int64_t)c->key.size - c->old_size);
     p->stream.trims++;
     if (partition == p->info.id && stream_position_compare(&p->stream.trimmed, &at) < 0)
         p->stream.trimmed = at;

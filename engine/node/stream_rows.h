@@ -25,6 +25,12 @@ static inline bool stream_rows_on(const struct partition *p)
     return p->info.stream.view != STREAM_OFF;
 }
 
+/* Whether there may be records. */
+static inline bool stream_rows_any(const struct partition *p)
+{
+    return p->counting || p->stream.rows.count > 0;
+}
+
 /* Whether writes that make records must wait until what is proposed is applied. */
 static inline bool stream_rows_wait(const struct partition *p)
 {

@@ -3,6 +3,7 @@
 
 #include "base/settings/streams.h"
 #include "engine/node/owned_keys.h"
+#include "engine/node/stream_rows.h"
 #include "engine/node/waiters.h"
 #include "engine/stream/stream.h"
 
@@ -53,7 +54,7 @@ void stream_sweep_slice(struct node_env *env, struct partition *p)
 
 int64_t stream_sweep_lag_ms(const struct node_env *env, const struct partition *p)
 {
-    if (p->stream.rows.count == 0 || p->stream.oldest_ms == INT64_MAX || p->stream.oldest_ms == 0)
+    if (!stream_rows_any(p) || p->stream.oldest_ms == INT64_MAX || p->stream.oldest_ms == 0)
         return 0;
     const int64_t age = env_agreed_ms(env) - p->stream.oldest_ms;
     const int64_t lag = age - config_streams(env->config)->stream_retention_ms;

@@ -17,7 +17,7 @@ void stream_trims_begin(struct stream_trims *trims, struct partition *p)
         p->stream.trimming = p->stream.changing = 0;
     p->stream.term = p->led;
     buffer_clear(&p->stream.expired);
-    if (p->led == 0 || (p->stream.rows.count == 0 && !stream_rows_on(p)))
+    if (p->led == 0 || !(stream_rows_any(p) || stream_rows_on(p)))
         return;
     trims->look_at = instant_earlier(trims->look_at, instant_add_ms(trims->env->now, LOOK_MS));
     trims->at = instant_earlier(trims->at, trims->look_at);
@@ -68,7 +68,7 @@ static bool trim_turn(struct stream_trims *trims, struct partition *p, bool look
     }
     if (p->stream.trimming == 0 && p->stream.expired.size > 0)
         trim_propose(trims, p);
-    else if (p->stream.trimming == 0 && look && p->stream.rows.count > 0 && !p->stream.sweeping)
+    else if (p->stream.trimming == 0 && look && stream_rows_any(p) && !p->stream.sweeping)
         trim_sweep(trims, p);
     return p->stream.sweeping || p->stream.trimming != 0 || p->stream.expired.size > 0;
 }
@@ -83,7 +83,7 @@ void stream_trims_end_turn(struct stream_trims *trims)
     for (uint32_t i = 0; i < trims->partitions->count; i++) {
         struct partition *p = trims->partitions->all[i];
         soon |= trim_turn(trims, p, look);
-        any |= p->led != 0 && (p->stream.rows.count > 0 || stream_rows_on(p));
+        any |= p->led != 0 && (stream_rows_any(p) || stream_rows_on(p));
     }
     if (look)
         trims->look_at = any ? instant_add_ms(now, LOOK_MS) : INSTANT_NEVER;

@@ -17,7 +17,7 @@ struct content {
     struct tally rows[LOCAL_INDEXES_MAX]; /* that the items should have, by place */
     struct tally counted_rows[LOCAL_INDEXES_MAX]; /* of the items that are counted */
     int64_t rows_read;
-    struct tally records;      /* of streams */
+    struct tally records;      /* of streams, that the partition's own count includes */
     int64_t open_transactions; /* their locks and records */
     bool miscounted_collection;
 };
@@ -110,7 +110,8 @@ static void verify_damaged(struct node *n, struct slice key, struct node_verific
 }
 
 /* A row that is not in the key space of items. False: it is damaged. */
-static bool verify_other_row(struct content *t, struct slice key, struct slice value)
+static bool verify_other_row(const struct partition *p, struct content *t, struct slice key,
+                             struct slice value)
 {
     const uint8_t space = key.data[0];
     uint32_t partition;
@@ -126,7 +127,8 @@ static bool verify_other_row(struct content *t, struct slice key, struct slice v
         t->open_transactions += sound && transaction_row_is_open(key, value);
         return sound;
     }
-    tally_add(&t->records, 1, (int64_t)(key.size + value.size));
+    if (partition_has_counted(p, key))
+        tally_add(&t->records, 1, (int64_t)(key.size + value.size));
     t->checksum = XXH3_64bits_withSeed(key.data, key.size, t->checksum);
     t->checksum = XXH3_64bits_withSeed(value.data, value.size, t->checksum);
     return stream_key_split(key, &partition, &at) && stream_record_is_sound(value);
@@ -144,7 +146,7 @@ static enum status verify_partition(struct node *n, const struct partition *p, s
     owned_seek(n->env.store, &ranges, &c);
     while ((status = owned_next(&c, &key, &value)) == STATUS_OK) {
         if (key.data[0] != 0) { /* a row, which its item was compared with */
-            if (!verify_other_row(t, key, value))
+            if (!verify_other_row(p, t, key, value))
                 verify_damaged(n, key, out);
             continue;
         }

@@ -26,6 +26,7 @@ struct store {
     uint64_t log_lsn;
     uint64_t used_bytes;
     struct space space;
+    uint32_t snapshots;       /* that are open */
     uint64_t promise;         /* of the disk, in `space` */
     uint64_t checkpoint_cost; /* of `space` */
     size_t active_largest;    /* the bytes of the largest value of the active memtable, */
@@ -423,6 +424,11 @@ bool store_wants_checkpoint(struct store *s)
     return store_space_cost(s) >= s->checkpoint_cost;
 }
 
+bool store_keeps_pages(const struct store *s)
+{
+    return s->snapshots > 0 && space_is_scarce(&s->space);
+}
+
 enum status store_grow(struct store *s)
 {
     return s->backing->methods->grow(s->backing);
@@ -430,11 +436,14 @@ enum status store_grow(struct store *s)
 
 enum status store_snapshot_open(struct store *s, struct backing_snapshot **out)
 {
-    return s->backing->methods->snapshot_open(s->backing, out);
+    const enum status status = s->backing->methods->snapshot_open(s->backing, out);
+    s->snapshots += status == STATUS_OK;
+    return status;
 }
 
 void store_snapshot_close(struct store *s, struct backing_snapshot *snapshot)
 {
+    must(s->snapshots-- > 0);
     s->backing->methods->snapshot_close(s->backing, snapshot);
 }
 

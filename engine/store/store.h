@@ -101,6 +101,8 @@ bool store_wants_checkpoint(struct store *s);
 
 struct backing_snapshot;
 
+/* Whether an open snapshot keeps the pages that checkpoints free, and they are scarce. */
+bool store_keeps_pages(const struct store *s);
 /* Close the snapshot before store_grow. */
 enum status store_snapshot_open(struct store *s, struct backing_snapshot **out);
 void store_snapshot_close(struct store *s, struct backing_snapshot *snapshot);

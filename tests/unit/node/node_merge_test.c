@@ -11,7 +11,8 @@
 #include "tests/support/lone_node.h"
 
 enum {
-    NAMES = 40
+    NAMES = 40,
+    OTHER_ID = 99, /* of a partition that the catalog does not know */
 };
 
 /* The table in two partitions, with items in both. */
@@ -170,6 +171,56 @@ TEST(records_of_streams_are_counted_where_they_come)
     const struct partition *merged = partitions_find(&s.w.node->partitions, p.id);
     assert_int_equal(merged->info.epoch, p.epoch);
     assert_int_equal(merged->stream.rows.count, NAMES);
+    lone_assert_verified(&s.w, NAMES);
+    lone_deinit(&s.w);
+}
+
+/* Cuts the merged partition where the two met. Without the catalog. */
+static void cut_again(struct scene *s, const struct partition_info *merged)
+{
+    struct buffer body = {0};
+    struct partition_split split = {.parent = *merged, .child_count = 1};
+    split.parent.merge = split.parent.merge_with = 0;
+    split.parent.hi = s->upper.lo;
+    split.parent.epoch++;
+    split.children[0] = split.parent;
+    split.children[0].id = OTHER_ID;
+    split.children[0].parent = merged->id;
+    split.children[0].lo = s->upper.lo;
+    split.children[0].hi = merged->hi;
+    partition_split_encode(&body, &split);
+    struct request r = {
+        .op = REQUEST_PARTITION_SPLIT, .partition = merged->id, .split.bytes = buffer_slice(&body)};
+    lone_ask(&s->w, &r);
+    lone_write_all(&s->w);
+    lone_assert_answer(&s->w, REPLY_OK);
+    buffer_deinit(&body);
+}
+
+TEST(records_of_streams_are_counted_in_the_piece_that_has_them)
+{
+    struct scene s;
+    int64_t in_upper = 0;
+    scene_init_with(&s, 1 + STREAM_KEYS_ONLY);
+    for (uint32_t name = 0; name < NAMES; name++)
+        in_upper += is_in(&s.w, name, &s.upper);
+    const struct partition_info p = absorbing(&s, freeze(&s));
+    ask(&s, &p);
+    settle(&s.w);
+    cut_again(&s, &p);
+    const struct partitions *held = &s.w.node->partitions;
+    assert_true(
+        partitions_find(held, p.id)->counting); /* what is written now is counted once, too */
+    struct request put = lone_request(&s.w, REQUEST_PUT, s.in_lower);
+    put.write.item = lone_item(&s.w, NAMES + 1, 0);
+    put.epoch = partitions_find(held, p.id)->info.epoch;
+    lone_ask(&s.w, &put);
+    lone_write_all(&s.w);
+    lone_assert_answer(&s.w, REPLY_OK);
+    lone_assert_verified(&s.w, NAMES);
+    settle(&s.w);
+    assert_int_equal(partitions_find(held, OTHER_ID)->stream.rows.count, in_upper);
+    assert_int_equal(partitions_find(held, p.id)->stream.rows.count, NAMES - in_upper + 1);
     lone_assert_verified(&s.w, NAMES);
     lone_deinit(&s.w);
 }
