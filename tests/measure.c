@@ -6,11 +6,12 @@
  * busy, or stands still for a while, spends none of them.
  * Writes `{"wall_s": .., "cpu_s": .., "code": ..}` to FILE, also for a command that fails. `cpu_s` counts every
  * process that the command left to its parents to wait for: daemons of a cluster, too.
- * Promises: the exit code is the command's (128 + signal). A process that outlives the command is killed,
- * and makes a command that succeeded fail: code 99. Without PROGRAM, the command is not run: code 77. */
+ * Promises: the exit code is the command's (128 + signal). A process that outlives the command by ENDS_S is
+ * killed, and makes a command that succeeded fail: code 99. (A browser's helpers end by themselves soon after it.) Without PROGRAM, the command is not run: code 77. */
 #include <errno.h>
 #include <libgen.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,8 @@ enum {
     CODE_SKIPPED = 77,
     CODE_LEFT_BEHIND = 99,
     CODE_CANNOT_RUN = 126,
-    CHILDREN_MAX = 1 << 16
+    CHILDREN_MAX = 1 << 16,
+    ENDS_S = 5
 };
 
 static volatile sig_atomic_t command_pid;
@@ -85,9 +87,27 @@ static int kill_orphans(void)
     return killed;
 }
 
+/* Whether all that the command has left end by themselves. */
+static bool orphans_end(void)
+{
+    const double until_s = now_s() + ENDS_S;
+    const struct timespec pause = {.tv_nsec = 20 * 1000 * 1000};
+    for (;;) {
+        const pid_t ended = waitpid(-1, NULL, WNOHANG);
+        if (ended < 0)
+            return true; /* there is none */
+        if (ended == 0 && now_s() >= until_s)
+            return false;
+        if (ended == 0)
+            nanosleep(&pause, NULL);
+    }
+}
+
 static int reap_orphans(void)
 {
     int total = 0, killed;
+    if (orphans_end())
+        return 0;
     while ((killed = kill_orphans()) > 0)
         total += killed;
     while (waitpid(-1, NULL, WNOHANG) > 0)

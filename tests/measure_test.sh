@@ -22,6 +22,7 @@ expect() {
 expect 7 "the exit code is the command's" "$measure" 10 "$folder/cost" sh -c 'exit 7'
 expect 152 "processor time has a limit" "$measure" 1 "$folder/cost" sh -c 'while :; do :; done'
 expect 99 "what outlives a test makes it fail" "$measure" 10 "$folder/cost" sh -c 'sleep 1000 & exit 0'
+expect 0 "what ends soon after a test is waited for" "$measure" 10 "$folder/cost" sh -c 'sleep 1 & exit 0'
 expect 77 "a test without its program is skipped" "$measure" --needs /nowhere 10 "$folder/cost" true
 expect 126 "a command that is none" "$measure" 10 "$folder/cost" /nowhere
 expect 126 "a limit that is none" "$measure" x "$folder/cost" true
