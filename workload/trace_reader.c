@@ -13,9 +13,6 @@ enum {
     SCAN_MAX = 1000000,
 };
 
-/* A hundred years: sums of steps stay far below 2^63 ns. */
-#define TRACE_US_MAX INT64_C(3155760000000000)
-
 __attribute__((format(printf, 3, 4))) static enum status
 refuse(const struct trace_reader *r, struct buffer *error, const char *format, ...)
 {

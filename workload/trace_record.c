@@ -114,13 +114,14 @@ void trace_append_head(struct buffer *out, const char *salt)
 
 void trace_append_clock(struct buffer *out, int64_t wall_us)
 {
-    buffer_append_format(out, "clock %lld\n", (long long)wall_us);
+    if (wall_us >= 0 && wall_us <= TRACE_US_MAX)
+        buffer_append_format(out, "clock %lld\n", (long long)wall_us);
 }
 
 void trace_append_name(struct buffer *out, const char *what, uint32_t number, struct slice name)
 {
-    buffer_append_format(out, "%s %u ", what, number);
-    for (size_t i = 0; i < name.size; i++) {
+    buffer_append_format(out, "%s %u %s", what, number, name.size == 0 ? "_" : "");
+    for (size_t i = 0; i < name.size && i < TRACE_NAME_SIZE_MAX; i++) {
         uint8_t c = name.data[i];
         buffer_append_u8(out, c < '!' || c > '~' ? '_' : c);
     }
@@ -143,6 +144,10 @@ static void line_end(struct buffer *out, const struct trace_record *r)
 
 static void append_plain_key(struct buffer *out, struct slice key)
 {
+    if (key.size == 0 || key.size > TRACE_KEY_SIZE_MAX) {
+        buffer_append_format(out, "x%llx", (unsigned long long)trace_key_number(key));
+        return;
+    }
     buffer_append_u8(out, 'k');
     for (size_t i = 0; i < key.size; i++) {
         uint8_t c = key.data[i];

@@ -12,7 +12,8 @@
  * STEP: microseconds since the request before it (the first: since the beginning); requests come in
  * the order in which they were due. KIND: R read, r eventually consistent read, u update, i insert,
  * S scan, s eventually consistent scan, m read-modify-write, d delete. KEY: k and the key's text, with
- * %XX for bytes other than ! to ~ and for %; or x and up to 16 hexadecimal digits of its hash. BYTES:
+ * %XX for bytes other than ! to ~ and for %; or x and up to 16 hexadecimal digits of its hash. So is a
+ * key that is empty or has more than TRACE_KEY_SIZE_MAX bytes, also where keys are plain. BYTES:
  * the item's. OUTCOME: a admitted, t throttled, f failed, n not sent or not answered. SCAN: items.
  * `salt` and `clock` come before the first request; either may be missing. Equal salts have equal
  * digits, and so has one of 65536 other salts: the digits are too few to guess the salt by them.
@@ -25,13 +26,18 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "base/limits.h"
 #include "workload/mix.h"
 
 enum {
     TRACE_LINE_SIZE_MAX = 16384,
-    TRACE_NAME_SIZE_MAX = 255,
+    TRACE_NAME_SIZE_MAX = TABLE_NAME_SIZE_MAX + 1 + INDEX_NAME_SIZE_MAX, /* TABLE/INDEX */
     TRACE_KEY_SIZE_MAX = 3328, /* of a partition key, a zero byte and a sort key, and some room */
 };
+_Static_assert(3 * TRACE_KEY_SIZE_MAX + 256 <= TRACE_LINE_SIZE_MAX, "a line has room for each key");
+
+/* A hundred years: sums of steps stay far below 2^63 ns. */
+#define TRACE_US_MAX INT64_C(3155760000000000)
 
 #define TRACE_HEAD "weir-trace 1 keys="
 
@@ -75,8 +81,10 @@ extern const char trace_outcome_letters[TRACE_OUTCOMES + 1];
 
 /* The first line, and `salt`. `salt` NULL: keys are written as they are. */
 void trace_append_head(struct buffer *out, const char *salt);
+/* Nothing for a clock that is no trace's: before 1970, or after TRACE_US_MAX. */
 void trace_append_clock(struct buffer *out, int64_t wall_us);
-/* `what`: "table" or "tenant". Blanks in the name become underscores. */
+/* `what`: "table" or "tenant". Blanks in the name become underscores, an empty name one; a name ends
+ * after TRACE_NAME_SIZE_MAX bytes. */
 void trace_append_name(struct buffer *out, const char *what, uint32_t number, struct slice name);
 /* The line of a record, `step_us` after the one before it. */
 void trace_append_line(struct buffer *out, int64_t step_us, const struct trace_record *r,

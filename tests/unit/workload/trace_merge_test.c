@@ -138,7 +138,7 @@ TEST(a_name_that_is_too_long_is_refused)
     memset(name, 'a', sizeof name - 1);
     name[sizeof name - 1] = 0;
     write_file(0, PLAIN "0 0 0 r x1 1 a\n");
-    expect_refused(1, name, "256 bytes, at most 255");
+    expect_refused(1, name, "512 bytes, at most 511");
 }
 
 /* ---- requests that become known late ---- */
