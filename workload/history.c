@@ -51,6 +51,24 @@ void history_deinit(struct history *h)
     *h = (struct history){0};
 }
 
+/* ---- what lines may say ---- */
+
+bool history_value_read(struct slice text, uint64_t *out)
+{
+    *out = 0;
+    if (text.size == 0 || text.size > 16)
+        return false;
+    for (size_t i = 0; i < text.size; i++) {
+        uint8_t c = text.data[i];
+        uint8_t lower = c | 0x20;
+        bool digit = c >= '0' && c <= '9';
+        if (!digit && (lower < 'a' || lower > 'f'))
+            return false;
+        *out = *out << 4 | (uint64_t)(digit ? c - '0' : lower - 'a' + 10);
+    }
+    return *out != 0;
+}
+
 /* ---- one line ---- */
 
 /* Returns the fault of the member, or NULL. */
@@ -113,21 +131,10 @@ static const char *parse_line(struct history *h, struct slice text, struct line 
 /* Up to 16 hexadecimal digits, not all 0; null is 0. */
 static const char *parse_value(const struct line_value *l, uint64_t *out)
 {
-    static const char *const wrong = "a value is null or 1 to 16 hexadecimal digits, not all 0";
     *out = 0;
-    if (l->is_null)
+    if (l->is_null || (l->given && history_value_read(l->text, out)))
         return NULL;
-    if (!l->given || l->text.size == 0 || l->text.size > 16)
-        return wrong;
-    for (size_t i = 0; i < l->text.size; i++) {
-        uint8_t c = l->text.data[i];
-        uint8_t lower = c | 0x20;
-        bool digit = c >= '0' && c <= '9';
-        if (!digit && (lower < 'a' || lower > 'f'))
-            return wrong;
-        *out = *out << 4 | (uint64_t)(digit ? c - '0' : lower - 'a' + 10);
-    }
-    return *out != 0 ? NULL : wrong;
+    return "a value is null or 1 to 16 hexadecimal digits, not all 0";
 }
 
 /* ---- keys and operations ---- */

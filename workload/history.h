@@ -49,6 +49,9 @@ struct history {
     struct history_index *index; /* owns */
 };
 
+/* A value of a line: 1 to 16 hexadecimal digits, not all 0. The writer asks, too. */
+bool history_value_read(struct slice text, uint64_t *out);
+
 void history_init(struct history *h);
 void history_deinit(struct history *h);
 

@@ -1,7 +1,10 @@
 /* load_history.c - a line for each request, and a line for its end. */
 #include "workload/load_history.h"
 
+#include <xxhash.h>
+
 #include "router/json/json_writer.h"
+#include "workload/history.h"
 
 void load_history_deinit(struct load_history *h)
 {
@@ -50,20 +53,25 @@ void load_history_invoke(struct load_history *h, const struct load_workload_opti
     end_line(h);
 }
 
-/* The value of the load's own attribute in {"Item":{..,"v":{"S":"..."}}}; of a counter it is
- * {"N":"..."}, and `room` gets its hexadecimal digits. */
+/* The value of the load's own attribute in {"Item":{..,"v":{"S":"..."}}}, as hexadecimal digits; of a
+ * counter it is {"N":"..."}. What no load has written gets digits that no load writes: a checker
+ * shall see it, and is told so. Empty: there is none. */
 static struct slice load_history_value_of(const struct json_value *answer, bool is_read,
                                           char room[LOAD_NUMBER_DIGITS + 1])
 {
     struct json_value item = json_find(answer, is_read ? "Item" : "Attributes");
     struct json_value attribute = json_find(&item, LOAD_NUMBER_NAME);
     struct json_value text = json_find(&attribute, "S"), number = json_find(&attribute, "N");
-    struct slice digits = json_text(&number);
+    const struct slice said = number.type == JSON_STRING ? json_text(&number) : json_text(&text);
+    const int64_t count = slice_number(json_text(&number));
     uint64_t value = 0;
-    if (digits.size == 0)
-        return json_text(&text);
-    for (size_t i = 0; i < digits.size; i++)
-        value = value * 10 + (uint64_t)(digits.data[i] - '0');
+    if (count > 0)
+        value = (uint64_t)count;
+    else if ((is_read && item.type == JSON_ABSENT) ||
+             (text.type == JSON_STRING && history_value_read(said, &value)))
+        return said;
+    else
+        value = XXH3_64bits(said.data, said.size) | UINT64_C(1) << 63;
     snprintf(room, LOAD_NUMBER_DIGITS + 1, "%llx", (unsigned long long)value);
     return slice_of(room);
 }
