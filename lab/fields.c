@@ -169,7 +169,8 @@ static bool take_text(struct reading *r, const struct document_node *n, const st
     switch (f->type) {
     case FIELD_TEXT:
         *(const char **)at = text;
-        return true;
+        return n->text.size >= (size_t)f->least ||
+               reading_fail(r, n, "%s must not be empty", f->name);
     case FIELD_INTEGER:
     case FIELD_DURATION:
         return take_integer(f, text, at) || fail_value(r, n, f);

@@ -8,7 +8,7 @@
 #include "lab/document.h"
 
 enum field_type {
-    FIELD_TEXT,     /* const char *; lends as long as the document */
+    FIELD_TEXT,     /* const char *; lends as long as the document; of at least `least` bytes */
     FIELD_INTEGER,  /* int64_t, from least to most */
     FIELD_NUMBER,   /* double, from least to most */
     FIELD_DURATION, /* int64_t, in ns: `90s`, `250ms`, `1.5m`; bounds in ns */

@@ -3,6 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <xxhash.h>
+
+#include "base/id_map.h"
 
 /* The value of each axis at a point. The last axis changes fastest. */
 static uint32_t value_at(const struct scenario *s, uint32_t point, uint32_t axis)
@@ -12,8 +15,8 @@ static uint32_t value_at(const struct scenario *s, uint32_t point, uint32_t axis
     return point % s->axes[axis].count;
 }
 
-/* "rate=100,report_ms=5": the last step of each path. */
-static void name_point(const struct scenario *s, uint32_t point, char out[LAB_PATH_SIZE_MAX])
+/* "rate=100,report_ms=5": the last step of each path. False: it is cut off. */
+static bool name_point(const struct scenario *s, uint32_t point, char out[LAB_PATH_SIZE_MAX])
 {
     size_t used = 0;
     out[0] = '\0';
@@ -26,6 +29,7 @@ static void name_point(const struct scenario *s, uint32_t point, char out[LAB_PA
                             (int)value.size, (const char *)value.data);
         used += size > 0 ? (size_t)size : 0;
     }
+    return used < LAB_PATH_SIZE_MAX;
 }
 
 /* Letters, digits and .-_ stay; so names can be parts of paths. */
@@ -92,16 +96,52 @@ static enum status find_policy(struct lab_plan *p, struct buffer *error)
     return STATUS_MALFORMED;
 }
 
+/* Results tell points apart by their names. */
+static enum status check_points(const struct lab_plan *p, struct buffer *error)
+{
+    static const char *const faults[] = {"is too long for a name", "is named as another point is"};
+    struct id_map names = {0};
+    uint32_t point = 0;
+    const char *fault = NULL;
+    char name[LAB_PATH_SIZE_MAX];
+    for (; p->options.sweep && point < p->points && fault == NULL; point++) {
+        const bool whole = name_point(p->scenario, point, name);
+        const uint64_t hash = XXH3_64bits(name, strlen(name)) | 1;
+        fault = !whole ? faults[0] : id_map_find(&names, hash) != NULL ? faults[1] : NULL;
+        if (fault == NULL)
+            id_map_add(&names, hash, name);
+    }
+    id_map_deinit(&names);
+    if (fault == NULL)
+        return STATUS_OK;
+    return buffer_explain(error, STATUS_MALFORMED, "%s: point %u of the sweep %s: %s",
+                          p->options.file, point, fault, name);
+}
+
+/* The result of a run is found by these names, and its values by the expectations' places. */
+static bool job_is_found(const struct scenario *all, const struct scenario *s, uint32_t policy)
+{
+    return strcmp(s->name, all->name) == 0 && s->policy_count == all->policy_count &&
+           strcmp(s->policies[policy].name, all->policies[policy].name) == 0 &&
+           s->expectation_count == all->expectation_count;
+}
+
 /* Each policy at each point must be a scenario: better to hear of a fault before the first run. */
 static enum status check_all(const struct lab_plan *p, struct buffer *error)
 {
     struct scenario *s = must_calloc(1, sizeof *s);
     struct lab_planned *run = must_calloc(1, sizeof *run);
-    enum status status = STATUS_OK;
+    enum status status = check_points(p, error);
     for (uint64_t i = 0; i < p->runs && status == STATUS_OK; i += p->seeds) {
         struct document d = {0};
         lab_plan_run(p, i, run);
         status = lab_job_read(&run->job, &d, s, error);
+        if (status == STATUS_OK && !job_is_found(p->scenario, s, run->job.policy))
+            status = buffer_explain(error, STATUS_MALFORMED,
+                                    "%s: policy %s%s%s changes the name of the scenario, its "
+                                    "policies, or how many expectations there are",
+                                    p->options.file, p->scenario->policies[run->job.policy].name,
+                                    run->point[0] == 0 ? "" : " at ", run->point);
         document_deinit(&d);
     }
     free(run);

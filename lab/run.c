@@ -59,6 +59,13 @@ static void member_number(struct buffer *out, const char *name, double value)
     json_write_decimal(out, value);
 }
 
+/* Scenarios may name tenants as they like. */
+static void open_tenant(struct buffer *out, const char *name)
+{
+    json_write_name(out, slice_of(name));
+    json_write_open(out, '{');
+}
+
 static double value_of(const struct measure *m, const char *name,
                        const struct measure_selector *selector)
 {
@@ -88,7 +95,7 @@ static void write_all_measures(const struct scenario *s, const struct measure *m
     for (uint32_t i = 0; s->tenant_count > 1 && i < s->tenant_count; i++) {
         struct measure_selector one = MEASURE_ALL;
         one.tenant = i;
-        json_member_open(out, s->tenants[i].name, '{');
+        open_tenant(out, s->tenants[i].name);
         write_measures(m, &one, out);
         json_write_close(out, '}');
     }
@@ -406,7 +413,7 @@ static void write_series(const struct scenario *s, const struct measure *m, stru
          i++) {
         struct measure_selector one = MEASURE_ALL;
         one.tenant = i;
-        json_member_open(out, s->tenants[i].name, '{');
+        open_tenant(out, s->tenants[i].name);
         write_selected(m, &one, out);
         write_limit(s, i, out);
         json_write_close(out, '}');

@@ -117,7 +117,7 @@ static bool read_tables(struct reading *r, const struct document_node *n, void *
 }
 
 static const struct field tenant_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_tenant, name), true,
+    {"name", FIELD_TEXT, AT(scenario_tenant, name), true, .least = 1,
      .help = "Name of the tenant, as workloads have it."},
     {"weight", FIELD_NUMBER, AT(scenario_tenant, weight), .least = 0, .most = 1000000,
      .help = "Weight in the measures of fairness. Default: 1."},
@@ -260,8 +260,9 @@ static bool read_trace(struct reading *r, const struct document_node *n, void *t
 #define TRAFFIC(member) AT(scenario_workload, traffic.member)
 
 static const struct field workload_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_workload, name), true, .help = "Name of the workload."},
-    {"tenant", FIELD_TEXT, AT(scenario_workload, tenant),
+    {"name", FIELD_TEXT, AT(scenario_workload, name), true, .least = 1,
+     .help = "Name of the workload."},
+    {"tenant", FIELD_TEXT, AT(scenario_workload, tenant), .least = 1,
      .help = "Tenant to which its requests count. Default: the name of the workload."},
     {"limiter", FIELD_TEXT, AT(scenario_workload, limiter),
      .help = "Each request acquires a token of the rate limiter instead of using an item: this is "
@@ -470,7 +471,8 @@ static bool read_set(struct reading *r, const struct document_node *n, void *tar
 }
 
 static const struct field policy_fields[] = {
-    {"name", FIELD_TEXT, AT(scenario_policy, name), true, .help = "Name of the policy."},
+    {"name", FIELD_TEXT, AT(scenario_policy, name), true, .least = 1,
+     .help = "Name of the policy."},
     {"about", FIELD_TEXT, AT(scenario_policy, about), .help = "What it is, in a sentence."},
     {"ablation", FIELD_FLAG, AT(scenario_policy, ablation),
      .help = "One mechanism is off, to show that it is needed. Default: false."},
@@ -677,6 +679,25 @@ static bool check_limits(struct reading *r, const struct document_node *root,
     return used || reading_fail(r, root, "there are limits, but no workload has `limiter`");
 }
 
+/* Results tell tenants and policies apart by their names. */
+static bool check_names(struct reading *r, const struct document_node *root,
+                        const struct scenario *s)
+{
+    for (uint32_t i = 1; i < s->tenant_count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(s->tenants[i].name, s->tenants[k].name) == 0)
+                return reading_fail(r, root, "two tenants are named `%s`", s->tenants[i].name);
+        }
+    }
+    for (uint32_t i = 1; i < s->policy_count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (strcmp(s->policies[i].name, s->policies[k].name) == 0)
+                return reading_fail(r, root, "two policies are named `%s`", s->policies[i].name);
+        }
+    }
+    return true;
+}
+
 /* What only the whole shows. */
 static bool check_whole(struct reading *r, const struct scenario *s)
 {
@@ -701,7 +722,7 @@ static bool check_whole(struct reading *r, const struct scenario *s)
                                 "no workload of its own",
                                 own->name, own->tenant);
     }
-    if (!check_limits(r, root, s))
+    if (!check_limits(r, root, s) || !check_names(r, root, s))
         return false;
     for (uint32_t i = 0; i < s->workload_count; i++) {
         if (s->workloads[i].hedge.on && s->cluster.routers < 2)
