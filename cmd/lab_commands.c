@@ -333,13 +333,7 @@ static bool recordings_add(struct recordings *r, const char *word)
         }
     }
     buffer_append_u8(&r->list, r->count == 1 ? '[' : ',');
-    buffer_append_u8(&r->list, '"');
-    for (const char *c = path; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            buffer_append_u8(&r->list, '\\');
-        buffer_append_u8(&r->list, (uint8_t)*c);
-    }
-    buffer_append_u8(&r->list, '"');
+    document_append_text(&r->list, slice_of(path));
     return true;
 }
 

@@ -188,16 +188,6 @@ static bool must_be_same(const char *directory, const char *name, struct slice w
     return good;
 }
 
-bool lab_files_open(const char *directory, const struct lab_plan *p, struct buffer *error)
-{
-    struct buffer plan = {0};
-    write_plan(p, &plan);
-    bool good = must_be_same(directory, "scenario.yaml", p->options.text, error) &&
-                must_be_same(directory, "plan.json", buffer_slice(&plan), error);
-    buffer_deinit(&plan);
-    return good;
-}
-
 /* A copy of the text, with a NUL behind it. */
 static struct slice keep_text(struct buffer *said, struct slice text)
 {
@@ -226,21 +216,16 @@ static bool read_set(const struct json_value *set, struct lab_plan_options *o, s
     return true;
 }
 
-static bool load_policies(const struct json_value *files, struct lab_plan_options *o,
-                          struct buffer *said, struct buffer *error)
+static bool read_policy_files(const struct json_value *files, struct lab_plan_options *o,
+                              struct buffer *said)
 {
     struct json_value file;
     if (files->type != JSON_LIST || json_count(files) > LAB_POLICY_FILES_MAX)
         return false;
     struct json_cursor c = json_elements(files);
-    while (json_next_element(&c, &file)) {
-        const char *path = (const char *)keep_text(said, json_text(&file)).data;
-        if (o->policies == NULL)
-            o->policies = lab_policies_begin();
-        o->policy_files[o->policy_file_count++] = path;
-        if (lab_policies_load(o->policies, path, error) != STATUS_OK)
-            return false;
-    }
+    while (json_next_element(&c, &file))
+        o->policy_files[o->policy_file_count++] =
+            (const char *)keep_text(said, json_text(&file)).data;
     return true;
 }
 
@@ -255,7 +240,7 @@ static bool read_fidelity(const struct json_value *v, enum lab_fidelity *out)
 }
 
 static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
-                      struct buffer *said, struct buffer *error)
+                      struct buffer *said)
 {
     struct json_value format = json_find(root, "format"), seeds = json_find(root, "seeds"),
                       first = json_find(root, "first_seed"), sweep = json_find(root, "sweep"),
@@ -270,35 +255,79 @@ static bool read_plan(const struct json_value *root, struct lab_plan_options *o,
     o->first_seed = (uint64_t)json_integer(&first);
     o->sweep = json_bool(&sweep);
     o->more = keep_text(said, json_text(&more));
-    return read_set(&set, o, said) && load_policies(&files, o, said, error);
+    return read_set(&set, o, said) && read_policy_files(&files, o, said);
+}
+
+/* The texts lend from `said`. False: the bytes are no plan. */
+static bool plan_decode(const struct buffer *json, struct lab_plan_options *o, struct buffer *said)
+{
+    struct buffer padded = {0};
+    struct json_parser *parser = json_parser_create();
+    struct json_value root;
+    buffer_reserve(said, json->size + 1); /* texts are shorter than their JSON, and must not move */
+    buffer_append_slice(&padded, buffer_slice(json));
+    buffer_reserve(&padded, JSON_PADDING);
+    const bool good = json->size < LAB_FILE_SIZE_MAX &&
+                      json_parse(parser, buffer_slice(&padded), &root) == STATUS_OK &&
+                      read_plan(&root, o, said);
+    json_parser_destroy(parser);
+    buffer_deinit(&padded);
+    return good;
+}
+
+/* A plan that cannot be read makes the directory's runs useless: better to hear of it before them. */
+static bool plan_fits(const struct buffer *json, struct buffer *error)
+{
+    struct lab_plan_options o = {0};
+    struct buffer said = {0};
+    const bool fits = plan_decode(json, &o, &said);
+    if (!fits)
+        buffer_append_format(error,
+                             "the plan cannot be kept in a file: what is set or the name of a "
+                             "policy's file is no UTF-8, or the policies of --add are too long");
+    buffer_deinit(&said);
+    return fits;
+}
+
+bool lab_files_open(const char *directory, const struct lab_plan *p, struct buffer *error)
+{
+    struct buffer plan = {0};
+    write_plan(p, &plan);
+    bool good = plan_fits(&plan, error) &&
+                must_be_same(directory, "scenario.yaml", p->options.text, error) &&
+                must_be_same(directory, "plan.json", buffer_slice(&plan), error);
+    buffer_deinit(&plan);
+    return good;
+}
+
+static bool load_policies(struct lab_plan_options *o, struct buffer *error)
+{
+    for (uint32_t i = 0; i < o->policy_file_count; i++) {
+        if (o->policies == NULL)
+            o->policies = lab_policies_begin();
+        if (lab_policies_load(o->policies, o->policy_files[i], error) != STATUS_OK)
+            return false;
+    }
+    return true;
 }
 
 bool lab_files_plan(const char *directory, struct lab_plan *p, struct buffer *text,
                     struct buffer *said, struct buffer *error)
 {
-    static const uint8_t padding[JSON_PADDING];
     char path[PATH_SIZE];
     struct buffer json = {0};
     struct lab_plan_options o = {.file = "scenario.yaml"};
-    struct json_parser *parser = json_parser_create();
-    struct json_value root;
-    buffer_reserve(said, 1 << 16); /* texts must not move: see the check below */
     *p = (struct lab_plan){0};
     bool good = join(path, directory, "plan.json") && lab_file_read(path, &json, error);
-    size_t size = json.size;
-    buffer_append(&json, padding, sizeof padding);
-    if (good &&
-        (size > (1 << 16) || json_parse(parser, slice_make(json.data, size), &root) != STATUS_OK ||
-         !read_plan(&root, &o, said, error))) {
-        if (error->size == 0)
-            buffer_append_format(error, "%s is not a plan of `weir lab`", path);
+    if (good && !plan_decode(&json, &o, said)) {
+        buffer_append_format(error, "%s is not a plan of `weir lab`", path);
         good = false;
     }
-    good = good && join(path, directory, "scenario.yaml") && lab_file_read(path, text, error);
+    good = good && load_policies(&o, error) && join(path, directory, "scenario.yaml") &&
+           lab_file_read(path, text, error);
     o.text = buffer_slice(text);
     good = good && lab_plan_make(p, &o, error) == STATUS_OK;
     buffer_deinit(&json);
-    json_parser_destroy(parser);
     return good;
 }
 

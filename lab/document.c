@@ -258,6 +258,35 @@ static struct document_node *document_step(struct document *d, struct document_n
     return found != NULL ? found : document_add_member(d, at, step);
 }
 
+/* The character that begins at `at`, which moves behind it. The text is UTF-8. */
+static uint32_t document_character(struct slice text, size_t *at)
+{
+    const uint8_t first = text.data[(*at)++];
+    uint32_t c = first < 0xe0 ? first & 31u : first < 0xf0 ? first & 15u : first & 7u;
+    if (first < 0x80)
+        return first;
+    while (*at < text.size && (text.data[*at] & 0xc0) == 0x80)
+        c = c << 6 | (text.data[(*at)++] & 63u);
+    return c;
+}
+
+void document_append_text(struct buffer *out, struct slice text)
+{
+    const bool whole = slice_is_utf8(text); /* what is not stays as it is, and is refused */
+    buffer_append_u8(out, '"');
+    for (size_t at = 0; at < text.size;) {
+        const uint32_t c = whole ? document_character(text, &at) : text.data[at++];
+        if (whole && (c < ' ' || c > '~')) {
+            buffer_append_format(out, "\\U%08x", c);
+            continue;
+        }
+        if (c == '"' || c == '\\')
+            buffer_append_u8(out, '\\');
+        buffer_append_u8(out, (uint8_t)c);
+    }
+    buffer_append_u8(out, '"');
+}
+
 enum status document_set(struct document *d, struct slice path, struct slice value,
                          struct buffer *error)
 {

@@ -54,6 +54,10 @@ uint32_t document_count(const struct document_node *n);
 enum status document_extend(struct document *d, const char *key, struct slice text,
                             struct buffer *error);
 
+/* Appends the text as a text of YAML: document_set and document_parse read the same again, if it is
+ * UTF-8. Without a NUL. */
+void document_append_text(struct buffer *out, struct slice text);
+
 /* Sets the value at the path to `value`, a text of YAML. Missing members of maps are made.
  * STATUS_MALFORMED: `error` tells which step or what of the value is wrong. */
 enum status document_set(struct document *d, struct slice path, struct slice value,
