@@ -139,6 +139,29 @@ TEST(a_segment_used_again_keeps_nothing_of_the_last_block_before_it)
     assert_holds_the_model(f);
 }
 
+/* The block before the append is that of this file, also if another one ended at the same place. */
+TEST(an_append_to_another_segment_takes_nothing_from_the_one_before)
+{
+    struct fixture *f = *state;
+    uint8_t bytes[100];
+    struct buffer read = {0};
+    struct instant give_up_at = instant_add(loop_now(f->loop), duration_ms(PATIENCE_MS));
+    memset(bytes, 'a', sizeof bytes);
+    append(f, bytes, sizeof bytes);
+    assert_int_equal(log_dir_prepare(f->dir, 1), STATUS_OK);
+    const int done = f->done;
+    log_append(&f->append, f->loop, log_dir_file(f->dir, 1), f->end, slice_make("b", 1), on_done,
+               f);
+    while (f->done == done)
+        assert_int_equal(loop_turn(f->loop, give_up_at), STATUS_OK);
+    assert_int_equal(log_dir_read(f->dir, 1, &read), STATUS_OK);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        assert_int_equal(read.data[i], 0);
+    assert_int_equal(read.data[sizeof bytes], 'b');
+    buffer_deinit(&read);
+    assert_holds_the_model(f);
+}
+
 /* ---- a disk that is nearly full ---- */
 
 static uint64_t free_now(void *context)

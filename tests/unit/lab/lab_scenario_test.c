@@ -46,6 +46,19 @@ TEST(a_small_scenario_has_defaults)
     assert_int_equal(s->workloads[0].traffic.end_ns, INT64_MAX);
 }
 
+/* Results are found by these names. */
+TEST(names_that_results_cannot_tell_apart_are_refused)
+{
+    expect_fault(HEAD BODY "policies: [{name: a}, {name: b}, {name: a}]\n",
+                 "a.yaml:1: two policies are named `a`");
+    expect_fault(HEAD "tenants: [{name: a}, {name: a}]\n" BODY,
+                 "a.yaml:1: two tenants are named `a`");
+    expect_fault(HEAD BODY "policies: [{name: \"\"}]\n", "a.yaml:5: name must not be empty");
+    expect_fault(HEAD "tables: [{name: users}]\n"
+                      "workloads: [{name: w, table: users, tenant: \"\"}]\n",
+                 "a.yaml:4: tenant must not be empty");
+}
+
 TEST(a_workload_takes_one_trace_or_a_list)
 {
     static const char *const good[] = {"a", "[a]", "[a, b]"};

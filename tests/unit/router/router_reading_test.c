@@ -140,6 +140,44 @@ TEST(a_list_is_read_in_many_turns_and_others_are_served_meanwhile)
     buffer_deinit(&b);
 }
 
+/* Six items that are more than a third of a turn's share each. */
+TEST(a_large_batch_is_sent_in_turns)
+{
+    enum {
+        BATCH = 6,
+        STRING_BYTES = 390000,
+        A_TURN = 3
+    };
+    struct buffer b = {0};
+    size_t sent = 0, most = 0;
+    buffer_append_text(&b, "{\"RequestItems\":{\"users\":[");
+    for (int i = 0; i < BATCH; i++) {
+        buffer_append_format(&b,
+                             "%s{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"},"
+                             "\"n\":{\"N\":\"%d\"},\"v\":{\"S\":\"",
+                             i == 0 ? "" : ",", i);
+        memset(buffer_reserve(&b, STRING_BYTES), 'a', STRING_BYTES);
+        b.size += STRING_BYTES;
+        buffer_append_text(&b, "\"}}}}");
+    }
+    buffer_append_text(&b, "]}}");
+    buffer_append_u8(&b, 0);
+    expect_call(&f, "PutItem", REQUESTS[0].body, 200, "{}"); /* the router knows the table */
+    f.stands = f.hold = true;
+    fake_send_call(&f, 2, "BatchWriteItem", (const char *)b.data);
+    for (int turns = 0; turns < 20; turns++) {
+        most = f.held_count - sent > most ? f.held_count - sent : most;
+        sent = f.held_count;
+        fake_turn(&f);
+    }
+    assert_int_equal(sent, BATCH);
+    assert_int_equal(most, A_TURN);
+    f.stands = f.hold = false;
+    fake_answer_all(&f);
+    assert_int_equal(fake_take_answer(&f, 2).status, 200);
+    buffer_deinit(&b);
+}
+
 TEST(a_client_that_leaves_ends_what_is_read_for_it)
 {
     struct buffer b = {0};

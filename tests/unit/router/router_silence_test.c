@@ -105,6 +105,21 @@ TEST(a_strong_read_at_a_stopped_leader_is_asked_of_the_next)
     assert_false(is_answered(1));
 }
 
+/* A node that names another's request in its answer is not believed. */
+TEST(only_the_node_that_was_asked_can_answer)
+{
+    f.hold = true;
+    fake_send_call(&f, 1, "PutItem", PUT);
+    assert_int_equal(f.held_count, 1);
+    const struct reply reply = {.id = fake_held(&f, 0).id, .code = REPLY_OK};
+    assert_int_equal(f.held[0].node, 1);
+    router_reply(f.router, f.now, 2, &reply);
+    fake_pump(&f);
+    assert_false(is_answered(1));
+    fake_answer_all(&f);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+}
+
 TEST(a_strong_read_waits_for_a_new_leader)
 {
     f.hung = HUNG_1;
