@@ -513,23 +513,37 @@ int lab_suite_command(int argc, char **argv)
 
 /* ---- sweeps ---- */
 
+/* The text as one word of a shell's command. */
+static void append_shell_word(struct buffer *out, const char *text)
+{
+    buffer_append_u8(out, '\'');
+    for (; *text != '\0'; text++) {
+        if (*text == '\'')
+            buffer_append_text(out, "'\\'");
+        buffer_append_u8(out, (uint8_t)*text);
+    }
+    buffer_append_u8(out, '\'');
+}
+
 static int print_jobs(const struct lab_arguments *a)
 {
     struct lab_plan p;
-    struct buffer error = {0};
+    struct buffer error = {0}, word = {0};
     struct lab_planned *run = must_calloc(1, sizeof *run);
+    append_shell_word(&word, a->out);
     bool good =
         lab_plan_make(&p, &a->plan, &error) == STATUS_OK && lab_files_open(a->out, &p, &error);
     for (uint64_t i = 0; good && i < p.runs; i++) {
         lab_plan_run(&p, i, run);
         if (!lab_file_exists(a->out, run->path))
-            printf("weir lab job %s %llu\n", a->out, (unsigned long long)i);
+            printf("weir lab job %.*s %llu\n", TEXT_OF(word), (unsigned long long)i);
     }
     if (!good)
         fprintf(stderr, "weir lab: %.*s\n", (int)error.size, (const char *)error.data);
     lab_plan_deinit(&p);
     free(run);
     buffer_deinit(&error);
+    buffer_deinit(&word);
     return good ? 0 : 1;
 }
 

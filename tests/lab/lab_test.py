@@ -122,7 +122,7 @@ def expect_same(one, directory, who):
 def many_workers_give_the_same_files(lab, runs):
     scenario = lab.scenario("sweep.yaml", duration="2s")
     seeds = str(max(1, runs // 20))
-    parallel, machines = (lab.directory / name for name in ("parallel", "machines"))
+    parallel, machines = (lab.directory / name for name in ("many jobs' results", "machines"))
     one = one_process(lab, scenario, 20 * int(seeds), "--seeds", seeds)
     commands = lab.run("sweep", scenario, "--seeds", seeds, "--out", str(parallel), "--print-jobs")
     expect(len(commands.splitlines()) == 20 * int(seeds), commands)
