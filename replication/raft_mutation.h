@@ -79,6 +79,7 @@ enum raft_mutation {
     RAFT_MUTATION_ONE_ENTRY_MORE,      /* an index is not filled before one entry more is written */
     RAFT_MUTATION_CLOSE_UNASKED, /* replicas of a deleted table go before the leader is asked */
     RAFT_MUTATION_FORGET_OWN,    /* a router does not remember what it has acknowledged */
+    RAFT_MUTATION_FORGET_FREED,  /* pages that a store has freed do not count */
     RAFT_MUTATIONS,
 };
 

@@ -233,7 +233,7 @@ static void plan_tables(struct plan *plan, struct prng *p)
     uint32_t big = (uint32_t)prng_between(p, 1, 5);
     /* Only without throttling: an item of this size makes a debt of minutes. */
     if (often(p, 20) && config_all(&plan->config)->log_segment_bytes >= 8 * MIB &&
-        plan->config.profile == PROFILE_OFF)
+        plan->config.profile == PROFILE_OFF && plan->fills == 0)
         w->filler.big_percent = big;
 }
 
@@ -291,7 +291,7 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
         if (o->limits == 0) /* a second has too few units to read all levels of a bucket's limits */
             plan->limiters = 0;
     } else if (!limits || plan->gac > 0 || plan->config.profile != PROFILE_OFF ||
-               plan->workload.filler.big_percent > 0)
+               plan->workload.filler.big_percent > 0 || plan->fills > 0)
         return;
     plan->limits = true;
     static const char *const policies[] = {"burst", "always-burst"};
@@ -586,6 +586,7 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
     plan_follows(plan, o);
     plan_limiters(plan, o);
     plan_saltings(plan, o);
+    plan_fills(plan, o, plan_is_limited(o) || o->gac_policy != NULL || o->gac > 0);
     for (uint32_t i = 0; i < TABLES_MAX; i++)
         plan->workload.shapes[i] = (struct dynamo_keys){ATTR_STRING, ATTR_STRING, .collection = 3};
     if (!o->plain) {
@@ -609,6 +610,8 @@ static void plan_more(struct plan *plan, const struct sim_options *o)
         plan->configs[id] = plan->config;
         if (vary)
             plan_vary_settings(&plan->config, &plan->configs[id], &p);
+        if (plan->fills > 0)
+            plan_quick_snapshots(&plan->configs[id]);
         if (o->mistake == SIM_MISTAKE_DEAD_MEMBERS)
             config_edit_all(&plan->configs[id])->dead_member = DEAD_MEMBER_ZERO;
     }
@@ -765,6 +768,9 @@ void plan_describe(const struct plan *p, struct buffer *out)
                              "%lld ms without faults",
                              p->transacts, p->transact_keys, p->transact_pad,
                              (long long)(p->steady_ns / NS_PER_MS));
+    if (p->fills > 0)
+        buffer_append_format(out, "; %u clients fill stores with items of up to %u bytes", p->fills,
+                             p->fill_most);
     if (p->cut_ns > 0)
         buffer_append_format(out, "; a split in %lld ms, %u%% of them merges",
                              (long long)(p->cut_ns / NS_PER_MS), p->merge_percent);

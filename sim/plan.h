@@ -83,6 +83,7 @@ enum {
     SIM_SALTINGS_NONE = -1,
     SIM_TALLIES_NONE = -1,
     SIM_LIMITS_NONE = -1,
+    SIM_FILLS_NONE = -1,
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
@@ -141,6 +142,7 @@ struct sim_options {
     int follows;       /* clients of a table with a stream; SIM_FOLLOWS_NONE: none */
     int tallies;       /* clients of counters; SIM_TALLIES_NONE: none */
     int limits;        /* clients of the rate limiter; SIM_LIMITS_NONE: none */
+    int fills;         /* clients that fill the stores; SIM_FILLS_NONE: none */
     int saltings_ms;   /* between two changes of a key's shards; SIM_SALTINGS_NONE: none */
     int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
     int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */
@@ -183,6 +185,8 @@ struct plan {
     uint32_t follows;       /* clients that write to a table with a stream; one more follows it */
     uint32_t tallies;       /* clients of counters */
     uint32_t limiters;      /* clients of the rate limiter */
+    uint32_t fills;         /* clients that fill the stores */
+    uint32_t fill_most;     /* bytes of an item of theirs */
     uint32_t transact_keys; /* lists that they work on */
     uint32_t transact_pad;  /* bytes in an item besides the list, at most */
     int64_t steady_ns;      /* after the faults: they go on, and strong reads must be answered */

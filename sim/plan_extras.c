@@ -134,6 +134,49 @@ static void plan_own_reads(struct plan *plan)
     c->read_your_writes_wait_ms = c->request_deadline_ms / 2;
 }
 
+/* While a snapshot is open, what is deleted frees nothing: it must not take minutes. */
+void plan_quick_snapshots(struct config *config)
+{
+    struct settings *c = config_edit_all(config);
+    c->snapshot_bytes_s = c->snapshot_busy_bytes_s = 64 * MIB;
+}
+
+/* Draws from its own stream. Where a node may follow more than another one leads, it gets full first,
+ * and its leaders do not know: so every node has a replica of everything, unless the caller has
+ * chosen otherwise. */
+void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
+{
+    enum {
+        FILLS_PERCENT = 10,
+        BIG_PERCENT = 30,
+        BIG = 390000
+    };
+    struct settings *c = config_edit_all(&plan->config);
+    struct prng p = prng_seeded(o->seed ^ UINT64_C(0x66696c6c73000000));
+    const bool free = plan->gac == 0 && plan->config.profile == PROFILE_OFF;
+    const bool drawn = prng_below(&p, 100) < FILLS_PERCENT && !o->plain && o->fills == 0;
+    const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
+    const int64_t map = prng_between(&p, 4, 16) * MIB, most = plan_spread(&p, 4 * KIB, 30000);
+    const bool big = prng_below(&p, 100) < BIG_PERCENT && c->log_segment_bytes >= 8 * MIB;
+    plan->fills = limits ? 0 : o->fills > 0 ? (uint32_t)o->fills : drawn && free ? clients : 0;
+    if (plan->fills == 0)
+        return;
+    plan->gac = 0;
+    c->gac = GAC_OFF;
+    plan->config.profile = PROFILE_OFF;
+    c->map_max_bytes = map;
+    plan_quick_snapshots(&plan->config);
+    const int64_t fits = c->log_segment_bytes / 4;
+    plan->fill_most = (uint32_t)(big ? BIG : most < fits ? most : fits);
+    if (big && c->group_max_bytes < 2 * MIB)
+        c->group_max_bytes = 2 * MIB;
+    if (o->nodes == 0)
+        plan->nodes = plan->replicas;
+    else if (o->replicas == 0)
+        plan->replicas = plan->nodes;
+    c->replicas = plan->replicas;
+}
+
 bool plan_keeps_tokens(const struct plan *plan)
 {
     struct config usual;

@@ -7,7 +7,6 @@
 #include "base/settings/choices.h"
 #include "base/settings/expiry.h"
 #include "base/settings/gac.h"
-#include "base/settings/indexes.h"
 #include "base/settings/limiter.h"
 #include "base/settings/streams.h"
 #include "gac/vend.h"
@@ -17,6 +16,7 @@
 #include "sim/drains.h"
 #include "sim/expiries.h"
 #include "sim/faults.h"
+#include "sim/fills.h"
 #include "sim/follows.h"
 #include "sim/gac_watch.h"
 #include "sim/leader_kill.h"
@@ -29,16 +29,15 @@
 #include "sim/tallies.h"
 #include "sim/told.h"
 #include "sim/transacts.h"
+#include "sim/waits.h"
 #include "sim/world.h"
 
 enum {
-    SETUP_S = 60, /* bounds, in virtual time: until the table is active */
-    CALM_S = 30,
+    SETUP_S = 60,  /* bounds, in virtual time: until the table is active */
     TABLES_S = 90, /* until every table exists again, and no node is drained */
     RECOVER_S = 5, /* until a cluster without faults serves as usual */
     SWITCH_PAUSE_MS = 300,
-    REST_S = 10, /* until acknowledged writes are everywhere, and nothing is kept for them */
-    INDEXES_S = 60,
+    REST_S = 10,   /* until acknowledged writes are everywhere, and nothing is kept for them */
     MOVES_S = 120, /* until moving replicas are where they belong */
     REST_LOOK_MS = 500,
     ASK_TRIES = 20,
@@ -46,9 +45,6 @@ enum {
     EVENTS_BETWEEN_DEBTS = 64,
     WATCHES_MAX = 2 + DYNAMO_GLOBALS,
     TRIM_NEVER_MS = 3600000, /* in a run, if records are kept for longer */
-    UNITS_OF_KIB = 4,
-    LIMITED_UNITS = 50,  /* per key: ten times one write and two reads */
-    INDEXED_UNITS = 150, /* the same, with two local indexes */
 };
 
 /* Clients of one kind, behind those of the workload and the one of tables. */
@@ -60,6 +56,7 @@ enum {
     GROUP_LIMITS,
     GROUP_SWITCHES,
     GROUP_LIST_FOLLOWER,
+    GROUP_FILLS,
     GROUPS
 };
 
@@ -85,6 +82,7 @@ struct sim {
     struct follows *list_follower; /* owns; of the table of transactions that has a stream */
     struct limits *limits;         /* owns */
     struct switches *switches;     /* owns */
+    struct fills *fills;           /* owns */
     struct silence silence;
     const struct buffer *answer; /* to the last question about a table */
     struct leader_kill leader_kill;
@@ -160,10 +158,11 @@ static uint32_t set_groups(struct sim *s)
                                      [GROUP_LIMITS] = p->limiters,
                                      [GROUP_SWITCHES] =
                                          plan_has(p, SIM_SWITCHES) ? SWITCHES_CLIENTS : 0,
-                                     [GROUP_LIST_FOLLOWER] = lists_are_followed(p)};
+                                     [GROUP_LIST_FOLLOWER] = lists_are_followed(p),
+                                     [GROUP_FILLS] = p->fills};
     static const enum world_stream streams[GROUPS] = {
         WORLD_TRANSACTS, WORLD_EXPIRIES, WORLD_TALLIES, WORLD_FOLLOWS,
-        WORLD_LIMITS,    WORLD_SWITCHES, WORLD_LISTS};
+        WORLD_LIMITS,    WORLD_SWITCHES, WORLD_LISTS,   WORLD_FILLS};
     uint32_t first = p->clients + 1;
     for (int i = 0; i < GROUPS; i++) {
         s->groups[i] = (struct client_group){&s->run.world, first, counts[i], streams[i]};
@@ -407,6 +406,7 @@ struct sim *sim_create(const struct sim_options *options)
     create_follows(s);
     create_list_follower(s);
     create_limits(s);
+    s->fills = fills_create(&s->run, group_http, &s->groups[GROUP_FILLS]);
     s->faults = faults_create(&s->run);
     s->splits = splits_create(&s->run);
     s->drains = drains_create(&s->run);
@@ -431,6 +431,7 @@ void sim_destroy(struct sim *s)
     follows_destroy(s->list_follower);
     switches_destroy(s->switches);
     limits_destroy(s->limits);
+    fills_destroy(s->fills);
     told_deinit(&s->told);
     recording_deinit(&s->history);
     leaders_deinit(&s->leaders);
@@ -515,6 +516,7 @@ static void waited_in_vain(struct sim *s, const char *what)
     follows_describe(s->list_follower, &s->run.violation);
     limits_describe(s->limits, &s->run.violation);
     switches_describe(s->switches, &s->run.violation);
+    fills_describe(s->fills, &s->run.violation);
 }
 
 static void sim_set_up(struct sim *s)
@@ -550,16 +552,6 @@ static void sim_tables_ask(struct sim *s)
         sim_table_ask(s, s->told.all[i].name, &s->told.all[i].bytes);
 }
 
-/* Until indexes have what nodes keep for them. A change costs an index more units than it has KiB.
- * */
-static int64_t indexes_ns(const struct sim *s)
-{
-    const struct plan *p = &s->run.plan;
-    const int64_t kib = p->nodes * config_indexes(&p->config)->index_backlog_bytes / KIB;
-    const int64_t units = p->workload.index_units;
-    return (INDEXES_S + (units > 0 ? UNITS_OF_KIB * kib / units : 0)) * NS_PER_S;
-}
-
 /* Waits until the replicas agree and nodes keep nothing for work that is done; what is wrong then,
  * `judge` tells. Replicas may still be moving, because of drained and silent nodes, and indexes may
  * lag. */
@@ -567,7 +559,7 @@ static void await_rest(struct sim *s)
 {
     struct buffer why = {0};
     const int64_t moves_ns = s->run.plan.moves ? MOVES_S * NS_PER_S : 0;
-    const int64_t lag_ns = s->run.plan.workload.global_indexes ? indexes_ns(s) : 0;
+    const int64_t lag_ns = s->run.plan.workload.global_indexes ? waits_indexes_ns(&s->run.plan) : 0;
     const int64_t more_ns = moves_ns > lag_ns ? moves_ns : lag_ns;
     const struct instant until = sim_after(s, REST_S * NS_PER_S + more_ns);
     bool good = false;
@@ -587,7 +579,7 @@ static void check_filled(struct sim *s)
 {
     struct buffer why = {0};
     bool good = !s->run.plan.workload.index_churn;
-    const struct instant until = sim_after(s, indexes_ns(s));
+    const struct instant until = sim_after(s, waits_indexes_ns(&s->run.plan));
     while (!good && s->run.violation.size == 0 &&
            instant_before(s->run.world.scheduler.now, until)) {
         sim_tables_ask(s);
@@ -615,23 +607,17 @@ static bool limits_are_looked_at(const struct sim *s)
     return limits_are_done(s->limits);
 }
 
-/* The time within which every key must answer. Under the periodic policy tokens come once a period
- * and expire with it: a client that writes and reads in turn may wait for a period each time. Where
- * nodes limit, debts are paid first, and a piece of a partition may get a tenth of the
- * throughput. */
-static struct duration calm_time(const struct sim *s)
+static bool stores_are_left(const struct sim *s)
 {
-    const struct workload *w = &s->run.plan.workload;
-    int64_t ns = CALM_S * NS_PER_S;
-    if (gac_has_periods(&s->run.plan.config))
-        ns += 2 * (int64_t)w->keys * w->tables * config_gac(&s->run.plan.config)->gac_period_ms *
-              NS_PER_MS;
-    if (s->run.plan.limits || w->indexed) /* rows of indexes cost, too */
-        ns += (w->indexed ? INDEXED_UNITS : LIMITED_UNITS) * (int64_t)w->keys * w->tables *
-              NS_PER_S / w->units;
-    if (w->index_units > 0)
-        ns += indexes_ns(s) + INDEXED_UNITS * (int64_t)w->keys * NS_PER_S / w->index_units;
-    return (struct duration){ns};
+    return fills_are_done(s->fills);
+}
+
+/* Before anything else is expected: the other clients need space, too. */
+static void leave_stores(struct sim *s)
+{
+    fills_end(s->fills);
+    if (!sim_pass(s, sim_after(s, FILLS_ENDS_S * NS_PER_S), stores_are_left))
+        waited_in_vain(s, "the clients that fill stores do not come to their end");
 }
 
 static bool silence_is_broken(const struct sim *s)
@@ -646,7 +632,7 @@ static void keep_silent(struct sim *s)
     set_plans(s, CLIENT_IDLE);
     sim_pass(s, sim_after(s, SILENCE_S * NS_PER_S), NULL);
     silence_break(&s->silence);
-    const int64_t ns = SILENCE_ENDS_S * NS_PER_S + indexes_ns(s);
+    const int64_t ns = SILENCE_ENDS_S * NS_PER_S + waits_indexes_ns(&s->run.plan);
     if (!sim_pass(s, sim_after(s, ns), silence_is_broken))
         waited_in_vain(s, "a change does not end while nothing is written");
     check_filled(s);
@@ -666,6 +652,8 @@ static void calm(struct sim *s)
     follows_end(s->list_follower);
     limits_end(s->limits);
     switches_end(s->switches);
+    if (s->run.plan.fills > 0)
+        leave_stores(s);
     if (s->run.plan.workload.tables > 1 || s->run.plan.workload.index_churn ||
         s->run.plan.transacts > 0 || s->run.plan.expiries > 0 || s->run.plan.tallies > 0 ||
         s->run.plan.follows > 0 || s->run.plan.limiters > 0 || !drains_are_over(s->drains) ||
@@ -688,7 +676,7 @@ static void calm(struct sim *s)
     }
     s->history.calm_ns = s->run.world.scheduler.now.ns;
     set_plans(s, CLIENT_PROBE);
-    if (!sim_pass(s, sim_after(s, calm_time(s).ns), clients_done))
+    if (!sim_pass(s, sim_after(s, waits_calm_ns(&s->run.plan)), clients_done))
         waited_in_vain(s, "not every key answers after the faults have ended");
     s->calm_ns = s->run.world.scheduler.now.ns - begun;
     set_plans(s, CLIENT_IDLE);
@@ -750,6 +738,7 @@ void sim_run(struct sim *s, struct sim_result *out)
         follows_begin(s->list_follower);
         limits_begin(s->limits);
         switches_begin(s->switches);
+        fills_begin(s->fills);
         drains_begin(s->drains);
         saltings_begin(s->saltings);
         sim_pass(s, sim_after(s, s->run.plan.length_ns), NULL);

@@ -39,6 +39,7 @@ enum world_stream {
     WORLD_LIMITS,
     WORLD_SWITCHES,
     WORLD_LISTS,
+    WORLD_FILLS,
 };
 
 struct world_plan {

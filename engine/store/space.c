@@ -26,6 +26,8 @@ bool space_is_scarce(const struct space *s)
 
 void space_add_run(struct space *s, uint64_t pages)
 {
+    if (MUTATED(RAFT_MUTATION_FORGET_FREED))
+        return;
     s->free_bytes += pages * SPACE_PAGE;
     if (pages < SPACE_RUN_MAX) {
         s->runs[pages]++;

@@ -201,6 +201,9 @@ MISTAKE(a_request_by_an_older_registry, RAFT_MUTATION_OLDER_SHARDS, 4, SHARDED_K
 MISTAKE(a_sum_lacks_a_cell, RAFT_MUTATION_READ_FEWER_CELLS, 1, COUNTERS)
 MISTAKE(a_cell_adds_twice, RAFT_MUTATION_ADD_TWICE, 3, .faults = FAULT(CRASH) | FAULT(RESET), COUNTERS)
 
+/* ---- full stores: what is deleted makes room for what is put ---- */
+MISTAKE(freed_pages_do_not_count, RAFT_MUTATION_FORGET_FREED, 1, THREE_NODES, CLIENTS(1), .fills = 3, MS(8000))
+
 /* ---- the rate limiter: at most what there was is taken, and nothing is stuck ---- */
 #define LIMITS THREE_NODES, .routers = 3, .limits = 6, MS(4000)
 MISTAKE(a_new_limiter_shard_begins_full, RAFT_MUTATION_LIMITER_MINT, 3, LIMITS)

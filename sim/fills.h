@@ -1,0 +1,32 @@
+/* fills.h - clients that fill the stores of a cluster, and make room as users do.
+ *
+ * Each client has a table, and puts items of one size. When a put is refused because a node's storage is full,
+ * all clients delete half of their items, or now and then a table. Then each client whose put was refused must
+ * put an item of the same size. So what a deletion frees can be used again, without a restart:
+ *   FILLS-1  While no fault strikes, a deletion is refused for want of space for FILLS_BOUND_S at most.
+ *   FILLS-2  While no fault strikes, so is a put after half of the items were deleted.
+ * At last the tables are deleted, so that the other clients find space. */
+#pragma once
+
+#include "sim/http_client.h"
+#include "sim/run.h"
+
+enum {
+    FILLS_BOUND_S = 20, /* a few checkpoints, and the pauses of a client */
+    FILLS_ENDS_S = 300  /* the last round */
+};
+
+struct fills;
+
+/* Borrows the run. What does not hold is a violation. */
+struct fills *fills_create(struct run *run,
+                           struct http_client_options (*http)(void *context, uint32_t client),
+                           void *context);
+void fills_destroy(struct fills *f);
+
+/* Works until fills_end. */
+void fills_begin(struct fills *f);
+/* The faults are over. After one more round the tables go. */
+void fills_end(struct fills *f);
+bool fills_are_done(const struct fills *f);
+void fills_describe(const struct fills *f, struct buffer *out);
