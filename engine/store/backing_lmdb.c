@@ -389,17 +389,41 @@ static bool disk_is_full(const struct lmdb *l)
 
 /* ---- how much space is left ---- */
 
-/* A record of LMDB's free list: the number of pages, and the pages in descending order. */
-static void space_add_free(struct space *s, MDB_val v, uint64_t page_bytes)
+/* A bit for each page of the file. */
+struct free_pages {
+    uint64_t *words; /* owns */
+    size_t count;    /* of words */
+};
+
+/* A record of LMDB's free list: the number of pages, and the pages. */
+static void free_pages_add(struct free_pages *f, MDB_val v)
 {
     const size_t *list = v.mv_data;
     const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
-    for (size_t i = 1, run = 1; i <= count && v.mv_size / sizeof list[0] > count; i++, run++) {
-        if (i < count && list[i] == list[i + 1] + 1)
-            continue;
-        space_add_run(s, run * page_bytes / SPACE_PAGE);
-        run = 0;
+    for (size_t i = 1; i <= count && v.mv_size / sizeof list[0] > count; i++) {
+        if (list[i] / 64 < f->count)
+            f->words[list[i] / 64] |= UINT64_C(1) << (list[i] % 64);
     }
+}
+
+/* Pages that lie side by side were often freed by several transactions. LMDB joins the records as
+ * it looks for a run. */
+static void space_add_free(struct space *s, const struct free_pages *f, uint64_t page_bytes)
+{
+    uint64_t run = 0;
+    for (size_t i = 0; i < 64 * f->count; i++) {
+        const uint64_t word = f->words[i / 64];
+        if (i % 64 == 0 && run == 0 && word == 0) {
+            i += 63;
+        } else if ((word >> (i % 64)) & 1) {
+            run++;
+        } else if (run > 0) {
+            space_add_run(s, run * page_bytes / SPACE_PAGE);
+            run = 0;
+        }
+    }
+    if (run > 0)
+        space_add_run(s, run * page_bytes / SPACE_PAGE);
 }
 
 /* The next write may use what transactions before this one have freed. LMDB keeps what the last one
@@ -434,9 +458,13 @@ static void space_count_free(struct lmdb *l, uint64_t page_bytes, size_t last)
         return;
     if (mdb_cursor_open(txn, free_list, &cursor) == 0) {
         const size_t before = usable_before(l, last);
+        const size_t words = l->space.file_bytes / page_bytes / 64 + 1;
+        struct free_pages f = {.words = must_calloc(words, sizeof f.words[0]), .count = words};
         MDB_val k, v;
         while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0 && freed_by(k) < before)
-            space_add_free(&l->space, v, page_bytes);
+            free_pages_add(&f, v);
+        space_add_free(&l->space, &f, page_bytes);
+        free(f.words);
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(txn);

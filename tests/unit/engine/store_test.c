@@ -578,6 +578,30 @@ TEST_WITH(a_full_map_is_emptied_by_deletions_and_filled_again, temporary_setup, 
     map_max = 1 << 24;
 }
 
+/* Small values that lie side by side go one by one, each by a checkpoint of its own: what they leave
+ * takes a large value. */
+TEST_WITH(free_pages_count_together_whichever_checkpoints_have_freed_them, temporary_setup,
+          temporary_teardown)
+{
+    const size_t large = 100000;
+    uint8_t key[6];
+    uint64_t lsn = 0;
+    directory = *state;
+    map_max = 4 << 20;
+    struct store *s = open_store(UINT64_MAX);
+    const uint32_t count = fill_map(s, 1, 3000, &lsn);
+    assert_false(may_grow(s, large));
+    for (uint32_t at = 0; at < count / 2; at++) {
+        store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
+        write_within_map(s, ++lsn);
+    }
+    write_within_map(s, ++lsn);
+    assert_true(may_grow(s, large));
+    assert_true(fill_map(s, 2, large, &lsn) > 3);
+    store_destroy(s);
+    map_max = 1 << 24;
+}
+
 /* What the pages of a full map are used for, while snapshots come and go. */
 struct full_map {
     struct store *store;
