@@ -416,6 +416,8 @@ static void plan_shapes(struct plan *plan, const struct sim_options *o)
                                   .seed = first.seed + i};
         if (k->long_percent == 0)
             k->long_percent = long_percent;
+        if (plan->fills > 0) /* sim/fills.h */
+            k->long_percent = 0;
         if (often(&p, 20)) {
             k->sort = 0;
             k->collection = 1;

@@ -149,7 +149,8 @@ void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
     enum {
         FILLS_PERCENT = 10,
         BIG_PERCENT = 30,
-        BIG = 390000
+        BIG = 390000,
+        BIG_TIMES = 4
     };
     struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x66696c6c73000000));
@@ -164,7 +165,7 @@ void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
     plan->gac = 0;
     c->gac = GAC_OFF;
     plan->config.profile = PROFILE_OFF;
-    c->map_max_bytes = map;
+    c->map_max_bytes = big ? BIG_TIMES * map : map; /* small ones are soon in small pieces */
     plan_quick_snapshots(&plan->config);
     const int64_t fits = c->log_segment_bytes / 4;
     plan->fill_most = (uint32_t)(big ? BIG : most < fits ? most : fits);
