@@ -395,6 +395,12 @@ struct free_pages {
     size_t count;    /* of words */
 };
 
+/* So many records LMDB joins at least as it looks for a run of two pages or more: sixty for each page.
+ * What later records have counts record by record. */
+enum {
+    JOINED_RECORDS = 120
+};
+
 /* A record of LMDB's free list: the number of pages, and the pages. */
 static void free_pages_add(struct free_pages *f, MDB_val v)
 {
@@ -424,6 +430,19 @@ static void space_add_free(struct space *s, const struct free_pages *f, uint64_t
     }
     if (run > 0)
         space_add_run(s, run * page_bytes / SPACE_PAGE);
+}
+
+/* The pages of one record, which are in descending order. */
+static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes)
+{
+    const size_t *list = v.mv_data;
+    const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
+    for (size_t i = 1, run = 1; i <= count && v.mv_size / sizeof list[0] > count; i++, run++) {
+        if (i < count && list[i] == list[i + 1] + 1)
+            continue;
+        space_add_run(s, run * page_bytes / SPACE_PAGE);
+        run = 0;
+    }
 }
 
 /* The next write may use what transactions before this one have freed. LMDB keeps what the last one
@@ -460,9 +479,14 @@ static void space_count_free(struct lmdb *l, uint64_t page_bytes, size_t last)
         const size_t before = usable_before(l, last);
         const size_t words = l->space.file_bytes / page_bytes / 64 + 1;
         struct free_pages f = {.words = must_calloc(words, sizeof f.words[0]), .count = words};
+        size_t records = 0;
         MDB_val k, v;
-        while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0 && freed_by(k) < before)
-            free_pages_add(&f, v);
+        while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0 && freed_by(k) < before) {
+            if (++records <= JOINED_RECORDS)
+                free_pages_add(&f, v);
+            else
+                space_add_record(&l->space, v, page_bytes);
+        }
         space_add_free(&l->space, &f, page_bytes);
         free(f.words);
         mdb_cursor_close(cursor);
