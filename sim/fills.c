@@ -7,12 +7,14 @@
 #include "base/must.h"
 #include "base/prng.h"
 #include "base/probe.h"
+#include "base/settings/storage.h"
 #include "sim/dynamo.h"
 
 enum {
     CALL_TIMEOUT_MS = 6000,
     RETRY_MS = 200,
     LOOK_MS = 200,
+    ENOUGH_PART = 6,    /* of the map */
     KEYS = 4096,        /* of a client, one after the other */
     FAULTS_OVER_S = 20, /* until what a fault has begun is over */
     ENDING_FILL_S = 10, /* at last a store is filled for so long; perhaps it does not get full */
@@ -65,6 +67,7 @@ struct fills {
     enum fill_phase phase;
     int64_t calm_ns; /* from then on no fault strikes */
     int64_t ending_ns;
+    int64_t freed_bytes; /* in this round */
     bool ending;
 };
 
@@ -86,6 +89,7 @@ static void fills_begin_round(struct fills *f)
 {
     PROBE("a store is full, and its clients make room");
     f->phase = FILL_MAKE_ROOM;
+    f->freed_bytes = 0;
     for (uint32_t i = 0; i < f->run->plan.fills; i++) {
         struct fill_client *c = &f->clients[i];
         c->made_room = !c->made;
@@ -119,11 +123,19 @@ static bool is_for_space(const struct fill_client *c)
            (dynamo_says(error, "no space left") || dynamo_says(error, "short of space"));
 }
 
+/* So many bytes must be deleted before a put is sure to find space: the other clients and what they
+ * leave behind may take some. */
+static int64_t fills_enough_bytes(const struct fills *f)
+{
+    return config_storage(&f->run->plan.config)->map_max_bytes / ENOUGH_PART;
+}
+
 static void client_refused(struct fill_client *c)
 {
     struct fills *f = c->all;
     const int64_t since = c->wanted_ns > f->calm_ns ? c->wanted_ns : f->calm_ns;
     const bool full = dynamo_says(buffer_slice(&c->last_error), "that add data");
+    const bool little = f->freed_bytes < fills_enough_bytes(f);
     if (c->work == FILL_PUT && full && f->phase == FILL_UP) {
         c->refused = true;
         fills_begin_round(f);
@@ -132,11 +144,17 @@ static void client_refused(struct fill_client *c)
     }
     if (!is_in_calm(c) || fills_now(f) - since < FILLS_BOUND_S * NS_PER_S)
         return;
+    if (c->work == FILL_PUT && little) { /* others may have taken it */
+        c->refused = false;
+        c->work = FILL_IDLE;
+        return;
+    }
     run_violate(f->run,
-                "%s of %u bytes in table %s finds no space for %lld ms, and half of the "
-                "items were deleted: %.*s\n",
+                "%s of %u bytes in table %s finds no space for %lld ms, and %lld bytes of items "
+                "were deleted: %.*s\n",
                 c->work == FILL_PUT ? "a put" : "a deletion", c->size, c->table,
-                (long long)((fills_now(f) - c->wanted_ns) / NS_PER_MS), TEXT_OF(c->last_error));
+                (long long)((fills_now(f) - c->wanted_ns) / NS_PER_MS), (long long)f->freed_bytes,
+                TEXT_OF(c->last_error));
 }
 
 static void client_forget_items(struct fill_client *c)
@@ -162,6 +180,7 @@ static void client_end_put(struct fill_client *c, int status)
 
 static void client_end_delete(struct fill_client *c)
 {
+    c->all->freed_bytes += c->size;
     client_store(c, false);
     c->to_delete--;
     c->work = FILL_IDLE;
@@ -179,6 +198,7 @@ static void client_end_table(struct fill_client *c, int status, struct slice bod
         c->made = true;
         c->work = FILL_IDLE;
     } else if ((c->work == FILL_DELETE_TABLE || c->work == FILL_AWAIT_GONE) && absent) {
+        c->all->freed_bytes += (int64_t)c->there * c->size;
         client_forget_items(c);
         c->made = c->table_goes = false;
         c->made_room = true;

@@ -4,7 +4,8 @@
  * all clients delete half of their items, or now and then a table. Then each client whose put was refused must
  * put an item of the same size. So what a deletion frees can be used again, without a restart:
  *   FILLS-1  While no fault strikes, a deletion is refused for want of space for FILLS_BOUND_S at most.
- *   FILLS-2  While no fault strikes, so is a put after half of the items were deleted.
+ *   FILLS-2  While no fault strikes, so is a put after half of the items were deleted, if they were a
+ *            sixth of the store: what other clients leave behind may take some of it.
  * Not here: long keys. Those with a common beginning share a record (engine/store/long_key.h), and a
  * store does not reckon yet that a small change writes it anew: a checkpoint may never fit.
  * At last the tables are deleted, so that the other clients find space. */
