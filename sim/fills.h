@@ -1,14 +1,16 @@
 /* fills.h - clients that fill the stores of a cluster, and make room as users do.
  *
- * Each client has a table, and puts items of one size. When a put is refused because a node's storage is full,
- * all clients delete half of their items, or now and then a table. Then each client whose put was refused must
- * put an item of the same size. So what a deletion frees can be used again, without a restart:
- *   FILLS-1  While no fault strikes, a deletion is refused for want of space for FILLS_BOUND_S at most.
- *   FILLS-2  While no fault strikes, so is a put after half of the items were deleted, if they were a
- *            sixth of the store: what other clients leave behind may take some of it.
+ * Each client has a table, and puts items of one size. When a put is refused because a node's
+ * storage is full, all clients delete half of their items, or now and then a table. Then each client
+ * whose put was refused must put an item of the same size. So what a deletion frees can be used
+ * again, without a restart:
+ *   FILLS-1  While no fault strikes, a deletion is refused for want of space for FILLS_BOUND_S at
+ *            most.
+ *   FILLS-2  While no fault strikes, so is a put after half of the items were deleted, if they were
+ *            a sixth of the store: what other clients leave behind may take some of it.
+ * At last the tables are deleted, so that the other clients find space.
  * Not here: long keys. Those with a common beginning share a record (engine/store/long_key.h), and a
- * store does not reckon yet that a small change writes it anew: a checkpoint may never fit.
- * At last the tables are deleted, so that the other clients find space. */
+ * store does not reckon yet that a small change writes it anew: a checkpoint may never fit. */
 #pragma once
 
 #include "sim/http_client.h"
