@@ -147,19 +147,15 @@ void plan_quick_snapshots(struct config *config)
 void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
 {
     enum {
-        FILLS_PERCENT = 10,
         BIG_PERCENT = 30,
         BIG = 390000,
         BIG_TIMES = 4
     };
     struct settings *c = config_edit_all(&plan->config);
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x66696c6c73000000));
-    const bool free = plan->gac == 0 && plan->config.profile == PROFILE_OFF;
-    const bool drawn = prng_below(&p, 100) < FILLS_PERCENT && !o->plain && o->fills == 0;
-    const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
     const int64_t map = prng_between(&p, 4, 16) * MIB, most = plan_spread(&p, 4 * KIB, 30000);
     const bool big = prng_below(&p, 100) < BIG_PERCENT && c->log_segment_bytes >= 8 * MIB;
-    plan->fills = limits ? 0 : o->fills > 0 ? (uint32_t)o->fills : drawn && free ? clients : 0;
+    plan->fills = limits ? 0 : (uint32_t)o->fills; /* no seed draws them */
     if (plan->fills == 0)
         return;
     plan->gac = 0;

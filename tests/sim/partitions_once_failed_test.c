@@ -90,7 +90,6 @@ TEST(policies_that_once_failed_pass)
                                   .faults = SIM_FAULTS_ALL,
                                   .tallies = SIM_TALLIES_NONE,
                                   .limits = SIM_LIMITS_NONE,
-                                  .fills = SIM_FILLS_NONE,
                                   .saltings_ms = SIM_SALTINGS_NONE,
                                   .partition_policy = "always-burst",
                                   .node_policy = "drr"};
@@ -115,7 +114,6 @@ TEST(backlogs_that_once_grew_too_large_pass)
                                       .merges = SIM_MERGES_NONE,
                                       .tallies = SIM_TALLIES_NONE,
                                       .limits = SIM_LIMITS_NONE,
-                                      .fills = SIM_FILLS_NONE,
                                       .saltings_ms = SIM_SALTINGS_NONE,
                                       .length_ms = 4000};
         assert_passes(o);

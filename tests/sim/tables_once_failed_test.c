@@ -75,7 +75,6 @@ TEST(time_to_live_that_once_failed_passes)
                                   .follows = SIM_FOLLOWS_NONE,
                                   .tallies = SIM_TALLIES_NONE,
                                   .limits = SIM_LIMITS_NONE,
-                                  .fills = SIM_FILLS_NONE,
                                   .saltings_ms = SIM_SALTINGS_NONE,
                                   .length_ms = 8000};
     (void)state;
@@ -138,7 +137,6 @@ TEST(salted_keys_that_once_failed_pass)
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; i++) {
         struct sim_options o = runs[i];
         o.faults = SIM_FAULTS_ALL;
-        o.fills = SIM_FILLS_NONE;
         assert_passes(o);
     }
 }
