@@ -95,6 +95,7 @@ static void advice_stats_of(const struct requests *requests, const struct partit
         out->kinds[kind].levels = admission_levels(&p->admission, &requests->throughput->admission,
                                                    (enum admit_kind)kind, requests->env->now);
     }
+    out->kinds[ADMIT_READ].counts.load.consumed_mcu -= p->followers_mcu; /* they say it, too */
     advice_count_replicas(p, out);
     advice_count_lag(requests, p, out);
     out->expiry.on = p->expiry != NULL;

@@ -362,8 +362,10 @@ bool buckets_receive_reads(struct buckets *buckets, struct reader *r, uint32_t f
                     more);
     if (config_choices(buckets->env->config)->read_cap == READ_CAP_MEASURED)
         admission_spare_cap(&p->admission, ADMIT_READ, more / 3);
-    if (p->counts[ADMIT_READ].load.consumed_mcu < SPENT_MAX_MCU)
+    if (p->counts[ADMIT_READ].load.consumed_mcu < SPENT_MAX_MCU) {
         p->counts[ADMIT_READ].load.consumed_mcu += more;
+        p->followers_mcu += more;
+    }
     buckets_note_change(buckets, p, more);
     return true;
 }

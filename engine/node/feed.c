@@ -12,7 +12,8 @@
 #include "replication/raft_mutation.h"
 
 enum {
-    BACKLOG_PARTS = 5,         /* of index_backlog_ms; a new change may wait for all but one */
+    BACKLOG_PARTS = 5,         /* of index_backlog_ms; a new change may wait for so many of them, */
+    WAIT_PARTS = 3,            /* lest it be too old if its index is away for a moment */
     PACE_PARTS = 4,            /* of index_backlog_ms; a window of feed_pace.h is one */
     ACK_BYTES_MAX = 16 * 1024, /* of a log entry that deletes changes, but for the last one */
     AGE_MS_MAX =
@@ -245,9 +246,10 @@ static void feed_begin_pace(const struct feeds *feeds, struct feed *f)
     const struct instant now = feeds->env->now;
     const int64_t ms = config_indexes(feeds->env->config)->index_backlog_ms;
     const struct duration window = {ms * NS_PER_MS / PACE_PARTS};
+    const struct duration wait = {ms * NS_PER_MS / BACKLOG_PARTS * WAIT_PARTS};
     const struct feed_item *oldest = TAILQ_FIRST(&f->by_age);
     const bool held = oldest != NULL && instant_since(now, oldest->notes[0].since).ns > window.ns;
-    feed_pace_begin(&f->pace, now, window, held, f->item_count);
+    feed_pace_begin(&f->pace, now, window, wait, held, f->item_count);
 }
 
 /* Reads the changes that earlier leaders have left. There are few: FEED-2. */
@@ -362,15 +364,10 @@ bool feed_has(struct feeds *feeds, const struct feed *f, struct slice key)
     return feed_item_find(f, memtable_hash(f->seed, twin) | 1, twin) != NULL;
 }
 
-/* Whether one more change would wait too long. The oldest change of a queue that is never empty is
- * nearly as old as it may be; so a new one is to wait for a little less. */
+/* Whether one more change would wait too long. */
 static bool feed_is_slow(const struct feeds *feeds, struct feed *f)
 {
-    const int64_t most_ns = config_indexes(feeds->env->config)->index_backlog_ms * NS_PER_MS;
-    if (f == NULL)
-        return false;
-    const struct duration wait = feed_pace_wait(&f->pace, feeds->env->now, f->item_count + 1);
-    return wait.ns > most_ns / BACKLOG_PARTS * (BACKLOG_PARTS - 1);
+    return f != NULL && f->item_count >= feed_pace_room(&f->pace, feeds->env->now);
 }
 
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,

@@ -1,65 +1,127 @@
-/* feed_pace.c - see feed_pace.h. */
+/* feed_pace.c - how many changes of a feed may wait for an index that holds the feed up. */
 #include "engine/node/feed_pace.h"
 
-/* The first refusal after a while without one. */
-static void pace_begin_window(struct feed_pace *p, struct instant now)
+enum {
+    STEP_PART = 6,   /* of what a window has done: so much the room moves in a window */
+    AWAY_PART = 8,   /* of a window; an index that is silent for longer is away */
+    BEYOND_PART = 2, /* of the room at the rate: it is never larger by more */
+    COUNT_MAX = INT32_MAX,
+};
+
+/* What is done in a time, if so much is done in a span. */
+static uint32_t pace_at_rate(uint32_t done, int64_t span_ns, int64_t time_ns)
 {
-    p->begun = now;
-    p->done = p->done_before = 0;
-    p->has_before = false;
+    const __int128 most = (__int128)done * time_ns / span_ns;
+    return most < COUNT_MAX ? (uint32_t)most : COUNT_MAX;
 }
 
-static bool pace_is_held(const struct feed_pace *p, struct instant now)
+static uint32_t pace_room_of(const struct feed_pace *p, uint32_t done, int64_t span_ns)
 {
-    return instant_before(now, p->held_until);
+    const uint32_t room = pace_at_rate(done, span_ns, p->wait_ns);
+    return room > 0 ? room : 1;
 }
 
+static uint32_t pace_most(const struct feed_pace *p)
+{
+    return p->wanted + p->wanted / BEYOND_PART;
+}
+
+/* Towards what is wanted. */
+static uint32_t pace_step(const struct feed_pace *p)
+{
+    const uint32_t step = p->done < STEP_PART ? 1 : p->done / STEP_PART;
+    if (p->wanted > p->room)
+        return p->wanted - p->room < step ? p->wanted : p->room + step;
+    const uint32_t less = p->room - p->wanted < step ? p->wanted : p->room - step;
+    return less < pace_most(p) ? less : pace_most(p);
+}
+
+/* What the index would have taken counts as done. */
+static void pace_go_on(struct feed_pace *p, struct instant now)
+{
+    const int64_t away_ns = instant_since(now, p->heard).ns;
+    const uint32_t most = pace_most(p);
+    if (!p->is_known || away_ns < p->window_ns / AWAY_PART)
+        return;
+    p->was_away = true;
+    if (p->room >= most)
+        return;
+    const uint32_t more = pace_at_rate(p->wanted, p->wait_ns, away_ns);
+    p->room = more < most - p->room ? p->room + more : most;
+    p->heard = more > 0 ? now : p->heard;
+}
+
+/* The rate of a window in which the index was away, or took nothing, is what it was before. */
 static void pace_roll(struct feed_pace *p, struct instant now)
 {
     const int64_t windows = instant_since(now, p->begun).ns / p->window_ns;
-    if (windows == 0)
+    if (windows == 0 || (p->done == 0 && !p->is_known))
         return;
-    p->done_before = windows == 1 ? p->done : 0;
+    if (p->done > 0 && !p->was_away) {
+        p->wanted = pace_room_of(p, p->done, p->window_ns);
+        p->room = p->is_known ? pace_step(p) : p->wanted;
+        p->is_known = true;
+    }
     p->done = 0;
-    p->has_before = true;
+    p->was_away = false;
     p->begun = instant_add(p->begun, (struct duration){windows * p->window_ns});
 }
 
-void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration window, bool held,
-                     uint32_t items)
+static void pace_hold(struct feed_pace *p, struct instant now)
 {
-    *p = (struct feed_pace){.window_ns = window.ns, .held_until = now, .loaded = UINT32_MAX};
-    pace_begin_window(p, now);
-    if (!held)
-        return;
-    p->held_until = instant_add(now, window);
-    p->loaded = items;
+    p->held = true;
+    p->is_known = false;
+    p->begun = now;
+    p->done = 0;
 }
 
-void feed_pace_refused(struct feed_pace *p, struct instant now)
+static bool pace_is_held(struct feed_pace *p, struct instant now)
 {
-    if (!pace_is_held(p, now)) {
-        pace_begin_window(p, now);
-        p->loaded = UINT32_MAX;
-    }
-    p->held_until = instant_add(now, (struct duration){p->window_ns});
+    if (p->goes_on && instant_since(now, p->refused_at).ns >= p->window_ns)
+        p->held = false;
+    return p->held;
+}
+
+void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration window,
+                     struct duration wait, bool held, uint32_t changes)
+{
+    *p = (struct feed_pace){.window_ns = window.ns, .wait_ns = wait.ns};
+    if (!held)
+        return;
+    pace_hold(p, now);
+    p->refused_at = now;
+    p->is_known = true;
+    p->wanted = p->room = changes;
+    p->heard = now;
+}
+
+void feed_pace_refused(struct feed_pace *p, struct instant now, struct instant until)
+{
+    pace_go_on(p, now);
+    if (!pace_is_held(p, now))
+        pace_hold(p, now);
+    p->refused_at = now;
+    p->heard = until;
+    p->goes_on = false;
 }
 
 void feed_pace_done(struct feed_pace *p, struct instant now)
 {
+    pace_go_on(p, now);
     pace_roll(p, now);
     p->done++;
+    p->goes_on = true;
+    p->heard = now;
 }
 
-struct duration feed_pace_wait(struct feed_pace *p, struct instant now, uint32_t items)
+uint32_t feed_pace_room(struct feed_pace *p, struct instant now)
 {
     if (!pace_is_held(p, now))
-        return (struct duration){0};
+        return UINT32_MAX;
+    pace_go_on(p, now);
     pace_roll(p, now);
-    const int64_t span_ns = instant_since(now, p->begun).ns + (p->has_before ? p->window_ns : 0);
-    const uint32_t done = p->done + p->done_before;
-    if (!p->has_before && span_ns < p->window_ns / 2)
-        return (struct duration){items > p->loaded ? INT64_MAX : 0};
-    const __int128 ns = (__int128)span_ns * items / (done > 0 ? done : 1);
-    return (struct duration){ns < INT64_MAX ? (int64_t)ns : INT64_MAX};
+    const int64_t span_ns = instant_since(now, p->begun).ns;
+    if (p->is_known)
+        return p->room;
+    return span_ns < p->window_ns / 2 ? UINT32_MAX : pace_room_of(p, p->done, span_ns);
 }

@@ -1,12 +1,17 @@
-/* feed_pace.h - how long a new change of a feed would wait for an index that holds the feed up.
+/* feed_pace.h - how many changes of a feed may wait for an index that holds the feed up.
  *
- * An index that refuses rows takes as many as it can. Then the items that were done in the last window,
- * and those that are left, tell how long one more will wait. Without refusals nothing is known: few items
- * are done because few are written.
+ * An index that refuses rows takes as many as it can. So what was done in the last window tells its
+ * rate, and as many changes may wait as are done in the time that a change may wait. Without
+ * refusals nothing is known: few changes are done because few are written.
+ * A feed whose neighbours are silent for a moment is served faster. If its queue grew as much at
+ * once, it would be too long when they are back, and take nothing until it is short again. So the
+ * room for changes moves by a part of what is done. While an index is away for a moment (it has no
+ * leader), its feed goes on at the rate that the index had, for half of the wait.
  *
  * Promises
- *   PACE-1  While an index refuses rows, a feed takes as many items as the index does: after a window, and
- *           after the split of a partition or for a new leader from the first moment on.
+ *   PACE-1  While an index refuses rows, a feed takes as many changes as the index does, a fifth
+ *           more or less: after a window, and after the split of a partition or for a new leader
+ *           from the first moment on.
  *
  * Time is an argument and must not move back. */
 #pragma once
@@ -18,20 +23,25 @@
 
 struct feed_pace {
     int64_t window_ns;
-    struct instant begun;      /* of the present window */
-    struct instant held_until; /* for so long the last refusal counts */
-    uint32_t done;             /* items, in the present window */
-    uint32_t done_before;      /* in the window before */
-    bool has_before;           /* there was one */
-    uint32_t loaded; /* items that the feed began with, if it was held up then; else UINT32_MAX */
+    int64_t wait_ns; /* so long a change may wait */
+    bool held;       /* an index refuses rows */
+    bool is_known;   /* `room` is */
+    bool goes_on;    /* a change was done since the last refusal */
+    struct instant refused_at;
+    struct instant begun; /* of the present window */
+    struct instant heard; /* of the index until then; or counted as if */
+    bool was_away;        /* the index, in the present window */
+    uint32_t done;        /* in the present window */
+    uint32_t wanted;      /* the room at the last window's rate */
+    uint32_t room;
 };
 
-/* A feed that was `held` up before begins with so many items. */
-void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration window, bool held,
-                     uint32_t items);
-/* An index refused a row. */
-void feed_pace_refused(struct feed_pace *p, struct instant now);
-/* The indexes have an item. */
+/* A feed that was `held` up before begins with so many changes. */
+void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration window,
+                     struct duration wait, bool held, uint32_t changes);
+/* An index refused a row, which is sent again at `until`. */
+void feed_pace_refused(struct feed_pace *p, struct instant now, struct instant until);
+/* The indexes have a change. */
 void feed_pace_done(struct feed_pace *p, struct instant now);
-/* How long the last of so many items will wait. 0: no index holds the feed up, as far as is known. */
-struct duration feed_pace_wait(struct feed_pace *p, struct instant now, uint32_t items);
+/* The most changes that may wait. UINT32_MAX: no index holds the feed up, as far as is known. */
+uint32_t feed_pace_room(struct feed_pace *p, struct instant now);

@@ -139,6 +139,7 @@ struct partition {
     struct instant excess_told[ADMIT_KINDS]; /* when the excess began that was reported at once */
     bool heavy_told; /* that one key may be asked for too much was reported */
     struct partition_counts counts[ADMIT_KINDS];
+    int64_t followers_mcu; /* of what `counts` says is read: followers have served it */
     struct index_refusal index_refusal; /* while it is led here */
     /* Exact; while `counting`, of the keys before `counted_to` (counting.c). */
     struct tally items;

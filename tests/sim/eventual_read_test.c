@@ -42,6 +42,20 @@ static void call(struct lab *l, struct read_back *b, const char *operation, cons
         lab_pass(l, 10 * NS_PER_US);
 }
 
+/* What each replica says that it has read is what clients have read. */
+static void check_consumed(struct lab *l)
+{
+    int64_t mcu = 0, followers_mcu = 0;
+    lab_pass(l, NS_PER_S); /* followers tell their leader */
+    for (uint32_t node = 1; node <= l->world.plan.nodes; node++) {
+        const struct partition_stats s = lab_stats_of(l, node, 1);
+        mcu += s.kinds[ADMIT_READ].counts.load.consumed_mcu;
+        followers_mcu += s.leads ? 0 : s.kinds[ADMIT_READ].counts.load.consumed_mcu;
+    }
+    assert_true(followers_mcu > 0);
+    assert_int_equal(mcu, ROUNDS * MCU_PER_UNIT / 2);
+}
+
 TEST(an_eventual_read_right_after_a_write_sees_it)
 {
     struct lab l;
@@ -60,5 +74,6 @@ TEST(an_eventual_read_right_after_a_write_sees_it)
     }
     printf("    %d of %d reads missed the write before them\n", b.missed, ROUNDS);
     assert_true(b.missed <= MISSED_MAX);
+    check_consumed(&l);
     lab_deinit(&l);
 }

@@ -1,10 +1,11 @@
-/* feed_pace_test.c - PACE-1: how long a change waits for an index that refuses rows. */
+/* feed_pace_test.c - PACE-1: how many changes may wait for an index that refuses rows. */
 #include "engine/node/feed_pace.h"
 
 #include "tests/check.h"
 
 enum {
-    WINDOW_MS = 1000
+    WINDOW_MS = 1000,
+    WAIT_MS = 3000
 };
 
 static struct instant at(int64_t ms)
@@ -12,15 +13,28 @@ static struct instant at(int64_t ms)
     return (struct instant){ms * NS_PER_MS};
 }
 
-static int64_t wait_ms(struct feed_pace *p, int64_t ms, uint32_t items)
+static void refuse(struct feed_pace *p, int64_t ms)
 {
-    const int64_t ns = feed_pace_wait(p, at(ms), items).ns;
-    return ns == INT64_MAX ? -1 : ns / NS_PER_MS;
+    feed_pace_refused(p, at(ms), at(ms + 1));
 }
 
-static void begin(struct feed_pace *p, bool held, uint32_t items)
+static uint32_t room(struct feed_pace *p, int64_t ms)
 {
-    feed_pace_begin(p, at(0), duration_ms(WINDOW_MS), held, items);
+    return feed_pace_room(p, at(ms));
+}
+
+static void begin(struct feed_pace *p, bool held, uint32_t changes)
+{
+    feed_pace_begin(p, at(0), duration_ms(WINDOW_MS), duration_ms(WAIT_MS), held, changes);
+}
+
+/* The index takes a change each so many ms, and refuses others. */
+static void serve(struct feed_pace *p, int64_t from_ms, int64_t to_ms, int64_t each_ms)
+{
+    for (int64_t ms = from_ms; ms < to_ms; ms += each_ms) {
+        refuse(p, ms);
+        feed_pace_done(p, at(ms));
+    }
 }
 
 TEST(nothing_waits_while_no_index_refuses)
@@ -28,21 +42,16 @@ TEST(nothing_waits_while_no_index_refuses)
     struct feed_pace p;
     begin(&p, false, 0);
     feed_pace_done(&p, at(10));
-    assert_int_equal(wait_ms(&p, 5000, 1000000), 0);
+    assert_int_equal(room(&p, 5000), UINT32_MAX);
 }
 
-TEST(a_change_waits_for_those_before_it_at_the_pace_of_the_last_window)
+TEST(as_many_changes_wait_as_are_done_in_the_time_that_they_may_wait)
 {
     struct feed_pace p;
     begin(&p, false, 0);
-    for (int ms = 0; ms < 3000; ms += 10) { /* 100 a second */
-        feed_pace_refused(&p, at(ms));
-        feed_pace_done(&p, at(ms));
-    }
-    assert_in_range(wait_ms(&p, 3000, 400), 3950, 4050);
-    assert_in_range(wait_ms(&p, 3000 + WINDOW_MS - 11, 400), 6000,
-                    9000);                                   /* none is done any more */
-    assert_int_equal(wait_ms(&p, 3000 + WINDOW_MS, 400), 0); /* and none is refused */
+    serve(&p, 0, 3000, 10); /* 100 a second */
+    assert_in_range(room(&p, 3000), 295, 305);
+    assert_int_equal(room(&p, 2990 + WINDOW_MS), UINT32_MAX); /* none is refused any more */
 }
 
 TEST(an_index_that_takes_nothing_has_everything_wait)
@@ -50,29 +59,146 @@ TEST(an_index_that_takes_nothing_has_everything_wait)
     struct feed_pace p;
     begin(&p, false, 0);
     for (int ms = 0; ms < 5000; ms += 500)
-        feed_pace_refused(&p, at(ms));
-    assert_true(wait_ms(&p, 5000, 10) >= 10 * WINDOW_MS);
+        refuse(&p, ms);
+    assert_int_equal(room(&p, 5000), 1);
 }
 
 TEST(a_refusal_after_a_while_without_one_begins_anew)
 {
     struct feed_pace p;
     begin(&p, false, 0);
-    feed_pace_refused(&p, at(0));
-    feed_pace_refused(&p, at(5000));
-    assert_int_equal(wait_ms(&p, 5000 + WINDOW_MS / 2 - 1, 1000), 0); /* nobody knows yet */
-    assert_true(wait_ms(&p, 5000 + WINDOW_MS / 2, 1000) > 0);
+    refuse(&p, 0);
+    feed_pace_done(&p, at(1));
+    refuse(&p, 5000);
+    assert_int_equal(room(&p, 5000 + WINDOW_MS / 2 - 1), UINT32_MAX); /* nobody knows yet */
+    assert_int_equal(room(&p, 5000 + WINDOW_MS / 2), 1);
 }
 
-TEST(a_feed_that_begins_held_up_gets_no_longer_until_its_pace_is_known)
+TEST(a_feed_that_begins_held_up_keeps_its_room_and_goes_on_from_there)
 {
     struct feed_pace p;
     begin(&p, true, 50);
-    assert_int_equal(wait_ms(&p, 1, 50), 0);
-    assert_int_equal(wait_ms(&p, 1, 51), -1);
-    feed_pace_refused(&p, at(100));
-    assert_int_equal(wait_ms(&p, 101, 51), -1);
-    for (int ms = 100; ms < WINDOW_MS / 2; ms += 10)
+    assert_int_equal(room(&p, 1), 50);
+    refuse(&p, 100);
+    assert_int_equal(room(&p, 101), 50);
+    serve(&p, 100, WINDOW_MS, 10);
+    assert_in_range(room(&p, WINDOW_MS), 50 + 13, 50 + 18);
+}
+
+TEST(an_index_that_is_away_has_the_rate_that_it_had)
+{
+    struct feed_pace p;
+    begin(&p, false, 0);
+    serve(&p, 0, 3000, 10);
+    refuse(&p, 3000);
+    assert_in_range(room(&p, 3500), 345, 355);
+    assert_in_range(room(&p, 9000), 445, 455); /* but not for ever */
+    serve(&p, 10000, 11000, 10);
+    assert_in_range(room(&p, 11000), 425, 440);
+}
+
+/* It refuses rows, and tells when they may come again. */
+TEST(an_index_that_takes_little_is_not_away)
+{
+    struct feed_pace p;
+    begin(&p, false, 0);
+    serve(&p, 0, 3000, 10);
+    for (int ms = 3000; ms < 60000; ms += 500) { /* 2 a second */
         feed_pace_done(&p, at(ms));
-    assert_in_range(wait_ms(&p, WINDOW_MS / 2, 51), 500, 700);
+        feed_pace_refused(&p, at(ms + 1), at(ms + 500));
+    }
+    assert_in_range(room(&p, 60000), 1, 100);
+}
+
+/* ---- feeds that share an index ---- */
+
+enum {
+    SHARED_RATE = 100, /* of the index */
+    SHARED_OFFER = 700,
+    SHARED_SPLIT_S = 20,
+    SHARED_AWAY_S = 40,       /* a feed has no leader from then on */
+    SHARED_INDEX_AWAY_S = 60, /* and so has the index */
+    SHARED_AWAY_MS = 1500,
+    SHARED_END_S = 90,
+};
+
+struct shared {
+    struct feed_pace pace[2];
+    uint32_t waiting[2];
+    uint32_t feeds;
+    int64_t ms;
+    int accepted;
+    int taken; /* by the index, in a thousandth of a change */
+};
+
+static bool shared_is_away(const struct shared *s, uint32_t feed)
+{
+    const int64_t away_ms = s->ms - SHARED_AWAY_S * 1000;
+    return feed == 1 && away_ms >= 0 && away_ms < SHARED_AWAY_MS;
+}
+
+static void shared_begin(struct shared *s, uint32_t feed)
+{
+    feed_pace_begin(&s->pace[feed], at(s->ms), duration_ms(WINDOW_MS), duration_ms(WAIT_MS), true,
+                    s->waiting[feed]);
+}
+
+static void shared_change_leaders(struct shared *s)
+{
+    if (s->ms == SHARED_SPLIT_S * 1000) {
+        s->waiting[0] = s->waiting[1] = s->waiting[0] / 2;
+        s->feeds = 2;
+        shared_begin(s, 0);
+        shared_begin(s, 1);
+    }
+    if (s->ms == SHARED_AWAY_S * 1000 + SHARED_AWAY_MS)
+        shared_begin(s, 1);
+}
+
+/* The index takes a change of each feed in turn. */
+static void shared_take(struct shared *s)
+{
+    const int64_t away_ms = s->ms - SHARED_INDEX_AWAY_S * 1000;
+    if (away_ms >= 0 && away_ms < SHARED_AWAY_MS)
+        return;
+    for (s->taken += SHARED_RATE; s->taken >= 1000; s->taken -= 1000) {
+        uint32_t feed = (uint32_t)(s->ms / 10) % s->feeds;
+        if (shared_is_away(s, feed))
+            feed = 0;
+        if (s->waiting[feed] == 0)
+            continue;
+        s->waiting[feed]--;
+        feed_pace_done(&s->pace[feed], at(s->ms));
+    }
+    for (uint32_t i = 0; i < s->feeds; i++) {
+        if (!shared_is_away(s, i) && s->waiting[i] > 0)
+            refuse(&s->pace[i], s->ms);
+    }
+}
+
+static void shared_offer(struct shared *s)
+{
+    const uint32_t feed = (uint32_t)s->ms % s->feeds;
+    if (s->ms % 1000 * SHARED_OFFER / 1000 == (s->ms % 1000 + 1) * SHARED_OFFER / 1000 ||
+        shared_is_away(s, feed) || s->waiting[feed] >= feed_pace_room(&s->pace[feed], at(s->ms)))
+        return;
+    s->waiting[feed]++;
+    s->accepted++;
+}
+
+/* PACE-1: through a split, and while one of the pieces or the index has no leader. */
+TEST(feeds_of_one_index_take_what_it_takes_in_every_second)
+{
+    struct shared s = {.feeds = 1};
+    begin(&s.pace[0], false, 0);
+    for (int second = 0; second < SHARED_END_S; second++) {
+        for (s.accepted = 0; s.ms < (second + 1) * 1000; s.ms++) {
+            shared_change_leaders(&s);
+            shared_take(&s);
+            shared_offer(&s);
+        }
+        if (second >= 10)
+            assert_in_range(s.accepted, SHARED_RATE * 8 / 10, SHARED_RATE * 13 / 10);
+        assert_true(s.waiting[0] + s.waiting[1] <= SHARED_RATE * 5);
+    }
 }
