@@ -9,7 +9,9 @@
 #include "replication/raft_mutation.h"
 
 enum {
-    FILL_ITEMS = 100 /* of a piece */
+    FILL_ITEMS = 100, /* of a piece */
+    FILL_FIRST = 8,   /* of the first one; the next ones are larger */
+    FILL_PART = 4     /* of the changes that may wait: writes have the rest */
 };
 
 void feed_filled(struct feeds *feeds, struct feed *f)
@@ -76,6 +78,16 @@ bool feeds_let_go(struct feeds *feeds, const struct partition *p, struct slice k
 
 /* ---- pieces ---- */
 
+/* The items of the next piece. An index with few units must not be busy with it for long: writes
+ * wait behind it. */
+static uint32_t fill_most(const struct feeds *feeds, struct feed *f)
+{
+    const uint32_t room = feed_pace_room(&f->pace, feeds->env->now) / FILL_PART;
+    const uint32_t more = f->fill.most == 0 ? FILL_FIRST : 2 * f->fill.most;
+    const uint32_t most = more < FILL_ITEMS ? more : FILL_ITEMS;
+    return room == 0 ? 1 : room < most ? room : most;
+}
+
 /* The first key that is not in the piece, and the number of items that the index needs. */
 static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partition *p,
                               const struct index *x, struct slice from)
@@ -85,11 +97,12 @@ static enum status fill_piece(struct feeds *feeds, struct feed *f, struct partit
     size_t bytes = 0;
     enum status status;
     f->fill.left = 0;
+    f->fill.most = fill_most(feeds, f);
     if (slice_compare(from, p->info.lo) < 0)
         from = p->info.lo;
     items_seek(p, feeds->env->store, from, p->info.hi, false, &c);
-    for (int i = 0; (status = items_next(&c, &key, &item)) == STATUS_OK; i++) {
-        if (i == FILL_ITEMS || bytes >= FEED_FILL_BYTES) {
+    for (uint32_t i = 0; (status = items_next(&c, &key, &item)) == STATUS_OK; i++) {
+        if (i == f->fill.most || bytes >= FEED_FILL_BYTES) {
             buffer_set(&f->fill.next, key);
             return STATUS_OK;
         }

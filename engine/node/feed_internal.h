@@ -110,6 +110,7 @@ struct feed {
         uint64_t id;
         uint32_t index;     /* table id */
         struct buffer key;  /* the piece begins there */
+        uint32_t most;      /* items of the piece; 0: there was none yet */
         uint32_t left;      /* notes that are not done */
         struct buffer next; /* the key to go on with */
     } fill;

@@ -660,9 +660,10 @@ def wait_caught_up(port, voters=3):
 
 
 def pages_of(call, *arguments, **members):
-    """The answers of a Scan or a Query, page by page."""
+    """The answers of a Scan or a Query, page by page. A page that is throttled, or that nobody can answer yet, is asked
+    for again."""
     while True:
-        answer = call(*arguments, **members)
+        answer = try_until(f"a page of {arguments}", call, *arguments, **members)
         yield answer
         if "LastEvaluatedKey" not in answer:
             return

@@ -4,6 +4,7 @@
 #include "base/config.h"
 #include "engine/index/index.h"
 #include "engine/item/storage_key.h"
+#include "engine/message/index_messages.h"
 #include "engine/message/message.h"
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
@@ -123,6 +124,14 @@ size_t indexed_backlog(struct indexed_scene *s)
 struct feed *indexed_feed(struct indexed_scene *s)
 {
     return feed_live(&s->w.node->feeds, indexed_base(s));
+}
+
+enum reply_code indexed_fill(struct indexed_scene *s, struct slice from)
+{
+    struct request r = lone_request(&s->w, REQUEST_INDEX_FILL, 0);
+    *request_edit_fill(&r) = (struct request_fill){from, s->index.id};
+    lone_ask(&s->w, &r);
+    return s->w.answer_count == 0 ? REPLY_UNKNOWN : lone_answer(&s->w)->code;
 }
 
 enum reply_code indexed_leave(struct indexed_scene *s, uint32_t name)

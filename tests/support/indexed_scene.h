@@ -33,6 +33,9 @@ bool indexed_has(struct indexed_scene *s, uint32_t name, uint32_t version);
 /* The answer to the deletion of an item at its old place, which its move prepares. REPLY_UNKNOWN: it is
  * on its way. */
 enum reply_code indexed_leave(struct indexed_scene *s, uint32_t name);
+/* Asks that a piece of the table from this key on is filled into the index. REPLY_UNKNOWN: it is on
+ * its way. */
+enum reply_code indexed_fill(struct indexed_scene *s, struct slice from);
 /* The table's partition, and its feed. */
 const struct partition *indexed_base(struct indexed_scene *s);
 struct feed *indexed_feed(struct indexed_scene *s);
