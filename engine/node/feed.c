@@ -548,6 +548,8 @@ static void feed_run(struct feeds *feeds, struct feed *f, struct partition *p)
     }
     while (!TAILQ_EMPTY(&f->done) && feed_propose_done(feeds, f, p))
         ;
+    if (f->item_count == 0)
+        feed_pace_rest(&f->pace);
 }
 
 void feeds_end_turn(struct feeds *feeds)

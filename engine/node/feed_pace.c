@@ -2,9 +2,10 @@
 #include "engine/node/feed_pace.h"
 
 enum {
-    STEP_PART = 6,   /* of what a window has done: so much the room moves in a window */
-    AWAY_PART = 8,   /* of a window; an index that is silent for longer is away */
-    BEYOND_PART = 2, /* of the room at the rate: it is never larger by more */
+    STEP_PART = 6,     /* of what a window has done: so much the room moves in a window */
+    AWAY_PART = 8,     /* of a window; an index that is silent for longer is away */
+    BEYOND_PART = 2,   /* of the room at the rate: it is never larger by more */
+    ROOM_UNKNOWN = 32, /* at least, while the rate is not known: an index may be late for once */
     COUNT_MAX = INT32_MAX,
 };
 
@@ -114,6 +115,11 @@ void feed_pace_done(struct feed_pace *p, struct instant now)
     p->heard = now;
 }
 
+void feed_pace_rest(struct feed_pace *p)
+{
+    p->held = false;
+}
+
 uint32_t feed_pace_room(struct feed_pace *p, struct instant now)
 {
     if (!pace_is_held(p, now))
@@ -123,5 +129,8 @@ uint32_t feed_pace_room(struct feed_pace *p, struct instant now)
     const int64_t span_ns = instant_since(now, p->begun).ns;
     if (p->is_known)
         return p->room;
-    return span_ns < p->window_ns / 2 ? UINT32_MAX : pace_room_of(p, p->done, span_ns);
+    if (span_ns < p->window_ns / 2)
+        return UINT32_MAX;
+    const uint32_t room = pace_room_of(p, p->done, span_ns);
+    return room > ROOM_UNKNOWN ? room : ROOM_UNKNOWN;
 }

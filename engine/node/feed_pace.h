@@ -43,5 +43,7 @@ void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration wi
 void feed_pace_refused(struct feed_pace *p, struct instant now, struct instant until);
 /* The indexes have a change. */
 void feed_pace_done(struct feed_pace *p, struct instant now);
+/* The indexes have all changes: they hold nothing up. */
+void feed_pace_rest(struct feed_pace *p);
 /* The most changes that may wait. UINT32_MAX: no index holds the feed up, as far as is known. */
 uint32_t feed_pace_room(struct feed_pace *p, struct instant now);

@@ -66,7 +66,7 @@ class Bench:
             until(f"{table} has {count + 1} partitions", lambda n=count + 1: len(self.led(table)) == n)
 
     def change(self, table, wcu, rcu=100):
-        self.call("UpdateTable", TableName=table, ProvisionedThroughput={
+        servers.change_table(self.port, table, ProvisionedThroughput={
             "ReadCapacityUnits": rcu, "WriteCapacityUnits": wcu})
 
     def describe(self, table):

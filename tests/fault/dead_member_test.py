@@ -28,8 +28,7 @@ def create(port):
     """As many partitions as four times the throughput needs; then the throughput is lowered."""
     make_table(port, TABLE, (100, PARTITIONS * LIMIT), ("pk",))
     client = Client(port)
-    client.call("UpdateTable", TableName=TABLE,
-                ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": LIMIT})
+    servers.change_table(port, TABLE, ProvisionedThroughput={"ReadCapacityUnits": 100, "WriteCapacityUnits": LIMIT})
     client.call("PutItem", TableName=TABLE, Item={"pk": {"S": "key-0000000000"}})
     client.close()
     until("a leader of each of the four partitions", lambda: len(leaders(port, TABLE)) == PARTITIONS)

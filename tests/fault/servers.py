@@ -213,6 +213,31 @@ def make_table(port, name, units=None, keys=("id",), **members):
         client.close()
 
 
+def change_table(port, name, **members):
+    """UpdateTable. On a busy machine the answer may not come although the table is changed: then the same change again is
+    refused as one that changes nothing."""
+    client, lost = Client(port), False
+
+    def changed():
+        nonlocal lost
+        try:
+            client.call("UpdateTable", TableName=name, **members)
+        except Unreachable:
+            lost = True
+            return False
+        except Refused as error:
+            if error.status < 500 and error.name != "ResourceInUseException" and not (
+                    lost and error.name == "ValidationException"):
+                raise
+            lost |= error.status >= 500
+            return error.name == "ValidationException"
+        return True
+    try:
+        until(f"{name} is changed", changed)
+    finally:
+        client.close()
+
+
 # A process holds a block while a socket of its own is bound to the block's first port. `free`: the others, not yet given.
 free = []
 giving_ports = threading.Lock()

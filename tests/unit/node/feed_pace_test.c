@@ -54,13 +54,15 @@ TEST(as_many_changes_wait_as_are_done_in_the_time_that_they_may_wait)
     assert_int_equal(room(&p, 2990 + WINDOW_MS), UINT32_MAX); /* none is refused any more */
 }
 
-TEST(an_index_that_takes_nothing_has_everything_wait)
+TEST(while_an_index_takes_nothing_few_changes_wait)
 {
     struct feed_pace p;
     begin(&p, false, 0);
     for (int ms = 0; ms < 5000; ms += 500)
         refuse(&p, ms);
-    assert_int_equal(room(&p, 5000), 1);
+    assert_int_equal(room(&p, 5000), 32); /* it may be late for once */
+    feed_pace_rest(&p);
+    assert_int_equal(room(&p, 5000), UINT32_MAX);
 }
 
 TEST(a_refusal_after_a_while_without_one_begins_anew)
@@ -71,7 +73,7 @@ TEST(a_refusal_after_a_while_without_one_begins_anew)
     feed_pace_done(&p, at(1));
     refuse(&p, 5000);
     assert_int_equal(room(&p, 5000 + WINDOW_MS / 2 - 1), UINT32_MAX); /* nobody knows yet */
-    assert_int_equal(room(&p, 5000 + WINDOW_MS / 2), 1);
+    assert_int_equal(room(&p, 5000 + WINDOW_MS / 2), 32);
 }
 
 TEST(a_feed_that_begins_held_up_keeps_its_room_and_goes_on_from_there)

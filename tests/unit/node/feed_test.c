@@ -554,6 +554,27 @@ TEST(writes_go_on_at_the_pace_of_an_index_that_holds_them_up)
     indexed_close(&s);
 }
 
+/* It was written seldom, so few changes were done: that is not what the index can do. */
+TEST(writes_do_not_wait_for_an_index_that_has_everything)
+{
+    enum {
+        AT_ONCE = 10
+    };
+    struct indexed_scene s;
+    indexed_open(&s, 2);
+    lone_set(&s.w, "index_backlog_ms", "5000");
+    indexed_table(&s);
+    for (uint32_t name = 0; name < AT_ONCE; name++)
+        indexed_put(&s, name, 7);
+    for (int ms = 0; indexed_backlog(&s) > 0; ms++) {
+        assert_true(ms < 20000);
+        indexed_pass(&s, 1);
+    }
+    for (uint32_t name = 0; name < AT_ONCE; name++)
+        indexed_put(&s, name, 8);
+    indexed_close(&s);
+}
+
 /* ---- a feed that is not what it was ---- */
 
 /* FEED-3: a row is never sent twice in a session. The index's disk is slower than a call's
