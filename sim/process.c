@@ -4,7 +4,8 @@
 #include "base/must.h"
 
 enum {
-    ALARM_LEAST_NS = 1000
+    ALARM_LEAST_NS = 1000,
+    DUE_MAX = 100000 /* in a row; work in steps may need some thousand turns */
 };
 
 void process_init(struct process *p, const struct surroundings *around, uint32_t number,
@@ -85,10 +86,19 @@ static void process_wake(void *context, uint64_t life)
     p->woken(p);
 }
 
+static void process_count_due(struct process *p, bool due)
+{
+    const struct process_watch *watch = &p->around->watch;
+    p->due = due ? p->due + 1 : 0;
+    if (p->due == DUE_MAX && watch->spins != NULL)
+        watch->spins(watch->context, p->number);
+}
+
 void process_alarm_set(struct process *p, struct instant at)
 {
     const struct instant least = {p->around->scheduler->now.ns + ALARM_LEAST_NS};
     struct instant t = sim_clock_when(&p->clock, at);
+    process_count_due(p, instant_before(t, least));
     t = instant_before(t, least) ? least : t;
     if (t.ns >= p->wake_at_ns)
         return;

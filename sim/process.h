@@ -27,6 +27,8 @@ struct process_watch {
     void (*answered)(void *context, uint32_t node, const struct reply *r);
     /* A process has closed a link, because of what came over it. */
     void (*refused)(void *context, uint32_t process, const char *why);
+    /* The timers of a process are always due: on a host it would use a whole processor. */
+    void (*spins)(void *context, uint32_t process);
     void *context;
 };
 
@@ -49,6 +51,7 @@ struct process {
     /* Called at the end of a pause. NULL: the network goes on instead. */
     void (*resumed)(struct process *p);
     int64_t wake_at_ns; /* of the next alarm; INT64_MAX: none */
+    uint32_t due;       /* so many times in a row the next alarm was due at once */
     /* The time of process_alarm_set has come. */
     void (*woken)(struct process *p);
     bool redial_scheduled;

@@ -127,6 +127,12 @@ static void link_refused(void *context, uint32_t process, const char *why)
     run_violate(&s->run, "process %u closed a link: the other end %s\n", process, why);
 }
 
+static void process_spins(void *context, uint32_t process)
+{
+    struct sim *s = context;
+    run_violate(&s->run, "process %u uses a whole processor: its timers are always due\n", process);
+}
+
 /* ---- making the world ---- */
 
 /* The rate limiter needs clocks that differ by less than LIMITER_KNOWN_MS. Short times need more.
@@ -194,7 +200,7 @@ static void create_world(struct sim *s)
         .delays = p->delays,
         .speed = p->speed,
         .timings = p->timings,
-        .watch = {.saw = node_saw, .refused = link_refused, .context = s}};
+        .watch = {.saw = node_saw, .refused = link_refused, .spins = process_spins, .context = s}};
     world_init(&s->run.world, &world);
     lessen_skews(s);
     for (uint32_t id = 1; id <= p->nodes; id++)

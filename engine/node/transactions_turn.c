@@ -357,8 +357,9 @@ static void tokens_turn(struct transactions *transactions, struct lock_table *t,
     if (p->sweeping) {
         background_wake(transactions->background, BACKGROUND_TOKENS);
         lock_table_wake(transactions, t, instant_add_ms(now, RETRY_MS));
+    } else {
+        lock_table_wake(transactions, t, t->sweep_at);
     }
-    lock_table_wake(transactions, t, t->sweep_at);
 }
 
 /* ---- events ---- */

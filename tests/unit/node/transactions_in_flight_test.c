@@ -103,6 +103,27 @@ static void scene_pass_deletion(struct transact_scene *s)
     assert_int_equal(transact_partition(s)->expired.size, 0);
 }
 
+/* A sweep that waits for cold pages may take longer than the time between two sweeps. */
+TEST(a_node_rests_while_a_sweep_for_tokens_waits)
+{
+    struct transact_scene s;
+    transact_open(&s);
+    assert_int_equal(transact_prepare(&s, FIRST), REPLY_OK);
+    assert_int_equal(transact_about(&s, REQUEST_TRANSACT_DECIDE, FIRST), REPLY_OK);
+    lone_checkpoint_all(&s.w);
+    s.w.resident_max = 0;
+    lone_crash(&s.w);
+    for (int ms = 0; ms < 3 * 60000; ms += 100) {
+        lone_pass(&s.w, 100);
+        lone_write_all(&s.w);
+    }
+    assert_true(transact_partition(&s)->sweeping);
+    for (int i = 0; i < 3; i++)
+        lone_pass(&s.w, 1);
+    assert_true(instant_before(s.w.now, node_deadline(s.w.node)));
+    transact_close(&s);
+}
+
 /* A client may use its token again when its time is over. */
 TEST(a_token_that_is_being_used_again_is_not_deleted)
 {
