@@ -193,20 +193,58 @@ static bool keys_clash(const struct key_attr *a, const struct key_attr *b)
     return slice_equal(a->name, b->name) && a->type != b->type;
 }
 
-/* Whether a key attribute of the new index has another type in the table or in another index. */
-static bool index_clashes(const struct table *t, const struct index *x)
+static bool index_clashes(const struct index *x, const struct key_attr *keys, uint32_t count)
 {
     bool clash = false;
     for (uint32_t i = 0; i < x->partition_count + x->sort_count; i++) {
-        clash |=
-            keys_clash(&x->keys[i], &t->partition_key) || keys_clash(&x->keys[i], &t->sort_key);
-        for (uint32_t j = 0; t->index_set != NULL && j < t->index_set->count; j++) {
-            const struct index *other = &t->index_set->at[j];
-            for (uint32_t k = 0; k < other->partition_count + other->sort_count; k++)
-                clash |= keys_clash(&x->keys[i], &other->keys[k]);
-        }
+        for (uint32_t k = 0; k < count; k++)
+            clash |= keys_clash(&x->keys[i], &keys[k]);
     }
     return clash;
+}
+
+/* A key schema in the service's words. */
+static void schema_append(struct buffer *out, const struct key_attr *keys, uint32_t partition_count,
+                          uint32_t sort_count)
+{
+    buffer_append_text(out, "Schema:[");
+    for (uint32_t i = 0; i < partition_count + sort_count; i++)
+        buffer_append_format(out, "%sSchemaElement: key{%.*s:%s:%s}", i > 0 ? ", " : "",
+                             SHOWN(keys[i].name), attr_type_name(keys[i].type),
+                             i < partition_count ? "HASH" : "RANGE");
+    buffer_append_text(out, "]");
+}
+
+static bool index_refuse_clash(struct catalog *c, struct catalog_result *out, const struct index *x,
+                               const struct key_attr *keys, uint32_t partition_count,
+                               uint32_t sort_count)
+{
+    buffer_append_text(&c->text,
+                       "One or more parameter values were invalid: Attributes cannot be redefined. "
+                       "Please check that your attribute has the same type as previously defined. "
+                       "Existing schema: ");
+    schema_append(&c->text, keys, partition_count, sort_count);
+    buffer_append_text(&c->text, " New schema: ");
+    schema_append(&c->text, x->keys, x->partition_count, x->sort_count);
+    catalog_refuse(c, out, REPLY_TABLE_INVALID);
+    return false;
+}
+
+/* Refuses a new index one of whose key attributes has another type in the table or in an index. */
+static bool index_types_fit(struct catalog *c, struct catalog_result *out, const struct table *t,
+                            const struct index *x)
+{
+    const struct key_attr keys[] = {t->partition_key, t->sort_key};
+    const uint32_t sort_count = t->sort_key.name.size > 0 ? 1 : 0;
+    if (index_clashes(x, keys, 1 + sort_count))
+        return index_refuse_clash(c, out, x, keys, 1, sort_count);
+    for (uint32_t i = 0; t->index_set != NULL && i < t->index_set->count; i++) {
+        const struct index *other = &t->index_set->at[i];
+        if (index_clashes(x, other->keys, other->partition_count + other->sort_count))
+            return index_refuse_clash(c, out, x, other->keys, other->partition_count,
+                                      other->sort_count);
+    }
+    return true;
 }
 
 /* The table's indexes without `but`, and with `more`. NULL: none. */
@@ -254,10 +292,8 @@ static bool index_add(struct catalog *c, const struct catalog_command *command, 
             c, out,
             "One or more parameter values were invalid: GlobalSecondaryIndex "
             "count exceeds the per-table limit of 20");
-    if (index_clashes(t, x))
-        return index_change_refuse(c, out,
-                                   "One or more parameter values were invalid: A key attribute of "
-                                   "the index is defined with another type already");
+    if (!index_types_fit(c, out, t, x))
+        return false;
     if (catalog_find(c, index_table_name(t, x, arena)) != NULL)
         return index_change_refuse(c, out, "An index of this name is still being deleted");
     x->table_id = c->next_table_id;

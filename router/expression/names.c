@@ -15,9 +15,12 @@ static bool names_read_name(struct arena *arena, struct slice key, const struct 
     *out = arena_copy(arena, json_text(value));
     if (out->size > 0 && out->size <= ATTRIBUTE_NAME_SIZE_MAX)
         return true;
-    return fault_invalid(
-        fault, "ExpressionAttributeNames contains invalid value: %s; key: \"%.*s\"",
-        out->size == 0 ? "Empty attribute name" : "Attribute name is too large", SHOWN(key));
+    static const char REFUSED[] = "ExpressionAttributeNames contains invalid value: ";
+    if (out->size == 0)
+        return fault_invalid(fault, "%sEmpty attribute name for key %.*s", REFUSED, SHOWN(key));
+    return fault_invalid(fault,
+                         "%sAttribute name is too large, must be less than %d bytes for key %.*s",
+                         REFUSED, ATTRIBUTE_NAME_SIZE_MAX + 1, SHOWN(key));
 }
 
 /* Reads the keys of one map, and names. The caller reads values. */

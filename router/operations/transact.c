@@ -150,11 +150,13 @@ bool transact_find_keys(struct call *c, struct part_end *ends,
     return true;
 }
 
+/* The service says it twice, the first time without the number. */
+#define PAYLOAD_TOO_LARGE "Transaction payload size cannot exceed 4MB. Payload Size: "
+
 bool transact_bytes_fit(struct call *c, size_t bytes)
 {
     return bytes <= TRANSACTION_BYTES_MAX ||
-           call_invalid(c, "Collection size of transaction items exceeds the limit of %d bytes",
-                        TRANSACTION_BYTES_MAX);
+           call_invalid(c, PAYLOAD_TOO_LARGE ": " PAYLOAD_TOO_LARGE "%zu", bytes);
 }
 
 bool transact_keys_differ(struct call *c, const struct item_plan *plan)

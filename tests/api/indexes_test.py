@@ -6,7 +6,7 @@ import random
 import unittest
 import uuid
 
-from suite import INVALID, Suite, boto, keys_of, n, new_name, s, send, steady, until
+from suite import INVALID, REDEFINED, Suite, boto, keys_of, n, new_name, s, send, steady, until
 
 KEYS = (("p", "S"), ("s", "S"))
 
@@ -603,8 +603,7 @@ class ChangeTest(Suite):
         self.refused(INVALID + "Some index key attributes are not defined in AttributeDefinitions. Keys: [g], "
                      "AttributeDefinitions: [h]", create, types=(("h", "S"),))
         self.refused("Attribute Name is duplicated: g", create, types=(("g", "S"), ("g", "N")))
-        self.refused(INVALID + "A key attribute of the index is defined with another type already",
-                     {"Create": global_index("by-p", "p")}, types=(("p", "N"),))
+        self.refused(REDEFINED % ("S", "N"), {"Create": global_index("by-p", "p")}, types=(("p", "N"),))
         self.refused("Requested resource not found: Index none for table %s" % self.table,
                      {"Delete": {"IndexName": "none"}})
         units = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}

@@ -20,6 +20,9 @@ import patience  # noqa: E402
 URL = os.environ["WEIR_URL"]
 HOST = urllib.parse.urlsplit(URL)
 INVALID = "One or more parameter values were invalid: "
+REDEFINED = (INVALID + "Attributes cannot be redefined. Please check that your attribute has the same type as previously "
+             "defined. Existing schema: Schema:[SchemaElement: key{p:%s:HASH}] New schema: "
+             "Schema:[SchemaElement: key{p:%s:HASH}]")
 HEADERS = {
     "Content-Type": "application/x-amz-json-1.0",
     "Authorization": "AWS4-HMAC-SHA256 Credential=weir/20260101/us-east-1/dynamodb/aws4_request, "

@@ -2,6 +2,7 @@
 """TransactWriteItems and TransactGetItems: what they do, what cancels them, what they cost, and tokens."""
 
 import concurrent.futures
+import re
 import unittest
 
 import botocore.exceptions
@@ -9,6 +10,7 @@ from suite import INVALID, Suite, boto, keys_of, make_table, n, new_name, s, sen
 
 CANCELED = "Transaction cancelled, please refer cancellation reasons for specific reasons [%s]"
 MISMATCH = "IdempotentParameterMismatchException"
+TOO_LARGE = re.compile(r"(Transaction payload size cannot exceed 4MB\. Payload Size: ): \1\d+$")
 
 
 class Transactions(Suite):
@@ -260,12 +262,13 @@ class TransactionTest(Transactions):
         until(self, lambda: self.write(*large, ClientRequestToken=token)[0] == 200, "they are taken")
         status, answer = self.write(*large, {"Put": {**table, "Item": {"p": s("more"), "b": s(body)}}})
         self.assertEqual(status, 400)
-        self.assertIn("limit of 4194304 bytes", answer["message"])
+        self.assertRegex(answer["message"], TOO_LARGE)
+        self.assertIn(int(answer["message"].rsplit(" ", 1)[1]), range(11 * 399000, 11 * 399100))
         reads = {"TransactItems": [{"Get": {**table, "Key": {"p": s("large-%d" % i)}}} for i in range(10)]}
         until(self, lambda: send("TransactGetItems", reads)[0] == 200, "there are units to read them")
         until(self, lambda: send("PutItem", {**table, "Item": {"p": s("more"), "b": s(body)}})[0] == 200, "one more")
         reads["TransactItems"].append({"Get": {**table, "Key": {"p": s("more")}}})
-        until(self, lambda: "limit of 4194304 bytes" in send("TransactGetItems", reads)[1].get("message", ""),
+        until(self, lambda: TOO_LARGE.match(send("TransactGetItems", reads)[1].get("message", "")),
               "they are too much to read")
 
     def test_a_plain_write_meets_a_transaction_or_is_done(self):

@@ -30,7 +30,7 @@ def read_names(case):
     for ref, name in names.items():
         check_key(ref, "#", what)
         if not name:
-            raise Refused(f'{what} contains invalid value: Empty attribute name; key: "{ref}"')
+            raise Refused(f'{what} contains invalid value: Empty attribute name for key {ref}')
     return names
 
 

@@ -257,3 +257,43 @@ TEST(a_maximum_of_an_index_bounds_its_partitions_where_no_router_keeps_it)
         world_deinit(&w);
     }
 }
+
+/* ---- types of key attributes ---- */
+
+#define REDEFINED                                                                              \
+    "One or more parameter values were invalid: Attributes cannot be redefined. Please check " \
+    "that "                                                                                    \
+    "your attribute has the same type as previously defined. Existing schema: "
+
+static void refused_index(const struct index *x, const char *text)
+{
+    struct world w;
+    struct buffer bytes = {0};
+    world_init(&w);
+    const struct index_set set = {
+        {slice_of("p"), ATTR_STRING}, {{NULL, 0}, 0}, 1, 0, (struct index *)x};
+    index_set_encode(&bytes, &set);
+    struct catalog_command c = command_of(&w, CATALOG_UPDATE, 10);
+    c.spec.billing = BILLING_AS_IT_IS;
+    c.spec.add_index = buffer_slice(&bytes);
+    assert_int_equal(apply(&w, &c), REPLY_TABLE_INVALID);
+    assert_true(slice_is(w.result.text, text));
+    buffer_deinit(&bytes);
+    world_deinit(&w);
+}
+
+TEST(a_key_attribute_of_a_new_index_keeps_its_type)
+{
+    struct index x = {.name = slice_of("by-more"),
+                      .partition_count = 1,
+                      .sort_count = 1,
+                      .keys = {{slice_of("c"), ATTR_STRING}, {slice_of("p"), ATTR_NUMBER}},
+                      .projection = PROJECT_ALL};
+    refused_index(&x, REDEFINED "Schema:[SchemaElement: key{p:S:HASH}] New schema: "
+                                "Schema:[SchemaElement: key{c:S:HASH}, SchemaElement: "
+                                "key{p:N:RANGE}]");
+    x.sort_count = 0;
+    x.keys[0] = (struct key_attr){slice_of("b"), ATTR_BINARY};
+    refused_index(&x, REDEFINED "Schema:[SchemaElement: key{b:S:HASH}] New schema: "
+                                "Schema:[SchemaElement: key{b:B:HASH}]");
+}

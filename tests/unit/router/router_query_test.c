@@ -239,8 +239,23 @@ TEST(an_empty_attribute_name_is_refused)
                    "{\"TableName\":\"users\",\"KeyConditionExpression\":\"#n = :i\","
                    "\"ExpressionAttributeNames\":{\"#n\":\"\"},"
                    "\"ExpressionAttributeValues\":{\":i\":{\"S\":\"none\"}}}",
-                   "ExpressionAttributeNames contains invalid value: Empty attribute name; key: "
-                   "\\\"#n\\\"");
+                   "ExpressionAttributeNames contains invalid value: Empty attribute name for key "
+                   "#n");
+}
+
+TEST(an_attribute_name_of_64_kb_is_refused)
+{
+    struct buffer b = {0};
+    buffer_append_format(&b,
+                         "{\"TableName\":\"users\",\"KeyConditionExpression\":\"#n = :i\","
+                         "\"ExpressionAttributeNames\":{\"#n\":\"%065536d\"},"
+                         "\"ExpressionAttributeValues\":{\":i\":{\"S\":\"none\"}}}",
+                         0);
+    buffer_append_u8(&b, 0);
+    expect_invalid(&f, "Query", (char *)b.data,
+                   "ExpressionAttributeNames contains invalid value: Attribute name is too large, "
+                   "must be less than 65536 bytes for key #n");
+    buffer_deinit(&b);
 }
 
 TEST(a_page_ends_after_one_megabyte)
