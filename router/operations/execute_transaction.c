@@ -16,6 +16,7 @@ struct execute_transaction {
     struct item_plan *plan;       /* while the request is read */
     struct json_cursor left;      /* of it */
     uint32_t read;                /* statements so far */
+    uint32_t lowered;             /* statements whose requests are made */
     struct statement *statements; /* one for each of the plan's items */
     bool writes;
 };
@@ -132,16 +133,31 @@ static bool transaction_lower(struct call *c, struct execute_transaction *e, uin
            transact_refuse(c, ends, index);
 }
 
+/* Makes the requests of statements, over several turns. False: the call has failed. */
+static bool transaction_lower_all(struct call *c, struct execute_transaction *e)
+{
+    struct part_end *ends = e->writes ? e->write.ends : e->get.ends;
+    const size_t begin = c->bytes.size;
+    for (; e->lowered < c->plan->count; e->lowered++) {
+        if (c->bytes.size - begin >= READING_TURN_BYTES) {
+            call_rest(c);
+            return true;
+        }
+        if (!transaction_lower(c, e, e->lowered, ends))
+            return false;
+    }
+    return !e->writes || transact_writes_fit(c, c->plan);
+}
+
 static bool transaction_ready(struct call *c)
 {
     struct execute_transaction *e = c->state;
-    struct part_end *ends = e->writes ? e->write.ends : e->get.ends;
-    for (uint32_t i = 0; i < c->plan->count; i++) {
-        if (!transaction_lower(c, e, i, ends))
-            return false;
-    }
+    if (e->lowered < c->plan->count && !transaction_lower_all(c, e))
+        return false;
+    if (c->rests)
+        return true;
     if (e->writes)
-        return transact_writes_fit(c, c->plan) && transact_writes_send(c);
+        return transact_writes_send(c);
     e->get.columns = true;
     for (uint32_t i = 0; i < c->plan->count; i++)
         e->get.shown[i] = e->statements[i].columns;

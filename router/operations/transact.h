@@ -105,7 +105,8 @@ struct transact_write {
     struct slice other; /* the same for the other parts */
     bool named;         /* the client has given the token */
     uint64_t digest;
-    bool stale; /* a registry of salted keys has changed: homes must be found anew */
+    uint32_t digested; /* parts that the digest has, over several turns */
+    bool stale;        /* a registry of salted keys has changed: homes must be found anew */
     uint32_t attempts;
     bool want_collections;
     struct reply failure; /* of a step as a whole; REPLY_OK: none */
@@ -117,7 +118,8 @@ void transact_writes_init(struct call *c, struct transact_write *t, uint32_t cou
                           struct slice token);
 /* Once all parts are read: refuses too many bytes. */
 bool transact_writes_fit(struct call *c, const struct item_plan *plan);
-/* `ready`, once each item of the call's plan has its key: sends the requests. */
+/* `ready`, once each item of the call's plan has its key: sends the requests. What the parts are is
+ * digested over several turns: the call may rest. Then `ready` calls this function again. */
 bool transact_writes_send(struct call *c);
 /* The same, once the keys are known to differ and the digest is set. */
 bool transact_writes_start(struct call *c);

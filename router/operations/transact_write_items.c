@@ -129,19 +129,24 @@ static bool part_read(struct call *c, struct item_plan *plan, const struct json_
 }
 
 /* Of the meaning of what the client asks for, so that a token that is used for something else is
- * known. Many clients write maps in another order when they repeat a request. */
-static uint64_t parts_digest(const struct call *c, const struct item_plan *plan)
+ * known. Many clients write maps in another order when they repeat a request. False: the rest is
+ * for later turns. */
+static bool parts_digest(const struct call *c, struct transact_write *t)
 {
-    uint64_t digest = plan->count;
-    for (uint32_t i = 0; i < plan->count; i++) {
-        const struct item_request *q = &plan->items[i];
+    const struct item_plan *plan = c->plan;
+    size_t bytes = 0;
+    for (; t->digested < plan->count; t->digested++) {
+        const struct item_request *q = &plan->items[t->digested];
         const struct slice table = plan->tables[q->table].name;
+        if (bytes >= READING_TURN_BYTES)
+            return false;
         const uint64_t parts[] = {(uint64_t)q->op, item_digest(span_in(&c->bytes, q->item)),
                                   condition_digest(q->asked), update_digest(q->updated)};
-        digest = XXH3_64bits_withSeed(table.data, table.size, digest);
-        digest = XXH3_64bits_withSeed(parts, sizeof parts, digest);
+        t->digest = XXH3_64bits_withSeed(table.data, table.size, t->digest);
+        t->digest = XXH3_64bits_withSeed(parts, sizeof parts, t->digest);
+        bytes += q->item.size + q->condition.size + q->update.size;
     }
-    return digest;
+    return true;
 }
 
 void transact_writes_init(struct call *c, struct transact_write *t, uint32_t count,
@@ -441,9 +446,15 @@ static bool writes_begin_again(struct call *c, struct transact_write *t)
 bool transact_writes_send(struct call *c)
 {
     struct transact_write *t = c->state;
-    if (!transact_keys_differ(c, c->plan))
-        return false;
-    t->digest = parts_digest(c, c->plan);
+    if (t->digested == 0) {
+        if (!transact_keys_differ(c, c->plan))
+            return false;
+        t->digest = c->plan->count;
+    }
+    if (!parts_digest(c, t)) {
+        call_rest(c);
+        return true;
+    }
     return transact_writes_start(c);
 }
 
@@ -455,7 +466,7 @@ bool transact_writes_start(struct call *c)
 static bool transact_write_ready(struct call *c)
 {
     const struct transact_write *t = c->state;
-    return transact_find_keys(c, t->ends, NULL) && transact_writes_send(c);
+    return (t->digested > 0 || transact_find_keys(c, t->ends, NULL)) && transact_writes_send(c);
 }
 
 /* ---- replies ---- */

@@ -85,6 +85,12 @@ TEST(a_request_that_is_read_in_turns_gets_the_same_answer)
 
 /* ---- turns ---- */
 
+static void append_times(struct buffer *out, char c, size_t times)
+{
+    memset(buffer_reserve(out, times), c, times);
+    out->size += times;
+}
+
 static void append_nulls(struct buffer *out)
 {
     buffer_append_text(out, "{\"L\":[");
@@ -94,26 +100,41 @@ static void append_nulls(struct buffer *out)
 }
 
 /* Of a list: what stands before and after the number of an element, and after its nulls. */
-static const struct {
+struct list {
     const char *operation, *begin, *before, *between, *after, *end;
-} LISTS[] = {
-    {"BatchWriteItem", "{\"RequestItems\":{\"users\":[",
-     "{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"},\"n\":{\"N\":\"", "\"},\"v\":", "}}}", "]}}"},
-    {"BatchExecuteStatement", "{\"Statements\":[",
-     "{\"Statement\":\"INSERT INTO users VALUE {'id':'b','n':", ",'v':?}\",\"Parameters\":[", "]}",
-     "]}"},
+    int turns; /* until it is sent */
 };
 
-static void append_list(struct buffer *out, size_t list)
+static const struct list LISTS[] = {
+    {"BatchWriteItem", "{\"RequestItems\":{\"users\":[",
+     "{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"},\"n\":{\"N\":\"", "\"},\"v\":", "}}}", "]}}",
+     0},
+    {"BatchExecuteStatement", "{\"Statements\":[",
+     "{\"Statement\":\"INSERT INTO users VALUE {'id':'b','n':", ",'v':?}\",\"Parameters\":[", "]}",
+     "]}", 0},
+};
+
+/* The same of transactions, which the double of a node does not know: they end in what it holds. After
+ * the turns of the text and of its members, one reads three parts, or one reads two statements with
+ * their trees. Then requests are made of three statements in a turn, and three parts are digested. */
+static const struct list TRANSACTIONS[] = {
+    {"TransactWriteItems", "{\"TransactItems\":[",
+     "{\"Put\":{\"TableName\":\"users\",\"Item\":{\"id\":{\"S\":\"c\"},\"n\":{\"N\":\"",
+     "\"},\"v\":", "}}}", "]}", 2 + 2 + 1},
+    {"ExecuteTransaction", "{\"TransactStatements\":[",
+     "{\"Statement\":\"INSERT INTO users VALUE {'id':'d','n':", ",'v':?}\",\"Parameters\":[", "]}",
+     "]}", 2 + 3 + 1 + 1},
+};
+
+static void append_list(struct buffer *out, const struct list *list)
 {
-    buffer_append_text(out, LISTS[list].begin);
+    buffer_append_text(out, list->begin);
     for (int i = 0; i < ITEMS; i++) {
-        buffer_append_format(out, "%s%s%d%s", i == 0 ? "" : ",", LISTS[list].before, i,
-                             LISTS[list].between);
+        buffer_append_format(out, "%s%s%d%s", i == 0 ? "" : ",", list->before, i, list->between);
         append_nulls(out);
-        buffer_append_text(out, LISTS[list].after);
+        buffer_append_text(out, list->after);
     }
-    buffer_append_text(out, LISTS[list].end);
+    buffer_append_text(out, list->end);
     buffer_append_u8(out, 0);
 }
 
@@ -123,7 +144,7 @@ TEST(a_list_is_read_in_many_turns_and_others_are_served_meanwhile)
     for (size_t i = 0; i < COUNT_OF(LISTS); i++) {
         int turns = 1;
         buffer_clear(&b);
-        append_list(&b, i);
+        append_list(&b, &LISTS[i]);
         f.stands = true;
         fake_send_call(&f, 2, LISTS[i].operation, (const char *)b.data);
         for (; f.clients[2].received.size == 0 && turns < 20; turns++) {
@@ -136,6 +157,30 @@ TEST(a_list_is_read_in_many_turns_and_others_are_served_meanwhile)
         assert_int_equal(a.status, 200);
         /* the text, its members, and two elements in a turn: 200 kB are less than a turn's share */
         assert_in_range(turns, 2 + ITEMS / 2, 3 + ITEMS);
+    }
+    buffer_deinit(&b);
+}
+
+TEST(a_transaction_is_read_in_many_turns_and_others_are_served_meanwhile)
+{
+    struct buffer b = {0};
+    for (size_t i = 0; i < COUNT_OF(TRANSACTIONS); i++) {
+        int turns = 1;
+        buffer_clear(&b);
+        append_list(&b, &TRANSACTIONS[i]);
+        expect_call(&f, "PutItem", REQUESTS[0].body, 200, "{}"); /* the router knows the table */
+        f.stands = f.hold = true;
+        fake_send_call(&f, 2, TRANSACTIONS[i].operation, (const char *)b.data);
+        for (; f.held_count == 0 && turns < 30; turns++) {
+            assert_int_equal(fake_call(&f, "DescribeEndpoints", "{}").status, 200);
+            fake_turn(&f);
+        }
+        assert_int_equal(f.held_count, 1);
+        assert_int_equal(fake_held(&f, 0).op, REQUEST_TRANSACT);
+        assert_int_equal(turns, TRANSACTIONS[i].turns);
+        f.stands = f.hold = false;
+        fake_answer_code(&f, 0, REPLY_OK);
+        assert_int_equal(fake_take_answer(&f, 2).status, 200);
     }
     buffer_deinit(&b);
 }
@@ -156,8 +201,7 @@ TEST(a_large_batch_is_sent_in_turns)
                              "%s{\"PutRequest\":{\"Item\":{\"id\":{\"S\":\"a\"},"
                              "\"n\":{\"N\":\"%d\"},\"v\":{\"S\":\"",
                              i == 0 ? "" : ",", i);
-        memset(buffer_reserve(&b, STRING_BYTES), 'a', STRING_BYTES);
-        b.size += STRING_BYTES;
+        append_times(&b, 'a', STRING_BYTES);
         buffer_append_text(&b, "\"}}}}");
     }
     buffer_append_text(&b, "]}}");
@@ -181,7 +225,7 @@ TEST(a_large_batch_is_sent_in_turns)
 TEST(a_client_that_leaves_ends_what_is_read_for_it)
 {
     struct buffer b = {0};
-    append_list(&b, 0);
+    append_list(&b, &LISTS[0]);
     for (int turns = 0; turns < 5; turns++) {
         f.stands = true;
         if (!f.clients[2].open)
