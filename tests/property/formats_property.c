@@ -10,6 +10,7 @@
 #include "router/operations/key.h"
 #include "router/operations/shard_iterator.h"
 #include "tests/check.h"
+#include "tests/support/drawn.h"
 #include "workload/history.h"
 #include "workload/load_history.h"
 #include "workload/trace_reader.h"
@@ -19,79 +20,6 @@ enum {
     STEPS = 40
 };
 
-/* ---- what is drawn ---- */
-
-/* From least to most; one of the ends, or a neighbour of one, most of the time. */
-static int64_t number_of(struct prng *p, int64_t least, int64_t most)
-{
-    switch (prng_below(p, 5)) {
-    case 0:
-        return least;
-    case 1:
-        return most;
-    case 2:
-        return least < most ? least + 1 : least;
-    case 3:
-        return least < most ? most - 1 : most;
-    default:
-        return (int64_t)((uint64_t)least + prng_below(p, (uint64_t)most - (uint64_t)least + 1));
-    }
-}
-
-static uint64_t bits_of(struct prng *p)
-{
-    static const uint64_t ends[] = {
-        0, 1, (UINT64_C(1) << 53) + 1, INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
-    const uint64_t which = prng_below(p, COUNT_OF(ends) + 1);
-    return which < COUNT_OF(ends) ? ends[which] : prng_next(p);
-}
-
-enum alphabet {
-    PLAIN, /* letters */
-    TEXT,  /* UTF-8 with all that formats escape */
-    BYTES, /* anything */
-    ALPHABETS
-};
-
-/* `size` bytes, or up to three fewer: characters stay whole. */
-static struct slice text_of(struct prng *p, enum alphabet a, size_t size, uint8_t *out)
-{
-    static const char *const odd[] = {" ",
-                                      "%",
-                                      "\n",
-                                      "\r",
-                                      "\t",
-                                      "\"",
-                                      "\\",
-                                      "\x01",
-                                      "\x7f",
-                                      "/",
-                                      "#",
-                                      ":",
-                                      "\xc2\x85",
-                                      "\xe2\x80\xa8",
-                                      "\xef\xbb\xbf",
-                                      "'",
-                                      ",",
-                                      "\xf0\x9f\x98\x80",
-                                      "%00",
-                                      "|1|"};
-    size_t at = 0;
-    while (at < size) {
-        const char *part = odd[prng_below(p, COUNT_OF(odd))];
-        const uint8_t byte = (uint8_t)(a == BYTES ? prng_below(p, 256) : 'a' + prng_below(p, 26));
-        if (a == TEXT && prng_below(p, 3) == 0) {
-            if (at + strlen(part) > size)
-                break;
-            memcpy(out + at, part, strlen(part));
-            at += strlen(part);
-        } else {
-            out[at++] = byte;
-        }
-    }
-    return slice_make(out, at);
-}
-
 /* ---- shard iterators, sequence numbers ---- */
 
 static void iterator_reads_as_it_was(struct prng *p)
@@ -99,14 +27,14 @@ static void iterator_reads_as_it_was(struct prng *p)
     uint8_t arn[SHARD_ITERATOR_SIZE_MAX + 64];
     struct buffer text = {0};
     for (int i = 0; i < STEPS; i++) {
-        struct shard_iterator it = {.partition = (uint32_t)bits_of(p),
-                                    .epoch = bits_of(p),
-                                    .index = bits_of(p),
-                                    .place = (uint32_t)bits_of(p),
-                                    .made_ms = number_of(p, -1, INT64_MAX)};
+        struct shard_iterator it = {.partition = (uint32_t)drawn_bits(p),
+                                    .epoch = drawn_bits(p),
+                                    .index = drawn_bits(p),
+                                    .place = (uint32_t)drawn_bits(p),
+                                    .made_ms = drawn_number(p, -1, INT64_MAX)};
         struct shard_iterator read;
-        it.arn = text_of(p, (enum alphabet)prng_below(p, ALPHABETS),
-                         (size_t)number_of(p, 1, SHARD_ITERATOR_SIZE_MAX - 40), arn);
+        it.arn = drawn_text(p, (enum drawn_alphabet)prng_below(p, DRAWN_ALPHABETS),
+                            (size_t)drawn_number(p, 1, SHARD_ITERATOR_SIZE_MAX - 40), arn);
         buffer_clear(&text);
         shard_iterator_append(&text, &it);
         const bool fits =
@@ -135,9 +63,9 @@ static void sequence_reads_as_it_was(struct prng *p)
     };
     struct buffer text = {0};
     for (int i = 0; i < STEPS; i++) {
-        const struct table_shard shard = {.depth = (uint32_t)number_of(p, 0, 1000000)};
-        const uint64_t index = bits_of(p);
-        const uint32_t place = (uint32_t)number_of(p, 0, PLACE_MOST + 1);
+        const struct table_shard shard = {.depth = (uint32_t)drawn_number(p, 0, 1000000)};
+        const uint64_t index = drawn_bits(p);
+        const uint32_t place = (uint32_t)drawn_number(p, 0, PLACE_MOST + 1);
         uint64_t index_read;
         uint32_t place_read;
         buffer_clear(&text);
@@ -160,14 +88,15 @@ TEST(a_sequence_number_is_read_as_it_was_written)
 static struct attr key_value_of(struct prng *p, enum attr_type type, size_t most, uint8_t *room)
 {
     if (type != ATTR_NUMBER)
-        return (struct attr){type, text_of(p, type == ATTR_BINARY ? BYTES : TEXT,
-                                           (size_t)number_of(p, 4, (int64_t)most), room)};
+        return (struct attr){type, drawn_text(p, type == ATTR_BINARY ? DRAWN_BYTES : DRAWN_TEXT,
+                                              (size_t)drawn_number(p, 4, (int64_t)most), room)};
     char text[64] = "";
     struct number n;
-    const int digits = (int)number_of(p, 1, 38), power = (int)number_of(p, -130, 125 - digits + 1);
+    const int digits = (int)drawn_number(p, 1, 38),
+              power = (int)drawn_number(p, -130, 125 - digits + 1);
     size_t size = (size_t)snprintf(text, sizeof text, "%s", prng_below(p, 2) ? "-" : "");
     for (int i = 0; i < digits; i++)
-        text[size++] = (char)('0' + number_of(p, i == 0 || i + 1 == digits, 9));
+        text[size++] = (char)('0' + drawn_number(p, i == 0 || i + 1 == digits, 9));
     size += (size_t)snprintf(text + size, sizeof text - size, "e%d", power);
     assert_int_equal(number_parse(slice_make(text, size), &n), NUMBER_OK);
     return (struct attr){type, slice_make(room, number_encode(&n, room))};
@@ -251,11 +180,14 @@ static void answer_reads_as_it_was(struct prng *p)
     struct limiter_answer *read = must_calloc(1, sizeof *read);
     for (int i = 0; i < STEPS; i++) {
         const bool wild = prng_below(p, 4) == 0;
-        const int64_t capacity = wild ? (int64_t)bits_of(p) : number_of(p, 1, LIMITER_MTOK_MAX),
-                      remaining = wild ? (int64_t)bits_of(p) : number_of(p, 0, LIMITER_MTOK_MAX),
-                      wait_ms = wild ? (int64_t)bits_of(p) : number_of(p, 0, LIMITER_WAIT_MS_MAX);
+        const int64_t capacity =
+                          wild ? (int64_t)drawn_bits(p) : drawn_number(p, 1, LIMITER_MTOK_MAX),
+                      remaining =
+                          wild ? (int64_t)drawn_bits(p) : drawn_number(p, 0, LIMITER_MTOK_MAX),
+                      wait_ms =
+                          wild ? (int64_t)drawn_bits(p) : drawn_number(p, 0, LIMITER_WAIT_MS_MAX);
         const char *reason = reasons[prng_below(p, COUNT_OF(reasons))];
-        struct slice entity = text_of(p, TEXT, (size_t)number_of(p, 1, 256), name);
+        struct slice entity = drawn_text(p, DRAWN_TEXT, (size_t)drawn_number(p, 1, 256), name);
         buffer_clear(&text);
         json_write_open(&text, '{');
         json_member_bool(&text, "allowed", false);
@@ -303,15 +235,15 @@ enum {
 
 static struct trace_record trace_record_of(struct prng *p)
 {
-    struct trace_record r = {.table = (uint32_t)bits_of(p),
-                             .tenant = (uint32_t)bits_of(p),
+    struct trace_record r = {.table = (uint32_t)drawn_bits(p),
+                             .tenant = (uint32_t)drawn_bits(p),
                              .kind = (enum traffic_kind)prng_below(p, TRAFFIC_KINDS),
-                             .size_bytes = (int32_t)number_of(p, 0, ITEM_SIZE_MAX),
+                             .size_bytes = (int32_t)drawn_number(p, 0, ITEM_SIZE_MAX),
                              .scan_length = 1,
                              .outcome = (enum trace_outcome)prng_below(p, TRACE_OUTCOMES)};
     r.consistent = traffic_kind_writes(r.kind) || prng_below(p, 2);
     if (r.kind == TRAFFIC_SCAN)
-        r.scan_length = (int32_t)number_of(p, 1, 1000000);
+        r.scan_length = (int32_t)drawn_number(p, 1, 1000000);
     return r;
 }
 
@@ -341,20 +273,22 @@ static void trace_reads_as_it_was(struct prng *p)
     uint8_t name[2 * TRACE_NAME_SIZE_MAX];
     const bool hashed = prng_below(p, 2);
     const struct trace_salt salt = trace_salt_of(slice_of("salt"));
-    const int64_t clock_us = number_of(p, -1, TRACE_US_MAX + 1);
+    const int64_t clock_us = drawn_number(p, -1, TRACE_US_MAX + 1);
     struct trace_record wanted[TRACE_RECORDS], read[TRACE_RECORDS];
     struct trace_reader reader = {0};
     struct buffer text = {0}, names = {0};
     int64_t at_us = 0;
     trace_append_head(&text, hashed ? "salt" : NULL);
     trace_append_clock(&text, clock_us);
-    const struct slice given = text_of(p, (enum alphabet)prng_below(p, ALPHABETS),
-                                       (size_t)number_of(p, 0, TRACE_NAME_SIZE_MAX + 1), name);
+    const struct slice given =
+        drawn_text(p, (enum drawn_alphabet)prng_below(p, DRAWN_ALPHABETS),
+                   (size_t)drawn_number(p, 0, TRACE_NAME_SIZE_MAX + 1), name);
     trace_append_name(&text, prng_below(p, 2) ? "table" : "tenant", UINT32_MAX, given);
     for (int i = 0; i < TRACE_RECORDS; i++) {
-        const int64_t step_us = number_of(p, 0, (TRACE_US_MAX - at_us) / (i == 0 ? 2 : 1));
-        const struct slice bytes = text_of(p, (enum alphabet)prng_below(p, ALPHABETS),
-                                           (size_t)number_of(p, 0, TRACE_KEY_SIZE_MAX + 1), key);
+        const int64_t step_us = drawn_number(p, 0, (TRACE_US_MAX - at_us) / (i == 0 ? 2 : 1));
+        const struct slice bytes =
+            drawn_text(p, (enum drawn_alphabet)prng_below(p, DRAWN_ALPHABETS),
+                       (size_t)drawn_number(p, 0, TRACE_KEY_SIZE_MAX + 1), key);
         wanted[i] = trace_record_of(p);
         at_us += step_us;
         trace_append_line(&text, step_us, &wanted[i], bytes, hashed ? &salt : NULL);
@@ -417,7 +351,7 @@ struct told {
 static void told_of(struct prng *p, bool counter, bool read, struct told *out)
 {
     uint8_t text[200];
-    const uint64_t number = (uint64_t)number_of(p, 1, 999999999999999999);
+    const uint64_t number = (uint64_t)drawn_number(p, 1, 999999999999999999);
     const uint64_t how = prng_below(p, 5);
     *out = (struct told){.value = number, .foreign = how > 1};
     json_write_open(&out->json, '{');
@@ -437,7 +371,8 @@ static void told_of(struct prng *p, bool counter, bool read, struct told *out)
                                           "18446744073709551617"};
         json_member_text(&out->json, "N", odd[prng_below(p, COUNT_OF(odd))]);
     } else if (how == 3) {
-        struct slice other = text_of(p, TEXT, (size_t)number_of(p, 17, sizeof text), text);
+        struct slice other =
+            drawn_text(p, DRAWN_TEXT, (size_t)drawn_number(p, 17, sizeof text), text);
         json_member_string(&out->json, "S", other);
     } else {
         static const char *const odd[] = {"", "0", "0000000000000000", "g", "-1", " 1"};
@@ -482,18 +417,19 @@ static void history_reads_as_it_was(struct prng *p)
     struct load_history writer = {.file = tmpfile()};
     const bool counter = prng_below(p, 2), reads = prng_below(p, 2);
     const enum load_kind kind = reads ? LOAD_GET : counter ? LOAD_ADD : LOAD_PUT;
-    struct load_request r = {.number = (uint64_t)number_of(p, 1, INT64_MAX),
-                             .sent_ns = number_of(p, 0, INT64_MAX - 1),
+    struct load_request r = {.number = (uint64_t)drawn_number(p, 1, INT64_MAX),
+                             .sent_ns = drawn_number(p, 0, INT64_MAX - 1),
                              .kind = kind,
                              .consistent = prng_below(p, 2)};
-    const enum alphabet alphabet = (enum alphabet)prng_below(p, ALPHABETS);
+    const enum drawn_alphabet alphabet = (enum drawn_alphabet)prng_below(p, DRAWN_ALPHABETS);
     const struct slice name =
-        text_of(p, alphabet, (size_t)number_of(p, 4, LOAD_KEY_SIZE_MAX - 1), key);
+        drawn_text(p, alphabet, (size_t)drawn_number(p, 4, LOAD_KEY_SIZE_MAX - 1), key);
     char text[LOAD_KEY_SIZE_MAX];
     struct told told;
     snprintf(text, sizeof text, "%.*s", TEXT_OF(name));
     const bool taken = history_options_take("h", text, &options);
-    assert_true(taken || alphabet != PLAIN); /* what is no name of a history is refused here */
+    assert_true(taken ||
+                alphabet != DRAWN_LETTERS); /* what is no name of a history is refused here */
     told_of(p, counter, reads, &told);
     if (taken) {
         const struct load_verdict verdict = {.outcome = LOAD_ADMITTED};

@@ -7,6 +7,7 @@
 #include "lab/measure.h"
 #include "router/json/json_writer.h"
 #include "tests/check.h"
+#include "tests/support/drawn.h"
 #include "tests/temporary.h"
 
 enum {
@@ -19,49 +20,9 @@ static uint64_t taken, refused;
 
 FILE_FIXTURE(temporary_setup, temporary_teardown)
 
-/* ---- what is drawn ---- */
-
-/* Odd characters and letters; of bytes, some are no UTF-8. */
-static struct slice text_of(struct prng *p, bool bytes, size_t size, char *out)
+static struct slice text_drawn(struct prng *p, bool bytes, size_t size, char *room)
 {
-    static const char *const odd[] = {" ",
-                                      "%",
-                                      "\n",
-                                      "\r",
-                                      "\t",
-                                      "\"",
-                                      "\\",
-                                      "\x01",
-                                      "\x7f",
-                                      "/",
-                                      "# ",
-                                      ": ",
-                                      "\xc2\x85",
-                                      "\xe2\x80\xa8",
-                                      "\xef\xbb\xbf",
-                                      "'",
-                                      ", ",
-                                      "- ",
-                                      "\xc2\x80",
-                                      "{",
-                                      "\xef\xbf\xbf",
-                                      "\xf0\x9f\x98\x80",
-                                      "\x1b"};
-    size_t at = 0;
-    while (at < size) {
-        const char *part = odd[prng_below(p, COUNT_OF(odd))];
-        if (bytes && prng_below(p, 4) == 0) {
-            out[at++] = (char)(1 + prng_below(p, 255));
-        } else if (prng_below(p, 3) == 0) {
-            if (at + strlen(part) > size)
-                break;
-            memcpy(out + at, part, strlen(part));
-            at += strlen(part);
-        } else {
-            out[at++] = (char)('a' + prng_below(p, 26));
-        }
-    }
-    return slice_make(out, at);
+    return drawn_text(p, bytes ? DRAWN_MIXED : DRAWN_TEXT, size, (uint8_t *)room);
 }
 
 /* ---- texts of YAML ---- */
@@ -72,7 +33,8 @@ static void yaml_text_reads_as_it_was(struct prng *p)
     struct buffer text = {0}, error = {0};
     for (int i = 0; i < TEXTS; i++) {
         struct document d = {0};
-        const struct slice given = text_of(p, prng_below(p, 2), prng_below(p, sizeof room), room);
+        const struct slice given =
+            text_drawn(p, prng_below(p, 2), prng_below(p, sizeof room), room);
         buffer_clear(&text);
         document_append_text(&text, given);
         must(document_parse(&d, "a.yaml", slice_of("list: [a]"), &error) == STATUS_OK);
@@ -125,7 +87,8 @@ static void plan_reads_as_it_was(struct prng *p)
     if (size > 0)
         append_policies(&more, size);
     o.more = buffer_slice(&more);
-    const struct slice about = text_of(p, prng_below(p, 3) == 0, prng_below(p, sizeof room), room);
+    const struct slice about =
+        text_drawn(p, prng_below(p, 3) == 0, prng_below(p, sizeof room), room);
     document_append_text(&value, about);
     o.set[o.set_count++] = (struct scenario_setting){slice_of("about"), buffer_slice(&value)};
     const bool made = lab_plan_make(&plan, &o, &error) == STATUS_OK;
@@ -176,7 +139,7 @@ static void append_name(struct prng *p, struct buffer *out)
     char room[80];
     const uint64_t which = prng_below(p, 2 * COUNT_OF(usual));
     document_append_text(out, which < COUNT_OF(usual) ? slice_of(usual[which])
-                                                      : text_of(p, false, sizeof room, room));
+                                                      : text_drawn(p, false, sizeof room, room));
 }
 
 /* Two policies, two tenants, and a sweep of a few values, all with drawn names. */
@@ -210,8 +173,8 @@ static void append_scenario(struct prng *p, struct buffer *out)
         const size_t size =
             long_names ? LAB_PATH_SIZE_MAX - 15 - prng_below(p, 3) : prng_below(p, 5);
         memset(room, 'a' + i, size);
-        document_append_text(&value,
-                             long_names ? slice_make(room, size) : text_of(p, false, size, room));
+        document_append_text(&value, long_names ? slice_make(room, size)
+                                                : text_drawn(p, false, size, room));
         buffer_append_text(out, i > 0 ? ", " : "");
         document_append_text(out, buffer_slice(&value));
         buffer_deinit(&value);
