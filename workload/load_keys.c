@@ -59,8 +59,10 @@ static const char *parse_key(struct load_keys *k, enum load_keys_kind kind, cons
     if (size == 0 || size >= sizeof k->single)
         return "single:, collection: or append: with a key of 1 to 255 bytes";
     for (size_t i = 0; i < size; i++)
-        if (text[i] < ' ' || text[i] == '"' || text[i] == '\\' || text[i] == 127)
+        if ((unsigned char)text[i] < ' ' || text[i] == '"' || text[i] == '\\' || text[i] == 127)
             return "a key without quotes, backslashes and control characters";
+    if (!slice_is_utf8(slice_make(text, size)))
+        return "single:, collection: or append: with a key of UTF-8";
     memcpy(k->single, text, size + 1);
     return NULL;
 }

@@ -237,3 +237,18 @@ TEST(malformed_distributions_are_refused)
     assert_null(load_keys_parse(&k, "shifting:0.5:1:11"));
     assert_non_null(load_keys_check(&k));
 }
+
+/* Whether a character is signed differs by the processor. */
+TEST(a_key_may_have_any_characters_but_those_that_json_escapes)
+{
+    static const char *const wrong[] = {"single:a\x1f", "single:\n",          "single:a\x7f",
+                                        "single:a\\",   "single:\xff",        "single:\xc3",
+                                        "append:\xe4",  "single:\xed\xa0\x80"};
+    struct load_keys k = {.count = 10};
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        if (load_keys_parse(&k, wrong[i]) == NULL)
+            fail_msg("`%s` was taken", wrong[i]);
+    assert_null(load_keys_parse(&k, "single:schl\xc3\xbcssel \xf0\x9f\x98\x80"));
+    assert_string_equal(k.single, "schl\xc3\xbcssel \xf0\x9f\x98\x80");
+    assert_null(load_keys_parse(&k, "append:\xc2\x80"));
+}
