@@ -134,15 +134,24 @@ static bool limits_end(struct call *c)
     return session_go_on(c);
 }
 
+/* A table that is being made has nothing yet, and one that is being deleted has nothing any more. */
+static bool session_table_is_there(const struct session *s)
+{
+    return !s->absent && s->table->table.status != TABLE_CREATING &&
+           s->table->table.status != TABLE_DELETING;
+}
+
 bool session_ready(struct call *c)
 {
     struct session *s = c->state;
     s->step = SESSION_OVER;
+    s->absent = !session_table_is_there(s);
+    if (s->absent)
+        s->table = NULL;
     if (s->absent && !s->work->lenient)
         return fault_set(call_fault(c), FAULT_NOT_FOUND,
                          "No limits were ever set; set some with PUT /limiter/v1/limits");
-    return s->absent ? s->work->known(c)
-                     : call_table_usable(c, &s->table->table) && session_go_on(c);
+    return s->absent ? s->work->known(c) : session_go_on(c);
 }
 
 /* ---- charges ---- */

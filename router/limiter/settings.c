@@ -91,7 +91,9 @@ static bool table_took(struct call *c, const struct subrequest *s, const struct 
     struct setting *t = c->state;
     struct table table;
     t->waits = t->there = t->lacks = t->lacks_expiry = false;
+    /* INVALID: another request has had its items expire meanwhile. */
     if (r->code == REPLY_TABLE_BUSY || r->code == REPLY_TABLE_EXISTS ||
+        (t->step == SETTING_EXPIRE && r->code == REPLY_TABLE_INVALID) ||
         (t->step != SETTING_AWAIT && r->code == REPLY_OK)) {
         t->waits = true;
         return true;

@@ -400,3 +400,86 @@ TEST(bad_requests_name_the_field)
     expect(ask("GET", "nothing", NULL), 404, "not_found");
     expect(ask("GET", "check?entity=e&resource=r", NULL), 400, "names no limit");
 }
+
+/* ---- the first definitions ---- */
+
+static int start_without_table(void **state)
+{
+    (void)state;
+    fake_init(&f);
+    fake_start(&f);
+    return 0;
+}
+
+static void send_put(uint64_t connection)
+{
+    struct buffer b = {0};
+    if (!f.clients[connection].open)
+        fake_open(&f, connection);
+    buffer_append_format(&b,
+                         "PUT /limiter/v1/limits HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                         "application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                         strlen(LIMIT("10")), LIMIT("10"));
+    fake_send(&f, connection, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+static void expect_put(uint64_t connection)
+{
+    expect(fake_take_answer(&f, connection), 200, "\"level\":\"entity\"");
+}
+
+TEST_WITH(first_definitions_that_come_at_once_wait_for_the_table, start_without_table, stop)
+{
+    enum {
+        FIRST = CONNECTION + 1,
+        END = FIRST + 30
+    };
+    f.hold_changes = true;
+    for (uint64_t c = FIRST; c < END; c++)
+        send_put(c);
+    fake_advance_ms(&f, 1000);
+    for (uint64_t c = FIRST; c < END; c++)
+        assert_int_equal(f.clients[c].received.size, 0);
+    take(404, "No limits were ever set");
+    expect(ask("GET", "limits?entity=e&resource=r", NULL), 404, "no_limits");
+    expect(ask("DELETE", "limits?entity=e&resource=r", NULL), 200, "\"limits\":[]");
+    assert_int_equal(f.table_count, 1);
+    f.hold_changes = false;
+    f.tables[0].status = TABLE_ACTIVE;
+    fake_advance_ms(&f, 1000);
+    for (uint64_t c = FIRST; c < END; c++)
+        expect_put(c);
+    assert_int_equal(f.tables[0].ttl, TTL_ENABLED);
+    take(200, "\"allowed\":true");
+}
+
+TEST_WITH(a_definition_waits_until_a_deleted_table_is_gone_and_makes_it_anew, start_without_table,
+          stop)
+{
+    fake_table(&f, "weir-limiter", "PK", ATTR_STRING, "SK", ATTR_STRING, 1)->status =
+        TABLE_DELETING;
+    send_put(CONNECTION);
+    fake_advance_ms(&f, 1000);
+    assert_int_equal(f.clients[CONNECTION].received.size, 0);
+    f.tables[0].name.size = 0;
+    fake_advance_ms(&f, 1000);
+    expect_put(CONNECTION);
+    take(200, "\"allowed\":true");
+}
+
+TEST_WITH(a_definition_goes_on_when_another_has_had_the_items_expire, start_without_table, stop)
+{
+    f.hold = true;
+    send_put(CONNECTION);
+    fake_answer(&f, 0); /* there is no table */
+    struct table *t = fake_table(&f, "weir-limiter", "PK", ATTR_STRING, "SK", ATTR_STRING, 1);
+    fake_answer(&f, 0); /* it was made meanwhile, and its items do not expire */
+    assert_int_equal(fake_held(&f, 0).op, REQUEST_TABLE_UPDATE);
+    t->ttl = TTL_ENABLED;
+    t->ttl_attribute = slice_of(strdup("ttl"));
+    f.hold = false;
+    fake_answer_code(&f, 0, REPLY_TABLE_INVALID);
+    fake_advance_ms(&f, 1000);
+    expect_put(CONNECTION);
+}
