@@ -53,6 +53,7 @@ struct gac_client {
     struct lease **active; /* owns; leases that hold, wait or will ask; room for lease_capacity */
     uint32_t active_count;
     struct instant look_at;
+    struct instant fills_at; /* the first reserve that a request waits for has filled */
     struct buffer frame;
 };
 
@@ -67,6 +68,7 @@ struct gac_client *gac_client_create(const struct gac_client_options *options)
     struct gac_client *c = must_calloc(1, sizeof *c);
     c->options = *options;
     c->routers = 1;
+    c->fills_at = INSTANT_NEVER;
     for (int i = 0; i < GAC_POLICIES; i++)
         c->policies[i] = table_policy_of(options->config, (enum gac_policy)i);
     ring_init(&c->ring, options->servers);
@@ -186,8 +188,10 @@ static void gac_client_activate(struct gac_client *c, struct lease *l)
 static void gac_client_begin_epoch(struct gac_client *c, struct instant now, struct lease *l,
                                    uint32_t owner)
 {
-    if (owner == 0 && spends_tokens(c, &l->limit))
+    if (owner == 0 && spends_tokens(c, &l->limit)) {
         token_bucket_init(&l->reserve, 0, 0, INT64_MAX / 4, 0, now);
+        l->unfilled = true;
+    }
     if (owner == 0)
         refill_reserve(c, now, l);
     l->owner = owner;
@@ -263,6 +267,21 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
     return GAC_TAKEN;
 }
 
+/* Without a server. The router's part begins with nothing: until it has let a request in, requests wait
+ * for it, as they would for a server's answer. */
+static enum gac_verdict take_alone(struct gac_client *c, struct instant now, struct lease *l,
+                                   int64_t cost, struct duration *wait)
+{
+    const int64_t most_ns = config_gac(c->options.config)->gac_wait_ms * NS_PER_MS;
+    const enum gac_verdict verdict = take_reserve(c, now, l, cost, wait);
+    l->unfilled &= verdict != GAC_TAKEN;
+    if (!l->unfilled || wait->ns > most_ns)
+        return verdict;
+    l->refused--;
+    c->fills_at = instant_earlier(c->fills_at, instant_add(now, *wait));
+    return GAC_WAIT;
+}
+
 /* When the request is let in at the latest, if no other comes. What it costs above the promise comes at
  * the rate of the limit. */
 static struct instant promised_at(const struct lease *l, int64_t cost)
@@ -276,7 +295,7 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
                                    int64_t cost, struct duration *wait)
 {
     if (l->owner == 0)
-        return take_reserve(c, now, l, cost, wait);
+        return take_alone(c, now, l, cost, wait);
     const bool early = instant_before(now, l->ask_at);
     const bool due = l->promised > 0 && !instant_before(now, promised_at(l, cost));
     const bool less = early && (cost < l->denied || due);
@@ -580,7 +599,11 @@ static void look_at_lease(struct gac_client *c, struct instant now, struct lease
 
 void gac_client_tick(struct gac_client *c, struct instant now)
 {
-    if (instant_before(now, gac_client_deadline(c)))
+    if (!instant_before(now, c->fills_at)) {
+        c->fills_at = INSTANT_NEVER;
+        c->changes++;
+    }
+    if (c->options.servers == 0 || instant_before(now, c->look_at))
         return;
     for (uint32_t s = 1; s <= c->options.servers; s++)
         look_at_server(c, now, &c->servers[s]);
@@ -601,7 +624,7 @@ void gac_client_tick(struct gac_client *c, struct instant now)
 
 struct instant gac_client_deadline(const struct gac_client *c)
 {
-    return c->options.servers == 0 ? INSTANT_NEVER : c->look_at;
+    return c->options.servers == 0 ? INSTANT_NEVER : instant_earlier(c->look_at, c->fills_at);
 }
 
 /* ---- asking ---- */

@@ -12,7 +12,9 @@
  * A router that reaches no server uses its even part of the rate. A server that closed its link is
  * gone and vends nothing to other routers. A silent server may still vend: the router begins to use
  * its even part once that server must count the router as silent too. A router that has just started
- * tries to reach a server for a second, because it does not know how many routers there are.
+ * tries to reach a server for a second, because it does not know how many routers there are. The even
+ * part begins with no tokens. Until it has let a request in, a request waits for it if it has the tokens
+ * within gac_wait_ms.
  *
  * Under a policy with `share` (include/weir/policy.h) the router spends no tokens of servers. It asks
  * to hear what other routers want, and keeps its own part of the rate by that.
@@ -53,7 +55,7 @@ struct gac_limit {
 
 enum gac_verdict {
     GAC_TAKEN,
-    GAC_WAIT,   /* asked for: try again when gac_client_changes has changed */
+    GAC_WAIT,   /* they will come soon: try again when gac_client_changes has changed */
     GAC_REFUSED /* there are none */
 };
 

@@ -38,7 +38,8 @@ struct lease {
     int64_t gets;     /* what clients got in the stretch before, mcu per second */
     struct instant taken_at;
     struct token_bucket reserve; /* the router's own part of the rate */
-    int64_t others;              /* what other routers want, as last told; or GAC_NOT_TOLD */
+    bool unfilled;  /* no server: the reserve was empty then, and has let nothing in since */
+    int64_t others; /* what other routers want, as last told; or GAC_NOT_TOLD */
     /* demand */
     struct instant slot_at; /* the slot's begin */
     int64_t slot_sum;

@@ -609,3 +609,49 @@ TEST(refused_requests_are_told_to_come_one_after_the_other)
     fake_advance_ms(&f, last_ms);
     assert_int_equal(put_told_ms(key), 0);
 }
+
+/* ---- without a server ---- */
+
+static struct fake_answer put_elsewhere(uint64_t connection)
+{
+    send_call(&f, connection, "PutItem",
+              "{\"TableName\":\"other\",\"Item\":{\"id\":{\"S\":\"a\"}}}");
+    return fake_take_answer(&f, connection);
+}
+
+/* The part of the rate begins with no tokens. The second request is told to come again. */
+TEST(the_first_request_of_a_limit_waits_for_the_part_of_a_router_without_a_server)
+{
+    give_units(fake_table(&f, "other", "id", ATTR_STRING, NULL, 0, 1), UNITS);
+    fake_gac_down(&f, 1, true);
+    assert_int_equal(put_elsewhere(1).status, 0);
+    assert_int_equal(put_elsewhere(2).status, 0);
+    fake_advance_ms(&f, 1000 / UNITS - 1);
+    assert_int_equal(fake_take_answer(&f, 1).status, 0);
+    fake_advance_ms(&f, 1);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+    assert_int_equal(fake_take_answer(&f, 2).status, 400);
+    assert_int_equal(put_elsewhere(1).status, 400);
+    assert_int_equal(f.router->counters.limit_waits, 2);
+}
+
+TEST(a_request_that_would_wait_too_long_for_its_part_is_refused_at_once)
+{
+    give_units(fake_table(&f, "other", "id", ATTR_STRING, NULL, 0, 1), 10);
+    fake_gac_down(&f, 1, true);
+    const struct fake_answer a = put_elsewhere(1);
+    assert_int_equal(a.status, 400);
+    assert_slice_is(fake_header(a, "x-weir-retry-after-ms"), "100");
+    fake_advance_ms(&f, 100);
+    expect_answer(put_elsewhere(1), 200, "{}");
+}
+
+TEST(a_request_that_waits_for_its_part_has_the_tokens_of_a_server_that_comes)
+{
+    give_units(fake_table(&f, "other", "id", ATTR_STRING, NULL, 0, 1), 25);
+    fake_gac_down(&f, 1, true);
+    assert_int_equal(put_elsewhere(1).status, 0);
+    fake_gac_up(&f, 1);
+    fake_advance_ms(&f, 5);
+    expect_answer(fake_take_answer(&f, 1), 200, "{}");
+}
