@@ -14,7 +14,8 @@
 enum {
     BACKLOG_PARTS = 5,         /* of index_backlog_ms; a new change may wait for so many of them, */
     WAIT_PARTS = 3,            /* lest it be too old if its index is away for a moment */
-    PACE_PARTS = 4,            /* of index_backlog_ms; a window of feed_pace.h is one */
+    PACE_PARTS = 4,            /* of index_backlog_ms; a window of feed_pace.h is one, */
+    PACE_MS_MAX = 1250,        /* but not more */
     ACK_BYTES_MAX = 16 * 1024, /* of a log entry that deletes changes, but for the last one */
     AGE_MS_MAX =
         7 * 24 * 3600 * 1000 /* what is older counts as that old: wall clocks may be wrong */
@@ -245,7 +246,8 @@ static void feed_begin_pace(const struct feeds *feeds, struct feed *f)
 {
     const struct instant now = feeds->env->now;
     const int64_t ms = config_indexes(feeds->env->config)->index_backlog_ms;
-    const struct duration window = {ms * NS_PER_MS / PACE_PARTS};
+    const int64_t part_ms = ms / PACE_PARTS < PACE_MS_MAX ? ms / PACE_PARTS : PACE_MS_MAX;
+    const struct duration window = duration_ms(part_ms);
     const struct duration wait = {ms * NS_PER_MS / BACKLOG_PARTS * WAIT_PARTS};
     const struct feed_item *oldest = TAILQ_FIRST(&f->by_age);
     const bool held = oldest != NULL && instant_since(now, oldest->notes[0].since).ns > window.ns;
@@ -364,10 +366,14 @@ bool feed_has(struct feeds *feeds, const struct feed *f, struct slice key)
     return feed_item_find(f, memtable_hash(f->seed, twin) | 1, twin) != NULL;
 }
 
-/* Whether one more change would wait too long. */
+/* Whether one more change would wait too long. No write waits for what fills an index. */
 static bool feed_is_slow(const struct feeds *feeds, struct feed *f)
 {
-    return f != NULL && f->item_count >= feed_pace_room(&f->pace, feeds->env->now);
+    if (f == NULL)
+        return false;
+    const uint32_t filling = f->fill.on ? f->fill.left : 0;
+    const uint32_t waiting = f->item_count > filling ? f->item_count - filling : 0;
+    return waiting >= feed_pace_room(&f->pace, feeds->env->now);
 }
 
 bool feeds_may_add(struct feeds *feeds, struct partition *p, size_t bytes,
@@ -536,7 +542,9 @@ static void feed_run(struct feeds *feeds, struct feed *f, struct partition *p)
 {
     feed_confirm(f, p);
     feed_wake(feeds, f);
-    while (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX) {
+    f->sent_bytes = 0;
+    while (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX &&
+           f->sent_bytes < FEED_TURN_BYTES) {
         struct feed_item *item = TAILQ_FIRST(&f->ready);
         TAILQ_REMOVE(&f->ready, item, place);
         const bool sent = feed_send(feeds, f, p, item);

@@ -6,9 +6,10 @@
 #include "engine/node/feed_pace.h"
 
 enum {
-    FEED_CALLS_MAX = 256,   /* requests of a feed that wait for an answer */
-    FEED_RETRY_MS = 20,     /* after a failure that does not say when to try again */
-    FEED_PATIENCE_MS = 1000 /* for an answer to a row write; then its session is given up */
+    FEED_CALLS_MAX = 256,      /* requests of a feed that wait for an answer */
+    FEED_TURN_BYTES = 1 << 20, /* of rows; a feed that has sent so much goes on in the next turn */
+    FEED_RETRY_MS = 20,        /* after a failure that does not say when to try again */
+    FEED_PATIENCE_MS = 1000    /* for an answer to a row write; then its session is given up */
 };
 
 /* The place of a change among those that indexes lack, in the order of the partition's log. The note's
@@ -116,6 +117,7 @@ struct feed {
     } fill;
     struct feed_item **slots; /* owns; of FEED_CALLS_MAX; by slot, NULL: free */
     uint32_t calls;
+    size_t sent_bytes; /* in this turn */
     struct buffer scratch;
     struct buffer acks; /* the entry that deletes changes, while it is made */
 };

@@ -2,10 +2,10 @@
 #include "engine/node/feed_pace.h"
 
 enum {
-    STEP_PART = 6,     /* of what a window has done: so much the room moves in a window */
-    AWAY_PART = 8,     /* of a window; an index that is silent for longer is away */
-    BEYOND_PART = 2,   /* of the room at the rate: it is never larger by more */
-    ROOM_UNKNOWN = 32, /* at least, while the rate is not known: an index may be late for once */
+    STEP_PART = 6,   /* of what a window has done: so much the room moves in a window */
+    AWAY_PART = 8,   /* of a window; an index that is silent for longer is away */
+    BEYOND_PART = 2, /* of the room at the rate: it is never larger by more */
+    RATE_FIRST = 5,  /* a second, at least, until it is known: an index may be late for once */
     COUNT_MAX = INT32_MAX,
 };
 
@@ -27,6 +27,15 @@ static uint32_t pace_most(const struct feed_pace *p)
     return p->wanted + p->wanted / BEYOND_PART;
 }
 
+/* In the first window: by what was done since its begin, or in a moment. */
+static uint32_t pace_first_room(const struct feed_pace *p, struct instant now)
+{
+    const int64_t span_ns = instant_since(now, p->begun).ns, least_ns = p->window_ns / AWAY_PART;
+    const uint32_t least = pace_room_of(p, RATE_FIRST, NS_PER_S);
+    const uint32_t room = pace_room_of(p, p->done, span_ns > least_ns ? span_ns : least_ns);
+    return room > least ? room : least;
+}
+
 /* Towards what is wanted. */
 static uint32_t pace_step(const struct feed_pace *p)
 {
@@ -42,7 +51,7 @@ static void pace_go_on(struct feed_pace *p, struct instant now)
 {
     const int64_t away_ns = instant_since(now, p->heard).ns;
     const uint32_t most = pace_most(p);
-    if (!p->is_known || away_ns < p->window_ns / AWAY_PART)
+    if (away_ns < p->window_ns / AWAY_PART)
         return;
     p->was_away = true;
     if (p->room >= most)
@@ -56,29 +65,30 @@ static void pace_go_on(struct feed_pace *p, struct instant now)
 static void pace_roll(struct feed_pace *p, struct instant now)
 {
     const int64_t windows = instant_since(now, p->begun).ns / p->window_ns;
-    if (windows == 0 || (p->done == 0 && !p->is_known))
+    if (windows == 0)
         return;
     if (p->done > 0 && !p->was_away) {
         p->wanted = pace_room_of(p, p->done, p->window_ns);
-        p->room = p->is_known ? pace_step(p) : p->wanted;
-        p->is_known = true;
+        p->room = p->first ? p->wanted : pace_step(p);
+        p->first = false;
     }
     p->done = 0;
     p->was_away = false;
     p->begun = instant_add(p->begun, (struct duration){windows * p->window_ns});
 }
 
-static void pace_hold(struct feed_pace *p, struct instant now)
+static void pace_hold(struct feed_pace *p, struct instant now, uint32_t room)
 {
     p->held = true;
-    p->is_known = false;
-    p->begun = now;
+    p->was_away = p->first = false;
+    p->begun = p->heard = now;
     p->done = 0;
+    p->wanted = p->room = room;
 }
 
 static bool pace_is_held(struct feed_pace *p, struct instant now)
 {
-    if (p->goes_on && instant_since(now, p->refused_at).ns >= p->window_ns)
+    if (p->goes_on && instant_since(now, p->until).ns >= p->window_ns)
         p->held = false;
     return p->held;
 }
@@ -87,22 +97,19 @@ void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration wi
                      struct duration wait, bool held, uint32_t changes)
 {
     *p = (struct feed_pace){.window_ns = window.ns, .wait_ns = wait.ns};
-    if (!held)
-        return;
-    pace_hold(p, now);
-    p->refused_at = now;
-    p->is_known = true;
-    p->wanted = p->room = changes;
-    p->heard = now;
+    p->until = now;
+    if (held)
+        pace_hold(p, now, changes);
 }
 
 void feed_pace_refused(struct feed_pace *p, struct instant now, struct instant until)
 {
+    if (!pace_is_held(p, now)) {
+        pace_hold(p, now, pace_room_of(p, RATE_FIRST, NS_PER_S));
+        p->first = true;
+    }
     pace_go_on(p, now);
-    if (!pace_is_held(p, now))
-        pace_hold(p, now);
-    p->refused_at = now;
-    p->heard = until;
+    p->until = p->heard = until;
     p->goes_on = false;
 }
 
@@ -126,11 +133,5 @@ uint32_t feed_pace_room(struct feed_pace *p, struct instant now)
         return UINT32_MAX;
     pace_go_on(p, now);
     pace_roll(p, now);
-    const int64_t span_ns = instant_since(now, p->begun).ns;
-    if (p->is_known)
-        return p->room;
-    if (span_ns < p->window_ns / 2)
-        return UINT32_MAX;
-    const uint32_t room = pace_room_of(p, p->done, span_ns);
-    return room > ROOM_UNKNOWN ? room : ROOM_UNKNOWN;
+    return p->first ? pace_first_room(p, now) : p->room;
 }

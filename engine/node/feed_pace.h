@@ -10,8 +10,8 @@
  *
  * Promises
  *   PACE-1  While an index refuses rows, a feed takes as many changes as the index does, a fifth
- *           more or less: after a window, and after the split of a partition or for a new leader
- *           from the first moment on.
+ *           more or less: once few enough wait, and after the split of a partition or for a new
+ *           leader from the first moment on.
  *
  * Time is an argument and must not move back. */
 #pragma once
@@ -23,12 +23,13 @@
 
 struct feed_pace {
     int64_t window_ns;
-    int64_t wait_ns; /* so long a change may wait */
-    bool held;       /* an index refuses rows */
-    bool is_known;   /* `room` is */
-    bool goes_on;    /* a change was done since the last refusal */
-    struct instant refused_at;
+    int64_t wait_ns;      /* so long a change may wait */
+    bool held;            /* an index refuses rows */
+    bool first;           /* no window with changes that were done has ended since */
+    bool is_known;        /* `room` is */
+    bool goes_on;         /* a change was done since the last refusal */
     struct instant begun; /* of the present window */
+    struct instant until; /* the refused row is sent again then */
     struct instant heard; /* of the index until then; or counted as if */
     bool was_away;        /* the index, in the present window */
     uint32_t done;        /* in the present window */
@@ -45,5 +46,5 @@ void feed_pace_refused(struct feed_pace *p, struct instant now, struct instant u
 void feed_pace_done(struct feed_pace *p, struct instant now);
 /* The indexes have all changes: they hold nothing up. */
 void feed_pace_rest(struct feed_pace *p);
-/* The most changes that may wait. UINT32_MAX: no index holds the feed up, as far as is known. */
+/* The most changes that may wait. UINT32_MAX: no index holds the feed up. */
 uint32_t feed_pace_room(struct feed_pace *p, struct instant now);

@@ -262,6 +262,7 @@ static void round_send(const struct round *round, const struct row_write *w)
         .epoch = w->info->epoch,
         .write = {.key = w->key, .item = w->row, .session = w->target->session}};
     w->target->out++;
+    round->feed->sent_bytes += w->key.size + w->row.size;
     calls_begin(round->feeds->calls, &options, &request);
 }
 

@@ -53,7 +53,10 @@ static enum weir_status put(struct weir_table *t, const char *id, const char *so
 {
     struct weir_result r;
     struct weir_item *item = item_of(id, sort, filler);
-    enum weir_status status = weir_put(t, item, &r);
+    enum weir_status status;
+    do /* a slow disk: a checkpoint is not written yet */
+        status = weir_put(t, item, &r);
+    while (status == WEIR_BUSY);
     weir_item_destroy(item);
     return status;
 }

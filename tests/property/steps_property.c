@@ -65,7 +65,7 @@ static void part_write(struct item_writer *w, const struct part *p)
     static char as[ITEM_SIZE_MAX];
     if (p->kind > 3) {
         memset(as, 'a', sizeof as);
-        item_string(w, slice_make(as, p->count));
+        item_string(w, slice_make(as, p->count < sizeof as ? p->count : sizeof as));
         return;
     }
     item_open(w, TYPES[p->kind]);
