@@ -102,11 +102,10 @@ def look_at_health(cluster):
 
 def look_at_arns(ports):
     """Both routers name the region and account that `up` was given."""
-    keys = {"AttributeDefinitions": [{"AttributeName": "p", "AttributeType": "S"}],
-            "KeySchema": [{"AttributeName": "p", "KeyType": "HASH"}], "BillingMode": "PAY_PER_REQUEST"}
-    servers.Client(ports[0]).call("CreateTable", TableName="first", **keys)
+    servers.make_table(ports[0], "first", keys=("p",))
     for port in ports:
-        arn = servers.Client(port).call("DescribeTable", TableName="first")["Table"]["TableArn"]
+        table = servers.try_until("it is described", servers.Client(port).call, "DescribeTable", TableName="first")["Table"]
+        arn = table["TableArn"]
         check(arn == "arn:aws:dynamodb:eu-west-2:123456789012:table/first", f"the router on {port} says {arn}")
 
 
