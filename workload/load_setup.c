@@ -10,6 +10,7 @@
 enum {
     POLLS_MAX = 300,
     POLL_NS = 100 * 1000 * 1000,
+    ATTEMPTS = 50, /* of a call that the server could not do, as SDKs make some */
 };
 
 /* One call of an operation about a table, and its answer. */
@@ -35,10 +36,22 @@ static void setup_end(struct setup_call *c)
     buffer_deinit(&c->answer);
 }
 
+static void setup_pause(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+}
+
 static enum status setup_call(struct setup_call *c, const char *operation, struct buffer *error)
 {
-    enum status status =
-        client_call(c->url, operation, buffer_slice(&c->body), &c->http_status, &c->answer, error);
+    enum status status = STATUS_OK;
+    for (int i = 0; i < ATTEMPTS && (i == 0 || c->http_status >= 500); i++) {
+        if (i > 0)
+            setup_pause();
+        status = client_call(c->url, operation, buffer_slice(&c->body), &c->http_status, &c->answer,
+                             error);
+        if (status != STATUS_OK)
+            break;
+    }
     c->root = (struct json_value){0};
     if (status == STATUS_OK &&
         json_parse(c->parser, buffer_slice(&c->answer), &c->root) != STATUS_OK)
@@ -105,7 +118,7 @@ static enum status wait_until_active(const struct client_url *url, const char *t
     enum status status = STATUS_PENDING;
     for (int i = 0; i < POLLS_MAX && status == STATUS_PENDING; i++) {
         if (i > 0)
-            nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+            setup_pause();
         status = setup_call(&c, "DescribeTable", error);
         if (status != STATUS_OK)
             break;
