@@ -81,10 +81,16 @@ static struct instant checkpoints_next_by_time(const struct checkpoints *checkpo
                : next;
 }
 
+/* Not before the log has what was logged again. */
+static bool checkpoints_may_begin(const struct checkpoints *checkpoints)
+{
+    return !store_is_frozen(checkpoints->env->store) && checkpoints->env->stop_error == 0 &&
+           checkpoints->log->writer.written_lsn >= checkpoints->log->relogged_lsn;
+}
+
 static bool checkpoints_due(const struct checkpoints *checkpoints)
 {
-    if (store_is_frozen(checkpoints->env->store) || checkpoints->env->stop_error != 0 ||
-        checkpoints->log->writer.written_lsn < checkpoints->log->relogged_lsn)
+    if (!checkpoints_may_begin(checkpoints))
         return false;
     size_t bytes = store_active_bytes(checkpoints->env->store);
     return !instant_before(checkpoints->env->now, checkpoints_next_by_time(checkpoints)) ||
@@ -184,5 +190,6 @@ struct instant checkpoints_deadline(const struct checkpoints *checkpoints)
         return INSTANT_NEVER; /* a stopped node makes no checkpoint */
     if (store_is_frozen(checkpoints->env->store))
         return checkpoints->running ? INSTANT_NEVER : checkpoints->retry_at;
-    return checkpoints_next_by_time(checkpoints);
+    return checkpoints_may_begin(checkpoints) ? checkpoints_next_by_time(checkpoints)
+                                              : INSTANT_NEVER;
 }

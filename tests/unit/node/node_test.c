@@ -1,4 +1,5 @@
 /* What a node does, one fact at a time, driven by hand. */
+#include "engine/node/node_internal.h"
 #include "tests/check.h"
 
 #include <errno.h>
@@ -757,5 +758,24 @@ TEST(a_node_is_not_emptied_where_no_other_can_take_its_replicas)
     assert_true(slice_starts_with(buffer_slice(&lone_answer(&w)->text), slice_of(WHY)));
     assert_false(catalog_is_drained(node_catalog(w.node), 1));
     buffer_deinit(&body);
+    lone_deinit(&w);
+}
+
+/* A checkpoint that is due waits for the log. The end of the write wakes the node. */
+TEST(a_node_rests_while_what_it_has_logged_again_is_being_written)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_STRICT);
+    lone_open_table(&w, 100, 100);
+    lone_put_sized(&w, 1, 7, 10);
+    lone_write_all(&w);
+    struct node *n = w.node;
+    const uint64_t before = n->log.relogged_lsn;
+    n->log.relogged_lsn = n->log.writer.written_lsn + 1;
+    n->checkpoints.at = w.now;
+    lone_pass(&w, 1);
+    assert_true(instant_before(w.now, node_deadline(n)));
+    n->log.relogged_lsn = before;
+    assert_false(instant_before(w.now, node_deadline(n)));
     lone_deinit(&w);
 }
