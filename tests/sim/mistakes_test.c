@@ -75,8 +75,9 @@ LONG_MISTAKE(a_clock_that_stands_still_in_a_suspended_machine, RAFT_MUTATION_NON
              FORCED(FAULT(SUSPEND)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000),
              .mistake = SIM_MISTAKE_CLOCK_STOPS)
 /* Nodes give support for unequal times. */
-MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 231,
-        FORCED(FAULT(CUT) | FAULT(ONE_WAY) | FAULT(SETTINGS)), THREE_NODES, CLIENTS(24), MS(10000))
+LONG_MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 231,
+             FORCED(FAULT(CUT) | FAULT(ONE_WAY) | FAULT(SETTINGS)), THREE_NODES, CLIENTS(24),
+             MS(10000))
 MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 4,
         FORCED(FAULT(ONE_WAY)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000))
 MISTAKE(a_write_refused_for_a_dead_node, RAFT_MUTATION_NONE, 15,
