@@ -267,8 +267,7 @@ static enum gac_verdict take_reserve(struct gac_client *c, struct instant now, s
     return GAC_TAKEN;
 }
 
-/* Without a server. The router's part begins with nothing: until it has let a request in, requests wait
- * for it, as they would for a server's answer. */
+/* Without a server. The router's part begins with no tokens: the first requests wait for them. */
 static enum gac_verdict take_alone(struct gac_client *c, struct instant now, struct lease *l,
                                    int64_t cost, struct duration *wait)
 {

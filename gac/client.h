@@ -12,9 +12,8 @@
  * A router that reaches no server uses its even part of the rate. A server that closed its link is
  * gone and vends nothing to other routers. A silent server may still vend: the router begins to use
  * its even part once that server must count the router as silent too. A router that has just started
- * tries to reach a server for a second, because it does not know how many routers there are. The even
- * part begins with no tokens. Until it has let a request in, a request waits for it if it has the tokens
- * within gac_wait_ms.
+ * tries to reach a server for a second, because it does not know how many routers there are. The
+ * even part begins with no tokens: the first requests wait for them, for gac_wait_ms at most.
  *
  * Under a policy with `share` (include/weir/policy.h) the router spends no tokens of servers. It asks
  * to hear what other routers want, and keeps its own part of the rate by that.

@@ -1,8 +1,8 @@
 /* fills.h - clients that fill the stores of a cluster, and make room as users do.
  *
  * Each client has a table, and puts items of one size. When a put is refused because a node's
- * storage is full, all clients delete half of their items, or now and then a table. Then each client
- * whose put was refused must put an item of the same size. So what a deletion frees can be used
+ * storage is full, all clients delete half of their items, or now and then a table. Then each
+ * client whose put was refused must put an item of the same size. So what a deletion frees can be used
  * again, without a restart:
  *   FILLS-1  While no fault strikes, a deletion is refused for want of space for FILLS_BOUND_S at
  *            most.

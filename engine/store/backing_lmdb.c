@@ -395,8 +395,8 @@ struct free_pages {
     size_t count;    /* of words */
 };
 
-/* So many records LMDB joins at least as it looks for a run of two pages or more: sixty for each page.
- * What later records have counts record by record. */
+/* Looking for a run of two pages or more, LMDB joins at least so many records: sixty for each page.
+ * Pages of later records count record by record. */
 enum {
     JOINED_RECORDS = 120
 };

@@ -134,7 +134,7 @@ static bool limits_end(struct call *c)
     return session_go_on(c);
 }
 
-/* A table that is being made has nothing yet, and one that is being deleted has nothing any more. */
+/* A table that is being made or deleted has no limits. */
 static bool session_table_is_there(const struct session *s)
 {
     return !s->absent && s->table->table.status != TABLE_CREATING &&
