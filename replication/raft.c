@@ -348,6 +348,10 @@ struct instant raft_deadline(const struct raft *r)
 void raft_compact(struct raft *r, uint64_t index)
 {
     must(index <= r->applied);
+    if (r->role == RAFT_LEADER) {
+        uint64_t held = raft_quorum(r, r->durable, raft_replicate_match_of);
+        index = index < held ? index : held; /* RAFT-8 */
+    }
     if (index <= r->log.base_index)
         return;
     raft_log_compact(&r->log, index);

@@ -14,6 +14,8 @@
  *   RAFT-5  A lease holder is the only one in real time, while clocks drift within liveness' bound.
  *   RAFT-6  A settled group is silent: no message, no deadline, until a proposal or a lost peer.
  *   RAFT-7  Bytes in flight are bounded per follower, uncommitted bytes per group.
+ *   RAFT-8  A leader keeps the entries that a quorum of its present voters lacks. Else a voter that
+ *           was just added needs a snapshot, and until it has that nothing is committed.
  * No clock, no I/O, no randomness but the seed, no global. Every call may put messages into the
  * outbox. Only raft_flush puts appends there; their entries lend until the next event of the same
  * group. raft_flush must follow every event before the turn ends.
@@ -302,7 +304,7 @@ struct instant raft_deadline(const struct raft *r);
 
 /* ---- compaction and snapshots ---- */
 
-/* Forgets entries up to `index` <= raft_applied. */
+/* Forgets entries up to `index` <= raft_applied; a leader only those that a quorum holds. */
 void raft_compact(struct raft *r, uint64_t index);
 
 /* A member that needs compacted entries and has no snapshot under way; 0: no such member. A

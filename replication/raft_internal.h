@@ -199,6 +199,7 @@ uint32_t raft_voters(const struct raft *r);
 /* The greatest value that a majority of voters has reached. */
 uint64_t raft_quorum(const struct raft *r, uint64_t own,
                      uint64_t (*value)(const struct raft_peer *p));
+uint64_t raft_replicate_match_of(const struct raft_peer *p); /* a value for raft_quorum */
 
 /* ---- raft_election.c ---- */
 

@@ -48,7 +48,7 @@ static bool is_caught_up(const struct raft *r, struct instant now, const struct 
     struct instant until;
     uint64_t got = liveness_got(r->shared->liveness, now, raft_member_node(p->id), &until);
     return p->flow != RAFT_SNAPSHOT && !p->no_state && p->heard && got != 0 && got == p->epoch &&
-           p->match + RAFT_CATCH_UP_ENTRIES >= raft_last(r);
+           p->match + RAFT_CATCH_UP_ENTRIES >= raft_last(r) && p->match + 1 >= raft_first(r);
 }
 
 static enum raft_outcome add_learner(struct raft_members *m, uint64_t id)

@@ -78,7 +78,7 @@ void raft_step_down(struct raft *r, struct instant now)
     raft_follow_term(r, now, r->term, 0);
 }
 
-static uint64_t match_of(const struct raft_peer *p)
+uint64_t raft_replicate_match_of(const struct raft_peer *p)
 {
     return p->match;
 }
@@ -102,7 +102,7 @@ void raft_advance_commit(struct raft *r)
     if (r->role != RAFT_LEADER)
         return;
     uint64_t own = MUTATED(RAFT_MUTATION_COUNT_UNPERSISTED) ? raft_last(r) : r->durable;
-    uint64_t index = raft_quorum(r, own, match_of);
+    uint64_t index = raft_quorum(r, own, raft_replicate_match_of);
     must(index <= raft_last(r));
     if (index <= r->commit)
         return;

@@ -270,7 +270,8 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
 {
     enum {
         TABLE_PARTITIONS = 4, /* the most that sim/table_churn.c gives a table */
-        DEMAND_PARTITIONS = 4
+        DEMAND_PARTITIONS = 4,
+        LIMITER_PEAK = 400 /* units: twice what its clients ever consumed in a second */
     };
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x6c696d6974730000));
     struct settings *c = config_edit_all(&plan->config);
@@ -313,8 +314,9 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
                                 (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
     if (plan->tallies > 0)
         promised += plan_tally_units(plan);
-    if (plan->limiters > 0) /* its table is on demand */
-        promised += DEMAND_PARTITIONS * units;
+    const int64_t start = DEMAND_PARTITIONS * units;
+    if (plan->limiters > 0) /* its table is on demand, and is promised its peaks for ever */
+        promised += start > LIMITER_PEAK ? start : LIMITER_PEAK;
     c->node_wcu = c->node_rcu = promised * percent / 100;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine/catalog/table.h"
 #include "engine/message/frames.h"
 #include "engine/message/redirect.h"
 #include "engine/message/request_traits.h"
@@ -88,6 +89,18 @@ static uint32_t call_next_node(const struct calls *calls, struct call *c)
         return c->node % calls->env->node_count + 1;
     uint32_t node = c->options.candidates[c->turn++ % count];
     return node != c->node ? node : c->options.candidates[c->turn++ % count];
+}
+
+_Static_assert((int)REPLICAS_MAX < (int)CALL_CANDIDATES_MAX, "and the replica on its way out");
+
+void calls_ask_leader(struct call_options *options, const struct partition_info *p)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < p->member_count; i++)
+        options->candidates[count++] = partition_node(p, i);
+    if (p->leaving != 0)
+        options->candidates[count++] = raft_member_node(p->leaving);
+    options->candidate_count = count;
 }
 
 void calls_begin(struct calls *calls, const struct call_options *options,

@@ -23,6 +23,7 @@
 #include "base/id_map.h"
 #include "engine/node/env.h"
 
+struct partition_info;
 struct request;
 
 enum {
@@ -79,6 +80,9 @@ struct call_answer {
 void calls_init(struct calls *calls, struct node_env *env);
 void calls_deinit(struct calls *calls);
 
+/* The candidates are the nodes that may lead the partition: its members, and the replica on its way
+ * out, which leads until the members have its state. */
+void calls_ask_leader(struct call_options *options, const struct partition_info *p);
 /* Asks. The request is copied, and gets an id. It may not lie in the scratch buffer. */
 void calls_begin(struct calls *calls, const struct call_options *options,
                  const struct request *request);

@@ -108,10 +108,8 @@ static void target_ask(struct feeds *feeds, const struct feed *f, const struct p
     struct call_options options = {.kind = CALL_INDEX_SESSION,
                                    .subject = f->partition,
                                    .token = t->partition,
-                                   .candidate_count = info->member_count,
                                    .patience = duration_ms(SESSION_MS)};
-    for (uint32_t i = 0; i < info->member_count; i++)
-        options.candidates[i] = partition_node(info, i);
+    calls_ask_leader(&options, info);
     struct request request = {
         .op = REQUEST_INDEX_SESSION, .partition = info->id, .epoch = info->epoch};
     *request_edit_session(&request) = (struct request_session){p->info.lo, p->info.hi};

@@ -61,12 +61,9 @@ static void build_ask(struct index_builder *builder, struct index_build *b,
     if (b->from.size == 0)
         buffer_set(&b->from, base->partitions[0].lo);
     const struct partition_info *p = table_partition_of(base, buffer_slice(&b->from));
-    struct call_options options = {.kind = CALL_INDEX_FILL,
-                                   .subject = b->table_id,
-                                   .candidate_count = p->member_count,
-                                   .patience = duration_ms(FILL_PATIENCE_MS)};
-    for (uint32_t i = 0; i < p->member_count; i++)
-        options.candidates[i] = partition_node(p, i);
+    struct call_options options = {
+        .kind = CALL_INDEX_FILL, .subject = b->table_id, .patience = duration_ms(FILL_PATIENCE_MS)};
+    calls_ask_leader(&options, p);
     struct request request = {.op = REQUEST_INDEX_FILL, .partition = p->id, .epoch = p->epoch};
     *request_edit_fill(&request) = (struct request_fill){buffer_slice(&b->from), b->table_id};
     b->asking = true;

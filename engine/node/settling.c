@@ -47,7 +47,6 @@ enum {
 };
 
 _Static_assert((int)REPLICAS_MAX <= (int)MEMBERS_SLOT, "a slot for each");
-_Static_assert((int)REPLICAS_MAX < (int)CALL_CANDIDATES_MAX, "and the replica on its way out");
 
 /* What the nodes were told about a partition, and which of its slots have acknowledged. */
 struct settled {
@@ -369,7 +368,7 @@ static enum request_op settling_op_of(const struct settling_table *s,
 }
 
 /* The nodes to ask. A replica's slot: its node. A slot of the group: first the node that answered
- * last, then the others, and the leaving replica's node, which may lead. */
+ * last, then the others. */
 static void settling_choose_nodes(const struct settling *settling, const struct settled *at,
                                   const struct partition_info *p, uint32_t slot,
                                   struct call_options *out)
@@ -380,10 +379,7 @@ static void settling_choose_nodes(const struct settling *settling, const struct 
             slot == LEAVING_SLOT ? raft_member_node(p->leaving) : partition_node(p, slot);
         return;
     }
-    for (uint32_t i = 0; i < p->member_count; i++)
-        out->candidates[out->candidate_count++] = partition_node(p, i);
-    if (p->leaving != 0)
-        out->candidates[out->candidate_count++] = raft_member_node(p->leaving);
+    calls_ask_leader(out, p);
     if (at->leader != 0 && peers_reach(settling->peers, at->leader))
         out->first = at->leader;
     for (uint32_t i = 0; i < out->candidate_count && out->first == 0; i++) {

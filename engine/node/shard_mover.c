@@ -197,12 +197,9 @@ static void move_ask(struct shard_mover *mover, struct shard_move *m, const stru
                      const struct salted_key *k)
 {
     const struct partition_info *p = table_partition_of(t, buffer_slice(&m->from));
-    struct call_options options = {.kind = CALL_SHARD_MOVER,
-                                   .subject = m->number,
-                                   .candidate_count = p->member_count,
-                                   .patience = duration_ms(PATIENCE_MS)};
-    for (uint32_t i = 0; i < p->member_count; i++)
-        options.candidates[i] = partition_node(p, i);
+    struct call_options options = {
+        .kind = CALL_SHARD_MOVER, .subject = m->number, .patience = duration_ms(PATIENCE_MS)};
+    calls_ask_leader(&options, p);
     m->asked = mover->moves.balance < PIECE_MAX ? (uint32_t)mover->moves.balance : PIECE_MAX;
     m->asking = true;
     token_bucket_debit(&mover->moves, m->asked);

@@ -229,9 +229,8 @@ static void move_put(struct shard_moves *moves, struct item_move *m)
     const struct partition_info *p = table_partition_of(map, target);
     /* An addition that comes late, when the move is done, would count again: it is sent anew only after
      * a refusal. A late put is refused, because there is an item. */
-    struct call_options options = {.candidate_count = p->member_count, .once = m->fold};
-    for (uint32_t i = 0; i < p->member_count; i++)
-        options.candidates[i] = partition_node(p, i);
+    struct call_options options = {.once = m->fold};
+    calls_ask_leader(&options, p);
     move_append_part(m, false, &part);
     struct request request = {
         .op = m->fold ? REQUEST_UPDATE : REQUEST_PUT,

@@ -26,9 +26,7 @@ static bool transactions_call(struct transactions *transactions, struct slice ke
     if (map == NULL)
         return false;
     const struct partition_info *p = table_partition_of(map, key);
-    options->candidate_count = p->member_count;
-    for (uint32_t i = 0; i < p->member_count; i++)
-        options->candidates[i] = partition_node(p, i);
+    calls_ask_leader(options, p);
     options->patience = duration_ms(PATIENCE_MS);
     request->partition = p->id;
     request->epoch = p->epoch;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "engine/catalog/table.h"
 #include "engine/message/message.h"
 #include "engine/node/node_effect.h"
 #include "tests/check.h"
@@ -312,5 +313,27 @@ TEST(a_call_to_the_catalog_may_ask_every_node)
     calls_end_all(&s.calls, CALL_REPORT);
     assert_int_equal(scene_sent(&s, &r), 3); /* what has left may still be sent */
     assert_slice_is(r.report.records, "report");
+    scene_close(&s);
+}
+
+/* The only replica moves: its new one does not know the leader, and the old one leads. */
+TEST(a_replica_on_its_way_out_may_lead)
+{
+    struct scene s;
+    struct request r;
+    const struct partition_info info = {.member_count = 1,
+                                        .members = {raft_member_id(1, 1, 0)},
+                                        .leaving = raft_member_id(3, 1, 0)};
+    struct call_options options = {.kind = CALL_TRANSACT_ASK, .patience = duration_ms(1000)};
+    const struct request request = {
+        .op = REQUEST_PARTITION_MEMBERS, .partition = 9, .group.info = slice_of("members")};
+    scene_open(&s);
+    calls_ask_leader(&options, &info);
+    calls_begin(&s.calls, &options, &request);
+    assert_int_equal(scene_sent(&s, &r), 1);
+    assert_false(scene_reply(&s, r.id, REPLY_NOT_LEADER, 0));
+    assert_false(scene_pass(&s, 10));
+    assert_int_equal(scene_sent(&s, &r), 3);
+    assert_true(scene_reply(&s, r.id, REPLY_OK, 0));
     scene_close(&s);
 }

@@ -242,6 +242,46 @@ TEST(a_learner_is_promoted_once_it_has_caught_up)
     done(w);
 }
 
+/* Node 1 alone, and a learner that lacks three entries which node 1 has committed. */
+static struct paper *make_learner_behind(void)
+{
+    struct paper *w = make(2, 1);
+    paper_pass(w, 100, true);
+    paper_host(w, 2);
+    assert_int_equal(paper_change(w, 1, RAFT_ADD_LEARNER, paper_member(w, 2)), RAFT_OK);
+    paper_pass(w, 100, true);
+    for (int i = 0; i < 3; i++)
+        paper_propose(w, 1, 20);
+    paper_sync(w, 1);
+    paper_drop_all(w, 1, 2);
+    assert_int_equal(raft_match(w->nodes[1].raft, paper_member(w, 2)) + 3,
+                     raft_applied(w->nodes[1].raft));
+    return w;
+}
+
+TEST(a_learner_whose_next_entry_is_gone_is_not_promoted)
+{
+    struct paper *w = make_learner_behind();
+    paper_checkpoint(w, 1, true);
+    assert_int_equal(paper_change(w, 1, RAFT_PROMOTE, paper_member(w, 2)), RAFT_BEHIND);
+    done(w);
+}
+
+TEST(what_a_quorum_lacks_stays_in_the_leaders_log)
+{
+    struct paper *w = make_learner_behind();
+    struct raft *leader = w->nodes[1].raft;
+    const uint64_t lacking = raft_match(leader, paper_member(w, 2)) + 1;
+    assert_int_equal(paper_change(w, 1, RAFT_PROMOTE, paper_member(w, 2)), RAFT_OK);
+    paper_checkpoint(w, 1, true);
+    assert_int_equal(raft_first(leader), lacking);
+    paper_pass(w, 100, true);
+    assert_int_equal(raft_match(leader, paper_member(w, 2)), raft_last(leader));
+    paper_checkpoint(w, 1, true);
+    assert_int_equal(raft_first(leader), raft_last(leader) + 1);
+    done(w);
+}
+
 /* A replica leaves node 4 and comes back, to an empty disk; then an acknowledgement of the one
  * before it arrives. What the leader believes it holds: were it the same member, all of it. */
 static uint64_t believed_of_a_replica_that_came_back(uint32_t arrival)

@@ -323,7 +323,7 @@ TEST(malformed_values_have_the_words_of_the_operation)
         const char *at = strstr(PLACES[place].members, "%s");
         snprintf(members, sizeof members, "%.*s%s%s", (int)(at - PLACES[place].members),
                  PLACES[place].members, FAULTS[value].value, at + 2);
-        snprintf(request, sizeof request, "{%s}", members);
+        assert_true(snprintf(request, sizeof request, "{%s}", members) < (int)sizeof request);
         snprintf(text, sizeof text, "%s%s%s%s", words == PREFIXED ? ONE : "",
                  PLACES[place].wrapped ? "ExpressionAttributeValues contains invalid value: " : "",
                  words == OLDER ? FAULTS[value].older : FAULTS[value].newer,

@@ -79,8 +79,8 @@ TEST(json_that_is_not_json_is_refused_and_the_parser_lives)
         assert_int_equal(parse(p, "{\"a\":[1,2.5,null]}", &root), STATUS_OK);
     }
     struct json_cursor members = json_members(&root);
-    struct slice name;
-    struct json_value list, value;
+    struct slice name = {0};
+    struct json_value list = {0}, value = {0};
     assert_true(json_next_member(&members, &name, &list));
     assert_slice_is(name, "a");
     assert_false(json_next_member(&members, &name, &value));
