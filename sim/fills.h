@@ -9,8 +9,8 @@
  *   FILLS-2  While no fault strikes, so is a put after half of the items were deleted, if they were
  *            a sixth of the store: what other clients leave behind may take some of it.
  * At last the tables are deleted, so that the other clients find space.
- * Not here: long keys. Those with a common beginning share a record (engine/store/long_key.h), and a
- * store does not reckon yet that a small change writes it anew: a checkpoint may never fit. */
+ * Not here: long keys. Those with a common beginning share a record (engine/store/long_key.h), which
+ * a small change writes anew: in a store of a few MiB there may be no space for that. */
 #pragma once
 
 #include "sim/http_client.h"

@@ -44,6 +44,7 @@ void env_begin_event(struct node_env *env, struct instant now)
         env->effect_capacity = 0;
     }
     arena_reset(&env->lent);
+    store_release(env->store);
     buffer_clear(&env->range_out);
 }
 

@@ -433,8 +433,8 @@ void groups_receive(struct groups *groups, uint32_t from, const struct raft_mess
         bytes += log_record_size(m->entries[i]->payload.size);
     bool takes = p != NULL && !p->closing && raft_member_node(m->from) == from &&
                  (bytes == 0 ? node_log_has_space(groups->log, 0)
-                             : proposals_leave_room(groups->proposals, bytes));
-    if (!takes || (bytes > 0 && groups->log->map_full))
+                             : proposals_may_follow(groups->proposals, bytes));
+    if (!takes)
         return;                      /* the sender sends the message again */
     must(groups->outbox.count == 0); /* GROUPS-1 */
     raft_receive(p->raft, groups->env->now, m);

@@ -168,11 +168,6 @@ int64_t write_grows_by(const struct write *w)
     return size - (w->old_size > 0 ? w->old_size : 0) + w->local.bytes;
 }
 
-size_t write_largest(const struct write *w)
-{
-    return w->item.size > w->stream.size ? w->item.size : w->stream.size;
-}
-
 enum status write_change_collection(struct requests *requests, const struct partition *p,
                                     const struct operation *o, struct write *w)
 {
@@ -349,8 +344,7 @@ static bool write_has_space(struct requests *requests, const struct partition *p
     const struct request *q = &o->request;
     const bool follows = q->write.session != 0 || q->write.moves;
     const bool larger = q->op == REQUEST_UPDATE || w->feed.size > 0 || w->stream.size > 0;
-    return (follows ||
-            proposals_may_grow(requests->proposals, o, write_grows_by(w), write_largest(w))) &&
+    return (follows || proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
            (!larger || write_has_room(requests, p, o, w->item, w));
 }
 

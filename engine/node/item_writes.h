@@ -61,8 +61,6 @@ bool write_indexes_keep_up(struct requests *requests, struct partition *p, struc
 /* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees
  * bytes. */
 int64_t write_grows_by(const struct write *w);
-/* Bytes of the largest value that the write stores. */
-size_t write_largest(const struct write *w);
 /* Whether the item collection has no room for what grows it by `grown` to `bytes`: then the
  * operation was refused. */
 bool write_collection_is_full(struct requests *requests, const struct operation *o, int64_t bytes,

@@ -168,6 +168,15 @@ static uint64_t proposals_space_cost(const struct proposals *proposals)
                       proposals->log->writer.unwritten_bytes);
 }
 
+/* What a write of the operation's item costs beside its bytes. */
+static size_t proposals_shared_cost(const struct proposals *proposals, const struct operation *o)
+{
+    const enum request_op op = o->request.op;
+    return op == REQUEST_PUT || op == REQUEST_UPDATE || op == REQUEST_DELETE
+               ? store_shared_cost(proposals->env->store, o->request.write.key)
+               : 0;
+}
+
 static enum space_verdict proposals_change_space(const struct proposals *proposals, size_t bytes)
 {
     return proposals->log->map_full ? SPACE_FULL
@@ -175,13 +184,11 @@ static enum space_verdict proposals_change_space(const struct proposals *proposa
                                                        proposals_space_cost(proposals), bytes);
 }
 
-static enum space_verdict proposals_growth_space(const struct proposals *proposals, size_t bytes,
-                                                 size_t largest)
+static enum space_verdict proposals_growth_space(const struct proposals *proposals, size_t bytes)
 {
-    return proposals->log->map_full
-               ? SPACE_FULL
-               : space_for_growth(store_space(proposals->env->store),
-                                  proposals_space_cost(proposals), bytes, largest);
+    return proposals->log->map_full ? SPACE_FULL
+                                    : space_for_growth(store_space(proposals->env->store),
+                                                       proposals_space_cost(proposals), bytes);
 }
 
 /* The log's space that growth leaves: deletions fill the log too, until a checkpoint frees it. */
@@ -226,15 +233,14 @@ static bool proposals_refuse_waiting(struct proposals *proposals, const struct o
     return false;
 }
 
-bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown,
-                        size_t largest)
+bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown)
 {
     if (grown <= 0 || operation_is_owed(o))
         return true;
     const size_t bytes = (size_t)grown;
     if (is_disk_full(space_error(proposals, bytes, proposals_log_reserve(proposals))))
         return proposals_refuse_full(proposals, o, true, LOG_FULL_TEXT);
-    switch (proposals_growth_space(proposals, bytes, largest)) {
+    switch (proposals_growth_space(proposals, bytes + proposals_shared_cost(proposals, o))) {
     case SPACE_THERE:
         break;
     case SPACE_WAITS:
@@ -245,9 +251,9 @@ bool proposals_may_grow(struct proposals *proposals, const struct operation *o, 
     return true;
 }
 
-bool proposals_leave_growth(struct proposals *proposals, size_t bytes, size_t largest)
+bool proposals_leave_space(struct proposals *proposals, size_t bytes)
 {
-    const bool leaves = proposals_growth_space(proposals, bytes, largest) == SPACE_THERE;
+    const bool leaves = proposals_change_space(proposals, bytes) == SPACE_THERE;
     proposals->log->space_refused |= !leaves;
     return leaves;
 }
@@ -267,7 +273,9 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
     const bool owed = operation_is_owed(o);
     const int error = space_error(proposals, payload, owed ? 0 : promised + proposals->owed_bytes);
     const enum space_verdict space =
-        owed ? SPACE_THERE : proposals_change_space(proposals, payload + promised);
+        owed ? SPACE_THERE
+             : proposals_change_space(proposals,
+                                      payload + promised + proposals_shared_cost(proposals, o));
     if (space != SPACE_FULL && error != 0 && !is_disk_full(error)) {
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u cannot make a segment of its log (%s); reads are served",
@@ -288,6 +296,13 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u has more writes in flight than it may hold", proposals->env->id);
     return !busy;
+}
+
+bool proposals_may_follow(struct proposals *proposals, size_t bytes)
+{
+    const bool waits = proposals_change_space(proposals, bytes) == SPACE_WAITS;
+    proposals->log->space_refused |= waits;
+    return !waits && !proposals->log->map_full && proposals_leave_room(proposals, bytes);
 }
 
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload)

@@ -79,23 +79,25 @@ static inline bool operation_is_owed(const struct operation *o)
  * its own.
  * PROPOSALS-1  While no segment of the log can be made, others leave the space of `owed_bytes`. */
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload);
-/* Whether the stored bytes may grow by so many, beside proposals_may_write. `largest`: bytes of the
- * largest value that is stored. If not, the operation was refused. What frees bytes is not refused:
- * it uses the reserve (engine/store/space.h).
+/* Whether the stored bytes may grow by so many, beside proposals_may_write. If not, the operation
+ * was refused. What frees bytes is not refused: it uses the reserve (engine/store/space.h).
  * PROPOSALS-2  What is owed, and what does not grow the stored bytes, is not refused for the
  *              reserve. */
-bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown,
-                        size_t largest);
+bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown);
 /* The bytes by which the data may still grow, before writes are refused for want of space. */
 uint64_t proposals_growth_left(const struct proposals *proposals);
-/* The same as proposals_may_grow for bytes that come without a request: those of snapshots. */
-bool proposals_leave_growth(struct proposals *proposals, size_t bytes, size_t largest);
+/* Whether there is space for bytes that come without a request: those of snapshots. They were
+ * acknowledged, so they may use the reserve. */
+bool proposals_leave_space(struct proposals *proposals, size_t bytes);
 /* The same as proposals_may_write for a record that promises another one, of `promised` bytes. */
 bool proposals_may_promise(struct proposals *proposals, const struct operation *o, size_t payload,
                            size_t promised);
 /* Whether the log has space for so many bytes beside what is owed (PROPOSALS-1). For entries that
  * come without a request: those of other leaders, and saved buckets. */
 bool proposals_leave_room(const struct proposals *proposals, size_t bytes);
+/* Whether entries of another leader may be logged. They must be taken some time. But what is taken
+ * while a checkpoint is short of space makes the next one larger: it would not fit. */
+bool proposals_may_follow(struct proposals *proposals, size_t bytes);
 /* The entry was proposed to the group. proposals_take takes it when it is committed. */
 struct inflight *proposals_add(struct proposals *proposals, struct partition *p,
                                const struct operation *o, enum log_kind kind, uint64_t index,

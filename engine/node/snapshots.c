@@ -489,24 +489,21 @@ static void snapshot_put_items(struct snapshots *snapshots, struct snapshot_in *
 }
 
 /* Whether the chunk's keys ascend, lie in the partition, and come after s->key. `to` is the last
- * key, `largest` the bytes of the largest value. */
+ * key. */
 static bool snapshot_chunk_is_valid(struct snapshots *snapshots, const struct partition *p,
                                     const struct snapshot_in *s, struct reader chunk,
-                                    uint32_t count, struct slice *to, size_t *largest)
+                                    uint32_t count, struct slice *to)
 {
     struct slice before = s->key.size > 0 ? buffer_slice(&s->key) : slice_make(NULL, 0);
     const struct key_ranges ranges =
         key_ranges_of(p->info.lo, p->info.hi, p->info.indexes, &snapshots->env->lent);
-    *largest = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct slice key = reader_sized(&chunk);
-        const struct slice value = reader_sized(&chunk);
+        reader_sized(&chunk);
         if (chunk.failed || key.size == 0 || key.size > STORAGE_KEY_SIZE_MAX ||
             !key_ranges_hold(&ranges, key) || (before.size > 0 && slice_compare(key, before) <= 0))
             return false;
         before = key;
-        if (value.size > *largest)
-            *largest = value.size;
     }
     *to = before;
     return chunk.left.size == 0;
@@ -576,12 +573,11 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
         return true;
     }
     struct slice to;
-    size_t largest;
     if (s->has_chunk)
         return true; /* the chunk is being put in place */
-    if (!snapshot_chunk_is_valid(snapshots, p, s, *r, count, &to, &largest))
+    if (!snapshot_chunk_is_valid(snapshots, p, s, *r, count, &to))
         return false;
-    if (!proposals_leave_growth(snapshots->groups->proposals, r->left.size, largest) ||
+    if (!proposals_leave_space(snapshots->groups->proposals, r->left.size) ||
         store_active_bytes(snapshots->env->store) >=
             2 * (size_t)config_storage(snapshots->env->config)->memtable_max_bytes)
         return true; /* no room now: the chunk comes again */

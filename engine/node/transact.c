@@ -32,8 +32,7 @@ struct whole {
     struct buffer set;
     struct buffer replies;
     size_t feed_bytes;
-    int64_t grown;  /* bytes that all parts add */
-    size_t largest; /* bytes of the largest value among them */
+    int64_t grown; /* bytes that all parts add */
 };
 
 /* ---- the request ---- */
@@ -156,11 +155,8 @@ static enum status whole_judge(struct requests *requests, struct partition *p, s
     w->cost_mcu += cost;
     if (code == REPLY_OK && q->op != REQUEST_CHECK)
         whole_add_collection(p, w, q->write.key, &effect);
-    if (q->op != REQUEST_CHECK) {
+    if (q->op != REQUEST_CHECK)
         w->grown += write_grows_by(&effect);
-        if (write_largest(&effect) > w->largest)
-            w->largest = write_largest(&effect);
-    }
     const size_t feed_bytes = write_feed_bytes(q, &effect);
     if (code == REPLY_OK && feed_bytes > 0 &&
         !write_indexes_keep_up(requests, p, o, w->feed_bytes + feed_bytes))
@@ -219,7 +215,7 @@ static void whole_propose(struct requests *requests, struct partition *p, struct
         return;
     }
     if (!proposals_may_write(requests->proposals, o, w->set.size) ||
-        !proposals_may_grow(requests->proposals, o, w->grown, w->largest) ||
+        !proposals_may_grow(requests->proposals, o, w->grown) ||
         !groups_may_propose(requests->groups, p, o, w->set.size))
         return;
     items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->least_mcu);

@@ -73,7 +73,7 @@ void prepare_propose(struct requests *requests, struct partition *p, const struc
     struct inflight *e =
         proposals_may_promise(requests->proposals, o, set->size, room.log_bytes + decision) &&
                 (q->op == REQUEST_CHECK || q->write.moves ||
-                 proposals_may_grow(requests->proposals, o, write_grows_by(w), write_largest(w))) &&
+                 proposals_may_grow(requests->proposals, o, write_grows_by(w))) &&
                 groups_may_propose(requests->groups, p, o, set->size)
             ? groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(set),
                              slice_make(NULL, 0))

@@ -4,7 +4,7 @@
  * wrapper that makes reads and writes fail (sim/medium.h).
  * Threads: the owner reads (get, seek, step), in a snapshot that `refresh` renews. One other thread
  * writes (`write`). Any thread may call `touch`.
- * Lifetimes: results of reads lend until `refresh`, `grow` or the cursor's next step. */
+ * Lifetimes: results of reads lend until `refresh`, `grow` or `release`. */
 #pragma once
 
 #include "base/disk_account.h"
@@ -66,6 +66,11 @@ struct backing_methods {
     enum status (*step)(struct backing *b, bool reverse, struct backing_change *out);
     /* From now on the owner's reads see the last write. */
     enum status (*refresh)(struct backing *b);
+    /* The bytes that a change of the key writes anew beside its own: of the record that it shares
+     * with others. */
+    uint64_t (*shared_bytes)(struct backing *b, struct slice key);
+    /* The owner needs no results of its reads any more. */
+    void (*release)(struct backing *b);
     /* STATUS_FULL: map or disk is full, and nothing was changed; try again after `refresh` and
      * `grow`, or when there is space. STATUS_IO: do not try again. If `erased_bytes` is less than the batch's
      * `erase_max_bytes`, the ranges are empty. */

@@ -1,7 +1,7 @@
 /* backing_lmdb.c - a store's backing in one LMDB environment.
  *
- * It has two databases: `items` (storage keys; long keys by long_key.h) and `meta` (the log
- * position). Every write is one synchronous transaction: after a power loss LMDB has the whole last
+ * It has three databases: `items` (storage keys; long keys by long_key.h), `parts` (of values that
+ * need more than a page, by lmdb_parts.h) and `meta` (the log position). Every write is one synchronous transaction: after a power loss LMDB has the whole last
  * transaction. The owner reads in a snapshot of its own, one other thread writes, any thread
  * touches. `lock` only keeps touches out while the map is moved. */
 #include <errno.h>
@@ -14,21 +14,34 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/file_mode.h"
 #include "base/limits.h"
 #include "base/probe.h"
 #include "engine/store/backing.h"
+#include "engine/store/lmdb_parts.h"
+#include "engine/store/lmdb_writer.h"
 #include "engine/store/long_key.h"
 #include "replication/raft_mutation.h"
 
 static const char meta_log_lsn[] = "log_lsn";
+
+enum {
+    FREES_A_PAGE = 100, /* parts that a page of LMDB's list names beside the other freed pages */
+    SWEEP_PAGES = 400,  /* a page of that list names them */
+    SWEEPS_MAX = 64,    /* after a write */
+};
 
 /* A read transaction and a position in it. */
 struct backing_snapshot {
     LIST_ENTRY(backing_snapshot) place;
     MDB_txn *txn;
     MDB_cursor *cursor;
+    MDB_cursor *parts;
     MDB_dbi items;
+    struct arena lent;      /* values that were put together */
+    struct parts_head last; /* the last one, and its value there; size 0: none */
+    struct slice last_value;
     struct slice bucket; /* the position is in this bucket, at bucket_entry; data NULL: no bucket */
     struct bucket_entry bucket_entry;
 };
@@ -37,6 +50,7 @@ struct lmdb {
     struct backing backing; /* first */
     MDB_env *env;
     MDB_dbi items;
+    MDB_dbi parts;
     MDB_dbi meta;
     uint64_t map_max_bytes;
     bool map_full;      /* the last write lacked map, not disk */
@@ -45,22 +59,12 @@ struct lmdb {
     struct backing_snapshot now; /* the owner reads it; refresh renews it */
     pthread_mutex_t snapshots_lock;
     LIST_HEAD(, backing_snapshot) snapshots; /* the open ones */
-    struct buffer scratch;                   /* the writer's: the bucket that is being rewritten */
+    struct lmdb_writer writer;
 };
 
 static struct lmdb *lmdb_of(struct backing *b)
 {
     return (struct lmdb *)b;
-}
-
-static MDB_val val_of(struct slice s)
-{
-    return (MDB_val){s.size, (void *)(uintptr_t)s.data};
-}
-
-static struct slice slice_of_val(MDB_val v)
-{
-    return slice_make(v.mv_data, v.mv_size);
 }
 
 static enum status lmdb_status_of(int error)
@@ -89,26 +93,48 @@ static enum status lmdb_status_of(int error)
 
 /* ---- reads ---- */
 
+static void snapshot_release(struct backing_snapshot *s)
+{
+    arena_reset(&s->lent);
+    s->last.size = 0;
+    s->bucket = slice_make(NULL, 0);
+}
+
+static void snapshot_end(struct backing_snapshot *s)
+{
+    mdb_cursor_close(s->cursor);
+    mdb_cursor_close(s->parts);
+    mdb_txn_abort(s->txn);
+    arena_deinit(&s->lent);
+}
+
 static enum status snapshot_begin(struct lmdb *l, struct backing_snapshot *s)
 {
     s->items = l->items;
-    enum status status = lmdb_status_of(mdb_txn_begin(l->env, NULL, MDB_RDONLY, &s->txn));
-    if (status != STATUS_OK)
-        return status;
-    status = lmdb_status_of(mdb_cursor_open(s->txn, l->items, &s->cursor));
-    if (status != STATUS_OK) {
+    int error = mdb_txn_begin(l->env, NULL, MDB_RDONLY, &s->txn);
+    if (error != 0)
+        return lmdb_status_of(error);
+    error = mdb_cursor_open(s->txn, l->items, &s->cursor);
+    if (error == 0) {
+        error = mdb_cursor_open(s->txn, l->parts, &s->parts);
+        if (error != 0)
+            mdb_cursor_close(s->cursor);
+    }
+    if (error != 0) {
         mdb_txn_abort(s->txn);
         s->txn = NULL;
     }
-    return status;
+    return lmdb_status_of(error);
 }
 
 static enum status snapshot_renew(struct backing_snapshot *s)
 {
-    s->bucket = slice_make(NULL, 0);
+    snapshot_release(s);
     int error = mdb_txn_renew(s->txn);
     if (error == 0)
         error = mdb_cursor_renew(s->txn, s->cursor);
+    if (error == 0)
+        error = mdb_cursor_renew(s->txn, s->parts);
     return lmdb_status_of(error);
 }
 
@@ -121,17 +147,42 @@ static enum status lmdb_refresh(struct backing *b)
     return snapshot_renew(&l->now);
 }
 
-static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot *s,
-                                     struct slice key, struct slice *value)
+static void lmdb_release(struct backing *b)
 {
-    (void)b;
+    struct backing_snapshot *s = &lmdb_of(b)->now;
+    if (s->lent.used_bytes > 0)
+        snapshot_release(s);
+}
+
+/* Puts the record's value together, if it is in parts. Many keys may ask for one bucket in turn. */
+static enum status snapshot_whole(struct backing_snapshot *s, struct slice *record)
+{
+    struct parts_head head;
+    if (!parts_head_of(*record, &head))
+        return STATUS_OK;
+    if (s->last.size == 0 || s->last.number != head.number) {
+        uint8_t *value = arena_alloc(&s->lent, head.size);
+        const int error = parts_read(s->parts, &head, value);
+        s->last.size = 0;
+        if (error != 0)
+            return lmdb_status_of(error);
+        s->last = head;
+        s->last_value = slice_make(value, head.size);
+    }
+    *record = s->last_value;
+    return STATUS_OK;
+}
+
+static enum status snapshot_get(struct backing_snapshot *s, struct slice key, struct slice *value)
+{
     MDB_val k = val_of(long_key_prefix(key)), v;
     int error = mdb_get(s->txn, s->items, &k, &v);
     if (error != 0)
         return lmdb_status_of(error);
     *value = slice_of_val(v);
-    if (key.size < LONG_KEY_PREFIX_SIZE)
-        return STATUS_OK;
+    const enum status status = snapshot_whole(s, value);
+    if (status != STATUS_OK || key.size < LONG_KEY_PREFIX_SIZE)
+        return status;
     struct bucket_entry e;
     if (!bucket_seek(*value, key, &e) || !slice_equal(e.key, key))
         return STATUS_NOT_FOUND;
@@ -139,22 +190,31 @@ static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot 
     return STATUS_OK;
 }
 
-/* Takes the record at the cursor. In a bucket: its first entry, in reverse its last. */
+/* Takes the record at the cursor. In a bucket: its first entry, in reverse its last. The value of
+ * another record is put together by snapshot_found. */
 static enum status lmdb_enter(struct backing_snapshot *s, MDB_val k, MDB_val v, bool reverse,
                               struct backing_change *out)
 {
     s->bucket = slice_make(NULL, 0);
-    if (!long_key_is_bucket(slice_of_val(k))) {
-        *out = (struct backing_change){slice_of_val(k), slice_of_val(v)};
+    *out = (struct backing_change){slice_of_val(k), slice_of_val(v)};
+    if (!long_key_is_bucket(out->key))
         return STATUS_OK;
-    }
-    s->bucket = slice_of_val(v);
+    const enum status status = snapshot_whole(s, &out->value);
+    if (status != STATUS_OK)
+        return status;
+    s->bucket = out->value;
     bool found = reverse ? bucket_seek_before(s->bucket, slice_make(NULL, 0), &s->bucket_entry)
                          : bucket_at(s->bucket, 0, &s->bucket_entry);
     if (!found)
         return STATUS_CORRUPT;
     *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
     return STATUS_OK;
+}
+
+static enum status snapshot_found(struct backing_snapshot *s, enum status status,
+                                  struct backing_change *out)
+{
+    return status != STATUS_OK || s->bucket.data != NULL ? status : snapshot_whole(s, &out->value);
 }
 
 static enum status lmdb_move(struct backing_snapshot *s, bool reverse, struct backing_change *out)
@@ -209,23 +269,37 @@ static enum status seek_backward(struct backing_snapshot *s, struct slice key,
         error = mdb_cursor_get(s->cursor, &k, &v, MDB_LAST);
         return error != 0 ? lmdb_status_of(error) : lmdb_enter(s, k, v, true, out);
     }
-    if (long_key_is_bucket(slice_of_val(k)) &&
-        bucket_seek_before(slice_of_val(v), key, &s->bucket_entry)) {
-        s->bucket = slice_of_val(v);
-        *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
-        return STATUS_OK;
-    }
-    return lmdb_move(s, true, out);
+    struct slice bucket = slice_of_val(v);
+    if (!long_key_is_bucket(slice_of_val(k)))
+        return lmdb_move(s, true, out);
+    const enum status status = snapshot_whole(s, &bucket);
+    if (status != STATUS_OK)
+        return status;
+    if (!bucket_seek_before(bucket, key, &s->bucket_entry))
+        return lmdb_move(s, true, out);
+    s->bucket = bucket;
+    *out = (struct backing_change){s->bucket_entry.key, s->bucket_entry.value};
+    return STATUS_OK;
 }
 
 static enum status lmdb_get(struct backing *b, struct slice key, struct slice *value)
 {
-    return lmdb_snapshot_get(b, &lmdb_of(b)->now, key, value);
+    return snapshot_get(&lmdb_of(b)->now, key, value);
+}
+
+static uint64_t lmdb_shared_bytes(struct backing *b, struct slice key)
+{
+    struct lmdb *l = lmdb_of(b);
+    MDB_val k = val_of(long_key_prefix(key)), v;
+    return long_key_is_bucket(long_key_prefix(key)) && mdb_get(l->now.txn, l->items, &k, &v) == 0
+               ? parts_value_size(slice_of_val(v))
+               : 0;
 }
 
 static enum status lmdb_step(struct backing *b, bool reverse, struct backing_change *out)
 {
-    return snapshot_step(&lmdb_of(b)->now, reverse, out);
+    struct backing_snapshot *s = &lmdb_of(b)->now;
+    return snapshot_found(s, snapshot_step(s, reverse, out), out);
 }
 
 static enum status lmdb_seek(struct backing *b, struct slice key, bool reverse,
@@ -233,18 +307,27 @@ static enum status lmdb_seek(struct backing *b, struct slice key, bool reverse,
 {
     struct backing_snapshot *s = &lmdb_of(b)->now;
     s->bucket = slice_make(NULL, 0);
-    return reverse ? seek_backward(s, key, out) : seek_forward(s, key, out);
+    const enum status status = reverse ? seek_backward(s, key, out) : seek_forward(s, key, out);
+    return snapshot_found(s, status, out);
+}
+
+static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot *s,
+                                     struct slice key, struct slice *value)
+{
+    (void)b;
+    snapshot_release(s);
+    return snapshot_get(s, key, value);
 }
 
 static enum status lmdb_snapshot_seek(struct backing *b, struct backing_snapshot *s,
                                       struct slice key, bool after, struct backing_change *out)
 {
     (void)b;
-    s->bucket = slice_make(NULL, 0);
+    snapshot_release(s);
     enum status status = seek_forward(s, key, out);
-    if (status != STATUS_OK || !after || !slice_equal(out->key, key))
-        return status;
-    return snapshot_step(s, false, out);
+    if (status == STATUS_OK && after && slice_equal(out->key, key))
+        status = snapshot_step(s, false, out);
+    return snapshot_found(s, status, out);
 }
 
 static enum status lmdb_snapshot_open(struct backing *b, struct backing_snapshot **out)
@@ -269,102 +352,16 @@ static void lmdb_snapshot_close(struct backing *b, struct backing_snapshot *s)
     pthread_mutex_lock(&l->snapshots_lock);
     LIST_REMOVE(s, place);
     pthread_mutex_unlock(&l->snapshots_lock);
-    mdb_cursor_close(s->cursor);
-    mdb_txn_abort(s->txn);
+    snapshot_end(s);
     free(s);
 }
 
 /* ---- the writer ---- */
 
-static int write_long(struct lmdb *l, MDB_cursor *cursor, const struct backing_change *c)
-{
-    MDB_val k = val_of(long_key_prefix(c->key)), v = {0, NULL};
-    int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_KEY);
-    if (error != 0 && error != MDB_NOTFOUND)
-        return error;
-    struct slice bucket = error == 0 ? slice_of_val(v) : slice_make(NULL, 0);
-    buffer_clear(&l->scratch);
-    bucket_change(bucket, c->key, c->value, &l->scratch);
-    if (l->scratch.size == 0)
-        return error == 0 ? mdb_cursor_del(cursor, 0) : 0;
-    k = val_of(long_key_prefix(c->key));
-    v = val_of(buffer_slice(&l->scratch));
-    return mdb_cursor_put(cursor, &k, &v, 0);
-}
-
-static int write_change(struct lmdb *l, MDB_cursor *cursor, const struct backing_change *c)
-{
-    if (c->key.size >= LONG_KEY_PREFIX_SIZE)
-        return write_long(l, cursor, c);
-    MDB_val k = val_of(c->key), v = val_of(c->value);
-    if (c->value.data != NULL)
-        return mdb_cursor_put(cursor, &k, &v, 0);
-    int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_KEY);
-    if (error == 0)
-        return mdb_cursor_del(cursor, 0);
-    return error == MDB_NOTFOUND ? 0 : error;
-}
-
-/* Erases the part of the record at the cursor that lies in the range. A bucket may reach beyond the
- * range: its entries outside the range stay. */
-static int lmdb_erase_record(struct lmdb *l, MDB_cursor *cursor, MDB_val k, MDB_val v,
-                             const struct backing_range *range, uint64_t *erased_bytes)
-{
-    if (!long_key_is_bucket(slice_of_val(k)) || MUTATED(RAFT_MUTATION_WHOLE_RECORDS)) {
-        *erased_bytes += erase_cost(k.mv_size, v.mv_size);
-        return mdb_cursor_del(cursor, 0);
-    }
-    buffer_clear(&l->scratch);
-    if (bucket_erase(slice_of_val(v), range->lo, range->hi, &l->scratch, erased_bytes) == 0)
-        return 0;
-    if (l->scratch.size == 0)
-        return mdb_cursor_del(cursor, 0);
-    uint8_t key[LONG_KEY_PREFIX_SIZE]; /* the put may move the page that `k` points to */
-    memcpy(key, k.mv_data, sizeof key);
-    k = val_of(slice_make(key, sizeof key));
-    v = val_of(buffer_slice(&l->scratch));
-    return mdb_cursor_put(cursor, &k, &v, 0);
-}
-
-static int erase_range(struct lmdb *l, MDB_cursor *cursor, const struct backing_range *range,
-                       uint64_t most, uint64_t *erased_bytes)
-{
-    MDB_val k = val_of(long_key_prefix(range->lo)), v;
-    int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
-    while (error == 0 && *erased_bytes < most) {
-        if (range->hi.size > 0 && slice_compare(slice_of_val(k), range->hi) >= 0)
-            return 0;
-        error = lmdb_erase_record(l, cursor, k, v, range, erased_bytes);
-        if (error != 0)
-            return error;
-        error = mdb_cursor_get(cursor, &k, &v, MDB_NEXT); /* after a deletion: the one after it */
-    }
-    return error == MDB_NOTFOUND ? 0 : error;
-}
-
-static int lmdb_erase(struct lmdb *l, MDB_cursor *cursor, const struct backing_batch *batch,
-                      uint64_t *erased_bytes)
-{
-    int error = 0;
-    *erased_bytes = 0;
-    for (size_t i = 0; i < batch->erase_count && error == 0; i++)
-        error = erase_range(l, cursor, &batch->erase[i], batch->erase_max_bytes, erased_bytes);
-    return error;
-}
-
 static int write_all(struct lmdb *l, MDB_txn *txn, const struct backing_batch *batch,
                      uint64_t *erased_bytes)
 {
-    MDB_cursor *cursor;
-    int error = mdb_cursor_open(txn, l->items, &cursor);
-    if (error != 0)
-        return error;
-    struct backing_change change;
-    while (error == 0 && batch->next(batch->context, &change))
-        error = write_change(l, cursor, &change);
-    if (error == 0)
-        error = lmdb_erase(l, cursor, batch, erased_bytes);
-    mdb_cursor_close(cursor);
+    const int error = lmdb_writer_write(&l->writer, txn, batch, erased_bytes);
     if (error != 0)
         return error;
     uint64_t lsn = batch->log_lsn;
@@ -389,62 +386,6 @@ static bool disk_is_full(const struct lmdb *l)
 
 /* ---- how much space is left ---- */
 
-/* A bit for each page of the file. */
-struct free_pages {
-    uint64_t *words; /* owns */
-    size_t count;    /* of words */
-};
-
-/* Looking for a run of two pages or more, LMDB joins at least so many records: sixty for each page.
- * Pages of later records count record by record. */
-enum {
-    JOINED_RECORDS = 120
-};
-
-/* A record of LMDB's free list: the number of pages, and the pages. */
-static void free_pages_add(struct free_pages *f, MDB_val v)
-{
-    const size_t *list = v.mv_data;
-    const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
-    for (size_t i = 1; i <= count && v.mv_size / sizeof list[0] > count; i++) {
-        if (list[i] / 64 < f->count)
-            f->words[list[i] / 64] |= UINT64_C(1) << (list[i] % 64);
-    }
-}
-
-/* Pages that lie side by side were often freed by several transactions. LMDB joins the records as
- * it looks for a run. */
-static void space_add_free(struct space *s, const struct free_pages *f, uint64_t page_bytes)
-{
-    uint64_t run = 0;
-    for (size_t i = 0; i < 64 * f->count; i++) {
-        const uint64_t word = f->words[i / 64];
-        if (i % 64 == 0 && run == 0 && word == 0) {
-            i += 63;
-        } else if ((word >> (i % 64)) & 1) {
-            run++;
-        } else if (run > 0) {
-            space_add_run(s, run * page_bytes / SPACE_PAGE);
-            run = 0;
-        }
-    }
-    if (run > 0)
-        space_add_run(s, run * page_bytes / SPACE_PAGE);
-}
-
-/* The pages of one record, which are in descending order. */
-static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes)
-{
-    const size_t *list = v.mv_data;
-    const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
-    for (size_t i = 1, run = 1; i <= count && v.mv_size / sizeof list[0] > count; i++, run++) {
-        if (i < count && list[i] == list[i + 1] + 1)
-            continue;
-        space_add_run(s, run * page_bytes / SPACE_PAGE);
-        run = 0;
-    }
-}
-
 /* The next write may use what transactions before this one have freed. LMDB keeps what the last one
  * has freed for a recovery, and for an open snapshot what was freed since. */
 static size_t usable_before(struct lmdb *l, size_t last)
@@ -468,27 +409,37 @@ static size_t freed_by(MDB_val k)
     return id;
 }
 
+/* The pages of a record of LMDB's free list: their number, and the pages in descending order. */
+static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes)
+{
+    const size_t *list = v.mv_data;
+    const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
+    if (MUTATED(RAFT_MUTATION_FORGET_FREED) || v.mv_size / sizeof list[0] <= count)
+        return;
+    s->free_bytes += count * page_bytes;
+    for (size_t i = 1, run = 1; i <= count; i++, run++) {
+        if (i < count && list[i] == list[i + 1] + 1)
+            continue;
+        if (run * page_bytes > s->run_bytes)
+            s->run_bytes = run * page_bytes;
+        run = 0;
+    }
+}
+
 static void space_count_free(struct lmdb *l, uint64_t page_bytes, size_t last)
 {
     static const MDB_dbi free_list = 0; /* LMDB's own database */
     MDB_txn *txn;
     MDB_cursor *cursor;
+    MDB_stat parts;
     if (mdb_txn_begin(l->env, NULL, MDB_RDONLY, &txn) != 0)
         return;
+    l->space.has_parts = mdb_stat(txn, l->parts, &parts) == 0 && parts.ms_entries > 0;
     if (mdb_cursor_open(txn, free_list, &cursor) == 0) {
         const size_t before = usable_before(l, last);
-        const size_t words = l->space.file_bytes / page_bytes / 64 + 1;
-        struct free_pages f = {.words = must_calloc(words, sizeof f.words[0]), .count = words};
-        size_t records = 0;
         MDB_val k, v;
-        while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0 && freed_by(k) < before) {
-            if (++records <= JOINED_RECORDS)
-                free_pages_add(&f, v);
-            else
-                space_add_record(&l->space, v, page_bytes);
-        }
-        space_add_free(&l->space, &f, page_bytes);
-        free(f.words);
+        while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0 && freed_by(k) < before)
+            space_add_record(&l->space, v, page_bytes);
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(txn);
@@ -510,27 +461,43 @@ static void lmdb_cut_file(struct lmdb *l)
         PROBE("pages of a failed write stay");
 }
 
-/* Writes next to nothing: what the last write has freed may be used from then on. While a snapshot
- * keeps what was freed, it would only take pages. */
+static int turn_over(struct lmdb *l, MDB_txn *txn)
+{
+    uint64_t lsn = 0;
+    MDB_val k = val_of(slice_of(meta_log_lsn)), v;
+    int error = mdb_get(txn, l->meta, &k, &v);
+    if (error != 0 || v.mv_size != sizeof lsn)
+        return error;
+    memcpy(&lsn, v.mv_data, sizeof lsn);
+    v.mv_data = &lsn;
+    if (l->writer.has_notes)
+        error = lmdb_writer_sweep(&l->writer, txn, SWEEP_PAGES);
+    return error != 0 ? error : mdb_put(txn, l->meta, &k, &v, 0);
+}
+
+/* Writes next to nothing: what the last write has freed may be used from then on. Parts that nobody
+ * needs go, too. While a snapshot keeps what was freed, it would only take pages. */
 static void lmdb_turn_over(struct lmdb *l)
 {
     MDB_txn *txn;
-    MDB_val k = val_of(slice_of(meta_log_lsn)), v;
     pthread_mutex_lock(&l->snapshots_lock);
     const bool kept = !LIST_EMPTY(&l->snapshots);
     pthread_mutex_unlock(&l->snapshots_lock);
-    if (kept || mdb_txn_begin(l->env, NULL, 0, &txn) != 0)
-        return;
-    uint64_t lsn;
-    if (mdb_get(txn, l->meta, &k, &v) == 0 && v.mv_size == sizeof lsn) {
-        memcpy(&lsn, v.mv_data, sizeof lsn);
-        v.mv_data = &lsn;
-        if (mdb_put(txn, l->meta, &k, &v, 0) == 0) {
-            mdb_txn_commit(txn);
+    bool noted = !kept;
+    for (int i = 0; i < SWEEPS_MAX && noted; i++) {
+        noted = l->writer.has_notes;
+        if (mdb_txn_begin(l->env, NULL, 0, &txn) != 0)
+            return;
+        int error = turn_over(l, txn);
+        if (error != 0)
+            mdb_txn_abort(txn);
+        else
+            error = mdb_txn_commit(txn);
+        if (error != 0) {
+            l->writer.has_notes = noted;
             return;
         }
     }
-    mdb_txn_abort(txn);
 }
 
 static void lmdb_measure_totals(struct lmdb *l, MDB_envinfo *env, uint64_t page_bytes)
@@ -553,7 +520,7 @@ static void lmdb_measure_space(struct lmdb *l)
     MDB_stat stat;
     must(mdb_env_stat(l->env, &stat) == 0);
     lmdb_measure_totals(l, &env, stat.ms_psize);
-    if (!space_is_scarce(&l->space))
+    if (!space_is_scarce(&l->space) && !l->writer.has_notes)
         return;
     lmdb_turn_over(l);
     lmdb_measure_totals(l, &env, stat.ms_psize);
@@ -565,6 +532,9 @@ static enum status lmdb_write_batch(struct backing *b, const struct backing_batc
 {
     struct lmdb *l = lmdb_of(b);
     MDB_txn *txn;
+    l->writer.frees_max = space_is_scarce(&l->space)
+                              ? space_run_bytes(&l->space) / SPACE_PAGE * FREES_A_PAGE
+                              : UINT64_MAX;
     int error = mdb_txn_begin(l->env, NULL, 0, &txn);
     if (error != 0)
         return lmdb_status_of(error);
@@ -618,26 +588,41 @@ static uint64_t touch_pages(MDB_val v)
     return sum;
 }
 
+static int touch_value(MDB_cursor *parts, MDB_val v)
+{
+    struct parts_head head;
+    touch_pages(v);
+    return parts_head_of(slice_of_val(v), &head) ? parts_read(parts, &head, NULL) : 0;
+}
+
+static void touch_from(struct lmdb *l, MDB_txn *txn, MDB_val k, bool reverse, uint64_t bytes)
+{
+    MDB_val v;
+    MDB_cursor *cursor, *parts;
+    if (mdb_cursor_open(txn, l->items, &cursor) != 0)
+        return;
+    if (mdb_cursor_open(txn, l->parts, &parts) == 0) {
+        int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+        if (error == MDB_NOTFOUND && reverse)
+            error = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
+        for (uint64_t seen = 0; error == 0; seen += parts_value_size(slice_of_val(v))) {
+            error = touch_value(parts, v);
+            if (seen >= bytes || error != 0)
+                break;
+            error = mdb_cursor_get(cursor, &k, &v, reverse ? MDB_PREV : MDB_NEXT);
+        }
+        mdb_cursor_close(parts);
+    }
+    mdb_cursor_close(cursor);
+}
+
 static void lmdb_touch(struct backing *b, struct slice key, bool reverse, uint64_t bytes)
 {
     struct lmdb *l = lmdb_of(b);
     MDB_txn *txn;
-    MDB_cursor *cursor;
     pthread_rwlock_rdlock(&l->lock);
     if (mdb_txn_begin(l->env, NULL, MDB_RDONLY, &txn) == 0) {
-        MDB_val k = val_of(long_key_prefix(key)), v;
-        if (mdb_cursor_open(txn, l->items, &cursor) == 0) {
-            int error = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
-            if (error == MDB_NOTFOUND && reverse)
-                error = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
-            for (uint64_t seen = 0; error == 0; seen += v.mv_size) {
-                touch_pages(v);
-                if (seen >= bytes)
-                    break;
-                error = mdb_cursor_get(cursor, &k, &v, reverse ? MDB_PREV : MDB_NEXT);
-            }
-            mdb_cursor_close(cursor);
-        }
+        touch_from(l, txn, val_of(long_key_prefix(key)), reverse, bytes);
         mdb_txn_abort(txn);
     }
     pthread_rwlock_unlock(&l->lock);
@@ -663,14 +648,12 @@ static struct backing_info lmdb_info(struct backing *b)
 static void close_lmdb(struct backing *b)
 {
     struct lmdb *l = lmdb_of(b);
-    if (l->now.cursor != NULL)
-        mdb_cursor_close(l->now.cursor);
     if (l->now.txn != NULL)
-        mdb_txn_abort(l->now.txn);
+        snapshot_end(&l->now);
     mdb_env_close(l->env);
     pthread_rwlock_destroy(&l->lock);
     pthread_mutex_destroy(&l->snapshots_lock);
-    buffer_deinit(&l->scratch);
+    lmdb_writer_deinit(&l->writer);
     free(l);
 }
 
@@ -682,11 +665,19 @@ static int open_databases(struct lmdb *l)
         return error;
     error = mdb_dbi_open(txn, "items", MDB_CREATE, &l->items);
     if (error == 0)
+        error = mdb_dbi_open(txn, "parts", MDB_CREATE, &l->parts);
+    if (error == 0)
         error = mdb_dbi_open(txn, "meta", MDB_CREATE, &l->meta);
     if (error != 0) {
         mdb_txn_abort(txn);
         return error;
     }
+    MDB_stat meta;
+    error = mdb_stat(txn, l->meta, &meta);
+    l->writer = (struct lmdb_writer){.items = l->items,
+                                     .parts = l->parts,
+                                     .meta = l->meta,
+                                     .has_notes = error == 0 && meta.ms_entries > 1};
     return mdb_txn_commit(txn);
 }
 
@@ -710,6 +701,8 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
         .step = lmdb_step,
         .refresh = lmdb_refresh,
         .write = lmdb_write_batch,
+        .shared_bytes = lmdb_shared_bytes,
+        .release = lmdb_release,
         .grow = lmdb_grow,
         .snapshot_open = lmdb_snapshot_open,
         .snapshot_close = lmdb_snapshot_close,
@@ -725,7 +718,7 @@ enum status backing_open_lmdb(const struct backing_options *options, struct back
     pthread_mutex_init(&l->snapshots_lock, NULL);
     int error = mdb_env_create(&l->env);
     must(error == 0);
-    must(mdb_env_set_maxdbs(l->env, 2) == 0);
+    must(mdb_env_set_maxdbs(l->env, 3) == 0);
     error = mdb_env_open(l->env, options->path, MDB_NOTLS | MDB_NORDAHEAD, FILE_MODE_PRIVATE);
     if (error == 0)
         error = set_map_size(l, options->map_initial_bytes < options->map_max_bytes

@@ -1,8 +1,6 @@
 /* space.c - how much a backing can still take. */
 #include "engine/store/space.h"
 
-#include "replication/raft_mutation.h"
-
 enum {
     RESERVE_PART = 10,     /* a tenth of the total is the reserve, */
     RESERVE_MIN = 2 << 20, /* and so much of a small total, up to a quarter: nodes of one disk */
@@ -11,6 +9,9 @@ enum {
     SCARCE_PART = 2,       /* free pages count once less than a half was never used */
     SOON_PART = 4,         /* a checkpoint begins when its cost is such a part of what is left */
     CHECKPOINT_PAGES = 16, /* for the pages above those that hold the records */
+    PARTS_PAGES = 3,       /* for a record whose value may have parts: its page, and theirs */
+    PARTS_PART = 32,       /* of the bytes, for what their pages hold besides */
+    LIST_PART = 400,       /* a page of the list of freed pages names more than so many */
 };
 
 void space_set_promise(struct space *s, uint64_t bytes)
@@ -22,37 +23,6 @@ void space_set_promise(struct space *s, uint64_t bytes)
 bool space_is_scarce(const struct space *s)
 {
     return s->total_bytes < s->file_bytes + s->total_bytes / SCARCE_PART;
-}
-
-void space_add_run(struct space *s, uint64_t pages)
-{
-    if (MUTATED(RAFT_MUTATION_FORGET_FREED))
-        return;
-    s->free_bytes += pages * SPACE_PAGE;
-    if (pages < SPACE_RUN_MAX) {
-        s->runs[pages]++;
-        return;
-    }
-    s->long_runs++;
-    s->long_pages += pages;
-}
-
-/* The free bytes that values of so many pages can use. */
-static uint64_t space_usable_bytes(const struct space *s, uint64_t pages)
-{
-    if (pages <= 1 || s->free_bytes == 0)
-        return s->free_bytes;
-    const uint64_t lost = s->long_runs * (pages - 1);
-    uint64_t usable = s->long_pages > lost ? s->long_pages - lost : 0;
-    for (uint64_t size = pages; size < SPACE_RUN_MAX; size++)
-        usable += s->runs[size] * (size / pages) * pages;
-    return usable * SPACE_PAGE;
-}
-
-static uint64_t space_pages_of(size_t bytes)
-{
-    const uint64_t pages = bytes / SPACE_PAGE + 1;
-    return bytes <= SPACE_PAGE / 2 ? 1 : pages < SPACE_RUN_MAX ? pages : SPACE_RUN_MAX - 1;
 }
 
 static uint64_t space_left(uint64_t limit, uint64_t used)
@@ -73,64 +43,77 @@ uint64_t space_growth_max_bytes(const struct space *s)
     return s->total_bytes - (part > least ? part : least);
 }
 
-/* The bytes that values of so many pages may still use. */
-static uint64_t space_growth_left(const struct space *s, uint64_t pages)
-{
-    const uint64_t usable = space_usable_bytes(s, pages);
-    return space_left(space_growth_max_bytes(s), space_left(s->file_bytes, usable));
-}
-
 uint64_t space_growth_left_bytes(const struct space *s)
 {
-    return space_growth_left(s, 1);
+    return space_left(space_growth_max_bytes(s), space_used_bytes(s));
 }
 
-uint64_t space_need(const struct space *s, uint64_t cost, size_t largest)
+uint64_t space_need(const struct space *s, uint64_t cost)
 {
-    return space_left(cost, space_usable_bytes(s, space_pages_of(largest)));
+    return space_left(cost, s->free_bytes);
 }
 
-/* The bytes that a checkpoint may use for values of so many pages. As much is left for the next
- * one, which cannot use what this one replaces. */
-static uint64_t space_change_left(const struct space *s, uint64_t pages)
+/* The bytes that a checkpoint may use. As much is left for the next one, which cannot use what this
+ * one replaces. */
+static uint64_t space_change_left(const struct space *s)
 {
-    const uint64_t usable = space_usable_bytes(s, pages);
-    return space_left(s->total_bytes, space_left(s->file_bytes, usable)) / 2;
+    return space_left(s->total_bytes, space_used_bytes(s)) / 2;
 }
 
 uint64_t space_cost(const struct space *s, size_t records, size_t bytes)
 {
-    const uint64_t pages = (uint64_t)records * SPACE_PAGE, all = space_used_bytes(s) + bytes;
-    return bytes + (pages < all ? pages : all);
+    const uint64_t pages = (uint64_t)records * SPACE_PAGE * (s->has_parts ? PARTS_PAGES : 1);
+    const uint64_t all = space_used_bytes(s) + bytes;
+    return bytes + bytes / PARTS_PART + (pages < all ? pages : all);
 }
 
-enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes,
-                                    size_t largest)
+uint64_t space_run_bytes(const struct space *s)
+{
+    const uint64_t never_used = space_left(s->total_bytes, s->file_bytes);
+    const uint64_t run = s->run_bytes > never_used ? s->run_bytes : never_used;
+    return run > SPACE_PAGE ? run : SPACE_PAGE;
+}
+
+/* What a checkpoint may cost, so that the list of the pages that it frees has a place. */
+static uint64_t space_listed_max(const struct space *s)
+{
+    return space_run_bytes(s) * LIST_PART;
+}
+
+/* A checkpoint is being written, and another one comes. */
+static bool space_is_listed(const struct space *s, uint64_t cost)
+{
+    return cost <= 2 * space_listed_max(s);
+}
+
+enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes)
 {
     if (s->total_bytes == 0)
         return SPACE_THERE;
-    const uint64_t left = space_growth_left(s, space_pages_of(largest));
+    const uint64_t left = space_growth_left_bytes(s);
     const uint64_t wanted = space_cost(s, 1, bytes);
     if (left < wanted + s->total_bytes / STEP_PART)
         return SPACE_FULL;
-    return cost + wanted <= left ? SPACE_THERE : SPACE_WAITS;
+    return cost + wanted <= left && space_is_listed(s, cost) ? SPACE_THERE : SPACE_WAITS;
 }
 
 enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes)
 {
     if (s->total_bytes == 0)
         return SPACE_THERE;
-    const uint64_t left = space_change_left(s, space_pages_of(bytes));
+    const uint64_t left = space_change_left(s);
     const uint64_t wanted = space_cost(s, CHECKPOINT_PAGES, bytes);
-    if (cost + wanted <= left)
+    if (cost + wanted <= left && space_is_listed(s, cost))
         return SPACE_THERE;
     return left < wanted && cost == 0 ? SPACE_FULL : SPACE_WAITS;
 }
 
 uint64_t space_checkpoint_cost(const struct space *s)
 {
-    const uint64_t growth = space_growth_left(s, 1), change = space_change_left(s, 1);
+    const uint64_t growth = space_growth_left_bytes(s), change = space_change_left(s);
     const uint64_t step = s->total_bytes / STEP_PART;
-    const uint64_t left = growth >= step ? growth : change;
-    return s->total_bytes == 0 ? UINT64_MAX : left / SOON_PART + 1;
+    const uint64_t left = growth >= step ? growth : change, listed = space_listed_max(s);
+    if (s->total_bytes == 0)
+        return UINT64_MAX;
+    return (left / SOON_PART < listed ? left / SOON_PART : listed) + 1;
 }

@@ -4,7 +4,9 @@
  * A tenth is the reserve; of a small total it is more. Writes that grow the data end before it. Deletions, updates that shrink,
  * checkpoints, the catalog and Raft use it: so a full node gets empty again by requests, without a
  * restart.
- * A large value needs pages that lie side by side. Free pages count for it only as far as they do.
+ * A free page is as good as any other: no value needs pages that lie side by side (lmdb_parts.h).
+ * Only the list of the pages that a checkpoint frees does, so checkpoints are small where free pages
+ * lie apart.
  * Stores of one process share a disk: the total moves while others use it (base/disk_account.h).
  * A checkpoint writes pages anew before it frees the old ones: its cost is reckoned, too. What one
  * checkpoint frees counts as used until the next one may use it.
@@ -20,8 +22,7 @@
 #include <stdint.h>
 
 enum {
-    SPACE_PAGE = 4096,
-    SPACE_RUN_MAX = 128, /* pages; the largest value needs fewer */
+    SPACE_PAGE = 4096
 };
 
 /* As it was after the last checkpoint, with the present total. All zero: not known, and everything
@@ -31,10 +32,9 @@ struct space {
     uint64_t map_bytes;   /* so large without a disk that bounds it */
     uint64_t file_bytes;  /* its size now, free pages included */
     uint64_t free_bytes; /* that the next checkpoint may use; 0: half of the total was never used */
+    uint64_t run_bytes;  /* of free pages that lie side by side: the most */
+    bool has_parts;      /* there are values of several pages */
     bool disk_bound;     /* the disk bounds the total, and not map_max_bytes */
-    uint32_t runs[SPACE_RUN_MAX]; /* of free pages that lie side by side, by their number */
-    uint64_t long_runs;           /* runs of SPACE_RUN_MAX pages and more */
-    uint64_t long_pages;          /* the pages in these runs */
 };
 
 enum space_verdict {
@@ -47,10 +47,10 @@ enum space_verdict {
 void space_set_promise(struct space *s, uint64_t bytes);
 /* Whether free pages matter, so that they must be counted. */
 bool space_is_scarce(const struct space *s);
-/* So many free pages lie side by side. */
-void space_add_run(struct space *s, uint64_t pages);
-/* What a cost takes beyond free pages. `largest`: the bytes of the largest value in it. */
-uint64_t space_need(const struct space *s, uint64_t cost, size_t largest);
+/* What a cost takes beyond free pages. */
+uint64_t space_need(const struct space *s, uint64_t cost);
+/* The most that a record may use of pages that lie side by side; at least a page. */
+uint64_t space_run_bytes(const struct space *s);
 /* Bytes that hold data. */
 uint64_t space_used_bytes(const struct space *s);
 /* The most that may be used before growth is refused. */
@@ -61,10 +61,9 @@ uint64_t space_growth_left_bytes(const struct space *s);
 /* What a checkpoint of so many records costs at most, while it is written: their bytes, and for each
  * a page that is written anew or stays half empty. */
 uint64_t space_cost(const struct space *s, size_t records, size_t bytes);
-/* Whether the data may grow by so many bytes. `largest`: the bytes of the largest value among them.
- * `cost`: of everything before them that no checkpoint has written. */
-enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes,
-                                    size_t largest);
+/* Whether the data may grow by so many bytes. `cost`: of everything before them that no checkpoint
+ * has written. */
+enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes);
 /* The same for what need not grow the data. */
 enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes);
 /* The cost from which on a checkpoint should be written: soon it would not fit. */

@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 
 #include "base/buffer.h"
+#include "engine/store/long_key.h"
 
 STAILQ_HEAD(erasures, erasure);
 
@@ -15,7 +16,15 @@ struct erasure {
 };
 
 enum {
-    ERASE_AT_ONCE = 64 /* the most ranges in one checkpoint */
+    ERASE_AT_ONCE = 64, /* the most ranges in one checkpoint */
+    SHARED_KNOWN = 8    /* a record that is not among the last ones may count twice */
+};
+
+/* What a memtable has changed of records that long keys share. */
+struct shared_records {
+    uint64_t bytes;
+    uint64_t hashes[SHARED_KNOWN]; /* of the last ones */
+    uint32_t count;
 };
 
 struct store {
@@ -29,8 +38,8 @@ struct store {
     uint32_t snapshots;       /* that are open */
     uint64_t promise;         /* of the disk, in `space` */
     uint64_t checkpoint_cost; /* of `space` */
-    size_t active_largest;    /* the bytes of the largest value of the active memtable, */
-    size_t frozen_largest;    /* and of the frozen one */
+    struct shared_records active_shared;
+    struct shared_records frozen_shared;
     uint64_t resident_max_bytes;
     uint64_t seed;
     struct erasures erasures; /* owns; the checkpoint works on the first ones */
@@ -69,9 +78,7 @@ static void store_set_need(struct store *s)
 {
     if (s->backing->disk == NULL)
         return;
-    const size_t largest =
-        s->active_largest > s->frozen_largest ? s->active_largest : s->frozen_largest;
-    disk_share_set_need(s->backing->disk, space_need(&s->space, store_space_cost(s), largest));
+    disk_share_set_need(s->backing->disk, space_need(&s->space, store_space_cost(s)));
 }
 
 struct store *store_create(struct backing *backing, uint64_t resident_max_bytes, uint64_t seed)
@@ -131,12 +138,45 @@ uint64_t store_log_lsn(const struct store *s)
     return s->log_lsn;
 }
 
+static bool shared_is_known(const struct shared_records *r, uint64_t hash)
+{
+    for (uint32_t i = 0; i < r->count && i < SHARED_KNOWN; i++) {
+        if (r->hashes[i] == hash)
+            return true;
+    }
+    return false;
+}
+
+/* What the frozen memtable adds to the record is not known: no more than all that it has of such
+ * keys, which `bytes` has. */
+uint64_t store_shared_cost(const struct store *s, struct slice key)
+{
+    if (key.size < LONG_KEY_PREFIX_SIZE ||
+        shared_is_known(&s->active_shared, store_hash(s, long_key_prefix(key))))
+        return 0;
+    return s->backing->methods->shared_bytes(s->backing, key) + s->frozen_shared.bytes;
+}
+
+static void store_note_shared(struct store *s, struct slice key, struct slice value)
+{
+    struct shared_records *r = &s->active_shared;
+    const uint64_t hash = store_hash(s, long_key_prefix(key));
+    r->bytes += store_shared_cost(s, key) + key.size + value.size;
+    if (!shared_is_known(r, hash))
+        r->hashes[r->count++ % SHARED_KNOWN] = hash;
+}
+
 void store_put(struct store *s, struct slice key, struct slice value)
 {
+    if (key.size >= LONG_KEY_PREFIX_SIZE)
+        store_note_shared(s, key, value);
     memtable_put(s->active, key, store_hash(s, key), value);
-    if (value.size > s->active_largest)
-        s->active_largest = value.size;
     store_set_need(s);
+}
+
+void store_release(struct store *s)
+{
+    s->backing->methods->release(s->backing);
 }
 
 bool store_needs_touch(const struct store *s)
@@ -309,8 +349,8 @@ void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
     s->frozen = s->active;
     s->frozen_lsn = lsn;
     s->active = memtable_create();
-    s->frozen_largest = s->active_largest;
-    s->active_largest = 0;
+    s->frozen_shared = s->active_shared;
+    s->active_shared = (struct shared_records){0};
     s->erasing_count = 0;
     s->erase_max_bytes = erase_max_bytes;
     const struct erasure *e;
@@ -368,7 +408,7 @@ void store_checkpoint_done(struct store *s, enum status status)
     }
     memtable_destroy(s->frozen);
     s->frozen = NULL;
-    s->frozen_largest = 0;
+    s->frozen_shared = (struct shared_records){0};
     must(info.log_lsn == s->frozen_lsn);
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;
@@ -400,11 +440,12 @@ uint64_t store_erased_bytes(const struct store *s)
     return s->erased_bytes;
 }
 
-static uint64_t memtable_cost(const struct store *s, const struct memtable *m)
+static uint64_t memtable_cost(const struct store *s, const struct memtable *m,
+                              const struct shared_records *shared)
 {
     return m == NULL || memtable_count(m) == 0
                ? 0
-               : space_cost(&s->space, memtable_count(m), memtable_bytes(m));
+               : space_cost(&s->space, memtable_count(m), memtable_bytes(m) + shared->bytes);
 }
 
 const struct space *store_space(struct store *s)
@@ -415,7 +456,8 @@ const struct space *store_space(struct store *s)
 
 uint64_t store_space_cost(const struct store *s)
 {
-    return memtable_cost(s, s->active) + memtable_cost(s, s->frozen);
+    return memtable_cost(s, s->active, &s->active_shared) +
+           memtable_cost(s, s->frozen, &s->frozen_shared);
 }
 
 bool store_wants_checkpoint(struct store *s)

@@ -37,8 +37,12 @@ void store_put(struct store *s, struct slice key, struct slice value);
 /* STATUS_OK, STATUS_NOT_FOUND, STATUS_IO, STATUS_CORRUPT (the backing is damaged), STATUS_PENDING.
  * STATUS_PENDING: the answer may be on a page that is not in memory. Then let another thread run
  * store_touch for the key, and ask again with `touched`. This happens only while the backing uses
- * more than `resident_max_bytes`. The value lends until the next store_put, store_checkpoint_done or store_grow. */
+ * more than `resident_max_bytes`. The value lends until the next store_put,
+ * store_release, store_checkpoint_done or store_grow. */
 enum status store_get(struct store *s, struct slice key, bool touched, struct slice *value);
+
+/* The caller needs no results of its reads any more: values that were put together are freed. */
+void store_release(struct store *s);
 
 /* Whether store_touch must run before each read of the backing. */
 bool store_needs_touch(const struct store *s);
@@ -94,6 +98,9 @@ uint64_t store_erased_bytes(const struct store *s);
 const struct space *store_space(struct store *s);
 /* What the checkpoints cost that are not written, the running one included (space_cost). */
 uint64_t store_space_cost(const struct store *s);
+/* What a change of the key adds to that cost beside the bytes and the record: a record that it shares
+ * with other long keys is written anew, once a checkpoint. */
+uint64_t store_shared_cost(const struct store *s, struct slice key);
 /* Whether a checkpoint should be written soon, lest it not fit. */
 bool store_wants_checkpoint(struct store *s);
 

@@ -9,7 +9,7 @@
 
 enum {
     /* Raised by every change of the format of items, rows or log records. */
-    DATA_FORMAT = 18,
+    DATA_FORMAT = 19,
     DATA_DIR_WAIT_MS = 5000
 };
 

@@ -116,7 +116,7 @@ static void checkpoint_all(struct shared_disk *d, struct shared_store *s)
 
 static bool may_grow(struct store *s, size_t size)
 {
-    return space_for_growth(store_space(s), store_space_cost(s), size, size) == SPACE_THERE;
+    return space_for_growth(store_space(s), store_space_cost(s), size) == SPACE_THERE;
 }
 
 static bool may_change(struct store *s, size_t size)

@@ -6,7 +6,6 @@
 enum {
     MIB = 1 << 20,
     ITEM = 1000,
-    LARGE = 25 * SPACE_PAGE - 100,
 };
 
 /* SPACE-1, SPACE-2 */
@@ -16,8 +15,8 @@ TEST(the_last_tenth_is_for_what_does_not_grow)
     const struct space below = {.total_bytes = 100 * MIB, .file_bytes = 80 * MIB};
     const struct space above = {.total_bytes = 100 * MIB, .file_bytes = 90 * MIB};
     const struct space at_its_end = {.total_bytes = 100 * MIB, .file_bytes = 100 * MIB};
-    assert_int_equal(space_for_growth(&below, 0, ITEM, ITEM), SPACE_THERE);
-    assert_int_equal(space_for_growth(&above, 0, ITEM, ITEM), SPACE_FULL);
+    assert_int_equal(space_for_growth(&below, 0, ITEM), SPACE_THERE);
+    assert_int_equal(space_for_growth(&above, 0, ITEM), SPACE_FULL);
     assert_int_equal(space_for_change(&above, 0, ITEM), SPACE_THERE);
     assert_int_equal(space_for_change(&at_its_end, 0, ITEM), SPACE_FULL);
     assert_int_equal(space_for_change(&at_its_end, ITEM, ITEM), SPACE_WAITS);
@@ -35,7 +34,7 @@ TEST(what_is_not_measured_refuses_nothing)
 {
     (void)state;
     const struct space unknown = {0};
-    assert_int_equal(space_for_growth(&unknown, UINT64_MAX / 2, ITEM, ITEM), SPACE_THERE);
+    assert_int_equal(space_for_growth(&unknown, UINT64_MAX / 2, ITEM), SPACE_THERE);
     assert_int_equal(space_for_change(&unknown, UINT64_MAX / 2, ITEM), SPACE_THERE);
     assert_true(space_checkpoint_cost(&unknown) == UINT64_MAX);
 }
@@ -45,37 +44,51 @@ TEST(what_no_checkpoint_has_written_takes_space)
 {
     (void)state;
     const struct space s = {.total_bytes = 100 * MIB, .file_bytes = 80 * MIB};
-    assert_int_equal(space_for_growth(&s, 9 * MIB, ITEM, ITEM), SPACE_THERE);
-    assert_int_equal(space_for_growth(&s, 10 * MIB, ITEM, ITEM), SPACE_WAITS);
+    assert_int_equal(space_for_growth(&s, 9 * MIB, ITEM), SPACE_THERE);
+    assert_int_equal(space_for_growth(&s, 10 * MIB, ITEM), SPACE_WAITS);
     assert_int_equal(space_for_change(&s, 10 * MIB, ITEM), SPACE_WAITS);
     assert_true(space_checkpoint_cost(&s) > 2 * MIB && space_checkpoint_cost(&s) < 3 * MIB);
-    assert_int_equal(space_cost(&s, 10, 100), 10 * SPACE_PAGE + 100);
-    assert_int_equal(space_cost(&s, 1 << 30, 100), 80 * MIB + 200); /* each page at most once */
+    assert_int_equal(space_cost(&s, 10, 320), 10 * SPACE_PAGE + 330);
+    assert_int_equal(space_cost(&s, 1 << 30, 320), 80 * MIB + 650); /* each page at most once */
 }
 
-TEST(free_pages_count_for_large_values_as_far_as_they_lie_together)
+TEST(free_pages_count_wherever_they_lie)
 {
-    struct space s = {.total_bytes = 100 * MIB, .file_bytes = 95 * MIB};
+    const struct space s = {.total_bytes = 100 * MIB,
+                            .file_bytes = 100 * MIB,
+                            .free_bytes = 30 * MIB,
+                            .run_bytes = SPACE_PAGE};
     (void)state;
     assert_true(space_is_scarce(&s));
-    for (int i = 0; i < 1000; i++)
-        space_add_run(&s, 24);
-    assert_int_equal(space_used_bytes(&s), 95 * MIB - 24000 * SPACE_PAGE);
-    assert_int_equal(space_for_growth(&s, 0, ITEM, ITEM), SPACE_THERE);
-    assert_int_equal(space_for_growth(&s, 0, LARGE, LARGE), SPACE_FULL);
-    assert_int_equal(space_for_growth(&s, 0, LARGE, ITEM), SPACE_THERE); /* many small values */
-    for (int i = 0; i < 1000; i++)
-        space_add_run(&s, 25);
-    assert_int_equal(space_for_growth(&s, 0, LARGE, LARGE), SPACE_THERE);
+    assert_int_equal(space_used_bytes(&s), 70 * MIB);
+    assert_int_equal(space_for_growth(&s, 0, 15 * MIB), SPACE_THERE);
+    assert_int_equal(space_for_growth(&s, 0, 25 * MIB), SPACE_FULL);
 }
 
-TEST(a_long_run_takes_many_large_values)
+/* LMDB needs pages that lie side by side for the list of what a checkpoint frees. */
+TEST(checkpoints_are_small_where_free_pages_lie_apart)
 {
-    struct space s = {.total_bytes = 100 * MIB, .file_bytes = 95 * MIB};
+    struct space s = {.total_bytes = 100 * MIB,
+                      .file_bytes = 100 * MIB,
+                      .free_bytes = 40 * MIB,
+                      .run_bytes = SPACE_PAGE};
     (void)state;
-    space_add_run(&s, 10 * MIB / SPACE_PAGE);
-    assert_int_equal(space_for_growth(&s, 0, LARGE, LARGE), SPACE_THERE);
-    assert_int_equal(space_for_growth(&s, 5 * MIB, LARGE, LARGE), SPACE_WAITS);
+    assert_true(space_checkpoint_cost(&s) <= 2 * MIB + 1);
+    assert_int_equal(space_for_change(&s, 4 * MIB, ITEM), SPACE_WAITS);
+    s.run_bytes = 4 * SPACE_PAGE;
+    assert_true(space_checkpoint_cost(&s) > 5 * MIB);
+    assert_int_equal(space_for_change(&s, 4 * MIB, ITEM), SPACE_THERE);
+    s.run_bytes = SPACE_PAGE;
+    s.file_bytes = 99 * MIB; /* behind it there is a run */
+    assert_true(space_checkpoint_cost(&s) > 5 * MIB);
+}
+
+/* A deletion changes the pages that name the parts, too. */
+TEST(a_record_costs_more_where_values_have_parts)
+{
+    const struct space s = {.total_bytes = 100 * MIB, .file_bytes = 80 * MIB, .has_parts = true};
+    (void)state;
+    assert_int_equal(space_cost(&s, 10, 0), 30 * SPACE_PAGE);
 }
 
 TEST(free_pages_are_counted_only_near_the_end)

@@ -8,6 +8,7 @@
 enum {
     KEYS = 160,
     KEY_SIZE_MAX = 560,
+    VALUE_SIZE_MAX = 9000, /* needs three pages */
     ABSENT = 0,
     STEPS = 3000,
     SEED = 7
@@ -53,9 +54,11 @@ static void make_keys(struct prng *p)
 }
 
 /* What key `i` holds at `version`: its size too depends on both. */
-static struct slice value_at(size_t i, uint32_t version, uint8_t bytes[1024])
+static struct slice value_at(size_t i, uint32_t version, uint8_t bytes[VALUE_SIZE_MAX])
 {
     size_t size = (i * 37 + version * 101) % 1000;
+    if (i % 4 == 0 && version % 2 == 0)
+        size *= VALUE_SIZE_MAX / 1000;
     memset(bytes, (int)(i + version), size);
     if (size >= 4)
         memcpy(bytes, &version, 4);
@@ -64,7 +67,7 @@ static struct slice value_at(size_t i, uint32_t version, uint8_t bytes[1024])
 
 static void assert_holds(size_t i, uint32_t version, struct slice value)
 {
-    uint8_t bytes[1024];
+    uint8_t bytes[VALUE_SIZE_MAX];
     assert_true(slice_equal(value_at(i, version, bytes), value));
 }
 
@@ -113,7 +116,7 @@ static void memtable_is_a_sorted_map_that_remembers_deletions(struct prng *p)
 {
     uint32_t model[KEYS] = {0};
     bool deleted[KEYS] = {0};
-    uint8_t bytes[1024];
+    uint8_t bytes[VALUE_SIZE_MAX];
     size_t known = 0;
     make_keys(p);
     struct memtable *m = memtable_create();
@@ -202,7 +205,7 @@ static bool is_erased(const struct world *w, size_t i)
 
 static void write_one(struct world *w, struct prng *p)
 {
-    uint8_t bytes[1024];
+    uint8_t bytes[VALUE_SIZE_MAX];
     size_t i = prng_below(p, KEYS);
     if (is_erased(w, i))
         return;
@@ -517,195 +520,3 @@ PROPERTY(a_memtable_is_a_sorted_map_that_remembers_deletions, 10,
 PROPERTY(a_store_reads_like_one_sorted_map_through_checkpoints_and_crashes, 10,
          the_store_reads_like_one_sorted_map_through_checkpoints_and_crashes)
 PROPERTY(a_bucket_of_long_keys_is_a_sorted_list, 10, a_bucket_is_a_sorted_list_under_any_changes)
-
-/* ---- a small map ---- */
-
-/* Writes what the memtable has. The reserve is enough for every checkpoint. */
-static void write_within_map(struct store *s, uint64_t lsn)
-{
-    enum status status;
-    store_freeze(s, lsn, 0);
-    while ((status = store_checkpoint_write(s)) == STATUS_FULL) {
-        store_checkpoint_done(s, STATUS_FULL);
-        assert_int_equal(store_grow(s), STATUS_OK); /* it has its last size later */
-    }
-    assert_int_equal(status, STATUS_OK);
-    store_checkpoint_done(s, STATUS_OK);
-}
-
-static bool may_grow(struct store *s, size_t bytes)
-{
-    return space_for_growth(store_space(s), store_space_cost(s), bytes, bytes) == SPACE_THERE;
-}
-
-/* Values of that size until there is no space for another one. Returns the next number. */
-static uint32_t fill_map(struct store *s, uint8_t table, size_t size, uint64_t *lsn)
-{
-    static const uint8_t bytes[100000] = {7};
-    uint8_t key[6];
-    uint32_t count = 0;
-    for (int tries = 0; tries < 2; tries++) {
-        for (; may_grow(s, size); tries = 0)
-            store_put(s, numbered(key, table, count++), slice_make(bytes, size));
-        write_within_map(s, ++*lsn);
-    }
-    return count;
-}
-
-/* SPACE-1, SPACE-2: in a map that is full, items are deleted, and others take their place. */
-TEST_WITH(a_full_map_is_emptied_by_deletions_and_filled_again, temporary_setup, temporary_teardown)
-{
-    static const size_t SIZES[] = {100, 1000, 3000, 20000, 100000};
-    uint8_t key[6];
-    uint64_t lsn = 0;
-    directory = *state;
-    map_max = 16 << 20;
-    struct store *s = open_store(UINT64_MAX);
-    for (uint8_t i = 0; i < sizeof SIZES / sizeof SIZES[0]; i++) {
-        const uint32_t count = fill_map(s, 1, SIZES[i], &lsn);
-        assert_true(count * SIZES[i] > 4 << 20);
-        assert_int_equal(space_for_growth(store_space(s), 0, SIZES[i], SIZES[i]), SPACE_FULL);
-        assert_true(space_used_bytes(store_space(s)) <= space_growth_max_bytes(store_space(s)));
-        for (uint32_t at = 0; at < count; at++) {
-            store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
-            if (space_for_change(store_space(s), store_space_cost(s), 100) != SPACE_THERE)
-                write_within_map(s, ++lsn);
-        }
-        write_within_map(s, ++lsn);
-        write_within_map(s, ++lsn);
-    }
-    store_destroy(s);
-    map_max = 1 << 24;
-}
-
-/* Small values that lie side by side go one by one, each by a checkpoint of its own: what they leave
- * takes a large value. */
-TEST_WITH(free_pages_count_together_whichever_checkpoints_have_freed_them, temporary_setup,
-          temporary_teardown)
-{
-    const size_t large = 100000;
-    uint8_t key[6];
-    uint64_t lsn = 0;
-    directory = *state;
-    map_max = 4 << 20;
-    struct store *s = open_store(UINT64_MAX);
-    const uint32_t count = fill_map(s, 1, 3000, &lsn);
-    assert_false(may_grow(s, large));
-    for (uint32_t at = 0; at < count / 2; at++) {
-        store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
-        write_within_map(s, ++lsn);
-    }
-    write_within_map(s, ++lsn);
-    assert_true(may_grow(s, large));
-    assert_true(fill_map(s, 2, large, &lsn) > 3);
-    store_destroy(s);
-    map_max = 1 << 24;
-}
-
-/* What the pages of a full map are used for, while snapshots come and go. */
-struct full_map {
-    struct store *store;
-    struct backing_snapshot *snapshot; /* NULL: none */
-    uint64_t lsn;
-    size_t size[400]; /* of the values; 0: there is none */
-};
-
-static void full_map_write(struct full_map *m)
-{
-    write_within_map(m->store, ++m->lsn);
-}
-
-static void full_map_step(struct full_map *m, struct prng *p)
-{
-    static const uint8_t bytes[100000] = {7};
-    static const size_t SIZES[] = {100, 3000, 20000, 100000};
-    uint8_t key[6];
-    const uint32_t at = (uint32_t)prng_below(p, COUNT_OF(m->size));
-    size_t size = prng_below(p, 5) == 0 ? 0 : SIZES[prng_below(p, COUNT_OF(SIZES))];
-    if (space_for_change(store_space(m->store), store_space_cost(m->store), size + 100) !=
-        SPACE_THERE)
-        size = 0;
-    if (size > m->size[at] && !may_grow(m->store, size))
-        size = 0;
-    if (space_for_change(store_space(m->store), store_space_cost(m->store), 100) == SPACE_THERE) {
-        m->size[at] = size;
-        store_put(m->store, numbered(key, 1, at), slice_make(size > 0 ? bytes : NULL, size));
-    }
-    if (store_wants_checkpoint(m->store) ||
-        (prng_below(p, 100) == 0 && store_space_cost(m->store) > 0))
-        full_map_write(m);
-    if (prng_below(p, 200) > 0)
-        return;
-    if (m->snapshot != NULL)
-        store_snapshot_close(m->store, m->snapshot);
-    m->snapshot = NULL;
-    if (prng_below(p, 2) == 0)
-        assert_int_equal(store_snapshot_open(m->store, &m->snapshot), STATUS_OK);
-}
-
-/* SPACE-2: what was allowed has space. */
-static void no_checkpoint_finds_a_full_map(struct prng *p)
-{
-    struct full_map m = {.store = open_store(UINT64_MAX)};
-    m.lsn = store_log_lsn(m.store);
-    uint32_t left = 0;
-    uint8_t key[6];
-    for (uint32_t i = 0; i < COUNT_OF(m.size); i++) /* of the run before */
-        store_put(m.store, numbered(key, 1, i), slice_make(NULL, 0));
-    full_map_write(&m);
-    for (int i = 0; i < 3000; i++)
-        full_map_step(&m, p);
-    if (m.snapshot != NULL)
-        store_snapshot_close(m.store, m.snapshot);
-    full_map_write(&m);
-    for (uint32_t i = 0; i < COUNT_OF(m.size); i++) {
-        struct slice value;
-        left += m.size[i] > 0;
-        assert_int_equal(store_get(m.store, numbered(key, 1, i), true, &value),
-                         m.size[i] > 0 ? STATUS_OK : STATUS_NOT_FOUND);
-    }
-    assert_true(left > 0);
-    store_destroy(m.store);
-}
-
-TEST_WITH(what_was_allowed_has_space_in_a_full_map, temporary_setup, temporary_teardown)
-{
-    directory = *state;
-    map_max = 16 << 20;
-    check_seeds(5, no_checkpoint_finds_a_full_map);
-    map_max = 1 << 24;
-}
-
-/* Half of a full map is deleted, and put again without a question, as a follower does. A snapshot
- * has what was deleted, too. */
-TEST_WITH(what_a_checkpoint_has_freed_is_used_by_the_next_one, temporary_setup, temporary_teardown)
-{
-    static const uint8_t bytes[100000] = {7};
-    uint8_t key[6];
-    uint64_t lsn = 0;
-    directory = *state;
-    map_max = 16 << 20;
-    struct store *s = open_store(UINT64_MAX);
-    const uint32_t count = fill_map(s, 1, sizeof bytes, &lsn);
-    for (int i = 0; i < 4; i++) {
-        struct backing_snapshot *snapshot = NULL;
-        if (i % 2 == 1)
-            assert_int_equal(store_snapshot_open(s, &snapshot), STATUS_OK);
-        for (uint32_t at = 0; at < count / 2; at++)
-            store_put(s, numbered(key, 1, at), slice_make(NULL, 0));
-        write_within_map(s, ++lsn);
-        for (uint32_t at = 0; at < count / 2; at++)
-            store_put(s, numbered(key, 1, at), slice_make(bytes, sizeof bytes));
-        store_freeze(s, ++lsn, 0);
-        for (int tries = 0; snapshot != NULL && tries < 2; tries++) {
-            assert_int_equal(store_checkpoint_write(s), STATUS_FULL);
-            store_checkpoint_done(s, STATUS_FULL);
-            if (tries == 0)
-                store_snapshot_close(s, snapshot);
-        }
-        assert_int_equal(store_checkpoint_write(s), STATUS_OK);
-        store_checkpoint_done(s, STATUS_OK);
-    }
-    store_destroy(s);
-    map_max = 1 << 24;
-}
