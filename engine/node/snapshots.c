@@ -90,6 +90,15 @@ void snapshots_start(struct snapshots *snapshots)
                       most * snapshot_busy_factor(snapshots), CHUNK_BYTES, snapshots->env->now);
 }
 
+/* Whether a snapshot keeps the pages that writes are refused for. Then it is sent as fast as it can
+ * be. Else it may never end: the checkpoints of this node use up the map, which ends all snapshots, and
+ * they begin again. */
+static bool snapshots_hurry(const struct snapshots *snapshots)
+{
+    struct store *store = snapshots->env->store;
+    return store_keeps_pages(store) && space_growth_left_bytes(store_space(store)) == 0;
+}
+
 /* Requests come first: a chunk costs more if the node has served requests since the last chunk. */
 static void snapshot_pay(struct snapshots *snapshots, int64_t bytes)
 {
@@ -97,6 +106,8 @@ static void snapshot_pay(struct snapshots *snapshots, int64_t bytes)
                          snapshots->throughput->consumed_mcu[ADMIT_WRITE];
     bool busy = served_mcu != snapshots->served_mcu;
     snapshots->served_mcu = served_mcu;
+    if (snapshots_hurry(snapshots))
+        return;
     token_bucket_debit(&snapshots->rate, busy ? bytes * snapshot_busy_factor(snapshots) : bytes);
 }
 
@@ -715,7 +726,7 @@ void snapshots_end_turn(struct snapshots *snapshots)
                      !snapshot_is_gone(snapshots, s->to) &&
                      raft_members_find(raft_members(p->raft), s->to) != NULL;
         bool due = !instant_before(snapshots->env->now, s->again_at) &&
-                   token_bucket_has(&snapshots->rate, CHUNK_BYTES);
+                   (snapshots_hurry(snapshots) || token_bucket_has(&snapshots->rate, CHUNK_BYTES));
         if (!valid || (due && !snapshot_send_next(snapshots, p, s)))
             snapshot_drop_out(snapshots, s, 0);
     }
@@ -726,8 +737,10 @@ struct instant snapshots_deadline(const struct snapshots *snapshots)
     struct instant t = INSTANT_NEVER;
     const struct snapshot_out *s;
     LIST_FOREACH (s, &snapshots->out, place) {
-        struct instant rate = instant_add(snapshots->rate.updated_at,
-                                          token_bucket_wait(&snapshots->rate, CHUNK_BYTES));
+        struct instant rate = snapshots_hurry(snapshots)
+                                  ? s->again_at
+                                  : instant_add(snapshots->rate.updated_at,
+                                                token_bucket_wait(&snapshots->rate, CHUNK_BYTES));
         t = instant_earlier(t, instant_before(s->again_at, rate) ? rate : s->again_at);
     }
     const struct snapshot_in *in;
