@@ -44,7 +44,8 @@ void env_begin_event(struct node_env *env, struct instant now)
         env->effect_capacity = 0;
     }
     arena_reset(&env->lent);
-    store_release(env->store);
+    if (env->store != NULL) /* tests of single components have none */
+        store_release(env->store);
     buffer_clear(&env->range_out);
 }
 

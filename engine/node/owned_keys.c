@@ -1,6 +1,7 @@
 /* owned_keys.c - the keys a partition owns, and the cursors that read them. */
 #include "engine/node/owned_keys.h"
 
+#include "base/must.h"
 #include "engine/node/feed_change.h"
 #include "engine/stream/stream.h"
 #include "engine/transaction/transaction.h"
@@ -79,6 +80,12 @@ void owned_seek(struct store *store, const struct key_ranges *ranges, struct own
     out->store = store;
     out->ranges = *ranges;
     owned_open_range(out);
+}
+
+void owned_seek_again(struct owned_cursor *c, struct slice key)
+{
+    must(c->ranges.count > 0);
+    store_seek(c->store, key, c->ranges.at[0].hi, false, &c->cursor);
 }
 
 enum status owned_next(struct owned_cursor *c, struct slice *key, struct slice *value)

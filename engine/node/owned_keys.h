@@ -45,6 +45,8 @@ struct owned_cursor {
 };
 
 void owned_seek(struct store *store, const struct key_ranges *ranges, struct owned_cursor *out);
+/* Reads the key again that was read last. */
+void owned_seek_again(struct owned_cursor *c, struct slice key);
 /* As store_next. */
 enum status owned_next(struct owned_cursor *c, struct slice *key, struct slice *value);
 

@@ -300,9 +300,12 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
 
 bool proposals_may_follow(struct proposals *proposals, size_t bytes)
 {
-    const bool waits = proposals_change_space(proposals, bytes) == SPACE_WAITS;
-    proposals->log->space_refused |= waits;
-    return !waits && !proposals->log->map_full && proposals_leave_room(proposals, bytes);
+    const enum space_verdict space = proposals_change_space(proposals, bytes);
+    const bool takes =
+        space == SPACE_THERE ||
+        (space == SPACE_FULL && space_for_last(store_space(proposals->env->store), bytes));
+    proposals->log->space_refused |= !takes;
+    return takes && !proposals->log->map_full && proposals_leave_room(proposals, bytes);
 }
 
 bool proposals_may_write(struct proposals *proposals, const struct operation *o, size_t payload)

@@ -91,8 +91,8 @@ void snapshots_start(struct snapshots *snapshots)
 }
 
 /* Whether a snapshot keeps the pages that writes are refused for. Then it is sent as fast as it can
- * be. Else it may never end: the checkpoints of this node use up the map, which ends all snapshots, and
- * they begin again. */
+ * be. Otherwise it may never end: the checkpoints of this node use up the map, which ends all
+ * snapshots, and they begin again. */
 static bool snapshots_hurry(const struct snapshots *snapshots)
 {
     struct store *store = snapshots->env->store;

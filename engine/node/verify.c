@@ -9,6 +9,10 @@
 #include "engine/node/owned_keys.h"
 #include "engine/stream/stream.h"
 
+enum {
+    LENT_BYTES = 1 << 20 /* what was read is released after so many */
+};
+
 /* The content of a replica, as read. */
 struct content {
     struct tally items;
@@ -141,10 +145,20 @@ static enum status verify_partition(struct node *n, const struct partition *p, s
         key_ranges_of(p->info.lo, p->info.hi, p->info.indexes, &n->env.lent);
     struct collection_tally collection = {0};
     struct owned_cursor c;
+    struct buffer from = {0};
     struct slice key, value;
     enum status status;
+    size_t lent = 0;
     owned_seek(n->env.store, &ranges, &c);
     while ((status = owned_next(&c, &key, &value)) == STATUS_OK) {
+        if (lent >= LENT_BYTES) { /* the whole replica is read in one event */
+            buffer_set(&from, key);
+            store_release(n->env.store);
+            owned_seek_again(&c, buffer_slice(&from));
+            lent = 0;
+            continue;
+        }
+        lent += value.size;
         if (key.data[0] != 0) { /* a row, which its item was compared with */
             if (!verify_other_row(p, t, key, value))
                 verify_damaged(n, key, out);
@@ -166,6 +180,7 @@ static enum status verify_partition(struct node *n, const struct partition *p, s
     }
     verify_leave_collection(&collection, t);
     buffer_deinit(&collection.key);
+    buffer_deinit(&from);
     return status == STATUS_NOT_FOUND ? STATUS_OK : status;
 }
 

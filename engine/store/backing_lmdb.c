@@ -1,9 +1,10 @@
 /* backing_lmdb.c - a store's backing in one LMDB environment.
  *
  * It has three databases: `items` (storage keys; long keys by long_key.h), `parts` (of values that
- * need more than a page, by lmdb_parts.h) and `meta` (the log position). Every write is one synchronous transaction: after a power loss LMDB has the whole last
- * transaction. The owner reads in a snapshot of its own, one other thread writes, any thread
- * touches. `lock` only keeps touches out while the map is moved. */
+ * need more than a page, by lmdb_parts.h) and `meta` (the log position, and notes of parts that must
+ * go, by lmdb_writer.h). Every write is one synchronous transaction: after a power loss LMDB has the
+ * whole last transaction. The owner reads in a snapshot of its own, one other thread writes, any
+ * thread touches. `lock` only keeps touches out while the map is moved. */
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
@@ -27,10 +28,14 @@
 static const char meta_log_lsn[] = "log_lsn";
 
 enum {
-    FREES_A_PAGE = 100, /* parts that a page of LMDB's list names beside the other freed pages */
-    SWEEP_PAGES = 400,  /* a page of that list names them */
-    SWEEPS_MAX = 64,    /* after a write */
+    FREES_A_PAGE = 100,  /* parts that a page of LMDB's list names beside SPACE_LISTED pages */
+    RECORDS_A_PAGE = 60, /* of the list, which LMDB reads at least */
+    SWEEP_PAGES = 400,   /* a page of that list names them */
+    SWEEPS_MAX = 64,     /* after a write */
 };
+
+_Static_assert(SPACE_LISTED + FREES_A_PAGE <= SPACE_PAGE / sizeof(size_t) - 3,
+               "a page of LMDB's list names them beside its head and their number");
 
 /* A read transaction and a position in it. */
 struct backing_snapshot {
@@ -40,6 +45,8 @@ struct backing_snapshot {
     MDB_cursor *parts;
     MDB_dbi items;
     struct arena lent;      /* values that were put together */
+    uint32_t lent_count;    /* of them */
+    bool lends_one;         /* the next value takes the place of the last one */
     struct parts_head last; /* the last one, and its value there; size 0: none */
     struct slice last_value;
     struct slice bucket; /* the position is in this bucket, at bucket_entry; data NULL: no bucket */
@@ -96,6 +103,7 @@ static enum status lmdb_status_of(int error)
 static void snapshot_release(struct backing_snapshot *s)
 {
     arena_reset(&s->lent);
+    s->lent_count = 0;
     s->last.size = 0;
     s->bucket = slice_make(NULL, 0);
 }
@@ -147,10 +155,11 @@ static enum status lmdb_refresh(struct backing *b)
     return snapshot_renew(&l->now);
 }
 
+/* The last value stays: the next event may read it again, or another key of the same bucket. */
 static void lmdb_release(struct backing *b)
 {
     struct backing_snapshot *s = &lmdb_of(b)->now;
-    if (s->lent.used_bytes > 0)
+    if (s->lent_count > 1)
         snapshot_release(s);
 }
 
@@ -161,8 +170,11 @@ static enum status snapshot_whole(struct backing_snapshot *s, struct slice *reco
     if (!parts_head_of(*record, &head))
         return STATUS_OK;
     if (s->last.size == 0 || s->last.number != head.number) {
+        if (s->lends_one)
+            snapshot_release(s);
         uint8_t *value = arena_alloc(&s->lent, head.size);
         const int error = parts_read(s->parts, &head, value);
+        s->lent_count++;
         s->last.size = 0;
         if (error != 0)
             return lmdb_status_of(error);
@@ -315,7 +327,6 @@ static enum status lmdb_snapshot_get(struct backing *b, struct backing_snapshot 
                                      struct slice key, struct slice *value)
 {
     (void)b;
-    snapshot_release(s);
     return snapshot_get(s, key, value);
 }
 
@@ -323,7 +334,7 @@ static enum status lmdb_snapshot_seek(struct backing *b, struct backing_snapshot
                                       struct slice key, bool after, struct backing_change *out)
 {
     (void)b;
-    snapshot_release(s);
+    s->bucket = slice_make(NULL, 0);
     enum status status = seek_forward(s, key, out);
     if (status == STATUS_OK && after && slice_equal(out->key, key))
         status = snapshot_step(s, false, out);
@@ -334,6 +345,7 @@ static enum status lmdb_snapshot_open(struct backing *b, struct backing_snapshot
 {
     struct lmdb *l = lmdb_of(b);
     struct backing_snapshot *s = must_calloc(1, sizeof *s);
+    s->lends_one = true;
     enum status status = snapshot_begin(l, s);
     if (status != STATUS_OK) {
         free(s);
@@ -409,19 +421,24 @@ static size_t freed_by(MDB_val k)
     return id;
 }
 
-/* The pages of a record of LMDB's free list: their number, and the pages in descending order. */
-static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes)
+/* The pages of a record of LMDB's free list: their number, and the pages in descending order. LMDB
+ * takes single pages from the first records, and looks for pages side by side in the next ones, for
+ * RECORDS_A_PAGE records a page. So a run counts as far as the records before it have the pages that
+ * a checkpoint takes before its list. */
+static void space_add_record(struct space *s, MDB_val v, uint64_t page_bytes, uint64_t record)
 {
     const size_t *list = v.mv_data;
     const size_t count = v.mv_size < sizeof list[0] ? 0 : list[0];
+    const uint64_t before = s->free_bytes / page_bytes / SPACE_LISTED;
     if (MUTATED(RAFT_MUTATION_FORGET_FREED) || v.mv_size / sizeof list[0] <= count)
         return;
     s->free_bytes += count * page_bytes;
     for (size_t i = 1, run = 1; i <= count; i++, run++) {
         if (i < count && list[i] == list[i + 1] + 1)
             continue;
-        if (run * page_bytes > s->run_bytes)
-            s->run_bytes = run * page_bytes;
+        const uint64_t pages = run < before ? run : before;
+        if (pages * page_bytes > s->run_bytes && record < RECORDS_A_PAGE * pages)
+            s->run_bytes = pages * page_bytes;
         run = 0;
     }
 }
@@ -437,9 +454,10 @@ static void space_count_free(struct lmdb *l, uint64_t page_bytes, size_t last)
     l->space.has_parts = mdb_stat(txn, l->parts, &parts) == 0 && parts.ms_entries > 0;
     if (mdb_cursor_open(txn, free_list, &cursor) == 0) {
         const size_t before = usable_before(l, last);
+        uint64_t record = 0;
         MDB_val k, v;
         while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0 && freed_by(k) < before)
-            space_add_record(&l->space, v, page_bytes);
+            space_add_record(&l->space, v, page_bytes, record++);
         mdb_cursor_close(cursor);
     }
     mdb_txn_abort(txn);

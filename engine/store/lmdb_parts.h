@@ -50,7 +50,8 @@ bool parts_are_needed(struct slice value, size_t page);
 
 /* All return 0 or an error of LMDB. `parts`: a cursor of their database. */
 
-/* Writes the value's parts in place of those that `old` has (size 0: none), and a head to `head`. */
+/* Writes the value's parts in place of those that `old` has (size 0: none), and their head to
+ * `head`. */
 int parts_write(MDB_cursor *parts, size_t page, const struct parts_head *old, struct slice value,
                 uint8_t head[PARTS_HEAD_SIZE]);
 /* The first `most` of the parts that are left. */

@@ -41,7 +41,8 @@ static int write_erase_parts(struct lmdb_writer *w, const struct parts_head *old
     return writer_may_free(w, old) ? parts_erase(w->at_part, old, UINT64_MAX) : write_note(w, old);
 }
 
-/* Divides the value. It has the number of the one that it replaces, if that one's parts can go now. */
+/* Divides the value. It gets the number of the value that it replaces if the parts of that one can
+ * go now. */
 static int write_parts(struct lmdb_writer *w, struct parts_head old, struct slice value,
                        uint8_t head[PARTS_HEAD_SIZE])
 {

@@ -11,7 +11,6 @@ enum {
     CHECKPOINT_PAGES = 16, /* for the pages above those that hold the records */
     PARTS_PAGES = 3,       /* for a record whose value may have parts: its page, and theirs */
     PARTS_PART = 32,       /* of the bytes, for what their pages hold besides */
-    LIST_PART = 400,       /* a page of the list of freed pages names more than so many */
 };
 
 void space_set_promise(struct space *s, uint64_t bytes)
@@ -74,16 +73,16 @@ uint64_t space_run_bytes(const struct space *s)
     return run > SPACE_PAGE ? run : SPACE_PAGE;
 }
 
-/* What a checkpoint may cost, so that the list of the pages that it frees has a place. */
+/* What checkpoints may cost, so that the list of the pages that one frees has a place. */
 static uint64_t space_listed_max(const struct space *s)
 {
-    return space_run_bytes(s) * LIST_PART;
+    return space_run_bytes(s) * SPACE_LISTED;
 }
 
-/* A checkpoint is being written, and another one comes. */
-static bool space_is_listed(const struct space *s, uint64_t cost)
+/* What is wanted alone has a place. */
+static bool space_is_listed(const struct space *s, uint64_t cost, uint64_t wanted)
 {
-    return cost <= 2 * space_listed_max(s);
+    return cost == 0 || cost + wanted <= space_listed_max(s);
 }
 
 enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes)
@@ -94,7 +93,7 @@ enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t
     const uint64_t wanted = space_cost(s, 1, bytes);
     if (left < wanted + s->total_bytes / STEP_PART)
         return SPACE_FULL;
-    return cost + wanted <= left && space_is_listed(s, cost) ? SPACE_THERE : SPACE_WAITS;
+    return cost + wanted <= left && space_is_listed(s, cost, wanted) ? SPACE_THERE : SPACE_WAITS;
 }
 
 enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes)
@@ -103,16 +102,22 @@ enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t
         return SPACE_THERE;
     const uint64_t left = space_change_left(s);
     const uint64_t wanted = space_cost(s, CHECKPOINT_PAGES, bytes);
-    if (cost + wanted <= left && space_is_listed(s, cost))
+    if (cost + wanted <= left && space_is_listed(s, cost, wanted))
         return SPACE_THERE;
     return left < wanted && cost == 0 ? SPACE_FULL : SPACE_WAITS;
+}
+
+bool space_for_last(const struct space *s, size_t bytes)
+{
+    return space_cost(s, CHECKPOINT_PAGES, bytes) <=
+           space_left(s->total_bytes, space_used_bytes(s));
 }
 
 uint64_t space_checkpoint_cost(const struct space *s)
 {
     const uint64_t growth = space_growth_left_bytes(s), change = space_change_left(s);
     const uint64_t step = s->total_bytes / STEP_PART;
-    const uint64_t left = growth >= step ? growth : change, listed = space_listed_max(s);
+    const uint64_t left = growth >= step ? growth : change, listed = space_listed_max(s) / 2;
     if (s->total_bytes == 0)
         return UINT64_MAX;
     return (left / SOON_PART < listed ? left / SOON_PART : listed) + 1;

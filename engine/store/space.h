@@ -1,9 +1,9 @@
 /* space.h - how much a backing can still take: pages that are used, pages that are free, and the
  * largest size that it may get on its disk and within its map.
  *
- * A tenth is the reserve; of a small total it is more. Writes that grow the data end before it. Deletions, updates that shrink,
- * checkpoints, the catalog and Raft use it: so a full node gets empty again by requests, without a
- * restart.
+ * A tenth is the reserve; of a small total it is more. Writes that grow the data end before it.
+ * Deletions, updates that shrink, checkpoints, the catalog and Raft use it: so a full node gets empty
+ * again by requests, without a restart.
  * A free page is as good as any other: no value needs pages that lie side by side (lmdb_parts.h).
  * Only the list of the pages that a checkpoint frees does, so checkpoints are small where free pages
  * lie apart.
@@ -22,7 +22,8 @@
 #include <stdint.h>
 
 enum {
-    SPACE_PAGE = 4096
+    SPACE_PAGE = 4096,
+    SPACE_LISTED = 400 /* pages that a checkpoint may free for each page of their list */
 };
 
 /* As it was after the last checkpoint, with the present total. All zero: not known, and everything
@@ -66,5 +67,7 @@ uint64_t space_cost(const struct space *s, size_t records, size_t bytes);
 enum space_verdict space_for_growth(const struct space *s, uint64_t cost, size_t bytes);
 /* The same for what need not grow the data. */
 enum space_verdict space_for_change(const struct space *s, uint64_t cost, size_t bytes);
+/* Whether a checkpoint of so many bytes alone fits, if no space is left for the next one. */
+bool space_for_last(const struct space *s, size_t bytes);
 /* The cost from which on a checkpoint should be written: soon it would not fit. */
 uint64_t space_checkpoint_cost(const struct space *s);

@@ -5,6 +5,7 @@
 #include <sys/queue.h>
 
 #include "base/buffer.h"
+#include "base/id_map.h"
 #include "engine/store/long_key.h"
 
 STAILQ_HEAD(erasures, erasure);
@@ -16,15 +17,13 @@ struct erasure {
 };
 
 enum {
-    ERASE_AT_ONCE = 64, /* the most ranges in one checkpoint */
-    SHARED_KNOWN = 8    /* a record that is not among the last ones may count twice */
+    ERASE_AT_ONCE = 64 /* the most ranges in one checkpoint */
 };
 
-/* What a memtable has changed of records that long keys share. */
+/* The records that long keys share, and that a memtable changes. */
 struct shared_records {
-    uint64_t bytes;
-    uint64_t hashes[SHARED_KNOWN]; /* of the last ones */
-    uint32_t count;
+    uint64_t bytes;       /* of them, as they are before */
+    struct id_map change; /* owns; by the hash of the record's key: the bytes that were put */
 };
 
 struct store {
@@ -112,6 +111,12 @@ static void erasures_destroy(struct erasures *all)
     }
 }
 
+static void shared_reset(struct shared_records *r)
+{
+    id_map_deinit(&r->change);
+    *r = (struct shared_records){0};
+}
+
 void store_destroy(struct store *s)
 {
     erasures_destroy(&s->erasures);
@@ -119,6 +124,8 @@ void store_destroy(struct store *s)
     buffer_deinit(&s->told);
     memtable_destroy(s->active);
     memtable_destroy(s->frozen);
+    shared_reset(&s->active_shared);
+    shared_reset(&s->frozen_shared);
     s->backing->methods->close(s->backing);
     free(s);
 }
@@ -138,32 +145,36 @@ uint64_t store_log_lsn(const struct store *s)
     return s->log_lsn;
 }
 
-static bool shared_is_known(const struct shared_records *r, uint64_t hash)
+static uint64_t shared_hash(const struct store *s, struct slice key)
 {
-    for (uint32_t i = 0; i < r->count && i < SHARED_KNOWN; i++) {
-        if (r->hashes[i] == hash)
-            return true;
-    }
-    return false;
+    const uint64_t hash = store_hash(s, long_key_prefix(key));
+    return hash != 0 ? hash : 1;
 }
 
-/* What the frozen memtable adds to the record is not known: no more than all that it has of such
- * keys, which `bytes` has. */
+static uint64_t shared_change(const struct shared_records *r, uint64_t hash)
+{
+    return (uintptr_t)id_map_find(&r->change, hash);
+}
+
 uint64_t store_shared_cost(const struct store *s, struct slice key)
 {
-    if (key.size < LONG_KEY_PREFIX_SIZE ||
-        shared_is_known(&s->active_shared, store_hash(s, long_key_prefix(key))))
+    if (key.size < LONG_KEY_PREFIX_SIZE || !space_is_scarce(&s->space))
         return 0;
-    return s->backing->methods->shared_bytes(s->backing, key) + s->frozen_shared.bytes;
+    const uint64_t hash = shared_hash(s, key);
+    return shared_change(&s->active_shared, hash) > 0
+               ? 0
+               : s->backing->methods->shared_bytes(s->backing, key) +
+                     shared_change(&s->frozen_shared, hash);
 }
 
 static void store_note_shared(struct store *s, struct slice key, struct slice value)
 {
     struct shared_records *r = &s->active_shared;
-    const uint64_t hash = store_hash(s, long_key_prefix(key));
-    r->bytes += store_shared_cost(s, key) + key.size + value.size;
-    if (!shared_is_known(r, hash))
-        r->hashes[r->count++ % SHARED_KNOWN] = hash;
+    const uint64_t hash = shared_hash(s, key), before = shared_change(r, hash);
+    r->bytes += store_shared_cost(s, key);
+    if (before > 0)
+        id_map_remove(&r->change, hash);
+    id_map_add(&r->change, hash, (void *)(uintptr_t)(before + key.size + value.size));
 }
 
 void store_put(struct store *s, struct slice key, struct slice value)
@@ -350,7 +361,7 @@ void store_freeze(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
     s->frozen_lsn = lsn;
     s->active = memtable_create();
     s->frozen_shared = s->active_shared;
-    s->active_shared = (struct shared_records){0};
+    s->active_shared = (struct shared_records){0}; /* the frozen one owns the map */
     s->erasing_count = 0;
     s->erase_max_bytes = erase_max_bytes;
     const struct erasure *e;
@@ -408,7 +419,7 @@ void store_checkpoint_done(struct store *s, enum status status)
     }
     memtable_destroy(s->frozen);
     s->frozen = NULL;
-    s->frozen_shared = (struct shared_records){0};
+    shared_reset(&s->frozen_shared);
     must(info.log_lsn == s->frozen_lsn);
     s->log_lsn = info.log_lsn;
     s->used_bytes = info.used_bytes;

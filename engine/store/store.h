@@ -98,8 +98,9 @@ uint64_t store_erased_bytes(const struct store *s);
 const struct space *store_space(struct store *s);
 /* What the checkpoints cost that are not written, the running one included (space_cost). */
 uint64_t store_space_cost(const struct store *s);
-/* What a change of the key adds to that cost beside the bytes and the record: a record that it shares
- * with other long keys is written anew, once a checkpoint. */
+/* What a change of the key adds to that cost beside the bytes and the record: a record that the key
+ * shares with other long keys is written anew, once a checkpoint. 0 while less than a half of the
+ * space was used. */
 uint64_t store_shared_cost(const struct store *s, struct slice key);
 /* Whether a checkpoint should be written soon, lest it not fit. */
 bool store_wants_checkpoint(struct store *s);

@@ -75,8 +75,10 @@ TEST(checkpoints_are_small_where_free_pages_lie_apart)
     (void)state;
     assert_true(space_checkpoint_cost(&s) <= 2 * MIB + 1);
     assert_int_equal(space_for_change(&s, 4 * MIB, ITEM), SPACE_WAITS);
+    assert_int_equal(space_for_change(&s, ITEM, 2 * MIB), SPACE_WAITS);
+    assert_int_equal(space_for_change(&s, 0, 2 * MIB), SPACE_THERE);
     s.run_bytes = 4 * SPACE_PAGE;
-    assert_true(space_checkpoint_cost(&s) > 5 * MIB);
+    assert_true(space_checkpoint_cost(&s) > 3 * MIB);
     assert_int_equal(space_for_change(&s, 4 * MIB, ITEM), SPACE_THERE);
     s.run_bytes = SPACE_PAGE;
     s.file_bytes = 99 * MIB; /* behind it there is a run */

@@ -4,10 +4,13 @@
 
 #include <errno.h>
 
+#include "base/settings/storage.h"
 #include "tests/support/group_scene.h"
 
 enum {
     KEPT_BYTES = 100000,
+    CHECKPOINT_MS = 11000,
+    LARGE_BYTES = 300000,
     HAND_BACK_MS = 10000, /* a group is with the node that should lead it again */
     AS_OF = 1000000       /* newer than all that the catalog says by itself */
 };
@@ -22,6 +25,7 @@ static void scene_open(struct scene *s)
     struct config config;
     *s = (struct scene){0};
     group_configure(&config);
+    config_edit_storage(&config)->map_max_bytes = 4 * MIB;
     group_open(&s->g, &config);
 }
 
@@ -142,12 +146,10 @@ TEST(members_are_as_wanted_once_their_change_is_committed)
     scene_close(&s);
 }
 
-/* PROPOSALS-1: what other leaders send fills the log too, and so do the node's own buckets. */
-TEST(followers_and_buckets_leave_the_room_of_locks_on_a_full_disk)
+/* Whether the late node takes an entry of the leader. */
+static bool scene_takes_entry(struct scene *s)
 {
-    struct scene s;
-    scene_open(&s);
-    struct group_scene *g = &s.g;
+    struct group_scene *g = &s->g;
     struct node *n = frame_world_node(g->w, g->late);
     const struct raft *raft = group_replica(g, g->late)->raft;
     const uint64_t last = raft_last(raft), term = raft_term_at(raft, last);
@@ -163,15 +165,70 @@ TEST(followers_and_buckets_leave_the_room_of_locks_on_a_full_disk)
                                    .commit = raft_commit(raft),
                                    .entry_count = 1,
                                    .entries = entries};
+    groups_receive(&n->groups, g->leader, &m);
+    return raft_last(raft) == last + 1;
+}
+
+/* PROPOSALS-1: what other leaders send fills the log too, and so do the node's own buckets. */
+TEST(followers_and_buckets_leave_the_room_of_locks_on_a_full_disk)
+{
+    struct scene s;
+    scene_open(&s);
+    struct group_scene *g = &s.g;
+    struct node *n = frame_world_node(g->w, g->late);
     env_begin_event(&n->env, frame_world_clock(g->w, g->late));
     n->proposals.owed_bytes += KEPT_BYTES;
     node_log_space(n, node_log_end(n) + KEPT_BYTES, ENOSPC);
     assert_false(proposals_leave_room(&n->proposals, 1));
-    groups_receive(&n->groups, g->leader, &m);
-    assert_int_equal(raft_last(raft), last);
+    assert_false(scene_takes_entry(&s));
     n->proposals.owed_bytes -= KEPT_BYTES;
     assert_true(proposals_leave_room(&n->proposals, 1));
-    groups_receive(&n->groups, g->leader, &m);
-    assert_int_equal(raft_last(raft), last + 1);
+    assert_true(scene_takes_entry(&s));
+    scene_close(&s);
+}
+
+/* What comes while a checkpoint is short of space makes the next one larger: it would not fit. */
+TEST(a_follower_takes_entries_when_its_next_checkpoint_has_space_for_them)
+{
+    static const uint8_t bytes[10000] = {7};
+    struct scene s;
+    uint8_t key[] = {0xff, 0};
+    scene_open(&s);
+    struct node *n = frame_world_node(s.g.w, s.g.late);
+    env_begin_event(&n->env, frame_world_clock(s.g.w, s.g.late));
+    for (; proposals_may_follow(&n->proposals, 1); key[1]++) {
+        assert_true(key[1] < 250);
+        store_put(n->env.store, slice_make(key, sizeof key), slice_make(bytes, sizeof bytes));
+    }
+    assert_true(proposals_leave_room(&n->proposals, 1)); /* in the log */
+    assert_false(scene_takes_entry(&s));
+    assert_true(n->log.space_refused); /* so that a checkpoint is made */
+    frame_world_pass(s.g.w, CHECKPOINT_MS);
+    env_begin_event(&n->env, frame_world_clock(s.g.w, s.g.late));
+    assert_true(scene_takes_entry(&s));
+    scene_close(&s);
+}
+
+/* A large entry would never fit, and keep out the deletions of other groups. */
+TEST(a_full_follower_takes_small_entries_alone)
+{
+    static const uint8_t bytes[3000] = {7};
+    struct scene s;
+    uint8_t key[] = {0xff, 0, 0};
+    scene_open(&s);
+    struct node *n = frame_world_node(s.g.w, s.g.late);
+    const struct space *space = store_space(n->env.store);
+    while (space_for_change(space, 0, 1) == SPACE_THERE) {
+        env_begin_event(&n->env, frame_world_clock(s.g.w, s.g.late));
+        for (int i = 0; i < 6; i++) {
+            key[1] = (uint8_t)(key[1] + (++key[2] == 0));
+            store_put(n->env.store, slice_make(key, sizeof key), slice_make(bytes, sizeof bytes));
+        }
+        frame_world_pass(s.g.w, CHECKPOINT_MS);
+    }
+    env_begin_event(&n->env, frame_world_clock(s.g.w, s.g.late));
+    assert_int_equal(space_for_change(space, 0, LARGE_BYTES), SPACE_FULL);
+    assert_false(proposals_may_follow(&n->proposals, LARGE_BYTES));
+    assert_true(proposals_may_follow(&n->proposals, 1));
     scene_close(&s);
 }
