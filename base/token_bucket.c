@@ -9,6 +9,7 @@ static inline __attribute__((always_inline)) void token_bucket_check(const struc
     must(b->balance >= -b->debt_max);                 /* BUCKET-2 */
     must((uint64_t)b->fraction < (uint64_t)NS_PER_S); /* BUCKET-3 */
     must((b->capacity | b->rate | b->debt_max) >= 0);
+    must((uint64_t)b->enough - 1 < (uint64_t)b->capacity || b->capacity == 0); /* BUCKET-5 */
 }
 
 void token_bucket_init(struct token_bucket *b, int64_t capacity, int64_t rate, int64_t debt_max,
@@ -16,6 +17,7 @@ void token_bucket_init(struct token_bucket *b, int64_t capacity, int64_t rate, i
 {
     *b = (struct token_bucket){.balance = balance,
                                .capacity = capacity,
+                               .enough = capacity,
                                .debt_max = debt_max,
                                .rate = rate,
                                .updated_at = now};
@@ -67,7 +69,7 @@ static int64_t balance_needed(const struct token_bucket *b, int64_t cost)
 {
     if (b->capacity == 0 && cost > 0)
         return INT64_MAX;
-    return cost < b->capacity ? cost : b->capacity;
+    return cost < b->enough ? cost : b->enough;
 }
 
 bool token_bucket_has(const struct token_bucket *b, int64_t cost)
@@ -82,6 +84,7 @@ void token_bucket_debit(struct token_bucket *b, int64_t cost)
     token_bucket_check(b);
     int64_t room = b->balance + b->debt_max;
     b->balance -= cost < room ? cost : room;
+    b->enough = cost > 0 ? b->capacity : b->enough;
     token_bucket_check(b);
 }
 
@@ -110,10 +113,19 @@ struct duration token_bucket_wait(const struct token_bucket *b, int64_t cost)
 
 void token_bucket_set_rate(struct token_bucket *b, int64_t capacity, int64_t rate, int64_t debt_max)
 {
-    b->capacity = capacity;
+    b->capacity = b->enough = capacity;
     b->rate = rate;
     if (b->balance > capacity)
         b->balance = capacity;
     b->debt_max = -b->balance > debt_max ? -b->balance : debt_max;
     token_bucket_check(b);
+}
+
+void token_bucket_change_rate(struct token_bucket *b, int64_t capacity, int64_t rate,
+                              int64_t debt_max)
+{
+    const int64_t enough = b->enough;
+    token_bucket_set_rate(b, capacity, rate, debt_max);
+    if (enough > 0 && enough < capacity)
+        b->enough = enough;
 }

@@ -336,7 +336,7 @@ static struct duration promise_of_bank(const struct ledger *l, const struct weir
     const int64_t need = weir_holder_need(h), enough = need < l->rate ? need : l->rate;
     const int64_t missing = (enough > 0 ? enough : 1) - weir_holder_held(h);
     struct token_bucket bank = l->bank;
-    bank.capacity = INT64_MAX / 4;
+    token_bucket_set_rate(&bank, INT64_MAX / 4, bank.rate, bank.debt_max);
     return token_bucket_wait(&bank, missing > 0 ? missing : 0);
 }
 

@@ -4,7 +4,8 @@
  *   ADMIT-1  A decision debits partition and node, or neither.
  *   ADMIT-2  Tokens reach the burst bucket only from a full allocation bucket. While the burst
  *            bucket has room, no token is lost on the way.
- *   ADMIT-3  Refilling forgives no debt. */
+ *   ADMIT-3  Refilling forgives no debt.
+ *   ADMIT-4  A wait that was told is not made longer by a higher rate. */
 #include "engine/admission/admission.h"
 
 #include <stddef.h>
@@ -75,12 +76,13 @@ static void admission_set_rates(struct admission *a, const struct config *config
         int64_t cap = partition_cap_mcu(config, kind, rates->maximum_mcu[kind]);
         int64_t rate = rates->rate_mcu[kind], debt_max = admission_debt_max(config, rate);
         must(rate >= 0);
-        token_bucket_set_rate(&m->cap, admission_depth(cap, config_admission(config)->cap_depth_ms),
-                              cap, admission_debt_max(config, cap));
-        token_bucket_set_rate(&m->allocation,
-                              admission_depth(rate, config_admission(config)->allocation_depth_ms),
-                              rate, debt_max);
-        token_bucket_set_rate(&m->burst, burst_capacity(m, config, rate), 0, debt_max);
+        token_bucket_change_rate(&m->cap,
+                                 admission_depth(cap, config_admission(config)->cap_depth_ms), cap,
+                                 admission_debt_max(config, cap));
+        token_bucket_change_rate(
+            &m->allocation, admission_depth(rate, config_admission(config)->allocation_depth_ms),
+            rate, debt_max);
+        token_bucket_change_rate(&m->burst, burst_capacity(m, config, rate), 0, debt_max);
     }
 }
 

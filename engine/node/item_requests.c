@@ -162,14 +162,15 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
     node_heat_add(requests->heat, p, kind, request_key(&o->request), cost_mcu);
     o->verdict = admission_try(&p->admission, &requests->throughput->admission, kind,
                                requests->env->now, cost_mcu, items_group_of(requests, p, kind));
-    partition_count(p, kind, &o->verdict, cost_mcu);
-    o->admitted = o->verdict.reason == ADMIT_OK;
+    o->admitted = o->charged = o->verdict.reason == ADMIT_OK;
+    o->charged_mcu = cost_mcu;
     if (o->admitted) {
         requests->throughput->consumed_mcu[kind] += cost_mcu;
         requests->throughput->served.kinds[items_served(kind)].requests++;
         requests->throughput->served.kinds[items_served(kind)].mcu += cost_mcu;
         buckets_spent(requests->buckets, p, kind, cost_mcu, !request_is_consistent(&o->request));
     } else {
+        partition_count(p, kind, &o->verdict, cost_mcu);
         requests->throughput->served.kinds[SERVED_REFUSE].requests++;
         env_reply(requests->env, o, REPLY_THROTTLED)->verdict = o->verdict;
         env_note(requests->env, NODE_TRACE_THROTTLED, p->info.id, cost_mcu);
@@ -181,9 +182,12 @@ bool items_admit(struct requests *requests, struct partition *p, struct operatio
     return o->admitted;
 }
 
-void items_settle(struct requests *requests, struct partition *p, const struct operation *o,
+void items_settle(struct requests *requests, struct partition *p, struct operation *o,
                   enum admit_kind kind, int64_t extra_mcu)
 {
+    if (o->charged)
+        partition_count(p, kind, &o->verdict, o->charged_mcu);
+    o->charged = false;
     if (extra_mcu <= 0)
         return;
     node_heat_add(requests->heat, p, kind, request_key(&o->request), extra_mcu);
@@ -201,6 +205,15 @@ void items_give_back(struct requests *requests, struct partition *p, const struc
     admission_give_back(&p->admission, &requests->throughput->admission, kind, requests->env->now,
                         &o->verdict, cost_mcu, items_group_of(requests, p, kind));
     buckets_spent(requests->buckets, p, kind, 0, false);
+}
+
+void items_uncharge(struct requests *requests, struct partition *p, struct operation *o,
+                    enum admit_kind kind)
+{
+    if (!o->charged)
+        return;
+    items_give_back(requests, p, o, kind, o->charged_mcu);
+    o->admitted = o->charged = false;
 }
 
 void items_refuse_corrupt(struct requests *requests, const struct operation *o, enum status status)

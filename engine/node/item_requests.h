@@ -12,9 +12,13 @@ bool items_holds_key(struct requests *requests, const struct partition *p,
  * charged again. False: the request was refused. */
 bool items_admit(struct requests *requests, struct partition *p, struct operation *o,
                  enum admit_kind kind, int64_t cost_mcu);
-/* Charges what the request costs beyond that. */
-void items_settle(struct requests *requests, struct partition *p, const struct operation *o,
+/* Charges what the request costs beyond that, and counts the request as admitted. */
+void items_settle(struct requests *requests, struct partition *p, struct operation *o,
                   enum admit_kind kind, int64_t extra_mcu);
+/* The request is refused although it was admitted. Gives back what items_admit charged, if it was
+ * not counted yet: so counts never fall. */
+void items_uncharge(struct requests *requests, struct partition *p, struct operation *o,
+                    enum admit_kind kind);
 /* Gives back what was charged for what will not be done. */
 void items_give_back(struct requests *requests, struct partition *p, const struct operation *o,
                      enum admit_kind kind, int64_t cost_mcu);

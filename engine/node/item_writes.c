@@ -348,6 +348,20 @@ static bool write_has_space(struct requests *requests, const struct partition *p
            (!larger || write_has_room(requests, p, o, w->item, w));
 }
 
+/* Whether there is room for all that the write changes: otherwise it is refused, and costs nothing. */
+static bool write_fits(struct requests *requests, struct partition *p, struct operation *o,
+                       const struct write *w)
+{
+    const struct request *q = &o->request;
+    if (write_indexes_keep_up(requests, p, o, write_feed_bytes(q, w)) &&
+        write_has_space(requests, p, o, w) &&
+        (q->write.moves ||
+         !write_collection_is_full(requests, o, w->collection_bytes, write_grows_by(w))))
+        return true;
+    items_uncharge(requests, p, o, ADMIT_WRITE);
+    return false;
+}
+
 /* ---- the request ---- */
 
 static const char *write_command_fault(const struct request *q)
@@ -576,8 +590,7 @@ void requests_write(struct requests *requests, struct operation *o)
         write_refuse(requests, p, o, &w, code, factor * least);
         return;
     }
-    if (!write_indexes_keep_up(requests, p, o, write_feed_bytes(q, &w)) ||
-        !write_has_space(requests, p, o, &w))
+    if (!write_fits(requests, p, o, &w))
         return;
     if (w.stream.size > 0 && stream_rows_wait(p)) {
         PROBE("a write waits for the end of a shard");
@@ -585,9 +598,6 @@ void requests_write(struct requests *requests, struct operation *o)
         return;
     }
     items_settle(requests, p, o, ADMIT_WRITE, w.cost_mcu - factor * least);
-    if (!q->write.moves &&
-        write_collection_is_full(requests, o, w.collection_bytes, write_grows_by(&w)))
-        return;
     if (q->write.moves && !write_may_leave(requests, p, o, &w))
         return;
     if (prepared.on)

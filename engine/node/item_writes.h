@@ -55,7 +55,7 @@ void write_plan_rows(struct requests *requests, const struct partition *p, const
 enum status write_change_collection(struct requests *requests, const struct partition *p,
                                     const struct operation *o, struct write *w);
 /* Whether the global indexes keep up, so that a change of so many bytes may be added. If not, the
- * operation is refused. It costs what it would have cost. */
+ * operation is refused: the caller uncharges it. */
 bool write_indexes_keep_up(struct requests *requests, struct partition *p, struct operation *o,
                            size_t feed_bytes);
 /* Bytes that the write adds to the stored bytes, those of index rows too; negative: it frees

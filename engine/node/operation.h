@@ -10,6 +10,8 @@ struct operation {
     struct request request;
     struct admit_verdict verdict;
     bool admitted;
+    bool charged; /* admitted here, but not counted: it may turn out that it is not done */
+    int64_t charged_mcu;
     unsigned touched;   /* set of enum touched (waiters.h) */
     uint32_t steps;     /* pages of a transaction's parts that have been touched, in their order */
     uint64_t confirmed; /* the term in which leadership was confirmed after the read came */

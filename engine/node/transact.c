@@ -194,30 +194,42 @@ static void whole_refuse(struct requests *requests, struct partition *p, struct 
     reply_edit_parts(r)->replies = arena_copy(&requests->env->lent, buffer_slice(&w->replies));
 }
 
-static void whole_propose(struct requests *requests, struct partition *p, struct operation *o,
-                          struct whole *w)
+/* Appends the transaction's token. Whether all that it changes may be proposed; if not, it was
+ * refused. */
+static bool whole_fits(struct requests *requests, struct partition *p, const struct operation *o,
+                       struct whole *w)
 {
     const int64_t wall_ms = env_wall_ms(requests->env);
     struct transaction_token token = {.id = w->part.id,
                                       .state = TRANSACTION_COMMITTED,
                                       .digest = w->part.digest,
                                       .wall_ms = wall_ms};
+    if (!whole_has_room(requests, o, w))
+        return false;
     transaction_rows_append_token(&w->set, w->part.anchor, w->part.token, &token);
     if (proposals_split(p) || stream_rows_wait(p)) {
         PROBE("a transaction of several items meets a split");
         env_refuse(requests->env, o, REPLY_OVERLOADED, "partition %u is being split", p->info.id);
-        return;
+        return false;
     }
     if (w->set.size > LOG_PAYLOAD_SIZE_MAX) {
         PROBE("a transaction is too large for one entry");
         env_refuse(requests->env, o, REPLY_SPREAD,
                    "the transaction needs more than one entry of the log");
+        return false;
+    }
+    return proposals_may_write(requests->proposals, o, w->set.size) &&
+           proposals_may_grow(requests->proposals, o, w->grown) &&
+           groups_may_propose(requests->groups, p, o, w->set.size);
+}
+
+static void whole_propose(struct requests *requests, struct partition *p, struct operation *o,
+                          struct whole *w)
+{
+    if (!whole_fits(requests, p, o, w)) {
+        items_uncharge(requests, p, o, ADMIT_WRITE);
         return;
     }
-    if (!proposals_may_write(requests->proposals, o, w->set.size) ||
-        !proposals_may_grow(requests->proposals, o, w->grown) ||
-        !groups_may_propose(requests->groups, p, o, w->set.size))
-        return;
     items_settle(requests, p, o, ADMIT_WRITE, w->cost_mcu - w->least_mcu);
     change_set_charge(&w->set, w->cost_mcu, write_burst(requests, o));
     struct inflight *e = groups_propose(requests->groups, p, o, LOG_WRITE, buffer_slice(&w->set),
@@ -251,12 +263,15 @@ static void whole_run(struct requests *requests, struct partition *p, struct ope
         return;
     change_set_begin(&w->set, 0, 0);
     for (uint32_t i = 0; i < w->count; i++) {
-        if (whole_judge(requests, p, o, w, i) != STATUS_OK)
+        const enum status status = whole_judge(requests, p, o, w, i);
+        if (status != STATUS_OK && status != STATUS_PENDING)
+            items_uncharge(requests, p, o, ADMIT_WRITE);
+        if (status != STATUS_OK)
             return;
     }
     if (w->fails)
         whole_refuse(requests, p, o, w);
-    else if (whole_has_room(requests, o, w))
+    else
         whole_propose(requests, p, o, w);
 }
 

@@ -162,6 +162,7 @@ void requests_admit_parts(struct requests *requests, struct operation *o)
                !items_admit(requests, p, o, ADMIT_WRITE, request_admit(q)->mcu)) {
         return;
     }
+    items_settle(requests, p, o, ADMIT_WRITE, 0);
     struct reply *r = env_reply(requests->env, o, REPLY_OK);
     r->verdict = o->verdict;
     r->consumed_mcu = request_admit(q)->back != WRITE_NOT_ADMITTED ? 0 : request_admit(q)->mcu;

@@ -312,6 +312,52 @@ TEST(every_verdict_is_the_models)
     }
 }
 
+/* ---- what was told ---- */
+
+/* A higher allocation and partition maximum, and perhaps another burst. */
+static void raise_rates(struct prng *p, struct admission *a, struct admission_rates *rates,
+                        struct instant now)
+{
+    for (int kind = 0; kind < ADMIT_KINDS; kind++) {
+        rates->rate_mcu[kind] += any_rate(p);
+        rates->maximum_mcu[kind] += any_rate(p);
+    }
+    admission_change(a, admission_policies_of(a), &w.config, rates, now);
+}
+
+static void raised(struct prng *p)
+{
+    static const char *const names[] = {"allocation", "burst", "always-burst"};
+    const struct weir_partition_policy *policy =
+        admission_policy_find(slice_of(names[prng_below(p, COUNT_OF(names))]));
+    world_start(p);
+    struct admission_rates rates = {.rate_mcu = {0, any_rate(p) + 1}, .maximum_mcu = {1, 1}};
+    rates.maximum_mcu[ADMIT_WRITE] = any_rate(p) + 1;
+    struct admission a;
+    struct instant now = {w.model.now};
+    admission_init(&a, admission_policies_same(policy), &w.config, &rates, now);
+    for (int i = 0; i < 100; i++) {
+        const int64_t cost = any_cost(p);
+        now.ns += any_pause(p);
+        struct admit_verdict v = admission_try(&a, &w.node, ADMIT_WRITE, now, cost, NULL);
+        if (v.reason == ADMIT_OK || v.wait.ns > NS_PER_S * 100000)
+            continue;
+        const struct instant told = instant_add(now, v.wait);
+        for (uint64_t changes = prng_below(p, 4); changes > 0; changes--) {
+            now.ns = prng_between(p, now.ns, told.ns);
+            raise_rates(p, &a, &rates, now);
+        }
+        now = told;
+        v = admission_try(&a, &w.node, ADMIT_WRITE, now, cost, NULL);
+        assert_int_equal(v.reason, ADMIT_OK);
+    }
+}
+
+TEST(a_told_wait_holds_although_rates_rise_meanwhile) /* ADMIT-4 */
+{
+    check_seeds(300, raised);
+}
+
 /* ---- what may be admitted over a window ---- */
 
 /* The bound on any window that starts at an admission: what the buckets held, what fell since, and

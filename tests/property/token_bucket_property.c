@@ -6,6 +6,7 @@ struct model {
     __int128 minted; /* in 1/NS_PER_S of a token, since the start */
     __int128 handed; /* whole tokens of it that were given out */
     int64_t balance;
+    int64_t enough; /* the least capacity since tokens were taken, or since the rate was set */
 };
 
 /* Tokens that fell until `now`, given what fell until `then`. */
@@ -19,9 +20,9 @@ static int64_t model_refill(struct model *m, const struct token_bucket *b, int64
     return tokens < room ? 0 : tokens - room;
 }
 
-static bool model_has(const struct model *m, const struct token_bucket *b, int64_t cost)
+static bool model_has(const struct model *m, int64_t cost)
 {
-    return m->balance >= (cost < b->capacity ? cost : b->capacity);
+    return m->balance >= (cost < m->enough ? cost : m->enough);
 }
 
 static int64_t any(struct prng *p, int bits_max)
@@ -37,20 +38,28 @@ static void random_schedule(struct prng *p)
     struct instant now = {any(p, 40)};
     int64_t capacity = any(p, 40) + 1;
     m.balance = prng_between(p, 0, capacity);
+    m.enough = capacity;
     token_bucket_init(&b, capacity, any(p, 36), any(p, 45), m.balance, now);
     for (int i = 0; i < 2000; i++) {
         int64_t elapsed = any(p, 45), cost = any(p, 42);
         now = instant_add(now, (struct duration){elapsed});
         assert_true(token_bucket_refill(&b, now) == model_refill(&m, &b, elapsed));
         assert_true(b.balance == m.balance);
-        assert_true(token_bucket_has(&b, cost) == model_has(&m, &b, cost));
+        assert_true(token_bucket_has(&b, cost) == model_has(&m, cost));
         if (prng_below(p, 2)) {
             token_bucket_debit(&b, cost);
             m.balance = m.balance - cost < -b.debt_max ? -b.debt_max : m.balance - cost;
+            m.enough = cost > 0 ? b.capacity : m.enough;
         }
         if (prng_below(p, 50) == 0) {
             token_bucket_set_rate(&b, any(p, 40) + 1, any(p, 36), any(p, 45));
             m.balance = m.balance > b.capacity ? b.capacity : m.balance;
+            m.enough = b.capacity;
+        }
+        if (prng_below(p, 20) == 0) {
+            token_bucket_change_rate(&b, any(p, 40) + 1, any(p, 36), any(p, 45));
+            m.balance = m.balance > b.capacity ? b.capacity : m.balance;
+            m.enough = m.enough < b.capacity ? m.enough : b.capacity;
         }
     }
 }

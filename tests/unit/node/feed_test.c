@@ -254,6 +254,29 @@ TEST(an_index_that_does_not_keep_up_holds_writes_up)
     indexed_close(&s);
 }
 
+/* What the base table has counted and what its buckets have. */
+struct charged {
+    struct partition_counts counts;
+    struct admission_balances balances;
+};
+
+static struct charged scene_charged(struct indexed_scene *s)
+{
+    const struct partition *p = indexed_base(s);
+    return (struct charged){p->counts[ADMIT_WRITE],
+                            admission_balances(&p->admission, ADMIT_WRITE, s->w.now)};
+}
+
+/* So many operations were refused for an index. Else nothing was counted, and nothing was charged. */
+static void scene_assert_free(struct indexed_scene *s, const struct charged *before,
+                              int64_t refused)
+{
+    struct charged now = scene_charged(s);
+    assert_int_equal(now.counts.load.refused[ADMIT_REFUSED_INDEX], refused);
+    now.counts.load.refused[ADMIT_REFUSED_INDEX] = 0;
+    assert_memory_equal(&now, before, sizeof now);
+}
+
 /* A transaction that puts so many items in one partition, from this name on. */
 static enum reply_code scene_transact(struct indexed_scene *s, uint32_t name, uint32_t count)
 {
@@ -324,6 +347,30 @@ TEST(an_index_that_lags_too_long_holds_writes_up)
     indexed_pass(&s, 12000);
     assert_int_equal(indexed_rows(&s), 5);
     indexed_put(&s, 10, 7);
+    indexed_close(&s);
+}
+
+/* The table's routers keep no limit: its partition's allocation does. */
+TEST(a_write_that_is_refused_for_an_index_costs_nothing)
+{
+    struct indexed_scene s;
+    indexed_open(&s, 1);
+    lone_set(&s.w, "index_backlog_ms", "2000");
+    lone_set(&s.w, "gac", "off");
+    indexed_table(&s);
+    for (uint32_t name = 0; name < 5; name++)
+        indexed_put(&s, name, 7);
+    indexed_pass(&s, 2500);
+    const struct charged before = scene_charged(&s);
+    lone_put_sized(&s.w, 10, 7, 3000);
+    scene_assert_free(&s, &before, 1);
+    assert_int_equal(scene_transact(&s, 11, 3), REPLY_THROTTLED);
+    scene_assert_free(&s, &before, 2);
+    indexed_pass(&s, 12000);
+    indexed_put(&s, 10, 7);
+    assert_int_equal(scene_charged(&s).counts.admitted, before.counts.admitted + 1);
+    assert_int_equal(scene_charged(&s).counts.load.consumed_mcu,
+                     before.counts.load.consumed_mcu + MCU_PER_UNIT);
     indexed_close(&s);
 }
 
