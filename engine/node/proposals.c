@@ -221,7 +221,8 @@ static const char *proposals_full_text(const struct proposals *proposals)
         return "the LMDB map or its disk is full: free space on the disk, or raise map_max_bytes";
     return store_space(proposals->env->store)->disk_bound
                ? "its disk is full: delete items or tables, or free space on the disk"
-               : "its LMDB map is full: delete items or tables, or raise map_max_bytes";
+               : "its LMDB map is full: delete items or tables, or raise map_max_bytes (and ulimit "
+                 "-f, where that is lower)";
 }
 
 static bool proposals_refuse_waiting(struct proposals *proposals, const struct operation *o)

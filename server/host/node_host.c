@@ -2,10 +2,13 @@
 #include "server/host/node_host.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/settings/storage.h"
+#include "engine/store/space.h"
 #include "host/log_append.h"
 #include "host/log_dir.h"
 #include "server/host/data_dir.h"
@@ -174,6 +177,44 @@ static enum status host_fail(const struct node_host *h, struct buffer *error, en
                                                              : status_text(status));
 }
 
+/* The largest file that this process may write (ulimit -f). */
+static uint64_t file_max_bytes(void)
+{
+    struct rlimit limit;
+    must(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : (uint64_t)limit.rlim_cur;
+}
+
+/* The store must know how large its file may get: its reserve is a part of that. */
+static uint64_t host_map_max(const struct node_host_options *options)
+{
+    const uint64_t max = (uint64_t)config_storage(options->node.config)->map_max_bytes;
+    const uint64_t file_max = file_max_bytes() / SPACE_PAGE * SPACE_PAGE;
+    char text[256];
+    if (file_max >= max)
+        return max;
+    snprintf(
+        text, sizeof text,
+        "node %u: map_max_bytes is taken as %llu: this process may write no larger file (ulimit "
+        "-f)",
+        options->node.id, (unsigned long long)file_max);
+    if (options->note != NULL)
+        options->note(options->note_context, text);
+    return file_max;
+}
+
+static enum status check_file_max(const struct node_host *h, struct buffer *error)
+{
+    const uint64_t file_max = file_max_bytes();
+    if (h->segment_bytes <= file_max)
+        return STATUS_OK;
+    return buffer_explain(
+        error, STATUS_TOO_LARGE,
+        "log_segment_bytes = %llu is more than the largest file that this process may "
+        "write: %llu (ulimit -f)",
+        (unsigned long long)h->segment_bytes, (unsigned long long)file_max);
+}
+
 static enum status open_threads(struct node_host *h, struct buffer *error)
 {
     enum status status = worker_create(h->loop, "flush", &h->flusher);
@@ -191,7 +232,7 @@ static enum status open_server(struct node_host *h, const struct node_host_optio
     struct backing_options backing_options = {
         .path = h->directory,
         .map_initial_bytes = (uint64_t)config_storage(config)->map_initial_bytes,
-        .map_max_bytes = (uint64_t)config_storage(config)->map_max_bytes,
+        .map_max_bytes = host_map_max(options),
         .disk = h->share};
     struct backing *backing;
     enum status status = backing_open_lmdb(&backing_options, &backing);
@@ -237,8 +278,10 @@ static enum status open_disk(struct node_host *h, const struct node_host_options
 static enum status open_all(struct node_host *h, const struct node_host_options *options,
                             struct buffer *error)
 {
-    enum status status =
-        data_dir_claim(h->directory, options->note, options->note_context, error, &h->lock_fd);
+    enum status status = check_file_max(h, error);
+    if (status == STATUS_OK)
+        status =
+            data_dir_claim(h->directory, options->note, options->note_context, error, &h->lock_fd);
     if (status != STATUS_OK)
         return status;
     status = log_dir_open(h->directory, h->segment_bytes, &h->log_dir);

@@ -5,12 +5,14 @@ Large items are put until one is refused. Then every deletion is done, puts are 
 CreateTable and puts into the new table. No answer leaves open whether a write was done. --of says what is full:
 
   map      LMDB's map: map_max_bytes
+  files    LMDB's file, which may not grow to its map: RLIMIT_FSIZE
   disk     the file system of --data: a small tmpfs
   memory   /dev/shm, as small as containers make it, for --in-memory
 
-For the last two the test needs a mount namespace, and is skipped where it may not have one.
+For the last two of them the test needs a mount namespace, and is skipped where it may not have one.
 """
 import os
+import resource
 import subprocess
 import sys
 
@@ -44,6 +46,9 @@ def mount(directory, mib):
 def arguments(options, directory):
     if options.of == "map":
         return ["--data", directory / "data", *MAP]
+    if options.of == "files":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (64 * MIB, 64 * MIB))
+        return ["--data", directory / "data", "--nodes", 1, "--replicas", 1]
     if options.of == "memory":
         mount("/dev/shm", 64)
         return ["--in-memory"]
@@ -113,6 +118,8 @@ def run(options, directory):
         check(held == half, f"{held} of {half} items are there")
         if options.of == "memory":
             check("--shm-size" in server.log.read_text(), "no word about /dev/shm")
+        if options.of == "files":
+            check(f"map_max_bytes is taken as {64 * MIB}" in server.log.read_text(), "no word about ulimit")
         server.stop()
     if options.of == "disk":
         subprocess.run(["umount", str(directory / "small")], check=True)
@@ -122,4 +129,4 @@ def run(options, directory):
 if __name__ == "__main__":
     if {"disk", "memory"} & set(sys.argv) and INSIDE not in os.environ:
         enter_namespace()
-    servers.case(__doc__, run, of=("map", "map, disk or memory: what is full"))
+    servers.case(__doc__, run, of=("map", "map, files, disk or memory: what is full"))
