@@ -226,7 +226,8 @@ static void append_shown(struct buffer *out, struct slice value)
 }
 
 static const char HOST_HELP[] =
-    "Names of this server, as clients write them in Host, separated by commas. The first * of a "
+    "Names of this server, as clients write them in Host, without port, separated by commas. The "
+    "first * of a "
     "name stands for any text. Addresses, names without a dot and names ending in .localhost, "
     ".local, .internal and .svc need not be listed.";
 static const char CORS_HELP[] = "Web pages that may use the endpoint: none, loopback (pages of "
@@ -326,6 +327,39 @@ static enum status set_cors(struct config *c, struct slice value, struct buffer 
     return STATUS_OK;
 }
 
+static enum status set_hosts(struct config *c, struct slice value, struct buffer *error)
+{
+    static const char NONE_OF_A_NAME[] = ":/[]@";
+    for (const char *bad = NONE_OF_A_NAME; *bad != '\0'; bad++) {
+        if (value.size > 0 && memchr(value.data, *bad, value.size) != NULL)
+            return config_refuse(error, slice_of("host_names"), value,
+                                 "must be names without scheme and port, separated by commas: "
+                                 "db.example, not http://db.example:8000; addresses need not be "
+                                 "listed");
+    }
+    return set_text(c->host_names, sizeof c->host_names, slice_of("host_names"), value, error);
+}
+
+static enum status refuse_unknown(struct slice name, struct slice value, struct buffer *error)
+{
+    static const char *const OTHERS[] = {"profile", "cluster_id", "secret_file", "cors_origins",
+                                         "host_names"};
+    const char *names[COUNT_OF(settings) + COUNT_OF(choices) + COUNT_OF(policy_settings) +
+                      COUNT_OF(OTHERS)];
+    size_t count = 0;
+    for (size_t i = 0; i < COUNT_OF(settings); i++)
+        names[count++] = settings[i].name;
+    for (size_t i = 0; i < COUNT_OF(choices); i++)
+        names[count++] = choices[i].name;
+    for (size_t i = 0; i < COUNT_OF(policy_settings); i++)
+        names[count++] = policy_settings[i].name;
+    for (size_t i = 0; i < COUNT_OF(OTHERS); i++)
+        names[count++] = OTHERS[i];
+    config_refuse(error, name, value, "no such setting");
+    command_line_suggest(name, "", names, count, sizeof names[0], error);
+    return STATUS_MALFORMED;
+}
+
 enum status config_set(struct config *c, struct slice name, struct slice value,
                        struct buffer *error)
 {
@@ -348,9 +382,9 @@ enum status config_set(struct config *c, struct slice name, struct slice value,
     if (slice_is(name, "secret_file"))
         return set_text(c->secret_file, sizeof c->secret_file, name, value, error);
     if (slice_is(name, "host_names"))
-        return set_text(c->host_names, sizeof c->host_names, name, value, error);
+        return set_hosts(c, value, error);
     if (!slice_is(name, "profile"))
-        return config_refuse(error, name, value, "no such setting");
+        return refuse_unknown(name, value, error);
     enum profile profile;
     if (!profile_parse(value, &profile))
         return config_refuse(error, name, value,

@@ -28,7 +28,8 @@ static void indexes_tell_caught_up(struct controller *c, const struct table *t, 
 {
     struct decision d = {0};
     control_tell(c, &d, EVENT_INDEX_CAUGHT_UP, t, w->load->partition,
-                 "no write was refused for an index for %d seconds", CAUGHT_UP_S);
+                 "indexes take rows again, and no write was refused for one for %d seconds",
+                 CAUGHT_UP_S);
     control_decide(c, CATALOG_EVENT, &d);
     w->index_told = false;
 }
@@ -43,7 +44,7 @@ static void indexes_look_at(struct controller *c, struct watched *w)
         return;
     if (refused > w->index_refused && !w->index_told && !indexes_tell_behind(c, t, w))
         return;
-    if (w->index_told &&
+    if (w->index_told && w->load->index_refusal.index == 0 &&
         !instant_before(c->now, instant_add_ms(w->index_refused_at, CAUGHT_UP_S * 1000)))
         indexes_tell_caught_up(c, t, w);
     w->index_refused = refused;

@@ -348,7 +348,9 @@ static void client_refuse(struct client *c, size_t rest)
                   "Transfer-Encoding: chunked is the only transfer coding that weir knows");
         break;
     default:
-        fault_set(&c->router->fault, FAULT_MALFORMED_HTTP, "This is not an HTTP/1.1 request");
+        fault_set(&c->router->fault, FAULT_MALFORMED_HTTP, "This is not an HTTP/1.1 request%s%s",
+                  c->http.head.why != NULL ? ": " : "",
+                  c->http.head.why != NULL ? c->http.head.why : "");
     }
     uint64_t left = c->http.refusal == HTTP_REFUSAL_BODY ? client_body_left(c, rest) : 0;
     http_drop_head(&c->http);

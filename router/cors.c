@@ -71,13 +71,34 @@ static bool cors_knows_host(struct router *r, struct slice host)
 
 static bool cors_refuse_host(struct router *r, struct slice host)
 {
+    char name[HTTP_HOST_MAX];
     if (cors_knows_host(r, host) || host_passes(host, r->config->host_names))
         return false;
-    fault_set(&r->fault, FAULT_FORBIDDEN,
-              "A web page may have chosen the name %.*s for this server. If the name is yours, "
-              "start weir with --set host_names=NAME (a list; * stands for any text)",
-              (int)host.size, (const char *)host.data);
+    if (host_read(host, name) == HOST_MALFORMED)
+        fault_set(&r->fault, FAULT_FORBIDDEN, "The host %.*s is neither an address nor a name",
+                  TEXT_OF(host));
+    else
+        fault_set(&r->fault, FAULT_FORBIDDEN,
+                  "A web page may have chosen the name %s for this server. If the name is yours, "
+                  "start weir with --set host_names=%s (a list; * stands for any text)",
+                  name, name);
     return true;
+}
+
+/* Names the origin, if its bytes can be shown. */
+static void cors_refuse_origin(struct router *r, struct slice origin)
+{
+    bool shown = origin.size > 0 && origin.size < HTTP_ORIGIN_MAX;
+    for (size_t i = 0; i < origin.size && shown; i++)
+        shown = origin.data[i] > ' ' && origin.data[i] < 0x7F;
+    if (shown)
+        fault_set(&r->fault, FAULT_FORBIDDEN,
+                  "Pages of the origin %.*s may not use this server. To let them, start weir with "
+                  "--set cors_origins=%.*s (a list; loopback: pages of this machine)",
+                  TEXT_OF(origin), TEXT_OF(origin));
+    else
+        fault_set(&r->fault, FAULT_FORBIDDEN,
+                  "Pages of this origin may not use this server (cors_origins)");
 }
 
 bool cors_refuse(struct router *r, const struct client *c)
@@ -85,15 +106,18 @@ bool cors_refuse(struct router *r, const struct client *c)
     const struct http_head *head = &c->http.head;
     if (c->admin && r->options.admin_token != NULL)
         return false;
-    if (cors_refuse_host(r, http_text(head, head->host)))
+    if (cors_refuse_host(r, http_text(head, head->host)) ||
+        cors_refuse_host(r, http_text(head, head->authority)))
         return true;
     const bool origin = (head->once & HTTP_ONCE_ORIGIN) != 0;
     const bool any = strcmp(r->config->cors_origins, "*") == 0 && !c->admin;
     if (any || (origin ? cors_allowed(r, c).size > 0 : !head->cross_site))
         return false;
-    fault_set(&r->fault, FAULT_FORBIDDEN, "%s",
-              origin ? "Pages of this origin may not use this server (cors_origins)"
-                     : "Pages of other sites may not use this server (Sec-Fetch-Site; "
-                       "cors_origins=* allows it)");
+    if (origin)
+        cors_refuse_origin(r, http_find(head, "origin"));
+    else
+        fault_set(&r->fault, FAULT_FORBIDDEN,
+                  "Pages of other sites may not use this server (Sec-Fetch-Site; cors_origins=* "
+                  "allows it)");
     return true;
 }

@@ -127,6 +127,11 @@ int main(int argc, char **argv)
             return option == 'h' ? EXIT_SUCCESS : EXIT_USAGE;
         }
     }
+    if (optind < argc) {
+        fprintf(stderr, "%s: what is `%s`? Tests are chosen by --filter; see --help\n", argv[0],
+                argv[optind]);
+        return EXIT_USAGE;
+    }
     int failed = 0;
     size_t found = 0;
     for (const struct check_file *file = files; file != NULL; file = file->next)

@@ -1,7 +1,8 @@
 #!/bin/bash
-# measure_test.sh MEASURE: what the launcher of every test promises (tests/measure.c).
+# measure_test.sh MEASURE PROGRAM: what the launcher of every test promises (tests/measure.c), and the main function of
+# every test program (tests/main.c).
 set -u
-measure=$1
+measure=$1 program=$2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 failed=0
@@ -26,5 +27,8 @@ expect 0 "what ends soon after a test is waited for" "$measure" 10 "$folder/cost
 expect 77 "a test without its program is skipped" "$measure" --needs /nowhere 10 "$folder/cost" true
 expect 126 "a command that is none" "$measure" 10 "$folder/cost" /nowhere
 expect 126 "a limit that is none" "$measure" x "$folder/cost" true
+expect 2 "a test program refuses words that it does not know" "$program" --list heat_test
+expect 2 "a test program refuses options that it does not know" "$program" --lists
+expect 1 "no test is a failure" "$program" --filter no_such_test
 grep -q '"code": 126' "$folder/cost" || { echo "measure_test: no cost was noted"; failed=1; }
 exit $failed

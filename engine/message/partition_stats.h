@@ -16,7 +16,7 @@ struct load_total {
     int64_t refused[ADMIT_REASONS]; /* requests, by reason; ADMIT_OK: 0 */
 };
 
-/* The last time that a global index did not take a row. */
+/* The last time that a global index did not take a row, until it takes rows again. */
 struct index_refusal {
     uint32_t index;     /* number of its table; 0: none */
     uint32_t partition; /* of the index */

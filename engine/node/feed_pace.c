@@ -86,7 +86,7 @@ static void pace_hold(struct feed_pace *p, struct instant now, uint32_t room)
     p->wanted = p->room = room;
 }
 
-static bool pace_is_held(struct feed_pace *p, struct instant now)
+bool feed_pace_holds(struct feed_pace *p, struct instant now)
 {
     if (p->goes_on && instant_since(now, p->until).ns >= p->window_ns)
         p->held = false;
@@ -104,7 +104,7 @@ void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration wi
 
 void feed_pace_refused(struct feed_pace *p, struct instant now, struct instant until)
 {
-    if (!pace_is_held(p, now)) {
+    if (!feed_pace_holds(p, now)) {
         pace_hold(p, now, pace_room_of(p, RATE_FIRST, NS_PER_S));
         p->first = true;
     }
@@ -129,7 +129,7 @@ void feed_pace_rest(struct feed_pace *p)
 
 uint32_t feed_pace_room(struct feed_pace *p, struct instant now)
 {
-    if (!pace_is_held(p, now))
+    if (!feed_pace_holds(p, now))
         return UINT32_MAX;
     pace_go_on(p, now);
     pace_roll(p, now);

@@ -46,5 +46,7 @@ void feed_pace_refused(struct feed_pace *p, struct instant now, struct instant u
 void feed_pace_done(struct feed_pace *p, struct instant now);
 /* The indexes have all changes: they hold nothing up. */
 void feed_pace_rest(struct feed_pace *p);
+/* Whether an index has refused a row lately. */
+bool feed_pace_holds(struct feed_pace *p, struct instant now);
 /* The most changes that may wait. UINT32_MAX: no index holds the feed up. */
 uint32_t feed_pace_room(struct feed_pace *p, struct instant now);

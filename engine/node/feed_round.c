@@ -336,6 +336,17 @@ static void row_failed(struct feeds *feeds, struct feed *f, struct partition *p,
     item->target = t;
 }
 
+/* The row was written. */
+static void row_done(struct feeds *feeds, struct feed *f, struct partition *p,
+                     struct feed_target *t)
+{
+    if (t->out_most < FEED_CALLS_MAX)
+        t->out_most++;
+    if (p->index_refusal.index == t->table_id && p->index_refusal.partition == t->partition &&
+        !feed_pace_holds(&f->pace, feeds->env->now))
+        p->index_refusal = (struct index_refusal){0};
+}
+
 bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
                        const struct call_answer *answer, struct feed_item **out)
 {
@@ -349,9 +360,9 @@ bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
     item->awaited--;
     if (r->code == REPLY_OK && number < 64)
         item->written |= UINT64_C(1) << number;
-    if (r->code == REPLY_OK && t->out_most < FEED_CALLS_MAX)
-        t->out_most++;
-    if (r->code != REPLY_OK)
+    if (r->code == REPLY_OK)
+        row_done(feeds, f, p, t);
+    else
         row_failed(feeds, f, p, t, item, r);
     if (item->awaited > 0)
         return false;

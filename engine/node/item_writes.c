@@ -436,6 +436,7 @@ bool write_indexes_keep_up(struct requests *requests, struct partition *p, struc
     p->counts[ADMIT_WRITE].load.refused[ADMIT_REFUSED_INDEX]++;
     struct reply *r = env_reply(requests->env, o, REPLY_THROTTLED);
     r->verdict = verdict;
+    env_note(requests->env, NODE_TRACE_THROTTLED, p->info.id, o->charged_mcu);
     return false;
 }
 

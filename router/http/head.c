@@ -50,7 +50,10 @@ static bool head_host_valid(struct slice value)
 static void head_take_host(struct http_head *head, struct slice value)
 {
     head_once(head, HTTP_ONCE_HOST);
-    head->malformed |= !head_host_valid(value);
+    if (!head_host_valid(value)) {
+        head->malformed = true;
+        head->why = "its Host has a character that no host has";
+    }
     head_bound(head, value, HTTP_HOST_MAX);
 }
 
@@ -264,8 +267,8 @@ static size_t head_scheme_end(struct slice text)
 }
 
 /* Finds path and query. The path of http://host/path is /path: clients of a proxy send this form
- * (RFC 9112 3.2.2). Its empty path is /, taken from "://". */
-static void head_split_target(struct http_head *head)
+ * (RFC 9112 3.2.2). Its empty path is /, taken from "://". False: its host is none. */
+static bool head_split_target(struct http_head *head)
 {
     struct slice text = http_text(head, head->target);
     size_t path = 0, query = 0;
@@ -275,6 +278,8 @@ static void head_split_target(struct http_head *head)
         while (path < text.size && text.data[path] != '/' && text.data[path] != '?')
             path++;
         query = path;
+        head->authority = (struct http_span){head->target.at + (uint32_t)scheme + 3,
+                                             (uint32_t)(path - scheme - 3)};
     }
     while (query < text.size && text.data[query] != '?')
         query++;
@@ -284,11 +289,17 @@ static void head_split_target(struct http_head *head)
     if (query < text.size)
         head->query = (struct http_span){head->target.at + (uint32_t)query + 1,
                                          (uint32_t)(text.size - query - 1)};
+    return scheme == text.size ||
+           (head->authority.size > 0 && head_host_valid(http_text(head, head->authority)));
 }
 
 enum http_refusal http_head_check(struct http_head *head)
 {
-    if (head->malformed || (!head->http_1_0 && !(head->once & HTTP_ONCE_HOST)))
+    if (!head->malformed && !head->http_1_0 && !(head->once & HTTP_ONCE_HOST)) {
+        head->malformed = true;
+        head->why = "it has no Host";
+    }
+    if (head->malformed)
         return HTTP_REFUSAL_MALFORMED;
     if (head->chunked || head->other_coding) {
         if (head->http_1_0 || !head->chunked || (head->once & HTTP_ONCE_LENGTH))
@@ -296,10 +307,11 @@ enum http_refusal http_head_check(struct http_head *head)
         if (head->other_coding)
             return HTTP_REFUSAL_CODING;
     }
-    if (head->target.size >= HTTP_PATH_MAX)
-        return HTTP_REFUSAL_TARGET;
-    head_split_target(head);
-    return HTTP_REFUSAL_NONE;
+    if (!head_split_target(head)) {
+        head->why = "its target has no valid host";
+        return HTTP_REFUSAL_MALFORMED;
+    }
+    return head->target.size >= HTTP_PATH_MAX ? HTTP_REFUSAL_TARGET : HTTP_REFUSAL_NONE;
 }
 
 /* ---- lookup ---- */

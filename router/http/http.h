@@ -101,12 +101,14 @@ struct http_head {
     bool other_coding;           /* Transfer-Encoding names another coding */
     bool cross_site;             /* Sec-Fetch-Site: cross-site */
     struct http_span target;     /* of the request line, as it was sent */
+    struct http_span authority;  /* of the target http://HOST/PATH; size 0: it has none */
     struct http_span path;       /* of the target, without scheme, host and query */
     struct http_span query;      /* of the target, after the `?` */
     struct http_span amz_target; /* the value of X-Amz-Target */
     struct http_span host;       /* the value of Host */
     struct http_span region;     /* of the credential scope (region.h); size 0: none */
     uint32_t lines_at;           /* position of the first header line in `text` */
+    const char *why;             /* a static text: what is malformed; NULL: not told */
     struct buffer text;          /* owns; the spans point into it */
 };
 

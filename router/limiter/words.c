@@ -45,7 +45,8 @@ static const struct {
              {FAULT_IN_PROGRESS, 503, "unavailable"},
              {FAULT_CANCELED, 503, "unavailable"},
              {FAULT_FORBIDDEN, 403, "forbidden"},
-             {FAULT_TOO_LARGE, 413, "too_large"}};
+             {FAULT_TOO_LARGE, 413, "too_large"},
+             {FAULT_TARGET_TOO_LONG, 414, "target_too_long"}};
 
 static size_t code_of(const struct fault *f)
 {

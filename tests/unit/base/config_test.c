@@ -84,6 +84,11 @@ TEST_WITH(a_refused_value_names_setting_value_and_limits_and_changes_nothing, fr
     assert_int_equal(config_storage(&c)->memtable_max_bytes, 64 * MIB);
     assert_int_equal(set("partition_max", "5"), STATUS_MALFORMED);
     assert_slice_is(buffer_slice(&text), "partition_max = 5: no such setting");
+    assert_int_equal(set("node_wcux", "5"), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text),
+                    "node_wcux = 5: no such setting (did you mean `node_wcu`?)");
+    assert_int_equal(set("profil", "aws"), STATUS_MALFORMED);
+    assert_slice_is(buffer_slice(&text), "profil = aws: no such setting (did you mean `profile`?)");
     assert_int_equal(set("profile", "fast"), STATUS_MALFORMED);
     assert_slice_is(buffer_slice(&text),
                     "profile = fast: must be off, aws, aws-measured, strict or research");
@@ -124,7 +129,10 @@ TEST_WITH(names_of_the_server_are_a_list, fresh, NULL)
     assert_string_equal(c.host_names, "");
     assert_int_equal(set("host_names", "db.example,*.b.example"), STATUS_OK);
     assert_string_equal(c.host_names, "db.example,*.b.example");
-    assert_int_equal(set("host_names", "a b"), STATUS_MALFORMED);
+    static const char *const BAD[] = {"a b", "db.example:8000", "a.example,http://b.example",
+                                      "[::1]", "me@db.example"};
+    for (size_t i = 0; i < COUNT_OF(BAD); i++)
+        assert_int_equal(set("host_names", BAD[i]), STATUS_MALFORMED);
     assert_string_equal(c.host_names, "db.example,*.b.example");
 }
 
