@@ -556,10 +556,8 @@ static void feed_run(struct feeds *feeds, struct feed *f, struct partition *p)
     }
     while (!TAILQ_EMPTY(&f->done) && feed_propose_done(feeds, f, p))
         ;
-    if (f->item_count > 0)
-        return;
-    feed_pace_rest(&f->pace);
-    p->index_refusal = (struct index_refusal){0};
+    if (f->item_count == 0)
+        p->index_refusal = (struct index_refusal){0};
 }
 
 void feeds_end_turn(struct feeds *feeds)

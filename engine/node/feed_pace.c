@@ -2,10 +2,14 @@
 #include "engine/node/feed_pace.h"
 
 enum {
-    STEP_PART = 6,   /* of what a window has done: so much the room moves in a window */
-    AWAY_PART = 8,   /* of a window; an index that is silent for longer is away */
-    BEYOND_PART = 2, /* of the room at the rate: it is never larger by more */
-    RATE_FIRST = 5,  /* a second, at least, until it is known: an index may be late for once */
+    STEP_PART = 6,    /* of what a window has done: so much the room moves in a window */
+    AWAY_PART = 8,    /* of a window; an index that is silent for longer is away */
+    BEYOND_PART = 2,  /* of the room at the rate: it is never larger by more */
+    RATE_FIRST = 5,   /* a second until it is known, or as told: an index may be late for once */
+    FEW = 3,          /* changes may wait until it is known */
+    DONE_SURE = 4,    /* changes tell a rate, */
+    WINDOWS_MAX = 4,  /* or fewer in so many windows */
+    KEPT_WINDOWS = 8, /* without a refusal a rate is kept for so long */
     COUNT_MAX = INT32_MAX,
 };
 
@@ -31,9 +35,8 @@ static uint32_t pace_most(const struct feed_pace *p)
 static uint32_t pace_first_room(const struct feed_pace *p, struct instant now)
 {
     const int64_t span_ns = instant_since(now, p->begun).ns, least_ns = p->window_ns / AWAY_PART;
-    const uint32_t least = pace_room_of(p, RATE_FIRST, NS_PER_S);
     const uint32_t room = pace_room_of(p, p->done, span_ns > least_ns ? span_ns : least_ns);
-    return room > least ? room : least;
+    return p->done >= DONE_SURE && room > p->room ? room : p->room;
 }
 
 /* Towards what is wanted. */
@@ -65,10 +68,11 @@ static void pace_go_on(struct feed_pace *p, struct instant now)
 static void pace_roll(struct feed_pace *p, struct instant now)
 {
     const int64_t windows = instant_since(now, p->begun).ns / p->window_ns;
-    if (windows == 0)
+    const bool few = p->done < DONE_SURE && windows < WINDOWS_MAX;
+    if (windows == 0 || (few && !p->was_away))
         return;
     if (p->done > 0 && !p->was_away) {
-        p->wanted = pace_room_of(p, p->done, p->window_ns);
+        p->wanted = pace_room_of(p, p->done, windows * p->window_ns);
         p->room = p->first ? p->wanted : pace_step(p);
         p->first = false;
     }
@@ -88,16 +92,27 @@ static void pace_hold(struct feed_pace *p, struct instant now, uint32_t room)
 
 bool feed_pace_holds(struct feed_pace *p, struct instant now)
 {
-    if (p->goes_on && instant_since(now, p->until).ns >= p->window_ns)
+    const struct duration kept = {p->first ? 0 : KEPT_WINDOWS * p->window_ns};
+    if (p->held && p->goes_on && instant_since(now, p->until).ns >= p->window_ns) {
+        p->kept_until = instant_add(p->until, kept);
         p->held = false;
+    }
     return p->held;
+}
+
+/* The room until a rate is known: by the time that a row is told to wait. */
+static uint32_t pace_told_room(const struct feed_pace *p, int64_t told_ns)
+{
+    const uint32_t most = pace_room_of(p, RATE_FIRST, NS_PER_S);
+    const uint32_t room = told_ns > 0 ? pace_room_of(p, 1, told_ns) : most;
+    return room < FEW ? FEW : room < most ? room : most;
 }
 
 void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration window,
                      struct duration wait, bool held, uint32_t changes)
 {
     *p = (struct feed_pace){.window_ns = window.ns, .wait_ns = wait.ns};
-    p->until = now;
+    p->until = p->kept_until = now;
     if (held)
         pace_hold(p, now, changes);
 }
@@ -105,8 +120,9 @@ void feed_pace_begin(struct feed_pace *p, struct instant now, struct duration wi
 void feed_pace_refused(struct feed_pace *p, struct instant now, struct instant until)
 {
     if (!feed_pace_holds(p, now)) {
-        pace_hold(p, now, pace_room_of(p, RATE_FIRST, NS_PER_S));
-        p->first = true;
+        const bool first = !instant_before(now, p->kept_until);
+        pace_hold(p, now, first ? pace_told_room(p, instant_since(until, now).ns) : p->wanted);
+        p->first = first;
     }
     pace_go_on(p, now);
     p->until = p->heard = until;
@@ -120,11 +136,6 @@ void feed_pace_done(struct feed_pace *p, struct instant now)
     p->done++;
     p->goes_on = true;
     p->heard = now;
-}
-
-void feed_pace_rest(struct feed_pace *p)
-{
-    p->held = false;
 }
 
 uint32_t feed_pace_room(struct feed_pace *p, struct instant now)

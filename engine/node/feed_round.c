@@ -315,9 +315,10 @@ static void row_refused(const struct feeds *feeds, struct feed *f, struct feed_t
     if (!instant_before(feeds->env->now, t->until)) /* once for rows that were sent together */
         t->out_most = t->out_most > 1 ? t->out_most / 2 : 1;
     const int64_t wait_ns = wait_ms * NS_PER_MS;
-    t->until = instant_add(
-        feeds->env->now,
-        (struct duration){wait_ns + (int64_t)prng_below(&feeds->env->prng, (uint64_t)wait_ns)});
+    t->until =
+        instant_add(feeds->env->now,
+                    (struct duration){wait_ns + (int64_t)prng_below(&feeds->env->prng,
+                                                                    (uint64_t)wait_ns / 4 + 1)});
     feed_pace_refused(&f->pace, feeds->env->now, t->until);
 }
 

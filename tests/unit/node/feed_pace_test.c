@@ -59,11 +59,9 @@ TEST(while_an_index_takes_nothing_few_changes_wait)
 {
     struct feed_pace p;
     begin(&p, false, 0);
-    for (int ms = 0; ms < 5000; ms += 500)
-        feed_pace_refused(&p, at(ms), at(ms + 500));
+    for (int ms = 0; ms < 5000; ms += 50)
+        feed_pace_refused(&p, at(ms), at(ms + 50));
     assert_int_equal(room(&p, 5000), 15);
-    feed_pace_rest(&p);
-    assert_int_equal(room(&p, 5000), UINT32_MAX);
 }
 
 TEST(a_refusal_after_a_while_without_one_begins_anew)
@@ -111,31 +109,67 @@ TEST(an_index_that_takes_little_is_not_away)
     assert_in_range(room(&p, 60000), 1, 10);
 }
 
-/* An index of a row a second: who is refused waits for a second or two before it comes again. */
-TEST(a_feed_of_a_slow_index_takes_a_change_now_and_then)
+/* An index of so few rows a second, under 50 times as many writes. What it refuses comes again as told,
+ * and up to a quarter later. */
+static void slow_index(int64_t rate)
 {
+    enum {
+        END_MS = 200000,
+        SPAN_MS = 5000
+    };
     struct feed_pace p;
-    uint32_t waiting = 0, accepted = 0;
-    int64_t until = 0, taken = 0;
+    int64_t waiting = 0, accepted = 0, until = 0, level = 1000; /* in a thousandth of a row */
     begin(&p, false, 0);
-    for (int64_t ms = 0; ms < 200000; ms++) {
-        if (waiting > 0 && ms >= until && taken < ms / 1000 + 5) {
-            taken++;
-            waiting--;
+    for (int64_t ms = 0; ms < END_MS; ms++) {
+        level = level + rate > 2000 * rate ? 2000 * rate : level + rate;
+        for (; ms >= until && waiting > 0 && level >= 1000; level -= 1000, waiting--)
             feed_pace_done(&p, at(ms));
-        } else if (waiting > 0 && ms >= until) {
-            until = ms + 1000 + ms % 1000;
+        if (ms >= until && waiting > 0) {
+            const int64_t wait_ms = (1000 - level) / rate + 1;
+            until = ms + wait_ms + ms % (wait_ms / 4 + 1);
             feed_pace_refused(&p, at(ms), at(until));
         }
-        if (ms % 10 == 0 && waiting < room(&p, ms)) {
+        if (ms % (20 / rate) == 0 && waiting < room(&p, ms)) {
             waiting++;
             accepted++;
         }
-        if (ms >= 50000 && ms % 10000 == 0) {
-            assert_in_range(accepted, 2, 15);
-            accepted = 0;
-        } else if (ms % 10000 == 0)
-            accepted = 0;
+        if (ms % SPAN_MS != SPAN_MS - 1)
+            continue;
+        if (ms > 10000)
+            assert_in_range(accepted * 10, 6 * rate * 5, 14 * rate * 5);
+        accepted = 0;
+    }
+}
+
+TEST(a_feed_of_a_slow_index_takes_changes_evenly)
+{
+    slow_index(1);
+    slow_index(2);
+    slow_index(5);
+}
+
+TEST(a_rate_is_kept_for_some_seconds_without_a_refusal)
+{
+    struct feed_pace p;
+    begin(&p, false, 0);
+    serve(&p, 0, 30000, 10);
+    assert_int_equal(room(&p, 35000), UINT32_MAX);
+    refuse(&p, 35000);
+    assert_in_range(room(&p, 35000), 295, 305);
+}
+
+/* As long as a row must wait, so slow is the index at least. */
+TEST(until_a_rate_is_known_as_many_wait_as_the_index_tells)
+{
+    static const struct {
+        int64_t told_ms;
+        uint32_t room;
+    } CASES[] = {{1, 15}, {200, 15}, {500, 6}, {1000, 3}, {2000, 3}};
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        struct feed_pace p;
+        begin(&p, false, 0);
+        feed_pace_refused(&p, at(0), at(CASES[i].told_ms));
+        assert_int_equal(room(&p, 0), CASES[i].room);
     }
 }
 

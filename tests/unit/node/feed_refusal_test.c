@@ -12,7 +12,7 @@ TEST(an_index_is_named_until_it_has_all_changes)
     struct indexed_scene s;
     indexed_open(&s, 1);
     indexed_table(&s);
-    for (uint32_t name = 0; name < 5; name++)
+    for (uint32_t name = 0; name < 3; name++)
         indexed_put(&s, name, 7);
     indexed_pass(&s, 100);
     while (indexed_backlog(&s) > 0) {
