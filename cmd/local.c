@@ -370,6 +370,8 @@ int cmd_local(int argc, char **argv)
         printf("profile %s: %s\n", profile_name(profile), options_profile_meaning(profile));
         if (l.record != NULL)
             printf("recording %s\n", request_record_path(l.record));
+        if (l.admin.at.port == 0)
+            admin_tell_port("local", l.options.port, http_server_admin_port(l.server));
         printf("admin http://%s:%u\n", l.admin.at.address, http_server_admin_port(l.server));
         printf("ready http://%s:%u\n", l.options.address, http_server_port(l.server));
         fflush(stdout);

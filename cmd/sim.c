@@ -408,7 +408,7 @@ static void print_probes(const struct sim_summary *s)
         printf("%zu of %zu marks were never reached\n", missed, sim_probe_count());
 }
 
-/* The command that runs one seed again: the options as they were given, without those that say which seeds. */
+/* The command that runs one failed seed again: the options as they were given, without those that say which seeds. */
 static void sim_print_again(const struct sim_arguments *a, uint64_t seed)
 {
     static const char *const LEFT_OUT[] = {"--seed", "--seeds", "--wall-seconds", "--jobs"};
@@ -436,8 +436,8 @@ static void sim_print_text(const struct sim_arguments *a, const struct sim_summa
         printf("%llu seeds (%llu to %llu)", seeds, first, first + seeds - (seeds > 0));
     printf(": %llu violations, %llu undecided\n", (unsigned long long)s->violations,
            (unsigned long long)s->undecided);
-    if (s->violations > 0)
-        sim_print_again(a, s->first_violations[0]);
+    for (size_t i = 0; i < s->violations && i < SIM_SEEDS_TOLD; i++)
+        sim_print_again(a, s->first_violations[i]);
     if (s->undecided > 0) {
         printf("too tangled to judge: seeds ");
         print_seeds(s->first_undecided, s->undecided);

@@ -1,6 +1,7 @@
 /* raft_mutation.h - deliberate mistakes, one at a time, to show that a test detects them.
  *
- * Only test builds with WEIR_MUTATIONS can activate a mistake; elsewhere MUTATED is false. */
+ * Builds with tests have them compiled in (WEIR_TESTS in CMakeLists.txt defines WEIR_MUTATIONS), and a test
+ * switches one on. Elsewhere MUTATED is false. */
 #pragma once
 
 enum raft_mutation {

@@ -21,8 +21,10 @@
       "A node erases at most this many bytes of moved partitions per second.")                     \
     X(map_initial_bytes, 256 * MIB, MIB, 64 * TIB,                                                 \
       "The LMDB map has this size at the first start. It doubles when it is full.")                \
-    X(map_max_bytes, 16 * TIB, MIB, 64 * TIB, "The LMDB map never grows beyond this size. Writes that add data are refused before the "       \
-      "last tenth.")        \
+    X(map_max_bytes, 16 * TIB, MIB, 64 * TIB,                                                      \
+      "The LMDB map never grows beyond this size, at least map_initial_bytes. Writes that add "    \
+      "data are refused before the last tenth; of a map below 20 MiB, before the last 2 MiB or "   \
+      "the last quarter, whichever is less. A lower ulimit -f counts instead.")                    \
     X(resident_max_bytes, 4 * GIB, 0, 64 * TIB,                                                    \
       "A node with at most this many bytes of data reads on the loop thread.")                     \
     X(bucket_save_ms, 1000, 10, 3600000,                                                           \

@@ -8,7 +8,6 @@ enum {
     RATE_FIRST = 5,   /* a second until it is known, or as told: an index may be late for once */
     FEW = 3,          /* changes may wait until it is known */
     DONE_SURE = 4,    /* changes tell a rate, */
-    WINDOWS_MAX = 4,  /* or fewer in so many windows */
     KEPT_WINDOWS = 8, /* without a refusal a rate is kept for so long */
     COUNT_MAX = INT32_MAX,
 };
@@ -68,8 +67,7 @@ static void pace_go_on(struct feed_pace *p, struct instant now)
 static void pace_roll(struct feed_pace *p, struct instant now)
 {
     const int64_t windows = instant_since(now, p->begun).ns / p->window_ns;
-    const bool few = p->done < DONE_SURE && windows < WINDOWS_MAX;
-    if (windows == 0 || (few && !p->was_away))
+    if (windows == 0)
         return;
     if (p->done > 0 && !p->was_away) {
         p->wanted = pace_room_of(p, p->done, windows * p->window_ns);

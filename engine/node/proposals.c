@@ -230,7 +230,8 @@ static bool proposals_refuse_waiting(struct proposals *proposals, const struct o
     proposals->log->space_refused = true;
     proposals->log->refused_waiting++;
     env_refuse(proposals->env, o, REPLY_OVERLOADED,
-               "node %u is short of space, and waits for a checkpoint", proposals->env->id);
+               "node %u is short of space, and waits for a checkpoint: try again in a moment",
+               proposals->env->id);
     return false;
 }
 

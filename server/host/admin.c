@@ -15,6 +15,16 @@ uint16_t admin_port_of(uint16_t public_port)
     return (uint16_t)(public_port + ADMIN_PORT_OFFSET);
 }
 
+void admin_tell_port(const char *program, uint16_t public_port, uint16_t admin_port)
+{
+    if (public_port > UINT16_MAX - ADMIN_PORT_OFFSET && admin_port_of(public_port) != admin_port)
+        fprintf(stderr,
+                "weir %s: there is no port %d, %d above %u: the admin listener has port %u. Choose "
+                "one with --admin ADDRESS:PORT\n",
+                program, public_port + ADMIN_PORT_OFFSET, ADMIN_PORT_OFFSET, public_port,
+                admin_port);
+}
+
 static bool token_valid(const char *token)
 {
     size_t size = strlen(token);
