@@ -75,8 +75,8 @@ LONG_MISTAKE(a_clock_that_stands_still_in_a_suspended_machine, RAFT_MUTATION_NON
              FORCED(FAULT(SUSPEND)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000),
              .mistake = SIM_MISTAKE_CLOCK_STOPS)
 /* Nodes give support for unequal times. */
-LONG_MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 231,
-             FORCED(FAULT(CUT) | FAULT(ONE_WAY) | FAULT(SETTINGS)), THREE_NODES, CLIENTS(24),
+LONG_MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 104,
+             FORCED(FAULT(CUT) | FAULT(SETTINGS)), THREE_NODES, .routers = 4, CLIENTS(60),
              MS(10000))
 MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 4,
         FORCED(FAULT(ONE_WAY)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000))
