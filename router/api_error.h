@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/buffer.h"
+#include "engine/item/steps.h"
 
 /* kind, HTTP status, __type, name of the member that holds the text */
 #define FAULT_LIST(X)                                                                            \
@@ -67,6 +68,7 @@ struct fault {
     bool alone;            /* the text must not be put behind one that names the value */
     const char *operation; /* the API's name of the operation at work; NULL: none. It may choose the
                             * words (json/value_words.h) */
+    struct steps reading;  /* of values, since the turn of the loop began (STEPS-2) */
 };
 
 void fault_deinit(struct fault *f);

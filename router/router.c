@@ -88,6 +88,7 @@ static void router_event_begin(struct router *r, struct instant now)
 {
     must(!instant_before(now, r->now));
     r->now = now;
+    r->fault.reading = steps_begin(r->hash_seed);
 }
 
 static void router_event_end(struct router *r)

@@ -538,18 +538,31 @@ static void item_wait(struct feed *f, struct feed_item *item, bool again)
         TAILQ_INSERT_TAIL(&item->target->waiting, item, place);
 }
 
+/* A part of an item's round is over, and all of it is written. True: the round is. */
+static bool item_go_on(struct feed *f, const struct partition *p, struct feed_item *item)
+{
+    const bool over = feed_part_is_last(p, item);
+    if (over)
+        TAILQ_INSERT_TAIL(&f->done, item, place);
+    else
+        TAILQ_INSERT_HEAD(&f->ready, item, place);
+    return over;
+}
+
 static void feed_run(struct feeds *feeds, struct feed *f, struct partition *p)
 {
     feed_confirm(f, p);
     feed_wake(feeds, f);
-    f->sent_bytes = 0;
+    f->turn_bytes = 0;
     while (!TAILQ_EMPTY(&f->ready) && f->calls < FEED_CALLS_MAX &&
-           f->sent_bytes < FEED_TURN_BYTES) {
+           f->turn_bytes < FEED_TURN_BYTES) {
         struct feed_item *item = TAILQ_FIRST(&f->ready);
         TAILQ_REMOVE(&f->ready, item, place);
         const bool sent = feed_send(feeds, f, p, item);
-        if (sent)
-            TAILQ_INSERT_TAIL(item->awaited == 0 ? &f->done : &f->sent, item, place);
+        if (sent && item->awaited > 0)
+            TAILQ_INSERT_TAIL(&f->sent, item, place);
+        else if (sent)
+            item_go_on(f, p, item);
         else
             item_wait(f, item, item->woken);
         item->woken = false;
@@ -615,12 +628,11 @@ void feeds_answered(struct feeds *feeds, const struct call_answer *answer)
         feed_session_answered(feeds, f, p, answer);
     } else if (feed_row_answered(feeds, f, p, answer, &item)) {
         TAILQ_REMOVE(&f->sent, item, place);
-        if (!item->failed) {
-            TAILQ_INSERT_TAIL(&f->done, item, place);
+        if (item->failed) {
+            feed_part_failed(item);
+            item_wait(f, item, true);
+        } else if (item_go_on(f, p, item)) {
             feed_pace_done(&f->pace, feeds->env->now);
-            return;
         }
-        item->covered = 0;
-        item_wait(f, item, true);
     }
 }

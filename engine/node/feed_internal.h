@@ -7,9 +7,12 @@
 
 enum {
     FEED_CALLS_MAX = 256,      /* requests of a feed that wait for an answer */
-    FEED_TURN_BYTES = 1 << 20, /* of rows; a feed that has sent so much goes on in the next turn */
-    FEED_RETRY_MS = 20,        /* after a failure that does not say when to try again */
-    FEED_PATIENCE_MS = 1000    /* for an answer to a row write; then its session is given up */
+    FEED_TURN_BYTES = 1 << 20, /* of rows; a feed that has made so much goes on in the next turn */
+    FEED_COVERED_MAX = 8,      /* notes that a round covers at most */
+    FEED_REQUESTS_MAX =
+        (FEED_COVERED_MAX + 1) * GLOBAL_INDEXES_MAX, /* of a round: old rows, and the present one */
+    FEED_RETRY_MS = 20,     /* after a failure that does not say when to try again */
+    FEED_PATIENCE_MS = 1000 /* for an answer to a row write; then its session is given up */
 };
 
 /* The place of a change among those that indexes lack, in the order of the partition's log. The note's
@@ -47,12 +50,15 @@ struct feed_item {
     bool woken;                 /* the target has room, for this item before newer ones */
     /* Of the last round: what is written need not be written again while no note is new. */
     uint32_t tried_notes;
-    uint64_t written; /* bit i: request i of the round */
-    /* of the round that is on its way; covered 0: none */
+    uint64_t written[FEED_REQUESTS_MAX / 64 + 1]; /* a bit for each request of the round */
+    /* Of the round that is on its way; covered 0: none. A round of many bytes has parts, each of some
+     * indexes. A part begins once all of the part before it is written. */
     uint32_t covered; /* notes */
+    uint32_t part;    /* the first index of the part */
+    uint32_t part_end;
     uint32_t awaited; /* answers */
     bool failed;
-    uint32_t slot; /* in feed->slots, while a round is on its way */
+    uint32_t slot; /* in feed->slots, while a part is on its way */
 };
 
 enum feed_target_state {
@@ -117,7 +123,7 @@ struct feed {
     } fill;
     struct feed_item **slots; /* owns; of FEED_CALLS_MAX; by slot, NULL: free */
     uint32_t calls;
-    size_t sent_bytes; /* in this turn */
+    size_t turn_bytes; /* of rows that were made in this turn */
     struct buffer scratch;
     struct buffer acks; /* the entry that deletes changes, while it is made */
 };
@@ -140,8 +146,8 @@ void feed_filled(struct feeds *feeds, struct feed *f);
 
 /* ---- feed_round.c ---- */
 
-/* Begins the round of an item if everything that it needs is there. True: it is on its way, or
- * nothing is to be sent. False: item->target or item->at is set. */
+/* Begins the round of an item, or its next part, if everything that it needs is there. True: it is on
+ * its way, or nothing is to be sent. False: item->target or item->at is set. */
 bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct feed_item *item);
 /* Sessions that were granted become usable once leadership is confirmed. */
 void feed_confirm(struct feed *f, const struct partition *p);
@@ -149,7 +155,11 @@ void feed_confirm(struct feed *f, const struct partition *p);
 uint32_t feed_target_room(const struct feed_target *t);
 void feed_session_answered(struct feeds *feeds, struct feed *f, struct partition *p,
                            const struct call_answer *answer);
-/* True: the round of `*item` is over. */
+/* The part is not on its way any more. True: the round has no other part. */
+bool feed_part_is_last(const struct partition *p, struct feed_item *item);
+/* The rest of the round is tried again. */
+void feed_part_failed(struct feed_item *item);
+/* True: all of a part of `*item` are answered. */
 bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
                        const struct call_answer *answer, struct feed_item **item);
 /* Whether the feed writes to the partition in a session of this term. */

@@ -9,7 +9,6 @@
 #include "replication/raft_mutation.h"
 
 enum {
-    COVERED_MAX = 8, /* notes that a round covers at most */
     REQUEST_SHIFT = 16,
     SLOT_SHIFT = 24, /* a call's token: the item's slot | the request | the number of the target */
     SESSION_MS = 2000, /* how long a session is asked for */
@@ -17,8 +16,7 @@ enum {
     WAIT_MOST_MS = 1000,
 };
 
-_Static_assert(FEED_CALLS_MAX <= 256 && (COVERED_MAX + 1) * GLOBAL_INDEXES_MAX <= 256,
-               "both fit a token");
+_Static_assert(FEED_CALLS_MAX <= 256 && FEED_REQUESTS_MAX <= 256, "both fit a token");
 
 /* A row to be written. */
 struct row_write {
@@ -38,7 +36,6 @@ struct round {
     struct slice value; /* the item; empty: none */
     struct row_write *writes;
     uint32_t count;
-    uint32_t numbered; /* requests, those that are done included */
 };
 
 /* ---- targets ---- */
@@ -163,14 +160,18 @@ static bool target_is_shut(const struct round *round, const struct feed_target *
            (!round->item->woken && !TAILQ_EMPTY(&t->waiting));
 }
 
+static bool item_has_written(const struct feed_item *item, uint32_t number)
+{
+    return (item->written[number / 64] >> number % 64 & 1) != 0;
+}
+
 /* False: the round must wait, for round->item->target or until round->item->at. */
-static bool round_add(struct round *round, uint32_t table_id, struct slice key, struct slice row)
+static bool round_add(struct round *round, uint32_t table_id, struct slice key, struct slice row,
+                      uint32_t number)
 {
     struct feeds *feeds = round->feeds;
     struct feed_item *item = round->item;
-    const uint32_t number = round->numbered++;
-    if (number < 64 && (item->written >> number & 1) != 0)
-        return true;
+    round->feed->turn_bytes += key.size + row.size;
     const struct table *map = index_maps_find(feeds->maps, table_id);
     item->at = instant_add_ms(feeds->env->now, FEED_RETRY_MS);
     if (map == NULL)
@@ -201,9 +202,11 @@ static bool round_was_named(const struct round *round, uint32_t place, uint32_t 
     return false;
 }
 
-/* Adds what the covered notes and the item's present state ask of one index. */
-static bool round_add_index(struct round *round, const struct index *x)
+/* Adds what the covered notes and the item's present state ask of the index with this place. */
+static bool round_add_index(struct round *round, uint32_t place)
 {
+    const struct index *x = index_set_global_at(round->p->indexes, place);
+    const uint32_t first = place * (FEED_COVERED_MAX + 1), put = first + FEED_COVERED_MAX;
     struct arena *arena = &round->feeds->env->lent;
     const struct index_set *set = round->p->indexes;
     struct buffer key = {0}, row = {0};
@@ -211,7 +214,7 @@ static bool round_add_index(struct round *round, const struct index *x)
     const bool has = index_global_append_key(&key, x, round->key, round->value);
     struct slice present = arena_copy(arena, buffer_slice(&key)), shown = {NULL, 0};
     bool named = false, added = true;
-    if (has) {
+    if (has && !item_has_written(round->item, put)) {
         index_row_append(&row, set, x, round->value);
         shown = arena_copy(arena, buffer_slice(&row));
     }
@@ -222,12 +225,14 @@ static bool round_add_index(struct round *round, const struct index *x)
             named = true;
             if (part.old_row.size > 0 && !MUTATED(RAFT_MUTATION_KEEP_OLD_GLOBAL) &&
                 !(has && slice_equal(part.old_row, present)) &&
-                !round_was_named(round, i, x->table_id, part.old_row))
-                added = added && round_add(round, x->table_id, part.old_row, slice_make(NULL, 0));
+                !round_was_named(round, i, x->table_id, part.old_row) &&
+                !item_has_written(round->item, first + i))
+                added = added &&
+                        round_add(round, x->table_id, part.old_row, slice_make(NULL, 0), first + i);
         }
     }
-    if (named && has && !MUTATED(RAFT_MUTATION_SKIP_CHANGE))
-        added = added && round_add(round, x->table_id, present, shown);
+    if (named && shown.data != NULL && !MUTATED(RAFT_MUTATION_SKIP_CHANGE))
+        added = added && round_add(round, x->table_id, present, shown, put);
     buffer_deinit(&key);
     buffer_deinit(&row);
     return added;
@@ -260,8 +265,29 @@ static void round_send(const struct round *round, const struct row_write *w)
         .epoch = w->info->epoch,
         .write = {.key = w->key, .item = w->row, .session = w->target->session}};
     w->target->out++;
-    round->feed->sent_bytes += w->key.size + w->row.size;
     calls_begin(round->feeds->calls, &options, &request);
+}
+
+static void round_begin(struct feed_item *item)
+{
+    item->covered = item->note_count < FEED_COVERED_MAX ? item->note_count : FEED_COVERED_MAX;
+    item->part = 0;
+    if (item->tried_notes != item->note_count)
+        memset(item->written, 0, sizeof item->written);
+    item->tried_notes = item->note_count;
+}
+
+bool feed_part_is_last(const struct partition *p, struct feed_item *item)
+{
+    item->part = item->part_end;
+    return item->part == index_set_global(p->indexes);
+}
+
+/* Newer notes join a round of which no part is done. */
+void feed_part_failed(struct feed_item *item)
+{
+    if (item->part == 0)
+        item->covered = 0;
 }
 
 bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct feed_item *item)
@@ -278,15 +304,14 @@ bool feed_send(struct feeds *feeds, struct feed *f, struct partition *p, struct 
         return false;
     if (status == STATUS_NOT_FOUND)
         round.value = slice_make(NULL, 0);
-    item->covered = item->note_count < COVERED_MAX ? item->note_count : COVERED_MAX;
-    if (item->tried_notes != item->note_count)
-        item->written = 0;
-    item->tried_notes = item->note_count;
-    round.writes =
-        arena_alloc(arena, (COVERED_MAX + 1) * GLOBAL_INDEXES_MAX * sizeof *round.writes);
-    for (uint32_t i = 0; i < index_set_global(p->indexes); i++) {
-        if (!round_add_index(&round, index_set_global_at(p->indexes, i))) {
-            item->covered = 0;
+    if (item->covered == 0)
+        round_begin(item);
+    round.writes = arena_alloc(arena, FEED_REQUESTS_MAX * sizeof *round.writes);
+    item->part_end = item->part;
+    while (item->part_end < index_set_global(p->indexes) &&
+           (item->part_end == item->part || f->turn_bytes < FEED_TURN_BYTES)) {
+        if (!round_add_index(&round, item->part_end++)) {
+            feed_part_failed(item);
             return false;
         }
     }
@@ -359,12 +384,12 @@ bool feed_row_answered(struct feeds *feeds, struct feed *f, struct partition *p,
     f->calls--;
     t->out--;
     item->awaited--;
-    if (r->code == REPLY_OK && number < 64)
-        item->written |= UINT64_C(1) << number;
-    if (r->code == REPLY_OK)
+    if (r->code == REPLY_OK) {
+        item->written[number / 64] |= UINT64_C(1) << number % 64;
         row_done(feeds, f, p, t);
-    else
+    } else {
         row_failed(feeds, f, p, t, item, r);
+    }
     if (item->awaited > 0)
         return false;
     f->slots[item->slot] = NULL;

@@ -194,6 +194,11 @@ struct legacy_term {
 typedef bool legacy_read_term(struct arena *arena, struct slice name, const struct json_value *v,
                               struct legacy_term *out, struct fault *fault);
 
+static bool legacy_refuse_count(struct fault *fault)
+{
+    return fault_invalid(fault, "A parameter has conditions on too many attributes");
+}
+
 static bool legacy_read_map(struct arena *arena, const struct json_value *map, bool any,
                             legacy_read_term *read, const struct condition **out,
                             struct fault *fault)
@@ -204,6 +209,8 @@ static bool legacy_read_map(struct arena *arena, const struct json_value *map, b
     struct json_value value;
     struct slice name;
     struct legacy_term term;
+    if (json_count(map) > EXPRESSION_OPERATORS_MAX)
+        return legacy_refuse_count(fault);
     if (!value_check_names(arena, map, fault))
         return false;
     while (json_next_member(&cursor, &name, &value)) {
@@ -211,7 +218,7 @@ static bool legacy_read_map(struct arena *arena, const struct json_value *map, b
             return false;
         operators += term.op->kind == CONDITION_NOT ? 5 : 2;
         if (operators > EXPRESSION_OPERATORS_MAX)
-            return fault_invalid(fault, "A parameter has conditions on too many attributes");
+            return legacy_refuse_count(fault);
         legacy_add(all, legacy_condition(arena, term.op, name, &term.values));
     }
     *out = all->arg_count > 1 ? all : all->args;
@@ -313,6 +320,11 @@ bool legacy_read_expected(struct arena *arena, const struct json_value *map, boo
 
 /* ---- KeyConditions ---- */
 
+static bool legacy_refuse_key_count(struct fault *fault)
+{
+    return fault_invalid(fault, "Conditions can be of length 1 or 2 only");
+}
+
 bool legacy_read_keys(struct arena *arena, const struct json_value *map, struct key_conditions *out,
                       struct fault *fault)
 {
@@ -321,6 +333,8 @@ bool legacy_read_keys(struct arena *arena, const struct json_value *map, struct 
     struct slice name;
     struct legacy_term term;
     *out = (struct key_conditions){0};
+    if (json_count(map) > EXPRESSION_OPERATORS_MAX)
+        return legacy_refuse_key_count(fault);
     if (!value_check_names(arena, map, fault))
         return false;
     while (json_next_member(&cursor, &name, &value)) {
@@ -333,6 +347,5 @@ bool legacy_read_keys(struct arena *arena, const struct json_value *map, struct 
         for (uint32_t i = 0; i < term.values.count && i < COUNT_OF(k->values); i++)
             k->values[i] = term.values.list[i];
     }
-    return (out->count > 0 && out->count <= COUNT_OF(out->list)) ||
-           fault_invalid(fault, "Conditions can be of length 1 or 2 only");
+    return (out->count > 0 && out->count <= COUNT_OF(out->list)) || legacy_refuse_key_count(fault);
 }

@@ -1,4 +1,6 @@
 /* legacy_update.c - reads AttributeUpdates and AttributesToGet. */
+#include <xxhash.h>
+
 #include "router/expression/legacy.h"
 #include "router/expression/legacy_internal.h"
 #include "router/json/shape.h"
@@ -7,22 +9,34 @@
 
 /* ---- AttributesToGet ---- */
 
+/* Whether the name is among those before it. Long names are compared by their hashes first. */
+static bool legacy_name_repeats(const struct projection *before, const uint64_t hashes[],
+                                struct slice name)
+{
+    const struct projection_path *at = before->paths;
+    for (uint32_t i = 0; i < before->count; i++, at = at->next) {
+        if (hashes[i] == hashes[before->count] && slice_equal(at->path->name, name))
+            return true;
+    }
+    return false;
+}
+
 bool legacy_read_attributes(struct arena *arena, const struct json_value *list,
                             const struct projection **out, struct fault *fault)
 {
     struct projection *p = arena_zalloc(arena, sizeof *p);
     struct projection_path **end = &p->paths;
+    uint64_t *hashes = arena_alloc(arena, json_count(list) * sizeof *hashes);
     struct json_cursor cursor = json_elements(list);
     struct json_value element;
     while (json_next_element(&cursor, &element)) { /* at most 255: shape_check */
         struct slice name = json_text(&element);
         if (!value_check_name(name, fault))
             return false;
-        for (const struct projection_path *at = p->paths; at != NULL; at = at->next) {
-            if (slice_equal(at->path->name, name))
-                return fault_invalid(fault, INVALID "Duplicate value in attribute name: %.*s",
-                                     SHOWN(name));
-        }
+        hashes[p->count] = XXH3_64bits_withSeed(name.data, name.size, fault->reading.seed);
+        if (legacy_name_repeats(p, hashes, name))
+            return fault_invalid(fault, INVALID "Duplicate value in attribute name: %.*s",
+                                 SHOWN(name));
         *end = arena_zalloc(arena, sizeof **end);
         (*end)->path = legacy_path(arena, name);
         end = &(*end)->next;

@@ -1,7 +1,7 @@
 /* gzip.c - packs and unpacks whole bodies as gzip and deflate, with libdeflate.
  *
  * The unpacked size is not known in advance: gzip tells the size of its last member only, and the
- * size may be wrong. A guess is doubled while it is too small, up to the caller's limit. */
+ * size may be wrong. A guess that is too small grows, up to the caller's limit. */
 #include "router/http/gzip.h"
 
 #include <libdeflate.h>
@@ -10,7 +10,9 @@ enum {
     FASTEST = 1,
     LENGTH_SIZE = 4, /* the last bytes of gzip: the unpacked size modulo 2^32 */
     ROOM_MIN = 4096,
-    ROOM_FACTOR = 4, /* a guess for JSON */
+    ROOM_FACTOR =
+        4, /* a guess for JSON, and what a wrong guess grows by: all unpacking of one member
+                      * takes at most 4/3 of the last one */
 };
 
 static size_t gzip_guess(enum content_coding coding, struct slice bytes)
@@ -48,7 +50,7 @@ static enum status gzip_unpack_member(struct libdeflate_decompressor *d, struct 
             return STATUS_MALFORMED;
         if (room == size_max)
             return STATUS_TOO_LARGE;
-        room *= 2;
+        room *= ROOM_FACTOR;
     }
     out->size += size;
     *bytes = slice_make(bytes->data + taken, bytes->size - taken);

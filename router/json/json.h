@@ -37,10 +37,13 @@ enum json_type {
     JSON_OBJECT,
 };
 
+struct values_ahead;
+
 /* The document that a parser has parsed last. */
 struct json_tape {
     const uint64_t *words;
-    const uint8_t *strings; /* each u32 size | bytes */
+    const uint8_t *strings;           /* each u32 size | bytes */
+    const struct values_ahead *ahead; /* values that have been read; NULL: none (values_ahead.h) */
 };
 
 /* A value of the document. */

@@ -40,7 +40,7 @@ enum status json_parse(struct json_parser *p, struct slice text, struct json_val
         p->parser.parse_into_document(p->document, text.data, text.size, false).error();
     if (error != simdjson::SUCCESS)
         return STATUS_MALFORMED;
-    p->tape = {p->document.tape.get(), p->document.string_buf.get()};
+    p->tape = {p->document.tape.get(), p->document.string_buf.get(), nullptr};
     json_set(root, &p->tape, 1); /* word 0 is the root */
     return STATUS_OK;
 }

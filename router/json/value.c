@@ -3,10 +3,14 @@
 
 #include <stdlib.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "router/json/base64.h"
 #include "router/json/json_writer.h"
 #include "router/json/shape.h"
 #include "router/json/value_words.h"
+#include "router/json/values_ahead.h"
 
 /* ---- reading ---- */
 
@@ -32,7 +36,15 @@ static bool value_refuse_parameter(struct value_reader *r, const char *text)
 bool value_read_digits(struct slice text, struct number *out, struct fault *fault)
 {
     const enum number_error error = number_parse(text, out);
+    steps_take_bytes(&fault->reading, text.size + STEPS_NUMBER * STEPS_DIGITS, STEPS_DIGITS);
     return error == NUMBER_OK || value_refuse_number(fault, error, text);
+}
+
+static void value_put_string(struct value_reader *r, struct slice text)
+{
+    item_string(&r->writer, text);
+    steps_take_bytes(&r->fault->reading, text.size + STEPS_VALUE * STEPS_COMPARED_BYTES,
+                     STEPS_COMPARED_BYTES);
 }
 
 static bool value_read_number(struct value_reader *r, struct slice text)
@@ -52,6 +64,7 @@ static bool value_read_number(struct value_reader *r, struct slice text)
 enum {
     ELEMENTS_MAX = ITEM_SIZE_MAX,
     DISTINCT_MAX = ITEM_SIZE_MAX / 2,
+    MEMBERS_MAX = 4096, /* of a value with several datatypes: so many are looked at */
 };
 
 /* Reading stops: the rest would only cost memory. */
@@ -70,6 +83,7 @@ static bool value_read_blob(struct value_reader *r, struct slice text)
 {
     if (text.size / 4 * 3 > ITEM_SIZE_MAX + 3)
         return value_too_large(r);
+    steps_take_bytes(&r->fault->reading, text.size, STEPS_DIGITS);
     uint8_t *bytes = arena_alloc(r->arena, text.size / 4 * 3 + 1);
     item_binary(&r->writer, slice_make(bytes, base64_decode(text, bytes)));
     return true;
@@ -77,55 +91,63 @@ static bool value_read_blob(struct value_reader *r, struct slice text)
 
 /* ---- duplicates ---- */
 
-/* Byte strings of the item that is being written, which must be distinct. */
-struct strings {
-    const struct buffer *item;
-    bool named;   /* names of a map; else values of a set */
-    uint32_t *at; /* positions in `item` */
-    size_t count;
-};
-
 enum {
-    STRINGS_FEW = 8 /* up to so many are compared pair by pair; more are sorted */
+    STRINGS_FEW = 8 /* up to so many are compared pair by pair; more are hashed */
 };
 
-static struct slice strings_at(const struct strings *s, uint32_t at)
+/* The byte string that begins at this position: the name of an attribute, or the value. */
+static struct slice string_at(const struct buffer *item, bool name, uint32_t at)
 {
-    const struct buffer *b = s->item;
-    struct attr_cursor cursor = {slice_make(b->data + at, b->size - at), s->named};
-    struct slice name;
+    struct attr_cursor cursor = {slice_make(item->data + at, item->size - at), name};
+    struct slice text;
     struct attr value;
-    if (!attr_next(&cursor, &name, &value))
+    if (!attr_next(&cursor, &text, &value))
         return slice_make(NULL, 0);
-    return s->named ? name : value.body;
+    return name ? text : value.body;
 }
 
-/* For qsort_r. */
-static int strings_compare(const void *a, const void *b, void *strings)
+static bool strings_repeat_few(const struct buffer *item, bool names, const uint32_t *positions,
+                               size_t count)
 {
-    const uint32_t *x = a, *y = b;
-    return slice_compare(strings_at(strings, *x), strings_at(strings, *y));
-}
-
-/* Whether two strings are equal. May change the order of the positions. */
-static bool strings_repeat(struct strings *s)
-{
-    const bool few = s->count <= STRINGS_FEW;
-    if (!few)
-        qsort_r(s->at, s->count, sizeof s->at[0], strings_compare, s);
-    for (size_t i = 1; i < s->count; i++) {
-        for (size_t j = few ? 0 : i - 1; j < i; j++) {
-            if (strings_compare(&s->at[i], &s->at[j], s) == 0)
+    struct slice strings[STRINGS_FEW];
+    for (size_t i = 0; i < count; i++) {
+        strings[i] = string_at(item, names, positions[i]);
+        for (size_t j = 0; j < i; j++) {
+            if (slice_equal(strings[i], strings[j]))
                 return true;
         }
     }
     return false;
 }
 
-bool value_repeats(const struct buffer *item, bool names, uint32_t *positions, size_t count)
+struct string_slot {
+    uint32_t hash;
+    uint32_t number; /* of the position, from 1; 0: free */
+};
+
+/* Sorting them takes ten times as long, when there are many. */
+bool value_repeats(const struct buffer *item, bool names, const uint32_t *positions, size_t count,
+                   struct steps *steps)
 {
-    struct strings all = {item, names, positions, count};
-    return strings_repeat(&all);
+    if (count <= STRINGS_FEW)
+        return strings_repeat_few(item, names, positions, count);
+    size_t mask = 4 * STRINGS_FEW - 1;
+    while (mask < 2 * count)
+        mask = 2 * mask + 1;
+    struct string_slot *slots = must_calloc(mask + 1, sizeof *slots);
+    bool repeats = false;
+    for (size_t i = 0; i < count && !repeats; i++) {
+        const struct slice s = string_at(item, names, positions[i]);
+        const uint32_t hash = (uint32_t)XXH3_64bits_withSeed(s.data, s.size, steps->seed);
+        size_t at = hash & mask;
+        for (; slots[at].number != 0 && !repeats; at = (at + 1) & mask)
+            repeats = slots[at].hash == hash &&
+                      slice_equal(string_at(item, names, positions[slots[at].number - 1]), s);
+        slots[at] = (struct string_slot){hash, (uint32_t)i + 1};
+        steps_take_bytes(steps, s.size + STEPS_HASHED * STEPS_COMPARED_BYTES, STEPS_COMPARED_BYTES);
+    }
+    free(slots);
+    return repeats;
 }
 
 /* ---- sets ---- */
@@ -147,7 +169,7 @@ static bool value_read_element(struct value_reader *r, enum attr_type set,
         return value_refuse_parameter(r, "A set may not have a null as an element");
     if (set == ATTR_BINARY_SET)
         return value_read_blob(r, text);
-    item_string(&r->writer, text);
+    value_put_string(r, text);
     return true;
 }
 
@@ -163,7 +185,7 @@ static bool value_read_set(struct value_reader *r, enum attr_type set,
     if (count > ELEMENTS_MAX || (count > DISTINCT_MAX && set == ATTR_NUMBER_SET))
         return value_too_large(r);
     if (count > DISTINCT_MAX)
-        return value_refuse_repeat(r->fault, set, list, r->arena);
+        return value_refuse_repeat(r->fault, set, list);
     uint32_t *at = count > STRINGS_FEW ? arena_alloc(r->arena, count * sizeof *at) : few;
     item_open(&r->writer, set);
     for (size_t i = 0; i < count && json_next_element(&cursor, &element); i++) {
@@ -172,25 +194,28 @@ static bool value_read_set(struct value_reader *r, enum attr_type set,
             return false;
     }
     item_close(&r->writer);
-    return !value_repeats(r->writer.out, false, at, count) ||
-           value_refuse_repeat(r->fault, set, list, r->arena);
+    return !value_repeats(r->writer.out, false, at, count, &r->fault->reading) ||
+           value_refuse_repeat(r->fault, set, list);
 }
 
 /* ---- documents ---- */
 
-/* The lists and maps around the innermost value, with this one. */
-static int value_levels(const struct json_value *v)
+/* The lists and maps around the innermost value, with this one. Looks at `*left` values: an item has
+ * no more. */
+static int value_levels(const struct json_value *v, uint32_t *left)
 {
     int deepest = 0;
     struct json_value inner;
     struct slice name;
     const bool list = v->type == JSON_LIST;
     struct json_cursor cursor = list ? json_elements(v) : json_members(v);
-    while (list ? json_next_element(&cursor, &inner) : json_next_member(&cursor, &name, &inner)) {
+    for (; *left > 0 &&
+           (list ? json_next_element(&cursor, &inner) : json_next_member(&cursor, &name, &inner));
+         --*left) {
         const struct json_value l = json_find(&inner, "L");
         const struct json_value m = json_find(&inner, "M");
-        const int levels = l.type == JSON_LIST     ? value_levels(&l)
-                           : m.type == JSON_OBJECT ? value_levels(&m)
+        const int levels = l.type == JSON_LIST     ? value_levels(&l, left)
+                           : m.type == JSON_OBJECT ? value_levels(&m, left)
                                                    : 0;
         deepest = levels > deepest ? levels : deepest;
     }
@@ -200,8 +225,9 @@ static int value_levels(const struct json_value *v)
 /* The service has another text for values that are far too deep. */
 static bool value_nesting_fits(struct value_reader *r, const struct json_value *v)
 {
+    uint32_t left = ELEMENTS_MAX;
     return r->writer.depth < NESTING_MAX ||
-           value_refuse(r, (int)r->writer.depth - 1 + value_levels(v) < VALUE_LEVELS_FAR
+           value_refuse(r, (int)r->writer.depth - 1 + value_levels(v, &left) < VALUE_LEVELS_FAR
                                ? VALUE_TOO_DEEP
                                : VALUE_FAR_TOO_DEEP);
 }
@@ -239,7 +265,7 @@ static bool value_read_typed(struct value_reader *r, enum attr_type type,
 {
     switch (type) {
     case ATTR_STRING:
-        item_string(&r->writer, json_string(v));
+        value_put_string(r, json_string(v));
         return true;
     case ATTR_NUMBER:
         return value_read_number(r, json_string(v));
@@ -270,7 +296,7 @@ static bool value_more_than_one(struct value_reader *r, const struct json_value 
     struct json_value member;
     struct slice name;
     struct number n;
-    while (json_next_member(&cursor, &name, &member)) {
+    for (uint32_t i = 0; i < MEMBERS_MAX && json_next_member(&cursor, &name, &member); i++) {
         if (member.type == JSON_STRING && slice_is(name, "N") &&
             !value_read_digits(json_string(&member), &n, r->fault))
             return false;
@@ -283,11 +309,13 @@ static bool value_read_value(struct value_reader *r, const struct json_value *v)
 {
     enum attr_type type = 0;
     struct json_value typed = {0};
+    steps_take(&r->fault->reading, STEPS_VALUE);
     if (v->type == JSON_OBJECT) {
         struct json_cursor cursor = json_members(v);
         struct json_value member;
         struct slice name;
         while (json_next_member(&cursor, &name, &member)) {
+            steps_take(&r->fault->reading, 1);
             enum attr_type found = member.type == JSON_NULL ? 0 : attr_type_of(name);
             if (found != 0 && type != 0)
                 return value_more_than_one(r, v);
@@ -353,7 +381,7 @@ static bool value_read_members(struct value_reader *r, const struct json_value *
         if (!value_read_value(r, &value))
             return false;
     }
-    return !value_repeats(r->writer.out, true, at, count) ||
+    return !value_repeats(r->writer.out, true, at, count, &r->fault->reading) ||
            fault_set(r->fault, FAULT_SERIALIZATION, "Duplicate attribute name in a map");
 }
 
@@ -373,6 +401,11 @@ static bool value_finish_item(struct value_reader *r, struct buffer *out, bool r
 bool value_read_item(struct buffer *out, struct arena *arena, const struct json_value *map,
                      struct span *item, struct fault *fault)
 {
+    const struct value_ahead *ahead = values_ahead_find(map);
+    if (ahead != NULL) {
+        *item = ahead->item;
+        return true;
+    }
     struct value_reader r = {.arena = arena, .fault = fault};
     item_begin(&r.writer, out);
     return value_finish_item(&r, out, value_read_members(&r, map), item);
@@ -382,6 +415,11 @@ bool value_read_item(struct buffer *out, struct arena *arena, const struct json_
 bool value_read_attr(struct arena *arena, const struct json_value *value, struct attr *out,
                      struct fault *fault)
 {
+    const struct value_ahead *ahead = values_ahead_find(value);
+    if (ahead != NULL) {
+        *out = ahead->value;
+        return true;
+    }
     struct buffer encoded = {0};
     struct span item;
     struct slice name;

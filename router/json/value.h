@@ -2,7 +2,7 @@
  *
  * The JSON must have passed shape_check, which checks types. These functions check what the service
  * checks next: one datatype per value, numbers, sets, nesting. The texts of errors are the
- * service's. */
+ * service's. What reading takes is counted in fault->reading. */
 #pragma once
 
 #include "base/arena.h"
@@ -32,8 +32,8 @@ enum {
         62, /* levels of a value that is far too deep: 61 were seen not to be, 63 to be */
 };
 
-/* Appends a map of attribute values as one item. The arena is scratch memory. False: the fault is
- * set, and `out` is as before. */
+/* Appends a map of attribute values as one item, unless it was read ahead: then it is in `out`. The
+ * arena is scratch memory. False: the fault is set, and `out` is as before. */
 bool value_read_item(struct buffer *out, struct arena *arena, const struct json_value *map,
                      struct span *item, struct fault *fault);
 
@@ -44,8 +44,9 @@ bool value_read_attr(struct arena *arena, const struct json_value *value, struct
 /* Reads the digits of a number. */
 bool value_read_digits(struct slice text, struct number *out, struct fault *fault);
 /* Whether two of the byte strings that begin at these positions of an unfinished item are equal:
- * names of a map with their values, or values of a set. May change the order of the positions. */
-bool value_repeats(const struct buffer *item, bool names, uint32_t *positions, size_t count);
+ * names of a map with their values, or values of a set. */
+bool value_repeats(const struct buffer *item, bool names, const uint32_t *positions, size_t count,
+                   struct steps *steps);
 
 /* Refuses a name that no attribute can have: an empty one, or one that is too large. */
 bool value_check_name(struct slice name, struct fault *fault);

@@ -55,6 +55,11 @@ bool value_refuse_number(struct fault *fault, enum number_error why, struct slic
 
 /* ---- sets ---- */
 
+enum {
+    ELEMENTS_SHOWN_MAX = SLICE_SHOWN_MAX / 4 + 2, /* each has quotes and a comma at least */
+    ELEMENTS_KEPT_MAX = 2 * ELEMENTS_SHOWN_MAX
+};
+
 /* For qsort. */
 static int elements_compare(const void *a, const void *b)
 {
@@ -74,22 +79,38 @@ static void elements_show(struct buffer *out, const struct json_value *list)
     }
 }
 
-/* Sorted, up to the first that occurs twice, in quotes. */
-static void elements_show_sorted(struct buffer *out, struct arena *arena,
-                                 const struct json_value *list)
+/* Finds the first elements in order, as many as a text may show. Only those are sorted. */
+static size_t elements_first(const struct json_value *list, struct slice first[ELEMENTS_KEPT_MAX])
 {
-    const size_t count = json_count(list);
-    struct slice *all = arena_alloc(arena, count * sizeof *all);
     struct json_cursor cursor = json_elements(list);
     struct json_value element;
-    for (size_t i = 0; i < count && json_next_element(&cursor, &element); i++)
-        all[i] = json_text(&element);
-    qsort(all, count, sizeof *all, elements_compare);
+    size_t count = 0;
+    bool full = false;
+    while (json_next_element(&cursor, &element)) {
+        const struct slice text = json_text(&element);
+        if (full && slice_compare(text, first[ELEMENTS_SHOWN_MAX - 1]) >= 0)
+            continue;
+        first[count++] = text;
+        if (count < ELEMENTS_KEPT_MAX)
+            continue;
+        qsort(first, count, sizeof first[0], elements_compare);
+        count = ELEMENTS_SHOWN_MAX;
+        full = true;
+    }
+    qsort(first, count, sizeof first[0], elements_compare);
+    return count;
+}
+
+/* Sorted, up to the first that occurs twice, in quotes. */
+static void elements_show_sorted(struct buffer *out, const struct json_value *list)
+{
+    struct slice first[ELEMENTS_KEPT_MAX];
+    const size_t count = elements_first(list, first);
     for (size_t i = 0; i < count && out->size < SLICE_SHOWN_MAX; i++) {
         buffer_append_text(out, i > 0 ? ", \"" : "\"");
-        buffer_append(out, all[i].data, (size_t)slice_shown_size(all[i]));
+        buffer_append(out, first[i].data, (size_t)slice_shown_size(first[i]));
         buffer_append_text(out, "\"");
-        if (i > 0 && slice_equal(all[i], all[i - 1]))
+        if (i > 0 && slice_equal(first[i], first[i - 1]))
             break;
     }
 }
@@ -103,27 +124,27 @@ static void numbers_refuse_repeat(struct fault *fault, enum value_form form)
                       FORM_PREFIXES[form]);
 }
 
+/* A set of more elements than an item may have is not looked at as a whole: as it came. */
 static void elements_refuse_repeat(struct fault *fault, enum value_form form, bool binary,
-                                   const struct json_value *list, struct arena *arena)
+                                   const struct json_value *list)
 {
     struct buffer shown = {0};
-    if (form == FORM_OLDER || binary)
+    if (form == FORM_OLDER || binary || json_count(list) > ITEM_SIZE_MAX / 2)
         elements_show(&shown, list);
     else
-        elements_show_sorted(&shown, arena, list);
+        elements_show_sorted(&shown, list);
     fault_invalid(fault, "%s" INVALID "Input collection [%.*s]%s contains duplicates.",
                   FORM_PREFIXES[form], TEXT_OF(shown), binary ? "of type BS" : "");
     buffer_deinit(&shown);
 }
 
-bool value_refuse_repeat(struct fault *fault, enum attr_type set, const struct json_value *list,
-                         struct arena *arena)
+bool value_refuse_repeat(struct fault *fault, enum attr_type set, const struct json_value *list)
 {
     const enum value_form form = value_form_of(fault);
     if (set == ATTR_NUMBER_SET)
         numbers_refuse_repeat(fault, form);
     else
-        elements_refuse_repeat(fault, form, set == ATTR_BINARY_SET, list, arena);
+        elements_refuse_repeat(fault, form, set == ATTR_BINARY_SET, list);
     fault->alone = form != FORM_OLDER;
     return false;
 }

@@ -19,6 +19,5 @@
 /* Both set the fault in the words of fault->operation, and return false. fault->alone tells whether
  * the text must not be put behind "ExpressionAttributeValues contains invalid value". */
 bool value_refuse_number(struct fault *fault, enum number_error why, struct slice text);
-/* `list` is the set as it came. The arena is scratch memory. */
-bool value_refuse_repeat(struct fault *fault, enum attr_type set, const struct json_value *list,
-                         struct arena *arena);
+/* `list` is the set as it came. */
+bool value_refuse_repeat(struct fault *fault, enum attr_type set, const struct json_value *list);

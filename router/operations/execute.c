@@ -38,12 +38,13 @@ bool execute_parse(struct call *c, const struct json_value *text,
     struct attr *values = arena_zalloc(&c->arena, (count + 1) * sizeof *values);
     struct json_cursor cursor = given ? json_elements(parameters) : (struct json_cursor){0};
     struct json_value value;
-    for (uint32_t i = 0; i < count && json_next_element(&cursor, &value); i++) {
+    /* Of more, some are too many for the text: they are refused unread. */
+    for (uint32_t i = 0; i < count && i < copy.size && json_next_element(&cursor, &value); i++) {
         if (!value_read_attr(&c->arena, &value, &values[i], call_fault(c)))
             return false;
     }
     if (digest != NULL)
-        *digest = execute_digest(copy, values, count);
+        *digest = execute_digest(copy, values, count < copy.size ? count : (uint32_t)copy.size);
     return statement_parse(copy, values, count, &c->arena, out, call_fault(c));
 }
 

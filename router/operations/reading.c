@@ -3,19 +3,27 @@
 
 #include <stdlib.h>
 
+#include "engine/expression/expression.h"
+#include "router/operations/shapes.h"
+
+enum {
+    SMALL_WORDS = 64,   /* of the tape: `begin` reads a value of fewer words itself, */
+    SMALL_BYTES = 1024, /* if its strings have fewer bytes, */
+    VALUES_MAX = EXPRESSION_SIZE_MAX, /* and refuses a list of more values unread */
+};
+
 static size_t reading_bytes(const struct call *c)
 {
     return c->bytes.size + c->arena.used_bytes;
 }
 
-void reading_begin(struct call *c, const struct json_value *root)
+void reading_begin(struct call *c)
 {
     struct router *r = c->router;
     struct reading *g = must_calloc(1, sizeof *g);
-    g->json = r->json;
     g->text = r->scratch;
-    g->root = *root;
-    r->json = json_parser_create();
+    g->json = json_parser_create();
+    g->ahead.items = &c->bytes;
     r->scratch = (struct buffer){0};
     router_account(r, &r->scratch_accounted, 0);
     c->reading = g;
@@ -23,19 +31,126 @@ void reading_begin(struct call *c, const struct json_value *root)
     call_rest(c);
 }
 
+static bool reading_parse(struct call *c, struct reading *g)
+{
+    if (json_parse(g->json, buffer_slice(&g->text), &g->root) != STATUS_OK)
+        return fault_set(call_fault(c), FAULT_SERIALIZATION, "%s",
+                         c->operation->fail != NULL ? "The body is no JSON" : "");
+    g->tape = *g->root.tape;
+    g->tape.ahead = &g->ahead;
+    g->root.tape = &g->tape;
+    return true;
+}
+
+static bool reading_check(struct call *c, struct reading *g)
+{
+    const struct shape *input = c->operation->input;
+    struct fault *f = call_fault(c);
+    if (!shape_check(input, &g->root, c->operation->name_first, g->members, f) ||
+        !shape_refuse_later(input, g->members, f))
+        return false;
+    g->places[g->depth++] = (struct reading_place){input, json_members(&g->root)};
+    return true;
+}
+
+/* ---- values ---- */
+
+static bool value_is_small(const struct json_value *v)
+{
+    const uint32_t end = json_after(v);
+    size_t bytes = 0;
+    if (end - v->at > SMALL_WORDS)
+        return false;
+    for (uint32_t at = v->at; at < end; at++)
+        bytes += v->tape->words[at] >> 56 == '"' ? json_string_at(v->tape, at).size : 0;
+    return bytes < SMALL_BYTES;
+}
+
+/* A map of values that is one item: a key, or what is put. */
+static bool shape_is_item(const struct shape *s)
+{
+    return s->kind == SHAPE_MAP && s->element->kind == SHAPE_ATTRIBUTE &&
+           s != &shape_expression_attribute_value_map;
+}
+
+static void reading_take(struct call *c, struct reading *g, const struct shape *s,
+                         const struct json_value *v)
+{
+    struct fault *f = call_fault(c);
+    if (v->type == JSON_OBJECT && shape_is_item(s))
+        values_ahead_item(&g->ahead, &c->bytes, &c->arena, v, f);
+    else if (v->type == JSON_OBJECT && s->kind == SHAPE_ATTRIBUTE && !value_is_small(v))
+        values_ahead_attr(&g->ahead, &c->arena, v, f);
+    else if (v->type == JSON_OBJECT && s->kind == SHAPE_STRUCTURE)
+        g->places[g->depth++] = (struct reading_place){s, json_members(v)};
+    else if (v->type == JSON_OBJECT && s->kind == SHAPE_MAP && json_count(v) <= VALUES_MAX)
+        g->places[g->depth++] = (struct reading_place){s, json_members(v)};
+    else if (v->type == JSON_LIST && s->kind == SHAPE_LIST && json_count(v) <= VALUES_MAX)
+        g->places[g->depth++] = (struct reading_place){s, json_elements(v)};
+}
+
+/* The shape of a structure's member. NULL: the shape has no such member. */
+static const struct shape *member_shape(const struct shape *structure, struct slice name)
+{
+    const struct shape_member *m = structure->members;
+    while (m->name != NULL && !slice_is(name, m->name))
+        m++;
+    return m->shape;
+}
+
+/* Whether there may be more. */
+static bool reading_next(struct call *c, struct reading *g)
+{
+    struct reading_place *p = &g->places[g->depth - 1];
+    const struct shape *s = p->shape->element;
+    struct json_value v;
+    struct slice name = {NULL, 0};
+    const bool more = p->shape->kind == SHAPE_LIST ? json_next_element(&p->left, &v)
+                                                   : json_next_member(&p->left, &name, &v);
+    if (!more)
+        return --g->depth > 0;
+    if (p->shape->kind == SHAPE_STRUCTURE)
+        s = member_shape(p->shape, name);
+    must(g->depth < READING_DEPTH_MAX);
+    if (s != NULL)
+        reading_take(c, g, s, &v);
+    steps_take(&call_fault(c)->reading, STEPS_VALUE);
+    return true;
+}
+
+/* ---- turns ---- */
+
+static bool steps_are_over(const struct call *c)
+{
+    return c->router->fault.reading.taken >= STEPS_READ_MAX;
+}
+
 void reading_go_on(struct call *c)
 {
     struct reading *g = c->reading;
-    struct fault *f = call_fault(c);
-    if (g->checked) {
+    bool good = true, more = true;
+    switch (g->stage) {
+    case READING_PARSES:
+        good = reading_parse(c, g);
+        more = false;
+        break;
+    case READING_CHECKS:
+        good = reading_check(c, g);
+        more = false;
+        break;
+    case READING_VALUES:
+        call_fault(c)->operation = c->operation->name;
+        while (more && !steps_are_over(c))
+            more = reading_next(c, g);
+        call_account(c);
+        break;
+    case READING_BEGINS:
         g->read = reading_bytes(c);
         call_begin(c, g->members);
         return;
     }
-    g->checked =
-        shape_check(c->operation->input, &g->root, c->operation->name_first, g->members, f) &&
-        shape_refuse_later(c->operation->input, g->members, f);
-    if (g->checked)
+    g->stage += !more;
+    if (good)
         call_rest(c);
     else
         call_fail(c);
@@ -43,7 +158,8 @@ void reading_go_on(struct call *c)
 
 bool reading_turn_is_over(const struct call *c)
 {
-    return c->reading != NULL && reading_bytes(c) - c->reading->read >= READING_TURN_BYTES;
+    return c->reading != NULL &&
+           (steps_are_over(c) || reading_bytes(c) - c->reading->read >= READING_TURN_BYTES);
 }
 
 void reading_end(struct call *c)
@@ -52,6 +168,7 @@ void reading_end(struct call *c)
         return;
     json_parser_destroy(c->reading->json);
     buffer_deinit(&c->reading->text);
+    values_ahead_deinit(&c->reading->ahead);
     free(c->reading);
     c->reading = NULL;
 }

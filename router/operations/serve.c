@@ -95,7 +95,8 @@ static bool serve_find(struct router *r, struct client *c, const char *target,
     return false;
 }
 
-/* Runs the operation. `root` is the JSON of the body in the scratch buffer. */
+/* Runs the operation. `root` is the JSON of the body in the scratch buffer; NULL: it is parsed in a
+ * later turn. */
 static void serve_run(struct router *r, struct client *c, const struct operation *o,
                       const struct json_value *root)
 {
@@ -110,8 +111,8 @@ static void serve_run(struct router *r, struct client *c, const struct operation
     struct json_value members[SHAPE_MEMBERS_MAX];
     struct call *call = call_create(r, c, o);
     call->content_type = endpoints_answer_type(c);
-    if (r->scratch.size >= READING_TEXT_MIN) {
-        reading_begin(call, root);
+    if (root == NULL) {
+        reading_begin(call);
         return;
     }
     if (!shape_check(o->input, root, o->name_first, members, &r->fault) ||
@@ -122,21 +123,29 @@ static void serve_run(struct router *r, struct client *c, const struct operation
     call_begin(call, members);
 }
 
+static bool serve_parse_taken(struct router *r, struct client *c, struct json_value *root)
+{
+    return r->scratch.size == 0 ||
+           json_parse(r->json, buffer_slice(&r->scratch), root) == STATUS_OK ||
+           endpoints_refuse(r, c, FAULT_SERIALIZATION, "");
+}
+
 bool serve_parse(struct router *r, struct client *c, struct json_value *root)
 {
-    return body_take(r, c) && (r->scratch.size == 0 ||
-                               json_parse(r->json, buffer_slice(&r->scratch), root) == STATUS_OK ||
-                               endpoints_refuse(r, c, FAULT_SERIALIZATION, ""));
+    return body_take(r, c) && serve_parse_taken(r, c, root);
 }
 
 void serve_body(struct router *r, struct client *c, const struct endpoint *e)
 {
     struct json_value root = {0};
     const struct operation *o = e->operation;
-    if (!serve_parse(r, c, &root))
+    if (!body_take(r, c))
+        return;
+    const bool large = r->scratch.size >= READING_TEXT_MIN;
+    if (!large && !serve_parse_taken(r, c, &root))
         return;
     if (o != NULL || serve_find(r, c, e->target, &o))
-        serve_run(r, c, o, &root);
+        serve_run(r, c, o, large ? NULL : &root);
 }
 
 void serve_query(struct router *r, struct client *c, const struct endpoint *e)

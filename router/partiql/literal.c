@@ -168,7 +168,7 @@ static bool literal_members(struct literal_writer *w, const struct literal_place
         if (!literal_write(w, &inner, e))
             return false;
     }
-    if (!value_repeats(w->w.out, true, positions, l->count))
+    if (!value_repeats(w->w.out, true, positions, l->count, &w->p->fault->reading))
         return true;
     parse_refuse(w->p, "Duplicate attribute name in a map");
     return false;
@@ -206,7 +206,7 @@ static bool literal_bag(struct literal_writer *w, const struct literal_place *at
             return false;
     }
     item_close(&w->w);
-    if (!value_repeats(w->w.out, false, positions, l->count))
+    if (!value_repeats(w->w.out, false, positions, l->count, &w->p->fault->reading))
         return true;
     literal_refuse_duplicates(w, l);
     return false;
@@ -320,7 +320,7 @@ void literal_item(struct parse *p, const struct literal *map, struct slice *out)
             item_name(&w.w, e->name);
         sound = sound && literal_write(&w, &ROOT, e);
     }
-    if (sound && value_repeats(&encoded, true, positions, i))
+    if (sound && value_repeats(&encoded, true, positions, i, &p->fault->reading))
         parse_refuse(p, "Duplicate attribute name in a map");
     else if (sound) {
         item_end(&w.w);

@@ -12,6 +12,7 @@
 #include "base/settings/choices.h"
 #include "engine/item/storage_key.h"
 #include "engine/message/partition_stats.h"
+#include "router/router_internal.h"
 #include "server/link_rights.h"
 #include "tests/support/fake_node.h"
 
@@ -574,9 +575,16 @@ static void pump_effects(struct fake_cluster *f)
     }
 }
 
+static void note_steps(struct fake_cluster *f)
+{
+    const uint64_t taken = f->router->fault.reading.taken;
+    f->read_most = taken > f->read_most ? taken : f->read_most;
+}
+
 void fake_turn(struct fake_cluster *f)
 {
     router_tick(f->router, f->now);
+    note_steps(f);
     pump_effects(f);
 }
 
@@ -664,6 +672,7 @@ void fake_send(struct fake_cluster *f, uint64_t connection, struct slice bytes)
 {
     if (!f->clients[connection].closed)
         router_receive(f->router, f->now, f->waited, connection, bytes);
+    note_steps(f);
     fake_pump(f);
 }
 

@@ -9,24 +9,40 @@
 #include "engine/transaction/transaction.h"
 #include "tests/check.h"
 
+static struct slice index_name(uint32_t number, char text[16])
+{
+    const int size = snprintf(text, 16, number == 0 ? "by-v" : "by-v%u", number);
+    return slice_make(text, (size_t)size);
+}
+
 void indexed_open(struct indexed_scene *s, int64_t index_wcu)
 {
-    struct index x = {.name = slice_of("by-v"),
-                      .partition_count = 1,
-                      .keys = {{slice_of("v"), ATTR_BINARY}},
-                      .projection = PROJECT_ALL};
-    const struct index_set set = {{slice_of("id"), ATTR_STRING}, {{NULL, 0}, 0}, 1, 0, &x};
-    const struct table_spec throughput = {.name = x.name,
-                                          .partition_key = x.keys[0],
-                                          .billing = BILLING_PROVISIONED,
-                                          .rcu = 10,
-                                          .wcu = index_wcu};
+    indexed_open_many(s, index_wcu, 1);
+}
+
+void indexed_open_many(struct indexed_scene *s, int64_t index_wcu, uint32_t count)
+{
+    struct index x[GLOBAL_INDEXES_MAX];
+    char names[GLOBAL_INDEXES_MAX][16];
     struct buffer spec = {0};
     *s = (struct indexed_scene){0};
     lone_init(&s->w, PROFILE_STRICT);
+    for (uint32_t i = 0; i < count; i++) {
+        x[i] = (struct index){.name = index_name(i, names[i]),
+                              .partition_count = 1,
+                              .keys = {{slice_of("v"), ATTR_BINARY}},
+                              .projection = PROJECT_ALL};
+        const struct table_spec throughput = {.name = x[i].name,
+                                              .partition_key = x[i].keys[0],
+                                              .billing = BILLING_PROVISIONED,
+                                              .rcu = 10,
+                                              .wcu = index_wcu};
+        buffer_clear(&spec);
+        table_spec_encode(&spec, &throughput);
+        buffer_append_sized(&s->globals, buffer_slice(&spec));
+    }
+    const struct index_set set = {{slice_of("id"), ATTR_STRING}, {{NULL, 0}, 0}, count, 0, x};
     index_set_encode(&s->indexes, &set);
-    table_spec_encode(&spec, &throughput);
-    buffer_append_sized(&s->globals, buffer_slice(&spec));
     buffer_deinit(&spec);
     s->w.indexes = buffer_slice(&s->indexes);
     s->w.globals = buffer_slice(&s->globals);
@@ -34,7 +50,15 @@ void indexed_open(struct indexed_scene *s, int64_t index_wcu)
 
 void indexed_fetch(struct indexed_scene *s)
 {
-    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of("t/by-v")};
+    indexed_fetch_other(s, 0);
+}
+
+void indexed_fetch_other(struct indexed_scene *s, uint32_t number)
+{
+    char name[16], whole[24];
+    index_name(number, name);
+    snprintf(whole, sizeof whole, "t/%s", name);
+    struct request r = {.op = REQUEST_TABLE_GET, .table.name = slice_of(whole)};
     lone_ask(&s->w, &r);
     lone_assert_answer(&s->w, REPLY_OK);
     buffer_set(&s->table_bytes, buffer_slice(&lone_answer(&s->w)->body));

@@ -1,4 +1,5 @@
-/* indexed_scene.h - a lone node whose table has a global index, `by-v`: by the versions of items. */
+/* indexed_scene.h - a lone node whose table has a global index, `by-v`: by the versions of items. Or
+ * several of the same kind: `by-v`, `by-v1`, .. */
 #pragma once
 
 #include "engine/node/feed_internal.h"
@@ -16,11 +17,14 @@ struct indexed_scene {
 
 /* The index has so many write units per second. There is no table yet. */
 void indexed_open(struct indexed_scene *s, int64_t index_wcu);
+/* The same with so many indexes, GLOBAL_INDEXES_MAX at most. */
+void indexed_open_many(struct indexed_scene *s, int64_t index_wcu, uint32_t count);
 /* Opens the node, and creates the table. */
 void indexed_table(struct indexed_scene *s);
 void indexed_close(struct indexed_scene *s);
-/* Fetches the index's table again. */
+/* Fetches the index's table again. From now on the scene looks at this index. */
 void indexed_fetch(struct indexed_scene *s);
+void indexed_fetch_other(struct indexed_scene *s, uint32_t number);
 /* Lets time pass, and writes what is to be written. */
 void indexed_pass(struct indexed_scene *s, int64_t ms);
 void indexed_put(struct indexed_scene *s, uint32_t name, uint32_t version);

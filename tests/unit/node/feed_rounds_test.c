@@ -94,6 +94,114 @@ TEST(a_row_of_unknown_outcome_does_not_come_after_newer_ones)
     indexed_close(&s);
 }
 
+/* ---- rounds of many bytes ---- */
+
+enum {
+    LARGE = 7,            /* indexes, */
+    LARGE_BYTES = 390000, /* that each have so much of an item */
+    LARGE_WCU = 1000,
+    PART_MAX = 6, /* requests of a part: three rows go, three come, and the last one may exceed
+                      * FEED_TURN_BYTES */
+    SESSIONS_MS = 500
+};
+
+static void scene_put_large(struct indexed_scene *s, uint32_t version)
+{
+    lone_put_sized(&s->w, 1, version, LARGE_BYTES);
+    assert_true(lone_write_begin(&s->w));
+    lone_write_end(&s->w, 0);
+    lone_assert_answer(&s->w, REPLY_OK);
+}
+
+static void scene_assert_rows(struct indexed_scene *s, uint32_t version)
+{
+    for (uint32_t i = 0; i < LARGE; i++) {
+        indexed_fetch_other(s, i);
+        assert_false(
+            indexed_has(s, 1, version - 1)); /* a large row has the index's reads refused */
+        assert_true(indexed_has(s, 1, version));
+    }
+    assert_int_equal(indexed_backlog(s), 0);
+}
+
+/* The table with an item whose rows have come to all indexes: there are sessions. */
+static void scene_open_large(struct indexed_scene *s)
+{
+    indexed_open_many(s, LARGE_WCU, LARGE);
+    indexed_table(s);
+    indexed_put(s, 1, 6);
+    indexed_pass(s, SESSIONS_MS);
+    scene_assert_rows(s, 6);
+}
+
+/* Writes what is to be written until so many rows are, or all. Returns the most of a turn. */
+static uint32_t scene_write_rows(struct indexed_scene *s, uint32_t rows)
+{
+    uint32_t most = 0, sent = 0;
+    do {
+        const uint32_t out = indexed_feed(s)->calls;
+        most = out > most ? out : most;
+        sent += out;
+        assert_true(indexed_feed(s)->turn_bytes < FEED_TURN_BYTES + ITEM_SIZE_MAX);
+        for (int ms = 0; ms < 50 && indexed_feed(s)->calls == out && out > 0; ms++) {
+            if (lone_write_begin(&s->w))
+                lone_write_end(&s->w, 0);
+            else
+                lone_pass(&s->w, 1);
+        }
+    } while (indexed_feed(s)->calls > 0 && sent < rows);
+    return most;
+}
+
+TEST(a_round_of_many_bytes_is_sent_in_parts)
+{
+    struct indexed_scene s;
+    scene_open_large(&s);
+    scene_put_large(&s, 7);
+    assert_int_equal(scene_write_rows(&s, UINT32_MAX), PART_MAX);
+    indexed_pass(&s, 100);
+    scene_assert_rows(&s, 7);
+    lone_assert_verified(&s.w, 1 + LARGE);
+    indexed_close(&s);
+}
+
+/* FEED-1: it has a round of its own, which deletes what the first parts have put. */
+TEST(a_change_that_comes_between_two_parts_reaches_every_index)
+{
+    struct indexed_scene s;
+    scene_open_large(&s);
+    scene_put_large(&s, 7);
+    scene_write_rows(&s, 1);
+    assert_int_equal(indexed_feed(&s)->item_count, 1);
+    indexed_put(&s, 1, 8);
+    indexed_pass(&s, 300);
+    scene_assert_rows(&s, 8);
+    indexed_close(&s);
+}
+
+/* An index takes nothing for a while: the item waits for it, and goes on where it was. */
+TEST(a_part_that_must_wait_begins_no_round_anew)
+{
+    struct indexed_scene s;
+    struct feed_target *t;
+    scene_open_large(&s);
+    LIST_FOREACH (t, &indexed_feed(&s)->targets, place) {
+        if (t->table_id == s.index.id) /* the last one */
+            t->until = instant_add_ms(s.w.now, 100);
+    }
+    scene_put_large(&s, 7);
+    indexed_pass(&s, 50);
+    assert_false(indexed_has(&s, 1, 7));
+    const struct feed_item *item = TAILQ_FIRST(&indexed_feed(&s)->by_age);
+    assert_int_equal(item->part, LARGE - 1);
+    indexed_put(&s, 1, 8);
+    assert_int_equal(item->covered, 1);
+    assert_int_equal(item->part, LARGE - 1);
+    indexed_pass(&s, 300);
+    scene_assert_rows(&s, 8);
+    indexed_close(&s);
+}
+
 /* ---- frozen ---- */
 
 /* The item has version 7 in the index, and 8 in a partition that is frozen before its feed can run. */
