@@ -10,9 +10,9 @@ enum {
     FASTEST = 1,
     LENGTH_SIZE = 4, /* the last bytes of gzip: the unpacked size modulo 2^32 */
     ROOM_MIN = 4096,
-    ROOM_FACTOR =
-        4, /* a guess for JSON, and what a wrong guess grows by: all unpacking of one member
-                      * takes at most 4/3 of the last one */
+    /* A guess for JSON, and what a wrong guess grows by: all unpacking of one member takes at most
+     * 4/3 of the last one. */
+    ROOM_FACTOR = 4,
 };
 
 static size_t gzip_guess(enum content_coding coding, struct slice bytes)
