@@ -1,0 +1,238 @@
+/* A node without space: in its log, in its map, in memory. */
+#include "engine/node/node_internal.h"
+#include "tests/check.h"
+
+#include <errno.h>
+
+#include "base/settings/storage.h"
+#include "tests/support/lone_node.h"
+
+enum {
+    SOME_MS = 5000
+};
+
+static bool answer_says(const struct lone_node *w, const char *words)
+{
+    const struct buffer *text = &lone_answer(w)->text;
+    return memmem(text->data, text->size, words, strlen(words)) != NULL;
+}
+
+/* NODE-5 */
+TEST(a_log_without_space_refuses_and_takes_writes_again)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
+    node_log_space(w.node, node_log_end(w.node), ENOSPC);
+    lone_put(&w, 1, 1);
+    lone_assert_answer(&w, REPLY_FULL);
+    node_log_space(w.node, node_log_end(w.node), EIO);
+    lone_put(&w, 1, 1);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
+    assert_true(answer_says(&w, "cannot make a segment"));
+    node_log_space(w.node, node_log_end(w.node), 0);
+    lone_put(&w, 1, 2);
+    lone_assert_answer(&w, REPLY_OVERLOADED);
+    assert_int_equal(lone_get(&w, 1), 0);
+    node_log_space(w.node, SEGMENT_BYTES, 0);
+    lone_put(&w, 1, 3);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, 1), 3);
+    lone_deinit(&w);
+}
+
+enum {
+    LARGE_ITEM = 50000
+};
+
+/* One checkpoint, and all writes before it. */
+static void checkpoint_now(struct lone_node *w)
+{
+    lone_write_all(w);
+    lone_checkpoint_all(w);
+    lone_pass(w, 1000);
+    lone_checkpoint_all(w);
+}
+
+/* Puts items from 1 on until one is refused. Returns its number. */
+static uint32_t put_until_full(struct lone_node *w)
+{
+    for (uint32_t name = 1, tries = 0;; tries++) {
+        assert_true(tries < 1000);
+        lone_put_sized(w, name, 1, LARGE_ITEM);
+        lone_write_all(w);
+        const enum reply_code code = lone_answer(w)->code;
+        if (code == REPLY_FULL)
+            return name;
+        if (code == REPLY_OK)
+            name++;
+        else
+            assert_int_equal(code, REPLY_OVERLOADED);
+        if (code != REPLY_OK || name % 8 == 0)
+            checkpoint_now(w);
+    }
+}
+
+static struct metrics_store space_told(struct lone_node *w)
+{
+    struct request r = {.op = REQUEST_STATS};
+    lone_ask(w, &r);
+    lone_assert_answer(w, REPLY_OK);
+    return lone_answer(w)->space;
+}
+
+TEST(no_checkpoint_for_the_time_alone_takes_pages_while_a_snapshot_keeps_scarce_ones)
+{
+    enum {
+        ITEMS = 90
+    }; /* more than half of the map: free pages are counted */
+    struct lone_node w;
+    struct backing_snapshot *snapshot;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "map_max_bytes", "8MiB");
+    lone_open_table(&w, 100, 100);
+    for (uint32_t name = 1; name <= ITEMS; name++) {
+        lone_put_sized(&w, name, 1, LARGE_ITEM);
+        checkpoint_now(&w);
+    }
+    assert_true(space_is_scarce(store_space(node_store(w.node))));
+    assert_int_equal(store_snapshot_open(node_store(w.node), &snapshot), STATUS_OK);
+    lone_put(&w, 1, 2);
+    lone_write_all(&w);
+    lone_pass(&w, 10 * config_storage(&w.config)->checkpoint_ms);
+    assert_false(w.checkpoint);
+    store_snapshot_close(node_store(w.node), snapshot);
+    lone_pass(&w, 1);
+    assert_true(w.checkpoint);
+    lone_checkpoint_all(&w);
+    lone_deinit(&w);
+}
+
+/* SPACE-1, SPACE-2, PROPOSALS-2 */
+TEST(a_full_store_takes_what_frees_space_and_then_puts_again)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "map_max_bytes", "8MiB");
+    lone_open_table(&w, 100, 100);
+    const struct metrics_store empty = space_told(&w);
+    assert_int_equal(empty.total_bytes, 8 << 20);
+    assert_in_range(empty.growth_left_bytes, 5 << 20, 6 << 20); /* 2 MiB are the reserve */
+    assert_int_equal(empty.refused_full, 0);
+    const uint32_t full = put_until_full(&w);
+    assert_in_range(full, 100, 160);
+    assert_true(answer_says(&w, "raise map_max_bytes"));
+    assert_true(answer_says(&w, "that add data"));
+    const struct metrics_store filled = space_told(&w);
+    assert_int_equal(filled.refused_full, 1);
+    assert_in_range(filled.used_bytes, (full - 1) * LARGE_ITEM, 6 << 20);
+    assert_true(filled.growth_left_bytes < empty.growth_left_bytes / 8);
+    assert_false(node_is_full(w.node));         /* no checkpoint has failed */
+    lone_put_sized(&w, 1, 2, LARGE_ITEM - 100); /* it replaces a larger item */
+    lone_write_all(&w);
+    lone_assert_answer(&w, REPLY_OK);
+    for (uint32_t name = 1; name < full / 2; name++) {
+        lone_ask_for(&w, REQUEST_DELETE, name);
+        lone_write_all(&w);
+        lone_assert_answer(&w, REPLY_OK);
+    }
+    checkpoint_now(&w);
+    for (uint32_t name = 1; name < full / 4; name++) {
+        lone_put_sized(&w, name, 3, LARGE_ITEM);
+        lone_write_all(&w);
+        lone_assert_answer(&w, REPLY_OK);
+    }
+    lone_table_op(&w, REQUEST_TABLE_DELETE, 0, 0);
+    lone_deinit(&w);
+}
+
+/* The disk of the log is full: growth ends before the space does that deletions need. */
+TEST(deletions_use_the_last_space_of_a_log_that_cannot_grow)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_open_table(&w, 100, 100);
+    lone_put(&w, 1, 1);
+    lone_write_all(&w);
+    node_log_space(w.node, node_log_end(w.node) + SEGMENT_BYTES / 4, ENOSPC);
+    lone_put(&w, 2, 1);
+    lone_assert_answer(&w, REPLY_FULL);
+    assert_true(answer_says(&w, "log's disk is full"));
+    lone_ask_for(&w, REQUEST_DELETE, 1);
+    lone_write_all(&w);
+    lone_assert_answer(&w, REPLY_OK);
+    lone_deinit(&w);
+}
+
+/* A refused write has a checkpoint made: nothing else may tell that there is space again. */
+TEST(a_refused_write_has_the_space_measured_again)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "map_max_bytes", "8MiB");
+    lone_open_table(&w, 100, 100);
+    put_until_full(&w);
+    lone_pass(&w, 1000);
+    assert_true(w.checkpoint);
+    lone_checkpoint_all(&w);
+    lone_pass(&w, 1000);
+    assert_false(w.checkpoint); /* nobody has asked */
+    lone_deinit(&w);
+}
+
+TEST(a_full_map_refuses_writes_until_a_checkpoint_finds_room)
+{
+    struct lone_node w;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "map_max_bytes", "1MiB"); /* it may not grow */
+    lone_open_table(&w, 100, 100);
+    lone_put(&w, 1, 1);
+    lone_write_all(&w);
+    lone_pass(&w, config_storage(&w.config)->checkpoint_ms);
+    assert_true(w.checkpoint);
+    w.checkpoint = false;
+    node_checkpoint_done(w.node, w.now, STATUS_FULL);
+    lone_take_effects(&w);
+    assert_true(node_is_full(w.node));
+    lone_put(&w, 1, 2);
+    lone_assert_answer(&w, REPLY_FULL);
+    assert_int_equal(lone_get(&w, 1), 1);
+    assert_true(instant_before(w.now, node_deadline(w.node)));
+    lone_pass(&w, SOME_MS); /* it tries again by itself */
+    lone_checkpoint_end(&w);
+    assert_false(node_is_full(w.node));
+    lone_put(&w, 1, 3);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, 1), 3);
+    lone_deinit(&w);
+}
+
+/* A checkpoint that takes long: the next one cannot begin, and memory must not grow without end. */
+TEST(a_full_memtable_refuses_writes_until_it_is_stored)
+{
+    enum {
+        ITEM = 60000
+    };
+    struct lone_node w;
+    uint32_t done = 0;
+    lone_init(&w, PROFILE_OFF);
+    lone_set(&w, "memtable_max_bytes", "128KiB");
+    lone_open_table(&w, 100, 100);
+    for (enum reply_code code = REPLY_OK; code == REPLY_OK; done++) {
+        assert_true(done < 20);
+        lone_put_sized(&w, done, 1, ITEM);
+        lone_write_all(&w);
+        code = lone_answer(&w)->code;
+        lone_pass(&w, 1);
+        assert_true(code == REPLY_OK || code == REPLY_OVERLOADED);
+    }
+    assert_true(w.checkpoint);
+    assert_in_range(
+        done, 4,
+        12); /* one memtable is being stored, the other one is twice as large as it may be */
+    lone_checkpoint_end(&w);
+    lone_put_sized(&w, done, 1, ITEM);
+    lone_write_all(&w);
+    assert_int_equal(lone_get(&w, done), 1);
+    lone_deinit(&w);
+}
