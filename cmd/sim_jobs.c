@@ -15,7 +15,8 @@
 #include "sim/medium.h"
 
 enum {
-    SEED_S_MAX = 300 /* a longer run counts as endless */
+    SEED_S_MAX = 300, /* a longer run counts as endless */
+    TELL_S_MAX = 10   /* of a run that failed */
 };
 
 /* ---- probes ---- */
@@ -56,18 +57,29 @@ static int64_t wall_ns(void)
 static struct sim *running;
 static uint64_t running_seed;
 
+static void tell(const void *bytes, size_t size)
+{
+    ssize_t written = write(STDERR_FILENO, bytes, size);
+    (void)written;
+}
+
+/* The signal may have come in the middle of malloc, which the description needs: then it waits for
+ * its own lock. So the seed is told first, and the alarm ends the process. */
 static void tell_and_die(int number)
 {
+    char line[80];
     struct buffer text = {0};
     signal(number, SIG_DFL);
-    buffer_append_format(&text, "\nseed %llu %s\n", (unsigned long long)running_seed,
-                         number == SIGPROF   ? "does not end"
-                         : number == SIGSEGV ? "touched memory it must not"
-                                             : "aborted");
+    signal(SIGALRM, SIG_DFL);
+    alarm(TELL_S_MAX);
+    int size = snprintf(line, sizeof line, "\nseed %llu %s\n", (unsigned long long)running_seed,
+                        number == SIGPROF   ? "does not end"
+                        : number == SIGSEGV ? "touched memory it must not"
+                                            : "aborted");
+    tell(line, (size_t)size);
     if (running != NULL)
         sim_describe(running, &text);
-    ssize_t written = write(STDERR_FILENO, text.data, text.size);
-    (void)written;
+    tell(text.data, text.size);
     _exit(3);
 }
 
