@@ -78,7 +78,7 @@ LONG_MISTAKE(a_clock_that_stands_still_in_a_suspended_machine, RAFT_MUTATION_NON
 LONG_MISTAKE(a_lease_counted_on_a_nodes_own_settings, RAFT_MUTATION_OWN_SUPPORT, 104,
              FORCED(FAULT(CUT) | FAULT(SETTINGS)), THREE_NODES, .routers = 4, CLIENTS(60),
              MS(10000))
-MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 4,
+MISTAKE(a_vote_in_spite_of_support, RAFT_MUTATION_FORGET_PROMISE, 21,
         FORCED(FAULT(ONE_WAY)), THREE_NODES, .routers = 4, CLIENTS(24), MS(10000))
 MISTAKE(a_write_refused_for_a_dead_node, RAFT_MUTATION_NONE, 15,
         FORCED(FAULT(CRASH)), .nodes = 4, .replicas = 3, CLIENTS(10), MS(10000),
@@ -141,13 +141,13 @@ MISTAKE(a_decision_without_its_other_parts, RAFT_MUTATION_SKIP_RECORD, 3,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
 MISTAKE(a_decision_told_before_it_is_durable, RAFT_MUTATION_DECIDE_EARLY, 6,
         .faults = FAULT(CRASH) | FAULT(CUT), TRANSACTS)
-MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 54,
+MISTAKE(an_aborted_transaction_is_committed, RAFT_MUTATION_DECIDE_TWICE, 86,
         FORCED(FAULT(SLEEP)), TRANSACTS)
 
 /* Parts of a transaction take unequal times, and others come between. */
 #define SLOW_PARTS                                                                     \
     FORCED(FAULT(SLOW_DISK)), .nodes = 3, .replicas = 1, .transacts = 6, CLIENTS(1), MS(4000)
-MISTAKE(a_check_takes_no_lock, RAFT_MUTATION_CHECK_UNLOCKED, 125, SLOW_PARTS)
+MISTAKE(a_check_takes_no_lock, RAFT_MUTATION_CHECK_UNLOCKED, 186, SLOW_PARTS)
 MISTAKE(a_query_in_spite_of_a_lock, RAFT_MUTATION_SCAN_LOCKED, 1, TRANSACTS, CLIENTS(1))
 MISTAKE(a_deletion_that_is_decided_does_nothing, RAFT_MUTATION_KEEP_DELETED, 1,
         TRANSACTS, CLIENTS(1))
