@@ -33,20 +33,44 @@ struct unsalt {
     struct json_parser *parser;
 };
 
-/* Prints the server's own message, if the answer is an error with a message. */
-static void unsalt_tell_refusal(const struct unsalt *u, int http_status,
-                                const struct buffer *answer)
+static struct slice unsalt_member(const struct unsalt *u, const struct buffer *answer,
+                                  const char *name)
 {
     struct json_value root = {0};
     if (json_parse(u->parser, buffer_slice(answer), &root) != STATUS_OK)
         root = (struct json_value){0};
-    const struct json_value message = json_find(&root, "message");
-    const struct slice text = json_text(&message);
+    const struct json_value member = json_find(&root, name);
+    return json_text(&member);
+}
+
+/* Whether the key's items are still on their way for an earlier order. */
+static bool unsalt_is_early(const struct unsalt *u, int http_status, const struct buffer *answer)
+{
+    const struct slice type = unsalt_member(u, answer, "__type");
+    return http_status == 400 && type.size > 0 &&
+           memmem(type.data, type.size, "#ResourceInUse", 14) != NULL;
+}
+
+/* Prints the server's own message, if the answer is an error with a message. */
+static void unsalt_tell_refusal(const struct unsalt *u, int http_status,
+                                const struct buffer *answer)
+{
+    const struct slice text = unsalt_member(u, answer, "message");
     if (text.size > 0)
         fprintf(stderr, "weir unsalt: %.*s\n", TEXT_OF(text));
     else
         fprintf(stderr, "weir unsalt: the server answered %d: %.*s\n", http_status,
                 (int)(answer->size < 300 ? answer->size : 300), (const char *)answer->data);
+}
+
+/* Says at the first time, and at some later ones, what is waited for. */
+static void unsalt_rest(uint32_t asked)
+{
+    if (asked % TELL_EVERY == 0) {
+        printf("items are still on their way\n");
+        fflush(stdout);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
 }
 
 /* False: the fault has been printed. */
@@ -55,8 +79,14 @@ static bool unsalt_exchange(const struct unsalt *u, const struct buffer *request
 {
     struct buffer error = {0};
     int http_status = 0;
-    const enum status status =
-        client_exchange(&u->url, buffer_slice(request), &http_status, answer, &error);
+    enum status status;
+    for (uint32_t asked = 0;; asked++) {
+        buffer_clear(answer);
+        status = client_exchange(&u->url, buffer_slice(request), &http_status, answer, &error);
+        if (!u->wait || status != STATUS_OK || !unsalt_is_early(u, http_status, answer))
+            break;
+        unsalt_rest(asked);
+    }
     if (status != STATUS_OK)
         fprintf(stderr, "weir unsalt: %.*s\n", TEXT_OF(error));
     else if (http_status != 200)
@@ -135,12 +165,8 @@ static bool unsalt_wait(const struct unsalt *u, struct slice hash)
             const struct json_value moving = json_find(&key, "moving");
             moves = moving.type == JSON_BOOL && json_bool(&moving);
         }
-        if (moves && asked++ % TELL_EVERY == 0) {
-            printf("items are still on their way\n");
-            fflush(stdout);
-        }
         if (moves)
-            nanosleep(&(struct timespec){.tv_nsec = WAIT_NS}, NULL);
+            unsalt_rest(asked++);
     }
     buffer_deinit(&request);
     buffer_deinit(&answer);
@@ -218,7 +244,7 @@ static const struct option unsalt_options[] = {
     {"shards", "N", OPTION_INTEGER, OPTION_MEMBER(struct unsalt, shards), .least = 1, .most = 127,
      .help = "So many shards are left."},
     {"wait", NULL, OPTION_FLAG, OPTION_MEMBER(struct unsalt, wait),
-     .help = "Returns when all items are at home."},
+     .help = "Waits for an earlier change of the key, and returns when all items are at home."},
 };
 
 int cmd_unsalt(int argc, char **argv)
