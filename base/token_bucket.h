@@ -46,15 +46,15 @@ bool token_bucket_has(const struct token_bucket *b, int64_t cost);
 /* Takes the whole cost; the balance stops at -debt_max. */
 void token_bucket_debit(struct token_bucket *b, int64_t cost);
 
-/* The time from updated_at until token_bucket_has(cost), if no tokens are taken meanwhile and the rate
- * does not fall. INT64_MAX ns: never. */
+/* The time from updated_at until token_bucket_has(cost), if no tokens are taken meanwhile and the
+ * rate does not fall. INT64_MAX ns: never. */
 struct duration token_bucket_wait(const struct token_bucket *b, int64_t cost);
 
 /* Sets a new rate and capacity; the caller refills first. The balance is cut to the new capacity.
  * Debt is kept; the new debt limit is at least the debt. */
 void token_bucket_set_rate(struct token_bucket *b, int64_t capacity, int64_t rate,
                            int64_t debt_max);
-/* The same, but keeps the times that token_bucket_wait has told: what was enough for a cost above the
- * former capacity is enough until the next tokens are taken. */
+/* The same, but keeps the times that token_bucket_wait has told: what was enough for a cost above
+ * the former capacity is enough until the next tokens are taken. */
 void token_bucket_change_rate(struct token_bucket *b, int64_t capacity, int64_t rate,
                               int64_t debt_max);

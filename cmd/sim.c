@@ -408,7 +408,8 @@ static void print_probes(const struct sim_summary *s)
         printf("%zu of %zu marks were never reached\n", missed, sim_probe_count());
 }
 
-/* The command that runs one failed seed again: the options as they were given, without those that say which seeds. */
+/* The command that runs one failed seed again: the options as they were given, without those that
+ * say which seeds. */
 static void sim_print_again(const struct sim_arguments *a, uint64_t seed)
 {
     static const char *const LEFT_OUT[] = {"--seed", "--seeds", "--wall-seconds", "--jobs"};

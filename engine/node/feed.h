@@ -8,8 +8,8 @@
  * may have left, and puts the row of the present state, in one request per row to the leaders of the
  * index partitions. Changes that come meanwhile wait for the next round. When all requests of a round
  * are answered, the changes that it covered are deleted from the store, by a log entry of the group.
- * A turn of the loop makes FEED_TURN_BYTES of rows: a round of more has parts, each of some indexes. A
- * part is sent once the part before it is written, and only what was refused of a part is sent again.
+ * A turn of the loop makes FEED_TURN_BYTES of rows: a round of more has parts, each of some indexes.
+ * A part is sent once the part before it is written. Only the refused rows of a part are sent again.
  *
  * Promises
  *   FEED-1  When all changes of an item are done, each index has exactly the row that follows from

@@ -51,8 +51,8 @@ struct feed_item {
     /* Of the last round: what is written need not be written again while no note is new. */
     uint32_t tried_notes;
     uint64_t written[FEED_REQUESTS_MAX / 64 + 1]; /* a bit for each request of the round */
-    /* Of the round that is on its way; covered 0: none. A round of many bytes has parts, each of some
-     * indexes. A part begins once all of the part before it is written. */
+    /* Of the round that is on its way; covered 0: none. A round of many bytes has parts, each of
+     * some indexes. A part begins once all of the part before it is written. */
     uint32_t covered; /* notes */
     uint32_t part;    /* the first index of the part */
     uint32_t part_end;
