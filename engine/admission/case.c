@@ -174,15 +174,18 @@ bool weir_case_members_have(struct weir_case *c, int64_t cost_mcu, struct weir_v
     if (c->group == NULL || c->group->count == 0)
         return true;
     int64_t taken_mcu = verdict->flags & WEIR_VERDICT_PROMISED ? 0 : case_taken_mcu(c);
+    bool all = true;
     for (uint32_t i = 0; i < c->group->count; i++) {
         struct duration wait;
         if (member_has(c->group->members, c->group->nodes[i], c->now, cost_mcu, taken_mcu, &wait))
             continue;
-        verdict->member = c->group->nodes[i];
-        verdict->wait_ns = wait.ns;
-        return false;
+        if (all || wait.ns > verdict->wait_ns) {
+            verdict->member = c->group->nodes[i];
+            verdict->wait_ns = wait.ns;
+        }
+        all = false; /* the others are tried, too: each hears at once that it is short */
     }
-    return true;
+    return all;
 }
 
 void weir_case_members_spend(struct weir_case *c, int64_t cost_mcu)

@@ -51,8 +51,9 @@ struct admit_verdict {
             uint32_t promised : 1; /* a burst within the node's promise to the table */
         };
     };
-    uint32_t member;      /* ADMIT_REFUSED_MEMBER: the node that refused. ADMIT_REFUSED_INDEX: the
-                        partition of the index that holds up the others; 0: not known */
+    uint32_t member;      /* ADMIT_REFUSED_MEMBER: the node that is short for longest.
+                        ADMIT_REFUSED_INDEX: the partition of the index that holds up the others;
+                        0: not known */
     uint32_t index;       /* ADMIT_REFUSED_INDEX: the table id of the index */
     struct duration wait; /* until the same request passes if no other comes: exact to the ns, or an
                              upper bound if several partitions burst on the node. 0: not known */

@@ -72,7 +72,7 @@ WEIR_POLICY_API void weir_case_node_debit(struct weir_case *c, int64_t cost_mcu,
                                           bool promised);
 
 /* Whether every other member of the group that will do the write has room for it. If not, sets
- * `member` and `wait_ns` of the verdict. */
+ * `member` and `wait_ns` of the verdict: the member that is short for longest. */
 WEIR_POLICY_API bool weir_case_members_have(struct weir_case *c, int64_t cost_mcu,
                                             struct weir_verdict *verdict);
 WEIR_POLICY_API void weir_case_members_spend(struct weir_case *c, int64_t cost_mcu);

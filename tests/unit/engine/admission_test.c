@@ -72,6 +72,55 @@ TEST(a_members_headroom_comes_back_at_the_rate_of_its_bucket)
     members_deinit(&m);
 }
 
+static uint32_t members_give(struct members *m, const struct admit_group *group, struct instant now)
+{
+    uint32_t asked = 0;
+    for (uint32_t i = 0; i < group->count; i++) {
+        uint64_t number;
+        int64_t wanted;
+        if (!member_asks(m, group->nodes[i], now, &number, &wanted))
+            continue;
+        member_granted(m, group->nodes[i], now, number, wanted);
+        asked++;
+    }
+    return asked;
+}
+
+/* One refusal asks each of four members for tokens, not one member: leases last for 200 ms, and a
+ * client that tries again each 60 ms would never have all four. */
+TEST(a_write_that_is_refused_asks_every_member_for_tokens)
+{
+    struct config config;
+    struct node_admission node;
+    struct admission a;
+    struct members m;
+    const struct admission_rates rates = {.rate_mcu = {MCU_PER_UNIT, MCU_PER_UNIT}};
+    const struct admission_policies policies =
+        admission_policies_same(admission_policy_find(slice_of("always-burst")));
+    const struct instant start = {0}, later = {NS_PER_S};
+    const int64_t capacity = 1000 * MCU_PER_UNIT, cost = 100 * MCU_PER_UNIT;
+    config_init(&config, PROFILE_AWS);
+    config_edit_choices(&config)->write_check = WRITE_CHECK_LEASE;
+    node_admission_init(&node, &config, start);
+    admission_init(&a, policies, &config, &rates, start);
+    members_init(&m, &config, 5);
+    const struct admit_group group = {.members = &m, .count = 4, .nodes = {2, 3, 4, 5}};
+    for (uint32_t i = 0; i < group.count; i++)
+        members_reported(&m, group.nodes[i], start, capacity, capacity, false);
+    admission_try(&a, &node, ADMIT_WRITE, start, cost,
+                  &group); /* the allocation pays, and is in debt */
+    assert_int_equal(admission_try(&a, &node, ADMIT_WRITE, start, cost, &group).reason, ADMIT_OK);
+    assert_int_equal(members_give(&m, &group, start), group.count); /* leases replace reports */
+    members_give(&m, &group, later);
+    for (uint32_t i = 0; i < group.count; i++)
+        members_reported(&m, group.nodes[i], later, capacity, capacity, false);
+    assert_int_equal(admission_try(&a, &node, ADMIT_WRITE, later, cost, &group).reason,
+                     ADMIT_REFUSED_MEMBER);
+    assert_int_equal(members_give(&m, &group, later), group.count);
+    assert_int_equal(admission_try(&a, &node, ADMIT_WRITE, later, cost, &group).reason, ADMIT_OK);
+    members_deinit(&m);
+}
+
 TEST(a_debt_is_in_the_promise_to_the_table_once)
 {
     struct config config;
