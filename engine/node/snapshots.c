@@ -531,10 +531,23 @@ static void snapshot_finish(struct snapshots *snapshots, struct partition *p, st
     checkpoints_soon(snapshots->checkpoints);
 }
 
-/* Puts a slice of the chunk in place. */
+static bool snapshot_has_room(const struct snapshots *snapshots, const struct snapshot_in *s)
+{
+    const int64_t memtable = config_storage(snapshots->env->config)->memtable_max_bytes;
+    return proposals_leave_space(snapshots->groups->proposals, s->chunk.size) &&
+           store_active_bytes(snapshots->env->store) < 2 * (size_t)memtable;
+}
+
+/* Puts a slice of the chunk in place. A chunk for which there is no room stays here until a
+ * checkpoint has made room: its sender would bring it again only after some time. */
 static void snapshot_put_slice(struct snapshots *snapshots, struct partition *p,
                                struct snapshot_in *s)
 {
+    if (!snapshot_has_room(snapshots, s)) {
+        s->again_at = instant_add_ms(snapshots->env->now,
+                                     config_replication(snapshots->env->config)->append_retry_ms);
+        return;
+    }
     struct slice from = s->key.size > 0 ? buffer_slice(&s->key) : p->info.lo;
     if (!waiters_may_scan(snapshots->waiters, &s->scan, RESUME_SNAPSHOT_IN, s->id, from)) {
         s->again_at = waiters_scan_again_at(snapshots->waiters, &s->scan);
@@ -588,10 +601,6 @@ static bool snapshot_chunk(struct snapshots *snapshots, struct partition *p, uin
         return true; /* the chunk is being put in place */
     if (!snapshot_chunk_is_valid(snapshots, p, s, *r, count, &to))
         return false;
-    if (!proposals_leave_space(snapshots->groups->proposals, r->left.size) ||
-        store_active_bytes(snapshots->env->store) >=
-            2 * (size_t)config_storage(snapshots->env->config)->memtable_max_bytes)
-        return true; /* no room now: the chunk comes again */
     s->has_chunk = true;
     s->chunk_last = last;
     s->chunk_count = count;
@@ -661,11 +670,20 @@ static bool snapshot_is_sending(const struct snapshots *snapshots, uint32_t grou
     return false;
 }
 
+/* There may be room for the chunks that wait. */
+static void snapshots_wake_receiving(struct snapshots *snapshots)
+{
+    struct snapshot_in *s;
+    LIST_FOREACH (s, &snapshots->in, place)
+        s->again_at = snapshots->env->now;
+}
+
 void snapshots_frozen(struct snapshots *snapshots)
 {
     struct snapshot_in *s;
     LIST_FOREACH (s, &snapshots->in, place)
         s->frozen = s->whole && !s->installed;
+    snapshots_wake_receiving(snapshots);
 }
 
 struct partition *snapshots_next_stored(struct snapshots *snapshots)
@@ -690,6 +708,7 @@ void snapshots_installed(struct snapshots *snapshots, struct partition *p)
 
 void snapshots_offer_held(struct snapshots *snapshots)
 {
+    snapshots_wake_receiving(snapshots);
     for (uint32_t i = 0; i < snapshots->partitions->count; i++) {
         struct partition *p = snapshots->partitions->all[i];
         if (p->hold == 0 || snapshot_is_sending(snapshots, p->info.id))

@@ -119,6 +119,11 @@ bool frame_world_inject(struct frame_world *w, enum peer_kind kind, uint32_t id,
            node_process_receive(w->world.nodes[node], kind, id, frame);
 }
 
+void frame_world_slow_checkpoints(struct frame_world *w, uint32_t node, int64_t ms)
+{
+    w->world.nodes[node]->options.timings.checkpoint_spread_ns = ms * NS_PER_MS;
+}
+
 void frame_world_step_wall(struct frame_world *w, uint32_t node, int64_t ms)
 {
     world_step_wall(&w->world, node, ms);

@@ -63,6 +63,8 @@ void frame_world_watch(struct frame_world *w,
                        void *context);
 /* One node crashes, and starts again after this time. */
 void frame_world_crash(struct frame_world *w, uint32_t node, int64_t ms);
+/* Checkpoints of the node take up to so long from now on; none at first. */
+void frame_world_slow_checkpoints(struct frame_world *w, uint32_t node, int64_t ms);
 /* The node's wall clock steps. */
 void frame_world_step_wall(struct frame_world *w, uint32_t node, int64_t ms);
 /* Lets time pass, with all that is due. */

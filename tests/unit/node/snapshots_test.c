@@ -2,6 +2,7 @@
 #include "tests/check.h"
 
 #include "base/settings/replication.h"
+#include "base/settings/storage.h"
 #include "engine/message/frames.h"
 #include "tests/support/group_scene.h"
 
@@ -96,15 +97,20 @@ static void scene_hear(void *context, uint32_t node, struct slice frame)
 }
 
 /* Chunks go out at this rate; the first one at once. */
-static void scene_open(struct scene *s, int64_t chunks_s)
+static void scene_open_with(struct scene *s, struct config config, int64_t chunks_s)
 {
-    struct config config;
     *s = (struct scene){0};
-    group_configure(&config);
     config_edit_replication(&config)->snapshot_bytes_s = chunks_s * (64 << 10);
     config_edit_replication(&config)->snapshot_busy_bytes_s = chunks_s * (64 << 10);
     group_open(&s->g, &config);
     frame_world_watch(s->g.w, scene_hear, s);
+}
+
+static void scene_open(struct scene *s, int64_t chunks_s)
+{
+    struct config config;
+    group_configure(&config);
+    scene_open_with(s, config, chunks_s);
 }
 
 static void scene_close(struct scene *s)
@@ -161,6 +167,29 @@ TEST(a_late_acknowledgement_counts_for_no_chunk)
     scene_repeat(&s, &ack);
     group_assert_caught_up(g, g->leader);
     assert_non_null(scene_find(&s, g->late, g->leader, CHUNK, 4));
+    scene_close(&s);
+}
+
+/* Its sender would bring it again only after some seconds. */
+TEST(a_chunk_for_which_the_memtable_has_no_room_waits_for_it)
+{
+    struct scene s;
+    struct config config;
+    group_configure(&config);
+    config_edit_storage(&config)->memtable_max_bytes = 16 << 10; /* a chunk has 64 KiB */
+    config_edit_replication(&config)->append_retry_ms = 60000;   /* a checkpoint ends the wait */
+    scene_open_with(&s, config, 100);
+    struct group_scene *g = &s.g;
+    group_leave_behind(g);
+    frame_world_slow_checkpoints(g->w, g->late, 200);
+    frame_world_heal(g->w, g->late);
+    group_assert_caught_up(g, g->leader);
+    uint64_t chunks = 0;
+    for (size_t i = 0; i < s.count; i++) {
+        if (s.heard[i].node == g->late && s.heard[i].kind == CHUNK)
+            assert_int_equal(s.heard[i].sequence, ++chunks);
+    }
+    assert_true(chunks >= 4);
     scene_close(&s);
 }
 
