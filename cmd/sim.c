@@ -158,7 +158,7 @@ static const char *take_fills(void *target, const char *value, struct buffer *er
 {
     struct sim_options *o = &((struct sim_arguments *)target)->run.sim;
     (void)error;
-    return take_or_none(value, 16, 0, &o->fills) ? NULL : "0 to 16 clients";
+    return take_or_none(value, 16, SIM_FILLS_NONE, &o->fills) ? NULL : "0 to 16 clients";
 }
 
 static const char *take_saltings(void *target, const char *value, struct buffer *error)
@@ -258,9 +258,9 @@ static const struct option sim_options[] = {
      .help = "The number of clients that add to counters. 0: none."},
     {"limits", "N", OPTION_CUSTOM, .take = take_limits, SEED_CHOOSES,
      .help = "The number of clients that take tokens of the rate limiter's buckets. 0: none."},
-    {"fills", "N", OPTION_CUSTOM, .take = take_fills, .initial = "0",
+    {"fills", "N", OPTION_CUSTOM, .take = take_fills, SEED_CHOOSES,
      .help = "The number of clients that fill the stores, and delete when they are full. Where "
-             "nodes limit what clients use there are none."},
+             "nodes limit what clients use there are none. 0: none."},
     {"saltings", "MS", OPTION_CUSTOM, .take = take_saltings, SEED_CHOOSES,
      .help = "The mean time between two changes of how many shards a partition key has. 0: none."},
     {"merges", "N", OPTION_CUSTOM, .take = take_merges, SEED_CHOOSES,

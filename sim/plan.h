@@ -83,6 +83,7 @@ enum {
     SIM_SALTINGS_NONE = -1,
     SIM_TALLIES_NONE = -1,
     SIM_LIMITS_NONE = -1,
+    SIM_FILLS_NONE = -1,
     SIM_CLIENTS_MAX = 256,
     SIM_TICK_US_MAX = 1000,
     SIM_TICK_NONE = -1,
@@ -141,7 +142,7 @@ struct sim_options {
     int follows;       /* clients of a table with a stream; SIM_FOLLOWS_NONE: none */
     int tallies;       /* clients of counters; SIM_TALLIES_NONE: none */
     int limits;        /* clients of the rate limiter; SIM_LIMITS_NONE: none */
-    int fills;         /* clients that fill the stores */
+    int fills;         /* clients that fill the stores; SIM_FILLS_NONE: none */
     int saltings_ms;   /* between two changes of a key's shards; SIM_SALTINGS_NONE: none */
     int merges;        /* percent of the splits that are merges instead; SIM_MERGES_NONE: none */
     int tick_us;       /* events happen at multiples of it; SIM_TICK_NONE: at any time */

@@ -141,12 +141,14 @@ void plan_quick_snapshots(struct config *config)
     c->snapshot_bytes_s = c->snapshot_busy_bytes_s = 64 * MIB;
 }
 
-/* Draws from its own stream. Where a node may follow more than another one leads, it gets full first,
- * and its leaders do not know: so every node has a replica of everything, unless the caller has
- * chosen otherwise. */
+/* Draws from its own stream. A seed chooses such clients only where its plan has no GAC server and
+ * limits nobody. Where a node may follow more than another one leads, it gets full first, and its
+ * leaders do not know: so every node has a replica of everything, unless the caller has chosen
+ * otherwise. */
 void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
 {
     enum {
+        FILLS_PERCENT = 20,
         BIG_PERCENT = 30,
         BIG = 390000,
         BIG_TIMES = 4
@@ -155,7 +157,10 @@ void plan_fills(struct plan *plan, const struct sim_options *o, bool limits)
     struct prng p = prng_seeded(o->seed ^ UINT64_C(0x66696c6c73000000));
     const int64_t map = prng_between(&p, 4, 16) * MIB, most = plan_spread(&p, 4 * KIB, 30000);
     const bool big = prng_below(&p, 100) < BIG_PERCENT && c->log_segment_bytes >= 8 * MIB;
-    plan->fills = limits ? 0 : (uint32_t)o->fills; /* no seed draws them */
+    const bool some = prng_below(&p, 100) < FILLS_PERCENT && !o->plain && o->fills == 0 &&
+                      plan->gac == 0 && plan->config.profile == PROFILE_OFF;
+    const uint32_t clients = (uint32_t)prng_between(&p, 1, 4);
+    plan->fills = limits ? 0 : o->fills > 0 ? (uint32_t)o->fills : some ? clients : 0;
     if (plan->fills == 0)
         return;
     plan->gac = 0;

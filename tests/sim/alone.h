@@ -13,5 +13,6 @@ static inline struct sim_options alone(struct sim_options o)
     o.saltings_ms = o.saltings_ms > 0 ? o.saltings_ms : SIM_SALTINGS_NONE;
     o.tallies = o.tallies > 0 ? o.tallies : SIM_TALLIES_NONE;
     o.limits = o.limits > 0 ? o.limits : SIM_LIMITS_NONE;
+    o.fills = o.fills > 0 ? o.fills : SIM_FILLS_NONE;
     return o;
 }

@@ -75,6 +75,7 @@ TEST(time_to_live_that_once_failed_passes)
                                   .follows = SIM_FOLLOWS_NONE,
                                   .tallies = SIM_TALLIES_NONE,
                                   .limits = SIM_LIMITS_NONE,
+                                  .fills = SIM_FILLS_NONE,
                                   .saltings_ms = SIM_SALTINGS_NONE,
                                   .length_ms = 8000};
     (void)state;
