@@ -53,6 +53,8 @@ static void plan_short_times(struct plan *plan, struct prng *p)
     const int64_t keep_ms = token_ms + plan_spread(p, 200, 5000);
     const int64_t sweep_ms = plan_spread(p, 100, 2000), retention_ms = plan_spread(p, 200, 5000);
     const bool trims = prng_below(p, 2) == 0;
+    if (plan->fills > 0 && (plan->faults & SIM_FAULT_BIT(SIM_WALL)) == 0)
+        c->stream_retention_ms = retention_ms; /* the other clients' records would fill the store */
     if (!plan_has(plan, SIM_SHORT_TIMES))
         return;
     c->transaction_fence_ms = fence_ms;
@@ -72,7 +74,7 @@ static void plan_wall(struct plan *plan, const struct sim_options *o)
     const bool short_times = plan_has(plan, SIM_SHORT_TIMES);
     if ((plan->faults & wall) == 0)
         return;
-    if (!o->faults_forced && (plan->limiters > 0 || short_times)) {
+    if (!o->faults_forced && (plan->limiters > 0 || short_times || plan->fills > 0)) {
         plan->faults &= ~wall;
         return;
     }
