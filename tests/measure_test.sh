@@ -1,8 +1,8 @@
 #!/bin/bash
-# measure_test.sh MEASURE PROGRAM: what the launcher of every test promises (tests/measure.c), and the main
+# measure_test.sh MEASURE PROGRAM PROPERTY: what the launcher of every test promises (tests/measure.c), and the main
 # function of every test program (tests/main.c).
 set -u
-measure=$1 program=$2
+measure=$1 program=$2 property=$3
 folder=$(mktemp -d)
 export TMPDIR=$folder
 trap 'rm -rf "$folder"' EXIT
@@ -51,4 +51,11 @@ fi
 expect 2 "a test program refuses words that it does not know" "$program" --list heat_test
 expect 2 "a test program refuses options that it does not know" "$program" --lists
 expect 1 "no test is a failure" "$program" --filter no_such_test
+expect 1 "a filter beside another one that nothing matches" "$program" --filter base_test --filter no_such_test
+for seed in '' 7x -1 18446744073709551616; do
+    expect 1 "SEED=$seed is no seed" env SEED="$seed" "$property" --filter token_bucket_property
+    expect 1 "SEEDS=$seed is no number" env SEEDS="$seed" "$property" --filter token_bucket_property
+done
+expect 0 "the last seed" env SEED=18446744073709551615 "$property" --filter token_bucket_property
+grep -q '^SEED=18446744073709551615 ' "$folder/out" || { echo "measure_test: the last seed did not run"; failed=1; }
 exit $failed
