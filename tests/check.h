@@ -11,6 +11,7 @@
  * a fixture left. A fixture without one of the two functions says NULL. */
 #pragma once
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -87,12 +88,24 @@ static struct check_file check_file __attribute__((unused)) = {.path = __BASE_FI
                      (const char *)checked_slice.data, text);       \
     } while (0)
 
+/* A whole number of the environment; `usual` if there is none. Anything else fails the test. */
+static inline uint64_t check_number(const char *name, uint64_t usual)
+{
+    const char *text = getenv(name);
+    if (text == NULL)
+        return usual;
+    char *end;
+    errno = 0;
+    const uint64_t number = strtoull(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0)
+        fail_msg("%s=%s is not a whole number below 2^64", name, text);
+    return number;
+}
+
 /* Where seeds begin: SEED or FIRST_SEED, or what is usual; printed, so that it can be replayed. */
 static inline uint64_t check_first_seed(uint64_t usual)
 {
-    const char *one = getenv("SEED"), *first = getenv("FIRST_SEED");
-    const char *text = one != NULL ? one : first;
-    uint64_t seed = text == NULL ? usual : strtoull(text, NULL, 10);
+    const uint64_t seed = check_number("SEED", check_number("FIRST_SEED", usual));
     check_seed_used(seed);
     return seed;
 }
@@ -101,15 +114,11 @@ static inline uint64_t check_first_seed(uint64_t usual)
  * again. FIRST_SEED=n begins at n, SEEDS=n runs n of them, SEED=n replays one. */
 static inline void check_seeds(uint64_t runs, void (*property)(struct prng *p))
 {
-    const char *one = getenv("SEED"), *first = getenv("FIRST_SEED"), *many = getenv("SEEDS");
-    const char *text = one != NULL ? one : first;
-    uint64_t begin = text == NULL ? 1 : strtoull(text, NULL, 10);
-    if (one != NULL)
-        runs = 1;
-    else if (many != NULL)
-        runs = strtoull(many, NULL, 10);
+    const uint64_t begin = check_number("SEED", check_number("FIRST_SEED", 1));
+    runs = getenv("SEED") != NULL ? 1 : check_number("SEEDS", runs);
     assert_true(runs > 0);
-    for (uint64_t seed = begin; seed < begin + runs; seed++) {
+    for (uint64_t i = 0; i < runs; i++) {
+        const uint64_t seed = begin + i;
         check_seed_used(seed);
         struct prng p = prng_seeded(seed);
         property(&p);

@@ -5,7 +5,7 @@
  *     unit_engine --filter heat_test/an_old_key_goes      one test
  *     unit_engine --filter '*split*'
  *
- * Promises: the exit code is 0 only if at least one test ran and none failed. */
+ * Promises: the exit code is 0 only if at least one test ran, one for each --filter, and none failed. */
 #include <fnmatch.h>
 #include <getopt.h>
 #include <string.h>
@@ -32,8 +32,9 @@ static const char *const USAGE =
 
 static struct check_file *files, **last_file = &files;
 static bool rewrites;
-static const char *program; /* argv[0] */
-static char running[128];   /* the file whose tests run */
+static const char *program;     /* argv[0] */
+static char running[128];       /* the file whose tests run */
+static bool matched[TESTS_MAX]; /* of each --filter: whether a test matches it */
 
 void check_register(struct check_file *file, struct check_test *test)
 {
@@ -72,9 +73,10 @@ static bool is_chosen(char **filters, int count, const char *stem, const char *n
     char whole[512];
     snprintf(whole, sizeof whole, "%s/%s", stem, name);
     bool chosen = count == 0;
-    for (int i = 0; i < count && !chosen; i++)
-        chosen = fnmatch(filters[i], whole, 0) == 0 || fnmatch(filters[i], stem, 0) == 0 ||
-                 fnmatch(filters[i], name, 0) == 0;
+    for (int i = 0; i < count; i++)
+        if (fnmatch(filters[i], whole, 0) == 0 || fnmatch(filters[i], stem, 0) == 0 ||
+            fnmatch(filters[i], name, 0) == 0)
+            chosen = matched[i] = true;
     return chosen;
 }
 
@@ -136,7 +138,11 @@ int main(int argc, char **argv)
     size_t found = 0;
     for (const struct check_file *file = files; file != NULL; file = file->next)
         found += run_file(file, filters, count, list, &failed);
-    if (found == 0)
-        fprintf(stderr, "no test matches: %s --list shows all\n", argv[0]);
-    return found == 0 || failed > 0;
+    bool all_matched = found > 0;
+    for (int i = 0; i < count; i++) {
+        if (!matched[i])
+            fprintf(stderr, "no test matches %s: %s --list shows all\n", filters[i], argv[0]);
+        all_matched = all_matched && matched[i];
+    }
+    return !all_matched || failed > 0;
 }

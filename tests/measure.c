@@ -1,14 +1,18 @@
 /* measure.c - runs a test's command and notes what it cost.
  *
- *     measure [--needs PROGRAM] LIMIT FILE COMMAND [ARGUMENT...]
+ *     measure [--memory] [--needs PROGRAM] LIMIT FILE COMMAND [ARGUMENT...]
  *
  * LIMIT: seconds of processor time that each process of the command may take. A machine that is
  * busy, or stands still for a while, spends none of them.
  * Writes `{"wall_s": .., "cpu_s": .., "code": ..}` to FILE, also for a command that fails. `cpu_s` counts every
  * process that the command left to its parents to wait for: daemons of a cluster, too.
+ * TMPDIR of the command is a directory of its own, below TMPDIR or /tmp; with --memory, below /dev/shm if there is
+ * space. The directory stays if the command fails by itself and has left something in it.
  * Promises: the exit code is the command's (128 + signal). A process that outlives the command by ENDS_S is
- * killed, and makes a command that succeeded fail: code 99. (A browser's helpers end by themselves soon after it.) Without PROGRAM, the command is not run: code 77. */
+ * killed, and makes a command that succeeded fail: code 99. (A browser's helpers end by themselves soon after it.)
+ * Without PROGRAM, the command is not run: code 77. The command is killed if this process is killed. */
 #include <errno.h>
+#include <ftw.h>
 #include <libgen.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -18,6 +22,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,10 +32,13 @@ enum {
     CODE_LEFT_BEHIND = 99,
     CODE_CANNOT_RUN = 126,
     CHILDREN_MAX = 1 << 16,
-    ENDS_S = 5
+    ENDS_S = 5,
+    MEMORY_MIN_MIB = 1024, /* unit tests need about 200; containers have 64 by default */
+    FILES_MAX = 16         /* that the removal of a directory has open */
 };
 
-static volatile sig_atomic_t command_pid;
+static volatile sig_atomic_t command_pid, told_to_end;
+static char temporary[4096]; /* TMPDIR of the command; "": none could be made */
 
 static double seconds(struct timeval t)
 {
@@ -47,6 +55,7 @@ static double now_s(void)
 /* ctest ends a test that takes too long: its command ends, and then what the command has left. */
 static void pass_on(int signal)
 {
+    told_to_end = 1;
     if (command_pid > 0)
         kill(command_pid, signal);
 }
@@ -132,8 +141,48 @@ static void note(const char *path, double wall_s, int code)
     fclose(file);
 }
 
+static bool memory_has_space(void)
+{
+    struct statvfs found;
+    return statvfs("/dev/shm", &found) == 0 && access("/dev/shm", W_OK) == 0 &&
+           found.f_bavail / 1024 * (found.f_frsize / 1024) >= MEMORY_MIN_MIB;
+}
+
+/* Without a directory the command gets the TMPDIR that this process has, and tells by itself what is wrong. */
+static void temporary_make(bool memory)
+{
+    const char *where = getenv("TMPDIR");
+    if (where == NULL || where[0] == '\0')
+        where = memory && memory_has_space() ? "/dev/shm" : "/tmp";
+    snprintf(temporary, sizeof temporary, "%s/weir-suite-XXXXXX", where);
+    if (mkdtemp(temporary) == NULL)
+        temporary[0] = '\0';
+    else
+        setenv("TMPDIR", temporary, 1);
+}
+
+static int remove_entry(const char *path, const struct stat *info, int type, struct FTW *place)
+{
+    (void)info, (void)type, (void)place;
+    remove(path);
+    return 0;
+}
+
+static void temporary_end(bool failed)
+{
+    if (temporary[0] == '\0' || rmdir(temporary) == 0)
+        return;
+    if (failed)
+        fprintf(stderr, "measure: what the test has left stands in %s\n", temporary);
+    else
+        nftw(temporary, remove_entry, FILES_MAX, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
+
 int main(int argc, char **argv)
 {
+    bool memory = argc > 1 && strcmp(argv[1], "--memory") == 0;
+    argv += memory;
+    argc -= memory;
     if (argc > 3 && strcmp(argv[1], "--needs") == 0) {
         if (access(argv[2], X_OK) != 0) {
             printf("skipped: there is no %s: `tools/build --library` makes it\n", argv[2]);
@@ -144,14 +193,20 @@ int main(int argc, char **argv)
     }
     const int limit_s = argc < 4 ? 0 : atoi(argv[1]);
     if (limit_s <= 0) {
-        fprintf(stderr, "usage: measure [--needs PROGRAM] LIMIT FILE COMMAND [ARGUMENT...]\n");
+        fprintf(stderr,
+                "usage: measure [--memory] [--needs PROGRAM] LIMIT FILE COMMAND [ARGUMENT...]\n");
         return CODE_CANNOT_RUN;
     }
     argv++;
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    temporary_make(memory);
     double begun_s = now_s();
+    const pid_t own_pid = getpid();
     pid_t child = fork();
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != own_pid)
+            _exit(CODE_CANNOT_RUN);
         const struct rlimit limit = {(rlim_t)limit_s, (rlim_t)limit_s + 1};
         setrlimit(RLIMIT_CPU, &limit);
         execvp(argv[2], argv + 2);
@@ -161,6 +216,7 @@ int main(int argc, char **argv)
     command_pid = child;
     signal(SIGTERM, pass_on);
     signal(SIGINT, pass_on);
+    signal(SIGHUP, pass_on);
     int status;
     pid_t ended;
     while ((ended = waitpid(-1, &status, 0)) !=
@@ -172,6 +228,7 @@ int main(int argc, char **argv)
         code = CODE_LEFT_BEHIND;
     if (code == 128 + SIGXCPU)
         fprintf(stderr, "measure: more than %d s of processor time\n", limit_s);
+    temporary_end(code != 0 && code != CODE_SKIPPED && !told_to_end);
     note(argv[1], now_s() - begun_s, code);
     return code;
 }
