@@ -1,4 +1,4 @@
-/* temporary.h - a directory of its own for each test, removed afterwards. */
+/* temporary.h - files of a test, below TMPDIR: a directory for each test, or a name. */
 #pragma once
 
 #include <ftw.h>
@@ -7,11 +7,30 @@
 #include <string.h>
 #include <unistd.h>
 
-static inline int temporary_setup(void **state)
+#include "base/must.h"
+
+enum {
+    TEMPORARY_NAME_MAX = 512
+};
+
+static inline const char *temporary_base(void)
 {
     const char *base = getenv("TMPDIR");
+    return base != NULL ? base : "/tmp";
+}
+
+/* The name of a file of this process, which the caller makes and removes. */
+static inline void temporary_name(char out[TEMPORARY_NAME_MAX], const char *name)
+{
+    const int size =
+        snprintf(out, TEMPORARY_NAME_MAX, "%s/weir-%s-%d", temporary_base(), name, (int)getpid());
+    must(size > 0 && size < TEMPORARY_NAME_MAX);
+}
+
+static inline int temporary_setup(void **state)
+{
     char path[4096];
-    snprintf(path, sizeof path, "%s/weir-test-XXXXXX", base != NULL ? base : "/tmp");
+    snprintf(path, sizeof path, "%s/weir-test-XXXXXX", temporary_base());
     *state = mkdtemp(path) != NULL ? strdup(path) : NULL;
     return *state == NULL;
 }

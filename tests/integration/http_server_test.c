@@ -16,6 +16,7 @@
 #include "server/host/admin.h"
 #include "server/host/http_server.h"
 #include "server/host/loop_clock.h"
+#include "tests/temporary.h"
 
 enum {
     PATIENCE = 20000, /* turns: a busy machine takes longer for each, and not more */
@@ -257,8 +258,9 @@ static enum status admin_given(const char *admin, const char *token, struct admi
 TEST(beyond_loopback_the_admin_listener_needs_a_token)
 {
     struct admin a;
-    char path[] = "/tmp/weir-token-XXXXXX";
-    int fd = mkstemp(path);
+    char path[TEMPORARY_NAME_MAX];
+    temporary_name(path, "token");
+    int fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
     assert_int_equal(admin_given(NULL, NULL, &a), STATUS_OK);
     assert_int_equal(a.at.port, 8600);
     assert_null(admin_token(&a));

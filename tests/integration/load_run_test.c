@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/must.h"
+#include "tests/temporary.h"
 #include "workload/load_run.h"
 
 enum {
@@ -326,14 +327,14 @@ TEST(a_client_that_throttles_itself_counts_what_it_does_not_send)
     load_run_destroy(run);
 }
 
-static char trace_path[64];
+static char trace_path[TEMPORARY_NAME_MAX];
 
 /* Records what a workload does, and returns the run. */
 static struct load_run *record_run(struct server *s, const char *workload)
 {
     struct buffer error = {0};
     struct load_run *run = NULL;
-    snprintf(trace_path, sizeof trace_path, "/tmp/weir-record-%d", (int)getpid());
+    temporary_name(trace_path, "record");
     FILE *f = fopen(trace_path, "w");
     assert_non_null(f);
     start_server(s, workload);
@@ -349,7 +350,7 @@ static struct load_run *record_run(struct server *s, const char *workload)
 TEST(a_recording_replays_as_the_same_requests_at_the_same_times)
 {
     struct server s = {.refuse_every = 4}, again = {.refuse_every = 4};
-    char replay[128];
+    char replay[TEMPORARY_NAME_MAX + 64];
     struct load_run *run =
         record_run(&s, "orders:table=orders,rate=1000,duration=400ms,mix=read:0.5:update:0.3:"
                        "delete:0.1:scan:0.1:eventual:0.5,item-bytes=uniform:50:900");
@@ -391,8 +392,8 @@ TEST(a_trace_of_other_tables_or_no_trace_is_an_error)
         struct server s = {0};
         struct buffer error = {0};
         struct load_run *run = NULL;
-        char replay[128];
-        snprintf(trace_path, sizeof trace_path, "/tmp/weir-record-%d", (int)getpid());
+        char replay[TEMPORARY_NAME_MAX + 64];
+        temporary_name(trace_path, "record");
         FILE *f = fopen(trace_path, "w");
         fputs(cases[i].text, f);
         fclose(f);

@@ -15,6 +15,7 @@
 #include "base/prng.h"
 #include "host/loop.h"
 #include "tests/check.h"
+#include "tests/temporary.h"
 
 enum {
     PATIENCE_MS = 60000
@@ -31,8 +32,9 @@ static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     must(f != NULL);
-    char path[] = "/tmp/weir-write-sync-XXXXXX";
-    f->fd = mkstemp(path);
+    char path[TEMPORARY_NAME_MAX];
+    temporary_name(path, "write-sync");
+    f->fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
     must(f->fd >= 0);
     must(unlink(path) == 0);
     assert_int_equal(loop_create(&f->loop), STATUS_OK);

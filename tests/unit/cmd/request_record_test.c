@@ -10,13 +10,14 @@
 
 #include "cmd/request_record.h"
 #include "tests/support/fake_cluster.h"
+#include "tests/temporary.h"
 #include "workload/trace_file.h"
 
 static struct fake_cluster f;
 static struct loop *loop;
 static struct request_record *record;
 static struct router_options router;
-static char path[64];
+static char path[TEMPORARY_NAME_MAX];
 
 static void answered(void *context, const struct router_answer *a)
 {
@@ -32,7 +33,7 @@ static int start(void **state)
     fake_start(&f);
     fake_table(&f, "users", "id", ATTR_STRING, NULL, 0, 1);
     assert_int_equal(loop_create(&loop), STATUS_OK);
-    snprintf(path, sizeof path, "/tmp/weir-record-%d", (int)getpid());
+    temporary_name(path, "record");
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "host/secret.h"
 #include "server/host/mac.h"
 #include "server/link_rights.h"
+#include "tests/temporary.h"
 
 static const uint8_t one[GREETING_NONCE_SIZE] = {1}, two[GREETING_NONCE_SIZE] = {2};
 
@@ -147,8 +148,8 @@ TEST(a_secret_that_others_may_read_is_refused)
                  {"0123456789abcdef\n", 0640, "chmod 600"},
                  {"0123456789abcdef\n", 0604, "chmod 600"},
                  {"0123456789abcde\n\n", 0600, "holds 15 bytes"}};
-    char path[64];
-    snprintf(path, sizeof path, "/tmp/weir_secret_test_%d", (int)getpid());
+    char path[TEMPORARY_NAME_MAX];
+    temporary_name(path, "secret");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct buffer secret = {0}, error = {0};
         write_file(path, cases[i].text, cases[i].mode);

@@ -5,14 +5,15 @@
 
 #include "base/instant.h"
 #include "base/limits.h"
+#include "tests/temporary.h"
 #include "workload/trace_file.h"
 #include "workload/trace_recorder.h"
 
-static char path[64];
+static char path[TEMPORARY_NAME_MAX];
 
 static void write_trace(const char *text)
 {
-    snprintf(path, sizeof path, "/tmp/weir-trace-%d", (int)getpid());
+    temporary_name(path, "trace");
     FILE *f = fopen(path, "w");
     assert_non_null(f);
     fputs(text, f);

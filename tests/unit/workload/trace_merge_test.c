@@ -7,6 +7,7 @@
 
 #include "base/instant.h"
 #include "base/prng.h"
+#include "tests/temporary.h"
 #include "workload/trace_merge.h"
 #include "workload/trace_order.h"
 
@@ -17,14 +18,16 @@ enum {
     FILES_MAX = 3
 };
 
-static char paths[FILES_MAX][64];
+static char paths[FILES_MAX][TEMPORARY_NAME_MAX + 16];
 static const char *names[FILES_MAX];
 
 static int begin(void **state)
 {
     (void)state;
     for (int i = 0; i < FILES_MAX; i++) {
-        snprintf(paths[i], sizeof paths[i], "/tmp/weir-merge-%d-%d", (int)getpid(), i);
+        char all[TEMPORARY_NAME_MAX];
+        temporary_name(all, "merge");
+        snprintf(paths[i], sizeof paths[i], "%s-%d", all, i);
         names[i] = paths[i];
     }
     return 0;
