@@ -13,6 +13,7 @@
 #include "server/host/disks.h"
 #include "server/host/loop_clock.h"
 #include "server/host/node_host.h"
+#include "server/host/parse_thread.h"
 #include "server/host/verbose.h"
 #include "server/node_links.h"
 
@@ -246,11 +247,16 @@ static enum status local_open(struct local *l, struct buffer *error)
     l->record = request_record_create(&record, &options);
     l->disks = disks_create();
     l->server = http_server_create(l->loop);
+    struct work_port work;
+    status = parse_thread_open(l->loop, &work, error);
+    if (status != STATUS_OK)
+        return status;
     l->router = router_server_create(&(struct router_server_options){
         .router = options,
         .clock = loop_clock(l->loop),
         .peers = {.context = l, .request = ask_node, .gac = local_gac_ask},
-        .clients = http_server_clients(l->server)});
+        .clients = http_server_clients(l->server),
+        .work = work});
     l->gac = gac_server_create(&(struct gac_server_options){.config = &l->options.config,
                                                             .number = GAC_SERVER,
                                                             .servers = 1,

@@ -9,6 +9,7 @@
 #include "gac/vend.h"
 #include "server/host/link_transport.h"
 #include "server/host/loop_clock.h"
+#include "server/host/parse_thread.h"
 #include "server/router_links.h"
 
 struct router_process {
@@ -128,11 +129,16 @@ static enum status router_daemon_open(struct router_process *p, struct buffer *e
     p->record = request_record_create(&record, &router);
     p->server = http_server_create(p->loop);
     p->peers = router_links_peers(&p->links);
+    struct work_port work;
+    status = parse_thread_open(p->loop, &work, error);
+    if (status != STATUS_OK)
+        return status;
     p->router = router_server_create(
         &(struct router_server_options){.router = router,
                                         .clock = loop_clock(p->loop),
                                         .peers = {p, router_daemon_request, router_daemon_gac},
-                                        .clients = http_server_clients(p->server)});
+                                        .clients = http_server_clients(p->server),
+                                        .work = work});
     const struct transport_handler handler = {router_daemon_up, router_daemon_frame,
                                               router_daemon_down, daemon_note};
     struct transport_options transport = {

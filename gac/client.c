@@ -648,9 +648,9 @@ static void append_ask(struct gac_client *c, struct instant now, struct lease *l
                           .pending = l->pending,
                           .held = l->tokens,
                           .demand = is_idle(l, now) ? 0 : lease_demand(l, now),
-                          .need = l->need,
+                          .need = is_idle(l, now) ? 0 : l->need,
                           .cost = l->cost};
-    l->asked_need = l->need;
+    l->asked_need = ask.need;
     l->told = l->tokens + l->pending;
     l->need = 0;
     gac_ask_encode(&c->frame, &ask);

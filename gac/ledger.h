@@ -41,6 +41,7 @@ struct weir_holder {
     struct instant asked_at;
     struct instant promised_at; /* from then on a request of this cost is let in: LEDGER-8 */
     int64_t promised;           /* 0: nothing is promised */
+    int64_t promised_rate;      /* the limit's lowest since then */
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the ledger's policy */
 };
 

@@ -306,13 +306,20 @@ static bool promise_is_due(const struct ledger *l, const struct weir_holder *h, 
            !instant_before(now, instant_add(h->promised_at, more));
 }
 
+/* One second of the limit, which lets any request in. A request that was promised at a lower rate needs
+ * no more than it needed then. */
+static int64_t promise_second(const struct ledger *l, const struct weir_holder *h)
+{
+    return h->promised > 0 && h->promised_rate < l->rate ? h->promised_rate : l->rate;
+}
+
 /* Whether bank and router together have enough to let the dearest request in. A bank that owes makes
  * no further debt. */
 static bool promise_can_be_kept(const struct ledger *l, const struct weir_holder *h)
 {
-    const int64_t enough = ledger_enough(l, weir_holder_need(h));
-    return l->bank.balance >= 0 &&
-           l->bank.balance + weir_holder_held(h) >= (enough > 0 ? enough : 1);
+    const int64_t enough = ledger_enough(l, weir_holder_need(h)), second = promise_second(l, h);
+    const int64_t least = enough < second ? enough : second;
+    return l->bank.balance >= 0 && l->bank.balance + weir_holder_held(h) >= (least > 0 ? least : 1);
 }
 
 bool weir_holder_was_promised(const struct weir_ledger *l, const struct weir_holder *h)
@@ -333,7 +340,8 @@ static void promise_keep(struct ledger *l, struct instant now, struct weir_holde
  * then. */
 static struct duration promise_of_bank(const struct ledger *l, const struct weir_holder *h)
 {
-    const int64_t need = weir_holder_need(h), enough = need < l->rate ? need : l->rate;
+    const int64_t need = weir_holder_need(h), second = promise_second(l, h);
+    const int64_t enough = need < second ? need : second;
     const int64_t missing = (enough > 0 ? enough : 1) - weir_holder_held(h);
     struct token_bucket bank = l->bank;
     token_bucket_set_rate(&bank, INT64_MAX / 4, bank.rate, bank.debt_max);
@@ -357,6 +365,7 @@ static int64_t promise_ns(const struct ledger *l, struct instant now, const stru
 static void promise_make(struct ledger *l, struct instant now, struct weir_holder *h)
 {
     h->answer.until.ns = promise_ns(l, now, h);
+    h->promised_rate = promise_second(l, h);
     h->promised_at = instant_add(now, h->answer.until);
     h->promised = h->ask.need;
     promise_keep(l, now, h);

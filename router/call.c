@@ -98,7 +98,7 @@ void call_reap(struct router *r, bool all)
 
 void call_account(struct call *c)
 {
-    const size_t text = c->reading != NULL ? c->reading->text.capacity : 0;
+    const size_t text = c->reading != NULL ? c->reading->held : 0;
     if (!c->ended)
         router_account(c->router, &c->accounted,
                        text + c->arena.used_bytes + c->bytes.capacity + c->body.capacity +

@@ -258,7 +258,6 @@ static void endpoints_drop_body(struct router *r)
 {
     if (r->scratch.capacity > (1 << 20))
         buffer_deinit(&r->scratch);
-    router_account(r, &r->scratch_accounted, 0);
 }
 
 void endpoints_serve(struct router *r, struct client *c)

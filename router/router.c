@@ -9,6 +9,7 @@
 #include "router/admission/limit.h"
 #include "router/limiter/session.h"
 #include "router/limiter/tend.h"
+#include "router/operations/reading.h"
 #include "router/shedding.h"
 #include "router/silence.h"
 
@@ -33,6 +34,7 @@ struct router *router_create(const struct router_options *options)
                                                             .servers = options->gac_servers,
                                                             .router = prng_next(&lives) | 1});
     TAILQ_INIT(&r->resting);
+    TAILQ_INIT(&r->texts);
     TAILQ_INIT(&r->output);
     TAILQ_INIT(&r->sending);
     TAILQ_INIT(&r->refused);
@@ -62,6 +64,7 @@ void router_destroy(struct router *r)
     own_writes_deinit(r);
     route_cache_deinit(r);
     call_reap(r, true);
+    reading_deinit(r);
     must(r->held_bytes == 0);
     while (r->spare_calls != NULL) {
         struct call *spare = r->spare_calls;
@@ -208,6 +211,13 @@ void router_node_lost(struct router *r, struct instant now, uint32_t node)
     router_event_end(r);
 }
 
+void router_parsed(struct router *r, struct instant now)
+{
+    router_event_begin(r, now);
+    reading_parsed(r);
+    router_event_end(r);
+}
+
 void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64_t request_id)
 {
     router_event_begin(r, now);
@@ -333,6 +343,8 @@ bool router_next_effect(struct router *r, struct router_effect *out)
     if (client_next_effect(r, out))
         return true;
     if (router_next_gac_frame(r, out))
+        return true;
+    if (reading_next_text(r, out))
         return true;
     call_reap(r, true);
     return false;

@@ -101,6 +101,9 @@ void router_reply(struct router *r, struct instant now, uint32_t node, const str
 /* The connection to a node was lost: outstanding replies of the node will not come. */
 void router_node_lost(struct router *r, struct instant now, uint32_t node);
 
+/* ROUTER_PARSE is done. */
+void router_parsed(struct router *r, struct instant now);
+
 /* A request could not be sent: the node will never get it. */
 void router_not_sent(struct router *r, struct instant now, uint32_t node, uint64_t request_id);
 
@@ -127,6 +130,7 @@ enum router_effect_kind {
     ROUTER_SEND_REQUEST,
     ROUTER_SEND_GAC, /* a frame; the host drops a frame that it cannot send */
     ROUTER_SEND_BYTES,
+    ROUTER_PARSE, /* call `parse` with `text` where it may take long; then router_parsed */
     ROUTER_CLOSE,
     ROUTER_ABORT
 };
@@ -138,6 +142,10 @@ struct router_effect {
     uint32_t gac_server;           /* SEND_GAC */
     uint64_t connection; /* SEND_BYTES, CLOSE (after all bytes sent so far), ABORT (at once) */
     struct slice bytes;  /* SEND_BYTES, SEND_GAC; lends until the next call into the router */
+    /* PARSE: touches `text` alone, so any thread will do. There is one at a time. `text` lends until
+     * router_parsed: the function must have returned before router_destroy. */
+    void (*parse)(void *text);
+    void *text;
 };
 
 /* False: there are no more effects. */

@@ -5,8 +5,8 @@
  *        \---------(answer)------------/
  *
  * Invariants:
- *   CORE-1  held_bytes is the sum of the bytes that clients, calls and the scratch buffer account
- *           for. */
+ *   CORE-1  held_bytes is the sum of the bytes that clients, calls, and bodies whose call has ended
+ *           account for. */
 #pragma once
 
 #include "base/id_map.h"
@@ -54,8 +54,7 @@ struct router {
     struct own_writes own;   /* what it has acknowledged */
     struct json_parser *json;
     struct buffer scratch; /* a request's body, padded for the parser, for example */
-    size_t scratch_accounted;
-    struct fault fault; /* of the call at work */
+    struct fault fault;    /* of the call at work */
     struct id_map clients;
     int64_t client_count;    /* clients of the public listener, without those turned away */
     struct timer_queue mute; /* clients that have sent nothing yet */
@@ -81,6 +80,8 @@ struct router {
     uint64_t limit_changes; /* gac_client_changes when the waiting subrequests were last tried */
     struct timer_queue limit_waits;
     TAILQ_HEAD(, call) resting;  /* calls that go on in later turns, one in each */
+    TAILQ_HEAD(, reading) texts; /* large bodies that wait to be parsed */
+    struct reading *parsing;     /* what the host parses, not in `texts` any more; NULL: nothing */
     TAILQ_HEAD(, client) output; /* clients with bytes or a close for the host */
     LIST_HEAD(, client) resume;  /* clients that were answered during the event */
     struct buffer lent;          /* the bytes of the last effect */

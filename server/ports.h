@@ -60,6 +60,7 @@ struct log_port {
 enum work_kind {
     WORK_CHECKPOINT, /* writes much: one at a time */
     WORK_READ,       /* pages in data from disk */
+    WORK_PARSE,      /* of a router: a large text */
 };
 
 /* Runs `job` where it may block, in parallel to everything else, and answers with `done`. */

@@ -5,8 +5,10 @@
 
 struct router_server {
     struct router_server_options options;
-    struct router *router; /* owns */
-    bool pumping;          /* inside an effect: the pump takes further effects */
+    struct router *router;     /* owns */
+    bool pumping;              /* inside an effect: the pump takes further effects */
+    void (*parse)(void *text); /* of the ROUTER_PARSE at work */
+    void *text;
 };
 
 static struct instant router_now(const struct router_server *s)
@@ -34,6 +36,28 @@ static void bytes_send(struct router_server *s, const struct router_effect *e)
         router_unsent(s->router, router_now(s), connection, unsent);
 }
 
+/* Beside the loop. */
+static void parse_run(void *server)
+{
+    struct router_server *s = server;
+    s->parse(s->text);
+}
+
+static void parse_done(void *server)
+{
+    struct router_server *s = server;
+    router_parsed(s->router, router_now(s));
+    router_server_pump(s);
+}
+
+static void parse_start(struct router_server *s, const struct router_effect *e)
+{
+    const struct work_port *w = &s->options.work;
+    s->parse = e->parse;
+    s->text = e->text;
+    w->submit(w->context, WORK_PARSE, parse_run, parse_done, s);
+}
+
 static void effect_take(struct router_server *s, const struct router_effect *e)
 {
     const struct client_port *c = &s->options.clients;
@@ -46,6 +70,9 @@ static void effect_take(struct router_server *s, const struct router_effect *e)
         break;
     case ROUTER_SEND_BYTES:
         bytes_send(s, e);
+        break;
+    case ROUTER_PARSE:
+        parse_start(s, e);
         break;
     case ROUTER_CLOSE:
         c->close(c->context, e->connection);

@@ -15,6 +15,7 @@ struct router_server_options {
     struct clock_port clock;
     struct router_port peers;
     struct client_port clients;
+    struct work_port work; /* its jobs have ended before router_server_destroy */
 };
 
 struct router_server *router_server_create(const struct router_server_options *options);

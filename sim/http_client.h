@@ -13,6 +13,7 @@
 struct http_manners {
     uint32_t pieces;       /* the request comes in many pieces */
     uint32_t chunked;      /* the request's body comes in chunks */
+    uint32_t large;        /* the request's body is one that a thread parses */
     uint32_t packed;       /* the request's body is in gzip */
     uint32_t unpacks;      /* the answer may be in gzip */
     uint32_t pipelined;    /* other requests are sent first */

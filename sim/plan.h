@@ -56,7 +56,9 @@ enum sim_fault {
     X(SIM_LEAVING_TABLE, "leaving-table",                                                         \
       "transactions begin in a table that is deleted during the run")                             \
     X(SIM_OWN_READS, "own-reads",                                                                 \
-      "one router, whose eventual reads show what it has acknowledged (read_your_writes)")
+      "one router, whose eventual reads show what it has acknowledged (read_your_writes)")        \
+    X(SIM_LARGE_BODIES, "large-bodies",                                                           \
+      "one of 20 requests has blanks before it, so that a thread of the router parses it")
 
 enum sim_extra {
 #define X(code, name, help) code,

@@ -6,6 +6,7 @@
 enum {
     EXTRA_PERCENT = 30,
     SCARCE_SHARE = 50,
+    LARGE_PERCENT = 5,
     WALL_AHEAD_MS = 2 * 24 * 3600000, /* more than records of streams are kept */
     WALL_STREAMS_MS = 12 * 3600000,   /* less than that: docs/testing.md says why */
     WALL_TOKEN_MS = 2 * WALL_AHEAD_MS
@@ -32,13 +33,15 @@ const char *sim_extra_help(enum sim_extra extra)
 
 static void plan_choose_extras(struct plan *plan, const struct sim_options *o, struct prng *p)
 {
-    for (unsigned i = 0; i < SIM_EXTRAS; i++) {
+    for (unsigned i = 0; i < SIM_LARGE_BODIES; i++) {
         /* An index that short may take longer than the clients of a run wait: only if it is asked
          * for. */
         const bool drawn = i != SIM_SCARCE_INDEX && !o->plain;
         const bool chosen = prng_below(p, 100) < EXTRA_PERCENT && drawn;
         plan->extras |= chosen || o->extras_forced ? o->extras & SIM_EXTRA_BIT(i) : 0;
     }
+    if (o->extras_forced) /* no seed draws it: it takes the simulator's time */
+        plan->extras |= o->extras & SIM_EXTRA_BIT(SIM_LARGE_BODIES);
 }
 
 /* A router waits for an answer to a step for request_deadline_ms. What a step needs must be known
@@ -201,4 +204,5 @@ void plan_extras(struct plan *plan, const struct sim_options *o)
     plan_mixed(plan);
     plan_leaving_table(plan);
     plan_own_reads(plan);
+    plan->manners.large = plan_has(plan, SIM_LARGE_BODIES) ? LARGE_PERCENT : 0;
 }

@@ -4,13 +4,26 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/probe.h"
 #include "server/router_links.h"
+
+enum {
+    PARSE_MS_MAX = 100
+};
+
+/* What the router's thread does. */
+struct router_work {
+    void (*job)(void *argument);
+    void (*done)(void *argument);
+    void *argument;
+};
 
 struct router_process {
     struct process process; /* first */
     struct router_process_options options;
     struct router_server *server; /* owns; NULL: down */
     struct router_links links;
+    struct router_work work;
     struct prng prng;
 };
 
@@ -46,6 +59,30 @@ static void router_client_close(void *context, uint64_t connection)
 {
     struct router_process *p = context;
     network_close(router_network(p), connection);
+}
+
+/* ---- large texts ---- */
+
+static void router_work_done(void *context, uint64_t life)
+{
+    struct router_process *p = context;
+    if (!process_reached(&p->process, life, router_work_done, p, life))
+        return;
+    PROBE("a router's thread has parsed a large body");
+    p->work.job(p->work.argument);
+    p->work.done(p->work.argument);
+    router_alarm_set(p);
+}
+
+static void router_work_submit(void *context, enum work_kind kind, void (*job)(void *argument),
+                               void (*done)(void *argument), void *argument)
+{
+    struct router_process *p = context;
+    must(kind == WORK_PARSE);
+    p->work = (struct router_work){job, done, argument};
+    scheduler_in(p->process.around->scheduler,
+                 (struct duration){prng_between(&p->prng, 0, PARSE_MS_MAX * NS_PER_MS)},
+                 router_work_done, p, p->process.life);
 }
 
 /* ---- links to peers: nodes, then GAC servers ---- */
@@ -175,7 +212,8 @@ void router_process_start(struct router_process *p)
                                         .clients = {.context = p,
                                                     .send = router_client_send,
                                                     .close = router_client_close,
-                                                    .abort = router_client_close}});
+                                                    .abort = router_client_close},
+                                        .work = {.context = p, .submit = router_work_submit}});
     p->links.server = p->server;
     process_begin(&p->process, ROUTER_PROCESS_TRACE_STARTED, 0);
     router_redial(&p->process);

@@ -61,6 +61,10 @@ void json_parser_destroy(struct json_parser *p);
 /* JSON_PADDING readable bytes of any content must follow `text`.
  * STATUS_MALFORMED: not JSON, not UTF-8, nested too deeply, or a number is out of range. */
 enum status json_parse(struct json_parser *p, struct slice text, struct json_value *root);
+/* After a json_parse that succeeded: gives back what only parsing needs. */
+void json_parser_trim(struct json_parser *p);
+/* The same: the bytes of the tape and, at most, of the strings. */
+size_t json_parser_held(const struct json_parser *p);
 
 /* ---- the tape ---- */
 

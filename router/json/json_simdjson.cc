@@ -13,6 +13,7 @@ struct json_parser {
     simdjson::dom::parser parser;
     simdjson::dom::document document;
     json_tape tape;
+    size_t text_size;
 };
 
 struct json_parser *json_parser_create(void)
@@ -42,5 +43,17 @@ enum status json_parse(struct json_parser *p, struct slice text, struct json_val
         return STATUS_MALFORMED;
     p->tape = {p->document.tape.get(), p->document.string_buf.get(), nullptr};
     json_set(root, &p->tape, 1); /* word 0 is the root */
+    p->text_size = text.size;
     return STATUS_OK;
+}
+
+void json_parser_trim(struct json_parser *p)
+{
+    p->parser = simdjson::dom::parser();
+}
+
+size_t json_parser_held(const struct json_parser *p)
+{
+    const json_value document = {JSON_LIST, 0, &p->tape}; /* word 0 tells where all ends */
+    return json_after(&document) * sizeof p->tape.words[0] + p->text_size;
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/probe.h"
 #include "engine/expression/expression.h"
 #include "router/operations/shapes.h"
 
@@ -17,30 +18,89 @@ static size_t reading_bytes(const struct call *c)
     return c->bytes.size + c->arena.used_bytes;
 }
 
-void reading_begin(struct call *c)
+/* ---- the text ---- */
+
+void reading_begin(struct call *c, struct body *b)
 {
     struct router *r = c->router;
     struct reading *g = must_calloc(1, sizeof *g);
-    g->text = r->scratch;
-    g->json = json_parser_create();
+    g->call = c;
+    g->body = *b;
+    g->held = body_held(b);
     g->ahead.items = &c->bytes;
-    r->scratch = (struct buffer){0};
-    router_account(r, &r->scratch_accounted, 0);
+    *b = (struct body){0};
     c->reading = g;
     call_account(c);
-    call_rest(c);
+    TAILQ_INSERT_TAIL(&r->texts, g, link);
 }
 
-static bool reading_parse(struct call *c, struct reading *g)
+bool reading_next_text(struct router *r, struct router_effect *out)
 {
-    if (json_parse(g->json, buffer_slice(&g->text), &g->root) != STATUS_OK)
+    struct reading *g = TAILQ_FIRST(&r->texts);
+    if (g == NULL || r->parsing != NULL)
+        return false;
+    TAILQ_REMOVE(&r->texts, g, link);
+    r->parsing = g;
+    *out = (struct router_effect){.kind = ROUTER_PARSE, .parse = body_run, .text = &g->body};
+    return true;
+}
+
+static bool reading_refuse_memory(struct router *r)
+{
+    r->counters.refused_memory++;
+    return fault_set(&r->fault, FAULT_UNAVAILABLE,
+                     "The unpacked and parsed body does not fit in the router's memory budget "
+                     "(http_memory_max_bytes); please try again");
+}
+
+/* False: the text is refused. */
+static bool reading_take_text(struct call *c, struct reading *g)
+{
+    const struct body *b = &g->body;
+    if (b->unpacked != STATUS_OK)
+        return body_refuse(call_fault(c), c->router->config, b->coding, b->unpacked_max,
+                           b->unpacked);
+    if (b->json == NULL)
         return fault_set(call_fault(c), FAULT_SERIALIZATION, "%s",
                          c->operation->fail != NULL ? "The body is no JSON" : "");
+    if (!client_make_room(c->router, 0))
+        return reading_refuse_memory(c->router);
+    g->root = b->root;
     g->tape = *g->root.tape;
     g->tape.ahead = &g->ahead;
     g->root.tape = &g->tape;
     return true;
 }
+
+static void reading_destroy(struct router *r, struct reading *g)
+{
+    router_account(r, &g->accounted, 0);
+    body_deinit(&g->body);
+    values_ahead_deinit(&g->ahead);
+    free(g);
+}
+
+void reading_parsed(struct router *r)
+{
+    struct reading *g = r->parsing;
+    must(g != NULL);
+    r->parsing = NULL;
+    if (g->call == NULL) {
+        PROBE("a client left while its body was parsed");
+        reading_destroy(r, g);
+        return;
+    }
+    struct call *c = g->call;
+    g->held = body_held(&g->body);
+    call_account(c);
+    g->stage = READING_CHECKS;
+    if (reading_take_text(c, g))
+        call_rest(c);
+    else
+        call_fail(c);
+}
+
+/* ---- members ---- */
 
 static bool reading_check(struct call *c, struct reading *g)
 {
@@ -131,9 +191,8 @@ void reading_go_on(struct call *c)
     bool good = true, more = true;
     switch (g->stage) {
     case READING_PARSES:
-        good = reading_parse(c, g);
-        more = false;
-        break;
+        must(false); /* its call does not rest */
+        return;
     case READING_CHECKS:
         good = reading_check(c, g);
         more = false;
@@ -164,11 +223,24 @@ bool reading_turn_is_over(const struct call *c)
 
 void reading_end(struct call *c)
 {
-    if (c->reading == NULL)
+    struct router *r = c->router;
+    struct reading *g = c->reading;
+    if (g == NULL)
         return;
-    json_parser_destroy(c->reading->json);
-    buffer_deinit(&c->reading->text);
-    values_ahead_deinit(&c->reading->ahead);
-    free(c->reading);
     c->reading = NULL;
+    if (g == r->parsing) { /* its memory is in use, and stays accounted */
+        g->call = NULL;
+        router_account(r, &g->accounted, g->held);
+        return;
+    }
+    if (g->stage == READING_PARSES)
+        TAILQ_REMOVE(&r->texts, g, link);
+    reading_destroy(r, g);
+}
+
+void reading_deinit(struct router *r)
+{
+    if (r->parsing != NULL)
+        reading_destroy(r, r->parsing);
+    r->parsing = NULL;
 }

@@ -1,78 +1,75 @@
-/* serve.c - unpacks and parses a body, and checks it against the operation's input. */
+/* serve.c - takes a body, unpacks and parses it if it is small, and checks it against the operation's
+ * input. */
 #include "router/operations/serve.h"
 
-#include "base/settings/http.h"
 #include "router/operations/reading.h"
 
-enum {
-    UNPACKED_FREE = 1 << 20, /* any body may unpack to so many bytes: enough for the largest item */
-    UNPACKED_RATIO_MAX = 64, /* a larger body to so many times its size; JSON reaches about 10 */
+enum serve_taken {
+    SERVE_REFUSED, /* the client was answered */
+    SERVE_SMALL,   /* a padded text in the scratch buffer */
+    SERVE_LARGE    /* a struct body, to be parsed */
 };
 
-static size_t body_unpacked_max(const struct router *r, size_t packed)
+static bool serve_refuse(struct router *r, struct client *c)
 {
-    size_t by_ratio = packed * UNPACKED_RATIO_MAX;
-    size_t most = by_ratio > UNPACKED_FREE ? by_ratio : UNPACKED_FREE;
-    size_t body_max = (size_t)config_http(r->config)->http_body_max_bytes;
-    return most < body_max ? most : body_max;
+    endpoints_answer_fault(r, c, endpoints_answer_type(c));
+    return false;
 }
 
-/* A small body may unpack to a large one: the scratch buffer counts in held_bytes from now on. */
-static bool body_unpack(struct router *r, struct client *c)
-{
-    const struct http_head *head = &c->http.head;
-    size_t most = body_unpacked_max(r, c->http.body.size);
-    switch (coding_unpack(&r->scratch, head->body_coding, c->http.body, most)) {
-    case STATUS_OK:
-        break;
-    case STATUS_TOO_LARGE:
-        return endpoints_refuse(r, c, FAULT_TOO_LARGE,
-                                most < (size_t)config_http(r->config)->http_body_max_bytes
-                                    ? "The body unpacks to more than 1 MiB and 64 times its size"
-                                    : "The body unpacks to more than http_body_max_bytes");
-    default:
-        return endpoints_refuse(r, c, FAULT_SERIALIZATION,
-                                head->body_coding == CODING_GZIP
-                                    ? "The body is not gzip"
-                                    : "The body is not deflate (zlib)");
-    }
-    router_account(r, &r->scratch_accounted, r->scratch.capacity);
-    if (client_make_room(r, 0))
-        return true;
-    r->counters.refused_memory++;
-    return endpoints_refuse(r, c, FAULT_UNAVAILABLE,
-                            "The unpacked body does not fit in the router's memory budget "
-                            "(http_memory_max_bytes); please try again");
-}
-
-/* A body that came in pieces has a buffer of its own, which changes places with the scratch buffer. */
-static void body_move(struct router *r, struct client *c)
+/* A body that came in pieces has a buffer of its own, which changes places with the given one. */
+static void serve_move(struct client *c, struct buffer *to)
 {
     struct buffer *pieces = &c->http.pieces;
     if (pieces->size == 0) {
-        buffer_append_slice(&r->scratch, c->http.body);
+        buffer_append_slice(to, c->http.body);
         return;
     }
-    const struct buffer scratch = r->scratch;
-    r->scratch = *pieces;
-    *pieces = scratch;
+    const struct buffer before = *to;
+    *to = *pieces;
+    *pieces = before;
     c->http.body = slice_make(NULL, 0);
 }
 
-/* Takes the body, unpacked and padded, to the scratch buffer. */
-static bool body_take(struct router *r, struct client *c)
+/* A small body may unpack to a large text: that is unpacked beside the loop. */
+static enum serve_taken serve_unpack(struct router *r, struct client *c, struct body *large)
+{
+    const enum content_coding coding = c->http.head.body_coding;
+    const size_t packed = c->http.body.size, most = body_unpacked_max(r->config, packed);
+    const size_t room = most < BODY_LARGE_MIN ? most : BODY_LARGE_MIN - 1;
+    const enum status status = packed >= BODY_LARGE_MIN
+                                   ? STATUS_TOO_LARGE
+                                   : coding_unpack(&r->scratch, coding, c->http.body, room);
+    if (status == STATUS_OK)
+        return SERVE_SMALL;
+    if (status == STATUS_TOO_LARGE && room < most) {
+        *large = (struct body){.coding = coding, .unpacked_max = most};
+        serve_move(c, &large->packed);
+        return SERVE_LARGE;
+    }
+    body_refuse(&r->fault, r->config, coding, most, status);
+    serve_refuse(r, c);
+    return SERVE_REFUSED;
+}
+
+static enum serve_taken serve_take(struct router *r, struct client *c, struct body *large)
 {
     const struct http_head *head = &c->http.head;
     buffer_clear(&r->scratch);
-    if (head->unknown_coding)
-        return endpoints_refuse(r, c, FAULT_SERIALIZATION,
-                                "Content-Encoding must be gzip, deflate or identity");
-    if (head->body_coding == CODING_IDENTITY)
-        body_move(r, c);
-    else if (!body_unpack(r, c))
-        return false;
-    memset(buffer_reserve(&r->scratch, JSON_PADDING), 0, JSON_PADDING);
-    return true;
+    if (head->unknown_coding) {
+        endpoints_refuse(r, c, FAULT_SERIALIZATION,
+                         "Content-Encoding must be gzip, deflate or identity");
+        return SERVE_REFUSED;
+    }
+    if (head->body_coding != CODING_IDENTITY) {
+        const enum serve_taken taken = serve_unpack(r, c, large);
+        body_pad(&r->scratch);
+        return taken;
+    }
+    const bool is_large = c->http.body.size >= BODY_LARGE_MIN;
+    *large = (struct body){0};
+    serve_move(c, is_large ? &large->text : &r->scratch);
+    body_pad(is_large ? &large->text : &r->scratch);
+    return is_large ? SERVE_LARGE : SERVE_SMALL;
 }
 
 /* The operation that X-Amz-Target names. */
@@ -95,16 +92,16 @@ static bool serve_find(struct router *r, struct client *c, const char *target,
     return false;
 }
 
-/* Runs the operation. `root` is the JSON of the body in the scratch buffer; NULL: it is parsed in a
- * later turn. */
+/* Runs the operation. `root` is the JSON of the body in the scratch buffer; NULL: `large` is parsed
+ * first. */
 static void serve_run(struct router *r, struct client *c, const struct operation *o,
-                      const struct json_value *root)
+                      const struct json_value *root, struct body *large)
 {
     const struct http_head *head = &c->http.head;
     r->counters.requests++;
     if (head->attempt > 1)
         r->counters.client_retries++;
-    if (r->scratch.size == 0) {
+    if (root != NULL && r->scratch.size == 0) {
         endpoints_refuse(r, c, FAULT_SERIALIZATION, "");
         return;
     }
@@ -112,7 +109,7 @@ static void serve_run(struct router *r, struct client *c, const struct operation
     struct call *call = call_create(r, c, o);
     call->content_type = endpoints_answer_type(c);
     if (root == NULL) {
-        reading_begin(call);
+        reading_begin(call, large);
         return;
     }
     if (!shape_check(o->input, root, o->name_first, members, &r->fault) ||
@@ -132,20 +129,32 @@ static bool serve_parse_taken(struct router *r, struct client *c, struct json_va
 
 bool serve_parse(struct router *r, struct client *c, struct json_value *root)
 {
-    return body_take(r, c) && serve_parse_taken(r, c, root);
+    struct body large;
+    switch (serve_take(r, c, &large)) {
+    case SERVE_REFUSED:
+        return false;
+    case SERVE_SMALL:
+        return serve_parse_taken(r, c, root);
+    case SERVE_LARGE:
+        break;
+    }
+    body_deinit(&large);
+    fault_set(&r->fault, FAULT_TOO_LARGE, "The body has %d bytes or more, packed or unpacked",
+              BODY_LARGE_MIN);
+    return serve_refuse(r, c);
 }
 
 void serve_body(struct router *r, struct client *c, const struct endpoint *e)
 {
     struct json_value root = {0};
+    struct body large = {0};
     const struct operation *o = e->operation;
-    if (!body_take(r, c))
-        return;
-    const bool large = r->scratch.size >= READING_TEXT_MIN;
-    if (!large && !serve_parse_taken(r, c, &root))
+    const enum serve_taken taken = serve_take(r, c, &large);
+    if (taken == SERVE_REFUSED || (taken == SERVE_SMALL && !serve_parse_taken(r, c, &root)))
         return;
     if (o != NULL || serve_find(r, c, e->target, &o))
-        serve_run(r, c, o, large ? NULL : &root);
+        serve_run(r, c, o, taken == SERVE_LARGE ? NULL : &root, &large);
+    body_deinit(&large);
 }
 
 void serve_query(struct router *r, struct client *c, const struct endpoint *e)

@@ -5,7 +5,8 @@
 #include "router/endpoints.h"
 #include "router/json/json.h"
 
-/* Unpacks and parses the body. No body: `root` stays as it is. False: the client was answered. */
+/* Unpacks and parses the body; refuses one of BODY_LARGE_MIN bytes. No body: `root` stays as it is.
+ * False: the client was answered. */
 bool serve_parse(struct router *r, struct client *c, struct json_value *root);
 
 /* Runs an operation on the JSON of the body: the endpoint's, or the one that X-Amz-Target names. */

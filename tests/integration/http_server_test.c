@@ -16,6 +16,7 @@
 #include "server/host/admin.h"
 #include "server/host/http_server.h"
 #include "server/host/loop_clock.h"
+#include "server/host/parse_thread.h"
 #include "tests/temporary.h"
 
 enum {
@@ -60,12 +61,15 @@ static void start(struct served *s)
     const struct http_address at = {"127.0.0.1", 0, "--port"}, admin = {"127.0.0.1", 0, "--admin"};
     struct buffer error = {0};
     assert_int_equal(loop_create(&s->loop), STATUS_OK);
+    struct work_port work;
     s->server = http_server_create(s->loop);
+    assert_int_equal(parse_thread_open(s->loop, &work, &error), STATUS_OK);
     s->router = router_server_create(
         &(struct router_server_options){.router = {.config = &s->config, .node_count = 1},
                                         .clock = loop_clock(s->loop),
                                         .peers = {.request = send_nowhere, .gac = drop},
-                                        .clients = http_server_clients(s->server)});
+                                        .clients = http_server_clients(s->server),
+                                        .work = work});
     assert_int_equal(http_server_listen(s->server, s->router, &s->config, &at, &admin, &error),
                      STATUS_OK);
 }
@@ -240,6 +244,66 @@ TEST_WITH(the_admin_listener_is_another_one, set_up, tear_down)
         close(fd);
         buffer_deinit(&in);
     }
+}
+
+/* ---- the thread that parses large bodies ---- */
+
+enum {
+    LARGE = 1024 * 1024
+};
+
+static void send_large(struct served *s, int fd)
+{
+    struct buffer b = {0};
+    buffer_append_format(&b,
+                         "POST / HTTP/1.1\r\nHost: h\r\n"
+                         "Content-Type: application/x-amz-json-1.0\r\n"
+                         "X-Amz-Target: DynamoDB_20120810.DescribeEndpoints\r\n"
+                         "Content-Length: %d\r\n\r\n",
+                         LARGE);
+    memset(buffer_reserve(&b, LARGE), ' ', LARGE);
+    b.size += LARGE;
+    memcpy(b.data + b.size - 2, "{}", 2);
+    for (size_t sent = 0; sent < b.size; turn(s)) {
+        const ssize_t size = send(fd, b.data + sent, b.size - sent, MSG_NOSIGNAL);
+        sent += size > 0 ? (size_t)size : 0;
+    }
+    buffer_deinit(&b);
+}
+
+TEST_WITH(a_large_body_is_parsed_by_a_thread_and_answered, set_up, tear_down)
+{
+    struct served *s = *state;
+    bool ended = false;
+    struct buffer in = {0};
+    start(s);
+    int fd = connect_to(http_server_port(s->server));
+    for (int i = 0; i < 3; i++) {
+        send_large(s, fd);
+        buffer_clear(&in);
+        READ_UNTIL(s, fd, in, ended || count_of(buffer_slice(&in), "\r\n\r\n{") > 0);
+        assert_int_equal(count_of(buffer_slice(&in), "HTTP/1.1 200"), 1);
+    }
+    close(fd);
+    buffer_deinit(&in);
+}
+
+/* The thread has a body, others wait, and some of the clients have left. */
+TEST_WITH(a_server_ends_while_its_thread_parses, set_up, tear_down)
+{
+    enum {
+        CLIENTS = 4
+    };
+    struct served *s = *state;
+    int fds[CLIENTS];
+    start(s);
+    for (int i = 0; i < CLIENTS; i++)
+        fds[i] = connect_to(http_server_port(s->server));
+    for (int i = 0; i < CLIENTS; i++)
+        send_large(s, fds[i]);
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    turn(s);
 }
 
 /* ---- where it is ---- */

@@ -160,14 +160,36 @@ static void promise_compare(struct promise_world *w, struct duration told)
     w->ideal_ns += gac_promise_more(missing, w->limit.rate).ns;
 }
 
-static void promise_run(struct promise_world *w, struct prng *p, const char *policy)
+/* UpdateTable: each router learns of the higher rate by itself, when it reads the table anew. */
+static void promise_raise(struct promise_world *w, struct prng *p)
+{
+    w->limit.rate += UNIT * (1 + (int64_t)prng_below(p, RATE_MAX));
+    w->limit.version++;
+    for (int i = 0; i < ROUTERS; i++) {
+        if (w->clients[i] != NULL && (i == 0 || prng_below(p, 2) == 0))
+            gac_client_tell(w->clients[i], w->now, &w->limit, false);
+    }
+    promise_exchange(w);
+}
+
+/* The rate may rise while the client waits. */
+static void promise_wait(struct promise_world *w, struct prng *p, int64_t told_ns, bool rises)
+{
+    const int64_t first = rises ? (int64_t)prng_below(p, (uint64_t)told_ns + 1) : told_ns;
+    promise_pass(w, first);
+    if (rises)
+        promise_raise(w, p);
+    promise_pass(w, told_ns - first);
+}
+
+static void promise_run(struct promise_world *w, struct prng *p, const char *policy, bool rises)
 {
     struct duration told, again;
     promise_set_up(w, p, policy);
     promise_warm_up(w, p);
     for (int i = 0; i < PROMISES && promise_use_up(w, &told); i++) {
         promise_compare(w, told);
-        promise_pass(w, told.ns);
+        promise_wait(w, p, told.ns, rises);
         if (promise_take(w, 0, w->cost, &again) != GAC_TAKEN)
             fail_msg("%s, %lld mcu/s: a request of %lld mcu was told %.3f s, and then %.3f s more",
                      policy, (long long)w->limit.rate, (long long)w->cost, (double)told.ns / 1e9,
@@ -180,7 +202,15 @@ static void who_waits_as_told_is_let_in(struct prng *p)
 {
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
         struct promise_world w;
-        promise_run(&w, p, policies[i]);
+        promise_run(&w, p, policies[i], false);
+    }
+}
+
+static void who_waits_as_told_is_let_in_if_the_rate_rises(struct prng *p)
+{
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; i++) {
+        struct promise_world w;
+        promise_run(&w, p, policies[i], true);
     }
 }
 
@@ -193,7 +223,7 @@ static void what_is_told_is_hardly_later_than_it_must_be(struct prng *p)
         int64_t told_ms = 0, ideal_ms = 0;
         for (int n = 0; n < 200; n++) {
             struct promise_world w;
-            promise_run(&w, p, told[i]);
+            promise_run(&w, p, told[i], false);
             told_ms += w.told_ns / NS_PER_MS;
             ideal_ms += w.ideal_ns / NS_PER_MS;
         }
@@ -301,6 +331,7 @@ static void who_comes_too_soon_keeps_its_place(struct prng *p)
     }
 
 PROPERTY(who_waits_as_told_is_let_in, 150)
+PROPERTY(who_waits_as_told_is_let_in_if_the_rate_rises, 150)
 PROPERTY(what_is_told_is_hardly_later_than_it_must_be, 1)
 PROPERTY(waiting_clients_come_when_their_tokens_do, 1)
 PROPERTY(who_comes_too_soon_keeps_its_place, 1)

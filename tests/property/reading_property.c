@@ -283,14 +283,14 @@ static void values_that_were_read_ahead_get_the_same_answer(struct prng *p)
     for (int i = 0; i < ROUNDS; i++) {
         struct scene s;
         scene_draw(p, &s);
-        if (!scene_text(&s, &text) || text.size >= READING_TEXT_MIN)
+        if (!scene_text(&s, &text) || text.size >= BODY_LARGE_MIN)
             continue;
         buffer_clear(&answer);
         buffer_clear(&ahead);
         scene_send(&s, &text, &answer);
         text.size--; /* of the NUL */
-        memset(buffer_reserve(&text, READING_TEXT_MIN), ' ', READING_TEXT_MIN);
-        text.size += READING_TEXT_MIN;
+        memset(buffer_reserve(&text, BODY_LARGE_MIN), ' ', BODY_LARGE_MIN);
+        text.size += BODY_LARGE_MIN;
         buffer_append_u8(&text, 0);
         scene_send(&s, &text, &ahead);
         assert_int_equal(answer.size, ahead.size);

@@ -553,6 +553,21 @@ static void take_client_effect(struct fake_cluster *f, const struct router_effec
     router_unsent(f->router, f->now, e->connection, c->unsent);
 }
 
+void fake_parse(struct fake_cluster *f)
+{
+    must(f->parse.parse != NULL);
+    f->parse.parse(f->parse.text);
+    f->parse.parse = NULL;
+    router_parsed(f->router, f->now);
+}
+
+static void take_parse(struct fake_cluster *f, const struct router_effect *e)
+{
+    f->parse = *e;
+    if (!f->hold_parse)
+        fake_parse(f);
+}
+
 static void pump_effects(struct fake_cluster *f)
 {
     struct router_effect e;
@@ -567,11 +582,12 @@ static void pump_effects(struct fake_cluster *f)
                 answer(f, e.node, e.request);
             continue;
         }
-        if (e.kind == ROUTER_SEND_GAC) {
+        if (e.kind == ROUTER_PARSE)
+            take_parse(f, &e);
+        else if (e.kind == ROUTER_SEND_GAC)
             send_gac(f, e.gac_server, e.bytes);
-            continue;
-        }
-        take_client_effect(f, &e);
+        else
+            take_client_effect(f, &e);
     }
 }
 
@@ -775,13 +791,8 @@ struct request fake_held(const struct fake_cluster *f, size_t index)
 
 struct fake_answer fake_call(struct fake_cluster *f, const char *operation, const char *body)
 {
-    struct buffer request = {0};
     if (f->clients[1].closed)
         f->clients[1].open = false;
-    if (!f->clients[1].open)
-        fake_open(f, 1);
-    fake_request_text(&request, operation, slice_of(body));
-    fake_send(f, 1, buffer_slice(&request));
-    buffer_deinit(&request);
+    fake_send_call(f, 1, operation, body);
     return fake_take_answer(f, 1);
 }

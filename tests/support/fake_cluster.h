@@ -81,6 +81,8 @@ struct fake_cluster {
     struct fake_request *held;
     size_t held_count;
     size_t held_room;
+    bool hold_parse;            /* large texts wait for fake_parse */
+    struct router_effect parse; /* the text that waits; its `parse` is NULL: none does */
     bool stands; /* the pump ends with the router's turn: a call that rests goes on at fake_turn */
     bool hold_gac; /* frames stay on their way until fake_deliver_gac */
     struct fake_frame *frames;
@@ -137,6 +139,8 @@ void fake_advance_ms(struct fake_cluster *f, int64_t ms);
 
 /* Takes the router's effects until there are none, and no call rests. */
 void fake_pump(struct fake_cluster *f);
+/* Parses the text that waits. The effects come with the next pump or turn. */
+void fake_parse(struct fake_cluster *f);
 /* One more turn of the router's loop. */
 void fake_turn(struct fake_cluster *f);
 
