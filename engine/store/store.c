@@ -37,6 +37,7 @@ struct store {
     uint32_t snapshots;       /* that are open */
     uint64_t promise;         /* of the disk, in `space` */
     uint64_t checkpoint_cost; /* of `space` */
+    uint64_t cost;            /* of both memtables: asked for in each turn */
     struct shared_records active_shared;
     struct shared_records frozen_shared;
     uint64_t resident_max_bytes;
@@ -73,11 +74,26 @@ static void store_follow_disk(struct store *s)
     s->checkpoint_cost = space_checkpoint_cost(&s->space);
 }
 
+static uint64_t memtable_cost(const struct store *s, const struct memtable *m,
+                              const struct shared_records *shared)
+{
+    return m == NULL || memtable_count(m) == 0
+               ? 0
+               : space_cost(&s->space, memtable_count(m), memtable_bytes(m) + shared->bytes);
+}
+
+/* After each change of a memtable or of `space`. */
+static void store_count_cost(struct store *s)
+{
+    s->cost = memtable_cost(s, s->active, &s->active_shared) +
+              memtable_cost(s, s->frozen, &s->frozen_shared);
+}
+
 static void store_set_need(struct store *s)
 {
     if (s->backing->disk == NULL)
         return;
-    disk_share_set_need(s->backing->disk, space_need(&s->space, store_space_cost(s)));
+    disk_share_set_need(s->backing->disk, space_need(&s->space, s->cost));
 }
 
 struct store *store_create(struct backing *backing, uint64_t resident_max_bytes, uint64_t seed)
@@ -182,6 +198,7 @@ void store_put(struct store *s, struct slice key, struct slice value)
     if (key.size >= LONG_KEY_PREFIX_SIZE)
         store_note_shared(s, key, value);
     memtable_put(s->active, key, store_hash(s, key), value);
+    store_count_cost(s);
     store_set_need(s);
 }
 
@@ -403,6 +420,7 @@ enum status store_checkpoint_write(struct store *s)
 static void store_measured(struct store *s, const struct backing_info *info)
 {
     store_set_space(s, info);
+    store_count_cost(s);
     store_set_need(s);
     if (s->backing->disk != NULL)
         disk_share_settle(s->backing->disk);
@@ -451,14 +469,6 @@ uint64_t store_erased_bytes(const struct store *s)
     return s->erased_bytes;
 }
 
-static uint64_t memtable_cost(const struct store *s, const struct memtable *m,
-                              const struct shared_records *shared)
-{
-    return m == NULL || memtable_count(m) == 0
-               ? 0
-               : space_cost(&s->space, memtable_count(m), memtable_bytes(m) + shared->bytes);
-}
-
 const struct space *store_space(struct store *s)
 {
     store_follow_disk(s);
@@ -467,14 +477,13 @@ const struct space *store_space(struct store *s)
 
 uint64_t store_space_cost(const struct store *s)
 {
-    return memtable_cost(s, s->active, &s->active_shared) +
-           memtable_cost(s, s->frozen, &s->frozen_shared);
+    return s->cost;
 }
 
 bool store_wants_checkpoint(struct store *s)
 {
     store_follow_disk(s);
-    return store_space_cost(s) >= s->checkpoint_cost;
+    return s->cost >= s->checkpoint_cost;
 }
 
 bool store_keeps_pages(const struct store *s)
