@@ -1,6 +1,8 @@
 /* status.h - failures that are not bugs of weir. A code exists only if a caller acts on it. */
 #pragma once
 
+#include <stdbool.h>
+
 #define STATUS_LIST(X)                          \
     X(STATUS_OK, "ok")                          \
     X(STATUS_NO_MEMORY, "out of memory")        \
@@ -18,5 +20,9 @@ enum status {
 #undef X
 };
 
+/* Whether a write or an allocation that failed with this errno found no space: on the disk (ENOSPC), in
+ * a quota (EDQUOT), or below the largest file that the process may write (EFBIG). Nothing else looks
+ * for these three (tools/tidy). */
+bool status_is_no_space(int error);
 /* The code's text: a static string. */
 const char *status_text(enum status status);

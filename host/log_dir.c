@@ -277,7 +277,7 @@ enum status log_dir_add(struct log_dir *d, const struct log_making *m)
         return STATUS_OK;
     }
     errno = m->error;
-    return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? STATUS_FULL : STATUS_IO;
+    return status_is_no_space(errno) ? STATUS_FULL : STATUS_IO;
 }
 
 enum status log_dir_prepare(struct log_dir *d, uint64_t segment)

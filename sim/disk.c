@@ -155,7 +155,7 @@ enum status disk_prepare(struct disk *d, uint64_t segment)
     disk_make_begin(d, segment);
     int error = disk_make_end(d);
     errno = error;
-    return error == 0 ? STATUS_OK : error == ENOSPC ? STATUS_FULL : STATUS_IO;
+    return error == 0 ? STATUS_OK : status_is_no_space(error) ? STATUS_FULL : STATUS_IO;
 }
 
 void disk_trim(struct disk *d, uint64_t segment)

@@ -55,7 +55,7 @@ enum status node_receive(struct node *n, struct instant now, struct slice frame)
 void node_log_written(struct node *n, struct instant now, uint64_t lsn, int error);
 /* Segments up to this lsn exist on disk. Writes beyond it are refused: as REPLY_FULL if the disk is
  * full, otherwise as REPLY_OVERLOADED until the host has made more. `error`: the errno of the last
- * attempt to make a segment; 0: it succeeded. ENOSPC, EDQUOT and EFBIG mean that the disk is full.
+ * attempt to make a segment; 0: it succeeded. status_is_no_space: the disk is full.
  * Other errors are part of the refusals' text. */
 void node_log_space(struct node *n, uint64_t end_lsn, int error);
 void node_checkpoint_done(struct node *n, struct instant now, enum status status);

@@ -155,11 +155,6 @@ static bool is_busy(const struct proposals *proposals, bool owed)
 
 /* ---- space ---- */
 
-static bool is_disk_full(int error)
-{
-    return error == ENOSPC || error == EDQUOT || error == EFBIG;
-}
-
 /* What no checkpoint has written, and what is on its way to the log. */
 static uint64_t proposals_space_cost(const struct proposals *proposals)
 {
@@ -240,7 +235,7 @@ bool proposals_may_grow(struct proposals *proposals, const struct operation *o, 
     if (grown <= 0 || operation_is_owed(o))
         return true;
     const size_t bytes = (size_t)grown;
-    if (is_disk_full(space_error(proposals, bytes, proposals_log_reserve(proposals))))
+    if (status_is_no_space(space_error(proposals, bytes, proposals_log_reserve(proposals))))
         return proposals_refuse_full(proposals, o, true, LOG_FULL_TEXT);
     switch (proposals_growth_space(proposals, bytes + proposals_shared_cost(proposals, o))) {
     case SPACE_THERE:
@@ -278,13 +273,13 @@ bool proposals_may_promise(struct proposals *proposals, const struct operation *
         owed ? SPACE_THERE
              : proposals_change_space(proposals,
                                       payload + promised + proposals_shared_cost(proposals, o));
-    if (space != SPACE_FULL && error != 0 && !is_disk_full(error)) {
+    if (space != SPACE_FULL && error != 0 && !status_is_no_space(error)) {
         env_refuse(proposals->env, o, REPLY_OVERLOADED,
                    "node %u cannot make a segment of its log (%s); reads are served",
                    proposals->env->id, strerror(error));
         return false;
     }
-    if (space == SPACE_FULL || is_disk_full(error))
+    if (space == SPACE_FULL || status_is_no_space(error))
         return proposals_refuse_full(proposals, o, false,
                                      space == SPACE_FULL ? proposals_full_text(proposals)
                                                          : LOG_FULL_TEXT);

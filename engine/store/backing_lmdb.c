@@ -76,15 +76,14 @@ static struct lmdb *lmdb_of(struct backing *b)
 
 static enum status lmdb_status_of(int error)
 {
+    if (status_is_no_space(error))
+        return STATUS_FULL;
     switch (error) {
     case 0:
         return STATUS_OK;
     case MDB_NOTFOUND:
         return STATUS_NOT_FOUND;
     case MDB_MAP_FULL:
-    case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
         return STATUS_FULL;
     case MDB_CORRUPTED:
     case MDB_PAGE_NOTFOUND:

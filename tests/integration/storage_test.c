@@ -37,7 +37,7 @@ __attribute__((visibility("default"))) int fdatasync(int fd)
 
 /* ---- the disk under the log: its segments are allocated through here ---- */
 
-static _Atomic bool disk_is_full;
+static _Atomic int disk_error; /* of an allocation that finds no space; 0: there is space */
 static _Atomic bool disk_cannot_allocate;
 
 __attribute__((visibility("default"))) int fallocate(int fd, int mode, off_t offset, off_t size)
@@ -45,9 +45,9 @@ __attribute__((visibility("default"))) int fallocate(int fd, int mode, off_t off
     static int (*real)(int fd, int mode, off_t offset, off_t size);
     if (real == NULL)
         real = (int (*)(int, int, off_t, off_t))dlsym(RTLD_NEXT, "fallocate");
-    if (!disk_is_full && !disk_cannot_allocate)
+    if (disk_error == 0 && !disk_cannot_allocate)
         return real(fd, mode, offset, size);
-    errno = disk_is_full ? ENOSPC : EOPNOTSUPP;
+    errno = disk_error != 0 ? disk_error : EOPNOTSUPP;
     return -1;
 }
 
@@ -562,13 +562,13 @@ TEST(a_full_disk_under_lmdb_refuses_writes_until_there_is_space)
 /* The log cannot grow. A checkpoint would give it segments back, but has no space either. */
 static void fill_disk(void)
 {
-    disk_is_full = true;
+    disk_error = ENOSPC;
     limit_files();
 }
 
 static void empty_disk(void)
 {
-    disk_is_full = false;
+    disk_error = 0;
     unlimit_files();
 }
 
@@ -578,4 +578,19 @@ TEST(a_full_disk_under_the_log_refuses_writes_until_there_is_space)
                         "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
                         "checkpoint_ms = 3600000\n",
                         fill_disk, empty_disk, "disk");
+}
+
+/* A user's quota (EDQUOT). */
+static void fill_quota(void)
+{
+    fill_disk();
+    disk_error = EDQUOT;
+}
+
+TEST(a_quota_that_is_met_under_the_log_refuses_writes_until_there_is_space)
+{
+    fill_mend_and_go_on(*state,
+                        "profile = off\nmemtable_max_bytes = 1GiB\nlog_segment_bytes = 8MiB\n"
+                        "checkpoint_ms = 3600000\n",
+                        fill_quota, empty_disk, "disk");
 }
