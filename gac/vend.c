@@ -306,8 +306,8 @@ static bool promise_is_due(const struct ledger *l, const struct weir_holder *h, 
            !instant_before(now, instant_add(h->promised_at, more));
 }
 
-/* One second of the limit, which lets any request in. A request that was promised at a lower rate needs
- * no more than it needed then. */
+/* One second of the limit, which lets any request in. A request that was promised at a lower rate
+ * needs no more than it needed then. */
 static int64_t promise_second(const struct ledger *l, const struct weir_holder *h)
 {
     return h->promised > 0 && h->promised_rate < l->rate ? h->promised_rate : l->rate;
