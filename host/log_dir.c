@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +18,8 @@
 enum {
     SEGMENTS_OPEN_MAX = 4096,
     NAME_SIZE = 32,
+    LOCK_WAIT_MS = 10000,
+    LOCK_PAUSE_MS = 5,
     ZEROS_SIZE = 256 << 10
 };
 
@@ -46,13 +50,31 @@ static void spare_name(char name[NAME_SIZE], uint64_t number)
     snprintf(name, NAME_SIZE, "spare-%016" PRIx64, number);
 }
 
-/* -1 with errno set. */
+/* Waits until no write of an earlier process is in flight. The kernel goes on with the writes of a
+ * killed process, and keeps the descriptors that they use, with their locks. A file system without
+ * locks is not waited for. */
+static bool lock_segment(int fd)
+{
+    for (int ms = 0; flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+         ms += LOCK_PAUSE_MS) {
+        if (ms >= LOCK_WAIT_MS)
+            return false;
+        poll(NULL, 0, LOCK_PAUSE_MS);
+    }
+    return true;
+}
+
+/* The descriptor through which the log is written, with the segment's lock. -1 with errno set. */
 static int open_for_appending(const struct log_dir *d, const char *name)
 {
     int fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_DIRECT, FILE_MODE_PRIVATE);
-    return fd < 0 && errno == EINVAL
-               ? openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE_PRIVATE)
-               : fd;
+    if (fd < 0 && errno == EINVAL)
+        fd = openat(d->fd, name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE_PRIVATE);
+    if (fd < 0 || lock_segment(fd))
+        return fd;
+    close(fd);
+    errno = EWOULDBLOCK;
+    return -1;
 }
 
 static int open_buffered(const struct log_dir *d, uint64_t number, int mode)

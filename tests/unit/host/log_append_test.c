@@ -3,9 +3,12 @@
 #include <stdint.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/must.h"
@@ -200,4 +203,28 @@ TEST(segments_made_ahead_leave_space_on_the_disk)
     log_dir_share_disk(f->dir, NULL, 0);
     disk_share_leave(store);
     disk_account_destroy(account);
+}
+
+/* As the kernel keeps it for a write of a killed process. */
+TEST(a_log_is_not_opened_while_a_write_of_an_earlier_process_is_in_flight)
+{
+    struct fixture *f = *state;
+    char name[128];
+    struct log_dir *again;
+    log_dir_close(f->dir);
+    snprintf(name, sizeof name, "%s/log-%016d", f->path, 0);
+    const int fd = open(name, O_RDWR);
+    must(fd >= 0 && flock(fd, LOCK_EX) == 0);
+    const pid_t other = fork();
+    if (other == 0) { /* has the descriptor, too */
+        poll(NULL, 0, 200);
+        _exit(0);
+    }
+    close(fd);
+    assert_int_equal(log_dir_open(f->path, SEGMENT_BYTES, &again), STATUS_OK);
+    assert_int_equal(waitpid(other, NULL, 0), other);
+    const int late = open(name, O_RDWR);
+    assert_int_equal(flock(late, LOCK_EX | LOCK_NB), -1); /* the log has it now */
+    close(late);
+    f->dir = again;
 }
