@@ -20,7 +20,8 @@
 enum {
     ROUTER = 0,
     GAC_SERVER = 1, /* number of the only GAC server, and of the link to it */
-    STOP_MS = 2000
+    STOP_MS = 2000,
+    LOCAL_PATH_SIZE = 4096
 };
 
 /* A message between nodes, kept until no node is in the middle of its effects. */
@@ -181,11 +182,16 @@ static void local_pump(struct local *l)
 
 /* ---- life ---- */
 
+static void local_node_directory(const struct local *l, uint32_t id, char out[LOCAL_PATH_SIZE])
+{
+    snprintf(out, LOCAL_PATH_SIZE, "%s/node-%u", l->data.path, id);
+}
+
 static enum status local_node_open(struct local *l, uint32_t id, struct buffer *error)
 {
     struct local_node *n = &l->nodes[id];
-    char directory[4096];
-    snprintf(directory, sizeof directory, "%s/node-%u", l->data.path, id);
+    char directory[LOCAL_PATH_SIZE];
+    local_node_directory(l, id, directory);
     n->local = l;
     n->id = id;
     n->links = (struct node_links){.links = {.context = n,
@@ -272,11 +278,21 @@ static enum status local_open(struct local *l, struct buffer *error)
     return status;
 }
 
-static void close_all(struct local *l)
+static void local_node_close(struct local *l, uint32_t id, bool started)
+{
+    char directory[LOCAL_PATH_SIZE];
+    local_node_directory(l, id, directory);
+    if (l->nodes[id].host != NULL && started)
+        node_host_close(l->nodes[id].host);
+    else if (l->nodes[id].host != NULL)
+        node_host_discard(l->nodes[id].host, directory);
+}
+
+/* What a start has made that failed is removed. */
+static void close_all(struct local *l, bool started)
 {
     for (uint32_t id = 1; id <= l->options.nodes; id++) {
-        if (l->nodes[id].host != NULL)
-            node_host_close(l->nodes[id].host);
+        local_node_close(l, id, started);
         node_links_deinit(&l->nodes[id].links);
     }
     disks_destroy(l->disks);
@@ -290,7 +306,10 @@ static void close_all(struct local *l)
     for (size_t i = 0; i < l->mail_count; i++)
         buffer_deinit(&l->mail[i].frame);
     free(l->mail);
-    local_data_close(&l->data);
+    if (started)
+        local_data_close(&l->data);
+    else
+        local_data_discard(&l->data);
 }
 
 static bool nodes_idle(const struct local *l)
@@ -368,6 +387,7 @@ int cmd_local(int argc, char **argv)
         return code;
     struct buffer error = {0};
     enum status status = local_open(&l, &error);
+    const bool started = status == STATUS_OK;
     if (status != STATUS_OK) {
         daemon_fail("local", &error);
     } else {
@@ -385,7 +405,7 @@ int cmd_local(int argc, char **argv)
         if (status != STATUS_OK)
             fprintf(stderr, "weir local: the event loop failed: %s\n", strerror(errno));
     }
-    close_all(&l);
+    close_all(&l, started);
     buffer_deinit(&error);
     return status == STATUS_OK ? 0 : 1;
 }

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +14,9 @@
 #include "base/settings/replication.h"
 #include "base/settings/storage.h"
 #include "host/file_lock.h"
+#include "server/host/data_dir.h"
 
 enum {
-    DEPTH_MAX = 16, /* directories open at once while a tree is removed */
     MEMORY_FREE_MIN = 500 * 1024 * 1024,
 };
 
@@ -44,19 +43,6 @@ static uint32_t highest_node(const char *path)
     return highest;
 }
 
-static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)
-{
-    (void)s;
-    (void)kind;
-    (void)at;
-    return remove(path);
-}
-
-static int remove_tree(const char *path)
-{
-    return nftw(path, remove_one, DEPTH_MAX, FTW_DEPTH | FTW_PHYS);
-}
-
 /* ---- memory ---- */
 
 /* Locks a file or directory that is there. -1: it cannot be opened, or a process has it locked. */
@@ -80,7 +66,7 @@ static void memory_sweep(void)
         char node[64];
         snprintf(node, sizeof node, "%s/node-1/LOCK", found.gl_pathv[i]);
         int directory = lock_at(found.gl_pathv[i]), first = lock_at(node);
-        if (directory >= 0 && first >= 0 && remove_tree(found.gl_pathv[i]) == 0)
+        if (directory >= 0 && first >= 0 && data_dir_remove(found.gl_pathv[i]))
             fprintf(stderr, "weir local: removed %s, which a killed process had left\n",
                     found.gl_pathv[i]);
         if (directory >= 0)
@@ -98,11 +84,14 @@ static void memory_check_free(void)
     if (statvfs(MEMORY, &s) != 0)
         return;
     const uint64_t free_bytes = (uint64_t)s.f_bavail * s.f_frsize;
+    const uint64_t all_bytes = (uint64_t)s.f_blocks * s.f_frsize;
     if (free_bytes < MEMORY_FREE_MIN)
         fprintf(stderr,
-                "weir local: " MEMORY " has only %llu MiB free, and all data are there. In a "
-                "container raise it, e.g. docker run --shm-size 1g, or use --data DIR\n",
-                (unsigned long long)(free_bytes / MIB));
+                "weir local: " MEMORY " has %llu MiB free of %llu MiB. --in-memory keeps all data "
+                "there and wants %d MiB free: writes will be refused early. In a container raise "
+                "it with --shm-size, e.g. docker run --shm-size 1g, or use --data DIR\n",
+                (unsigned long long)(free_bytes / MIB), (unsigned long long)(all_bytes / MIB),
+                (int)(MEMORY_FREE_MIN / MIB));
 }
 
 /* Makes a locked directory. False with errno set. */
@@ -152,7 +141,8 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
     if (strlen(o->data) >= sizeof out->path)
         return buffer_explain(error, STATUS_MALFORMED, "--data: the path is too long");
     memcpy(out->path, o->data, strlen(o->data) + 1);
-    if (mkdir(o->data, DIRECTORY_MODE_PRIVATE) != 0 && errno != EEXIST)
+    out->made = mkdir(o->data, DIRECTORY_MODE_PRIVATE) == 0;
+    if (!out->made && errno != EEXIST)
         return buffer_explain(error, STATUS_IO, "cannot create %s: %s", o->data, strerror(errno));
     uint32_t held = highest_node(o->data);
     if (held <= o->nodes)
@@ -163,11 +153,18 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
         o->data, held, held);
 }
 
+void local_data_discard(struct local_data *d)
+{
+    if (d->made)
+        rmdir(d->path);
+    local_data_close(d);
+}
+
 void local_data_close(struct local_data *d)
 {
     if (!d->in_memory)
         return;
-    if (remove_tree(d->path) != 0)
+    if (!data_dir_remove(d->path))
         fprintf(stderr, "weir local: cannot remove %s: %s\n", d->path, strerror(errno));
     close(d->lock);
     d->in_memory = false;

@@ -9,6 +9,7 @@
 
 struct local_data {
     char path[4000];
+    bool made;      /* the directory was missing */
     bool in_memory; /* the directory is removed at the end */
     int lock;       /* of a directory in memory, held while the process lives */
 };
@@ -18,6 +19,8 @@ struct local_data {
 enum status local_data_open(struct options *o, struct local_data *out, struct buffer *error);
 /* Removes a directory in memory. All nodes must be closed. */
 void local_data_close(struct local_data *d);
+/* The same after a failed start: also removes a directory that was made, and is empty. */
+void local_data_discard(struct local_data *d);
 
 /* One line on standard output: the count of nodes and replicas, and the place of the data. */
 void local_data_describe(const struct options *o, const struct local_data *d);

@@ -136,6 +136,9 @@ int cmd_node(int argc, char **argv)
     enum status status = node_daemon_open(&p, &error);
     if (status != STATUS_OK) {
         daemon_fail("node", &error);
+        if (p.host != NULL)
+            node_host_discard(p.host, p.options.data);
+        p.host = NULL;
     } else {
         printf("weir node %u: %llu log records replayed, profile %s (%s)\n", p.options.id,
                (unsigned long long)node_server_replayed(p.server),

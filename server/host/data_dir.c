@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +14,8 @@
 #include "host/file_lock.h"
 
 enum {
-    LINE_MAX_SIZE = 64
+    LINE_MAX_SIZE = 64,
+    DEPTH_MAX = 16 /* directories open at once while a tree is removed */
 };
 
 static enum status fail(struct buffer *error, const char *what, const char *path)
@@ -83,22 +85,40 @@ static void note_waiting(void *context, int64_t owner)
 }
 
 enum status data_dir_claim(const char *path, void (*note)(void *context, const char *text),
-                           void *context, struct buffer *error, int *fd)
+                           void *context, struct buffer *error, int *fd, bool *made)
 {
     char name[4096];
     *fd = -1;
-    if (mkdir(path, DIRECTORY_MODE_PRIVATE) != 0 && errno != EEXIST)
+    const bool is_new = mkdir(path, DIRECTORY_MODE_PRIVATE) == 0;
+    *made = false;
+    if (!is_new && errno != EEXIST)
         return fail(error, "create", path);
     snprintf(name, sizeof name, "%s/LOCK", path);
     *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE_PRIVATE);
     if (*fd < 0)
         return fail(error, "open", name);
     struct waiting waiting = {path, note, context};
-    if (file_lock_take(*fd, DATA_DIR_WAIT_MS, note_waiting, &waiting) == STATUS_OK)
+    if (file_lock_take(*fd, DATA_DIR_WAIT_MS, note_waiting, &waiting) == STATUS_OK) {
+        /* Another process may have had it since. */
+        *made = is_new && holds_data(path) == 0;
         return check_format(path, *fd, error);
+    }
     if (errno != EWOULDBLOCK)
         return fail(error, "lock", name);
     return buffer_explain(error, STATUS_IO,
                           "%s is in use by another process: stop it, or choose another directory",
                           path);
+}
+
+static int remove_one(const char *path, const struct stat *s, int kind, struct FTW *at)
+{
+    (void)s;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+bool data_dir_remove(const char *path)
+{
+    return nftw(path, remove_one, DEPTH_MAX, FTW_DEPTH | FTW_PHYS) == 0;
 }

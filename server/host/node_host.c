@@ -30,6 +30,7 @@ struct node_host {
     struct loop *loop;     /* borrows */
     const char *directory; /* borrows, during node_host_open */
     int lock_fd;
+    bool made;                /* this host has made the directory */
     struct disks *own_disks;  /* owns; NULL: those of the options */
     struct disk_share *share; /* owns */
     struct log_dir *log_dir;  /* owns */
@@ -280,8 +281,8 @@ static enum status open_all(struct node_host *h, const struct node_host_options 
 {
     enum status status = check_file_max(h, error);
     if (status == STATUS_OK)
-        status =
-            data_dir_claim(h->directory, options->note, options->note_context, error, &h->lock_fd);
+        status = data_dir_claim(h->directory, options->note, options->note_context, error,
+                                &h->lock_fd, &h->made);
     if (status != STATUS_OK)
         return status;
     status = log_dir_open(h->directory, h->segment_bytes, &h->log_dir);
@@ -309,14 +310,15 @@ enum status node_host_open(struct loop *l, const struct node_host_options *optio
     h->segment_bytes = (uint64_t)config_storage(options->node.config)->log_segment_bytes;
     enum status status = open_all(h, options, error);
     if (status != STATUS_OK) {
-        node_host_close(h);
+        node_host_discard(h, options->directory);
         return status;
     }
     *out = h;
     return STATUS_OK;
 }
 
-void node_host_close(struct node_host *h)
+/* Lets go of all but the claim of the directory. */
+static void host_stop(struct node_host *h)
 {
     worker_destroy(h->flusher);
     worker_destroy(h->maker);
@@ -329,6 +331,22 @@ void node_host_close(struct node_host *h)
         log_dir_close(h->log_dir);
     disk_share_leave(h->share);
     disks_destroy(h->own_disks);
+}
+
+void node_host_close(struct node_host *h)
+{
+    host_stop(h);
+    if (h->lock_fd >= 0)
+        close(h->lock_fd);
+    free(h);
+}
+
+/* The claim is held until the directory is gone. */
+void node_host_discard(struct node_host *h, const char *directory)
+{
+    host_stop(h);
+    if (h->made)
+        data_dir_remove(directory);
     if (h->lock_fd >= 0)
         close(h->lock_fd);
     free(h);

@@ -99,6 +99,29 @@ def lock(weir, directory):
     server.kill()
 
 
+def failed_start(weir, directory):
+    """A start that fails leaves nothing that it has made, and leaves alone what was there."""
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = taken.getsockname()[1]
+    data = directory / "data"
+    local = ["local", "--data", data, "--port", port]
+    refused_at_start(weir, local, "in use")
+    check(not data.exists(), "local: its directory is gone")
+    refused_at_start(weir, ["node", "--id", 1, "--listen", f"127.0.0.1:{port}", "--data", data,
+                            "--peers", f"1=127.0.0.1:{port}"], "in use")
+    check(not data.exists(), "node: its directory is gone")
+    server = Server(weir, ["local", "--data", data, "--nodes", 1, "--port", 0], directory / "local.log")
+    server.start()
+    make_table(server.port, "orchard")
+    server.kill()
+    refused_at_start(weir, [*local, "--nodes", 2], "in use")
+    check([n.name for n in data.iterdir()] == ["node-1"], "only the new node's directory is gone")
+    server.start()
+    check(Client(server.port).call("ListTables")["TableNames"] == ["orchard"], "its table is there")
+    server.kill()
+    taken.close()
+
+
 WRITES = 160  # of 380 kB: four segments of the log, of which two are there when it starts
 
 
@@ -134,7 +157,7 @@ def descriptors(weir, directory):
 
 
 def run(options, directory):
-    for scene in (addresses, links, lock, descriptors):
+    for scene in (addresses, links, lock, failed_start, descriptors):
         if options.only in (None, scene.__name__):
             place = directory / scene.__name__
             place.mkdir()
@@ -144,4 +167,4 @@ def run(options, directory):
 
 
 if __name__ == "__main__":
-    servers.case(__doc__, run, only={"choices": ("addresses", "links", "lock", "descriptors")})
+    servers.case(__doc__, run, only={"choices": ("addresses", "links", "lock", "failed_start", "descriptors")})
