@@ -25,12 +25,23 @@ struct throttle_by {
     enum admit_reason reason;
 };
 
+/* The global index that refused the write. A node that does not know which one names none: then it is
+ * the table's only one, or NULL. */
+static const struct index *throttle_index_of(const struct table *t,
+                                             const struct admit_verdict *verdict)
+{
+    const struct index *x = index_set_find_table(t->index_set, verdict->index);
+    if (x == NULL && index_set_global(t->index_set) == 1)
+        x = index_set_global_at(t->index_set, 0);
+    return x;
+}
+
 static struct throttle_by throttle_by_of(struct call *c, const struct route *route,
                                          const struct admit_verdict *verdict)
 {
     const struct table *t = &route->table;
     struct throttle_by by = {t->name, t, t->index_of != 0, verdict->reason};
-    const struct index *x = index_set_find_table(t->index_set, verdict->index);
+    const struct index *x = throttle_index_of(t, verdict);
     if (verdict->reason != ADMIT_REFUSED_INDEX || x == NULL)
         return by;
     by = (struct throttle_by){call_index_table(c, t, x), NULL, true, verdict->cause};
@@ -90,18 +101,33 @@ static int64_t throttle_wait_ms(const struct admit_verdict *verdict)
     return (verdict->wait.ns + NS_PER_MS - 1) / NS_PER_MS;
 }
 
-/* "index by-colour cannot take more writes (key-range at its partition 7)". */
+/* What ends the refusals of an index. */
+static const char *throttle_index_remedy(const struct table *t, enum admit_reason cause)
+{
+    if (cause == ADMIT_REFUSED_KEY_RANGE)
+        return "spread the items over more values of the index's partition key";
+    if (cause != ADMIT_REFUSED_ALLOCATION && cause != ADMIT_REFUSED_TABLE)
+        return "try again when the index has caught up";
+    return t->billing == BILLING_ON_DEMAND
+               ? "try again later, or raise the index's maximum, if it has one, with UpdateTable"
+               : "raise the index's write units with UpdateTable";
+}
+
+/* "index by-colour cannot take more writes (key-range at its partition 7): spread the items ..". */
 static void throttle_append_index(struct buffer *out, const struct table *t,
                                   const struct admit_verdict *verdict)
 {
-    const struct index *x = index_set_find_table(t->index_set, verdict->index);
-    const struct slice name = x != NULL ? x->name : slice_of("?");
-    buffer_append_format(out, "index %.*s ", SHOWN(name));
+    const struct index *x = throttle_index_of(t, verdict);
+    if (x != NULL)
+        buffer_append_format(out, "index %.*s ", SHOWN(x->name));
+    else
+        buffer_append_text(out, "a global index of the table ");
     if (verdict->cause == ADMIT_OK)
         buffer_append_text(out, "lags too far behind the table's writes");
     else
         buffer_append_format(out, "cannot take more writes (%s at its partition %u)",
                              admit_reason_name(verdict->cause), verdict->member);
+    buffer_append_format(out, ": %s", throttle_index_remedy(t, verdict->cause));
 }
 
 /* "partition 5 is at its maximum of 1000 write units per second". */

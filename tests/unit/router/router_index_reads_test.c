@@ -481,13 +481,16 @@ TEST(writes_are_throttled_by_the_index_that_refused)
 {
     create_provisioned(&f);
     expect_throttled(put_throttled(ADMIT_REFUSED_KEY_RANGE, 2),
-                     "ProvisionedThroughputExceededException",
+                     "index by-a cannot take more writes (key-range at its partition 7): spread "
+                     "the items over more values of the index's partition key)",
                      REASON("ThrottlingReasons", "IndexWriteKeyRangeThroughputExceeded", "by-a"));
     expect_throttled(
         put_throttled(ADMIT_REFUSED_ALLOCATION, 3), "ProvisionedThroughputExceededException",
         REASON("ThrottlingReasons", "IndexWriteProvisionedThroughputExceeded", "by-b"));
     expect_throttled(
-        put_throttled(ADMIT_OK, 3), "index by-b lags too far behind the table's writes",
+        put_throttled(ADMIT_OK, 3),
+        "index by-b lags too far behind the table's writes: try again when the index has caught "
+        "up)",
         REASON("ThrottlingReasons", "IndexWriteProvisionedThroughputExceeded", "by-b"));
     fake_call(&f, "UpdateTable",
               "{\"TableName\":\"units\"," ON_DEMAND ",\"GlobalSecondaryIndexUpdates\":[" UPDATE(
@@ -498,6 +501,27 @@ TEST(writes_are_throttled_by_the_index_that_refused)
     expect_throttled(
         put_throttled(ADMIT_REFUSED_ALLOCATION, 3), "ThrottlingException",
         REASON("throttlingReasons", "IndexWriteProvisionedThroughputExceeded", "by-b"));
+}
+
+TEST(a_write_that_one_of_several_indexes_refuses_is_not_told_which)
+{
+    create_provisioned(&f);
+    expect_throttled(put_throttled(ADMIT_OK, 0),
+                     "a global index of the table lags too far behind the table's writes: try "
+                     "again when the index has caught up)",
+                     "");
+}
+
+TEST(a_write_that_the_only_index_refuses_is_told_its_name)
+{
+    struct fake_answer a = create(&f, "units", DEFINED_A,
+                                  INDEX("by-a", A_HASH, "," ALL "," UNITS("3", "2")), PROVISIONED);
+    assert_int_equal(a.status, 200);
+    expect_throttled(
+        put_throttled(ADMIT_OK, 0),
+        "index by-a lags too far behind the table's writes: try again when the index has caught "
+        "up)",
+        REASON("ThrottlingReasons", "IndexWriteProvisionedThroughputExceeded", "by-a"));
 }
 
 TEST(insights_of_an_index_are_off)
