@@ -94,24 +94,45 @@ static bool policy_ran(const struct lab_result *r, uint32_t policy, uint32_t poi
     return false;
 }
 
+/* The columns of the printed table, each the mean over the seeds. */
+static const struct {
+    const char *measure, *title, *meaning;
+} printed_columns[] = {
+    {"admitted_rate", "admitted/s", "capacity units that were admitted, per second"},
+    {"throttle_fraction", "throttled", "part of the offered units that was refused"},
+    {"false_throttle", "false",
+     "part of the offered units within the limits that was refused, though a fair share had room"},
+    {"over_admission_1s", "over 1 s",
+     "units admitted beyond rate and bank in the worst second, by what the rate gives in a second"},
+    {"goodput_ratio", "goodput", "units served in time, as a part of what a fair optimum admits"},
+    {"latency_p99", "p99 ms", "latency that 99 of 100 admitted requests do not exceed"},
+};
+enum {
+    PRINTED_COLUMNS = sizeof printed_columns / sizeof printed_columns[0]
+};
+
+static void print_legend(struct buffer *out)
+{
+    buffer_append_text(out, "\n");
+    for (size_t c = 0; c < PRINTED_COLUMNS; c++)
+        buffer_append_format(out, "%-11s %s (%s)\n", printed_columns[c].title,
+                             printed_columns[c].meaning, printed_columns[c].measure);
+}
+
 static void print_policies(const struct lab_result *r, uint32_t point, struct buffer *out)
 {
-    static const struct {
-        const char *measure, *title;
-    } columns[] = {{"admitted_rate", "admitted/s"}, {"throttle_fraction", "throttled"},
-                   {"false_throttle", "false"},     {"over_admission_1s", "over 1 s"},
-                   {"goodput_ratio", "goodput"},    {"latency_p99", "p99 ms"}};
     double *samples = must_calloc((size_t)r->run_count + 1, sizeof *samples);
     buffer_append_format(out, "%-22s", "policy");
-    for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
-        buffer_append_format(out, " %12s", columns[c].title);
+    for (size_t c = 0; c < PRINTED_COLUMNS; c++)
+        buffer_append_format(out, " %12s", printed_columns[c].title);
     buffer_append_text(out, "\n");
     for (uint32_t p = 0; p < r->scenario->policy_count; p++) {
         if (!policy_ran(r, p, point))
             continue;
         buffer_append_format(out, "%-22s", r->scenario->policies[p].name);
-        for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++) {
-            double mean = summary_of(r, p, point, measure_place(columns[c].measure), samples).mean;
+        for (size_t c = 0; c < PRINTED_COLUMNS; c++) {
+            double mean =
+                summary_of(r, p, point, measure_place(printed_columns[c].measure), samples).mean;
             if (isnan(mean))
                 buffer_append_format(out, " %12s", "-");
             else
@@ -130,6 +151,7 @@ void lab_result_print(const struct lab_result *r, struct buffer *out)
                                  (int)r->points[point].size, (const char *)r->points[point].data);
         print_policies(r, point, out);
     }
+    print_legend(out);
     if (r->judged_count > 0)
         buffer_append_text(out, "\n");
     for (uint32_t i = 0; i < r->judged_count; i++) {

@@ -240,6 +240,10 @@ TEST(results_are_summed_over_seeds_and_paired)
     lab_result_junit(r, &out);
     assert_non_null(memmem(out.data, out.size, "failures=\"1\"", 12));
     buffer_clear(&out);
+    lab_result_print(r, &out); /* the columns, and what they mean */
+    buffer_append_u8(&out, '\0');
+    assert_non_null(strstr((char *)out.data, "\nthrottled   part of the offered units"));
+    buffer_clear(&out);
     assert_int_equal(lab_result_compare(r, "weir", "free", &out), STATUS_OK);
     assert_int_equal(lab_result_compare(r, "weir", "none", &out), STATUS_NOT_FOUND);
     assert_int_equal(lab_result_add(r, slice_of("{}"), &error), STATUS_MALFORMED);
