@@ -2,6 +2,9 @@
 #include "base/metrics.h"
 
 #include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/buffer.h"
 #include "router/admin/page_metrics.h"
@@ -32,8 +35,27 @@ TEST(help_texts_are_whole_sentences)
     }
 }
 
-/* docs/pages.md has each name in backticks. */
-TEST(every_metric_of_a_page_is_described)
+/* ---- docs/pages.md ---- */
+
+/* Where the table of a group begins. `bare`: all names of its first column are metrics. */
+static const struct {
+    const char *heading;
+    bool bare;
+} tables[METRIC_GROUPS] = {
+    [METRICS_OF_ROUTER] = {"\n`router`, ", true},
+    [METRICS_OF_STORE] = {"\n`stores[]`, ", true},
+    [METRICS_OF_PARTITION] = {"\n`partitions[]`:", false},
+    [METRICS_OF_PARTITION_BY] = {"\n`partitions[]`:", false},
+    [METRICS_OF_INDEXES] = {"\n`partitions[]`:", false},
+    [METRICS_OF_EXPIRY] = {"\n`partitions[]`:", false},
+    [METRICS_OF_TRANSACTIONS] = {"\n`partitions[]`:", false},
+    [METRICS_OF_STREAMS] = {"\n`partitions[]`:", false},
+    [METRICS_OF_LIMIT] = {"\n## GET /weir/gac", false},
+    [METRICS_OF_LIMITER] = {"\n## GET /weir/limiter", false},
+    [METRICS_OF_POLICY] = {"\n`policies[]`: ", false},
+};
+
+static char *pages_read(void)
 {
     struct buffer text = {0};
     FILE *f = fopen(SOURCE_DIR "/docs/pages.md", "r");
@@ -42,18 +64,70 @@ TEST(every_metric_of_a_page_is_described)
     while ((n = fread(buffer_reserve(&text, 4096), 1, 4096, f)) > 0)
         text.size += n;
     fclose(f);
-    FOR_EACH_METRIC(g, m)
-    {
-        struct buffer bare = {0}, dotted = {0};
-        buffer_append_format(&bare, "`%s`", m->name);
-        buffer_append_format(&dotted, "`.%s`", m->name);
-        if (memmem(text.data, text.size, bare.data, bare.size) == NULL &&
-            memmem(text.data, text.size, dotted.data, dotted.size) == NULL)
-            fail_msg("docs/pages.md does not describe %s", m->name);
-        buffer_deinit(&bare);
-        buffer_deinit(&dotted);
+    buffer_append_u8(&text, '\0');
+    return (char *)text.data;
+}
+
+/* The first table behind the heading: a copy. */
+static char *pages_table(const char *pages, const char *heading)
+{
+    const char *at = strstr(pages, heading);
+    if (at == NULL)
+        fail_msg("docs/pages.md has no line %s", heading + 1);
+    const char *begin = strstr(at, "\n| ");
+    assert_non_null(begin);
+    const char *end = strstr(begin, "\n\n");
+    return strndup(begin, end != NULL ? (size_t)(end - begin) : strlen(begin));
+}
+
+static bool table_describes(const char *table, const struct metric *m)
+{
+    char bare[64], dotted[64];
+    snprintf(bare, sizeof bare, "`%s`", m->name);
+    snprintf(dotted, sizeof dotted, "`.%s`", m->name);
+    return strstr(table, bare) != NULL || strstr(table, dotted) != NULL;
+}
+
+static bool group_has(const struct metric_group *g, const char *name, size_t size)
+{
+    for (const struct metric *m = g->metrics; m < g->metrics + g->count; m++) {
+        if (strlen(m->name) == size && memcmp(m->name, name, size) == 0)
+            return true;
     }
-    buffer_deinit(&text);
+    return false;
+}
+
+/* Each name of the first column is a metric of the group. */
+static void expect_only_metrics(const struct metric_group *g, const char *table)
+{
+    for (const char *row = strstr(table, "\n| `"); row != NULL; row = strstr(row + 1, "\n| `")) {
+        const char *cell_end = strchr(row + 3, '|');
+        for (const char *name = row + 4; name < cell_end;) {
+            const char *end = strchr(name, '`');
+            if (!group_has(g, name, (size_t)(end - name)))
+                fail_msg("docs/pages.md describes %.*s, which is no metric of group %s",
+                         (int)(end - name), name, g->name);
+            const char *next = strchr(end + 1, '`');
+            name = next != NULL ? next + 1 : cell_end;
+        }
+    }
+}
+
+TEST(every_metric_is_described_by_the_table_of_its_group)
+{
+    char *pages = pages_read();
+    for (size_t i = 0; i < METRIC_GROUPS; i++) {
+        const struct metric_group *g = &metric_groups[i];
+        char *table = pages_table(pages, tables[i].heading);
+        for (const struct metric *m = g->metrics; m < g->metrics + g->count; m++) {
+            if (!table_describes(table, m))
+                fail_msg("docs/pages.md does not describe %s of group %s", m->name, g->name);
+        }
+        if (tables[i].bare)
+            expect_only_metrics(g, table);
+        free(table);
+    }
+    free(pages);
 }
 
 TEST(a_page_shows_all_metrics_of_a_group_in_their_units)
