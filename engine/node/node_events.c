@@ -1,9 +1,8 @@
-/* node_trace.c - the texts of a node's events. */
-#include "engine/node/node_trace.h"
+/* node_events.c - the texts of a node's events. */
+#include "engine/node/node.h"
 
 #include "base/status.h"
 #include "engine/message/reply_code_name.h"
-#include "engine/node/node.h"
 
 /* What follows an event's text. */
 enum node_subject {
