@@ -6,6 +6,7 @@
 #include "base/settings/indexes.h"
 #include "base/settings/reports.h"
 #include "engine/node/node.h"
+#include "sim/table_churn.h"
 
 enum {
     SLACK_MS = 1000,  /* for frames that were on their way, and for nodes that read them late */
@@ -41,7 +42,14 @@ static int64_t rows_mcu(const struct workload *w)
     return indexed ? ROWS_OF_WRITE * write_cost_mcu(size) : 0;
 }
 
-static void check_debts(struct run *r, struct node *n, uint32_t id)
+/* What new tables may spend in all: each partition's full buckets, and one write beyond them. */
+static int64_t made_mcu(const struct run *r, uint32_t tables_made, int64_t rows)
+{
+    return tables_made * TABLE_PARTITIONS_MAX *
+           (r->plan.workload.units * (int64_t)MCU_PER_UNIT + rows);
+}
+
+static void check_debts(struct run *r, struct node *n, uint32_t id, uint32_t tables_made)
 {
     const struct config *c = r->world.nodes[id]->options.config;
     for (enum admit_kind kind = 0; kind < ADMIT_KINDS; kind++) {
@@ -50,21 +58,21 @@ static void check_debts(struct run *r, struct node *n, uint32_t id)
             MCU_PER_UNIT;
         int64_t balance_mcu = node_balance(n, kind);
         const int64_t rows = kind == ADMIT_WRITE ? rows_mcu(&r->plan.workload) : 0;
-        if (balance_mcu < -rate_mcu * r->plan.nodes - rows)
+        if (balance_mcu < -rate_mcu * r->plan.nodes - rows - made_mcu(r, tables_made, rows))
             run_violate(r, "node %u owes %lld mcu of %s, and gets %lld a second\n", id,
                         (long long)-balance_mcu, kind == ADMIT_READ ? "reads" : "writes",
                         (long long)rate_mcu);
     }
 }
 
-void admission_watch_look(struct run *r)
+void admission_watch_look(struct run *r, uint32_t tables_made)
 {
     for (uint32_t id = 1; id <= r->plan.nodes; id++) {
         struct node *n = node_process_node(r->world.nodes[id]);
         bool checks = config_choices(&r->plan.config)->write_check == WRITE_CHECK_GAUGE ||
                       config_choices(&r->plan.config)->write_check == WRITE_CHECK_LEASE;
         if (n != NULL && checks)
-            check_debts(r, n, id);
+            check_debts(r, n, id, tables_made);
         if (n != NULL && r->plan.merge_percent == 0 &&
             node_backlog(n) >
                 (size_t)config_indexes(r->world.nodes[id]->options.config)->index_backlog_bytes)

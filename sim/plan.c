@@ -269,7 +269,6 @@ static bool plan_is_limited(const struct sim_options *o)
 static void plan_limits(struct plan *plan, const struct sim_options *o)
 {
     enum {
-        TABLE_PARTITIONS = 4, /* the most that sim/table_churn.c gives a table */
         DEMAND_PARTITIONS = 4,
         LIMITER_PEAK = 400 /* units: twice what its clients ever consumed in a second */
     };
@@ -311,7 +310,7 @@ static void plan_limits(struct plan *plan, const struct sim_options *o)
     const int64_t lists = plan->transacts > 0 ? TRANSACT_TABLES + indexes : 0;
     const int64_t others = (plan->expiries > 0) + (plan->follows > 0);
     int64_t promised = units * (w->partitions * (1 + indexes + lists + others) +
-                                (w->tables - 1) * (int64_t)TABLE_PARTITIONS);
+                                (w->tables - 1) * (int64_t)TABLE_PARTITIONS_MAX);
     if (plan->tallies > 0)
         promised += plan_tally_units(plan);
     const int64_t start = DEMAND_PARTITIONS * units;

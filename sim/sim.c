@@ -492,7 +492,7 @@ static bool sim_pass(struct sim *s, struct instant until, bool (*done)(const str
         s->events++;
         watch(s);
         if (s->events % EVENTS_BETWEEN_DEBTS == 0)
-            admission_watch_look(&s->run);
+            admission_watch_look(&s->run, tables_made(s->tables));
         if (++steps % STEPS_BETWEEN_LOOKS == 0 && done != NULL && done(s))
             return true;
     }

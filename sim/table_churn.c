@@ -57,6 +57,7 @@ struct tables {
     bool on;
     bool settling;
     uint32_t settled; /* tables below this one exist or are being made */
+    uint32_t made;
     bool scheduled;
     bool calling;
     struct instant quiet_until;
@@ -137,7 +138,7 @@ static uint32_t some_units(struct tables *t)
     const struct workload *w = t->options.workload;
     if (prng_below(&t->prng, 2) == 0)
         return 0;
-    return w->units * (uint32_t)prng_between(&t->prng, 1, 4);
+    return w->units * (uint32_t)prng_between(&t->prng, 1, TABLE_PARTITIONS_MAX);
 }
 
 static void tables_change(struct tables *t, const char *name)
@@ -180,6 +181,7 @@ static void tables_run(void *context, uint64_t argument)
         spec.units = some_units(t);
         spec.weight = spec.units % 4;
         dynamo_create_table(&t->body, name, &spec);
+        t->made++;
         tables_call(t, "CreateTable");
         break;
     case WORK_UPDATE:
@@ -407,6 +409,11 @@ void tables_renew_index(struct tables *t)
     t->without_index = t->renews = true;
     t->work = WORK_DROP_INDEX;
     tables_next(t, 0);
+}
+
+uint32_t tables_made(const struct tables *t)
+{
+    return t->made;
 }
 
 bool tables_are_settled(const struct tables *t)

@@ -17,6 +17,10 @@
 #include "sim/recording.h"
 #include "sim/sim_client.h"
 
+enum {
+    TABLE_PARTITIONS_MAX = 4 /* a table gets at most as many times the workload's units */
+};
+
 struct tables_options {
     struct http_client_options http;
     struct recording *history;       /* borrows */
@@ -38,6 +42,8 @@ void tables_end(struct tables *t);
 /* Afterwards: the first global index is dropped and made anew, if the plan has that. */
 void tables_renew_index(struct tables *t);
 bool tables_are_settled(const struct tables *t);
+/* CreateTables that were sent: so many tables have been new, at most. */
+uint32_t tables_made(const struct tables *t);
 void tables_describe(const struct tables *t, struct buffer *out);
 
 const char *tables_name(uint32_t table);
