@@ -77,11 +77,11 @@ static int open_for_appending(const struct log_dir *d, const char *name)
     return -1;
 }
 
-static int open_buffered(const struct log_dir *d, uint64_t number, int mode)
+static int open_for_reading(const struct log_dir *d, uint64_t number)
 {
     char name[NAME_SIZE];
     segment_name(name, number);
-    return openat(d->fd, name, mode | O_CLOEXEC);
+    return openat(d->fd, name, O_RDONLY | O_CLOEXEC);
 }
 
 static int compare_segments(const void *a, const void *b)
@@ -178,7 +178,7 @@ enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out
 {
     if (log_dir_file(d, segment) < 0)
         return STATUS_NOT_FOUND;
-    int fd = open_buffered(d, segment, O_RDONLY);
+    int fd = open_for_reading(d, segment);
     if (fd < 0)
         return STATUS_IO;
     buffer_clear(out);
@@ -197,7 +197,12 @@ enum status log_dir_read(struct log_dir *d, uint64_t segment, struct buffer *out
     return status;
 }
 
-/* Returns errno. */
+static uint64_t blocks_up(uint64_t bytes)
+{
+    return (bytes + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
+}
+
+/* Returns errno. `at` and `size` are whole blocks. */
 static int write_zeros(int fd, uint64_t at, uint64_t size)
 {
     uint8_t *zeros = loop_write_memory(ZEROS_SIZE);
@@ -220,7 +225,7 @@ static int write_zeros(int fd, uint64_t at, uint64_t size)
  * bytes, which direct I/O refuses. */
 static int log_dir_fill(int fd, uint64_t size, bool written)
 {
-    size = (size + WRITE_ALIGNMENT - 1) / WRITE_ALIGNMENT * WRITE_ALIGNMENT;
+    size = blocks_up(size);
     int error = TEMP_FAILURE_RETRY(fallocate(fd, 0, 0, (off_t)size)) == 0 ? 0 : errno;
     if (error == EOPNOTSUPP || error == ENOSYS || (error == 0 && written))
         error = write_zeros(fd, 0, size);
@@ -313,14 +318,24 @@ enum status log_dir_prepare(struct log_dir *d, uint64_t segment)
     return log_dir_add(d, &m);
 }
 
+/* Not through the page cache. Why: a page that is still dirty when a direct write near it ends makes
+ * the kernel report an input/output error of the file. */
 enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, uint64_t size)
 {
-    must(offset + size <= d->segment_bytes);
-    int fd = open_buffered(d, segment, O_WRONLY);
-    if (fd < 0)
-        return STATUS_IO;
-    bool durable = write_zeros(fd, offset, size) == 0 && fdatasync(fd) == 0;
-    close(fd);
+    must(size > 0 && offset + size <= d->segment_bytes);
+    const int fd = log_dir_file(d, segment);
+    const uint64_t kept = offset % WRITE_ALIGNMENT, first = offset - kept;
+    uint8_t *block = loop_write_memory(WRITE_ALIGNMENT);
+    memset(block, 0, WRITE_ALIGNMENT);
+    const bool read = kept == 0 || TEMP_FAILURE_RETRY(pread(fd, block, WRITE_ALIGNMENT,
+                                                            (off_t)first)) >= (ssize_t)kept;
+    memset(block + kept, 0, WRITE_ALIGNMENT - kept);
+    const bool written = read && TEMP_FAILURE_RETRY(pwrite(fd, block, WRITE_ALIGNMENT,
+                                                           (off_t)first)) == WRITE_ALIGNMENT;
+    free(block);
+    const uint64_t next = first + WRITE_ALIGNMENT, end = blocks_up(offset + size);
+    const bool durable =
+        written && (next >= end || write_zeros(fd, next, end - next) == 0) && fdatasync(fd) == 0;
     return durable ? STATUS_OK : STATUS_IO;
 }
 
