@@ -199,6 +199,11 @@ uint64_t proposals_growth_left(const struct proposals *proposals)
     return proposals->log->map_full || cost > left ? 0 : left - cost;
 }
 
+bool proposals_lack_space(const struct proposals *proposals)
+{
+    return proposals->log->space_refused;
+}
+
 static bool proposals_refuse_full(struct proposals *proposals, const struct operation *o,
                                   bool grows, const char *what)
 {

@@ -86,6 +86,8 @@ bool proposals_may_write(struct proposals *proposals, const struct operation *o,
 bool proposals_may_grow(struct proposals *proposals, const struct operation *o, int64_t grown);
 /* The bytes by which the data may still grow, before writes are refused for want of space. */
 uint64_t proposals_growth_left(const struct proposals *proposals);
+/* Whether a write was refused for want of space since the last checkpoint began. */
+bool proposals_lack_space(const struct proposals *proposals);
 /* Whether there is space for bytes that come without a request: those of snapshots. They were
  * acknowledged, so they may use the reserve. */
 bool proposals_leave_space(struct proposals *proposals, size_t bytes);

@@ -96,7 +96,8 @@ void snapshots_start(struct snapshots *snapshots)
 static bool snapshots_hurry(const struct snapshots *snapshots)
 {
     struct store *store = snapshots->env->store;
-    return store_keeps_pages(store) && space_growth_left_bytes(store_space(store)) == 0;
+    return store_keeps_pages(store) && (proposals_lack_space(snapshots->groups->proposals) ||
+                                        space_growth_left_bytes(store_space(store)) == 0);
 }
 
 /* Requests come first: a chunk costs more if the node has served requests since the last chunk. */

@@ -39,7 +39,7 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    char second[80];
+    char second[TEMPORARY_NAME_MAX + 8];
     (void)state;
     fake_deinit(&f);
     loop_destroy(loop);
@@ -125,7 +125,7 @@ TEST(without_a_path_nothing_is_watched)
 
 TEST(a_file_that_exists_is_kept)
 {
-    char second[80];
+    char second[TEMPORARY_NAME_MAX + 8];
     begin(NULL);
     request_record_destroy(record);
     begin("salt");
