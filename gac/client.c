@@ -231,6 +231,12 @@ static struct lease *lease_of(struct gac_client *c, struct instant now,
 
 /* ---- taking ---- */
 
+/* No tokens were taken for half of their lifetime. */
+static bool is_idle(const struct lease *l, struct instant now)
+{
+    return !instant_before(now, instant_add(l->taken_at, (struct duration){l->lifetime.ns / 2}));
+}
+
 static void ask_now(struct gac_client *c, struct lease *l, bool reports)
 {
     if (l->awaiting || l->owner == 0)
@@ -289,9 +295,10 @@ static struct instant promised_at(const struct lease *l, int64_t cost)
 }
 
 /* Too few tokens are in hand. A refusal tells a time that a server has told since tokens were spent
- * last. Otherwise the router reports what it has spent, and asks for such a time. */
+ * last, if the router has not been idle since. Otherwise the router reports what it has spent, and asks
+ * for such a time. */
 static enum gac_verdict take_short(struct gac_client *c, struct instant now, struct lease *l,
-                                   int64_t cost, struct duration *wait)
+                                   int64_t cost, bool was_idle, struct duration *wait)
 {
     if (l->owner == 0)
         return take_alone(c, now, l, cost, wait);
@@ -300,7 +307,7 @@ static enum gac_verdict take_short(struct gac_client *c, struct instant now, str
     const bool less = early && (cost < l->denied || due);
     if (cost > l->need || less)
         l->need = cost;
-    if (early && !less && l->promised > 0 && l->tokens == l->left) {
+    if (early && !less && !was_idle && l->promised > 0 && l->tokens == l->left) {
         l->refused++;
         *wait = instant_since(promised_at(l, cost), now);
         return GAC_REFUSED;
@@ -325,6 +332,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     limit->outdated = l->doubtful || limit->version < l->newest;
     l->doubtful = false;
     lease_want(l, now, cost);
+    const bool was_idle = is_idle(l, now);
     l->taken_at = now;
     if (!spends_tokens(c, &l->limit)) {
         if (asks)
@@ -339,7 +347,7 @@ enum gac_verdict gac_client_take(struct gac_client *c, struct instant now, struc
     if (!policy_says(c, &l->limit, WEIR_TABLE_WHOLE_COST) && cost > l->tokens && cost > most)
         enough = most;
     if (!lives || l->tokens < enough || l->tokens <= 0)
-        return take_short(c, now, l, cost, wait);
+        return take_short(c, now, l, cost, was_idle, wait);
     l->tokens -= cost;
     l->pending += cost;
     l->taken += cost;
@@ -571,13 +579,7 @@ static struct duration gac_client_patience(const struct gac_client *c, const str
     return ns < half.ns ? (struct duration){ns} : half;
 }
 
-/* No tokens were taken for half of their lifetime. */
-static bool is_idle(const struct lease *l, struct instant now)
-{
-    return !instant_before(now, instant_add(l->taken_at, (struct duration){l->lifetime.ns / 2}));
-}
-
-/* Returns unwanted tokens, and drops expired ones. */
+/* Returns unwanted tokens at once, and drops expired ones. */
 static void look_at_lease(struct gac_client *c, struct instant now, struct lease *l)
 {
     if (l->awaiting && !instant_before(now, instant_add(l->sent_at, gac_client_patience(c, l)))) {
@@ -593,7 +595,7 @@ static void look_at_lease(struct gac_client *c, struct instant now, struct lease
     bool holds = l->tokens > 0;
     l->tokens = holds ? 0 : l->tokens;
     if (holds || l->told > l->pending)
-        ask_soon(c, now, l);
+        ask_now(c, l, instant_before(now, l->ask_at));
 }
 
 void gac_client_tick(struct gac_client *c, struct instant now)

@@ -106,12 +106,26 @@ static struct weir_holder *ledger_add(struct ledger *l, uint64_t router)
     return h;
 }
 
-/* Drops holders whose tokens are too old, wherever they got them. */
+static bool has_passed(struct instant now, struct instant at, struct duration more)
+{
+    return !instant_before(now, instant_add(at, more));
+}
+
+/* Drops holders whose tokens are too old, wherever they got them. A promise that is not due yet, or was
+ * not long ago, stays. */
 static void drop_stale(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     for (uint32_t i = l->count; i > 0; i--) {
-        if (!instant_before(now, instant_add(l->holders[i - 1].asked_at, terms->forget)))
-            l->holders[i - 1] = l->holders[--l->count];
+        struct weir_holder *h = &l->holders[i - 1];
+        if (!has_passed(now, h->asked_at, terms->forget))
+            continue;
+        if (h->promised == 0 || has_passed(now, h->promised_at, terms->forget))
+            *h = l->holders[--l->count];
+        else
+            *h = (struct weir_holder){.router = h->router,
+                                      .promised = h->promised,
+                                      .promised_at = h->promised_at,
+                                      .promised_rate = h->promised_rate};
     }
 }
 
@@ -164,6 +178,8 @@ struct weir_holder *ledger_take(struct ledger *l, struct instant now,
     int64_t spent = ask->spent - h->ask.spent;
     if (!l->started)
         note_spent(l, spent);
+    if (h->held >= h->promised && spent + ask->pending > h->pending)
+        h->promised = 0; /* it was kept */
     int64_t unspent =
         h->held + h->pending - spent; /* includes a grant that never arrived: LEDGER-3 */
     int64_t back = unspent - ask->held - ask->pending;

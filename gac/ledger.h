@@ -23,7 +23,8 @@
  *             are one bank, plus two grants: so the refill is useful whatever other routers hold.
  *   LEDGER-8  a router that was told when its dearest request is let in, and that asks again then,
  *             gets what the request needs if the bank has enough for it, whatever the policy says. A
- *             promise is not put off while the router asks for no more.
+ *             promise is not put off while the router asks for no more. It holds until tokens were
+ *             spent: a router that gives them back unspent, or never got them, gets them again.
  * Not here: the size of grants (vend.h), who is alive (server.h). */
 #pragma once
 
@@ -40,7 +41,7 @@ struct weir_holder {
     int64_t pending;          /* tokens of unfinished requests at the last ask */
     struct instant asked_at;
     struct instant promised_at; /* from then on a request of this cost is let in: LEDGER-8 */
-    int64_t promised;           /* 0: nothing is promised */
+    int64_t promised;           /* 0: nothing is promised; or it was spent */
     int64_t promised_rate;      /* the limit's lowest since then */
     _Alignas(int64_t) uint8_t state[WEIR_POLICY_STATE_MAX]; /* of the ledger's policy */
 };

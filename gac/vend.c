@@ -361,23 +361,21 @@ static int64_t promise_ns(const struct ledger *l, struct instant now, const stru
     return holds && left_ns < ns ? left_ns : ns;
 }
 
-/* What can be promised for now is kept now. */
-static void promise_make(struct ledger *l, struct instant now, struct weir_holder *h)
-{
-    h->answer.until.ns = promise_ns(l, now, h);
-    h->promised_rate = promise_second(l, h);
-    h->promised_at = instant_add(now, h->answer.until);
-    h->promised = h->ask.need;
-    promise_keep(l, now, h);
-}
-
+/* What can be promised for now is kept now. Tokens that were granted stay promised until some are spent
+ * (ledger_take): a router that gives them back gets them again. */
 static void vend_promise(struct ledger *l, struct instant now, struct weir_holder *h)
 {
     promise_keep(l, now, h);
-    if (weir_holder_held(h) < weir_holder_need(h))
-        promise_make(l, now, h);
-    else if (h->ask.need > 0)
-        h->promised = 0;
+    const bool missing = weir_holder_held(h) < weir_holder_need(h);
+    if (missing)
+        h->answer.until.ns = promise_ns(l, now, h);
+    else if (h->ask.need == 0)
+        return;
+    h->promised_rate = promise_second(l, h);
+    h->promised_at = missing ? instant_add(now, h->answer.until) : now;
+    h->promised = h->ask.need;
+    if (missing)
+        promise_keep(l, now, h);
 }
 
 /* ---- an answer ---- */

@@ -9,6 +9,7 @@
 #include "router/admission/limit.h"
 #include "router/limiter/session.h"
 #include "router/limiter/tend.h"
+#include "router/limiter/turns.h"
 #include "router/operations/reading.h"
 #include "router/shedding.h"
 #include "router/silence.h"
@@ -277,6 +278,7 @@ struct instant router_deadline(const struct router *r)
     next = instant_earlier(next, timer_queue_next(&r->limiter->pauses));
     next = instant_earlier(next, timer_queue_next(&r->limiter->deadlines));
     next = instant_earlier(next, timer_queue_next(&r->limiter->looks));
+    next = instant_earlier(next, timer_queue_next(&r->limiter->turns));
     for (int i = 0; i < BACKOFFS; i++)
         next = instant_earlier(next, timer_queue_next(&r->backoffs[i]));
     return instant_earlier(next, gac_client_deadline(r->gac));
@@ -317,6 +319,8 @@ void router_tick(struct router *r, struct instant now)
         session_deadline(TIMER_OWNER(t, struct session, deadline));
     if (timer_queue_expire(&r->limiter->looks, now) != NULL)
         tend_look(r);
+    if (timer_queue_expire(&r->limiter->turns, now) != NULL)
+        turns_go_on(r);
     call_go_on(r);
     gac_client_tick(r->gac, now);
     router_event_end(r);

@@ -27,6 +27,8 @@ void limiter_init(struct router *r)
     TAILQ_INIT(&l->used);
     LIST_INIT(&l->tends);
     LIST_INIT(&l->tells);
+    TAILQ_INIT(&l->waiting);
+    timer_queue_init(&l->turns, duration_ms(0)); /* in the next tick */
     timer_queue_init(&l->pauses, duration_ms(PAUSE_MS));
     timer_queue_init(&l->deadlines, duration_ms(config_limiter(r->config)->limiter_deadline_ms));
     timer_queue_init(&l->looks, duration_ms(config_limiter(r->config)->limiter_look_ms));
@@ -53,6 +55,7 @@ void limiter_deinit(struct router *r)
     while ((b = TAILQ_FIRST(&r->limiter->used)) != NULL)
         bucket_destroy(r, b);
     timer_stop(&r->limiter->look);
+    timer_stop(&r->limiter->turn);
     id_map_deinit(&r->limiter->buckets);
     buffer_deinit(&r->limiter->patrol_from);
     free(r->limiter);

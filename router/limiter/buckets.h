@@ -46,6 +46,7 @@ struct known_shard {
     int64_t cost_mcu;                   /* of the last write; 0: none yet */
     int64_t pause_ms; /* after it was found empty, no refill is reckoned so long */
     struct instant paused_until;
+    bool has_turn;     /* a transaction of this router is at it: turns.h */
     int64_t owed_mwcu; /* write units that the shard was not charged for */
     struct instant owed_at;
 };
@@ -106,6 +107,9 @@ struct limiter {
     struct timer_queue pauses;
     struct timer_queue deadlines;
     struct timer_queue looks;
+    struct timer_queue turns;
+    TAILQ_HEAD(, session) waiting; /* for a turn; borrows */
+    struct timer turn;             /* one has ended */
     struct timer look;
     struct instant
         look_from;       /* until then the aggregator reads nothing: the table has too few units */

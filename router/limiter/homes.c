@@ -89,8 +89,7 @@ bool homes_ask(struct call *c, bool short_of)
         return false;
     if (b->merging) { /* until all shards that go are closed */
         tend_grow(c->router, b);
-        s->rounds++;
-        session_pause(c);
+        session_wait(c);
         return true;
     }
     if (count > 0 && own > 0 && !home_is_made(b, own) && home_make(c, b, own))

@@ -4,6 +4,7 @@
 #include "base/settings/limiter.h"
 #include "router/limiter/homes.h"
 #include "router/limiter/tend.h"
+#include "router/limiter/turns.h"
 
 /* ---- life ---- */
 
@@ -44,6 +45,7 @@ void session_end(struct call *c)
         return;
     timer_stop(&s->pause);
     timer_stop(&s->deadline);
+    turn_leave(c->router, s);
     charge_unreckon(&s->charge);
     for (uint32_t i = 0; i < s->chain_count; i++)
         bucket_release(c->router, s->chain[i]);
@@ -224,6 +226,8 @@ void session_charge(struct call *c)
     struct limiter_command command;
     g->end = 0;
     g->before = g->throttled = false;
+    if (!turn_take(c))
+        return;
     if (g->count > 1) {
         charge_many(c);
         return;
@@ -234,25 +238,13 @@ void session_charge(struct call *c)
                  g->named ? slice_make(g->token, sizeof g->token) : slice_make(NULL, 0), g->digest);
 }
 
-static bool charge_gives_up(struct call *c)
-{
-    struct session *s = c->state;
-    s->charge.end = CHARGE_LOST;
-    fault_set(call_fault(c), FAULT_UNAVAILABLE,
-              "The bucket is busy with other requests: try again");
-    return s->work->charged(c);
-}
-
 /* A transaction or another call has the item. */
 static bool charge_is_busy(struct call *c)
 {
     struct session *s = c->state;
     charge_take_back(&s->charge);
-    if (++s->rounds <= SESSION_ROUNDS_MAX) {
-        session_pause(c);
-        return true;
-    }
-    return charge_gives_up(c);
+    session_wait(c);
+    return true;
 }
 
 static bool charge_took(struct call *c, const struct subrequest *sub, const struct reply *r)
@@ -331,6 +323,7 @@ static bool charge_ends(struct call *c)
     struct session *s = c->state;
     if (s->charge.end == 0)
         return charge_is_busy(c);
+    turn_end(c->router, s);
     if (s->charge.end != CHARGE_DONE)
         charge_take_back(&s->charge);
     return s->work->charged(c);
@@ -338,25 +331,51 @@ static bool charge_ends(struct call *c)
 
 /* ---- pauses ---- */
 
-void session_pause(struct call *c)
+static void session_pause_for(struct call *c, uint32_t pauses)
 {
     struct session *s = c->state;
     s->step = SESSION_PAUSE;
+    s->pauses = pauses;
     c->outstanding++;
     timer_start(&s->pause, &c->router->limiter->pauses, c->router->now);
 }
 
+void session_pause(struct call *c)
+{
+    session_pause_for(c, 1);
+}
+
+/* Twice as many pauses at most each time. Their number is random: two that were in each other's way do
+ * not come again at the same time. */
+void session_wait(struct call *c)
+{
+    struct session *s = c->state;
+    must(!s->work->patient); /* CHARGE-2 */
+    s->waits += s->waits < SESSION_DOUBLINGS_MAX;
+    session_pause_for(c, 1 + (uint32_t)prng_below(&c->router->prng, UINT64_C(1) << s->waits));
+}
+
 void session_pause_over(struct session *s)
 {
+    if (--s->pauses > 0) {
+        timer_start(&s->pause, &s->call->router->limiter->pauses, s->call->router->now);
+        return;
+    }
     s->call->outstanding--;
     call_advance(s->call);
 }
 
 void session_deadline(struct session *s)
 {
-    fault_set(call_fault(s->call), FAULT_UNAVAILABLE,
-              "The store has not answered within %lld ms (limiter_deadline_ms)",
-              (long long)config_limiter(s->call->router->config)->limiter_deadline_ms);
+    const long long ms = config_limiter(s->call->router->config)->limiter_deadline_ms;
+    if (s->step == SESSION_PAUSE)
+        fault_set(call_fault(s->call), FAULT_UNAVAILABLE,
+                  "The bucket has been busy with other requests for %lld ms (limiter_deadline_ms): "
+                  "send the request again",
+                  ms);
+    else
+        fault_set(call_fault(s->call), FAULT_UNAVAILABLE,
+                  "The store has not answered within %lld ms (limiter_deadline_ms)", ms);
     call_fail(s->call);
 }
 
@@ -662,7 +681,9 @@ bool session_finish(struct call *c)
     case SESSION_TRANSACT:
         return transact_ends(c) || charge_ends(c);
     case SESSION_PAUSE:
-        return s->rounds > SESSION_ROUNDS_MAX ? charge_gives_up(c) : s->work->known(c);
+        s->is_next |= s->has_turn; /* the plan is made anew */
+        turn_end(c->router, s);
+        return s->work->known(c);
     case SESSION_READ:
         return read_ends(c);
     case SESSION_GIVE:

@@ -8,7 +8,8 @@
  *
  * Invariants
  *   CHARGE-1  A charge that was done, or may have been done, is never sent again without a token.
- *   CHARGE-2  A session ends: it mends at most SESSION_ROUNDS_MAX times. */
+ *   CHARGE-2  A session ends: it mends at most SESSION_ROUNDS_MAX times, and waits for other requests
+ *             until its deadline. */
 #pragma once
 
 #include "engine/transaction/transaction.h"
@@ -16,8 +17,9 @@
 #include "router/operations/transact.h"
 
 enum {
-    SESSION_ROUNDS_MAX = 40, /* growth to the most shards, and opening each shard's parents */
-    CHARGE_PARTS_MAX = 96    /* TRANSACTION_ITEMS_MAX or less */
+    SESSION_ROUNDS_MAX = 40,   /* growth to the most shards, and opening each shard's parents */
+    SESSION_DOUBLINGS_MAX = 4, /* of the longest wait: 16 pauses */
+    CHARGE_PARTS_MAX = 96      /* TRANSACTION_ITEMS_MAX or less */
 };
 
 /* A command that charges one shard. */
@@ -82,6 +84,12 @@ struct session {
     bool absent; /* there is no table yet */
     enum session_step step;
     uint32_t rounds;
+    uint32_t waits;  /* for other requests; up to SESSION_DOUBLINGS_MAX */
+    uint32_t pauses; /* until it goes on */
+    bool has_turn;   /* at the charge's shards: turns.h */
+    bool waits_turn; /* in limiter.waiting */
+    bool is_next;    /* it has waited: no other session is before it */
+    TAILQ_ENTRY(session) waiting;
     struct instant asked; /* when the requests of this step were sent */
     struct timer pause;
     struct timer deadline;
@@ -145,6 +153,8 @@ void session_charge(struct call *c);
 void session_read(struct call *c, struct known_bucket *b);
 /* Comes back to work->known after a moment. */
 void session_pause(struct call *c);
+/* The same, while other requests have the bucket: each time after a longer while, until the deadline. */
+void session_wait(struct call *c);
 void session_pause_over(struct session *s);
 void session_deadline(struct session *s);
 /* Asks shard 0 for twice as many shards, then goes on with work->known. */

@@ -79,8 +79,11 @@ void words_fail_write(struct buffer *out, const struct fault *f)
 
 int words_fail(struct call *c, const struct fault *f)
 {
+    const int status = words_fail_status(f);
     words_fail_write(&c->body, f);
-    return words_fail_status(f);
+    if (status == 503)
+        c->lines = slice_of("\r\nRetry-After: 1");
+    return status;
 }
 
 /* ---- bodies and queries ---- */

@@ -328,3 +328,37 @@ TEST(a_router_that_claims_more_than_there_is_ends_no_server)
     }
     gac_server_destroy(s);
 }
+
+/* Found by seed 39676 of promise_property: until the end of a period nobody else had them. */
+TEST(an_idle_router_gives_its_tokens_back_at_once)
+{
+    struct pair p;
+    struct gac_bank bank;
+    begin_with(&p, "periodic", 3000);
+    config_edit_gac(&p.config)->gac_period_ms = 1000;
+    assert_int_equal(take_all(&p, 1), 1);
+    settle(&p, 1000);
+    assert_true(gac_server_look(p.server, p.now, p.limit.key, &bank) && bank.held > 0);
+    for (int i = 0; i < 8; i++)
+        pass(&p, 100);
+    assert_true(gac_server_look(p.server, p.now, p.limit.key, &bank) && bank.held == 0);
+    end(&p);
+}
+
+/* Found by seed 31285 of promise_property: another router had used meanwhile what had been promised. */
+TEST(a_router_that_was_idle_asks_before_it_tells_a_time)
+{
+    struct pair p;
+    begin_with(&p, "periodic", 3000);
+    config_edit_gac(&p.config)->gac_period_ms = 1000;
+    assert_int_equal(take_all(&p, 1), 1);
+    while (take(&p, 2000000) != GAC_REFUSED)
+        exchange(&p);
+    p.now = instant_add(p.now, duration_ms(400));
+    assert_int_equal(take(&p, 2000000), GAC_REFUSED);
+    p.now = instant_add(p.now, duration_ms(500));
+    assert_int_equal(take(&p, 2000000), GAC_WAIT);
+    exchange(&p);
+    assert_int_equal(take(&p, 2000000), GAC_REFUSED);
+    end(&p);
+}

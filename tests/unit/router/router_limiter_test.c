@@ -360,6 +360,101 @@ TEST(while_the_store_is_away_requests_are_allowed_if_they_say_so)
     take(503, "\"code\":\"unavailable\"");
 }
 
+static void send_rollback(const char *lease)
+{
+    struct buffer b = {0};
+    buffer_append_format(&b,
+                         "POST /limiter/v1/rollback HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                         "application/json\r\nContent-Length: %zu\r\n\r\n{\"lease\":\"%s\"}",
+                         strlen(lease) + 12, lease);
+    fake_send(&f, CONNECTION, buffer_slice(&b));
+    buffer_deinit(&b);
+}
+
+/* CHARGE-2: a rollback that is refused keeps its tokens from everybody. */
+TEST(a_request_waits_for_those_that_have_the_bucket_until_its_deadline)
+{
+    const char *lease = lease_of(
+        ask("POST", "acquire",
+            "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":4},\"lease_ms\":60000}"));
+    f.fail_code = REPLY_LOCKED;
+    f.fail_count = 1000000;
+    memset(f.asked, 0, sizeof f.asked);
+    send_rollback(lease);
+    fake_advance_ms(&f, 2800);
+    assert_int_equal(f.clients[CONNECTION].received.size, 0);
+    assert_in_range(f.asked[REQUEST_UPDATE], 20, 200); /* rarer and rarer */
+    f.fail_count = 0;
+    fake_advance_ms(&f, 150);
+    expect(fake_take_answer(&f, CONNECTION), 200, "\"done\":true");
+    expect_available("10.0");
+    f.fail_count = 1000000;
+    send_rollback(lease);
+    fake_advance_ms(&f, 3000);
+    assert_non_null(memmem(f.clients[CONNECTION].received.data, f.clients[CONNECTION].received.size,
+                           "Retry-After: 1", 14));
+    expect(fake_take_answer(&f, CONNECTION), 503, "busy with other requests for 3000 ms");
+}
+
+static void send_take(uint64_t connection)
+{
+    if (!f.clients[connection].open)
+        fake_open(&f, connection);
+    fake_send_text(&f, connection,
+                   "POST /limiter/v1/acquire HTTP/1.1\r\nHost: h\r\nContent-Type: "
+                   "application/json\r\nContent-Length: 49\r\n\r\n"
+                   "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}");
+}
+
+/* Four requests of an entity with a parent: each charge is a transaction. Nothing but them is held. */
+static void start_transactions(uint64_t first, uint64_t end)
+{
+    expect(ask("PUT", "entities", "{\"entity\":\"e\",\"parent\":\"p\"}"), 200, "");
+    expect(ask("PUT", "limits",
+               "{\"entity\":\"p\",\"resource\":\"r\",\"limits\":[{\"name\":\"rpm\",\"capacity\":10,"
+               "\"refill_period_ms\":60000}]}"),
+           200, "\"level\":\"entity\"");
+    f.hold = true;
+    for (uint64_t c = first; c < end; c++) {
+        send_take(c);
+        for (size_t i = 0; i < f.held_count;) {
+            if (fake_held(&f, i).op == REQUEST_TRANSACT)
+                i++;
+            else
+                fake_answer(&f, i);
+        }
+    }
+}
+
+/* TURN-1, TURN-2: otherwise all but one were refused, and came again and again. */
+TEST(transactions_at_a_busy_parent_follow_each_other)
+{
+    enum {
+        FIRST = CONNECTION + 1,
+        END = FIRST + 4
+    };
+    start_transactions(FIRST, END);
+    for (uint64_t c = FIRST; c < END; c++) {
+        assert_int_equal(f.held_count, 1);
+        assert_int_equal(f.clients[c].received.size, 0);
+        fake_answer_code(&f, 0, REPLY_UNKNOWN);
+        expect(fake_take_answer(&f, c), 503, "unavailable");
+        fake_advance_ms(&f, 1);
+    }
+    assert_int_equal(f.held_count, 0);
+}
+
+TEST(a_request_that_ends_gives_its_turn_on)
+{
+    start_transactions(CONNECTION + 1, CONNECTION + 3);
+    fake_advance_ms(&f, 3100); /* their deadlines */
+    for (uint64_t c = CONNECTION + 1; c < CONNECTION + 3; c++)
+        expect(fake_take_answer(&f, c), 503, "unavailable");
+    const size_t before = f.held_count;
+    send_take(CONNECTION + 1);
+    assert_int_equal(f.held_count, before + 1);
+}
+
 TEST(a_change_of_limits_keeps_what_was_taken)
 {
     for (int i = 0; i < 6; i++)
