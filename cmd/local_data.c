@@ -139,7 +139,9 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
     if (o->data == NULL)
         o->data = "weir-data";
     if (strlen(o->data) >= sizeof out->path)
-        return buffer_explain(error, STATUS_MALFORMED, "--data: the path is too long");
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "--data: the path has %zu bytes, which is more than %zu",
+                              strlen(o->data), sizeof out->path - 1);
     memcpy(out->path, o->data, strlen(o->data) + 1);
     out->made = mkdir(o->data, DIRECTORY_MODE_PRIVATE) == 0;
     if (!out->made && errno != EEXIST)

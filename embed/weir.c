@@ -16,13 +16,12 @@
 #include "engine/message/request_traits.h"
 
 enum {
-    NODE = 1,
-    SETTLE_MS = 5000
+    NODE = 1
 };
 
 /* ---- replies ---- */
 
-static enum weir_status status_of(enum reply_code code)
+enum weir_status weir_status_of(enum reply_code code)
 {
     switch (code) { /* without default: the compiler names a code that is missing */
     case REPLY_OK:
@@ -70,7 +69,7 @@ static enum weir_status status_of(enum reply_code code)
 
 void weir_result_of(const struct reply *r, struct weir_result *out)
 {
-    *out = (struct weir_result){.status = status_of(r->code),
+    *out = (struct weir_result){.status = weir_status_of(r->code),
                                 .reason = (enum weir_reason)r->verdict.reason,
                                 .wait_ns = r->verdict.wait.ns < INT64_MAX ? r->verdict.wait.ns : 0,
                                 .consumed_mcu = r->consumed_mcu};
@@ -314,87 +313,5 @@ enum weir_status weir_checkpoint(struct weir *db)
         node_checkpoint_soon(n);
         weir_turn(db, INSTANT_NEVER);
     }
-    return WEIR_OK;
-}
-
-/* ---- tables ---- */
-
-enum weir_status weir_fetch_table(struct weir *db, struct slice name, struct weir_table *t)
-{
-    struct request r = {.op = REQUEST_TABLE_GET, .table.name = name};
-    const struct reply *reply = weir_call(db, &r);
-    if (reply->code != REPLY_OK)
-        return status_of(reply->code);
-    buffer_clear(&t->bytes);
-    arena_reset(&t->arena);
-    buffer_append_slice(&t->bytes, reply->table.bytes);
-    must(table_decode(buffer_slice(&t->bytes), &t->arena, &t->table) == STATUS_OK);
-    return WEIR_OK;
-}
-
-enum weir_status weir_table_create(struct weir *db, const char *name,
-                                   const struct weir_table_options *options)
-{
-    bool on_demand = options->read_units == 0 && options->write_units == 0;
-    if (name == NULL || options->partition_key == NULL)
-        return weir_invalid(db, "a table needs a name and a partition_key", NULL);
-    if (options->sort_key != NULL && strcmp(options->sort_key, options->partition_key) == 0)
-        return weir_invalid(db, "partition_key and sort_key are the same attribute", NULL);
-    struct table_spec spec = {
-        .name = slice_of(name),
-        .billing = on_demand ? BILLING_ON_DEMAND : BILLING_PROVISIONED,
-        .rcu = options->read_units,
-        .wcu = options->write_units,
-        .partition_key = {slice_of(options->partition_key),
-                          (enum attr_type)options->partition_key_type},
-    };
-    if (options->sort_key != NULL)
-        spec.sort_key =
-            (struct key_attr){slice_of(options->sort_key), (enum attr_type)options->sort_key_type};
-    buffer_clear(&db->key);
-    table_spec_encode(&db->key, &spec);
-    struct request r = {.op = REQUEST_TABLE_CREATE,
-                        .table = {.name = spec.name, .spec = buffer_slice(&db->key)}};
-    const struct reply *reply = weir_call(db, &r);
-    if (reply->code != REPLY_OK)
-        return status_of(reply->code);
-    struct weir_table t = {0};
-    enum weir_status status = WEIR_OK;
-    struct instant end = instant_add(loop_now(db->loop), duration_ms(SETTLE_MS));
-    do {
-        weir_turn(db, instant_add(loop_now(db->loop), duration_ms(1)));
-        status = weir_fetch_table(db, slice_of(name), &t);
-    } while (status == WEIR_OK &&
-             (t.table.status != TABLE_ACTIVE || !node_is_ready(node_server_node(db->server))) &&
-             instant_before(loop_now(db->loop), end));
-    buffer_deinit(&t.bytes);
-    arena_deinit(&t.arena);
-    return status;
-}
-
-enum weir_status weir_table_open(struct weir *db, const char *name, struct weir_table **out)
-{
-    struct weir_table *t = db->tables;
-    while (t != NULL && !slice_is(t->table.name, name))
-        t = t->next;
-    if (t == NULL) {
-        t = must_calloc(1, sizeof *t);
-        enum weir_status status = weir_fetch_table(db, slice_of(name), t);
-        if (status == WEIR_OK && table_salting_version(&t->table) > 0)
-            status = weir_invalid(db,
-                                  "the table has salted keys, which only a router finds: open its "
-                                  "data with `weir local`",
-                                  NULL);
-        if (status != WEIR_OK) {
-            buffer_deinit(&t->bytes);
-            arena_deinit(&t->arena);
-            free(t);
-            return status;
-        }
-        t->db = db;
-        t->next = db->tables;
-        db->tables = t;
-    }
-    *out = t;
     return WEIR_OK;
 }

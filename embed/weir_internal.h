@@ -84,8 +84,7 @@ void weir_turn(struct weir *db, struct instant deadline);
 void weir_keep_up(struct weir *db);
 /* The reply to `r`: at once, or after as many turns as it takes. Lends until the next call. */
 const struct reply *weir_call(struct weir *db, const struct request *r);
-/* The table as it is now, into `t`. */
-enum weir_status weir_fetch_table(struct weir *db, struct slice name, struct weir_table *t);
+enum weir_status weir_status_of(enum reply_code code);
 /* WEIR_INVALID; db->error has the text. */
 enum weir_status weir_refused(struct weir_result *result);
 enum weir_status weir_invalid(struct weir *db, const char *text, struct weir_result *result);
@@ -93,6 +92,11 @@ enum weir_status weir_invalid(struct weir *db, const char *text, struct weir_res
 void weir_result_of(const struct reply *r, struct weir_result *out);
 /* Why the reply is no success; nothing if there is nothing to say. */
 void weir_append_text(struct buffer *out, const struct reply *r);
+
+/* ---- weir_tables.c ---- */
+
+/* The table as it is now, into `t`. */
+enum weir_status weir_fetch_table(struct weir *db, struct slice name, struct weir_table *t);
 
 /* ---- weir_expressions.c ---- */
 

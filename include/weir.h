@@ -84,7 +84,7 @@ struct weir_table_options {
     enum weir_type partition_key_type; /* WEIR_STRING, WEIR_NUMBER or WEIR_BINARY */
     const char *sort_key;              /* NULL: none */
     enum weir_type sort_key_type;
-    int64_t read_units; /* per second; both 0: on demand */
+    int64_t read_units; /* per second, at least 1; both 0: on demand */
     int64_t write_units;
 };
 

@@ -4,6 +4,7 @@
 #include <xxhash.h>
 
 #include "base/gac_policy.h"
+#include "engine/catalog/table_name.h"
 #include "engine/message/request_traits.h"
 
 _Static_assert(ADMIT_KINDS == 2, "partition_info.rate_mcu has one rate for each kind");
@@ -56,23 +57,6 @@ static void told_walk(struct codec *c, enum table_class *class, enum table_encry
     codec_check(c, slice_is_utf8(*key));
 }
 
-/* Letters, digits, _, - and . as in DynamoDB. Names appear in pages and log lines. */
-static bool is_table_name(struct slice name)
-{
-    for (size_t i = 0; i < name.size; i++) {
-        uint8_t c = name.data[i], letter = c | 0x20;
-        if ((letter < 'a' || letter > 'z') && (c < '0' || c > '9') && c != '_' && c != '-' &&
-            c != '.')
-            return false;
-    }
-    return name.size > 0 && name.size <= TABLE_NAME_SIZE_MAX;
-}
-
-static bool is_key_name(struct slice name)
-{
-    return name.size <= KEY_NAME_SIZE_MAX && slice_is_utf8(name);
-}
-
 static void table_spec_walk(struct codec *c, struct table_spec *s)
 {
     codec_sized(c, &s->name, TABLE_NAME_SIZE_MAX);
@@ -99,8 +83,8 @@ static void table_spec_walk(struct codec *c, struct table_spec *s)
     told_walk(c, &s->class, &s->encryption, &s->encryption_key);
     codec_sized(c, &s->tags, UINT32_MAX);
     codec_check(c, tags_valid(s->tags, true));
-    codec_check(c, is_table_name(s->name) && is_key_name(s->partition_key.name) &&
-                       is_key_name(s->sort_key.name));
+    codec_check(c, table_name_is_sound(s->name) && key_name_is_sound(s->partition_key.name) &&
+                       key_name_is_sound(s->sort_key.name));
 }
 
 CODEC_ENCODE(table_spec)

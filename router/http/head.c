@@ -18,15 +18,28 @@ void http_head_clear(struct http_head *head)
     buffer_clear(&head->text);
 }
 
-/* A value that is too long makes the head malformed (HTTP-6). */
-static void head_bound(struct http_head *head, struct slice value, size_t bound)
+/* The first fault is told. */
+static void head_refuse(struct http_head *head, const char *why)
 {
-    head->malformed |= value.size >= bound;
+    if (!head->malformed)
+        head->why = why;
+    head->malformed = true;
 }
 
-static void head_once(struct http_head *head, enum http_once line)
+/* A value that is too long makes the head malformed (HTTP-6). */
+static void head_bound(struct http_head *head, struct slice value, size_t bound, const char *why)
 {
-    head->malformed |= (head->once & line) != 0;
+    if (value.size >= bound)
+        head_refuse(head, why);
+}
+
+_Static_assert(HTTP_HOST_MAX == 256 && HTTP_ORIGIN_MAX == 256 && HTTP_TARGET_MAX == 96,
+               "the texts below have these bounds");
+
+static void head_once(struct http_head *head, enum http_once line, const char *why)
+{
+    if ((head->once & line) != 0)
+        head_refuse(head, why);
     head->once |= line;
 }
 
@@ -49,18 +62,16 @@ static bool head_host_valid(struct slice value)
 
 static void head_take_host(struct http_head *head, struct slice value)
 {
-    head_once(head, HTTP_ONCE_HOST);
-    if (!head_host_valid(value)) {
-        head->malformed = true;
-        head->why = "its Host has a character that no host has";
-    }
-    head_bound(head, value, HTTP_HOST_MAX);
+    head_once(head, HTTP_ONCE_HOST, "it has more than one Host");
+    if (!head_host_valid(value))
+        head_refuse(head, "its Host has a character that no host has");
+    head_bound(head, value, HTTP_HOST_MAX, "its Host has more than 255 bytes");
 }
 
 /* The media type without its parameters. */
 static void head_take_type(struct http_head *head, struct slice value)
 {
-    head_once(head, HTTP_ONCE_TYPE);
+    head_once(head, HTTP_ONCE_TYPE, "it has more than one Content-Type");
     if (slice_is(value, "application/x-amz-json-1.0")) { /* as nearly all clients write it */
         head->type = HTTP_TYPE_AMZ_JSON;
         return;
@@ -146,7 +157,7 @@ static void head_take_attempt(struct http_head *head, struct slice value)
 static void head_take_authorization(struct http_head *head, struct slice value)
 {
     (void)value; /* head_find_region and http_bearer read it */
-    head_once(head, HTTP_ONCE_AUTHORIZATION);
+    head_once(head, HTTP_ONCE_AUTHORIZATION, "it has more than one Authorization");
 }
 
 /* Several lines are one list. The router knows only `chunked`. */
@@ -154,7 +165,8 @@ static void head_take_transfer(struct http_head *head, struct slice value)
 {
     do {
         struct slice name = head_next(&value, ',');
-        head->malformed |= head->chunked; /* no coding may follow chunked */
+        if (head->chunked)
+            head_refuse(head, "its Transfer-Encoding names a coding behind chunked");
         if (http_is(name, "chunked"))
             head->chunked = true;
         else
@@ -164,20 +176,20 @@ static void head_take_transfer(struct http_head *head, struct slice value)
 
 static void head_take_target(struct http_head *head, struct slice value)
 {
-    head_once(head, HTTP_ONCE_TARGET);
-    head_bound(head, value, HTTP_TARGET_MAX);
+    head_once(head, HTTP_ONCE_TARGET, "it has more than one X-Amz-Target");
+    head_bound(head, value, HTTP_TARGET_MAX, "its X-Amz-Target has more than 95 bytes");
 }
 
 static void head_take_origin(struct http_head *head, struct slice value)
 {
-    head_once(head, HTTP_ONCE_ORIGIN);
-    head_bound(head, value, HTTP_ORIGIN_MAX);
+    head_once(head, HTTP_ONCE_ORIGIN, "it has more than one Origin");
+    head_bound(head, value, HTTP_ORIGIN_MAX, "its Origin has more than 255 bytes");
 }
 
 static void head_take_length(struct http_head *head, struct slice value)
 {
     (void)value; /* the parsers read it */
-    head_once(head, HTTP_ONCE_LENGTH);
+    head_once(head, HTTP_ONCE_LENGTH, "it has more than one Content-Length");
 }
 
 static void head_take_site(struct http_head *head, struct slice value)
@@ -295,18 +307,16 @@ static bool head_split_target(struct http_head *head)
 
 enum http_refusal http_head_check(struct http_head *head)
 {
-    if (!head->malformed && !head->http_1_0 && !(head->once & HTTP_ONCE_HOST)) {
-        head->malformed = true;
-        head->why = "it has no Host";
-    }
+    if (!head->http_1_0 && !(head->once & HTTP_ONCE_HOST))
+        head_refuse(head, "it has no Host");
+    if ((head->chunked || head->other_coding) &&
+        (head->http_1_0 || !head->chunked || (head->once & HTTP_ONCE_LENGTH)))
+        head_refuse(head, "its Transfer-Encoding is not chunked, or stands in HTTP/1.0 or beside "
+                          "Content-Length");
     if (head->malformed)
         return HTTP_REFUSAL_MALFORMED;
-    if (head->chunked || head->other_coding) {
-        if (head->http_1_0 || !head->chunked || (head->once & HTTP_ONCE_LENGTH))
-            return HTTP_REFUSAL_MALFORMED;
-        if (head->other_coding)
-            return HTTP_REFUSAL_CODING;
-    }
+    if (head->other_coding)
+        return HTTP_REFUSAL_CODING;
     if (!head_split_target(head)) {
         head->why = "its target has no valid host";
         return HTTP_REFUSAL_MALFORMED;

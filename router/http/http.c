@@ -287,12 +287,39 @@ static enum http_event http_refused_event(struct http *h)
     return HTTP_EVENT_REFUSED;
 }
 
+/* NULL: a callback has refused the request, or the fault has no name. */
+static const char *http_fault_text(llhttp_errno_t error)
+{
+    switch ((int)error) {
+    case HPE_INVALID_VERSION:
+        return "its version is not HTTP/1.1 or HTTP/1.0";
+    case HPE_INVALID_METHOD:
+        return "it begins with no known method";
+    case HPE_INVALID_HEADER_TOKEN:
+        return "a header line has a byte that none may have";
+    case HPE_INVALID_CONTENT_LENGTH:
+        return "its Content-Length is no number below 2^64";
+    case HPE_UNEXPECTED_CONTENT_LENGTH:
+        return "its Content-Length stands twice, or beside Transfer-Encoding";
+    case HPE_INVALID_TRANSFER_ENCODING:
+        return "its Transfer-Encoding does not end with chunked";
+    case HPE_INVALID_CHUNK_SIZE:
+        return "the size of a chunk is no hexadecimal number below 2^64";
+    default:
+        return NULL;
+    }
+}
+
 static enum http_event http_event_of(struct http *h, llhttp_errno_t error)
 {
     if (error == HPE_OK)
         return HTTP_EVENT_MORE;
-    if (error != HPE_PAUSED)
+    if (error != HPE_PAUSED) {
+        const char *why = http_fault_text(error);
+        if (why != NULL && !h->head.malformed)
+            h->head.why = why;
         return http_refused_event(h);
+    }
     llhttp_resume(&h->parser);
     if (h->in_request) {
         h->head_told = true;
@@ -328,8 +355,10 @@ enum http_event http_receive(struct http *h, struct slice bytes, size_t *taken)
     if (error != HPE_OK)
         end = (const uint8_t *)llhttp_get_error_pos(&h->parser);
     *taken = (size_t)(end - bytes.data);
-    if (!h->lines_wrong && !http_check_lines(h, end))
+    if (!h->lines_wrong && !http_check_lines(h, end)) {
+        h->head.why = NULL; /* of a line behind the fault */
         return http_refused_event(h);
+    }
     enum http_event event = http_event_of(h, error);
     if (event == HTTP_EVENT_MORE)
         http_keep_pieces(h);

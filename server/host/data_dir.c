@@ -47,7 +47,19 @@ static enum status begin(const char *path, int fd, const char *line, struct buff
     return done ? STATUS_OK : fail(error, "write LOCK in", path);
 }
 
-static enum status check_format(const char *path, int fd, struct buffer *error)
+/* Weir makes a LOCK before there is data, but the claim had to make this one. */
+static enum status refuse_foreign(const char *path, const char *name, struct buffer *error)
+{
+    unlink(name);
+    return buffer_explain(error, STATUS_CORRUPT,
+                          "%s holds files, but no LOCK of weir: they are another program's. Use an "
+                          "empty directory, or one that is not there yet",
+                          path);
+}
+
+/* `made_lock`: the LOCK that the claim has made; NULL: it was there. */
+static enum status check_format(const char *path, const char *made_lock, int fd,
+                                struct buffer *error)
 {
     char line[LINE_MAX_SIZE], found[LINE_MAX_SIZE] = {0};
     snprintf(line, sizeof line, "weir data, format %d\n", DATA_FORMAT);
@@ -57,6 +69,8 @@ static enum status check_format(const char *path, int fd, struct buffer *error)
         return fail(error, "read", path);
     if (data == 0)
         return begin(path, fd, line, error);
+    if (made_lock != NULL && size == 0)
+        return refuse_foreign(path, made_lock, error);
     if (strcmp(found, line) == 0)
         return STATUS_OK;
     found[strcspn(found, "\n")] = 0;
@@ -94,14 +108,17 @@ enum status data_dir_claim(const char *path, void (*note)(void *context, const c
     if (!is_new && errno != EEXIST)
         return fail(error, "create", path);
     snprintf(name, sizeof name, "%s/LOCK", path);
-    *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE_PRIVATE);
+    *fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE_PRIVATE);
+    const bool made_lock = *fd >= 0;
+    if (!made_lock && errno == EEXIST)
+        *fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE_PRIVATE);
     if (*fd < 0)
         return fail(error, "open", name);
     struct waiting waiting = {path, note, context};
     if (file_lock_take(*fd, DATA_DIR_WAIT_MS, note_waiting, &waiting) == STATUS_OK) {
         /* Another process may have had it since. */
         *made = is_new && holds_data(path) == 0;
-        return check_format(path, *fd, error);
+        return check_format(path, made_lock ? name : NULL, *fd, error);
     }
     if (errno != EWOULDBLOCK)
         return fail(error, "lock", name);

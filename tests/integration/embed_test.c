@@ -561,17 +561,69 @@ TEST(reads_of_cold_data_and_writes_over_it_find_what_was_written)
     weir_close(db);
 }
 
-TEST(what_makes_no_table_or_value_is_refused)
+/* Refused, and the error begins with the member and its value. */
+static void check_no_table(struct weir *db, const char *name, struct weir_table_options o,
+                           const char *told)
+{
+    assert_int_equal(weir_table_create(db, name, &o), WEIR_INVALID);
+    if (strncmp(weir_error(db), told, strlen(told)) != 0)
+        fail_msg("\"%s\" does not begin with \"%s\"", weir_error(db), told);
+}
+
+TEST(an_error_of_a_table_names_the_member_its_value_and_what_it_may_be)
+{
+    struct weir *db = open_db(*state, "profile = off\n");
+    const struct weir_table_options good = {.partition_key = "id",
+                                            .partition_key_type = WEIR_STRING};
+    struct weir_table_options o = good;
+    char long_name[257];
+    memset(long_name, 'a', sizeof long_name - 1);
+    long_name[sizeof long_name - 1] = '\0';
+    check_no_table(db, NULL, o, "name: \"\": the name of a table has 1 to 255 of");
+    check_no_table(db, "a b", o, "name: \"a b\": the name of a table has 1 to 255 of");
+    check_no_table(db, long_name, o, "name: \"aaa");
+    o.partition_key = NULL;
+    check_no_table(db, "t", o, "partition_key: \"\": the name of a key attribute has 1 to 255");
+    o.partition_key = long_name;
+    check_no_table(db, "t", o, "partition_key: \"aaa");
+    o = good;
+    o.partition_key_type = WEIR_BOOL;
+    check_no_table(db, "t", o, "partition_key_type: 4: a key is WEIR_STRING (1), WEIR_NUMBER (2)");
+    o.partition_key_type = (enum weir_type)(256 + WEIR_STRING); /* the node's type is one byte */
+    check_no_table(db, "t", o, "partition_key_type: 257: ");
+    o = good;
+    o.sort_key = "";
+    o.sort_key_type = WEIR_STRING;
+    check_no_table(db, "t", o, "sort_key: \"\": the name of a key attribute");
+    o.sort_key = "n";
+    o.sort_key_type = WEIR_MAP;
+    check_no_table(db, "t", o, "sort_key_type: 10: a key is");
+    o.sort_key = "id";
+    o.sort_key_type = WEIR_STRING;
+    check_no_table(db, "t", o, "sort_key: \"id\": partition_key is the same attribute");
+    o = good;
+    o.read_units = -1;
+    check_no_table(db, "t", o, "read_units: -1: at least 1 per second, or 0 for both");
+    o.read_units = 5;
+    check_no_table(db, "t", o, "write_units: 0: at least 1 per second, or 0 for both");
+    assert_int_equal(weir_table_create(db, "t", &good), WEIR_OK);
+    weir_close(db);
+}
+
+TEST(no_name_opens_the_table_of_the_catalog)
+{
+    struct weir *db = open_db(*state, "profile = off\n");
+    struct weir_table *t = create_table(db, NULL, 100);
+    assert_int_equal(weir_table_open(db, "", &t), WEIR_INVALID);
+    assert_non_null(strstr(weir_error(db), "name: \"\": the name of a table has"));
+    assert_int_equal(weir_table_open(db, NULL, &t), WEIR_INVALID);
+    assert_int_equal(weir_table_open(db, "nobody", &t), WEIR_NOT_FOUND);
+    weir_close(db);
+}
+
+TEST(what_makes_no_value_is_refused)
 {
     struct weir *db = open_db(*state, "profile = off\n"), *none = db;
-    struct weir_table_options options = {.partition_key_type = WEIR_STRING};
-    assert_int_equal(weir_table_create(db, "t", &options), WEIR_INVALID);
-    options.partition_key = options.sort_key = "id";
-    options.sort_key_type = WEIR_STRING;
-    assert_int_equal(weir_table_create(db, "t", &options), WEIR_INVALID);
-    assert_non_null(strstr(weir_error(db), "same attribute"));
-    options.sort_key = NULL;
-    assert_int_equal(weir_table_create(db, NULL, &options), WEIR_INVALID);
     struct weir_table *t = create_table(db, NULL, 100);
     struct weir_item *item = item_of("a", NULL, 0);
     struct weir_result r;

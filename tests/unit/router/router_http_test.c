@@ -160,6 +160,9 @@ TEST(however_a_request_comes_it_means_the_same)
         {"Content-Length: 2\nX: a\n", 400},
         {"Content-Length: 2\r\nContent-Encoding: br\r\n", 400},
         {"Content-Length: 2\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n", 400},
+        {"X y: z\r\nContent-Length: 2\r\nHost: h\r\n", 400},
+        {"X: a\r\n folded\r\nContent-Length: 2\r\nHost: h\r\n", 400},
+        {"Host: h\r\nX: a\r\n folded\r\nContent-Length: 2\r\n", 400},
     };
     for (uint64_t i = 0; i < sizeof LINES / sizeof LINES[0]; i++) {
         char text[512];
@@ -539,6 +542,38 @@ TEST(what_is_not_http_is_refused_and_closed)
         fake_send_text(&f, connection, NOISE[i]);
         assert_int_equal(fake_take_answer(&f, connection).status, 400);
         assert_true(f.clients[connection].closed);
+    }
+}
+
+TEST(a_malformed_request_is_told_the_line_that_is_wrong)
+{
+    char long_line[400];
+    snprintf(long_line, sizeof long_line, "Host: h\r\nX-Amz-Target: %0100d\r\n", 0);
+    const struct {
+        const char *lines;
+        const char *told;
+    } FAULTS[] = {
+        {"Host: h\r\nHost: h\r\n", "it has more than one Host"},
+        {"Host: h\r\nOrigin: http://a\r\nOrigin: http://a\r\n", "more than one Origin"},
+        {long_line, "its X-Amz-Target has more than 95 bytes"},
+        {"X: y\r\n", "it has no Host"},
+        {"Host: h\r\nTransfer-Encoding: chunked, gzip\r\n", "Transfer-Encoding"},
+        {"Host: h\r\nTransfer-Encoding: gzip\r\n", "Transfer-Encoding"},
+        {"Host: h\r\nContent-Length: 2\r\nContent-Length: 2\r\n",
+         "its Content-Length stands twice"},
+        {"Host: h\r\nContent-Length: -1\r\n", "its Content-Length is no number"},
+        {"Host: h\r\nX y: z\r\n", "a header line has a byte that none may have"},
+    };
+    for (size_t i = 0; i < COUNT_OF(FAULTS); i++) {
+        const uint64_t connection = i + 2;
+        char text[512];
+        snprintf(text, sizeof text, "POST / HTTP/1.1\r\n%s\r\n", FAULTS[i].lines);
+        fake_open(&f, connection);
+        fake_send_text(&f, connection, text);
+        const struct fake_answer a = fake_take_answer(&f, connection);
+        assert_int_equal(a.status, 400);
+        if (memmem(a.body.data, a.body.size, FAULTS[i].told, strlen(FAULTS[i].told)) == NULL)
+            fail_msg("%.*s does not have %s", TEXT_OF(a.body), FAULTS[i].told);
     }
 }
 
