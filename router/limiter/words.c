@@ -46,28 +46,30 @@ static const struct {
              {FAULT_CANCELED, 503, "unavailable"},
              {FAULT_FORBIDDEN, 403, "forbidden"},
              {FAULT_TOO_LARGE, 413, "too_large"},
-             {FAULT_TARGET_TOO_LONG, 414, "target_too_long"}};
+             {FAULT_TARGET_TOO_LONG, 414, "target_too_long"},
+             {FAULT_HEADERS_TOO_LARGE, 400, "invalid"},
+             {FAULT_TIMEOUT, 408, "timeout"},
+             {FAULT_INTERNAL, 503, "unavailable"}};
 
+/* What has no row of its own is a fault of the store: the last row. */
 static size_t code_of(const struct fault *f)
 {
     size_t i = 0;
-    while (i < COUNT_OF(CODES) && CODES[i].kind != f->kind)
+    while (i + 1 < COUNT_OF(CODES) && CODES[i].kind != f->kind)
         i++;
     return i;
 }
 
 int words_fail_status(const struct fault *f)
 {
-    const size_t i = code_of(f);
-    return i < COUNT_OF(CODES) ? CODES[i].status : fault_status(f->kind);
+    return CODES[code_of(f)].status;
 }
 
 void words_fail_write(struct buffer *out, const struct fault *f)
 {
-    const size_t i = code_of(f);
     json_write_open(out, '{');
     json_member_open(out, "error", '{');
-    json_member_text(out, "code", i < COUNT_OF(CODES) ? CODES[i].code : "internal");
+    json_member_text(out, "code", CODES[code_of(f)].code);
     json_member_string(out, "message", buffer_slice(&f->text));
     if (f->more.size > 0) {
         buffer_append_u8(out, ',');

@@ -2,6 +2,7 @@
  * from memory, how shards are made, and what leases and names of requests do. */
 #include "base/settings/limiter.h"
 #include "engine/limiter/bucket.h"
+#include "router/limiter/words.h"
 #include "tests/check.h"
 #include "tests/support/expect.h"
 
@@ -358,6 +359,25 @@ TEST(while_the_store_is_away_requests_are_allowed_if_they_say_so)
                "\"on_unavailable\":\"allow\"}"),
            200, "\"reason\":\"unavailable\"");
     take(503, "\"code\":\"unavailable\"");
+}
+
+TEST(limits_of_which_nobody_knows_whether_they_are_set_are_unavailable)
+{
+    f.fail_code = REPLY_UNKNOWN;
+    f.fail_count = 2;
+    expect(ask("PUT", "limits", LIMIT("100")), 503, "\"code\":\"unavailable\"");
+}
+
+TEST(each_fault_has_a_status_that_the_document_of_the_limiter_tells)
+{
+    static const int told[] = {400, 403, 404, 405, 408, 409, 413, 414, 503};
+    for (enum fault_kind kind = FAULT_NONE + 1; kind <= FAULT_FORBIDDEN; kind++) {
+        const struct fault fault = {.kind = kind};
+        size_t i = 0;
+        while (i < COUNT_OF(told) && told[i] != words_fail_status(&fault))
+            i++;
+        assert_true(i < COUNT_OF(told));
+    }
 }
 
 static void send_rollback(const char *lease)
