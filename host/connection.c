@@ -349,6 +349,18 @@ void connections_expire(struct loop *l)
         become_gone(c);
 }
 
+bool connections_end_lingering(struct loop *l, const int64_t *clients)
+{
+    struct connection *c;
+    TAILQ_FOREACH (c, &l->connections.lingering, link) {
+        if (c->clients == clients)
+            break;
+    }
+    if (c != NULL)
+        become_gone(c);
+    return c != NULL;
+}
+
 struct instant connections_deadline(const struct loop *l)
 {
     if (!TAILQ_EMPTY(&l->connections.queued))

@@ -44,9 +44,15 @@ static void listener_arm(struct listener *li)
     loop_mark(l, sqe, OPERATION_ACCEPT, loop_id_of(li));
 }
 
+/* Whether there is a place for one more. A client that has its last answer gives up its place. */
+static bool has_place(struct listener *li)
+{
+    return li->clients < li->clients_max || connections_end_lingering(li->loop, &li->clients);
+}
+
 static void take_client(struct listener *li, int fd)
 {
-    if (li->closing || li->clients >= li->clients_max) {
+    if (li->closing || !has_place(li)) {
         close(fd);
         return;
     }

@@ -316,6 +316,26 @@ TEST(clients_beyond_the_limit_are_closed_and_those_within_served)
     TURN_UNTIL(p->loop, p->client.received_bytes == 3);
 }
 
+TEST(a_client_that_keeps_a_closed_connection_gives_up_its_place)
+{
+    struct pair *p = *state;
+    struct listener *li;
+    struct connection *next;
+    p->server.echo = p->server.close_after_echo = true;
+    assert_int_equal(loop_listen(p->loop, "127.0.0.1", 0, 1, &handler, &p->server, &li), STATUS_OK);
+    listener_close(p->listener);
+    p->listener = li;
+    int fd = raw_client(p);
+    must(write(fd, "x", 1) == 1);
+    TURN_UNTIL(p->loop, p->server.closed == 1);
+    assert_int_equal(
+        loop_connect(p->loop, "127.0.0.1", listener_port(li), &handler, &p->client, &next),
+        STATUS_OK);
+    TURN_UNTIL(p->loop, p->server.opened == 2 || p->client.closed == 1);
+    assert_int_equal(p->server.opened, 2);
+    close(fd);
+}
+
 TEST(running_out_of_descriptors_delays_clients_and_loses_none)
 {
     struct pair *p = *state;
