@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/usage.h"
+#include "host/address.h"
 #include "host/descriptors.h"
 #include "server/gac_links.h"
 #include "server/host/link_transport.h"
@@ -85,9 +86,10 @@ static enum status gac_daemon_open(struct gac_process *p, struct buffer *error)
         .loop = p->loop, .self = self, .seed = daemon_seed(), .handler = &handler, .context = p});
     p->links = (struct gac_links){
         .server = p->server, .clock = loop_clock(p->loop), .links = transport_links(p->transport)};
-    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK)
-        return buffer_explain(error, STATUS_IO, "cannot listen on %s:%u: %s", o->address, o->port,
-                              strerror(errno));
+    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
+        address_explain("listen on", o->address, o->port, errno, error);
+        return STATUS_IO;
+    }
     return o->faults ? daemon_open_faults(p->loop, p->transport, o->faults_port, error, &p->faults)
                      : STATUS_OK;
 }

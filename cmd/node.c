@@ -5,6 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/usage.h"
+#include "host/address.h"
 #include "server/host/link_transport.h"
 #include "server/host/node_host.h"
 #include "server/host/verbose.h"
@@ -80,9 +81,10 @@ static enum status node_daemon_open(struct node_process *p, struct buffer *error
     if (status != STATUS_OK)
         return status;
     p->server = node_host_server(p->host);
-    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK)
-        return buffer_explain(error, STATUS_IO, "cannot listen on %s:%u: %s", o->address, o->port,
-                              strerror(errno));
+    if (transport_listen(p->transport, o->address, o->port) != STATUS_OK) {
+        address_explain("listen on", o->address, o->port, errno, error);
+        return STATUS_IO;
+    }
     daemon_add_peers(p->transport, PEER_NODE, &o->peers, o->id);
     return o->faults ? daemon_open_faults(p->loop, p->transport, o->faults_port, error, &p->faults)
                      : STATUS_OK;

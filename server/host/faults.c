@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <sys/queue.h>
 
+#include "host/address.h"
+
 /* ---- commands ---- */
 
 enum {
@@ -338,8 +340,7 @@ enum status faults_open(struct loop *l, struct transport *t, uint16_t port, stru
     TAILQ_INIT(&f->clients);
     if (loop_listen(l, "127.0.0.1", port, FAULTS_CLIENTS_MAX, &handler, f, &f->listener) !=
         STATUS_OK) {
-        buffer_append_format(error, "cannot listen on 127.0.0.1:%u for --faults: %s", port,
-                             strerror(errno));
+        address_explain("listen for --faults on", "127.0.0.1", port, errno, error);
         free(f);
         return STATUS_IO;
     }

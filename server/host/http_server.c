@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/settings/http.h"
+#include "host/address.h"
 
 enum {
     UNSENT_PAUSE = 64 * 1024,
@@ -135,10 +136,14 @@ static enum status listen_on(struct http_server *s, const struct http_address *a
     enum status status = loop_listen(s->loop, at->address, at->port, most, handler, s, out);
     if (status == STATUS_OK)
         return status;
-    buffer_append_format(error, "cannot listen on %s:%u: %s", at->address, at->port,
-                         strerror(errno));
     if (errno == EADDRINUSE)
-        buffer_append_format(error, " (choose another with %s, or stop what uses it)", at->option);
+        buffer_append_format(
+            error,
+            "cannot listen on %s:%u: %s (choose another with %s, or stop what uses "
+            "it)",
+            at->address, at->port, strerror(errno), at->option);
+    else
+        address_explain("listen on", at->address, at->port, errno, error);
     return status;
 }
 
