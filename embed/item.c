@@ -1,4 +1,5 @@
 /* item.c - weir.h's items: engine/item behind checks. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "embed/weir_internal.h"
@@ -37,6 +38,16 @@ static void mistake(struct weir_item *item, const char *text)
         item->mistake = text;
 }
 
+/* The same, of the attribute `name`; NULL: of an element. */
+static void mistake_of(struct weir_item *item, const char *name, const char *text)
+{
+    if (item->mistake != NULL)
+        return;
+    if (name != NULL)
+        snprintf(item->said, sizeof item->said, "attribute %.80s: %s", name, text);
+    item->mistake = name != NULL ? item->said : text;
+}
+
 /* Whether a value may come next, under this name. */
 static bool place(struct weir_item *item, const char *name, enum weir_type type)
 {
@@ -72,15 +83,15 @@ void weir_item_add(struct weir_item *item, const char *name, enum weir_type type
     struct number number;
     enum number_error error;
     if (item->bytes.size + size > 2 * ITEM_SIZE_MAX)
-        mistake(item, "an item has at most 409600 bytes");
+        mistake_of(item, name, "an item has at most 409600 bytes");
     if (type == WEIR_NUMBER && (error = number_parse(value, &number)) != NUMBER_OK)
-        mistake(item, number_mistakes[error]);
+        mistake_of(item, name, number_mistakes[error]);
     if (type == WEIR_STRING && !slice_is_utf8(value))
-        mistake(item, "a string is not UTF-8");
+        mistake_of(item, name, "a string is not UTF-8");
     if (type == WEIR_BOOL && size == 1 && value.data[0] > 1)
-        mistake(item, "a WEIR_BOOL is the byte 0 or 1");
+        mistake_of(item, name, "a WEIR_BOOL is the byte 0 or 1");
     if (type > WEIR_NULL || type < WEIR_STRING || (type == WEIR_BOOL && size != 1))
-        mistake(item, "not a value of its type; containers use weir_item_begin");
+        mistake_of(item, name, "not a value of its type; containers use weir_item_begin");
     if (!place(item, name, type))
         return;
     switch (type) {
@@ -104,9 +115,9 @@ void weir_item_add(struct weir_item *item, const char *name, enum weir_type type
 void weir_item_begin(struct weir_item *item, const char *name, enum weir_type container)
 {
     if (container < WEIR_STRING_SET || container > WEIR_MAP)
-        mistake(item, "weir_item_begin takes a set, a list or a map");
+        mistake_of(item, name, "weir_item_begin takes a set, a list or a map");
     if (container >= WEIR_LIST && item->writer.depth >= NESTING_MAX)
-        mistake(item, "at most 31 lists and maps nest around a value");
+        mistake_of(item, name, "at most 31 lists and maps nest around a value");
     if (place(item, name, container))
         item_open(&item->writer, (enum attr_type)container);
 }

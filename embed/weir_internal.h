@@ -10,10 +10,11 @@
 
 struct weir_item {
     struct buffer bytes; /* owns */
-    const char *mistake; /* the first mistake; a static text */
+    const char *mistake; /* the first mistake; a static text, or `said` */
     bool finished;
     bool checked;
-    struct item_writer writer; /* last: large, and unused once finished */
+    struct item_writer writer; /* large, and unused once finished */
+    char said[160];
 };
 
 /* The senders of requests to the node. */

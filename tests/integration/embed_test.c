@@ -328,6 +328,24 @@ static enum weir_status put_container(struct weir_table *t, enum weir_type type,
     return status;
 }
 
+TEST(a_value_that_is_none_is_told_with_its_attribute)
+{
+    struct weir *db = open_db(*state, NULL);
+    struct weir_table *t = create_table(db, NULL, 100);
+    struct weir_item *item = weir_item_create();
+    struct weir_result r;
+    weir_item_add(item, "price", WEIR_NUMBER, "xx", 2);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    assert_string_equal(weir_error(db), "attribute price: a number is decimal text");
+    weir_item_clear(item);
+    weir_item_begin(item, "tags", WEIR_LIST);
+    weir_item_add(item, NULL, WEIR_STRING, "\xff", 1);
+    assert_int_equal(weir_put(t, item, &r), WEIR_INVALID);
+    assert_string_equal(weir_error(db), "a string is not UTF-8");
+    weir_item_destroy(item);
+    weir_close(db);
+}
+
 TEST(sets_are_not_empty_and_nothing_in_sets_and_maps_occurs_twice)
 {
     struct weir *db = open_db(*state, NULL);
