@@ -20,9 +20,9 @@ enum status {
 #undef X
 };
 
-/* Whether a write or an allocation that failed with this errno found no space: on the disk (ENOSPC),
- * in a quota (EDQUOT), or below the largest file that the process may write (EFBIG). Nothing else
- * looks for these three (tools/tidy). */
+/* Whether a write or an allocation that failed with this errno found no space: on the disk
+ * (ENOSPC), in a quota (EDQUOT), or below the largest file that the process may write (EFBIG).
+ * Nothing else looks for these three (tools/tidy). */
 bool status_is_no_space(int error);
 /* The code's text: a static string. */
 const char *status_text(enum status status);

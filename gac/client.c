@@ -295,8 +295,8 @@ static struct instant promised_at(const struct lease *l, int64_t cost)
 }
 
 /* Too few tokens are in hand. A refusal tells a time that a server has told since tokens were spent
- * last, if the router has not been idle since. Otherwise the router reports what it has spent, and asks
- * for such a time. */
+ * last, if the router has not been idle since. Otherwise the router reports what it has spent, and
+ * asks for such a time. */
 static enum gac_verdict take_short(struct gac_client *c, struct instant now, struct lease *l,
                                    int64_t cost, bool was_idle, struct duration *wait)
 {

@@ -111,8 +111,8 @@ static bool has_passed(struct instant now, struct instant at, struct duration mo
     return !instant_before(now, instant_add(at, more));
 }
 
-/* Drops holders whose tokens are too old, wherever they got them. A promise that is not due yet, or was
- * not long ago, stays. */
+/* Drops holders whose tokens are too old, wherever they got them. A promise that is not due yet, or
+ * was not long ago, stays. */
 static void drop_stale(struct ledger *l, struct instant now, const struct ledger_terms *terms)
 {
     for (uint32_t i = l->count; i > 0; i--) {

@@ -361,8 +361,8 @@ static int64_t promise_ns(const struct ledger *l, struct instant now, const stru
     return holds && left_ns < ns ? left_ns : ns;
 }
 
-/* What can be promised for now is kept now. Tokens that were granted stay promised until some are spent
- * (ledger_take): a router that gives them back gets them again. */
+/* What can be promised for now is kept now. Tokens that were granted stay promised until some are
+ * spent (ledger_take): a router that gives them back gets them again. */
 static void vend_promise(struct ledger *l, struct instant now, struct weir_holder *h)
 {
     promise_keep(l, now, h);

@@ -318,8 +318,8 @@ enum status log_dir_prepare(struct log_dir *d, uint64_t segment)
     return log_dir_add(d, &m);
 }
 
-/* Not through the page cache. Why: a page that is still dirty when a direct write near it ends makes
- * the kernel report an input/output error of the file. */
+/* Not through the page cache. Why: a page that is still dirty when a direct write near it ends
+ * makes the kernel report an input/output error of the file. */
 enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, uint64_t size)
 {
     must(size > 0 && offset + size <= d->segment_bytes);

@@ -55,8 +55,8 @@ void log_dir_begin(struct log_dir *d, uint64_t segment, bool written, struct log
 void log_making_run(struct log_making *m);
 enum status log_dir_add(struct log_dir *d, const struct log_making *m);
 
-/* Overwrites the segment with zeros from `offset` to `offset + size`, and to the end of the last block,
- * durably. The segment is there. STATUS_IO, errno set. */
+/* Overwrites the segment with zeros from `offset` to `offset + size`, and to the end of the last
+ * block, durably. The segment is there. STATUS_IO, errno set. */
 enum status log_dir_zero(struct log_dir *d, uint64_t segment, uint64_t offset, uint64_t size);
 
 /* Segments below `segment` are not needed any more. */

@@ -90,8 +90,8 @@ void connections_shut(struct connection_table *table);
 /* Does what callbacks have requested: deliveries after a pause, sends, closing. */
 void connections_service(struct loop *l);
 void connections_expire(struct loop *l); /* ends overdue lingering connections */
-/* Ends the connection of a listener, the one with this `clients`, that lingers for longest. False: there
- * is none. */
+/* Ends the connection of a listener, the one with this `clients`, that lingers for longest. False:
+ * there is none. */
 bool connections_end_lingering(struct loop *l, const int64_t *clients);
 struct instant connections_deadline(const struct loop *l);
 void connection_complete(struct loop *l, enum operation operation, uint64_t id,

@@ -345,8 +345,8 @@ void session_pause(struct call *c)
     session_pause_for(c, 1);
 }
 
-/* Twice as many pauses at most each time. Their number is random: two that were in each other's way do
- * not come again at the same time. */
+/* Twice as many pauses at most each time. Their number is random: two that were in each other's way
+ * do not come again at the same time. */
 void session_wait(struct call *c)
 {
     struct session *s = c->state;

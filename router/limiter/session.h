@@ -8,8 +8,8 @@
  *
  * Invariants
  *   CHARGE-1  A charge that was done, or may have been done, is never sent again without a token.
- *   CHARGE-2  A session ends: it mends at most SESSION_ROUNDS_MAX times, and waits for other requests
- *             until its deadline. */
+ *   CHARGE-2  A session ends: it mends at most SESSION_ROUNDS_MAX times, and waits for other
+ *             requests until its deadline. */
 #pragma once
 
 #include "engine/transaction/transaction.h"
@@ -153,7 +153,8 @@ void session_charge(struct call *c);
 void session_read(struct call *c, struct known_bucket *b);
 /* Comes back to work->known after a moment. */
 void session_pause(struct call *c);
-/* The same, while other requests have the bucket: each time after a longer while, until the deadline. */
+/* The same, while other requests have the bucket: each time after a longer while, until the
+ * deadline. */
 void session_wait(struct call *c);
 void session_pause_over(struct session *s);
 void session_deadline(struct session *s);

@@ -25,8 +25,8 @@ struct throttle_by {
     enum admit_reason reason;
 };
 
-/* The global index that refused the write. A node that does not know which one names none: then it is
- * the table's only one, or NULL. */
+/* The global index that refused the write. A node that does not know which one names none: then it
+ * is the table's only one, or NULL. */
 static const struct index *throttle_index_of(const struct table *t,
                                              const struct admit_verdict *verdict)
 {

@@ -15,8 +15,9 @@ enum {
 
 /* Makes the directory if it is missing. Closing `*fd` releases the claim. A process that has the
  * directory may have been killed and be ending. So it is waited for, up to DATA_DIR_WAIT_MS, after
- * `note` (may be NULL) got a line about it. `*made`: the directory was missing, is claimed,
- * and nothing is in it. On failure `error` gets the reason. STATUS_IO; STATUS_CORRUPT: another format. */
+ * `note` (may be NULL) got a line about it. `*made`: the directory was missing, is claimed, and
+ * nothing is in it. On failure `error` gets the reason. STATUS_IO; STATUS_CORRUPT: another
+ * format. */
 enum status data_dir_claim(const char *path, void (*note)(void *context, const char *text),
                            void *context, struct buffer *error, int *fd, bool *made);
 

@@ -26,8 +26,8 @@ enum status node_host_open(struct loop *l, const struct node_host_options *optio
                            struct buffer *error, struct node_host **out);
 /* Work in flight is not waited for: it was never acknowledged. */
 void node_host_close(struct node_host *h);
-/* The same where the process fails at its start: a directory that node_host_open has made is removed.
- * Nothing of it may have been used. */
+/* The same where the process fails at its start: a directory that node_host_open has made is
+ * removed. Nothing of it may have been used. */
 void node_host_discard(struct node_host *h, const char *directory);
 
 /* Lends until node_host_close. */

@@ -345,7 +345,8 @@ TEST(an_idle_router_gives_its_tokens_back_at_once)
     end(&p);
 }
 
-/* Found by seed 31285 of promise_property: another router had used meanwhile what had been promised. */
+/* Found by seed 31285 of promise_property: another router had used meanwhile what had been
+ * promised. */
 TEST(a_router_that_was_idle_asks_before_it_tells_a_time)
 {
     struct pair p;

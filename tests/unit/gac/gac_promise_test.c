@@ -64,8 +64,8 @@ static void promise_begin(struct promise_server *p, int64_t rate)
     p->server = gac_server_create(&(struct gac_server_options){&p->config, 1, 1, 7});
 }
 
-/* Found by seed 744 of promise_property: a router that was idle until its client came again gave the
- * tokens back. Then the client was refused by the second of a rate that had risen meanwhile. */
+/* Found by seed 744 of promise_property: a router that was idle until its client came again gave
+ * the tokens back. Then the client was refused by the second of a rate that had risen meanwhile. */
 TEST(tokens_that_a_router_gives_back_stay_promised)
 {
     struct promise_server p;

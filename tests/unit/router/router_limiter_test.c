@@ -426,7 +426,7 @@ static void send_take(uint64_t connection)
                    "{\"entity\":\"e\",\"resource\":\"r\",\"consume\":{\"rpm\":1}}");
 }
 
-/* Four requests of an entity with a parent: each charge is a transaction. Nothing but them is held. */
+/* Four requests of an entity with a parent: each charge is a transaction. Nothing else is held. */
 static void start_transactions(uint64_t first, uint64_t end)
 {
     expect(ask("PUT", "entities", "{\"entity\":\"e\",\"parent\":\"p\"}"), 200, "");
