@@ -43,6 +43,16 @@ static uint32_t highest_node(const char *path)
     return highest;
 }
 
+/* A node's directory has a LOCK; the directory of `weir local` has none, it holds nodes. */
+static bool is_node(const char *path)
+{
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool is = directory >= 0 && faccessat(directory, "LOCK", F_OK, 0) == 0;
+    if (directory >= 0)
+        close(directory);
+    return is;
+}
+
 /* ---- memory ---- */
 
 /* Locks a file or directory that is there. -1: it cannot be opened, or a process has it locked. */
@@ -146,6 +156,11 @@ enum status local_data_open(struct options *o, struct local_data *out, struct bu
     out->made = mkdir(o->data, DIRECTORY_MODE_PRIVATE) == 0;
     if (!out->made && errno != EEXIST)
         return buffer_explain(error, STATUS_IO, "cannot create %s: %s", o->data, strerror(errno));
+    if (is_node(o->data))
+        return buffer_explain(error, STATUS_MALFORMED,
+                              "%s is the directory of one node: it has a LOCK. Name the directory "
+                              "that holds the nodes, or an empty one, with --data",
+                              o->data);
     uint32_t held = highest_node(o->data);
     if (held <= o->nodes)
         return STATUS_OK;

@@ -286,6 +286,8 @@ static enum status open_all(struct node_host *h, const struct node_host_options 
     if (status != STATUS_OK)
         return status;
     status = log_dir_open(h->directory, h->segment_bytes, &h->log_dir);
+    if (status == STATUS_IO && errno == EWOULDBLOCK)
+        return host_fail(h, error, status, "a killed process still writes the log in");
     if (status != STATUS_OK)
         return host_fail(h, error, status, "cannot open the log in");
     status = open_disk(h, options);

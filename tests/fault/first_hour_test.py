@@ -54,6 +54,7 @@ def check_nodes(options, directory):
     local(options, directory, "--data", data).stop()
     expect(weir(options, "local", "--data", data, "--nodes", 1), 1,
            f"{data} holds nodes 1 to 3: start with --nodes 3")
+    expect(weir(options, "local", "--data", data / "node-1"), 1, f"{data}/node-1 is the directory of one node")
     expect(weir(options, "local", "--data", data, "--nodes", 2, "--replicas", 3), 1,
            "start with --nodes 3, or with --replicas 2")
     few = local(options, directory, "--data", directory / "few", "--nodes", 2)
