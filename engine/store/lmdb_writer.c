@@ -105,20 +105,47 @@ static int write_bucket(struct lmdb_writer *w, struct slice key)
     return write_record(w, key, bucket.size == 0 ? slice_make(NULL, 0) : bucket);
 }
 
-static int write_change(struct lmdb_writer *w, const struct backing_change *c)
+/* Writes the change, and all that follow in its bucket. c: the next one, unless the batch has ended.
+ * The bucket is written once: pages that a transaction takes and gives up again are no longer free
+ * for it if they must not be listed (writer_may_free). */
+static int write_bucket_changes(struct lmdb_writer *w, const struct backing_batch *batch,
+                                struct backing_change *c, bool *ended)
 {
-    if (c->key.size < LONG_KEY_PREFIX_SIZE)
-        return write_record(w, c->key, c->value);
-    MDB_val k = val_of(long_key_prefix(c->key)), v;
+    uint8_t prefix[LONG_KEY_PREFIX_SIZE];
+    memcpy(prefix, c->key.data, sizeof prefix);
+    const struct slice key = slice_make(prefix, sizeof prefix);
+    MDB_val k = val_of(key), v;
     int error = mdb_cursor_get(w->at, &k, &v, MDB_SET_KEY);
     buffer_clear(&w->before);
+    buffer_clear(&w->bucket);
     if (error == 0)
         error = write_read_bucket(w, v);
     if (error != 0 && error != MDB_NOTFOUND)
         return error;
-    buffer_clear(&w->bucket);
-    bucket_change(buffer_slice(&w->before), c->key, c->value, &w->bucket);
-    return write_bucket(w, long_key_prefix(c->key));
+    const struct slice before = buffer_slice(&w->before);
+    size_t from = 0;
+    do {
+        bucket_change(before, &from, c->key, c->value, &w->bucket);
+        *ended = !batch->next(batch->context, c);
+    } while (!*ended && slice_equal(long_key_prefix(c->key), key));
+    bucket_append_rest(before, from, &w->bucket);
+    return write_bucket(w, key);
+}
+
+static int write_changes(struct lmdb_writer *w, const struct backing_batch *batch)
+{
+    struct backing_change c;
+    int error = 0;
+    bool ended = !batch->next(batch->context, &c);
+    while (error == 0 && !ended) {
+        if (c.key.size >= LONG_KEY_PREFIX_SIZE) {
+            error = write_bucket_changes(w, batch, &c, &ended);
+            continue;
+        }
+        error = write_record(w, c.key, c.value);
+        ended = !batch->next(batch->context, &c);
+    }
+    return error;
 }
 
 /* Erases the part of the record at the cursor that lies in the range. A bucket may reach beyond the
@@ -196,10 +223,9 @@ static void writer_end(struct lmdb_writer *w)
 int lmdb_writer_write(struct lmdb_writer *w, MDB_txn *txn, const struct backing_batch *batch,
                       uint64_t *erased_bytes)
 {
-    struct backing_change change;
     int error = writer_begin(w, txn);
-    while (error == 0 && batch->next(batch->context, &change))
-        error = write_change(w, &change);
+    if (error == 0)
+        error = write_changes(w, batch);
     if (error == 0)
         error = write_erase(w, batch, erased_bytes);
     writer_end(w);

@@ -37,20 +37,24 @@ bool bucket_seek_before(struct slice bucket, struct slice key, struct bucket_ent
     return found;
 }
 
-void bucket_change(struct slice bucket, struct slice key, struct slice value, struct buffer *out)
+void bucket_change(struct slice bucket, size_t *from, struct slice key, struct slice value,
+                   struct buffer *out)
 {
     struct bucket_entry e;
-    size_t before = bucket.size, after = bucket.size;
-    if (bucket_seek(bucket, key, &e)) {
-        before = e.start;
-        after = slice_equal(e.key, key) ? e.end : e.start;
-    }
-    buffer_append(out, bucket.data, before);
+    size_t at = *from;
+    while (bucket_at(bucket, at, &e) && slice_compare(e.key, key) < 0)
+        at = e.end;
+    buffer_append(out, bucket.data + *from, at - *from);
+    *from = bucket_at(bucket, at, &e) && slice_equal(e.key, key) ? e.end : at;
     if (value.data != NULL) {
         buffer_append_sized(out, key);
         buffer_append_sized(out, value);
     }
-    buffer_append(out, bucket.data + after, bucket.size - after);
+}
+
+void bucket_append_rest(struct slice bucket, size_t from, struct buffer *out)
+{
+    buffer_append(out, bucket.data + from, bucket.size - from);
 }
 
 uint32_t bucket_erase(struct slice bucket, struct slice lo, struct slice hi, struct buffer *out,

@@ -3,7 +3,7 @@
  * LMDB's keys have at most 511 bytes, storage keys at most STORAGE_KEY_SIZE_MAX. A key of less than
  * 511 bytes is stored as it is. All other keys with the same first 511 bytes are in one LMDB
  * record, a bucket: its value lists them and their values in key order. So LMDB's order is the key
- * order. Each write of a long key rewrites its bucket. Buckets are small unless many long keys
+ * order. A batch with changes of a bucket rewrites it once. Buckets are small unless many long keys
  * share a long prefix. */
 #pragma once
 
@@ -38,8 +38,13 @@ bool bucket_at(struct slice bucket, size_t at, struct bucket_entry *out);
 bool bucket_seek(struct slice bucket, struct slice key, struct bucket_entry *out);
 bool bucket_seek_before(struct slice bucket, struct slice key, struct bucket_entry *out);
 
-/* Appends the bucket with `key` set to `value`, or without it (value.data == NULL). */
-void bucket_change(struct slice bucket, struct slice key, struct slice value, struct buffer *out);
+/* Changes a bucket, in ascending order of the keys. Appends the entries from offset *from up to the
+ * key, and the key with its value unless value.data is NULL. *from: 0 before the first change, then
+ * the offset behind the key. */
+void bucket_change(struct slice bucket, size_t *from, struct slice key, struct slice value,
+                   struct buffer *out);
+/* After the last change. */
+void bucket_append_rest(struct slice bucket, size_t from, struct buffer *out);
 
 /* Appends the bucket without its entries in [lo, hi); hi empty: no upper bound. Returns the number
  * of erased entries, and adds their erase_cost (backing.h) to `cost`. */

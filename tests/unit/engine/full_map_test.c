@@ -27,6 +27,14 @@ static struct slice numbered(uint8_t key[6], uint32_t table, uint32_t number)
     return slice_make(key, 6);
 }
 
+static struct slice shared_key(uint8_t key[LONG_KEY_PREFIX_SIZE + 6], uint32_t number)
+{
+    uint8_t end[6];
+    memset(key, 'k', LONG_KEY_PREFIX_SIZE);
+    memcpy(key + LONG_KEY_PREFIX_SIZE, numbered(end, 1, number).data, sizeof end);
+    return slice_make(key, LONG_KEY_PREFIX_SIZE + sizeof end);
+}
+
 /* Writes what the memtable has. The reserve is enough for every checkpoint. */
 static void write_erasing(struct store *s, uint64_t lsn, uint64_t erase_max_bytes)
 {
@@ -268,6 +276,7 @@ TEST_WITH(a_value_may_look_like_the_head_of_parts, temporary_setup, temporary_te
 /* What the pages of a full map are used for, while snapshots come and go. */
 struct full_map {
     struct store *store;
+    uint32_t shared;                   /* so many of the last keys share a record */
     struct backing_snapshot *snapshot; /* NULL: none */
     uint64_t lsn;
     size_t size[400]; /* of the values; 0: there is none */
@@ -278,21 +287,36 @@ static void full_map_write(struct full_map *m)
     write_within_map(m->store, ++m->lsn);
 }
 
+static struct slice full_map_key(const struct full_map *m, uint32_t at,
+                                 uint8_t key[LONG_KEY_PREFIX_SIZE + 6])
+{
+    return at + m->shared < COUNT_OF(m->size) ? numbered(key, 1, at) : shared_key(key, at);
+}
+
+/* Whether a change of the key by so many bytes has space. */
+static bool full_map_has_space(const struct full_map *m, struct slice key, size_t size, bool grows)
+{
+    const uint64_t cost = store_space_cost(m->store);
+    const size_t bytes = size + (size_t)store_shared_cost(m->store, key);
+    return (grows ? space_for_growth(store_space(m->store), cost, bytes)
+                  : space_for_change(store_space(m->store), cost, bytes)) == SPACE_THERE;
+}
+
 static void full_map_step(struct full_map *m, struct prng *p)
 {
     static const uint8_t bytes[100000] = {7};
     static const size_t SIZES[] = {100, 3000, 20000, 100000};
-    uint8_t key[6];
+    uint8_t bytes_of_key[LONG_KEY_PREFIX_SIZE + 6];
     const uint32_t at = (uint32_t)prng_below(p, COUNT_OF(m->size));
+    const struct slice key = full_map_key(m, at, bytes_of_key);
     size_t size = prng_below(p, 5) == 0 ? 0 : SIZES[prng_below(p, COUNT_OF(SIZES))];
-    if (space_for_change(store_space(m->store), store_space_cost(m->store), size + 100) !=
-        SPACE_THERE)
+    if (!full_map_has_space(m, key, size + 100, false))
         size = 0;
-    if (size > m->size[at] && !may_grow(m->store, size))
+    if (size > m->size[at] && !full_map_has_space(m, key, size, true))
         size = 0;
-    if (space_for_change(store_space(m->store), store_space_cost(m->store), 100) == SPACE_THERE) {
+    if (full_map_has_space(m, key, 100, false)) {
         m->size[at] = size;
-        store_put(m->store, numbered(key, 1, at), slice_make(size > 0 ? bytes : NULL, size));
+        store_put(m->store, key, slice_make(size > 0 ? bytes : NULL, size));
     }
     if (store_wants_checkpoint(m->store) ||
         (prng_below(p, 100) == 0 && store_space_cost(m->store) > 0))
@@ -306,15 +330,17 @@ static void full_map_step(struct full_map *m, struct prng *p)
         assert_int_equal(store_snapshot_open(m->store, &m->snapshot), STATUS_OK);
 }
 
+static uint32_t shared_keys;
+
 /* SPACE-2: what was allowed has space. */
 static void no_checkpoint_finds_a_full_map(struct prng *p)
 {
-    struct full_map m = {.store = open_store(UINT64_MAX)};
+    struct full_map m = {.store = open_store(UINT64_MAX), .shared = shared_keys};
     m.lsn = store_log_lsn(m.store);
     uint32_t left = 0;
-    uint8_t key[6];
+    uint8_t key[LONG_KEY_PREFIX_SIZE + 6];
     for (uint32_t i = 0; i < COUNT_OF(m.size); i++) /* of the run before */
-        store_put(m.store, numbered(key, 1, i), slice_make(NULL, 0));
+        store_put(m.store, full_map_key(&m, i, key), slice_make(NULL, 0));
     full_map_write(&m);
     for (int i = 0; i < 3000; i++)
         full_map_step(&m, p);
@@ -324,7 +350,7 @@ static void no_checkpoint_finds_a_full_map(struct prng *p)
     for (uint32_t i = 0; i < COUNT_OF(m.size); i++) {
         struct slice value;
         left += m.size[i] > 0;
-        assert_int_equal(store_get(m.store, numbered(key, 1, i), true, &value),
+        assert_int_equal(store_get(m.store, full_map_key(&m, i, key), true, &value),
                          m.size[i] > 0 ? STATUS_OK : STATUS_NOT_FOUND);
     }
     assert_true(left > 0);
@@ -336,6 +362,17 @@ TEST_WITH(what_was_allowed_has_space_in_a_full_map, temporary_setup, temporary_t
     directory = *state;
     map_max = 16 << 20;
     check_seeds(5, no_checkpoint_finds_a_full_map);
+    map_max = 1 << 24;
+}
+
+/* A checkpoint writes a record that keys share once, however many of them change. */
+TEST_WITH(what_keys_that_share_a_record_were_allowed_has_space, temporary_setup, temporary_teardown)
+{
+    directory = *state;
+    map_max = 16 << 20;
+    shared_keys = 60;
+    check_seeds(5, no_checkpoint_finds_a_full_map);
+    shared_keys = 0;
     map_max = 1 << 24;
 }
 
@@ -375,14 +412,6 @@ TEST_WITH(what_a_checkpoint_has_freed_is_used_by_the_next_one, temporary_setup, 
 
 /* ---- long keys ---- */
 
-static struct slice shared_key(uint8_t key[LONG_KEY_PREFIX_SIZE + 6], uint32_t number)
-{
-    uint8_t end[6];
-    memset(key, 'k', LONG_KEY_PREFIX_SIZE);
-    memcpy(key + LONG_KEY_PREFIX_SIZE, numbered(end, 1, number).data, sizeof end);
-    return slice_make(key, LONG_KEY_PREFIX_SIZE + sizeof end);
-}
-
 static void put_shared(struct store *s, uint32_t count)
 {
     static const uint8_t bytes[20000] = {7};
@@ -416,6 +445,31 @@ TEST_WITH(a_change_of_a_long_key_costs_the_record_that_it_shares, temporary_setu
     assert_in_range(store_shared_cost(s, shared_key(key, 9)), before + 1000, before + 1100);
     store_destroy(s);
     map_max = 1 << 24;
+}
+
+/* A checkpoint frees only as many pages as fit LMDB's list of them, also if it has taken them itself.
+ * So a record that is written anew for each of its changes would take the whole map. */
+TEST_WITH(a_checkpoint_writes_a_shared_record_once, temporary_setup, temporary_teardown)
+{
+    enum {
+        SHARED = 120
+    };
+    uint8_t key[LONG_KEY_PREFIX_SIZE + 6];
+    struct slice value;
+    uint64_t lsn = 0;
+    directory = *state;
+    struct store *s = open_store(UINT64_MAX);
+    put_shared(s, SHARED);
+    const uint32_t count = fill_map(s, 1, 3000, &lsn);
+    for (uint32_t i = 0; i < count; i += 2)
+        store_put(s, numbered(key, 1, i), slice_make(NULL, 0));
+    write_within_map(s, ++lsn);
+    put_shared(s, SHARED);
+    store_put(s, shared_key(key, SHARED), slice_of("the last"));
+    write_within_map(s, ++lsn);
+    for (uint32_t i = 0; i <= SHARED; i++)
+        assert_int_equal(store_get(s, shared_key(key, i), true, &value), STATUS_OK);
+    store_destroy(s);
 }
 
 TEST_WITH(while_there_is_much_space_a_shared_record_costs_nothing, temporary_setup,

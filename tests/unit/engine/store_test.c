@@ -480,9 +480,19 @@ static void a_bucket_is_a_sorted_list_under_any_changes(struct prng *p)
         uint8_t name = (uint8_t)('a' + i);
         model[i] = prng_below(p, 3) == 0 ? ABSENT : step;
         buffer_clear(&next);
-        bucket_change(buffer_slice(&bucket), slice_make(&name, 1),
+        size_t from = 0;
+        bucket_change(buffer_slice(&bucket), &from, slice_make(&name, 1),
                       model[i] == ABSENT ? slice_make(NULL, 0) : slice_make(&step, sizeof step),
                       &next);
+        for (size_t also = i + 1; also < NAMES && prng_below(p, 3) > 0; also++) {
+            const uint8_t then = (uint8_t)('a' + also);
+            model[also] = prng_below(p, 3) == 0 ? ABSENT : step;
+            bucket_change(buffer_slice(&bucket), &from, slice_make(&then, 1),
+                          model[also] == ABSENT ? slice_make(NULL, 0)
+                                                : slice_make(&step, sizeof step),
+                          &next);
+        }
+        bucket_append_rest(buffer_slice(&bucket), from, &next);
         struct buffer swap = bucket;
         bucket = next;
         next = swap;
